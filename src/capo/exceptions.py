@@ -1,0 +1,62 @@
+"""What can go wrong, by name.
+
+The hierarchy::
+
+    Exception
+    └── CapoError
+        ├── InvalidInputError (also a ValueError)   data or a parameter capo cannot use
+        │   └── UnknownMeasureError                 no measure of that name
+        └── MeasureFunctionError (also a ValueError) a user's measure function returned nonsense
+
+    Warning
+    └── CapoWarning (a UserWarning)
+        ├── ExhaustiveSearchWarning                 a measure without structure: every table is tried
+        ├── ConstraintWarning                       a floor or ceiling the training rows never meet
+        └── InterruptedFitWarning                   Ctrl-C: the best solution so far is kept
+
+A fit that stopped short of its tolerance warns with scikit-learn's own
+`sklearn.exceptions.ConvergenceWarning`.
+"""
+
+__all__ = [
+    "CapoError",
+    "CapoWarning",
+    "ConstraintWarning",
+    "ExhaustiveSearchWarning",
+    "InterruptedFitWarning",
+    "InvalidInputError",
+    "MeasureFunctionError",
+    "UnknownMeasureError",
+]
+
+
+class CapoError(Exception):
+    """Base class of every error that capo raises on purpose."""
+
+
+class InvalidInputError(CapoError, ValueError):
+    """Data or a parameter that capo cannot use; the message says what to do."""
+
+
+class UnknownMeasureError(InvalidInputError):
+    """No measure has that name; the message lists the nearest ones."""
+
+
+class MeasureFunctionError(CapoError, ValueError):
+    """A user's measure function returned something that is not one number per table."""
+
+
+class CapoWarning(UserWarning):
+    """Base class of capo's warnings."""
+
+
+class ExhaustiveSearchWarning(CapoWarning):
+    """The measure is not monotone in tp and fp, so that every table is tried."""
+
+
+class ConstraintWarning(CapoWarning):
+    """No threshold on the training scores meets the measure's floor or ceiling."""
+
+
+class InterruptedFitWarning(CapoWarning):
+    """The fit was interrupted; the best solution so far is kept, with its gap."""

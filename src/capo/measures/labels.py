@@ -1,0 +1,307 @@
+"""Two classes and their weights, told apart once; rows in the order of their scores.
+
+A row of weight w counts as w rows. A labelling may split such a row, as it may
+split w copies of it, so that a class is a sorted line of mass that is cut at one
+point. `Side` gives that line as atoms of equal mass: one a row without weights,
+one a copy where the weights are whole numbers, and otherwise as many as there
+are rows. The set of labellings is then the same whatever the scores, which is
+what makes R convex, and integer weights are exactly repeated rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..exceptions import InvalidInputError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+#: Beyond this many copies in a class, whole-number weights are treated as any others.
+MOST_COPIES = 2**24
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Which rows are positive, and what each weighs.
+
+    `weight` is None when all rows count the same. Masses (`n_pos`, `n_neg`,
+    `total`) are counts of rows, or sums of weights.
+    """
+
+    positive: NDArray[np.bool_]
+    weight: FloatArray | None
+
+    @classmethod
+    def of(cls, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Labels:
+        """Check labels and weights; both classes must carry weight."""
+        labels = cls.lenient(y, sample_weight)
+        for mass, name in ((labels.n_pos, "positive"), (labels.n_neg, "negative")):
+            if mass <= 0:
+                raise InvalidInputError(
+                    f"y has only one class: no {name} row"
+                    f"{' with a weight above 0' if sample_weight is not None else ''} among "
+                    f"{len(labels.positive)}. A measure needs both classes; check the labels or the split."
+                )
+        return labels
+
+    @classmethod
+    def lenient(cls, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Labels:
+        """Check labels and weights; one class alone will do, as for scoring."""
+        positive = as_positive(y)
+        return cls(positive, as_weight(sample_weight, len(positive)))
+
+    @staticmethod
+    def check_scores(scores: FloatArray, n_rows: int) -> None:
+        """Refuse scores of another length, and NaN or infinity."""
+        if scores.ndim != 1 or len(scores) != n_rows:
+            raise InvalidInputError(
+                f"scores must be one number per row: got shape {scores.shape} for {n_rows} rows of y."
+            )
+        if not np.isfinite(scores).all():
+            bad = int(np.flatnonzero(~np.isfinite(scores))[0])
+            raise InvalidInputError(
+                f"scores contain NaN or infinity (first at row {bad}: {scores[bad]}). "
+                "Remove or impute these rows before scoring."
+            )
+
+    @cached_property
+    def mass(self) -> FloatArray:
+        """The weight of each row, ones where there are none."""
+        return np.ones(len(self.positive)) if self.weight is None else self.weight
+
+    @cached_property
+    def n_pos(self) -> float:
+        """Mass of the positives."""
+        if self.weight is None:
+            return float(np.count_nonzero(self.positive))
+        return float(self.weight[self.positive].sum())
+
+    @cached_property
+    def n_neg(self) -> float:
+        """Mass of the negatives."""
+        if self.weight is None:
+            return float(len(self.positive) - np.count_nonzero(self.positive))
+        return float(self.weight[~self.positive].sum())
+
+    @property
+    def total(self) -> float:
+        """Mass of all rows."""
+        return self.n_pos + self.n_neg
+
+    @cached_property
+    def sign(self) -> FloatArray:
+        """+1 for a positive, -1 for a negative."""
+        return np.where(self.positive, 1.0, -1.0)
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether each row counts a whole number of times."""
+        return self.weight is None or bool((self.weight == np.rint(self.weight)).all())
+
+    @cached_property
+    def pos(self) -> Side:
+        """The positives as a line of mass."""
+        return self._side(self.positive)
+
+    @cached_property
+    def neg(self) -> Side:
+        """The negatives as a line of mass."""
+        return self._side(~self.positive)
+
+    def _side(self, mask: NDArray[np.bool_]) -> Side:
+        if self.weight is None:
+            return Side(np.flatnonzero(mask))
+        index = np.flatnonzero(mask & (self.weight > 0))
+        return WeightedSide(index, self.weight[index])
+
+    def table(self, predicted: NDArray[np.bool_]) -> tuple[float, float, float, float]:
+        """(tp, fp, fn, tn) of a labelling."""
+        tp = self._mass_of(predicted & self.positive)
+        fp = self._mass_of(predicted & ~self.positive)
+        return tp, fp, self.n_pos - tp, self.n_neg - fp
+
+    def _mass_of(self, mask: NDArray[np.bool_]) -> float:
+        return float(np.count_nonzero(mask) if self.weight is None else self.weight[mask].sum())
+
+
+def as_positive(y: ArrayLike) -> NDArray[np.bool_]:
+    """Labels as a mask of the positives."""
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise InvalidInputError(f"y must be one label per row: got an array of shape {labels.shape}.")
+    if labels.size == 0:
+        raise InvalidInputError("y has no rows.")
+    if labels.dtype == bool:
+        return labels
+    if labels.dtype.kind not in "iuf" or not np.isin(labels, (-1, 0, 1)).all():
+        _refuse_labels(labels)
+    positive = labels == 1
+    if positive.any() and (labels == 0).any() and (labels == -1).any():
+        _refuse_labels(labels)
+    return positive
+
+
+def _refuse_labels(labels: NDArray[np.generic]) -> None:
+    found = ", ".join(str(value) for value in np.unique(labels.astype(str))[:5])
+    raise InvalidInputError(
+        f"y must hold two classes, written as 0/1, -1/+1 or booleans: found {found}. "
+        "An estimator takes any two labels; a measure on its own does not."
+    )
+
+
+def as_weight(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray | None:
+    """Weights as an array; None where every row counts the same once."""
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,):
+        raise InvalidInputError(
+            f"sample_weight must be one number per row: got shape {weight.shape} for {n_rows} rows."
+        )
+    if not np.isfinite(weight).all():
+        raise InvalidInputError("sample_weight contains NaN or infinity.")
+    if (weight < 0).any():
+        raise InvalidInputError(
+            f"sample_weight must not be negative: the smallest is {weight.min():g}. "
+            "Drop those rows, or give them weight 0."
+        )
+    if not (weight > 0).any():
+        raise InvalidInputError("sample_weight is zero for every row: nothing is left to learn from.")
+    return None if (weight == 1).all() else weight
+
+
+class Side:
+    """The rows of one class without weights: a line of atoms, one a row."""
+
+    unit = 1.0
+
+    def __init__(self, index: IntArray) -> None:
+        self.index = index
+        self.levels = len(index)
+
+    def atoms(self, values: FloatArray) -> FloatArray:
+        """Values of the atoms, descending."""
+        return np.sort(values)[::-1]
+
+    def top(self, values: FloatArray, atoms: FloatArray, level: int) -> FloatArray:
+        """What share of each row is among the first `level` atoms."""
+        if level == 0:
+            return np.zeros(len(values))
+        return _fill(values, atoms[level - 1], level)
+
+    def spread(self, values: FloatArray, per_atom: FloatArray) -> FloatArray:
+        """Hand what each atom got to the rows it is made of."""
+        out = np.empty(len(values))
+        out[np.argsort(values)[::-1]] = per_atom
+        return out
+
+
+class WeightedSide(Side):
+    """The rows of one class with weights: a line of mass, cut into equal atoms."""
+
+    def __init__(self, index: IntArray, weight: FloatArray) -> None:
+        super().__init__(index)
+        self.weight = weight
+        total = float(weight.sum())
+        copies = bool((weight == np.rint(weight)).all()) and total <= MOST_COPIES
+        self.levels = int(total) if copies else len(index)
+        self.unit = 1.0 if copies else total / len(index)
+
+    def _line(self, values: FloatArray) -> tuple[IntArray, FloatArray]:
+        order = np.argsort(-values, kind="stable")
+        return order, np.concatenate([[0.0], np.cumsum(self.weight[order])])
+
+    @property
+    def _cuts(self) -> FloatArray:
+        return np.arange(self.levels + 1) * self.unit
+
+    def atoms(self, values: FloatArray) -> FloatArray:
+        order, ends = self._line(values)
+        sums = np.concatenate([[0.0], np.cumsum((self.weight * values)[order])])
+        means: FloatArray = np.diff(np.interp(self._cuts, ends, sums)) / self.unit
+        # Rounding in the sums must not disturb the order.
+        return np.minimum.accumulate(means)
+
+    def top(self, values: FloatArray, atoms: FloatArray, level: int) -> FloatArray:
+        return top_mass(values, level * self.unit, self.weight)
+
+    def spread(self, values: FloatArray, per_atom: FloatArray) -> FloatArray:
+        order, ends = self._line(values)
+        sums = np.concatenate([[0.0], np.cumsum(per_atom * self.unit)])
+        out = np.empty(len(values))
+        out[order] = np.diff(np.interp(ends, self._cuts, sums)) / self.weight[order]
+        return out
+
+
+def top_mass(values: FloatArray, mass: float, weight: FloatArray | None = None) -> FloatArray:
+    """What share of each row is among the highest values that together weigh `mass`."""
+    if weight is not None:
+        order = np.argsort(-values, kind="stable")
+        ends = np.cumsum(weight[order])
+        safe = np.where(weight[order] > 0, weight[order], 1.0)
+        share = np.zeros(len(values))
+        share[order] = np.clip((mass - (ends - weight[order])) / safe, 0.0, 1.0)
+        return np.where(weight > 0, share, 0.0)
+    count = int(mass)
+    if count == 0:
+        return np.zeros(len(values))
+    if count == len(values):
+        return np.ones(count)
+    return _fill(values, np.partition(values, -count)[-count], count)
+
+
+def _fill(values: FloatArray, last: float, count: int) -> FloatArray:
+    """Ones for the `count` highest values, of which `last` is the lowest."""
+    chosen = values >= last
+    surplus = int(np.count_nonzero(chosen)) - count
+    if surplus:
+        chosen[np.flatnonzero(values == last)[-surplus:]] = False
+    return chosen.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class ScoreCurve:
+    """Masses at or above each distinct score, from the highest down.
+
+    `tp[i]` and `fp[i]` are what a threshold just below `scores[i - 1]` predicts as
+    positive; index 0 is the threshold above all scores.
+    """
+
+    scores: FloatArray
+    tp: FloatArray
+    fp: FloatArray
+
+    def at_mass(self, mass: float) -> float:
+        """Expected tp among the top `mass`, ties broken at random."""
+        return float(np.interp(mass, self.tp + self.fp, self.tp))
+
+    def cut_below(self, i: int) -> float:
+        """A threshold t such that exactly the first `i` distinct scores are above t."""
+        if i == 0:
+            return float(np.nextafter(self.scores[0], np.inf))
+        if i == len(self.scores):
+            return float(np.nextafter(self.scores[-1], -np.inf))
+        middle = 0.5 * (self.scores[i - 1] + self.scores[i])
+        return float(middle if middle < self.scores[i - 1] else self.scores[i])
+
+    def cut_at(self, mass: float) -> float:
+        """The threshold whose number of positives is nearest to `mass`."""
+        return self.cut_below(int(np.argmin(np.abs(self.tp + self.fp - mass))))
+
+
+def score_curve(labels: Labels, scores: ArrayLike) -> ScoreCurve:
+    """All tables that a threshold on the scores can give."""
+    values = np.asarray(scores, dtype=np.float64)
+    Labels.check_scores(values, len(labels.positive))
+    order = np.argsort(-values, kind="stable")
+    ranked = values[order]
+    last = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)
+    mass = labels.mass[order]
+    tp = np.cumsum(mass * labels.positive[order])[last]
+    all_mass = np.cumsum(mass)[last]
+    return ScoreCurve(ranked[last], np.append(0.0, tp), np.append(0.0, all_mass - tp))

@@ -1,0 +1,290 @@
+"""The best table (a, b): maximise Delta(a, b) + Gp(a) + Gn(b), exactly.
+
+A strategy is made once per problem and called with the sorted scores of the atoms
+(descending, scaled so that Gp and Gn are their prefix sums). Which one a measure
+names depends on what is known of its Delta:
+
+===============  ==================================================================
+`ConcaveInFp`    falls with tp, and is concave in fp for any tp (F-beta, Jaccard)
+`Monotone`       falls with tp and rises with fp (MCC, kappa, constraints)
+`Bounded`        neither, but `delta_bound` bounds it over blocks (quantification)
+`Exhaustive`     nothing is known: every table is tried
+===============  ==================================================================
+
+All but the last are branch and bound: blocks of tables whose upper bound cannot
+beat the best table seen are dropped, the others are split, all at once in NumPy.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..exceptions import MeasureFunctionError
+
+if TYPE_CHECKING:
+    from .labels import Side
+    from .table import TableMeasure
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+#: Blocks that are looked at together; more wait on a stack, which bounds the memory.
+MOST_BLOCKS = 2**14
+#: A block is split into this many parts along each axis.
+SPLIT = 4
+
+
+class Best(NamedTuple):
+    """The best table: its tp and fp in atoms, and its loss."""
+
+    a: int
+    b: int
+    loss: float
+
+
+class Strategy(ABC):
+    """Finds the best table for sorted atoms; prepared once for a measure and its labels."""
+
+    def __init__(self, measure: TableMeasure, pos: Side, neg: Side) -> None:
+        self.measure = measure
+        self.levels = pos.levels, neg.levels
+        self.units = pos.unit, neg.unit
+        self.masses = pos.levels * pos.unit, neg.levels * neg.unit
+
+    def delta(self, a: FloatArray | IntArray, b: FloatArray | IntArray) -> FloatArray:
+        """Loss of the tables with a and b atoms predicted positive."""
+        return self.measure.delta(a * self.units[0], b * self.units[1], *self.masses)
+
+    @abstractmethod
+    def __call__(self, pos: FloatArray, neg: FloatArray) -> Best:
+        """The maximiser of V, given the atoms' scores in descending order."""
+
+
+class Grid(NamedTuple):
+    """The part of the tables that can hold the maximum, with the prefix sums over it.
+
+    Tables are ``(a, first_b + t)`` for ``0 <= a < len(gain_pos)`` and
+    ``0 <= t < len(gain_neg)``.
+    """
+
+    gain_pos: FloatArray
+    gain_neg: FloatArray
+    first_b: int
+
+
+def monotone_grid(pos: FloatArray, neg: FloatArray) -> Grid:
+    """For Delta falling in a and rising in b, where Gp rises and Gn falls.
+
+    Marking a positive with a score below 0 as positive, or a negative with a score
+    above 0 as negative, can only lower V.
+    """
+    last_a = int(np.searchsorted(-pos, 0.0))
+    first_b = int(np.searchsorted(-neg, 0.0))
+    return Grid(prefix_sums(pos[:last_a]), prefix_sums(neg[first_b:]), first_b)
+
+
+def full_grid(pos: FloatArray, neg: FloatArray) -> Grid:
+    """All tables."""
+    return Grid(prefix_sums(pos), prefix_sums(neg), 0)
+
+
+def prefix_sums(values: FloatArray) -> FloatArray:
+    """Sums of the first 0, 1, 2, ... values."""
+    sums = np.empty(len(values) + 1)
+    sums[0] = 0.0
+    np.cumsum(values, out=sums[1:])
+    return sums
+
+
+class ConcaveInFp(Strategy):
+    """One-dimensional branch and bound over a.
+
+    For a fixed a, ``h(a) = max over b of Delta(a, b) + Gn(b)`` is the maximum of a
+    concave sequence. Delta falls with a, so on an interval [a0, a1] where Gp rises V
+    is at most ``h(a0) + Gp(a1)``.
+    """
+
+    #: Intervals of a in the first round, and parts of an interval after that.
+    first, parts = 32, 8
+    #: Points of b looked at together in the search for the concave maximum.
+    fan = 16
+
+    def __call__(self, pos: FloatArray, neg: FloatArray) -> Best:
+        grid = monotone_grid(pos, neg)
+        a = np.unique(np.linspace(0, len(grid.gain_pos) - 1, self.first + 1).astype(np.intp))
+        ends = np.append(a[1:], a[-1])
+        best_value, best = -np.inf, (0, 0)
+        while a.size:
+            t, height = self._best_b(a, grid)
+            value = height + grid.gain_pos[a]
+            i = int(np.argmax(value))
+            if value[i] > best_value:
+                best_value, best = value[i], (int(a[i]), grid.first_b + int(t[i]))
+            inside = ends - a > 1
+            bound = height + grid.gain_pos[np.maximum(ends - 1, a)]
+            keep = inside & (bound > best_value)
+            a, ends = self._split(a[keep], ends[keep])
+        return Best(*best, float(self.delta(np.asarray(best[0]), np.asarray(best[1]))))
+
+    def _split(self, a: IntArray, ends: IntArray) -> tuple[IntArray, IntArray]:
+        """Cut the open intervals (a, ends) at inner points, each then the start of an interval."""
+        step = -(-(ends - a) // self.parts)
+        starts = a[:, None] + step[:, None] * np.arange(self.parts)
+        stops = np.minimum(starts + step[:, None], ends[:, None])
+        starts[:, 0] += 1  # a itself has been looked at
+        inside = starts < stops
+        return starts[inside], stops[inside]
+
+    def _best_b(self, a: IntArray, grid: Grid) -> tuple[IntArray, FloatArray]:
+        """For each a the best t of a concave sequence, and its height."""
+        rows = np.arange(len(a))
+        low = np.zeros(len(a), dtype=np.intp)
+        high = np.full(len(a), len(grid.gain_neg) - 1)
+        fan = np.arange(self.fan + 1)
+        while True:
+            step = np.maximum(-(-(high - low) // self.fan), 1)
+            t = np.minimum(low[:, None] + step[:, None] * fan, high[:, None])
+            height = self.delta(a[:, None], t + grid.first_b) + grid.gain_neg[t]
+            at = height.argmax(axis=1)
+            if step.max() == 1:
+                return t[rows, at], height[rows, at]
+            low = t[rows, np.maximum(at - 1, 0)]
+            high = t[rows, np.minimum(at + 1, self.fan)]
+
+
+class Blocks(NamedTuple):
+    """Rectangles of tables, corners included."""
+
+    a0: IntArray
+    a1: IntArray
+    t0: IntArray
+    t1: IntArray
+
+    def pick(self, which: NDArray[np.bool_] | slice | IntArray) -> Blocks:
+        """Some of the blocks."""
+        return Blocks(*(corner[which] for corner in self))
+
+    def split(self) -> Blocks:
+        """Each block cut into `SPLIT` x `SPLIT` parts, less where it is small."""
+        a0, a1 = _thirds(self.a0, self.a1)
+        t0, t1 = _thirds(self.t0, self.t1)
+        shape = (len(self.a0), SPLIT, SPLIT)
+        parts = Blocks(
+            np.broadcast_to(a0[:, :, None], shape),
+            np.broadcast_to(a1[:, :, None], shape),
+            np.broadcast_to(t0[:, None, :], shape),
+            np.broadcast_to(t1[:, None, :], shape),
+        )
+        return parts.pick((parts.a0 <= parts.a1) & (parts.t0 <= parts.t1))
+
+
+def _thirds(low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
+    step = (high - low) // SPLIT + 1
+    starts = low[:, None] + step[:, None] * np.arange(SPLIT)
+    return starts, np.minimum(starts + step[:, None] - 1, high[:, None])
+
+
+class Bounded(Strategy):
+    """Two-dimensional branch and bound; the measure bounds Delta over a block.
+
+    Gp and Gn are concave, so that their maximum over a block is known: at their peak
+    if it is inside, else at the end that is nearer to it.
+    """
+
+    def grid(self, pos: FloatArray, neg: FloatArray) -> Grid:
+        """The tables to search."""
+        return full_grid(pos, neg)
+
+    def __call__(self, pos: FloatArray, neg: FloatArray) -> Best:
+        grid = self.grid(pos, neg)
+        gains = grid.gain_pos, grid.gain_neg
+        peaks = int(np.argmax(gains[0])), int(np.argmax(gains[1]))
+        zero = np.zeros(1, dtype=np.intp)
+        whole = Blocks(zero, zero + len(gains[0]) - 1, zero, zero + len(gains[1]) - 1)
+        best_value, best = -np.inf, (0, 0)
+        waiting = [(np.full(1, np.inf), whole)]
+        while waiting:
+            bound, blocks = waiting.pop()
+            parts = blocks.pick(bound > best_value).split()
+            if not parts.a0.size:
+                continue
+            a, t = np.clip(peaks[0], parts.a0, parts.a1), np.clip(peaks[1], parts.t0, parts.t1)
+            gain = gains[0][a] + gains[1][t]
+            here = self.delta(a, t + grid.first_b)
+            top = self._bound(parts, grid.first_b)
+            self._check(here, top)
+            i = int(np.argmax(here + gain))
+            if here[i] + gain[i] > best_value:
+                best_value, best = float(here[i] + gain[i]), (int(a[i]), int(t[i]) + grid.first_b)
+            bound = top + gain
+            single = (parts.a0 == parts.a1) & (parts.t0 == parts.t1)
+            keep = np.flatnonzero((bound > best_value) & ~single)
+            keep = keep[np.argsort(bound[keep])]
+            for start in range(0, len(keep), MOST_BLOCKS):
+                some = keep[start : start + MOST_BLOCKS]
+                waiting.append((bound[some], parts.pick(some)))
+        return Best(*best, float(self.delta(np.asarray(best[0]), np.asarray(best[1]))))
+
+    def _bound(self, parts: Blocks, first_b: int) -> FloatArray:
+        up, un = self.units
+        tp = parts.a0 * up, parts.a1 * up
+        fp = (parts.t0 + first_b) * un, (parts.t1 + first_b) * un
+        return self.measure.delta_bound(tp, fp, *self.masses)
+
+    def _check(self, here: FloatArray, top: FloatArray) -> None:
+        if (here > top + 1e-9).any():
+            raise NotMonotoneError
+
+
+class Monotone(Bounded):
+    """Branch and bound for a Delta that falls with tp and rises with fp."""
+
+    def grid(self, pos: FloatArray, neg: FloatArray) -> Grid:
+        return monotone_grid(pos, neg)
+
+
+class NotMonotoneError(MeasureFunctionError):
+    """A loss was larger inside a block than in the corner where it should be largest."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the measure is declared to fall with tp and rise with fp, but it does not: "
+            "its loss inside a block of tables exceeds the loss in the corner."
+        )
+
+
+class Exhaustive(Strategy):
+    """Every table, in chunks of rows of the grid."""
+
+    chunk = 2**22
+
+    def __init__(self, measure: TableMeasure, pos: Side, neg: Side) -> None:
+        super().__init__(measure, pos, neg)
+        self.n_tables = (pos.levels + 1) * (neg.levels + 1)
+        self._kept = self._rows(0, pos.levels + 1) if self.n_tables <= self.chunk else None
+
+    def _rows(self, start: int, stop: int) -> FloatArray:
+        a, b = np.arange(start, stop)[:, None], np.arange(self.levels[1] + 1)
+        return self.delta(a, b)
+
+    def __call__(self, pos: FloatArray, neg: FloatArray) -> Best:
+        grid = full_grid(pos, neg)
+        step = max(1, self.chunk // len(grid.gain_neg))
+        best_value, best = -np.inf, Best(0, 0, 0.0)
+        for start in range(0, len(grid.gain_pos), step):
+            stop = min(start + step, len(grid.gain_pos))
+            delta = self._rows(start, stop) if self._kept is None else self._kept[start:stop]
+            value = delta + grid.gain_pos[start:stop, None] + grid.gain_neg
+            a, b = np.unravel_index(int(np.argmax(value)), value.shape)
+            if value[a, b] > best_value:
+                best_value, best = value[a, b], Best(start + int(a), int(b), float(delta[a, b]))
+        return best
+
+
+#: What a strategy is made by.
+StrategyFactory = Callable[["TableMeasure", "Side", "Side"], Strategy]

@@ -1,0 +1,104 @@
+"""Measures of the confusion table, and the search they share.
+
+Sort the positives and the negatives by score. The worst labelling marks the top
+``a`` positives and the top ``b`` negatives as positive, for some (a, b); its value
+is
+
+    V(a, b) = Delta(a, b) + Gp(a) + Gn(b)
+
+with Gp and Gn concave prefix sums of the sorted scores. What is left is to find the
+best (a, b) among all tables, which is the business of `capo.measures.search`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import search
+from .base import Cut, FloatArray, Measure, Oracle
+from .labels import Labels, Side, as_positive
+
+
+class TableMeasure(Measure):
+    """A measure that is a function of (tp, fp, fn, tn) at the threshold 0.
+
+    A subclass gives `value` and, if its values do not run from 0 to 1, `best` and
+    `worst`. `strategy` says which structure the search may rely on.
+    """
+
+    best: ClassVar[float] = 1.0
+    worst: ClassVar[float] = 0.0
+    strategy: ClassVar[type[search.Strategy]] = search.Monotone
+
+    @abstractmethod
+    def value(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+        """The measure of each table; the arguments broadcast."""
+
+    def delta(self, tp: FloatArray, fp: FloatArray, n_pos: float, n_neg: float) -> FloatArray:
+        """The loss of each table, between 0 and 1."""
+        value = self.value(tp, fp, n_pos - tp, n_neg - fp)
+        return (self.best - value) / (self.best - self.worst)
+
+    def delta_bound(
+        self,
+        tp: tuple[FloatArray, FloatArray],
+        fp: tuple[FloatArray, FloatArray],
+        n_pos: float,
+        n_neg: float,
+    ) -> FloatArray:
+        """An upper bound of `delta` over blocks of tables, from (lowest, highest) tp and fp.
+
+        For a loss that falls with tp and rises with fp it is the value in one corner.
+        """
+        return self.delta(tp[0], fp[1], n_pos, n_neg)
+
+    def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        labels = Labels.lenient(y, sample_weight)
+        values = np.asarray(scores, dtype=np.float64)
+        Labels.check_scores(values, len(labels.positive))
+        return self._value_of(labels, values > 0)
+
+    def loss(self, y: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        labels = Labels.of(y, sample_weight)
+        tp, fp, _, _ = labels.table(as_positive(y_pred))
+        return float(self.delta(np.asarray(tp), np.asarray(fp), labels.n_pos, labels.n_neg))
+
+    def _value_of(self, labels: Labels, predicted: np.ndarray) -> float:
+        return float(self.value(*(np.asarray(cell) for cell in labels.table(predicted))))
+
+    def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
+        return TableOracle(self, Labels.of(y, sample_weight))
+
+
+class TableOracle:
+    """Sorts both classes and leaves the choice of (a, b) to the measure's strategy."""
+
+    def __init__(self, measure: TableMeasure, labels: Labels) -> None:
+        self.labels = labels
+        self.strategy = measure.strategy(measure, labels.pos, labels.neg)
+
+    def __call__(self, scores: FloatArray) -> Cut:
+        pos, neg, total = self.labels.pos, self.labels.neg, self.labels.total
+        s_pos, s_neg = scores[pos.index], scores[neg.index]
+        atoms_pos, atoms_neg = pos.atoms(s_pos), neg.atoms(s_neg)
+        a, b, loss = self.strategy(atoms_pos * (pos.unit / total), atoms_neg * (neg.unit / total))
+        coef = np.zeros(len(scores))
+        coef[pos.index] = self._share(pos, 1.0 - pos.top(s_pos, atoms_pos, a))
+        coef[neg.index] = self._share(neg, -neg.top(s_neg, atoms_neg, b))
+        return Cut(coef, loss)
+
+    def _share(self, side: Side, part: FloatArray) -> FloatArray:
+        if self.labels.weight is not None:
+            part = part * self.labels.weight[side.index]
+        part /= self.labels.total
+        return part
+
+
+def ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:
+    """top / bottom, and 0 where the bottom is 0."""
+    top, bottom = np.asarray(top, dtype=np.float64), np.asarray(bottom, dtype=np.float64)
+    return np.divide(top, bottom, out=np.zeros(np.broadcast(top, bottom).shape), where=bottom != 0)

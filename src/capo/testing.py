@@ -1,0 +1,125 @@
+"""A test kit for measures: the clever search against the plain definition.
+
+Call `check_measure` on a measure of your own:
+
+>>> from capo.measures import get
+>>> from capo.testing import check_measure
+>>> check_measure(get(lambda tp, fp, fn, tn: tp - 3 * fp), n_cases=50)
+50
+"""
+
+from __future__ import annotations
+
+from itertools import permutations, product
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .measures import Cut, Measure, RankingMeasure
+
+__all__ = ["brute_force", "check_case", "check_measure", "check_weights", "random_case"]
+
+#: Agreement asked for; scores of the random cases are of order 1.
+TOLERANCE = 1e-9
+
+
+def brute_force(measure: Measure, scores: ArrayLike, y: ArrayLike) -> float:
+    """R by its definition: the largest value over all labellings, or all rankings."""
+    scores = np.asarray(scores, dtype=np.float64)
+    if isinstance(measure, RankingMeasure):
+        orders = permutations(range(len(scores)))
+        return max(measure.ranking_cut(y, order).value(scores) for order in orders)
+    labellings = (np.array(bits) for bits in product((-1, 1), repeat=len(scores)))
+    return max(labelling_cut(measure, y, bits).value(scores) for bits in labellings if measure.admits(y, bits))
+
+
+def labelling_cut(measure: Measure, y: ArrayLike, y_pred: NDArray[np.int_]) -> Cut:
+    """The cut of one labelling by the plain definition."""
+    sign = np.where(np.asarray(y) > 0, 1.0, -1.0)
+    return Cut((sign - y_pred) / (2 * len(sign)), measure.loss(y, y_pred))
+
+
+def check_case(measure: Measure, scores: ArrayLike, y: ArrayLike) -> None:
+    """Raise AssertionError unless the worst labelling is one, and the cut is exact."""
+    cut = measure.most_violated(scores, y)
+    found, best = cut.value(scores), brute_force(measure, scores, y)
+    assert abs(found - best) <= TOLERANCE * (1 + abs(best)), (
+        f"{measure!r}: the search found {found!r}, brute force {best!r}\n"
+        f"scores={np.asarray(scores).tolist()}\ny={np.asarray(y).tolist()}"
+    )
+
+
+def check_weights(measure: Measure, scores: ArrayLike, y: ArrayLike, counts: ArrayLike) -> None:
+    """Raise AssertionError unless whole-number weights are the same as repeated rows."""
+    scores, y, counts = (np.asarray(array) for array in (scores, y, counts))
+    rows = np.repeat(np.arange(len(y)), counts)
+    weighted = measure.most_violated(scores, y, sample_weight=counts)
+    repeated = measure.most_violated(scores[rows], y[rows])
+    pairs = {
+        "worst value": (weighted.value(scores), repeated.value(scores[rows])),
+        "score": (measure.score(y, scores, counts), measure.score(y[rows], scores[rows])),
+    }
+    for what, (one, other) in pairs.items():
+        assert abs(one - other) <= TOLERANCE * (1 + abs(other)), (
+            f"{measure!r}: {what} {one!r} with weights, {other!r} with repeated rows\n"
+            f"scores={scores.tolist()}\ny={y.tolist()}\ncounts={counts.tolist()}"
+        )
+
+
+def check_lower_bound(measure: Measure, scores: ArrayLike, others: ArrayLike, y: ArrayLike) -> None:
+    """Raise AssertionError unless the cut at `scores` bounds R from below at `others`."""
+    bound = measure.most_violated(scores, y).value(others)
+    risk = measure.most_violated(others, y).value(others)
+    assert bound <= risk + TOLERANCE * (1 + abs(risk)), (
+        f"{measure!r}: a cut gives {bound!r} where R is {risk!r}: it is not a lower bound"
+    )
+
+
+def random_case(
+    rng: np.random.Generator, max_rows: int
+) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
+    """Scores (often tied, at times all equal) and labels of both classes, at times one of a class."""
+    n = int(rng.integers(2, max_rows + 1))
+    kind = rng.integers(4)
+    scores = rng.normal(scale=rng.choice([0.3, 1.0, 3.0]), size=n)
+    if kind == 1:
+        scores = np.rint(scores * 2) / 2
+    elif kind == 2:
+        scores = np.full(n, scores[0])
+    n_pos = int(rng.choice([1, n - 1, rng.integers(1, n)]))
+    y = rng.permutation(np.where(np.arange(n) < n_pos, 1, -1))
+    return scores, y
+
+
+def check_measure(
+    measure: Measure, *, n_cases: int = 200, max_rows: int = 6, random_state: int = 0
+) -> int:
+    """Compare a measure's search with brute force on random problems.
+
+    Each case has up to `max_rows` rows, with ties, equal scores and classes of one row
+    among them. Checked are the worst labelling against all labellings (rankings), that its
+    cut is a lower bound elsewhere, and whole-number weights against repeated rows.
+
+    Parameters
+    ----------
+    measure : Measure
+        What to check.
+    n_cases : int, default=200
+        How many random problems.
+    max_rows : int, default=6
+        Rows at most; the work doubles with each (rankings: it is multiplied by their number).
+    random_state : int, default=0
+        Seed of the problems.
+
+    Returns
+    -------
+    int
+        The number of cases checked; an AssertionError shows the first that fails.
+    """
+    rng = np.random.default_rng(random_state)
+    for _ in range(n_cases):
+        scores, y = random_case(rng, max_rows)
+        check_case(measure, scores, y)
+        check_lower_bound(measure, scores, rng.normal(size=len(y)), y)
+        check_weights(measure, scores, y, rng.integers(1, 4, size=len(y)))
+    return n_cases
