@@ -1,8 +1,8 @@
 """The best table (a, b): maximise Delta(a, b) + Gp(a) + Gn(b), exactly.
 
-A strategy is made once per problem and called with the sorted scores of the atoms
-(descending, scaled so that Gp and Gn are their prefix sums). Which one a measure
-names depends on what is known of its Delta:
+A strategy is made once per problem and called with the sorted scores of the atoms and
+the factor that makes their prefix sums Gp and Gn. Which one a measure names depends on
+what is known of its Delta:
 
 ===============  ==================================================================
 `ConcaveInFp`    falls with tp, and is concave in fp for any tp (F-beta, Jaccard)
@@ -18,7 +18,6 @@ beat the best table seen are dropped, the others are split, all at once in NumPy
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -47,6 +46,18 @@ class Best(NamedTuple):
     loss: float
 
 
+class Grid(NamedTuple):
+    """The part of the tables that can hold the maximum, with the prefix sums over it.
+
+    Tables are ``(a, first_b + t)`` for ``0 <= a < len(gain_pos)`` and
+    ``0 <= t < len(gain_neg)``.
+    """
+
+    gain_pos: FloatArray
+    gain_neg: FloatArray
+    first_b: int
+
+
 class Strategy(ABC):
     """Finds the best table for sorted atoms; prepared once for a measure and its labels."""
 
@@ -61,43 +72,38 @@ class Strategy(ABC):
         return self.measure.delta(a * self.units[0], b * self.units[1], *self.masses)
 
     @abstractmethod
-    def __call__(self, pos: FloatArray, neg: FloatArray) -> Best:
+    def __call__(self, pos: FloatArray, neg: FloatArray, scale: float) -> Best:
         """The maximiser of V, given the atoms' scores in descending order."""
 
+    def gains(self, pos: FloatArray, neg: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
+        """Gp and Gn, up to a constant, for these atoms."""
+        return prefix_sums(pos, scale * self.units[0]), prefix_sums(neg, scale * self.units[1])
 
-class Grid(NamedTuple):
-    """The part of the tables that can hold the maximum, with the prefix sums over it.
+    def all_tables(self, pos: FloatArray, neg: FloatArray, scale: float) -> Grid:
+        """The grid of all tables."""
+        return Grid(*self.gains(pos, neg, scale), 0)
 
-    Tables are ``(a, first_b + t)`` for ``0 <= a < len(gain_pos)`` and
-    ``0 <= t < len(gain_neg)``.
-    """
+    def monotone_tables(self, pos: FloatArray, neg: FloatArray, scale: float) -> Grid:
+        """The part that matters for Delta falling in a and rising in b: Gp rises, Gn falls.
 
-    gain_pos: FloatArray
-    gain_neg: FloatArray
-    first_b: int
-
-
-def monotone_grid(pos: FloatArray, neg: FloatArray) -> Grid:
-    """For Delta falling in a and rising in b, where Gp rises and Gn falls.
-
-    Marking a positive with a score below 0 as positive, or a negative with a score
-    above 0 as negative, can only lower V.
-    """
-    last_a = int(np.searchsorted(-pos, 0.0))
-    first_b = int(np.searchsorted(-neg, 0.0))
-    return Grid(prefix_sums(pos[:last_a]), prefix_sums(neg[first_b:]), first_b)
+        Marking a positive with a score below 0 as positive, or a negative with a score
+        above 0 as negative, can only lower V.
+        """
+        last_a, first_b = len(pos) - _count_below(pos), len(neg) - _count_below(neg)
+        return Grid(*self.gains(pos[:last_a], neg[first_b:], scale), first_b)
 
 
-def full_grid(pos: FloatArray, neg: FloatArray) -> Grid:
-    """All tables."""
-    return Grid(prefix_sums(pos), prefix_sums(neg), 0)
+def _count_below(descending: FloatArray) -> int:
+    """How many values are 0 or less."""
+    return int(np.searchsorted(descending[::-1], 0.0, side="right"))
 
 
-def prefix_sums(values: FloatArray) -> FloatArray:
-    """Sums of the first 0, 1, 2, ... values."""
+def prefix_sums(values: FloatArray, scale: float = 1.0) -> FloatArray:
+    """Sums of the first 0, 1, 2, ... values, times a factor."""
     sums = np.empty(len(values) + 1)
     sums[0] = 0.0
     np.cumsum(values, out=sums[1:])
+    sums *= scale
     return sums
 
 
@@ -114,8 +120,8 @@ class ConcaveInFp(Strategy):
     #: Points of b looked at together in the search for the concave maximum.
     fan = 16
 
-    def __call__(self, pos: FloatArray, neg: FloatArray) -> Best:
-        grid = monotone_grid(pos, neg)
+    def __call__(self, pos: FloatArray, neg: FloatArray, scale: float) -> Best:
+        grid = self.monotone_tables(pos, neg, scale)
         a = np.unique(np.linspace(0, len(grid.gain_pos) - 1, self.first + 1).astype(np.intp))
         ends = np.append(a[1:], a[-1])
         best_value, best = -np.inf, (0, 0)
@@ -196,12 +202,12 @@ class Bounded(Strategy):
     if it is inside, else at the end that is nearer to it.
     """
 
-    def grid(self, pos: FloatArray, neg: FloatArray) -> Grid:
+    def tables(self, pos: FloatArray, neg: FloatArray, scale: float) -> Grid:
         """The tables to search."""
-        return full_grid(pos, neg)
+        return self.all_tables(pos, neg, scale)
 
-    def __call__(self, pos: FloatArray, neg: FloatArray) -> Best:
-        grid = self.grid(pos, neg)
+    def __call__(self, pos: FloatArray, neg: FloatArray, scale: float) -> Best:
+        grid = self.tables(pos, neg, scale)
         gains = grid.gain_pos, grid.gain_neg
         peaks = int(np.argmax(gains[0])), int(np.argmax(gains[1]))
         zero = np.zeros(1, dtype=np.intp)
@@ -244,8 +250,8 @@ class Bounded(Strategy):
 class Monotone(Bounded):
     """Branch and bound for a Delta that falls with tp and rises with fp."""
 
-    def grid(self, pos: FloatArray, neg: FloatArray) -> Grid:
-        return monotone_grid(pos, neg)
+    def tables(self, pos: FloatArray, neg: FloatArray, scale: float) -> Grid:
+        return self.monotone_tables(pos, neg, scale)
 
 
 class NotMonotoneError(MeasureFunctionError):
@@ -272,8 +278,8 @@ class Exhaustive(Strategy):
         a, b = np.arange(start, stop)[:, None], np.arange(self.levels[1] + 1)
         return self.delta(a, b)
 
-    def __call__(self, pos: FloatArray, neg: FloatArray) -> Best:
-        grid = full_grid(pos, neg)
+    def __call__(self, pos: FloatArray, neg: FloatArray, scale: float) -> Best:
+        grid = self.all_tables(pos, neg, scale)
         step = max(1, self.chunk // len(grid.gain_neg))
         best_value, best = -np.inf, Best(0, 0, 0.0)
         for start in range(0, len(grid.gain_pos), step):
@@ -284,7 +290,3 @@ class Exhaustive(Strategy):
             if value[a, b] > best_value:
                 best_value, best = value[a, b], Best(start + int(a), int(b), float(delta[a, b]))
         return best
-
-
-#: What a strategy is made by.
-StrategyFactory = Callable[["TableMeasure", "Side", "Side"], Strategy]

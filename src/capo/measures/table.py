@@ -85,7 +85,7 @@ class TableOracle:
         pos, neg, total = self.labels.pos, self.labels.neg, self.labels.total
         s_pos, s_neg = scores[pos.index], scores[neg.index]
         atoms_pos, atoms_neg = pos.atoms(s_pos), neg.atoms(s_neg)
-        a, b, loss = self.strategy(atoms_pos * (pos.unit / total), atoms_neg * (neg.unit / total))
+        a, b, loss = self.strategy(atoms_pos, atoms_neg, 1.0 / total)
         coef = np.zeros(len(scores))
         coef[pos.index] = self._share(pos, 1.0 - pos.top(s_pos, atoms_pos, a))
         coef[neg.index] = self._share(neg, -neg.top(s_neg, atoms_neg, b))

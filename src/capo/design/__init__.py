@@ -1,0 +1,65 @@
+"""What scores are made of: the only place that knows dense from sparse from out-of-core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from .augmented import Augmented, Constant, Scaled
+from .base import Design
+from .chunked import Block, Chunked
+from .dense import Dense
+from .sparse import Sparse
+
+__all__ = ["Augmented", "Chunked", "Constant", "Dense", "Design", "Scaled", "Sparse", "as_design", "augment", "chunked"]
+
+
+def as_design(X: Block | Design) -> Design:
+    """The design for an array, a sparse matrix, a memory map; a design is returned as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.design import as_design
+    >>> as_design(np.eye(3)).scores(np.array([1.0, 2.0, 3.0]))
+    array([1., 2., 3.])
+    """
+    if issparse(X):
+        return Sparse(X)
+    if isinstance(X, np.ndarray):
+        return Dense(X)
+    return X
+
+
+def chunked(blocks: Callable[[], Iterable[Block]], shape: tuple[int, int]) -> Chunked:
+    """A table from a function that returns its blocks of rows, over again on each call.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.design import chunked
+    >>> table = chunked(lambda: (np.full((2, 1), i) for i in (1.0, 2.0)), shape=(4, 1))
+    >>> table.scores(np.array([10.0]))
+    array([10., 10., 20., 20.])
+    """
+    return Chunked(blocks, shape, as_design)
+
+
+def augment(
+    phi: Block | Design,
+    *,
+    auxiliary: NDArray[np.floating] | None = None,
+    B: float = 1.0,
+    bias: float | None = 1.0,
+) -> Design:
+    """``[auxiliary / sqrt(B) | Phi | bias]`` without a copy of any of them."""
+    parts: list[Design] = []
+    if auxiliary is not None:
+        parts.append(Scaled(Dense(auxiliary), B**-0.5))
+    parts.append(as_design(phi))
+    if bias is not None:
+        parts.append(Constant(parts[0].shape[0], bias))
+    return parts[0] if len(parts) == 1 else Augmented(parts)
