@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..exceptions import ConstraintWarning, InvalidInputError
-from . import search
 from .base import FloatArray
 from .labels import Labels, score_curve
 from .table import TableMeasure, ratio
@@ -108,7 +107,6 @@ class PrecisionAtRecall(ConstrainedMeasure):
     """
 
     name = "precision_at_recall"
-    strategy = search.ConcaveInFp
 
     def __init__(self, floor: float = 0.9) -> None:
         self.floor = _share(floor, "floor", "recall")

@@ -14,7 +14,7 @@ class F1(TableMeasure):
     """F1, the harmonic mean of precision and recall: 2 tp / (2 tp + fn + fp)."""
 
     name = "f1"
-    strategy = search.ConcaveInFp
+    strategy = search.ConvexConcave
     _square = 1.0
 
     def value(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
@@ -48,10 +48,13 @@ class Jaccard(TableMeasure):
     """Jaccard index: tp / (tp + fp + fn)."""
 
     name = "jaccard"
-    strategy = search.ConcaveInFp
+    strategy = search.ConvexConcave
 
     def value(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
         return ratio(tp, tp + fp + fn)
+
+    def delta(self, tp: FloatArray, fp: FloatArray, n_pos: float, n_neg: float) -> FloatArray:
+        return 1.0 - tp / (n_pos + fp)
 
 
 class GMean(TableMeasure):

@@ -52,15 +52,12 @@ class HingeOracle:
     def __init__(self, labels: Labels, prices: FloatArray) -> None:
         self.prices = prices
         self.pull = labels.sign * labels.mass / labels.total
-        # w y s / W < c, divided by w / W, so that the hot loop is one product and one comparison.
-        self.sign = labels.sign
-        self.margin = prices * labels.total / np.where(labels.mass > 0, labels.mass, 1.0)
+        self.price_per_pull = np.divide(prices, self.pull, out=np.zeros(len(prices)), where=self.pull != 0)
 
     def __call__(self, scores: FloatArray) -> Cut:
-        short = (self.sign * scores < self.margin).astype(np.float64)
-        loss = float(self.prices @ short)
-        short *= self.pull
-        return Cut(short, loss)
+        short = self.pull * scores < self.prices
+        coef = self.pull * short
+        return Cut(coef, float(self.price_per_pull @ coef))
 
 
 class Accuracy(LinearMeasure):
