@@ -85,16 +85,11 @@ class Measure(ABC):
         Labels.check_scores(values, len(np.asarray(y)))
         return oracle(values)
 
+    @abstractmethod
     def threshold(
         self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Where to cut the training scores so that predictions fit the measure.
-
-        A measure of the confusion table is optimised for the cut at 0. Measures
-        that fix the number of positives, only rank, or have a constraint override
-        this.
-        """
-        return 0.0
+        """Where to cut the training scores so that predictions fit the measure."""
 
     def admits(self, y: ArrayLike, y_pred: ArrayLike) -> bool:
         """Whether the labelling `y_pred` is one that R ranges over."""

@@ -33,26 +33,15 @@ class ConstrainedMeasure(TableMeasure):
     def value(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
         return np.where(self.holds(tp, fp, fn, tn), self.rate(tp, fp, fn, tn), 0.0)
 
-    def _on_curve(
-        self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[float, float]:
-        """The best value over all thresholds, and the threshold."""
-        labels = Labels.of(y, sample_weight)
-        curve = score_curve(labels, scores)
-        fn, tn = labels.n_pos - curve.tp, labels.n_neg - curve.fp
-        values = self.value(curve.tp, curve.fp, fn, tn)
-        best = int(np.argmax(values))
-        return float(values[best]), curve.cut_below(best)
-
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        return self._on_curve(y, scores, sample_weight)[0]
+        values = self.values_on(score_curve(Labels.of(y, sample_weight), scores))
+        return float(values.max())
 
     def threshold(
         self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
         """The cut with the best value among those that keep the constraint on the training rows."""
-        value, cut = self._on_curve(y, scores, sample_weight)
-        if value <= 0:
+        if self.score(y, scores, sample_weight) <= 0:
             warnings.warn(
                 f"no threshold on the training scores meets {self!r}: predictions keep the cut at 0. "
                 "Relax the constraint, raise C or give better features.",
@@ -60,7 +49,7 @@ class ConstrainedMeasure(TableMeasure):
                 stacklevel=3,
             )
             return 0.0
-        return cut
+        return super().threshold(y, scores, sample_weight)
 
 
 def _share(value: float, name: str, of: str) -> float:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from ..exceptions import InvalidInputError
 from .base import Cut, FloatArray, Measure, Oracle
-from .labels import Labels, as_positive
+from .labels import Labels, as_positive, score_curve
 
 
 class LinearMeasure(Measure):
@@ -40,6 +40,14 @@ class LinearMeasure(Measure):
     @abstractmethod
     def value(self, labels: Labels, wrong: np.ndarray) -> float:
         """The user's value, given which rows are in error."""
+
+    def threshold(
+        self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """The cut of the training scores with the least loss; 0 if none is better."""
+        labels = Labels.of(y, sample_weight)
+        curve = score_curve(Labels(labels.positive, self.prices(labels)), scores)
+        return curve.best_cut(curve.tp - curve.fp)
 
     def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
         labels = Labels.of(y, sample_weight)

@@ -289,6 +289,12 @@ class ScoreCurve:
         middle = 0.5 * (self.scores[i - 1] + self.scores[i])
         return float(middle if middle < self.scores[i - 1] else self.scores[i])
 
+    def best_cut(self, values: FloatArray) -> float:
+        """The threshold with the highest of `values`, one for each of tp; 0 if that is as good."""
+        at_zero = int(np.count_nonzero(self.scores > 0))
+        best = int(np.argmax(values))
+        return 0.0 if values[at_zero] >= values[best] - 1e-12 else self.cut_below(best)
+
     def cut_at(self, mass: float) -> float:
         """The threshold whose number of positives is nearest to `mass`."""
         return self.cut_below(int(np.argmin(np.abs(self.tp + self.fp - mass))))
@@ -299,6 +305,8 @@ def score_curve(labels: Labels, scores: ArrayLike) -> ScoreCurve:
     values = np.asarray(scores, dtype=np.float64)
     Labels.check_scores(values, len(labels.positive))
     order = np.argsort(-values, kind="stable")
+    if labels.weight is not None:
+        order = order[labels.weight[order] > 0]
     ranked = values[order]
     last = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)
     mass = labels.mass[order]

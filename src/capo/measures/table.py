@@ -20,11 +20,11 @@ from numpy.typing import ArrayLike
 
 from . import search
 from .base import Cut, FloatArray, Measure, Oracle
-from .labels import Labels, Side, as_positive
+from .labels import Labels, ScoreCurve, Side, as_positive, score_curve
 
 
 class TableMeasure(Measure):
-    """A measure that is a function of (tp, fp, fn, tn) at the threshold 0.
+    """A measure that is a function of (tp, fp, fn, tn), for scores at the threshold 0.
 
     A subclass gives `value` and, if its values do not run from 0 to 1, `best` and
     `worst`. `strategy` says which structure the search may rely on.
@@ -66,6 +66,17 @@ class TableMeasure(Measure):
         labels = Labels.of(y, sample_weight)
         tp, fp, _, _ = labels.table(as_positive(y_pred))
         return float(self.delta(np.asarray(tp), np.asarray(fp), labels.n_pos, labels.n_neg))
+
+    def values_on(self, curve: ScoreCurve) -> FloatArray:
+        """The measure at every threshold of a curve."""
+        return self.value(curve.tp, curve.fp, curve.tp[-1] - curve.tp, curve.fp[-1] - curve.fp)
+
+    def threshold(
+        self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """The cut of the training scores with the best value; 0 if none is better."""
+        curve = score_curve(Labels.of(y, sample_weight), scores)
+        return curve.best_cut(self.values_on(curve))
 
     def _value_of(self, labels: Labels, predicted: np.ndarray) -> float:
         return float(self.value(*(np.asarray(cell) for cell in labels.table(predicted))))
