@@ -73,6 +73,7 @@ class CuttingPlane:
         self.n_oracle_calls = self.n_products = self.n_pulls = 0
         self.v = np.where(bounded, np.maximum(self.v0, 0.0), self.v0)
         self.step = 1.0
+        self.C: float | None = None
         self._look_afresh()
         self._add(self.cut)
 
@@ -94,6 +95,7 @@ class CuttingPlane:
         history: list[Round] = []
         dual = -np.inf
         try:
+            self._stretch(C)
             while True:
                 target, bound = self.bundle.solve(C, self.v0)
                 dual = max(dual, bound)
@@ -131,14 +133,28 @@ class CuttingPlane:
 
     def _round(self, target: FloatArray, C: float, gap: float) -> None:
         """One product, a search along the segment to `target`, and up to two cuts."""
-        move = target - self.v
         direction = self._scores(target)
         direction -= self.scores
+        first = min(1.0, AHEAD * self.step)
+        step = self._move(target - self.v, direction, C, first, LINE_ACCURACY * gap)
+        self.step = step if step > SHORTEST else max(BACK * self.step, SHORTEST)
+
+    def _stretch(self, C: float) -> None:
+        """After a smaller C: search the ray from v0 through the best point, which needs no product."""
+        before, self.C = self.C, C
+        if before is None or not 0 < before < C or self.v0.any() or not self.v.any():
+            return
+        longer = C / before - 1.0
+        self._move(longer * self.v, longer * self.scores, C, 1.0, LINE_ACCURACY * self.objective(C))
+
+    def _move(
+        self, move: FloatArray, direction: FloatArray, C: float, first: float, accuracy: float
+    ) -> float:
+        """Go to the best point between v and v + move, cut there and a little further on."""
         segment = Segment(
             self.oracle, self.scores, direction, float((self.v - self.v0) @ move), float(move @ move), C
         )
-        start = segment.describe(0.0, self.risk, self.cut)
-        best = search(segment, start, min(1.0, AHEAD * self.step), LINE_ACCURACY * gap)
+        best = search(segment, segment.describe(0.0, self.risk, self.cut), first, accuracy)
         if best.t < 1.0:
             self._add(segment.look(best.t + BEYOND * (1.0 - best.t)).cut)
         self.n_oracle_calls += segment.looks
@@ -147,7 +163,7 @@ class CuttingPlane:
             direction *= best.t
             direction += self.scores
             self.v, self.scores, self.risk, self.cut = self.v + best.t * move, direction, best.risk, best.cut
-        self.step = best.t if best.t > SHORTEST else max(BACK * self.step, SHORTEST)
+        return best.t
 
     def _report(self, C: float, dual: float, number: int, calls_before: int) -> Round:
         calls = self.n_oracle_calls - calls_before
