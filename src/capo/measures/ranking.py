@@ -80,37 +80,31 @@ class PairOracle:
 
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
-        self.index = np.concatenate([labels.pos.index, labels.neg.index])
-        self.n_pos_rows = len(labels.pos.index)
-        self.mass = None if labels.weight is None else labels.weight[self.index]
 
     def __call__(self, scores: FloatArray) -> Cut:
-        values = scores[self.index]
-        values[: self.n_pos_rows] -= 1.0
-        order = np.argsort(values)
-        above, below = self._mass_around(order)
+        labels = self.labels
+        coef = scores - labels.positive
+        order = np.argsort(coef)
         # A positive is in error with the negatives above it, a negative with the positives below.
-        pairs = np.empty(len(values))
-        pairs[order] = np.where(order < self.n_pos_rows, above, below)
-        pairs /= self.labels.n_pos * self.labels.n_neg
-        if self.mass is not None:
-            pairs *= self.mass
-        coef = np.zeros(len(scores))
-        coef[self.index] = pairs
-        return Cut(coef, float(pairs[: self.n_pos_rows].sum()))
+        coef[order] = self._mass_around(order)
+        coef /= labels.n_pos * labels.n_neg
+        if labels.weight is not None:
+            coef *= labels.weight
+        return Cut(coef, float(coef.sum(where=labels.positive)))
 
-    def _mass_around(self, order: IntArray) -> tuple[FloatArray, FloatArray]:
-        """At each place, the negative mass above it and minus the positive mass below it."""
-        if self.mass is None:
-            places = np.arange(1.0, len(order) + 1)
-            negatives = np.cumsum(order >= self.n_pos_rows, dtype=np.float64)
-            return self.labels.n_neg - negatives, negatives - places
-        mass = self.mass[order]
-        negative = order >= self.n_pos_rows
-        return (
-            self.labels.n_neg - np.cumsum(mass * negative),
-            -np.cumsum(mass * ~negative),
-        )
+    def _mass_around(self, order: IntArray) -> FloatArray:
+        """At each place the negative mass above a positive, or minus the positive mass below a negative."""
+        negative = ~self.labels.positive[order]
+        if self.labels.weight is None:
+            upto = np.arange(1.0, len(order) + 1)
+            negatives = np.cumsum(negative, dtype=np.float64)
+        else:
+            mass = self.labels.weight[order]
+            upto, negatives = np.cumsum(mass), np.cumsum(mass * negative)
+        upto -= negatives
+        np.subtract(self.labels.n_neg, negatives, out=negatives)
+        np.negative(upto, out=negatives, where=negative)
+        return negatives
 
 
 class PartialAUC(RankingMeasure):

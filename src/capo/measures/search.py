@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import heapq
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -250,25 +251,34 @@ class Bounded(Strategy):
         waiting = [(np.full(1, np.inf), whole)]
         while waiting:
             bound, blocks = waiting.pop()
-            parts = blocks.pick(bound > best_value).split()
+            parts = blocks.pick(bound > best_value + ROUNDING).split()
             if not parts.a0.size:
                 continue
             a, t = np.clip(peaks[0], parts.a0, parts.a1), np.clip(peaks[1], parts.t0, parts.t1)
             gain = gains[0][a] + gains[1][t]
             here = self.delta(a, t + grid.first_b)
-            top = self._bound(parts, grid.first_b)
-            self._check(here, top)
             i = int(np.argmax(here + gain))
             if here[i] + gain[i] > best_value:
                 best_value, best = float(here[i] + gain[i]), (int(a[i]), int(t[i]) + grid.first_b)
+            wide = np.flatnonzero((parts.a0 < parts.a1) | (parts.t0 < parts.t1))
+            if not wide.size:
+                continue
+            parts, gain = parts.pick(wide), gain[wide]
+            top = self._bound(parts, grid.first_b)
+            self._check(here[wide], top)
             bound = top + gain
-            single = (parts.a0 == parts.a1) & (parts.t0 == parts.t1)
-            keep = np.flatnonzero((bound > best_value) & ~single)
-            keep = keep[np.argsort(bound[keep])]
-            for start in range(0, len(keep), MOST_BLOCKS):
-                some = keep[start : start + MOST_BLOCKS]
-                waiting.append((bound[some], parts.pick(some)))
+            waiting.extend(self._promising(bound, parts, best_value))
         return Best(*best, float(self.delta(*best)))
+
+    @staticmethod
+    def _promising(bound: FloatArray, parts: Blocks, best_value: float) -> Iterator[tuple[FloatArray, Blocks]]:
+        """What may still hold a better table, in batches, the most promising last."""
+        keep = np.flatnonzero(bound > best_value + ROUNDING)
+        if len(keep) > MOST_BLOCKS:
+            keep = keep[np.argsort(bound[keep])]
+        for start in range(0, len(keep), MOST_BLOCKS):
+            some = keep[start : start + MOST_BLOCKS]
+            yield bound[some], parts.pick(some)
 
     def _bound(self, parts: Blocks, first_b: int) -> FloatArray:
         up, un = self.units
