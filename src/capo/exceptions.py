@@ -12,6 +12,7 @@ The hierarchy::
     └── CapoWarning (a UserWarning)
         ├── ExhaustiveSearchWarning                 a measure without structure: every table is tried
         ├── ConstraintWarning                       a floor or ceiling the training rows never meet
+        ├── TrivialSolutionWarning                  the optimum gives every row the same score
         └── InterruptedFitWarning                   Ctrl-C: the best solution so far is kept
 
 A fit that stopped short of its tolerance warns with scikit-learn's own
@@ -26,6 +27,7 @@ __all__ = [
     "InterruptedFitWarning",
     "InvalidInputError",
     "MeasureFunctionError",
+    "TrivialSolutionWarning",
     "UnknownMeasureError",
 ]
 
@@ -56,6 +58,10 @@ class ExhaustiveSearchWarning(CapoWarning):
 
 class ConstraintWarning(CapoWarning):
     """No threshold on the training scores meets the measure's floor or ceiling."""
+
+
+class TrivialSolutionWarning(CapoWarning):
+    """The optimum has no weight on any feature, so that every row gets the same score."""
 
 
 class InterruptedFitWarning(CapoWarning):

@@ -23,7 +23,7 @@ from . import measures
 from .design import augment
 from .engine import Round, Solution, Status, minimize_path
 from .engine.cutting_plane import CuttingPlane
-from .exceptions import InterruptedFitWarning, InvalidInputError
+from .exceptions import InterruptedFitWarning, InvalidInputError, TrivialSolutionWarning
 from .measures import Measure
 
 logger = logging.getLogger("capo")
@@ -163,9 +163,8 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
         self._validate_params()
         X, positive, weight = self._validated(X, y, sample_weight)
         self.measure_ = measures.get(self.measure)
-        solver = CuttingPlane(
-            augment(X, bias=1.0 if self.fit_intercept else None), self.measure_.oracle(positive, weight)
-        )
+        oracle = self.measure_.for_training().oracle(positive, weight)
+        solver = CuttingPlane(augment(X, bias=1.0 if self.fit_intercept else None), oracle)
         self.solution_ = self._solve(solver)
         self._set_coefficients(solver.scores, positive, weight)
         self._warn()
@@ -213,6 +212,13 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
             warnings.warn(
                 f"{message}. Raise max_iter or tol, lower C, or scale the features to a similar range.",
                 ConvergenceWarning,
+                stacklevel=3,
+            )
+        if not self.coef_.any():
+            warnings.warn(
+                f"the optimum for {self.measure_!r} at C={self.C:g} has no weight on any feature, so that all "
+                "rows get the same score. Raise C, or check that the features vary.",
+                TrivialSolutionWarning,
                 stacklevel=3,
             )
 
@@ -269,7 +275,7 @@ def svmperf_path(
     X, positive, weight = model._validated(X, y, sample_weight)
     return minimize_path(
         augment(X, bias=1.0 if fit_intercept else None),
-        measures.get(measure).oracle(positive, weight),
+        measures.get(measure).for_training().oracle(positive, weight),
         Cs=Cs,
         tol=tol,
         max_rounds=max_iter,

@@ -91,6 +91,10 @@ class Measure(ABC):
     ) -> float:
         """Where to cut the training scores so that predictions fit the measure."""
 
+    def for_training(self) -> Measure:
+        """The measure whose R a fit minimises: this one, unless its own R is of no use for that."""
+        return self
+
     def admits(self, y: ArrayLike, y_pred: ArrayLike) -> bool:
         """Whether the labelling `y_pred` is one that R ranges over."""
         return True

@@ -1,14 +1,20 @@
 """One rate as good as can be while another keeps a floor or a ceiling.
 
-A table that breaks the constraint has the full loss 1. The score does not depend on
-a threshold: it is the best value that any threshold reaches while keeping the
-constraint, and 0 if none does.
+A table that breaks the constraint has the full loss 1, so that one row on the wrong side
+can cost everything. On classes that overlap no scores but 0 are then optimal for R, and a
+fit has to soften the constraint (`ConstrainedMeasure.for_training`): the loss rises by
+`penalty` times the shortfall instead.
+
+The score does not depend on a threshold: it is the best rate that any threshold reaches
+while keeping the constraint, and 0 if none does.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import abstractmethod
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,28 +24,53 @@ from .base import FloatArray
 from .labels import Labels, score_curve
 from .table import TableMeasure, ratio
 
+#: Rounding: 9 of 10 must count as a share of 0.9.
+_SLACK = 1e-12
+
 
 class ConstrainedMeasure(TableMeasure):
-    """A rate that counts only where a constraint holds."""
+    """A rate that counts only where a constraint holds.
+
+    Parameters
+    ----------
+    bound : float
+        The floor or ceiling.
+    penalty : float, default=inf
+        What a shortfall costs, times its size; infinity makes any shortfall the full loss 1.
+    """
+
+    def __init__(self, bound: float, penalty: float = math.inf) -> None:
+        if not penalty > 0:
+            raise InvalidInputError(f"penalty must be above 0: got {penalty!r}.")
+        self._bound, self.penalty = float(bound), float(penalty)
 
     @abstractmethod
     def rate(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
         """What is to be high."""
 
     @abstractmethod
-    def holds(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> np.ndarray:
-        """Where the constraint is kept."""
+    def shortfall(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+        """By how much the constraint is missed; at most 0 where it holds."""
 
     def value(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
-        return np.where(self.holds(tp, fp, fn, tn), self.rate(tp, fp, fn, tn), 0.0)
+        return np.where(self.shortfall(tp, fp, fn, tn) <= _SLACK, self.rate(tp, fp, fn, tn), 0.0)
+
+    def delta(self, tp: FloatArray, fp: FloatArray, n_pos: float, n_neg: float) -> FloatArray:
+        if math.isinf(self.penalty):
+            return super().delta(tp, fp, n_pos, n_neg)
+        table = tp, fp, n_pos - tp, n_neg - fp
+        missed = self.penalty * np.maximum(self.shortfall(*table), 0.0)
+        return np.minimum(1.0, 1.0 - self.rate(*table) + missed)
+
+    def for_training(self) -> Self:
+        """The same with a penalty of 1 where any shortfall would be the full loss."""
+        return self if math.isfinite(self.penalty) else type(self)(self._bound, penalty=1.0)
 
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         values = self.values_on(score_curve(Labels.of(y, sample_weight), scores))
         return float(values.max())
 
-    def threshold(
-        self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> float:
+    def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The cut with the best value among those that keep the constraint on the training rows."""
         if self.score(y, scores, sample_weight) <= 0:
             warnings.warn(
@@ -61,10 +92,6 @@ def _share(value: float, name: str, of: str) -> float:
     return float(value)
 
 
-# Rounding: 0.9 * 10 predicted positives must count 9 true ones as enough.
-_SLACK = 1e-12
-
-
 class RecallAtPrecision(ConstrainedMeasure):
     """Recall while precision is at least `floor`.
 
@@ -72,18 +99,21 @@ class RecallAtPrecision(ConstrainedMeasure):
     ----------
     floor : float, default=0.9
         The precision that must be kept.
+    penalty : float, default=inf
+        What a precision of 0 costs; infinity makes any shortfall the full loss 1.
     """
 
     name = "recall_at_precision"
 
-    def __init__(self, floor: float = 0.9) -> None:
+    def __init__(self, floor: float = 0.9, penalty: float = math.inf) -> None:
         self.floor = _share(floor, "floor", "precision")
+        super().__init__(self.floor, penalty)
 
     def rate(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
         return ratio(tp, tp + fn)
 
-    def holds(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> np.ndarray:
-        return np.asarray(tp >= (self.floor - _SLACK) * (tp + fp))
+    def shortfall(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+        return 1.0 - ratio(tp, tp + fp) / self.floor
 
 
 class PrecisionAtRecall(ConstrainedMeasure):
@@ -93,18 +123,21 @@ class PrecisionAtRecall(ConstrainedMeasure):
     ----------
     floor : float, default=0.9
         The recall that must be kept.
+    penalty : float, default=inf
+        What a recall of 0 costs; infinity makes any shortfall the full loss 1.
     """
 
     name = "precision_at_recall"
 
-    def __init__(self, floor: float = 0.9) -> None:
+    def __init__(self, floor: float = 0.9, penalty: float = math.inf) -> None:
         self.floor = _share(floor, "floor", "recall")
+        super().__init__(self.floor, penalty)
 
     def rate(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
         return ratio(tp, tp + fp)
 
-    def holds(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> np.ndarray:
-        return np.asarray(tp >= (self.floor - _SLACK) * (tp + fn))
+    def shortfall(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+        return 1.0 - ratio(tp, tp + fn) / self.floor
 
 
 class TprAtFpr(ConstrainedMeasure):
@@ -114,17 +147,20 @@ class TprAtFpr(ConstrainedMeasure):
     ----------
     ceiling : float, default=0.1
         The false positive rate that must not be exceeded.
+    penalty : float, default=inf
+        What an excess costs, times its size; infinity makes any excess the full loss 1.
     """
 
     name = "tpr_at_fpr"
 
-    def __init__(self, ceiling: float = 0.1) -> None:
+    def __init__(self, ceiling: float = 0.1, penalty: float = math.inf) -> None:
         if not (isinstance(ceiling, (int, float, np.number)) and 0 <= ceiling <= 1):
             raise InvalidInputError(f"ceiling must be between 0 and 1: got {ceiling!r}.")
         self.ceiling = float(ceiling)
+        super().__init__(self.ceiling, penalty)
 
     def rate(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
         return ratio(tp, tp + fn)
 
-    def holds(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> np.ndarray:
-        return np.asarray(fp <= (self.ceiling + _SLACK) * (fp + tn))
+    def shortfall(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+        return ratio(fp, fp + tn) - self.ceiling
