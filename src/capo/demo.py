@@ -134,7 +134,7 @@ def main(out: TextIO = sys.stdout) -> None:
     write(
         "\n* best of the row.  gap/C: how much better the measure's convex bound could still be on the\n"
         "training rows, proven by the solver.  seconds: cross-validation over 5 C's and the fit.\n"
-        'Next: try your own measure, SVMPerfClassifier(lambda tp, fp, fn, tn: 10 * tp - 2 * fp).\n'
+        "Next: try your own measure, SVMPerfClassifier(lambda tp, fp, fn, tn: 10 * tp - 2 * fp).\n"
     )
 
 

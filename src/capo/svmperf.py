@@ -193,9 +193,7 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
             solution = solver.run(self.C, tol, self.max_iter, progress)
         return solution
 
-    def _set_coefficients(
-        self, scores: np.ndarray, positive: np.ndarray, weight: np.ndarray | None
-    ) -> None:
+    def _set_coefficients(self, scores: np.ndarray, positive: np.ndarray, weight: np.ndarray | None) -> None:
         v = self.solution_.v
         self.threshold_ = self.measure_.threshold(positive, scores, weight)
         self.coef_ = v[None, : self.n_features_in_].copy()
@@ -207,7 +205,9 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
     def _warn(self) -> None:
         status, message = self.solution_.status, self.solution_.message
         if status is Status.INTERRUPTED:
-            warnings.warn(f"{message}. The best solution so far is kept.", InterruptedFitWarning, stacklevel=3)
+            warnings.warn(
+                f"{message}. The best solution so far is kept.", InterruptedFitWarning, stacklevel=3
+            )
         elif status in (Status.MAX_ROUNDS, Status.STALLED):
             warnings.warn(
                 f"{message}. Raise max_iter or tol, lower C, or scale the features to a similar range.",

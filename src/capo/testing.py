@@ -10,6 +10,7 @@ Call `check_measure` on a measure of your own:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import permutations, product
 
 import numpy as np
@@ -17,7 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .measures import Cut, Measure, RankingMeasure
 
-__all__ = ["brute_force", "check_case", "check_measure", "check_weights", "random_case"]
+__all__ = ["brute_force", "check_case", "check_lower_bound", "check_measure", "check_weights"]
+
+IntArray = NDArray[np.int_]
 
 #: Agreement asked for; scores of the random cases are of order 1.
 TOLERANCE = 1e-9
@@ -25,18 +28,40 @@ TOLERANCE = 1e-9
 
 def brute_force(measure: Measure, scores: ArrayLike, y: ArrayLike) -> float:
     """R by its definition: the largest value over all labellings, or all rankings."""
-    scores = np.asarray(scores, dtype=np.float64)
+    values = np.asarray(scores, dtype=np.float64)
     if isinstance(measure, RankingMeasure):
-        orders = permutations(range(len(scores)))
-        return max(measure.ranking_cut(y, order).value(scores) for order in orders)
-    labellings = (np.array(bits) for bits in product((-1, 1), repeat=len(scores)))
-    return max(labelling_cut(measure, y, bits).value(scores) for bits in labellings if measure.admits(y, bits))
+        return max(cut.value(values) for cut in ranking_cuts(measure, y))
+    sign = np.where(np.asarray(y) > 0, 1, -1)
+    labellings = np.array(list(product((-1, 1), repeat=len(sign))))
+    losses = labelling_losses(measure, sign, labellings)
+    return float(np.max(losses - (sign - labellings) @ values / (2 * len(sign))))
 
 
-def labelling_cut(measure: Measure, y: ArrayLike, y_pred: NDArray[np.int_]) -> Cut:
-    """The cut of one labelling by the plain definition."""
-    sign = np.where(np.asarray(y) > 0, 1.0, -1.0)
-    return Cut((sign - y_pred) / (2 * len(sign)), measure.loss(y, y_pred))
+def labelling_losses(measure: Measure, sign: IntArray, labellings: IntArray) -> NDArray[np.float64]:
+    """The plain loss of each labelling, minus infinity for those that R does not range over.
+
+    A loss that depends on the confusion table alone is taken once for each table.
+    """
+    losses = np.empty(len(labellings))
+    known: dict[object, float] = {}
+    for i, y_pred in enumerate(labellings):
+        tp, fp = int(np.sum(y_pred[sign > 0] > 0)), int(np.sum(y_pred[sign < 0] > 0))
+        key: object = (tp, fp) if measure.of_table else i
+        if key not in known:
+            known[key] = measure.loss(sign, y_pred) if measure.admits(sign, y_pred) else -np.inf
+        losses[i] = known[key]
+    return losses
+
+
+def ranking_cuts(measure: RankingMeasure, y: ArrayLike) -> Iterator[Cut]:
+    """The cuts of all rankings by the plain definition; the loss depends on the classes' places alone."""
+    labels = np.asarray(y)
+    losses: dict[bytes, float] = {}
+    for order in permutations(range(len(labels))):
+        places = labels[list(order)]
+        if places.tobytes() not in losses:
+            losses[places.tobytes()] = measure.loss(places, -np.arange(len(places)))
+        yield Cut(measure.ranking_coef(labels, order), losses[places.tobytes()])
 
 
 def check_case(measure: Measure, scores: ArrayLike, y: ArrayLike) -> None:
@@ -75,9 +100,7 @@ def check_lower_bound(measure: Measure, scores: ArrayLike, others: ArrayLike, y:
     )
 
 
-def random_case(
-    rng: np.random.Generator, max_rows: int
-) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
+def random_case(rng: np.random.Generator, max_rows: int) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
     """Scores (often tied, at times all equal) and labels of both classes, at times one of a class."""
     n = int(rng.integers(2, max_rows + 1))
     kind = rng.integers(4)
@@ -91,9 +114,7 @@ def random_case(
     return scores, y
 
 
-def check_measure(
-    measure: Measure, *, n_cases: int = 200, max_rows: int = 6, random_state: int = 0
-) -> int:
+def check_measure(measure: Measure, *, n_cases: int = 200, max_rows: int = 6, random_state: int = 0) -> int:
     """Compare a measure's search with brute force on random problems.
 
     Each case has up to `max_rows` rows, with ties, equal scores and classes of one row

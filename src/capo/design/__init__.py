@@ -14,7 +14,18 @@ from .chunked import Block, Chunked
 from .dense import Dense
 from .sparse import Sparse
 
-__all__ = ["Augmented", "Chunked", "Constant", "Dense", "Design", "Scaled", "Sparse", "as_design", "augment", "chunked"]
+__all__ = [
+    "Augmented",
+    "Chunked",
+    "Constant",
+    "Dense",
+    "Design",
+    "Scaled",
+    "Sparse",
+    "as_design",
+    "augment",
+    "chunked",
+]
 
 
 def as_design(X: Block | Design) -> Design:

@@ -18,30 +18,30 @@ class Sparse:
     def __init__(self, X: sparse.sparray | sparse.spmatrix) -> None:
         self.X = sparse.csr_array(X)
         self.shape: tuple[int, int] = self.X.shape
-        if self.X.dtype == np.float64:
-            self._blocks = [(slice(0, self.shape[0]), self.X)]
-        else:
-            # A block costs a dense row of work in `pull`: it must hold many more numbers than that.
-            numbers = max(BLOCK_NUMBERS, 8 * self.shape[1])
-            rows = row_blocks(self.shape[0], self.X.nnz / max(self.shape[0], 1), numbers)
-            self._blocks = [(part, self._view(part)) for part in rows]
+        self._blocks = [slice(0, self.shape[0])]
+        if self.X.dtype != np.float64:
+            # A block costs its making, and a dense row of work in `pull`: it must hold many more numbers.
+            numbers = max(8 * BLOCK_NUMBERS, 8 * self.shape[1])
+            self._blocks = list(row_blocks(self.shape[0], self.X.nnz / max(self.shape[0], 1), numbers))
 
     def scores(self, v: FloatArray) -> FloatArray:
         """``A v``, block by block."""
         out = np.empty(self.shape[0])
-        for rows, block in self._blocks:
-            out[rows] = block @ v
+        for rows in self._blocks:
+            out[rows] = self._block(rows) @ v
         return out
 
     def pull(self, coef: FloatArray) -> FloatArray:
         """``A' c``, block by block."""
         out = np.zeros(self.shape[1])
-        for rows, block in self._blocks:
-            out += block.T @ coef[rows]
+        for rows in self._blocks:
+            out += self._block(rows).T @ coef[rows]
         return out
 
-    def _view(self, rows: slice) -> sparse.csr_array:
+    def _block(self, rows: slice) -> sparse.csr_array:
+        if len(self._blocks) == 1:
+            return self.X
         indptr = self.X.indptr[rows.start : rows.stop + 1]
         inside = slice(indptr[0], indptr[-1])
         parts = (self.X.data[inside], self.X.indices[inside], indptr - indptr[0])
-        return sparse.csr_array(parts, shape=(rows.stop - rows.start, self.shape[1]), copy=False)
+        return sparse.csr_array(parts, shape=(rows.stop - rows.start, self.shape[1]))

@@ -34,7 +34,7 @@ class FixedCountMeasure(Measure):
 
     def loss(self, y: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         labels = Labels.of(y, sample_weight)
-        return 1.0 - labels.table(as_positive(y_pred))[0] / self.scale(labels)
+        return max(0.0, 1.0 - labels.table(as_positive(y_pred))[0] / self.scale(labels))
 
     def admits(self, y: ArrayLike, y_pred: ArrayLike) -> bool:
         return np.count_nonzero(as_positive(y_pred)) == self.count(Labels.of(y))
@@ -43,9 +43,7 @@ class FixedCountMeasure(Measure):
         labels = Labels.of(y, sample_weight)
         return SelectionOracle(labels, self.count(labels), self.scale(labels))
 
-    def threshold(
-        self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> float:
+    def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The cut that predicts as many positives on the training rows as the measure asks for."""
         labels = Labels.of(y, sample_weight)
         return score_curve(labels, scores).cut_at(self.count(labels))

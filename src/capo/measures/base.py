@@ -13,6 +13,7 @@ scores ``t`` the same cut is a lower bound, ``R(t) >= cut.loss - cut.coef @ t``.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,6 +64,8 @@ class Measure(ABC):
     name: str = ""
     #: Whether the loss is a function of scores (a ranking) rather than of labels.
     ranks: bool = False
+    #: Whether the loss of a labelling depends on its confusion table alone.
+    of_table: bool = True
 
     @abstractmethod
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -76,9 +79,7 @@ class Measure(ABC):
     def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
         """The function ``scores -> Cut`` for these labels, prepared once for many calls."""
 
-    def most_violated(
-        self, scores: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Cut:
+    def most_violated(self, scores: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Cut:
         """The worst labelling for these scores, as a `Cut`."""
         values = np.ascontiguousarray(scores, dtype=np.float64)
         oracle = self.oracle(y, sample_weight)
@@ -86,9 +87,7 @@ class Measure(ABC):
         return oracle(values)
 
     @abstractmethod
-    def threshold(
-        self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> float:
+    def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Where to cut the training scores so that predictions fit the measure."""
 
     def for_training(self) -> Measure:
@@ -105,8 +104,11 @@ class Measure(ABC):
         return {key: value for key, value in vars(self).items() if not key.startswith("_")}
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{key}={value!r}" for key, value in self.params.items())
-        return f"{self.name}({inside})"
+        known = inspect.signature(type(self)).parameters
+        changed = (
+            f"{key}={value!r}" for key, value in self.params.items() if not _same(value, known[key].default)
+        )
+        return f"{self.name}({', '.join(changed)})"
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and repr(self) == repr(other)
@@ -119,3 +121,7 @@ def base_rate_threshold(y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLik
     """The cut that predicts as many positives as there are."""
     labels = Labels.of(y, sample_weight)
     return score_curve(labels, scores).cut_at(labels.n_pos)
+
+
+def _same(value: object, default: object) -> bool:
+    return type(value) is type(default) and bool(value == default)

@@ -41,9 +41,7 @@ class LinearMeasure(Measure):
     def value(self, labels: Labels, wrong: np.ndarray) -> float:
         """The user's value, given which rows are in error."""
 
-    def threshold(
-        self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> float:
+    def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The cut of the training scores with the least loss; 0 if none is better."""
         labels = Labels.of(y, sample_weight)
         curve = score_curve(Labels(labels.positive, self.prices(labels)), scores)
@@ -119,10 +117,9 @@ class Cost(LinearMeasure):
     """
 
     name = "cost"
+    of_table = False
 
-    def __init__(
-        self, cost_fp: float = 1.0, cost_fn: float = 1.0, costs: ArrayLike | None = None
-    ) -> None:
+    def __init__(self, cost_fp: float = 1.0, cost_fn: float = 1.0, costs: ArrayLike | None = None) -> None:
         given = [cost_fp, cost_fn] if costs is None else np.asarray(costs, dtype=np.float64)
         if not (np.isfinite(given).all() and np.min(given) >= 0 and np.max(given) > 0):
             raise InvalidInputError(

@@ -67,8 +67,8 @@ class FunctionMeasure(TableMeasure):
         return hash(self._function)
 
     def value(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
-        cells = [np.asarray(cell, dtype=np.float64) for cell in (tp, fp, fn, tn)]
-        shape = np.broadcast(*cells).shape
+        cells = np.broadcast_arrays(*(np.asarray(cell, dtype=np.float64) for cell in (tp, fp, fn, tn)))
+        shape = cells[0].shape
         with np.errstate(divide="ignore", invalid="ignore"):
             out = np.asarray(self._function(*cells))
         if out.dtype.kind not in "biuf" or out.shape not in (shape, ()):
@@ -77,10 +77,10 @@ class FunctionMeasure(TableMeasure):
                 f"shape {shape} it returned {out.dtype} of shape {out.shape}. Write it with NumPy "
                 "operations that work element by element."
             )
-        out = np.broadcast_to(out.astype(np.float64), shape)
+        out = np.broadcast_to(out.astype(np.float64, copy=False), shape)
         if not np.isfinite(out).all():
             where = tuple(int(i[0]) for i in np.nonzero(~np.isfinite(out)))
-            table = ", ".join(f"{float(np.broadcast_to(cell, shape)[where]):g}" for cell in cells)
+            table = ", ".join(f"{float(cell[where]):g}" for cell in cells)
             raise MeasureFunctionError(
                 f"the measure function {self.name!r} returned {out[where]} for the table "
                 f"(tp, fp, fn, tn) = ({table}). Give it a value there, for instance with np.where."
@@ -94,8 +94,8 @@ class FunctionMeasure(TableMeasure):
     def _ends(self, n_pos: float, n_neg: float) -> tuple[float, float]:
         """The value of the perfect table and the lowest on a grid of tables with all corners."""
         if (n_pos, n_neg) not in self._known_ends:
-            tp, fp = np.linspace(0, n_pos, 65)[:, None], np.linspace(0, n_neg, 65)
-            values = self.value(np.rint(tp), np.rint(fp), n_pos - np.rint(tp), n_neg - np.rint(fp))
+            tp, fp = _spaced(n_pos)[:, None], _spaced(n_neg)
+            values = self.value(tp, fp, n_pos - tp, n_neg - fp)
             best, worst = float(values[-1, 0]), float(values.min())
             if not best > worst:
                 raise MeasureFunctionError(
@@ -158,3 +158,9 @@ def _levels(count: int) -> FloatArray:
     near = np.geomspace(1, count, side // 12) - 1
     some = np.unique(np.concatenate([even, near, count - 1 - near]).astype(np.int64))
     return np.unique(np.concatenate([some, some + 1])).astype(np.float64)
+
+
+def _spaced(mass: float) -> FloatArray:
+    """Some masses from 0 to all of it, whole numbers if that is one."""
+    levels = np.linspace(0, mass, 65)
+    return np.rint(levels) if mass == int(mass) else levels

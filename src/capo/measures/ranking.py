@@ -40,22 +40,20 @@ class RankingMeasure(Measure):
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         return self._area(Labels.of(y, sample_weight), np.asarray(scores, dtype=np.float64))
 
-    def ranking_cut(self, y: ArrayLike, order: ArrayLike) -> Cut:
-        """The cut of one ranking (row numbers, best first) by the plain definition, unweighted."""
+    def ranking_coef(self, y: ArrayLike, order: ArrayLike) -> FloatArray:
+        """A cut's coefficients for one ranking (row numbers, best first), by definition, unweighted."""
         positive = as_positive(y)[np.asarray(order)]
         n_pos, n_neg = np.count_nonzero(positive), np.count_nonzero(~positive)
         above = np.where(positive, np.cumsum(~positive), np.cumsum(positive) - n_pos)
         coef = np.empty(len(positive))
         coef[np.asarray(order)] = above / (n_pos * n_neg)
-        return Cut(coef, self.loss(y, -np.argsort(np.asarray(order)).astype(np.float64)))
+        return coef
 
     @abstractmethod
     def _area(self, labels: Labels, scores: FloatArray) -> float:
         """The measure between 0 and 1, ties counted as scikit-learn does."""
 
-    def threshold(
-        self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> float:
+    def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         return base_rate_threshold(y, scores, sample_weight)
 
 
@@ -144,7 +142,7 @@ class PartialAUC(RankingMeasure):
         chance = 0.5 * (self.max_fpr + self.min_fpr)
         return 0.5 * (1.0 + (area - chance) / (1.0 - chance)) if chance < 1 else area
 
-    def ranking_cut(self, y: ArrayLike, order: ArrayLike) -> Cut:
+    def ranking_coef(self, y: ArrayLike, order: ArrayLike) -> FloatArray:
         """As for the whole curve, with the first `max_fpr` of the negatives alone."""
         positive = as_positive(y)[np.asarray(order)]
         n_neg = np.count_nonzero(~positive)
@@ -153,7 +151,7 @@ class PartialAUC(RankingMeasure):
         below = np.cumsum(positive[::-1])[::-1]
         coef = np.empty(len(positive))
         coef[np.asarray(order)] = np.where(positive, np.cumsum(inside), -inside * below) / scale
-        return Cut(coef, self.loss(y, -np.argsort(np.asarray(order)).astype(np.float64)))
+        return coef
 
     def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
         return PartialPairOracle(Labels.of(y, sample_weight), self.min_fpr, self.max_fpr)
@@ -313,7 +311,7 @@ class PrecisionOracle:
         return lost / n_pos
 
     def _precision_lost(self, i: IntArray, j: IntArray) -> FloatArray:
-        """sum over k > i of k / (k + (j - 1) r) - k / (k + j r), by harmonic numbers."""
+        """Sum over k > i of k / (k + (j - 1) r) - k / (k + j r), by harmonic numbers."""
         n_pos, r = self.labels.pos.levels, self.step
         if self.harmonic is not None:
             between = self.harmonic[n_pos + j - 1] - self.harmonic[i + j - 1]

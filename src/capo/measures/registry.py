@@ -82,7 +82,11 @@ def _by_name(name: str, params: dict[str, Any]) -> Measure:
     kind = _MEASURES.get(_ALIASES.get(name, name))
     if kind is None:
         near = difflib.get_close_matches(name.lower(), [*_MEASURES, *_ALIASES], n=3, cutoff=0.5)
-        hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"Choose one of {', '.join(names())}."
+        hint = (
+            f"Did you mean {' or '.join(map(repr, near))}?"
+            if near
+            else f"Choose one of {', '.join(names())}."
+        )
         raise UnknownMeasureError(f"there is no measure {name!r}. {hint}")
     known = [] if kind.__init__ is object.__init__ else list(inspect.signature(kind).parameters)
     if unknown := [key for key in params if key not in known]:

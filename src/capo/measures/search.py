@@ -271,7 +271,9 @@ class Bounded(Strategy):
         return Best(*best, float(self.delta(*best)))
 
     @staticmethod
-    def _promising(bound: FloatArray, parts: Blocks, best_value: float) -> Iterator[tuple[FloatArray, Blocks]]:
+    def _promising(
+        bound: FloatArray, parts: Blocks, best_value: float
+    ) -> Iterator[tuple[FloatArray, Blocks]]:
         """What may still hold a better table, in batches, the most promising last."""
         keep = np.flatnonzero(bound > best_value + ROUNDING)
         if len(keep) > MOST_BLOCKS:

@@ -71,9 +71,7 @@ class TableMeasure(Measure):
         """The measure at every threshold of a curve."""
         return self.value(curve.tp, curve.fp, curve.tp[-1] - curve.tp, curve.fp[-1] - curve.fp)
 
-    def threshold(
-        self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> float:
+    def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The cut of the training scores with the best value; 0 if none is better."""
         curve = score_curve(Labels.of(y, sample_weight), scores)
         return curve.best_cut(self.values_on(curve))
@@ -110,6 +108,6 @@ class TableOracle:
 
 
 def ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:
-    """top / bottom, and 0 where the bottom is 0."""
+    """Top / bottom, and 0 where the bottom is 0."""
     top, bottom = np.asarray(top, dtype=np.float64), np.asarray(bottom, dtype=np.float64)
     return np.divide(top, bottom, out=np.zeros(np.broadcast(top, bottom).shape), where=bottom != 0)

@@ -1,0 +1,228 @@
+"""The solver against problems whose optimum is known from elsewhere, and its certificate."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize as scipy_minimize
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import scale
+from sklearn.svm import LinearSVC
+
+from capo import measures
+from capo.design import as_design, augment
+from capo.engine import Status, minimize, minimize_path
+from capo.exceptions import InvalidInputError
+
+from ..cases import ALL_MEASURES
+
+X, Y = load_breast_cancer(return_X_y=True)
+X = scale(X)
+
+
+def objective(v, v0, C, measure, X, y):
+    """J recomputed from scratch in float64, slack at least 0."""
+    scores = X @ v
+    return 0.5 * np.sum((v - v0) ** 2) + C * max(0.0, measure.most_violated(scores, y).value(scores))
+
+
+@pytest.mark.parametrize("measure", ALL_MEASURES, ids=repr)
+@pytest.mark.parametrize("C", [0.5, 200.0])
+def test_the_certificate_holds_when_recomputed(measure, C):
+    tol = 1e-3
+    solution = minimize(as_design(X), measure.oracle(Y), C=C, tol=tol)
+    primal = objective(solution.v, 0.0, C, measure, X, Y)
+    assert solution.status is Status.OPTIMAL
+    assert primal == pytest.approx(solution.primal, rel=1e-9)
+    assert solution.dual <= primal
+    assert primal - solution.dual <= C * tol * (1 + 1e-9)
+    assert primal <= objective(np.zeros(X.shape[1]), 0.0, C, measure, X, Y)
+
+
+@pytest.mark.parametrize(
+    "measure", [measures.get("f1"), measures.get("roc_auc"), measures.get("prbep")], ids=repr
+)
+def test_no_other_point_is_below_the_dual_value(measure):
+    rng = np.random.default_rng(0)
+    solution = minimize(as_design(X), measure.oracle(Y), C=50.0, tol=1e-4)
+    for size in (1e-3, 1e-2, 1e-1, 1.0):
+        near = solution.v + size * rng.normal(size=(20, X.shape[1])) / np.sqrt(X.shape[1])
+        assert min(objective(v, 0.0, 50.0, measure, X, Y) for v in near) >= solution.dual
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_accuracy_is_the_hinge_svm_of_liblinear(C):
+    """The bias is a feature of 1s inside the regulariser, as in liblinear."""
+    solution = minimize(augment(X), measures.get("accuracy").oracle(Y), C=C, tol=1e-6)
+    svm = LinearSVC(loss="hinge", C=C / len(Y), tol=1e-8, max_iter=1_000_000, dual=True).fit(X, Y)
+    v = np.append(svm.coef_[0], svm.intercept_)
+    theirs = objective(v, 0.0, C, measures.get("accuracy"), np.column_stack([X, np.ones(len(Y))]), Y)
+    assert solution.dual <= theirs * (1 + 1e-9)
+    assert theirs == pytest.approx(solution.primal, rel=1e-4)
+
+
+@st.composite
+def small_problems(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 2**31)))
+    n, d = draw(st.integers(3, 6)), draw(st.integers(1, 3))
+    y = rng.permutation(np.where(np.arange(n) < draw(st.integers(1, n - 1)), 1, -1))
+    v0 = rng.normal(size=d) * draw(st.sampled_from([0.0, 1.0]))
+    bounded = rng.random(d) < draw(st.sampled_from([0.0, 0.6]))
+    return rng.normal(size=(n, d)), y, v0, bounded, draw(st.sampled_from([0.1, 3.0, 100.0]))
+
+
+@pytest.mark.parametrize("name", ["f1", "mcc", "prbep", "accuracy", "recall_at_precision"])
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(small_problems())
+def test_against_the_whole_quadratic_programme(name, problem):
+    """All constraints written out and given to SciPy: any v0, any bounds."""
+    X, y, v0, bounded, C = problem
+    measure = measures.get(name)
+    labellings = [bits for bits in map(np.array, product((-1, 1), repeat=len(y))) if measure.admits(y, bits)]
+    slopes = np.array([X.T @ (y - bits) / (2 * len(y)) for bits in labellings])
+    losses = np.array([measure.loss(y, bits) for bits in labellings])
+    d = len(v0)
+    result = scipy_minimize(
+        lambda z: 0.5 * np.sum((z[:d] - v0) ** 2) + C * z[d],
+        np.append(np.where(bounded, np.maximum(v0, 0), v0), 2.0 + np.abs(slopes @ v0).max()),
+        jac=lambda z: np.append(z[:d] - v0, C),
+        constraints={
+            "type": "ineq",
+            "fun": lambda z: slopes @ z[:d] + z[d] - losses,
+            "jac": lambda z: np.column_stack([slopes, np.ones(len(losses))]),
+        },
+        bounds=[(0.0 if fixed else None, None) for fixed in bounded] + [(0.0, None)],
+        method="SLSQP",
+        options={"ftol": 1e-12, "maxiter": 1000},
+    )
+    solution = minimize(as_design(X), measure.oracle(y), C=C, v0=v0, nonnegative=bounded, tol=1e-7)
+    assert (solution.v[bounded] >= 0).all()
+    assert solution.gap <= C * 1e-7
+    assert solution.dual <= result.fun + 1e-6 * (1 + C)
+    if result.success:
+        assert solution.primal == pytest.approx(result.fun, abs=1e-5 * (1 + C))
+
+
+def test_a_start_that_breaks_its_bounds_is_still_solved():
+    bounded = np.ones(X.shape[1], dtype=bool)
+    v0 = -np.ones(X.shape[1])
+    solution = minimize(as_design(X), measures.get("f1").oracle(Y), C=100.0, v0=v0, nonnegative=bounded)
+    assert solution.status is Status.OPTIMAL
+    assert (solution.v >= 0).all()
+    assert objective(solution.v, v0, 100.0, measures.get("f1"), X, Y) == pytest.approx(solution.primal)
+
+
+def test_around_a_good_v0_few_rounds_are_needed():
+    oracle = measures.get("f1").oracle(Y)
+    far = minimize(as_design(X), oracle, C=1000.0)
+    near = minimize(as_design(X), oracle, C=1000.0, v0=far.v)
+    assert near.n_rounds < far.n_rounds
+    assert near.primal <= objective(far.v, far.v, 1000.0, measures.get("f1"), X, Y) + 1e-9
+
+
+@pytest.mark.parametrize("measure", [measures.get("f1"), measures.get("accuracy")], ids=repr)
+def test_path_gives_each_solution_in_the_order_asked(measure):
+    Cs = [100.0, 1.0, 10.0, 1000.0]
+    path = minimize_path(as_design(X), measure.oracle(Y), Cs=Cs, tol=1e-4)
+    assert [solution.C for solution in path] == Cs
+    for C, solution in zip(Cs, path, strict=True):
+        single = minimize(as_design(X), measure.oracle(Y), C=C, tol=1e-4)
+        assert solution.gap <= C * 1e-4
+        assert max(solution.dual, single.dual) <= min(solution.primal, single.primal)
+    alone = minimize(as_design(X), measure.oracle(Y), C=1000.0, tol=1e-4)
+    assert sum(solution.n_rounds for solution in path) <= 2 * alone.n_rounds
+
+
+def test_history_rises_from_below_and_falls_from_above():
+    seen = []
+    solution = minimize(as_design(X), measures.get("f1").oracle(Y), C=300.0, callback=seen.append)
+    assert seen == solution.history
+    assert [state.number for state in seen] == list(range(1, solution.n_rounds + 1))
+    assert all(np.diff([state.primal for state in seen]) <= 1e-9)
+    assert all(np.diff([state.dual for state in seen]) >= 0)
+    assert solution.n_products == solution.n_rounds + 1  # one a round, one to check the certificate
+    assert solution.n_oracle_calls < 4.5 * solution.n_rounds
+
+
+def test_a_callback_can_stop():
+    solution = minimize(as_design(X), measures.get("f1").oracle(Y), C=1e4, callback=lambda s: s.number == 3)
+    assert solution.status is Status.STOPPED
+    assert solution.n_rounds == 3
+    assert solution.gap == pytest.approx(
+        objective(solution.v, 0.0, 1e4, measures.get("f1"), X, Y) - solution.dual
+    )
+
+
+def test_the_limit_on_rounds():
+    solution = minimize(as_design(X), measures.get("f1").oracle(Y), C=1e4, max_rounds=2)
+    assert (solution.status, solution.n_rounds) == (Status.MAX_ROUNDS, 2)
+    assert "limit on rounds" in solution.message
+    assert f"{solution.gap:.3g}" in solution.message
+
+
+@pytest.mark.parametrize("when", [1, 2, 7, 12])
+def test_an_interrupt_returns_the_best_so_far_with_its_gap(when):
+    plain = measures.get("f1").oracle(Y)
+    calls = []
+
+    def oracle(scores):
+        calls.append(1)
+        if len(calls) == when + 1:
+            raise KeyboardInterrupt
+        return plain(scores)
+
+    solution = minimize(as_design(X), oracle, C=1e4)
+    assert solution.status is Status.INTERRUPTED
+    assert solution.primal == pytest.approx(objective(solution.v, 0.0, 1e4, measures.get("f1"), X, Y))
+    assert solution.dual <= solution.primal
+
+
+def test_an_interrupted_path_returns_all_it_has():
+    def stop(state):
+        raise KeyboardInterrupt
+
+    path = minimize_path(as_design(X), measures.get("f1").oracle(Y), Cs=[100.0, 200.0, 400.0], callback=stop)
+    assert path[0].status is Status.INTERRUPTED
+    assert len(path) == 3
+    assert all(np.isfinite(solution.gap) for solution in path)
+
+
+def test_a_risk_below_zero_counts_as_zero():
+    """With k above the number of positives y itself is no labelling, and the maximum can be negative."""
+    X = np.array([[5.0], [4.0], [3.0], [-5.0]])
+    measure = measures.get("recall_at_k", k=1)
+    solution = minimize(as_design(X), measure.oracle([1, 1, 1, 0]), C=100.0, tol=1e-6)
+    assert solution.primal == pytest.approx(
+        objective(solution.v, 0.0, 100.0, measure, X, [1, 1, 1, 0]), abs=1e-9
+    )
+    assert solution.status is Status.OPTIMAL
+
+
+def test_a_tolerance_beyond_rounding_stalls_with_an_honest_gap():
+    solution = minimize(as_design(X * 1e4), measures.get("f1").oracle(Y), C=1e6, tol=1e-17, max_rounds=400)
+    assert solution.status in (Status.STALLED, Status.MAX_ROUNDS)
+    assert solution.gap > 0
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"C": 0}, "C must be a finite number above 0: got 0"),
+        ({"C": -1.0}, "C must be a finite number above 0"),
+        ({"C": np.nan}, "C must be a finite number above 0"),
+        ({"C": 1.0, "tol": 0.0}, "tol must be a finite number above 0"),
+        ({"C": 1.0, "v0": [1.0]}, "v0 must be one finite number per coefficient"),
+        ({"C": 1.0, "v0": np.full(30, np.inf)}, "v0 must be one finite number per coefficient"),
+        ({"C": 1.0, "nonnegative": [True]}, "nonnegative must be one finite number"),
+    ],
+)
+def test_bad_parameters(params, message):
+    with pytest.raises(InvalidInputError, match=message):
+        minimize(as_design(X), measures.get("f1").oracle(Y), **params)
+
+
+def test_a_path_needs_a_C():
+    with pytest.raises(InvalidInputError, match="at least one number"):
+        minimize_path(as_design(X), measures.get("f1").oracle(Y), Cs=[])

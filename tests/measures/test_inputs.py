@@ -1,0 +1,173 @@
+"""Bad input gets a sentence."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+from capo import measures
+from capo.exceptions import (
+    CapoError,
+    ConstraintWarning,
+    ExhaustiveSearchWarning,
+    InvalidInputError,
+    MeasureFunctionError,
+    UnknownMeasureError,
+)
+
+from ..cases import ALL_MEASURES
+
+Y, SCORES = np.array([1, -1, 1, -1]), np.array([0.5, 0.2, -0.3, -1.0])
+
+
+def test_a_misspelt_name_gets_the_nearest_ones():
+    with pytest.raises(UnknownMeasureError, match="no measure 'f_1'. Did you mean 'f1'"):
+        measures.get("f_1")
+    with pytest.raises(UnknownMeasureError, match="'precision_at_k'"):
+        measures.get("precison_at_k")
+    with pytest.raises(UnknownMeasureError, match="Choose one of accuracy, average_precision"):
+        measures.get("zzzzzz")
+
+
+def test_names_are_sorted_and_all_can_be_made():
+    assert measures.names() == sorted(measures.names())
+    assert len(measures.names()) == 22
+    assert all(measures.get(name).name == name for name in measures.names())
+    assert measures.get("matthews_corrcoef") == measures.get("mcc")
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "message"),
+    [
+        ("fbeta", {"beta": 0}, "beta must be a number above 0"),
+        ("q_measure", {"beta": -1}, "beta must be a number above 0"),
+        ("fbeta", {"gamma": 1}, "no parameter 'gamma': it takes beta"),
+        ("f1", {"beta": 1}, "no parameter 'beta': it takes no parameters"),
+        ("precision_at_k", {"k": 0}, "k must be a whole number of at least 1"),
+        ("precision_at_k", {"k": 1.5}, "or a fraction above 0 and up to 1"),
+        ("recall_at_k", {"k": "ten"}, "k must be"),
+        ("recall_at_precision", {"floor": 1.2}, "No classifier can meet a precision outside"),
+        ("precision_at_recall", {"floor": 0}, "floor must be above 0 and at most 1"),
+        ("recall_at_precision", {"penalty": 0}, "penalty must be above 0"),
+        ("tpr_at_fpr", {"ceiling": -0.1}, "ceiling must be between 0 and 1"),
+        ("partial_auc", {"max_fpr": 0.0}, "0 <= min_fpr < max_fpr <= 1"),
+        ("partial_auc", {"min_fpr": 0.5, "max_fpr": 0.2}, "0 <= min_fpr < max_fpr <= 1"),
+        ("cost", {"cost_fp": -1}, "costs must be finite, not negative"),
+        ("cost", {"cost_fp": 0, "cost_fn": 0}, "not all zero"),
+        ("cost", {"costs": [1, np.nan]}, "costs must be finite"),
+    ],
+)
+def test_parameters_out_of_range(name, params, message):
+    with pytest.raises(InvalidInputError, match=re.escape(message)):
+        measures.get(name, **params)
+
+
+def test_what_is_not_a_measure():
+    with pytest.raises(InvalidInputError, match="must be a name, a Measure or a function"):
+        measures.get(3)
+    with pytest.raises(InvalidInputError, match="go with a measure's name"):
+        measures.get(measures.get("f1"), beta=2)
+
+
+@pytest.mark.parametrize("measure", ALL_MEASURES, ids=repr)
+@pytest.mark.parametrize(
+    ("scores", "y", "weight", "message"),
+    [
+        ([0.1, np.nan, 0, 0], Y, None, "scores contain NaN or infinity (first at row 1"),
+        ([0.1, 0.2, np.inf, 0], Y, None, "scores contain NaN or infinity"),
+        ([0.1, 0.2], Y, None, "scores must be one number per row"),
+        (SCORES, [1, 1, 1, 1], None, "only one class: no negative row"),
+        (SCORES, [0, 0, 0, 0], None, "only one class: no positive row"),
+        (SCORES, [0, 1, 2, 1], None, "found 0, 1, 2"),
+        (SCORES, [0, 1, -1, 1], None, "y must hold two classes"),
+        (SCORES, ["a", "b", "a", "b"], None, "y must hold two classes"),
+        (SCORES, [[1, 0], [0, 1]], None, "y must be one label per row"),
+        ([], [], None, "y has no rows"),
+        (SCORES, Y, [1, 1, 1], "sample_weight must be one number per row"),
+        (SCORES, Y, [1, -1, 1, 1], "must not be negative: the smallest is -1"),
+        (SCORES, Y, [0, 0, 0, 0], "sample_weight is zero for every row"),
+        (SCORES, Y, [1, 1, np.nan, 1], "sample_weight contains NaN"),
+        (SCORES, Y, [1, 0, 1, 0], "no negative row with a weight above 0"),
+    ],
+)
+def test_bad_rows(measure, scores, y, weight, message):
+    with pytest.raises(InvalidInputError, match=re.escape(message)):
+        measure.most_violated(scores, y, weight)
+
+
+def test_k_larger_than_the_rows():
+    with pytest.raises(InvalidInputError, match="k=5 is larger than the number of rows, 4"):
+        measures.get("precision_at_k", k=5).most_violated(SCORES, Y)
+    with pytest.raises(InvalidInputError, match="k=5 is larger than the number of rows"):
+        measures.get("recall_at_k", k=5).score(Y, SCORES)
+
+
+def test_row_costs_of_other_rows():
+    with pytest.raises(InvalidInputError, match="given 3 row costs, but y has 4 rows"):
+        measures.get("cost", costs=[1, 2, 3]).most_violated(SCORES, Y)
+    with pytest.raises(InvalidInputError, match="every row with weight has cost 0"):
+        measures.get("cost", costs=[0, 0, 0, 1]).most_violated(SCORES, Y, [1, 1, 1, 0])
+
+
+def test_a_floor_that_no_threshold_meets():
+    with pytest.warns(ConstraintWarning, match="no threshold on the training scores meets"):
+        cut = measures.get("recall_at_precision", floor=0.9).threshold(Y, [0.0, 1.0, 0.0, 1.0])
+    assert cut == 0.0
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda tp, fp, fn, tn: np.array([1.0, 2.0, 3.0]), "must return one number per table"),
+        (lambda tp, fp, fn, tn: "high", "must return one number per table"),
+        (lambda tp, fp, fn, tn: None, "must return one number per table"),
+        (
+            lambda tp, fp, fn, tn: tp / (tp + fp),
+            r"returned nan for the table (tp, fp, fn, tn) = (0, 0, 2, 2)",
+        ),
+        (lambda tp, fp, fn, tn: -np.log(fp), "returned inf"),
+        (lambda tp, fp, fn, tn: fp - tp, "higher must be better"),
+        (lambda tp, fp, fn, tn: 0 * tp, "higher must be better"),
+    ],
+)
+def test_functions_that_return_nonsense(function, message):
+    with pytest.raises(MeasureFunctionError, match=re.escape(message)):
+        measures.get(function).most_violated(SCORES, Y)
+
+
+def test_a_function_that_is_not_monotone_is_searched_exhaustively_with_a_warning():
+    measure = measures.get(lambda tp, fp, fn, tn: tp - np.abs(fp - 1.0))
+    with pytest.warns(ExhaustiveSearchWarning, match="goes through all 9 tables"):
+        measure.most_violated(SCORES, Y)
+
+
+def test_a_dent_that_the_sample_missed_is_found_by_the_search():
+    """Monotone but for one value of fp in a grid too large to check whole."""
+    y = np.repeat([1, -1], [3, 3000])
+    plain = lambda tp, fp, fn, tn: 3000.0 * tp - fp  # noqa: E731
+
+    def dented(tp, fp, fn, tn):
+        return np.where((fp > 1500) & (fp < 2900), -1e4, plain(tp, fp, fn, tn))
+
+    scores = np.r_[[0.1, 0.2, 0.3], np.linspace(-3, 3, 3000)]
+    measure = measures.get(dented)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        measure.most_violated(scores, y)
+    assert [warning.category for warning in caught] == [ExhaustiveSearchWarning]
+    assert "12,004 tables" in str(caught[0].message)
+
+
+def test_errors_are_value_errors_and_capos_own():
+    for kind in (InvalidInputError, UnknownMeasureError, MeasureFunctionError):
+        assert issubclass(kind, ValueError)
+        assert issubclass(kind, CapoError)
+
+
+def test_repr_shows_what_was_changed():
+    assert repr(measures.get("f1")) == "f1()"
+    assert repr(measures.get("fbeta", beta=2)) == "fbeta(beta=2)"
+    assert repr(measures.get("recall_at_precision", floor=0.8)) == "recall_at_precision(floor=0.8)"
+    assert measures.get("fbeta", beta=2) == measures.get("fbeta", beta=2) != measures.get("fbeta", beta=3)
+    assert len({measures.get("f1"), measures.get("f1")}) == 1
