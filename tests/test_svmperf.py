@@ -1,8 +1,283 @@
+"""SVMPerfClassifier as its users meet it."""
+
+import logging
+import pickle
+import resource
+import subprocess
+import sys
+import textwrap
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, make_classification
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from capo import SVMPerfClassifier
+from capo import SVMPerfClassifier, measures, svmperf_path
+from capo.exceptions import InterruptedFitWarning, InvalidInputError, TrivialSolutionWarning
+from capo.measures import Measure
+
+X, Y = load_breast_cancer(return_X_y=True)
+X = scale(X)
+RARE = make_classification(
+    2000, n_features=10, n_informative=6, weights=[0.95], class_sep=0.7, flip_y=0.01, random_state=0
+)
 
 
-@parametrize_with_checks([SVMPerfClassifier(), SVMPerfClassifier("roc_auc", C=100)])
-def test_sklearn(estimator, check):
+@parametrize_with_checks(
+    [SVMPerfClassifier(), SVMPerfClassifier("accuracy"), SVMPerfClassifier("mcc", C=10.0)]
+)
+@pytest.mark.filterwarnings("ignore::capo.exceptions.TrivialSolutionWarning")  # some train on noise
+def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("name", [*measures.names(), "own"])
+def test_every_measure_can_be_trained_for(name):
+    measure = (lambda tp, fp, fn, tn: 5 * tp - fp) if name == "own" else name
+    model = SVMPerfClassifier(measure, C=100.0).fit(X, Y)
+    assert isinstance(model.measure_, Measure)
+    assert model.gap_ <= 100.0 * 1e-3
+    assert model.primal_ - model.dual_ == pytest.approx(model.gap_)
+    assert model.n_iter_ == model.solution_.n_rounds == len(model.solution_.history)
+    assert np.mean(model.predict(X) == Y) > (0.4 if name.endswith("_at_k") else 0.9)
+    assert model.score(X, Y) == pytest.approx(model.measure_.score(Y, model.decision_function(X)))
+
+
+def test_training_for_f1_beats_the_default_learner_on_a_rare_class():
+    X, y = RARE
+    default = f1_score(y, LogisticRegression().fit(X, y).predict(X))
+    tuned = f1_score(y, SVMPerfClassifier("f1", C=1000.0).fit(X, y).predict(X))
+    assert tuned > default + 0.05
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "expected"),
+    [
+        ("prbep", {}, Y.sum()),
+        ("roc_auc", {}, Y.sum()),
+        ("average_precision", {}, Y.sum()),
+        ("precision_at_k", {"k": 40}, 40),
+        ("recall_at_k", {"k": 0.25}, round(0.25 * len(Y))),
+    ],
+)
+def test_predictions_have_the_number_of_positives_that_fits_the_measure(name, params, expected):
+    model = SVMPerfClassifier(measures.get(name, **params), C=100.0).fit(X, Y)
+    assert model.predict(X).sum() == expected
+    raw = X @ model.coef_[0] + model.intercept_[0] + model.threshold_
+    np.testing.assert_allclose(raw, X @ model.solution_.v[:-1] + model.solution_.v[-1])
+
+
+def test_predictions_keep_the_floor():
+    model = SVMPerfClassifier(measures.get("recall_at_precision", floor=0.99), C=1000.0).fit(X, Y)
+    predicted = model.predict(X) == 1
+    assert (Y[predicted] == 1).mean() >= 0.99
+    assert predicted.sum() > 0.8 * Y.sum()
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_all_kinds_of_input_give_the_same_model(fit_intercept):
+    reference = SVMPerfClassifier(C=100.0, fit_intercept=fit_intercept).fit(X, Y)
+    for kind in (np.asfortranarray, sparse.csr_array, sparse.csc_matrix, pd.DataFrame):
+        model = SVMPerfClassifier(C=100.0, fit_intercept=fit_intercept).fit(
+            kind(X) if kind is not pd.DataFrame else pd.DataFrame(X, columns=[f"x{i}" for i in range(30)]), Y
+        )
+        np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-6, atol=1e-9)
+    small = SVMPerfClassifier(C=100.0, fit_intercept=fit_intercept).fit(X.astype(np.float32), Y)
+    assert small.dual_ <= reference.primal_ * (1 + 1e-6)
+    assert reference.dual_ <= small.primal_ * (1 + 1e-6)
+    assert (reference.intercept_[0] + reference.threshold_ == 0) is not fit_intercept
+
+
+def test_labels_of_any_kind():
+    names = np.where(Y == 1, "benign", "malignant")
+    model = SVMPerfClassifier("f1", C=100.0).fit(X, names)
+    assert list(model.classes_) == ["benign", "malignant"]
+    assert set(model.predict(X)) == {"benign", "malignant"}
+    assert model.score(X, names) == pytest.approx(f1_score(names, model.predict(X), pos_label="malignant"))
+
+
+def test_weights_of_whole_numbers_are_repeated_rows():
+    counts = np.random.default_rng(0).integers(0, 4, len(Y))
+    rows = np.repeat(np.arange(len(Y)), counts)
+    for name in ("f1", "roc_auc", "average_precision"):
+        weighted = SVMPerfClassifier(name, C=50.0, tol=1e-5).fit(X, Y, sample_weight=counts)
+        repeated = SVMPerfClassifier(name, C=50.0, tol=1e-5).fit(X[rows], Y[rows])
+        assert weighted.dual_ <= repeated.primal_ + 1e-9
+        assert repeated.dual_ <= weighted.primal_ + 1e-9
+
+
+def test_inside_scikit_learn():
+    pipeline = make_pipeline(StandardScaler(), SVMPerfClassifier("f1"))
+    search = GridSearchCV(pipeline, {"svmperfclassifier__C": [1.0, 100.0]}, cv=3).fit(X, Y)
+    assert search.best_score_ > 0.95  # the measure itself, by the estimator's own score
+    assert cross_val_score(SVMPerfClassifier("roc_auc", C=10.0), X, Y, cv=3).min() > 0.98
+    model = SVMPerfClassifier(measures.get("fbeta", beta=2), C=10.0).fit(X, Y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert clone(model).measure == model.measure
+    assert "fbeta(beta=2)" in repr(model)
+
+
+def test_same_input_same_model():
+    one, other = (SVMPerfClassifier("f1", C=100.0).fit(X, Y) for _ in range(2))
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+def test_a_fit_that_stops_short_says_so_with_its_numbers():
+    with pytest.warns(
+        ConvergenceWarning, match=r"limit on rounds was reached.* gap .* after 2 rounds"
+    ) as caught:
+        model = SVMPerfClassifier(C=1e4, max_iter=2).fit(X, Y)
+    assert "Raise max_iter or tol" in str(caught[0].message)
+    assert model.gap_ > 1e4 * 1e-3
+    assert np.isfinite(model.coef_).all()
+
+
+def test_ctrl_c_keeps_the_best_solution():
+    def interrupt(state):
+        if state.number == 4:
+            raise KeyboardInterrupt
+
+    with pytest.warns(InterruptedFitWarning, match="interrupted from the keyboard"):
+        model = SVMPerfClassifier(C=1e4, callback=interrupt).fit(X, Y)
+    assert model.predict(X).any()
+    assert model.gap_ > 0
+
+
+def test_an_optimum_of_zero_is_not_silent():
+    with pytest.warns(TrivialSolutionWarning, match="all rows get the same score"):
+        SVMPerfClassifier("f1", C=10.0).fit(np.zeros((20, 2)), [0, 1] * 10)
+
+
+def test_a_tiny_C_still_tells_the_rows_apart():
+    model = SVMPerfClassifier("prbep", C=1e-3).fit(X, Y)
+    assert model.coef_.any()
+    assert model.score(X, Y) > 0.9
+
+
+def test_progress_is_logged_when_asked_for(caplog):
+    with caplog.at_level(logging.INFO, logger="capo"):
+        SVMPerfClassifier(C=100.0).fit(X, Y)
+        assert not caplog.records
+        SVMPerfClassifier(C=100.0, verbose=2).fit(X, Y)
+    assert "round 1: primal" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.where(np.arange(60).reshape(20, 3) == 7, np.nan, 1.0), [0, 1] * 10, "NaN"),
+        (np.where(np.arange(60).reshape(20, 3) == 7, np.inf, 1.0), [0, 1] * 10, "infinity"),
+        (np.ones((20, 3)), [1] * 20, "y has only one class, 1"),
+        (np.ones((20, 3)), [0, 1, 2, 3] * 5, "Only binary classification is supported: y has 4 classes"),
+        (np.ones((20, 3)), np.linspace(0, 1, 20), "Unknown label type"),
+        (np.ones((0, 3)), [], "0 sample"),
+        (np.ones((20, 0)), [0, 1] * 10, "0 feature"),
+        (np.ones((20, 3)), [0, 1] * 9, "inconsistent numbers of samples"),
+        (np.ones(20), [0, 1] * 10, "Expected 2D array"),
+    ],
+)
+def test_bad_data(X, y, message):
+    with pytest.raises(ValueError, match=message):
+        SVMPerfClassifier().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"C": 0}, "The 'C' parameter"),
+        ({"C": -1.0}, "The 'C' parameter"),
+        ({"tol": 0}, "The 'tol' parameter"),
+        ({"max_iter": 0}, "The 'max_iter' parameter"),
+        ({"measure": "f11"}, "Did you mean 'f1'"),
+        ({"measure": 3}, "The 'measure' parameter"),
+        (
+            {"measure": measures.get("precision_at_k", k=100_000)},
+            "k=100000 is larger than the number of rows",
+        ),
+    ],
+)
+def test_bad_parameters(params, message):
+    with pytest.raises(ValueError, match=message):
+        SVMPerfClassifier(**params).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (-np.ones(len(Y)), "must not be negative"),
+        (np.zeros(len(Y)), "zero"),
+        (Y.astype(float), "only one class: no negative row with a weight above 0"),
+        (np.ones(3), "sample_weight"),
+        (np.full(len(Y), np.nan), "NaN"),
+    ],
+)
+def test_bad_weights(weight, message):
+    with pytest.raises(ValueError, match=message):
+        SVMPerfClassifier().fit(X, Y, sample_weight=weight)
+
+
+def test_path_is_the_solutions_one_by_one():
+    Cs = [1.0, 10.0, 100.0]
+    path = svmperf_path(X, Y, measure="f1", Cs=Cs, tol=1e-4)
+    for C, solution in zip(Cs, path, strict=True):
+        model = SVMPerfClassifier("f1", C=C, tol=1e-4).fit(X, Y)
+        assert max(model.dual_, solution.dual) <= min(model.primal_, solution.primal)
+    with pytest.raises(InvalidInputError, match="C must be a finite number above 0"):
+        svmperf_path(X, Y, measure="f1", Cs=[1.0, -1.0])
+
+
+def test_out_of_core(tmp_path):
+    """A table four times the memory that the process may take, with the same solution as in memory."""
+    n, d, limit = 800_000, 80, 128 * 2**20
+    file = tmp_path / "table.npy"
+    table = np.lib.format.open_memmap(file, mode="w+", dtype=np.float64, shape=(n, d))
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=d)
+    y = np.empty(n, dtype=bool)
+    for start in range(0, n, 20_000):
+        block = rng.normal(size=(20_000, d))
+        table[start : start + 20_000] = block
+        y[start : start + 20_000] = block @ w + 5 * rng.normal(size=20_000) > 12
+    table.flush()
+    assert table.nbytes >= 3.8 * limit
+    np.save(tmp_path / "y.npy", y)
+    script = textwrap.dedent(
+        f"""
+        import resource, numpy as np
+        from capo import SVMPerfClassifier
+        X = np.load({str(file)!r}, mmap_mode="r")
+        y = np.load({str(tmp_path / "y.npy")!r})
+        status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+        used = int(status["VmData"].split()[0]) * 1024
+        resource.setrlimit(resource.RLIMIT_DATA, (used + {limit}, used + {limit}))
+        try:
+            np.ones(X.shape)
+        except MemoryError:
+            model = SVMPerfClassifier("f1", C=10.0, tol=0.01).fit(X, y)
+            print(model.primal_, model.dual_)
+        """
+    )
+    if not hasattr(resource, "RLIMIT_DATA") or not sys.platform.startswith("linux"):
+        pytest.skip("the limit on memory is Linux's")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    primal, dual = map(float, done.stdout.split())
+    inside = SVMPerfClassifier("f1", C=10.0, tol=0.01).fit(np.asarray(table), y)
+    assert primal - dual <= 10.0 * 0.01
+    assert max(dual, inside.dual_) <= min(primal, inside.primal_)
+
+
+def test_nothing_warns_on_ordinary_data():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SVMPerfClassifier().fit(X, Y).predict(X)

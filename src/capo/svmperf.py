@@ -161,12 +161,14 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         self._validate_params()
-        X, positive, weight = self._validated(X, y, sample_weight)
+        table, positive, weight = self._validated(X, y, sample_weight)
         self.measure_ = measures.get(self.measure)
         oracle = self.measure_.for_training().oracle(positive, weight)
-        solver = CuttingPlane(augment(X, bias=1.0 if self.fit_intercept else None), oracle)
+        solver = CuttingPlane(augment(table, bias=1.0 if self.fit_intercept else None), oracle)
         self.solution_ = self._solve(solver)
-        self._set_coefficients(solver.scores, positive, weight)
+        scores = solver.scores
+        del solver, oracle  # what they hold is as large as several score vectors
+        self._set_coefficients(scores, positive, weight)
         self._warn()
         return self
 
@@ -216,8 +218,10 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
             )
         if not self.coef_.any():
             warnings.warn(
-                f"the optimum for {self.measure_!r} at C={self.C:g} has no weight on any feature, so that all "
-                "rows get the same score. Raise C, or check that the features vary.",
+                f"the optimum for {self.measure_!r} at C={self.C:g} has no weight on any feature, so that "
+                "all rows get the same score. Check that the features vary and raise C; if that does not "
+                "help, the classes overlap too much for this measure's convex bound, and training for "
+                "'balanced_accuracy' or 'roc_auc' does better.",
                 TrivialSolutionWarning,
                 stacklevel=3,
             )
@@ -272,9 +276,9 @@ def svmperf_path(
     [True, True, True]
     """
     model = SVMPerfClassifier(measure, fit_intercept=fit_intercept)
-    X, positive, weight = model._validated(X, y, sample_weight)
+    table, positive, weight = model._validated(X, y, sample_weight)
     return minimize_path(
-        augment(X, bias=1.0 if fit_intercept else None),
+        augment(table, bias=1.0 if fit_intercept else None),
         measures.get(measure).for_training().oracle(positive, weight),
         Cs=Cs,
         tol=tol,

@@ -109,7 +109,7 @@ def random_case(rng: np.random.Generator, max_rows: int) -> tuple[NDArray[np.flo
         scores = np.rint(scores * 2) / 2
     elif kind == 2:
         scores = np.full(n, scores[0])
-    n_pos = int(rng.choice([1, n - 1, rng.integers(1, n)]))
+    n_pos = int(rng.choice([1, n - 1, int(rng.integers(1, n))]))
     y = rng.permutation(np.where(np.arange(n) < n_pos, 1, -1))
     return scores, y
 

@@ -106,11 +106,9 @@ def test_a_cut_is_a_lower_bound_with_any_weights(measure, problem, seed):
     rng = np.random.default_rng(seed)
     weight = rng.choice([0.3, 1.7, 2.5, 0.01], size=len(y))
     other = rng.normal(scale=2, size=len(y))
-    try:
-        oracle = measure.oracle(y, weight)
-    except ValueError as error:  # a count of rows that the weights do not add up to
-        assert "k=" in str(error)
-        return
+    if measure == measures.get("precision_at_k", k=1) and weight.sum() < 1:
+        weight *= 2 / weight.sum()  # a count of rows needs as much weight
+    oracle = measure.oracle(y, weight)
     risk = oracle(other)
     assert oracle(scores).value(other) <= risk.value(other) + 1e-9 * (1 + abs(risk.value(other)))
 

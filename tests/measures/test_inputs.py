@@ -22,7 +22,7 @@ Y, SCORES = np.array([1, -1, 1, -1]), np.array([0.5, 0.2, -0.3, -1.0])
 
 
 def test_a_misspelt_name_gets_the_nearest_ones():
-    with pytest.raises(UnknownMeasureError, match="no measure 'f_1'. Did you mean 'f1'"):
+    with pytest.raises(UnknownMeasureError, match=r"no measure 'f_1'\. Did you mean 'f1'"):
         measures.get("f_1")
     with pytest.raises(UnknownMeasureError, match="'precision_at_k'"):
         measures.get("precison_at_k")

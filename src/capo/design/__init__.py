@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ __all__ = [
 ]
 
 
-def as_design(X: Block | Design) -> Design:
+def as_design(X: Any) -> Design:
     """The design for an array, a sparse matrix, a memory map; a design is returned as it is.
 
     Examples
@@ -40,9 +41,7 @@ def as_design(X: Block | Design) -> Design:
     """
     if issparse(X):
         return Sparse(X)
-    if isinstance(X, np.ndarray):
-        return Dense(X)
-    return X
+    return Dense(X) if isinstance(X, np.ndarray) else X
 
 
 def chunked(blocks: Callable[[], Iterable[Block]], shape: tuple[int, int]) -> Chunked:
@@ -60,7 +59,7 @@ def chunked(blocks: Callable[[], Iterable[Block]], shape: tuple[int, int]) -> Ch
 
 
 def augment(
-    phi: Block | Design,
+    phi: Any,
     *,
     auxiliary: NDArray[np.floating] | None = None,
     B: float = 1.0,

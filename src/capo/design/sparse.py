@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
@@ -15,7 +17,7 @@ class Sparse:
     views of the three arrays, so that no second copy of the values ever exists.
     """
 
-    def __init__(self, X: sparse.sparray | sparse.spmatrix) -> None:
+    def __init__(self, X: Any) -> None:
         self.X = sparse.csr_array(X)
         self.shape: tuple[int, int] = self.X.shape
         self._blocks = [slice(0, self.shape[0])]
@@ -38,7 +40,7 @@ class Sparse:
             out += self._block(rows).T @ coef[rows]
         return out
 
-    def _block(self, rows: slice) -> sparse.csr_array:
+    def _block(self, rows: slice) -> Any:
         if len(self._blocks) == 1:
             return self.X
         indptr = self.X.indptr[rows.start : rows.stop + 1]

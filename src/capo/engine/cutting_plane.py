@@ -72,6 +72,9 @@ class CuttingPlane:
         self.bundle = Bundle(n_coef, np.flatnonzero(bounded))
         self.n_oracle_calls = self.n_products = self.n_pulls = 0
         self.v = np.where(bounded, np.maximum(self.v0, 0.0), self.v0)
+        self.scores: FloatArray
+        self.risk: float
+        self.cut: CutLike
         self.step = 1.0
         self.C: float | None = None
         self._look_afresh()
@@ -111,9 +114,23 @@ class CuttingPlane:
             status = Status.INTERRUPTED
         if status is not Status.OPTIMAL:
             self._look_afresh()
-        counts = self.n_oracle_calls, self.n_products, self.n_pulls
-        spent = (after - start for after, start in zip(counts, before, strict=True))
-        return Solution(self.v.copy(), C, tol, status, self.objective(C), dual, len(history), *spent, history)
+        calls, products, pulls = (
+            after - start
+            for after, start in zip((self.n_oracle_calls, self.n_products, self.n_pulls), before, strict=True)
+        )
+        return Solution(
+            self.v.copy(),
+            C,
+            tol,
+            status,
+            self.objective(C),
+            dual,
+            len(history),
+            calls,
+            products,
+            pulls,
+            history,
+        )
 
     def _verdict(
         self, C: float, tol: float, dual: float, max_rounds: int, history: Sequence[Round]
@@ -154,15 +171,16 @@ class CuttingPlane:
         segment = Segment(
             self.oracle, self.scores, direction, float((self.v - self.v0) @ move), float(move @ move), C
         )
-        best = search(segment, segment.describe(0.0, self.risk, self.cut), first, accuracy)
+        start = segment.describe(0.0, self.risk, self.cut)
+        best, cut = search(segment, start, self.cut, first, accuracy)
         if best.t < 1.0:
-            self._add(segment.look(best.t + BEYOND * (1.0 - best.t)).cut)
+            self._add(segment.look(best.t + BEYOND * (1.0 - best.t))[1])
         self.n_oracle_calls += segment.looks
         if best.t > 0.0:
-            self._add(best.cut)
+            self._add(cut)
             direction *= best.t
             direction += self.scores
-            self.v, self.scores, self.risk, self.cut = self.v + best.t * move, direction, best.risk, best.cut
+            self.v, self.scores, self.risk, self.cut = self.v + best.t * move, direction, best.risk, cut
         return best.t
 
     def _report(self, C: float, dual: float, number: int, calls_before: int) -> Round:

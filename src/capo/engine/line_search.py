@@ -50,7 +50,6 @@ class Look(NamedTuple):
     value: float
     slope: float
     risk_slope: float
-    cut: CutLike | None
 
 
 class Segment:
@@ -63,7 +62,7 @@ class Segment:
         self.q0, self.q1, self.C = q0, q1, C
         self.looks = 0
 
-    def look(self, t: float) -> Look:
+    def look(self, t: float) -> tuple[Look, CutLike]:
         """Search for the worst labelling at t."""
         self.looks += 1
         here = self.direction * t
@@ -72,13 +71,13 @@ class Segment:
         risk = cut.loss - float(cut.coef @ here)
         if risk < 0:
             risk, cut = 0.0, Zero(np.zeros_like(here))
-        return self.describe(t, risk, cut)
+        return self.describe(t, risk, cut), cut
 
     def describe(self, t: float, risk: float, cut: CutLike) -> Look:
         """What a known cut and risk at t say."""
         risk_slope = -float(cut.coef @ self.direction)
         value = self.q0 * t + 0.5 * self.q1 * t * t + self.C * risk
-        return Look(t, risk, value, self.q0 + self.q1 * t + self.C * risk_slope, risk_slope, cut)
+        return Look(t, risk, value, self.q0 + self.q1 * t + self.C * risk_slope, risk_slope)
 
     def model_minimum(self, low: Look, high: Look) -> tuple[float, float]:
         """Where the larger of the two supporting parabolas is least, and its value there."""
@@ -108,24 +107,23 @@ LONGER = 3.0
 MARGIN = 0.05
 
 
-def search(segment: Segment, start: Look, first: float, accuracy: float) -> Look:
-    """The best look between 0 and 1, within `accuracy` of the least value unless looks run out.
+def search(
+    segment: Segment, start: Look, cut: CutLike, first: float, accuracy: float
+) -> tuple[Look, CutLike]:
+    """The best look between 0 and 1 with its cut; `start` and `cut` are those of t = 0.
 
-    `start` describes t = 0. Only the best look keeps its cut.
+    Its value is within `accuracy` of the least on the segment unless the looks run out.
     """
-    low, high, best = start, None, start
-    if start.slope >= 0:
-        high = start
+    low, high, best = start, (start if start.slope >= 0 else None), start
     t = first
     for _ in range(MOST_LOOKS):
-        look = segment.look(t)
-        bare = look._replace(cut=None)
+        look, here = segment.look(t)
         if look.value < best.value:
-            best = look
+            best, cut = look, here
         if look.slope > 0:
-            high = bare
+            high = look
         else:
-            low = bare
+            low = look
         if high is None:
             if t >= 1.0:
                 break
@@ -136,4 +134,4 @@ def search(segment: Segment, start: Look, first: float, accuracy: float) -> Look
             break
         width = high.t - low.t
         t = min(max(t, low.t + MARGIN * width), high.t - MARGIN * width)
-    return best
+    return best, cut

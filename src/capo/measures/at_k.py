@@ -90,7 +90,7 @@ class PrecisionAtK(FixedCountMeasure):
 
     name = "precision_at_k"
 
-    def __init__(self, k: float = 0.1) -> None:
+    def __init__(self, k: int | float = 0.1) -> None:
         whole = isinstance(k, (int, np.integer)) and not isinstance(k, bool)
         if not (k >= 1 if whole else isinstance(k, (float, np.floating)) and 0 < k <= 1):
             raise InvalidInputError(
@@ -99,7 +99,7 @@ class PrecisionAtK(FixedCountMeasure):
         self.k = k
 
     def count(self, labels: Labels) -> float:
-        if isinstance(self.k, (float, np.floating)):
+        if not isinstance(self.k, (int, np.integer)):
             mass = float(self.k) * labels.total
             return max(1.0, float(np.rint(mass))) if labels.whole else mass
         if self.k > labels.total:

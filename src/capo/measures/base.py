@@ -17,7 +17,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 from .labels import Labels, score_curve
 
 FloatArray = NDArray[np.float64]
+#: A number, or an array of numbers that broadcasts with others.
+Cells = Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,9 @@ class Measure(ABC):
     #: The name under which `capo.measures.get` knows the measure.
     name: str = ""
     #: Whether the loss is a function of scores (a ranking) rather than of labels.
-    ranks: bool = False
+    ranks: ClassVar[bool] = False
     #: Whether the loss of a labelling depends on its confusion table alone.
-    of_table: bool = True
+    of_table: ClassVar[bool] = True
 
     @abstractmethod
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:

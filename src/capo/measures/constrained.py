@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..exceptions import ConstraintWarning, InvalidInputError
-from .base import FloatArray
+from .base import Cells
 from .labels import Labels, score_curve
 from .table import TableMeasure, ratio
 
@@ -45,17 +45,17 @@ class ConstrainedMeasure(TableMeasure):
         self._bound, self.penalty = float(bound), float(penalty)
 
     @abstractmethod
-    def rate(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+    def rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         """What is to be high."""
 
     @abstractmethod
-    def shortfall(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+    def shortfall(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         """By how much the constraint is missed; at most 0 where it holds."""
 
-    def value(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+    def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return np.where(self.shortfall(tp, fp, fn, tn) <= _SLACK, self.rate(tp, fp, fn, tn), 0.0)
 
-    def delta(self, tp: FloatArray, fp: FloatArray, n_pos: float, n_neg: float) -> FloatArray:
+    def delta(self, tp: Cells, fp: Cells, n_pos: float, n_neg: float) -> Cells:
         if math.isinf(self.penalty):
             return super().delta(tp, fp, n_pos, n_neg)
         table = tp, fp, n_pos - tp, n_neg - fp
@@ -67,8 +67,8 @@ class ConstrainedMeasure(TableMeasure):
         return self if math.isfinite(self.penalty) else type(self)(self._bound, penalty=1.0)
 
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        values = self.values_on(score_curve(Labels.of(y, sample_weight), scores))
-        return float(values.max())
+        curve = score_curve(Labels.of(y, sample_weight), scores)
+        return float(curve.evaluate(self.value).max())
 
     def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The cut with the best value among those that keep the constraint on the training rows."""
@@ -109,10 +109,10 @@ class RecallAtPrecision(ConstrainedMeasure):
         self.floor = _share(floor, "floor", "precision")
         super().__init__(self.floor, penalty)
 
-    def rate(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+    def rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return ratio(tp, tp + fn)
 
-    def shortfall(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+    def shortfall(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return 1.0 - ratio(tp, tp + fp) / self.floor
 
 
@@ -133,10 +133,10 @@ class PrecisionAtRecall(ConstrainedMeasure):
         self.floor = _share(floor, "floor", "recall")
         super().__init__(self.floor, penalty)
 
-    def rate(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+    def rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return ratio(tp, tp + fp)
 
-    def shortfall(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+    def shortfall(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return 1.0 - ratio(tp, tp + fn) / self.floor
 
 
@@ -159,8 +159,8 @@ class TprAtFpr(ConstrainedMeasure):
         self.ceiling = float(ceiling)
         super().__init__(self.ceiling, penalty)
 
-    def rate(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+    def rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return ratio(tp, tp + fn)
 
-    def shortfall(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+    def shortfall(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return ratio(fp, fp + tn) - self.ceiling

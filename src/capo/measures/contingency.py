@@ -6,7 +6,7 @@ import numpy as np
 
 from ..exceptions import InvalidInputError
 from . import search
-from .base import FloatArray
+from .base import Cells
 from .table import TableMeasure, ratio
 
 
@@ -17,11 +17,11 @@ class F1(TableMeasure):
     strategy = search.ConvexConcave
     _square = 1.0
 
-    def value(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+    def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         weighted = (1 + self._square) * tp
         return ratio(weighted, weighted + self._square * fn + fp)
 
-    def delta(self, tp: FloatArray, fp: FloatArray, n_pos: float, n_neg: float) -> FloatArray:
+    def delta(self, tp: Cells, fp: Cells, n_pos: float, n_neg: float) -> Cells:
         # The same with tp + fn = P > 0 put in: half the work in the innermost loop.
         return 1.0 - (1 + self._square) * tp / (tp + fp + self._square * n_pos)
 
@@ -50,10 +50,10 @@ class Jaccard(TableMeasure):
     name = "jaccard"
     strategy = search.ConvexConcave
 
-    def value(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+    def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return ratio(tp, tp + fp + fn)
 
-    def delta(self, tp: FloatArray, fp: FloatArray, n_pos: float, n_neg: float) -> FloatArray:
+    def delta(self, tp: Cells, fp: Cells, n_pos: float, n_neg: float) -> Cells:
         return 1.0 - tp / (n_pos + fp)
 
 
@@ -62,7 +62,7 @@ class GMean(TableMeasure):
 
     name = "gmean"
 
-    def value(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+    def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return np.sqrt(ratio(tp, tp + fn) * ratio(tn, tn + fp))
 
 
@@ -78,7 +78,7 @@ class MCC(TableMeasure):
     name = "mcc"
     worst = -1.0
 
-    def value(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+    def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         # Two square roots: the product of all four margins overflows in whole numbers.
         root = np.sqrt((tp + fn) * (fp + tn)) * np.sqrt((tp + fp) * (fn + tn))
         return ratio(tp * tn - fp * fn, root)
@@ -90,7 +90,7 @@ class CohenKappa(TableMeasure):
     name = "cohen_kappa"
     worst = -1.0
 
-    def value(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+    def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         chance = (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn)
         return ratio(2.0 * (tp * tn - fp * fn), chance)
 
@@ -106,7 +106,7 @@ class KLD(TableMeasure):
     name = "kld"
     strategy = search.Bounded
 
-    def value(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+    def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         total = tp + fp + fn + tn
         smooth = 0.5 / total
         true = ((tp + fn) / total + smooth) / (1 + 2 * smooth)
@@ -116,11 +116,11 @@ class KLD(TableMeasure):
 
     def delta_bound(
         self,
-        tp: tuple[FloatArray, FloatArray],
-        fp: tuple[FloatArray, FloatArray],
+        tp: tuple[Cells, Cells],
+        fp: tuple[Cells, Cells],
         n_pos: float,
         n_neg: float,
-    ) -> FloatArray:
+    ) -> Cells:
         # It grows with the distance of tp + fp from P, to either side.
         ends = (self.delta(tp[i], fp[i], n_pos, n_neg) for i in (0, 1))
         return np.maximum(*ends)
@@ -145,21 +145,21 @@ class QMeasure(TableMeasure):
             raise InvalidInputError(f"beta must be a number above 0: got {beta!r}.")
         self.beta = beta
 
-    def value(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+    def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         agreement = 1.0 - np.abs(fn - fp) / np.maximum(tp + fn, fp + tn)
         return self._mean(ratio(tp, tp + fn), agreement)
 
-    def _mean(self, recall: FloatArray, agreement: FloatArray) -> FloatArray:
+    def _mean(self, recall: Cells, agreement: Cells) -> Cells:
         square = self.beta**2
         return ratio((1 + square) * recall * agreement, square * recall + agreement)
 
     def delta_bound(
         self,
-        tp: tuple[FloatArray, FloatArray],
-        fp: tuple[FloatArray, FloatArray],
+        tp: tuple[Cells, Cells],
+        fp: tuple[Cells, Cells],
         n_pos: float,
         n_neg: float,
-    ) -> FloatArray:
+    ) -> Cells:
         # The mean rises with both its parts; take the worst of each over the block.
         off = np.maximum(np.abs(n_pos - tp[0] - fp[0]), np.abs(n_pos - tp[1] - fp[1]))
         return 1.0 - self._mean(tp[0] / n_pos, 1.0 - off / max(n_pos, n_neg))

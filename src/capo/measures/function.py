@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..exceptions import ExhaustiveSearchWarning, MeasureFunctionError
 from . import search
-from .base import Cut, FloatArray, Oracle
+from .base import Cells, Cut, FloatArray, Oracle
 from .labels import Labels
 from .table import TableMeasure, TableOracle
 
@@ -51,7 +51,7 @@ class FunctionMeasure(TableMeasure):
     def __init__(self, function: TableFunction, name: str | None = None) -> None:
         self._function = function
         self._known_ends: dict[tuple[float, float], tuple[float, float]] = {}
-        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self.name = name or str(getattr(function, "__name__", type(function).__name__))
 
     @property
     def params(self) -> dict[str, object]:
@@ -66,7 +66,7 @@ class FunctionMeasure(TableMeasure):
     def __hash__(self) -> int:
         return hash(self._function)
 
-    def value(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+    def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         cells = np.broadcast_arrays(*(np.asarray(cell, dtype=np.float64) for cell in (tp, fp, fn, tn)))
         shape = cells[0].shape
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -87,7 +87,7 @@ class FunctionMeasure(TableMeasure):
             )
         return out
 
-    def delta(self, tp: FloatArray, fp: FloatArray, n_pos: float, n_neg: float) -> FloatArray:
+    def delta(self, tp: Cells, fp: Cells, n_pos: float, n_neg: float) -> Cells:
         best, worst = self._ends(n_pos, n_neg)
         return (best - self.value(tp, fp, n_pos - tp, n_neg - fp)) / (best - worst)
 

@@ -10,8 +10,10 @@ what makes R convex, and integer weights are exactly repeated rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +25,8 @@ IntArray = NDArray[np.intp]
 
 #: Beyond this many copies in a class, whole-number weights are treated as any others.
 MOST_COPIES = 2**24
+#: Points of a curve that are looked at together.
+CURVE_CHUNK = 2**16
 
 
 @dataclass(frozen=True)
@@ -218,14 +222,14 @@ class WeightedSide(Side):
 
     @property
     def _cuts(self) -> FloatArray:
-        return np.arange(self.levels + 1) * self.unit
+        return np.arange(self.levels + 1, dtype=np.float64) * self.unit
 
     def atoms(self, values: FloatArray) -> FloatArray:
         order, ends = self._line(values)
         sums = np.concatenate([[0.0], np.cumsum((self.weight * values)[order])])
-        means: FloatArray = np.diff(np.interp(self._cuts, ends, sums)) / self.unit
+        means = np.diff(np.interp(self._cuts, ends, sums)) / self.unit
         # Rounding in the sums must not disturb the order.
-        return np.minimum.accumulate(means)
+        return np.asarray(np.minimum.accumulate(means), dtype=np.float64)
 
     def top(self, values: FloatArray, atoms: FloatArray, level: int) -> FloatArray:
         return top_mass(values, level * self.unit, self.weight)
@@ -276,6 +280,17 @@ class ScoreCurve:
     tp: FloatArray
     fp: FloatArray
 
+    def evaluate(
+        self, function: Callable[[FloatArray, FloatArray, FloatArray, FloatArray], Any]
+    ) -> FloatArray:
+        """A function of (tp, fp, fn, tn) at every threshold, some at a time to save memory."""
+        values = np.empty(len(self.tp))
+        n_pos, n_neg = self.tp[-1], self.fp[-1]
+        for start in range(0, len(values), CURVE_CHUNK):
+            tp, fp = self.tp[start : start + CURVE_CHUNK], self.fp[start : start + CURVE_CHUNK]
+            values[start : start + CURVE_CHUNK] = function(tp, fp, n_pos - tp, n_neg - fp)
+        return values
+
     def at_mass(self, mass: float) -> float:
         """Expected tp among the top `mass`, ties broken at random."""
         return float(np.interp(mass, self.tp + self.fp, self.tp))
@@ -304,12 +319,16 @@ def score_curve(labels: Labels, scores: ArrayLike) -> ScoreCurve:
     """All tables that a threshold on the scores can give."""
     values = np.asarray(scores, dtype=np.float64)
     Labels.check_scores(values, len(labels.positive))
-    order = np.argsort(-values, kind="stable")
+    order = np.argsort(-values)
     if labels.weight is not None:
         order = order[labels.weight[order] > 0]
-    ranked = values[order]
-    last = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)
-    mass = labels.mass[order]
-    tp = np.cumsum(mass * labels.positive[order])[last]
-    all_mass = np.cumsum(mass)[last]
-    return ScoreCurve(ranked[last], np.append(0.0, tp), np.append(0.0, all_mass - tp))
+    ranked, positive = values[order], labels.positive[order]
+    last = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), len(ranked) - 1)
+    if labels.weight is None:
+        predicted = last + 1.0
+        tp = np.cumsum(positive)[last].astype(np.float64)
+    else:
+        mass = labels.weight[order]
+        predicted = np.cumsum(mass)[last]
+        tp = np.cumsum(mass * positive)[last]
+    return ScoreCurve(ranked[last], np.append(0.0, tp), np.append(0.0, predicted - tp))

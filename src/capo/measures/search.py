@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from ..exceptions import MeasureFunctionError
 
 if TYPE_CHECKING:
+    from .base import Cells
     from .labels import Side
     from .table import TableMeasure
 
@@ -73,7 +74,7 @@ class Strategy(ABC):
         self.units = pos.unit, neg.unit
         self.masses = pos.levels * pos.unit, neg.levels * neg.unit
 
-    def delta(self, a: IntArray | int, b: IntArray | int) -> FloatArray:
+    def delta(self, a: Cells, b: Cells) -> Cells:
         """Loss of the tables with a and b atoms predicted positive."""
         return self.measure.delta(a * self.units[0], b * self.units[1], *self.masses)
 

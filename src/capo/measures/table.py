@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import search
-from .base import Cut, FloatArray, Measure, Oracle
-from .labels import Labels, ScoreCurve, Side, as_positive, score_curve
+from .base import Cells, Cut, FloatArray, Measure, Oracle
+from .labels import Labels, Side, as_positive, score_curve
 
 
 class TableMeasure(Measure):
@@ -35,21 +35,21 @@ class TableMeasure(Measure):
     strategy: ClassVar[type[search.Strategy]] = search.Monotone
 
     @abstractmethod
-    def value(self, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray:
+    def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         """The measure of each table; the arguments broadcast."""
 
-    def delta(self, tp: FloatArray, fp: FloatArray, n_pos: float, n_neg: float) -> FloatArray:
+    def delta(self, tp: Cells, fp: Cells, n_pos: float, n_neg: float) -> Cells:
         """The loss of each table, between 0 and 1."""
         value = self.value(tp, fp, n_pos - tp, n_neg - fp)
         return (self.best - value) / (self.best - self.worst)
 
     def delta_bound(
         self,
-        tp: tuple[FloatArray, FloatArray],
-        fp: tuple[FloatArray, FloatArray],
+        tp: tuple[Cells, Cells],
+        fp: tuple[Cells, Cells],
         n_pos: float,
         n_neg: float,
-    ) -> FloatArray:
+    ) -> Cells:
         """An upper bound of `delta` over blocks of tables, from (lowest, highest) tp and fp.
 
         For a loss that falls with tp and rises with fp it is the value in one corner.
@@ -67,14 +67,10 @@ class TableMeasure(Measure):
         tp, fp, _, _ = labels.table(as_positive(y_pred))
         return float(self.delta(np.asarray(tp), np.asarray(fp), labels.n_pos, labels.n_neg))
 
-    def values_on(self, curve: ScoreCurve) -> FloatArray:
-        """The measure at every threshold of a curve."""
-        return self.value(curve.tp, curve.fp, curve.tp[-1] - curve.tp, curve.fp[-1] - curve.fp)
-
     def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The cut of the training scores with the best value; 0 if none is better."""
         curve = score_curve(Labels.of(y, sample_weight), scores)
-        return curve.best_cut(self.values_on(curve))
+        return curve.best_cut(curve.evaluate(self.value))
 
     def _value_of(self, labels: Labels, predicted: np.ndarray) -> float:
         return float(self.value(*(np.asarray(cell) for cell in labels.table(predicted))))
@@ -107,7 +103,7 @@ class TableOracle:
         return part
 
 
-def ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:
+def ratio(top: Cells, bottom: Cells) -> FloatArray:
     """Top / bottom, and 0 where the bottom is 0."""
     top, bottom = np.asarray(top, dtype=np.float64), np.asarray(bottom, dtype=np.float64)
     return np.divide(top, bottom, out=np.zeros(np.broadcast(top, bottom).shape), where=bottom != 0)

@@ -1,0 +1,85 @@
+"""The package as a whole: its public names, its README, its demo."""
+
+import importlib
+import inspect
+import io
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import capo
+from capo import demo, exceptions
+
+README = Path(__file__).parents[1] / "README.md"
+MODULES = [
+    name for _, name, _ in pkgutil.walk_packages(capo.__path__, "capo.") if not name.endswith("__main__")
+]
+
+
+@pytest.mark.parametrize("name", ["capo", *MODULES])
+def test_all_is_sorted_and_true(name):
+    module = importlib.import_module(name)
+    assert module.__doc__
+    public = getattr(module, "__all__", None)
+    if public is not None:
+        assert sorted(public) == list(public)
+        assert all(hasattr(module, each) for each in public)
+
+
+def test_the_names_that_users_import():
+    assert capo.__all__ == [
+        "SVMPerfClassifier",
+        "__version__",
+        "design",
+        "engine",
+        "measures",
+        "svmperf_path",
+    ]
+
+
+def test_the_hierarchy_drawn_is_the_one_there_is():
+    drawn = set(re.findall(r"\b[A-Z]\w+(?:Error|Warning)\b", exceptions.__doc__))
+    own = {
+        name
+        for name, kind in vars(exceptions).items()
+        if inspect.isclass(kind) and issubclass(kind, Exception)
+    }
+    assert own == set(exceptions.__all__)
+    assert own <= drawn
+
+
+def test_no_room_looks_outward():
+    """measures and design know nothing of the engine, the engine nothing of measures or estimators."""
+    inward = {
+        "measures": ("engine", "design", "svmperf"),
+        "design": ("engine", "measures", "svmperf"),
+        "engine": ("measures", "svmperf"),
+    }
+    for room, forbidden in inward.items():
+        for file in (Path(capo.__file__).parent / room).glob("*.py"):
+            imports = [line for line in file.read_text().splitlines() if re.match(r"\s*(from|import) ", line)]
+            assert not [line for line in imports if re.search(rf"\.({'|'.join(forbidden)})\b", line)], file
+
+
+@pytest.mark.skipif(not README.exists(), reason="installed without its README")
+def test_the_readme_runs_as_pasted():
+    text = README.read_text()
+    first = next(i for i, line in enumerate(text.splitlines()) if line.startswith("```python"))
+    assert first < 30
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.S)
+    space: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), space)
+    assert len(blocks) >= 3
+
+
+def test_the_demo_shows_a_row_for_each_measure():
+    out = io.StringIO()
+    demo.main(out)
+    text = out.getvalue()
+    assert all(name in text for name, _ in demo.CASES)
+    gaps = [float(gap) for gap in re.findall(r" (\d\.\de[-+]\d\d) ", text)]
+    assert len(gaps) == len(demo.CASES)
+    assert max(gaps) <= demo.TOL

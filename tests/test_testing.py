@@ -1,0 +1,57 @@
+"""The test kit: it passes what is right and catches what is not."""
+
+import numpy as np
+import pytest
+
+from capo import measures
+from capo.measures import Cut, TableMeasure, search
+from capo.testing import brute_force, check_case, check_measure, check_weights
+
+
+class Careless(TableMeasure):
+    """Claims to be convex in tp and concave in fp, and is neither."""
+
+    name = "careless"
+    strategy = search.ConvexConcave
+
+    def value(self, tp, fp, fn, tn):
+        return np.sqrt(tp / (tp + fn)) * np.sqrt(tn / (tn + fp)) ** 0.2
+
+
+class Greedy(TableMeasure):
+    """Finds a cut that is too good to be true."""
+
+    name = "greedy"
+
+    def value(self, tp, fp, fn, tn):
+        return tp / (tp + fn)
+
+    def oracle(self, y, sample_weight=None):
+        plain = super().oracle(y, sample_weight)
+        return lambda scores: Cut(plain(scores).coef, 2.0)
+
+
+def test_a_right_measure_passes():
+    assert check_measure(measures.get("f1"), n_cases=20) == 20
+    assert check_measure(measures.get("average_precision"), n_cases=5, max_rows=4) == 5
+
+
+@pytest.mark.parametrize("measure", [Careless(), Greedy()])
+def test_a_wrong_measure_is_caught_with_the_case_that_shows_it(measure):
+    with pytest.raises(AssertionError, match=r"the search found .* brute force .*\nscores="):
+        check_measure(measure, n_cases=300, max_rows=7)
+
+
+def test_wrong_weights_are_caught():
+    class Unweighted(type(measures.get("accuracy"))):
+        def oracle(self, y, sample_weight=None):
+            return super().oracle(y)
+
+    with pytest.raises(AssertionError, match=r"worst value .* with weights, .* with repeated rows"):
+        check_weights(Unweighted(), [0.1, -0.4, 0.3], [1, -1, 1], [1, 2, 3])
+
+
+def test_row_costs_are_checked_row_by_row():
+    measure = measures.get("cost", costs=[1.0, 10.0, 0.5])
+    check_case(measure, [0.3, 0.2, -0.1], [1, -1, 1])
+    assert brute_force(measure, [0.0, 0.0, 0.0], [1, -1, 1]) == pytest.approx(1.0)
