@@ -36,7 +36,8 @@ class Bundle:
         self.gram[: self.fixed, : self.fixed] = np.eye(self.fixed)
         self.idle = np.zeros(size, dtype=np.intp)
         self.live = np.zeros(size, dtype=bool)
-        self.live[: self.fixed + 1] = True  # the bounds, and R >= 0
+        self.used = self.fixed + 1  # the bounds, and R >= 0
+        self.live[: self.used] = True
 
     @property
     def n_cuts(self) -> int:
@@ -48,9 +49,10 @@ class Bundle:
         if self.live.all():
             self._grow()
         at = int(np.argmin(self.live))
+        self.used = max(self.used, at + 1)
         self.slopes[at], self.offsets[at] = slope, offset
-        row = self.slopes @ slope
-        self.gram[at], self.gram[:, at] = row, row
+        row = self.slopes[: self.used] @ slope
+        self.gram[at, : self.used] = self.gram[: self.used, at] = row
         self.live[at], self.idle[at] = True, 0
 
     def _grow(self) -> None:
@@ -67,7 +69,7 @@ class Bundle:
         """
         live = np.flatnonzero(self.live)
         at = np.concatenate([live[self.fixed :], live[: self.fixed]])
-        slopes = self.slopes[: live[-1] + 1]
+        slopes = self.slopes[: self.used]
         q = self.offsets[at] - (slopes @ v0)[at]
         x = solve_simplex_qp(self.gram[np.ix_(at, at)], q, C, len(at) - self.fixed)
         full = np.zeros(len(slopes))

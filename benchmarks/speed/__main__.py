@@ -1,0 +1,70 @@
+"""Speed: against SVMperf, against the cost of the parts, along a path of C's, as rows grow.
+
+python -m benchmarks.speed --data FOLDER            all of it, on one core; about ten minutes
+python -m benchmarks.speed --data FOLDER --only limit path
+
+Results go to benchmarks/speed/results, one CSV each, each with its summary beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import platform
+import sys
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from ..data import folder
+from . import against_svmperf, growth, limit, path
+
+RESULTS = Path(__file__).parent / "results"
+PARTS = ("svmperf", "limit", "path", "growth")
+
+
+def report(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def write(name: str, rows: list[dict], summary: str) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    with (RESULTS / f"{name}.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    (RESULTS / f"{name}.txt").write_text(summary + "\n")
+    print(summary, flush=True)
+
+
+def processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or "unknown"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.speed",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--data", help="folder with the data sets; CAPO_DATA if not given")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="which parts to run")
+    options = parser.parse_args()
+    print(f"{processor()}, {os.cpu_count()} cores, one thread; Python {platform.python_version()}")
+    with threadpool_limits(1):
+        for name, part in (("svmperf", against_svmperf), ("limit", limit), ("path", path)):
+            if name in options.only:
+                rows = part.run(folder(options.data), report)
+                write(name, rows, part.summary(rows))
+        if "growth" in options.only:
+            rows = growth.run(report)
+            write("growth", rows, growth.summary(rows))
+
+
+if __name__ == "__main__":
+    main()
