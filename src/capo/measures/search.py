@@ -20,6 +20,7 @@ from __future__ import annotations
 import heapq
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -41,8 +42,8 @@ MOST_BLOCKS = 2**14
 SPLIT = 4
 
 
-#: Bounds closer than this to the best value are equal to it but for rounding.
-ROUNDING = 4 * np.finfo(float).eps
+#: Bounds closer than this to the best value are equal to it but for rounding in the prefix sums.
+ROUNDING = 1e-13
 
 
 class Best(NamedTuple):
@@ -123,6 +124,9 @@ class Column(NamedTuple):
     value: float
 
 
+_value = attrgetter("value")
+
+
 class ConvexConcave(Strategy):
     """One-dimensional branch and bound over a, for Delta convex in tp and concave in fp.
 
@@ -137,14 +141,15 @@ class ConvexConcave(Strategy):
         grid = self.monotone_tables(pos, neg, scale)
         left = self._column(0, 0, grid)
         right = self._column(len(grid.gain_pos) - 1, left.t, grid)
-        best = max(left, right, key=lambda column: column.value)
+        best = max(left, right, key=_value)
         waiting = [self._bound(left, right, grid.gain_pos)]
         while waiting and -waiting[0][0] > best.value + ROUNDING:
             _, a, left, right = heapq.heappop(waiting)
             if right.a - left.a < 2:
                 continue
-            middle = self._column(a, left.t, grid)
-            best = max(best, middle, key=lambda column: column.value)
+            guess = left.t + (right.t - left.t) * (a - left.a) // (right.a - left.a)
+            middle = self._column(a, guess, grid)
+            best = max(best, middle, key=_value)
             for part in ((left, middle), (middle, right)):
                 heapq.heappush(waiting, self._bound(*part, grid.gain_pos))
         b = best.t + grid.first_b
