@@ -1,7 +1,7 @@
 """SVMperf's recorded runs, solved again: objectives, rounds, CPU time.
 
-`svmperf.csv` holds what SVMperf 3.00 printed (linear, constant feature 1, its fastest algorithm per loss). Its
-objective at ``-c c`` is ours at C = 100 c, its tolerance eps ours at eps / 100.
+`svmperf.csv` holds what SVMperf 3.00 printed (linear, constant feature 1, its fastest algorithm per loss).
+Its objective at ``-c c`` is ours at C = 100 c, its tolerance eps ours at eps / 100.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def summary(rows: list[dict]) -> str:
             f"{row['data']} {row['loss']} c=128 eps=.1 {row['rounds']} (SVMperf {row['svmperf_rounds']})"
             for row in (hard, one("splice", "F1", 128.0, 0.1), one("splice", "Errorrate", 128.0, 0.1))
         ),
-        f"CPU time, {len(long)} runs above 0.05 s: geometric mean {np.exp(np.log(speed).mean()):.1f}x faster, "
-        f"least {speed.min():.2f}x, ijcnn1 F1 c=128 {hard['svmperf_cpu_s'] / hard['cpu_s']:.0f}x.",
+        f"CPU time, {len(long)} runs above 0.05 s: geometric mean {np.exp(np.log(speed).mean()):.1f}x "
+        f"faster, least {speed.min():.2f}x, ijcnn1 F1 c=128 {hard['svmperf_cpu_s'] / hard['cpu_s']:.0f}x.",
     ]
     return "\n".join(lines)

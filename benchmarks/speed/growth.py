@@ -100,9 +100,10 @@ def summary(rows: list[dict]) -> str:
         for name in ("roc_auc", "f1", "own"):
             some = [row for row in rows if (row["table"], row["measure"]) == (kind, name)]
             x, t = (np.log([row[key] for row in some]) for key in ("rows", "seconds_per_round"))
+            last = some[-1]
             lines.append(
-                f"{kind} {name}: log-log slope {np.polyfit(x, t, 1)[0]:.3f}; at {some[-1]['rows']:,} rows "
-                f"{some[-1]['seconds_per_round']:.2f} s a round and {some[-1]['extra_vectors']:.1f} vectors beside the data"
+                f"{kind} {name}: log-log slope {np.polyfit(x, t, 1)[0]:.3f}; at {last['rows']:,} rows "
+                f"{last['seconds_per_round']:.2f} s a round, {last['extra_vectors']:.1f} vectors"
             )
     return "\n".join(lines)
 

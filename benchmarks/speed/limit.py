@@ -1,8 +1,8 @@
 """How close a fit is to the products and sorts it cannot do without.
 
-Every product, transposed product and sort of a fit is recorded in its order, then done again alone in the same
-process; the ratio is the time of the fit over the time of those parts. Both are the best of several runs, the two
-interleaved.
+Every product, transposed product and sort of a fit is recorded in its order, then done again alone in the
+same process; the ratio is the time of the fit over the time of those parts. Both are the best of several
+runs, the two interleaved.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def run(path: Path, report) -> list[dict]:
 
 def summary(rows: list[dict]) -> str:
     return "\n".join(
-        f"{data}: a fit takes {min(some):.2f} to {max(some):.2f} times its products, transposed products and sorts."
+        f"{data}: a fit takes {min(some):.2f} to {max(some):.2f} times its products, pulls and sorts."
         for data in ("ijcnn1", "usps")
         if (some := [row["ratio"] for row in rows if row["data"] == data])
     )
