@@ -7,7 +7,7 @@ import numpy as np
 from ..exceptions import InvalidInputError
 from . import search
 from .base import Cells
-from .table import TableMeasure, ratio
+from .table import Range, TableMeasure, ratio
 
 
 class F1(TableMeasure):
@@ -114,13 +114,7 @@ class KLD(TableMeasure):
         divergence = true * np.log(true / guess) + (1 - true) * np.log((1 - true) / (1 - guess))
         return 1.0 - np.tanh(np.maximum(divergence, 0.0) / 2.0)
 
-    def delta_bound(
-        self,
-        tp: tuple[Cells, Cells],
-        fp: tuple[Cells, Cells],
-        n_pos: float,
-        n_neg: float,
-    ) -> Cells:
+    def delta_bound(self, tp: Range, fp: Range, n_pos: float, n_neg: float) -> Cells:
         # It grows with the distance of tp + fp from P, to either side.
         ends = (self.delta(tp[i], fp[i], n_pos, n_neg) for i in (0, 1))
         return np.maximum(*ends)
@@ -153,13 +147,7 @@ class QMeasure(TableMeasure):
         square = self.beta**2
         return ratio((1 + square) * recall * agreement, square * recall + agreement)
 
-    def delta_bound(
-        self,
-        tp: tuple[Cells, Cells],
-        fp: tuple[Cells, Cells],
-        n_pos: float,
-        n_neg: float,
-    ) -> Cells:
+    def delta_bound(self, tp: Range, fp: Range, n_pos: float, n_neg: float) -> Cells:
         # The mean rises with both its parts; take the worst of each over the block.
         off = np.maximum(np.abs(n_pos - tp[0] - fp[0]), np.abs(n_pos - tp[1] - fp[1]))
         return 1.0 - self._mean(tp[0] / n_pos, 1.0 - off / max(n_pos, n_neg))

@@ -23,6 +23,10 @@ from .base import Cells, Cut, FloatArray, Measure, Oracle
 from .labels import Labels, Side, as_positive, score_curve
 
 
+#: The lowest and the highest of each block.
+Range = tuple[Cells, Cells]
+
+
 class TableMeasure(Measure):
     """A measure that is a function of (tp, fp, fn, tn), for scores at the threshold 0.
 
@@ -43,13 +47,7 @@ class TableMeasure(Measure):
         value = self.value(tp, fp, n_pos - tp, n_neg - fp)
         return (self.best - value) / (self.best - self.worst)
 
-    def delta_bound(
-        self,
-        tp: tuple[Cells, Cells],
-        fp: tuple[Cells, Cells],
-        n_pos: float,
-        n_neg: float,
-    ) -> Cells:
+    def delta_bound(self, tp: Range, fp: Range, n_pos: float, n_neg: float) -> Cells:
         """An upper bound of `delta` over blocks of tables, from (lowest, highest) tp and fp.
 
         For a loss that falls with tp and rises with fp it is the value in one corner.
