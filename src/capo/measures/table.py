@@ -22,7 +22,6 @@ from . import search
 from .base import Cells, Cut, FloatArray, Measure, Oracle
 from .labels import Labels, Side, as_positive, score_curve
 
-
 #: The lowest and the highest of each block.
 Range = tuple[Cells, Cells]
 
