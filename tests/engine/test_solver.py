@@ -200,6 +200,39 @@ def test_a_risk_below_zero_counts_as_zero():
     assert solution.status is Status.OPTIMAL
 
 
+@pytest.mark.parametrize("name", ["f1", "accuracy", "roc_auc", "mcc"])
+@pytest.mark.parametrize("C", [1.0, 1e4])
+def test_features_of_very_different_scale(name, C):
+    """As they come, from 0.001 to 4,000: the cuts' Gram matrix would lose what matters."""
+    raw = load_breast_cancer().data
+    measure = measures.get(name)
+    for table in (raw, np.hstack([raw, raw]), raw * np.logspace(-3, 3, 30)):
+        solution = minimize(as_design(table), measure.oracle(Y), C=C)
+        assert solution.status is Status.OPTIMAL
+        assert objective(solution.v, 0.0, C, measure, table, Y) - solution.dual <= C * 1e-3 * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("n_coef", [5, 200])
+def test_bounds_with_few_and_with_many_coefficients(n_coef):
+    """The small programme is solved in its primal or in its dual form; the certificate tells."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, n_coef))
+    y = X[:, 0] - X[:, 1] + 0.5 * rng.normal(size=150) > 0
+    bounded = np.arange(n_coef) % 2 == 1
+    v0 = rng.normal(size=n_coef) / 10
+    solution = minimize(
+        as_design(X), measures.get("f1").oracle(y), C=50.0, v0=v0, nonnegative=bounded, tol=1e-5
+    )
+    assert solution.status is Status.OPTIMAL
+    assert (solution.v[bounded] >= 0).all()
+    assert (solution.v[bounded] == 0).any()
+    assert objective(solution.v, v0, 50.0, measures.get("f1"), X, y) - solution.dual <= 50.0 * 1e-5 * (
+        1 + 1e-6
+    )
+    free = minimize(as_design(X), measures.get("f1").oracle(y), C=50.0, v0=v0, tol=1e-5)
+    assert free.primal <= solution.primal + 50.0 * 1e-5
+
+
 def test_a_tolerance_beyond_rounding_stalls_with_an_honest_gap():
     solution = minimize(as_design(X * 1e4), measures.get("f1").oracle(Y), C=1e6, tol=1e-17, max_rounds=400)
     assert solution.status in (Status.STALLED, Status.MAX_ROUNDS)

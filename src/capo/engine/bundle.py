@@ -9,40 +9,33 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .qp import solve_simplex_qp
+from .qp import cut_multipliers
 
 FloatArray = NDArray[np.float64]
 
 #: Rounds without a multiplier after which a cut may be dropped.
 PATIENCE = 15
 #: A multiplier below this share of C counts as none.
-ACTIVE = 1e-9
+ACTIVE = 1e-7
 
 
 class Bundle:
-    """Cuts and bounds with their Gram matrix, grown and reused in place.
-
-    The first rows are the bounds ``v_j >= 0`` (slope e_j, offset 0), then the trivial cut
-    R >= 0, then the cuts.
-    """
+    """Cuts with their Gram matrix, grown and reused in place; the first is R >= 0."""
 
     def __init__(self, n_coef: int, bounded: NDArray[np.intp], capacity: int = 64) -> None:
-        self.bounded, self.fixed = bounded, len(bounded)
-        size = self.fixed + capacity
-        self.slopes = np.zeros((size, n_coef))
-        self.slopes[np.arange(self.fixed), bounded] = 1.0
-        self.offsets = np.zeros(size)
-        self.gram = np.zeros((size, size))
-        self.gram[: self.fixed, : self.fixed] = np.eye(self.fixed)
-        self.idle = np.zeros(size, dtype=np.intp)
-        self.live = np.zeros(size, dtype=bool)
-        self.used = self.fixed + 1  # the bounds, and R >= 0
-        self.live[: self.used] = True
+        self.bounded = bounded
+        self.slopes = np.zeros((capacity, n_coef))
+        self.offsets = np.zeros(capacity)
+        self.gram = np.zeros((capacity, capacity))
+        self.idle = np.zeros(capacity, dtype=np.intp)
+        self.live = np.zeros(capacity, dtype=bool)
+        self.live[0] = True
+        self.used = 1
 
     @property
     def n_cuts(self) -> int:
         """Cuts in use."""
-        return int(self.live.sum()) - self.fixed
+        return int(self.live.sum())
 
     def add(self, slope: FloatArray, offset: float) -> None:
         """One more cut, in the place of a dead one if there is any."""
@@ -65,23 +58,22 @@ class Bundle:
     def solve(self, C: float, v0: FloatArray) -> tuple[FloatArray, float]:
         """Minimise the model 1/2 ||v - v0||^2 + C max_i (offset_i - slope_i'v) over the bounds.
 
-        Returns the minimiser and a lower bound of the minimum.
+        Returns the minimiser and a lower bound of the minimum: for any multipliers x of the cuts the
+        least value of ``1/2 ||v - v0||^2 + x'(offsets - slopes v)``, which ``v0 + slopes'x`` has once
+        it is cut off at the bounds.
         """
-        live = np.flatnonzero(self.live)
-        at = np.concatenate([live[self.fixed :], live[: self.fixed]])
-        slopes = self.slopes[: self.used]
-        q = self.offsets[at] - (slopes @ v0)[at]
-        x = solve_simplex_qp(self.gram[np.ix_(at, at)], q, C, len(at) - self.fixed)
-        full = np.zeros(len(slopes))
-        full[at] = x
-        move = full @ slopes
-        self._age(at, x > ACTIVE * C)
-        v = v0 + move
+        at = np.flatnonzero(self.live)
+        slopes = self.slopes[: self.used] if len(at) == self.used else self.slopes[at]
+        offsets = self.offsets[at]
+        x = cut_multipliers(slopes, offsets, self.gram[np.ix_(at, at)], v0, self.bounded, C)
+        v = v0 + x @ slopes
         v[self.bounded] = np.maximum(v[self.bounded], 0.0)
-        return v, float(q @ x - 0.5 * (move @ move))
+        self._age(at, x > ACTIVE * C)
+        move = v - v0
+        return v, float(0.5 * (move @ move) + x @ (offsets - slopes @ v))
 
     def _age(self, at: NDArray[np.intp], active: NDArray[np.bool_]) -> None:
         self.idle[at] += 1
         self.idle[at[active]] = 0
         self.live &= self.idle <= PATIENCE
-        self.live[: self.fixed + 1] = True
+        self.live[0] = True
