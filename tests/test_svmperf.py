@@ -159,6 +159,29 @@ def test_an_optimum_of_zero_is_not_silent():
         SVMPerfClassifier("f1", C=10.0).fit(np.zeros((20, 2)), [0, 1] * 10)
 
 
+@pytest.mark.parametrize("name", ["f1", "roc_auc", "prbep", "average_precision", "partial_auc"])
+def test_constant_features_are_not_an_error(name):
+    with pytest.warns(TrivialSolutionWarning):
+        SVMPerfClassifier(name, fit_intercept=False).fit(np.zeros((6, 2)), [0, 1] * 3)
+    with pytest.warns(TrivialSolutionWarning):
+        SVMPerfClassifier(name).fit(np.ones((6, 1)), [0, 1] * 3)
+
+
+def test_scoring_with_labels_it_was_not_trained_on():
+    model = SVMPerfClassifier(C=10.0).fit(X, np.where(Y, "yes", "no"))
+    with pytest.raises(InvalidInputError, match=r"label 'No', which .* knows 'no' and 'yes'"):
+        model.score(X, np.where(Y, "Yes", "No"))
+
+
+def test_verbose_writes_without_any_setting_up():
+    script = (
+        "from sklearn.datasets import load_iris; from capo import SVMPerfClassifier;"
+        "X, y = load_iris(return_X_y=True); SVMPerfClassifier(C=10.0, verbose=2).fit(X, y == 1)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "round 1: primal" in done.stderr
+
+
 def test_a_tiny_C_still_tells_the_rows_apart():
     model = SVMPerfClassifier("prbep", C=1e-3).fit(X, Y)
     assert model.coef_.any()
@@ -235,6 +258,10 @@ def test_path_is_the_solutions_one_by_one():
         assert max(model.dual_, solution.dual) <= min(model.primal_, solution.primal)
     with pytest.raises(InvalidInputError, match="C must be a finite number above 0"):
         svmperf_path(X, Y, measure="f1", Cs=[1.0, -1.0])
+    with pytest.warns(ConvergenceWarning, match="limit on rounds"):
+        svmperf_path(X, Y, measure="f1", Cs=[1e4], max_iter=1)
+    with pytest.raises(ValueError, match="The 'max_iter' parameter"):
+        svmperf_path(X, Y, measure="f1", Cs=[1.0], max_iter=-3)
 
 
 def test_out_of_core(tmp_path):

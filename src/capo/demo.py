@@ -19,7 +19,6 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_test_split
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from . import SVMPerfClassifier, measures, svmperf_path
@@ -53,7 +52,7 @@ class Row(NamedTuple):
 
     measure: str
     default: float
-    tuned: float
+    tuned: float | None
     optimised: float
     C: float
     gap: float
@@ -82,7 +81,7 @@ def choose_C(measure: Measure, data: Data, cv: StratifiedKFold) -> float:
 def compare(data: Data) -> Iterator[Row]:
     """One row of the table per measure."""
     cv = StratifiedKFold(5, shuffle=True, random_state=0)
-    learner = make_pipeline(LogisticRegression(max_iter=2000))
+    learner = LogisticRegression(max_iter=2000)
     held_out = cross_val_predict(learner, data.X, data.y, cv=cv, method="decision_function")
     default = learner.fit(data.X, data.y).decision_function(data.X_test)
     for name, params in CASES:
@@ -93,7 +92,7 @@ def compare(data: Data) -> Iterator[Row]:
         yield Row(
             repr(measure).removesuffix("()"),
             measure.score(data.y_test, default),
-            measure.score(data.y_test, default - measure.threshold(data.y, held_out)),
+            _tuned(measure, default, data, held_out),
             model.score(data.X_test, data.y_test),
             C,
             model.gap_ / C,
@@ -101,15 +100,23 @@ def compare(data: Data) -> Iterator[Row]:
         )
 
 
+def _tuned(measure: Measure, scores: np.ndarray, data: Data, held_out: np.ndarray) -> float | None:
+    """The score at the threshold chosen out of fold; None if the measure does not depend on one."""
+    if measure.score(data.y, held_out) == measure.score(data.y, held_out - np.median(held_out) - 0.5):
+        return None
+    return measure.score(data.y_test, scores - measure.threshold(data.y, held_out))
+
+
 def show(rows: Iterator[Row], write: Callable[[str], object]) -> None:
     """Write the table as its rows come."""
     heading = f"{'measure':<33} {'default':>8} {'tuned':>8} {'capo':>8} {'C':>7} {'gap/C':>9} {'seconds':>8}"
     write(heading + "\n" + "-" * len(heading) + "\n")
     for row in rows:
-        best = max(row.default, row.tuned, row.optimised)
+        values = (row.default, row.tuned, row.optimised)
+        best = max(value for value in values if value is not None)
         cells = "".join(
-            f" {value:>7.4f}{'*' if value >= best - 1e-12 else ' '}"
-            for value in (row.default, row.tuned, row.optimised)
+            f"{'-':>8} " if value is None else f" {value:>7.4f}{'*' if value >= best - 1e-12 else ' '}"
+            for value in values
         )
         write(f"{row.measure:<33}{cells} {row.C:>7g} {row.gap:>9.1e} {row.seconds:>8.2f}\n")
 

@@ -54,13 +54,15 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
         Weight of the measure against the size of the coefficients.
     tol : float, default=1e-3
         Accuracy: the fit ends when J is proven to be within ``C * tol`` of its minimum, that is
-        when R could be better by at most `tol`.
+        when R could be better by at most `tol`. If all coefficients are still 0 then, which tells no
+        two rows apart, it goes on with a tenth of the tolerance, down to 1e-8.
     fit_intercept : bool, default=True
         Whether to fit an intercept, as a constant feature 1 inside the regulariser.
     max_iter : int, default=10000
         Limit on rounds. A fit that reaches it keeps its best point and its gap, and warns.
     verbose : int, default=0
-        1 logs a line every two seconds, 2 a line every round, by the logger ``"capo"``.
+        1 logs a line every two seconds, 2 a line every round, by the logger ``"capo"``; to the
+        standard error if logging has not been set up.
     callback : callable, optional
         Called after each round with a `capo.engine.Round`; a true return value ends the fit.
 
@@ -148,8 +150,8 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features, in float64 or float32, dense or sparse; never copied. A NumPy memory map is
-            read from disk in two passes a round.
+            Features. float64 or float32, dense or CSR, are never copied; a NumPy memory map is read
+            from disk in two passes a round.
         y : array-like of shape (n_samples,)
             Two labels; the larger one is the positive class.
         sample_weight : array-like of shape (n_samples,), optional
@@ -190,7 +192,7 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
         progress = _Progress(self.verbose, self.callback)
         tol = float(self.tol)
         solution = solver.run(self.C, tol, self.max_iter, progress)
-        while solution.status is Status.OPTIMAL and not solution.v.any() and tol > LOWEST_TOL:
+        while solution.status is Status.OPTIMAL and not solution.v.any() and tol >= 10 * LOWEST_TOL:
             tol /= 10
             solution = solver.run(self.C, tol, self.max_iter, progress)
         return solution
@@ -205,17 +207,7 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
         self.n_iter_ = self.solution_.n_rounds
 
     def _warn(self) -> None:
-        status, message = self.solution_.status, self.solution_.message
-        if status is Status.INTERRUPTED:
-            warnings.warn(
-                f"{message}. The best solution so far is kept.", InterruptedFitWarning, stacklevel=3
-            )
-        elif status in (Status.MAX_ROUNDS, Status.STALLED):
-            warnings.warn(
-                f"{message}. Raise max_iter or tol, lower C, or scale the features to a similar range.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        _warn_if_short(self.solution_, stacklevel=3)
         if not self.coef_.any():
             warnings.warn(
                 f"the optimum for {self.measure_!r} at C={self.C:g} has no weight on any feature, so that "
@@ -229,6 +221,12 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The measure that was optimised, on these rows; higher is better."""
         check_is_fitted(self)
+        unknown = np.setdiff1d(np.asarray(y), self.classes_)
+        if unknown.size:
+            raise InvalidInputError(
+                f"y holds the label {unknown.tolist()[0]!r}, which the classifier was not trained on: it "
+                f"knows {' and '.join(repr(label) for label in self.classes_.tolist())}."
+            )
         positive = np.asarray(y) == self.classes_[1]
         return self.measure_.score(positive, self.decision_function(X), sample_weight)
 
@@ -275,15 +273,32 @@ def svmperf_path(
     >>> [bool(solution.gap <= solution.C * 1e-3) for solution in path]
     [True, True, True]
     """
-    model = SVMPerfClassifier(measure, fit_intercept=fit_intercept)
+    model = SVMPerfClassifier(measure, tol=tol, fit_intercept=fit_intercept, max_iter=max_iter)
+    model._validate_params()
     table, positive, weight = model._validated(X, y, sample_weight)
-    return minimize_path(
+    path = minimize_path(
         augment(table, bias=1.0 if fit_intercept else None),
         measures.get(measure).for_training().oracle(positive, weight),
         Cs=Cs,
         tol=tol,
         max_rounds=max_iter,
     )
+    for solution in path:
+        _warn_if_short(solution, stacklevel=3)
+    return path
+
+
+def _warn_if_short(solution: Solution, stacklevel: int) -> None:
+    """Say so once if the solver did not reach its tolerance."""
+    if solution.status is Status.INTERRUPTED:
+        kept = f"{solution.message}. The best solution so far is kept."
+        warnings.warn(kept, InterruptedFitWarning, stacklevel=stacklevel + 1)
+    elif solution.status in (Status.MAX_ROUNDS, Status.STALLED):
+        warnings.warn(
+            f"{solution.message}. Raise max_iter or tol, lower C, or scale the features to a similar range.",
+            ConvergenceWarning,
+            stacklevel=stacklevel + 1,
+        )
 
 
 def _not_two_classes(classes: np.ndarray) -> str:
@@ -302,6 +317,9 @@ class _Progress:
     def __init__(self, verbose: int, callback: Callable[[Round], bool | None] | None) -> None:
         self.verbose, self.callback = int(verbose), callback
         self.last = time.monotonic()
+        if self.verbose and not logger.hasHandlers():
+            logger.addHandler(logging.StreamHandler())
+            logger.setLevel(logging.INFO)
 
     def __call__(self, state: Round) -> bool | None:
         now = time.monotonic()

@@ -128,3 +128,14 @@ def test_a_generator_that_runs_dry_is_noticed():
     design.scores(np.ones(X.shape[1]))
     with pytest.raises(InvalidInputError, match="must start the same blocks over"):
         design.scores(np.ones(X.shape[1]))
+
+
+@pytest.mark.parametrize("wrong", [[[1.0, 2.0]], np.ones(3), np.array([["a"]]), None], ids=str)
+def test_what_is_not_a_table(wrong):
+    with pytest.raises(InvalidInputError, match="two-dimensional array of numbers or a sparse matrix: got"):
+        as_design(wrong)
+
+
+def test_B_must_be_above_zero():
+    with pytest.raises(InvalidInputError, match="B must be above 0: got -1"):
+        augment(X, auxiliary=X[:, :1], B=-1)

@@ -184,8 +184,7 @@ def test_an_interrupted_path_returns_all_it_has():
         raise KeyboardInterrupt
 
     path = minimize_path(as_design(X), measures.get("f1").oracle(Y), Cs=[100.0, 200.0, 400.0], callback=stop)
-    assert path[0].status is Status.INTERRUPTED
-    assert len(path) == 3
+    assert [solution.status for solution in path] == [Status.INTERRUPTED] * 3
     assert all(np.isfinite(solution.gap) for solution in path)
 
 
@@ -248,12 +247,30 @@ def test_a_tolerance_beyond_rounding_stalls_with_an_honest_gap():
         ({"C": 1.0, "tol": 0.0}, "tol must be a finite number above 0"),
         ({"C": 1.0, "v0": [1.0]}, "v0 must be one finite number per coefficient"),
         ({"C": 1.0, "v0": np.full(30, np.inf)}, "v0 must be one finite number per coefficient"),
+        ({"C": 1.0, "v0": np.nan}, "v0 must be one finite number per coefficient"),
         ({"C": 1.0, "nonnegative": [True]}, "nonnegative must be one finite number"),
+        ({"C": 1.0, "nonnegative": np.arange(30)}, "nonnegative must be one boolean per coefficient"),
     ],
 )
 def test_bad_parameters(params, message):
     with pytest.raises(InvalidInputError, match=message):
         minimize(as_design(X), measures.get("f1").oracle(Y), **params)
+
+
+def test_a_design_that_holds_nan():
+    table = X.copy()
+    table[3, 4] = np.nan
+    with pytest.raises(InvalidInputError, match="the design or the oracle gave NaN or infinity"):
+        minimize(as_design(table), measures.get("f1").oracle(Y), C=1.0)
+
+
+def test_a_design_of_other_rows_than_the_labels():
+    with pytest.raises(InvalidInputError, match="569 rows to score but 100 labels"):
+        minimize(as_design(X), measures.get("f1").oracle(Y[:100]), C=1.0)
+
+
+def test_an_array_will_do_for_a_design():
+    assert minimize(X, measures.get("f1").oracle(Y), C=1.0).status is Status.OPTIMAL
 
 
 def test_a_path_needs_a_C():

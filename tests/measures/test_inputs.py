@@ -15,6 +15,7 @@ from capo.exceptions import (
     MeasureFunctionError,
     UnknownMeasureError,
 )
+from capo.measures import function
 
 from ..cases import ALL_MEASURES
 
@@ -26,6 +27,8 @@ def test_a_misspelt_name_gets_the_nearest_ones():
         measures.get("f_1")
     with pytest.raises(UnknownMeasureError, match="'precision_at_k'"):
         measures.get("precison_at_k")
+    with pytest.raises(UnknownMeasureError, match=r"'f1_macro'\. Did you mean 'f1'"):
+        measures.get("f1_macro")
     with pytest.raises(UnknownMeasureError, match="Choose one of accuracy, average_precision"):
         measures.get("zzzzzz")
 
@@ -47,14 +50,23 @@ def test_names_are_sorted_and_all_can_be_made():
         ("precision_at_k", {"k": 0}, "k must be a whole number of at least 1"),
         ("precision_at_k", {"k": 1.5}, "or a fraction above 0 and up to 1"),
         ("recall_at_k", {"k": "ten"}, "k must be"),
-        ("recall_at_precision", {"floor": 1.2}, "No classifier can meet a precision outside"),
+        (
+            "recall_at_precision",
+            {"floor": 1.2},
+            "A precision of 0 is no constraint, and one above 1 cannot be reached",
+        ),
         ("precision_at_recall", {"floor": 0}, "floor must be above 0 and at most 1"),
         ("recall_at_precision", {"penalty": 0}, "penalty must be above 0"),
         ("tpr_at_fpr", {"ceiling": -0.1}, "ceiling must be between 0 and 1"),
         ("partial_auc", {"max_fpr": 0.0}, "0 <= min_fpr < max_fpr <= 1"),
         ("partial_auc", {"min_fpr": 0.5, "max_fpr": 0.2}, "0 <= min_fpr < max_fpr <= 1"),
-        ("cost", {"cost_fp": -1}, "costs must be finite, not negative"),
+        ("cost", {"cost_fp": -1}, "costs must be finite numbers, not negative"),
         ("cost", {"cost_fp": 0, "cost_fn": 0}, "not all zero"),
+        ("fbeta", {"beta": "2"}, "beta must be a number above 0: got '2'"),
+        ("partial_auc", {"max_fpr": None}, "0 <= min_fpr < max_fpr <= 1"),
+        ("recall_at_precision", {"penalty": "x"}, "penalty must be above 0"),
+        ("cost", {"cost_fp": "a"}, "costs must be finite numbers"),
+        ("cost", {"costs": []}, "costs must be finite numbers"),
         ("cost", {"costs": [1, np.nan]}, "costs must be finite"),
     ],
 )
@@ -104,7 +116,7 @@ def test_k_larger_than_the_rows():
 
 
 def test_row_costs_of_other_rows():
-    with pytest.raises(InvalidInputError, match="given 3 row costs, but y has 4 rows"):
+    with pytest.raises(InvalidInputError, match=r"row costs of shape \(3,\), but y has 4 rows"):
         measures.get("cost", costs=[1, 2, 3]).most_violated(SCORES, Y)
     with pytest.raises(InvalidInputError, match="every row with weight has cost 0"):
         measures.get("cost", costs=[0, 0, 0, 1]).most_violated(SCORES, Y, [1, 1, 1, 0])
@@ -127,6 +139,11 @@ def test_a_floor_that_no_threshold_meets():
             r"returned nan for the table (tp, fp, fn, tn) = (0, 0, 2, 2)",
         ),
         (lambda tp, fp, fn, tn: -np.log(fp), "returned inf"),
+        (lambda tp, fp, fn, tn: tp if tp > fp else fp, "failed on arrays of tables (The truth value"),
+        (
+            lambda tp, fp, fn: tp,
+            "takes 3 positional arguments but 4 were given). It is called with four arrays",
+        ),
         (lambda tp, fp, fn, tn: fp - tp, "higher must be better"),
         (lambda tp, fp, fn, tn: 0 * tp, "higher must be better"),
     ],
@@ -142,8 +159,56 @@ def test_a_function_that_is_not_monotone_is_searched_exhaustively_with_a_warning
         measure.most_violated(SCORES, Y)
 
 
-def test_a_dent_that_the_sample_missed_is_found_by_the_search():
-    """Monotone but for one value of fp in a grid too large to check whole."""
+def test_a_value_that_is_not_finite_in_score_gets_the_same_sentence():
+    with pytest.raises(MeasureFunctionError, match=r"returned nan for the table .* = \(0, 0, 1, 1\)"):
+        measures.get(lambda tp, fp, fn, tn: tp / (tp + fp)).score([1, 0], [-1.0, -1.0])
+
+
+def test_a_single_dent_among_millions_of_tables_is_found():
+    y = np.repeat([1, -1], [1500, 2500])
+    measure = measures.get(lambda tp, fp, fn, tn: tp - fp - 5000.0 * ((tp == 777) & (fp == 1234)))
+    with pytest.warns(ExhaustiveSearchWarning, match="all 3,754,001 tables"):
+        measure.most_violated(np.random.default_rng(0).normal(size=4000), y)
+
+
+def test_a_linear_function_is_fast_even_where_all_tables_tie(monkeypatch):
+    """Every row on its margin: V is the same for all tables, and one look must settle it."""
+    n_pos, n_neg = 3000, 7000
+    y = np.repeat([1, -1], [n_pos, n_neg])
+    seen = []
+    measure = measures.get(lambda tp, fp, fn, tn: 10 * tp - 2 * fp)
+    oracle = measure.oracle(y)
+    monkeypatch.setattr(type(measure), "delta_bound", _counting(type(measure).delta_bound, seen))
+    prices = np.where(y > 0, 10.0, -2.0) / (10 * n_pos + 2 * n_neg) * len(y)
+    cut = oracle(prices)
+    assert sum(seen) < 1000
+    assert cut.value(prices) == pytest.approx(0.0, abs=1e-9)
+
+
+def _counting(bound, seen):
+    def counted(self, tp, fp, n_pos, n_neg):
+        seen.append(np.size(tp[0]))
+        return bound(self, tp, fp, n_pos, n_neg)
+
+    return counted
+
+
+def test_labels_and_scores_of_other_lengths():
+    with pytest.raises(InvalidInputError, match="y_pred has 2 labels, but y has 3"):
+        measures.get("f1").loss([1, 0, 1], [1, 0])
+    with pytest.raises(InvalidInputError, match="y_pred has 2 labels, but y has 3"):
+        measures.get("accuracy").loss([1, 0, 1], [1, 0])
+
+
+@pytest.mark.parametrize("measure", ALL_MEASURES, ids=repr)
+def test_an_oracle_refuses_scores_of_other_rows(measure):
+    with pytest.raises(InvalidInputError, match="6 rows to score but 4 labels"):
+        measure.oracle(Y)(np.zeros(6))
+
+
+def test_a_dent_that_the_sample_missed_is_found_by_the_search(monkeypatch):
+    """Monotone but for a stretch of fp, in a grid that is checked on a sample."""
+    monkeypatch.setattr(function, "MOST_CHECKED", 16)
     y = np.repeat([1, -1], [3, 3000])
     plain = lambda tp, fp, fn, tn: 3000.0 * tp - fp  # noqa: E731
 
@@ -171,3 +236,7 @@ def test_repr_shows_what_was_changed():
     assert repr(measures.get("recall_at_precision", floor=0.8)) == "recall_at_precision(floor=0.8)"
     assert measures.get("fbeta", beta=2) == measures.get("fbeta", beta=2) != measures.get("fbeta", beta=3)
     assert len({measures.get("f1"), measures.get("f1")}) == 1
+    assert measures.get("fbeta", beta=1) == measures.get("fbeta")
+    costs = np.ones(3000)
+    assert measures.get("cost", costs=costs) == measures.get("cost", costs=costs.copy())
+    assert measures.get("cost", costs=costs) != measures.get("cost", costs=np.r_[costs[:-1], 2.0])

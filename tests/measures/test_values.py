@@ -53,6 +53,22 @@ def test_areas(problem, weighted):
         assert found == pytest.approx(expected, abs=1e-12)
 
 
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(problems(max_rows=12), st.integers(0, 2**32))
+def test_real_weights(problem, seed):
+    """Sums of real weights are not exact; nothing may hang on their last digit."""
+    scores, y = problem
+    weight = np.random.default_rng(seed).random(len(y)) + 1e-3
+    for max_fpr in (0.3, 1.0):
+        expected = sk.roc_auc_score(y, scores, max_fpr=max_fpr, sample_weight=weight)
+        found = measures.get("partial_auc", max_fpr=max_fpr).score(y, scores, weight)
+        assert found == pytest.approx(expected, abs=1e-9)
+    measure = measures.get("gmean")
+    cut = measure.threshold(y, scores, weight)
+    best = max(measure.score(y, scores - t, weight) for t in [*(np.unique(scores) - 1e-6), scores.max() + 1])
+    assert measure.score(y, scores - cut, weight) == pytest.approx(best, abs=1e-9)
+
+
 def test_partial_auc_of_a_range_is_the_difference_of_two():
     rng = np.random.default_rng(1)
     y, scores = rng.integers(0, 2, 40), rng.normal(size=40).round(1)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from ..exceptions import InvalidInputError
 from .augmented import Augmented, Constant, Scaled
 from .base import Design
 from .chunked import Block, Chunked
@@ -41,7 +42,18 @@ def as_design(X: Any) -> Design:
     """
     if issparse(X):
         return Sparse(X)
-    return Dense(X) if isinstance(X, np.ndarray) else X
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf":
+        return Dense(X)
+    if not isinstance(X, Design):
+        raise InvalidInputError(
+            f"a design is made from a two-dimensional array of numbers or a sparse matrix: got {_told(X)}."
+        )
+    return X
+
+
+def _told(X: object) -> str:
+    shape = getattr(X, "shape", None)
+    return type(X).__name__ if shape is None else f"{type(X).__name__} of shape {shape}"
 
 
 def chunked(blocks: Callable[[], Iterable[Block]], shape: tuple[int, int]) -> Chunked:
@@ -68,7 +80,9 @@ def augment(
     """``[auxiliary / sqrt(B) | Phi | bias]`` without a copy of any of them."""
     parts: list[Design] = []
     if auxiliary is not None:
-        parts.append(Scaled(Dense(auxiliary), B**-0.5))
+        if not B > 0:
+            raise InvalidInputError(f"B must be above 0: got {B!r}.")
+        parts.append(Scaled(as_design(auxiliary), B**-0.5))
     parts.append(as_design(phi))
     if bias is not None:
         parts.append(Constant(parts[0].shape[0], bias))

@@ -7,7 +7,7 @@ coefficient vector, and the pull ``A' c`` of a number per row.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ FloatArray = NDArray[np.float64]
 BLOCK_NUMBERS = 2**15
 
 
+@runtime_checkable
 class Design(Protocol):
     """A matrix of `shape` (rows, coefficients), known by its two products."""
 

@@ -1,7 +1,8 @@
 """Minimise J(v) = 1/2 ||v - v0||^2 + C R(v) to a proven gap, by cutting planes.
 
-R is convex, non-negative and known by an oracle: for scores s = A v it returns a cut, a
-linear lower bound of R that is exact at s. A round
+R is convex and known by an oracle: for scores s = A v it returns a cut, a linear lower bound
+of R that is exact at s. Where R is negative, as it can be for measures whose labellings do not
+include y, it counts as 0. A round
 
 1. minimises the model, J with R replaced by the cuts so far; its minimum is the dual
    value, a lower bound of J everywhere, and its minimiser v_t the point to aim at;
@@ -21,11 +22,12 @@ programme, and the dual value holds with them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..design import Design
+from ..design import Design, as_design
 from ..exceptions import InvalidInputError
 from .bundle import Bundle
 from .line_search import CutLike, Oracle, Segment, Zero, search
@@ -65,10 +67,15 @@ class CuttingPlane:
         v0: ArrayLike | None = None,
         nonnegative: ArrayLike | None = None,
     ) -> None:
-        n_coef = design.shape[1]
-        self.design, self.oracle = design, oracle
+        self.design, self.oracle = as_design(design), oracle
+        n_coef = self.design.shape[1]
         self.v0 = _vector(0.0 if v0 is None else v0, n_coef, "v0").astype(np.float64)
         bounded = _vector(False if nonnegative is None else nonnegative, n_coef, "nonnegative")
+        if bounded.dtype != bool:
+            raise InvalidInputError(
+                f"nonnegative must be one boolean per coefficient: got {bounded.dtype}. For a list of "
+                "positions, set them in np.zeros(n_coefficients, dtype=bool)."
+            )
         self.bundle = Bundle(n_coef, np.flatnonzero(bounded))
         self.n_oracle_calls = self.n_products = self.n_pulls = 0
         self.v = np.where(bounded, np.maximum(self.v0, 0.0), self.v0)
@@ -205,7 +212,13 @@ class CuttingPlane:
 
     def _add(self, cut: CutLike) -> None:
         self.n_pulls += 1
-        self.bundle.add(self.design.pull(cut.coef), cut.loss)
+        slope = self.design.pull(cut.coef)
+        if not (np.isfinite(slope).all() and np.isfinite(cut.loss)):
+            raise InvalidInputError(
+                "the design or the oracle gave NaN or infinity: remove or impute such rows, and scale "
+                "features that overflow."
+            )
+        self.bundle.add(slope, cut.loss)
 
 
 def minimize(
@@ -273,19 +286,22 @@ def minimize_path(
     """Solve for many C's, from small to large, with one bundle of cuts.
 
     Takes the parameters of `minimize`, with an array `Cs` in the place of C, and returns one
-    solution per C in the order given. After Ctrl-C, or a callback's stop, the C's not yet reached
-    are solved as far as their first certificate.
+    solution per C in the order given. After Ctrl-C, or a callback's stop, the C's not yet reached get
+    the best point so far with its gap, and the same status.
     """
     values = np.atleast_1d(np.asarray(Cs, dtype=np.float64))
     if values.ndim != 1 or values.size == 0:
         raise InvalidInputError("Cs must be a list of at least one number.")
     solver = CuttingPlane(design, oracle, v0, nonnegative)
     solutions: dict[int, Solution] = {}
-    limit = max_rounds
+    ended: Status | None = None
     for i in np.argsort(values, kind="stable"):
-        solutions[int(i)] = solver.run(float(values[i]), tol, limit, callback)
-        if solutions[int(i)].status in (Status.STOPPED, Status.INTERRUPTED):
-            limit = 0
+        solution = solver.run(float(values[i]), tol, max_rounds if ended is None else 0, callback)
+        if ended is not None and solution.status is not Status.OPTIMAL:
+            solution = replace(solution, status=ended)
+        elif solution.status in (Status.STOPPED, Status.INTERRUPTED):
+            ended = solution.status
+        solutions[int(i)] = solution
     return [solutions[i] for i in range(len(values))]
 
 
@@ -299,8 +315,8 @@ def _above_zero(value: float, name: str) -> float:
 def _vector(values: ArrayLike, size: int, name: str) -> NDArray[np.generic]:
     array = np.asarray(values)
     if array.ndim == 0:
-        return np.full(size, array)
-    if array.shape != (size,) or not np.isfinite(array).all():
+        array = np.full(size, array)
+    if array.shape != (size,) or array.dtype.kind not in "biuf" or not np.isfinite(array).all():
         raise InvalidInputError(
             f"{name} must be one finite number per coefficient: got shape {array.shape} for {size} "
             "coefficients."

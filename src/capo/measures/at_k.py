@@ -60,6 +60,7 @@ class SelectionOracle:
         self.found = labels.mass * labels.positive / scale
 
     def __call__(self, scores: FloatArray) -> Cut:
+        self.labels.check_length(scores)
         chosen = top_mass(scores - self.shift, self.count, self.labels.weight)
         loss = 1.0 - float(self.found @ chosen)
         coef = np.subtract(self.truth, chosen, out=chosen)

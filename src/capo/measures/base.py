@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..exceptions import InvalidInputError
 from .labels import Labels, score_curve
 
 FloatArray = NDArray[np.float64]
@@ -113,10 +114,20 @@ class Measure(ABC):
         return f"{self.name}({', '.join(changed)})"
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and repr(self) == repr(other)
+        if type(self) is not type(other):
+            return False
+        mine, theirs = self.params, other.params
+        return all(np.array_equal(value, theirs[key]) for key, value in mine.items())
 
     def __hash__(self) -> int:
-        return hash(repr(self))
+        return hash(type(self))
+
+
+def number_above_zero(value: object, name: str) -> float:
+    """A finite number above 0, or a sentence about what it must be."""
+    if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0):
+        raise InvalidInputError(f"{name} must be a number above 0: got {value!r}.")
+    return float(value)
 
 
 def base_rate_threshold(y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None) -> float:

@@ -40,7 +40,7 @@ class ConstrainedMeasure(TableMeasure):
     """
 
     def __init__(self, bound: float, penalty: float = math.inf) -> None:
-        if not penalty > 0:
+        if not (isinstance(penalty, (int, float, np.number)) and penalty > 0):
             raise InvalidInputError(f"penalty must be above 0: got {penalty!r}.")
         self._bound, self.penalty = float(bound), float(penalty)
 
@@ -77,7 +77,7 @@ class ConstrainedMeasure(TableMeasure):
                 f"no threshold on the training scores meets {self!r}: predictions keep the cut at 0. "
                 "Relax the constraint, raise C or give better features.",
                 ConstraintWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
             return 0.0
         return super().threshold(y, scores, sample_weight)
@@ -86,8 +86,8 @@ class ConstrainedMeasure(TableMeasure):
 def _share(value: float, name: str, of: str) -> float:
     if not (isinstance(value, (int, float, np.number)) and 0 < value <= 1):
         raise InvalidInputError(
-            f"{name} must be above 0 and at most 1: got {value!r}. No classifier can meet "
-            f"a {of} outside that range."
+            f"{name} must be above 0 and at most 1: got {value!r}. A {of} of 0 is no constraint, and one "
+            "above 1 cannot be reached."
         )
     return float(value)
 

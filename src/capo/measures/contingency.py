@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..exceptions import InvalidInputError
 from . import search
-from .base import Cells
+from .base import Cells, number_above_zero
 from .table import Range, TableMeasure, ratio
 
 
@@ -38,10 +37,8 @@ class FBeta(F1):
     name = "fbeta"
 
     def __init__(self, beta: float = 1.0) -> None:
-        if not (np.isfinite(beta) and beta > 0):
-            raise InvalidInputError(f"beta must be a number above 0: got {beta!r}.")
+        self._square = number_above_zero(beta, "beta") ** 2
         self.beta = beta
-        self._square = float(beta) ** 2
 
 
 class Jaccard(TableMeasure):
@@ -135,8 +132,7 @@ class QMeasure(TableMeasure):
     strategy = search.Bounded
 
     def __init__(self, beta: float = 1.0) -> None:
-        if not (np.isfinite(beta) and beta > 0):
-            raise InvalidInputError(f"beta must be a number above 0: got {beta!r}.")
+        number_above_zero(beta, "beta")
         self.beta = beta
 
     def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:

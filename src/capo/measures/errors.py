@@ -29,7 +29,7 @@ class LinearMeasure(Measure):
 
     def loss(self, y: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         labels = Labels.of(y, sample_weight)
-        return float(self.prices(labels)[as_positive(y_pred) != labels.positive].sum())
+        return float(self.prices(labels)[labels.wrong(as_positive(y_pred))].sum())
 
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         values = np.asarray(scores, dtype=np.float64)
@@ -56,11 +56,12 @@ class HingeOracle:
     """Marks each row whose weighted margin is short of its price."""
 
     def __init__(self, labels: Labels, prices: FloatArray) -> None:
-        self.prices = prices
+        self.labels, self.prices = labels, prices
         self.pull = labels.sign * labels.mass / labels.total
         self.price_per_pull = np.divide(prices, self.pull, out=np.zeros(len(prices)), where=self.pull != 0)
 
     def __call__(self, scores: FloatArray) -> Cut:
+        self.labels.check_length(scores)
         short = self.pull * scores < self.prices
         coef = self.pull * short
         return Cut(coef, float(self.price_per_pull @ coef))
@@ -113,18 +114,20 @@ class Cost(LinearMeasure):
         What a false positive and a false negative cost.
     costs : array-like of shape (n,), optional
         One cost per row instead: what an error in that row costs. It belongs to the
-        rows it was given for, and is checked against their number.
+        rows it was given for, and is checked against their number; where rows are split,
+        as in cross-validation, give the costs as ``sample_weight`` to `accuracy` instead.
     """
 
     name = "cost"
     of_table = False
 
     def __init__(self, cost_fp: float = 1.0, cost_fn: float = 1.0, costs: ArrayLike | None = None) -> None:
-        given = [cost_fp, cost_fn] if costs is None else np.asarray(costs, dtype=np.float64)
-        if not (np.isfinite(given).all() and np.min(given) >= 0 and np.max(given) > 0):
+        given = np.ravel([cost_fp, cost_fn] if costs is None else np.asarray(costs))
+        numbers = given.size > 0 and given.dtype.kind in "biuf"
+        if not (numbers and np.isfinite(given).all() and given.min() >= 0 and given.max() > 0):
             raise InvalidInputError(
-                "costs must be finite, not negative and not all zero: "
-                + (f"got cost_fp={cost_fp}, cost_fn={cost_fn}." if costs is None else "check `costs`.")
+                "costs must be finite numbers, not negative and not all zero: "
+                + (f"got cost_fp={cost_fp!r}, cost_fn={cost_fn!r}." if costs is None else "check `costs`.")
             )
         self.cost_fp, self.cost_fn, self.costs = cost_fp, cost_fn, costs
 
@@ -134,7 +137,7 @@ class Cost(LinearMeasure):
         costs = np.asarray(self.costs, dtype=np.float64)
         if costs.shape != labels.positive.shape:
             raise InvalidInputError(
-                f"cost was given {costs.size} row costs, but y has {len(labels.positive)} rows. "
+                f"cost was given row costs of shape {costs.shape}, but y has {len(labels.positive)} rows. "
                 "Give one cost for each row, in the same order."
             )
         return labels.mass * costs

@@ -73,6 +73,14 @@ class Labels:
                 "Remove or impute these rows before scoring."
             )
 
+    def check_length(self, scores: FloatArray) -> None:
+        """Refuse scores of other rows than these labels'; cheap enough for every search."""
+        if len(scores) != len(self.positive):
+            raise InvalidInputError(
+                f"there are {len(scores)} rows to score but {len(self.positive)} labels: the design and y "
+                "must have the same rows."
+            )
+
     @cached_property
     def mass(self) -> FloatArray:
         """The weight of each row, ones where there are none."""
@@ -123,11 +131,17 @@ class Labels:
         index = np.flatnonzero(mask & (self.weight > 0))
         return WeightedSide(index, self.weight[index])
 
+    def wrong(self, predicted: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which rows a labelling has in error."""
+        if len(predicted) != len(self.positive):
+            raise InvalidInputError(f"y_pred has {len(predicted)} labels, but y has {len(self.positive)}.")
+        return np.asarray(predicted != self.positive)
+
     def table(self, predicted: NDArray[np.bool_]) -> tuple[float, float, float, float]:
         """(tp, fp, fn, tn) of a labelling."""
-        tp = self._mass_of(predicted & self.positive)
-        fp = self._mass_of(predicted & ~self.positive)
-        return tp, fp, self.n_pos - tp, self.n_neg - fp
+        wrong = self.wrong(predicted)
+        tp, fp = self._mass_of(predicted & ~wrong), self._mass_of(predicted & wrong)
+        return tp, fp, max(self.n_pos - tp, 0.0), max(self.n_neg - fp, 0.0)
 
     def _mass_of(self, mask: NDArray[np.bool_]) -> float:
         return float(np.count_nonzero(mask) if self.weight is None else self.weight[mask].sum())
@@ -325,10 +339,10 @@ def score_curve(labels: Labels, scores: ArrayLike) -> ScoreCurve:
     ranked, positive = values[order], labels.positive[order]
     last = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), len(ranked) - 1)
     if labels.weight is None:
-        predicted = last + 1.0
         tp = np.cumsum(positive)[last].astype(np.float64)
+        fp = last + 1.0 - tp
     else:
+        # Each class by itself: a difference of sums would not be monotone to the last digit.
         mass = labels.weight[order]
-        predicted = np.cumsum(mass)[last]
-        tp = np.cumsum(mass * positive)[last]
-    return ScoreCurve(ranked[last], np.append(0.0, tp), np.append(0.0, predicted - tp))
+        tp, fp = np.cumsum(mass * positive)[last], np.cumsum(mass * ~positive)[last]
+    return ScoreCurve(ranked[last], np.append(0.0, tp), np.append(0.0, fp))

@@ -81,6 +81,7 @@ class PairOracle:
 
     def __call__(self, scores: FloatArray) -> Cut:
         labels = self.labels
+        labels.check_length(scores)
         coef = scores - labels.positive
         order = np.argsort(coef)
         # A positive is in error with the negatives above it, a negative with the positives below.
@@ -94,14 +95,14 @@ class PairOracle:
         """At each place the negative mass above a positive, or minus the positive mass below a negative."""
         negative = ~self.labels.positive[order]
         if self.labels.weight is None:
-            upto = np.arange(1.0, len(order) + 1)
             negatives = np.cumsum(negative, dtype=np.float64)
+            positives = np.arange(1.0, len(order) + 1)
+            positives -= negatives
         else:
             mass = self.labels.weight[order]
-            upto, negatives = np.cumsum(mass), np.cumsum(mass * negative)
-        upto -= negatives
+            positives, negatives = np.cumsum(mass * ~negative), np.cumsum(mass * negative)
         np.subtract(self.labels.n_neg, negatives, out=negatives)
-        np.negative(upto, out=negatives, where=negative)
+        np.negative(positives, out=negatives, where=negative)
         return negatives
 
 
@@ -124,7 +125,8 @@ class PartialAUC(RankingMeasure):
     name = "partial_auc"
 
     def __init__(self, max_fpr: float = 0.1, min_fpr: float = 0.0) -> None:
-        if not 0 <= min_fpr < max_fpr <= 1:
+        numbers = all(isinstance(end, (int, float, np.number)) for end in (min_fpr, max_fpr))
+        if not (numbers and 0 <= min_fpr < max_fpr <= 1):
             raise InvalidInputError(
                 f"the range of false positive rates must obey 0 <= min_fpr < max_fpr <= 1: got "
                 f"min_fpr={min_fpr!r}, max_fpr={max_fpr!r}."
@@ -180,6 +182,7 @@ class PartialPairOracle:
 
     def __call__(self, scores: FloatArray) -> Cut:
         labels = self.labels
+        labels.check_length(scores)
         pos, neg = labels.pos.index, labels.neg.index
         order = np.argsort(-scores[neg], kind="stable")
         ranked, mass = scores[neg][order], labels.mass[neg][order]
@@ -253,6 +256,7 @@ class PrecisionOracle:
             self.harmonic = prefix_sums(1.0 / np.arange(1, pos.levels + neg.levels + 1))
 
     def __call__(self, scores: FloatArray) -> Cut:
+        self.labels.check_length(scores)
         pos, neg = self.labels.pos, self.labels.neg
         s_pos, s_neg = scores[pos.index], scores[neg.index]
         place = self._places(pos.atoms(s_pos), neg.atoms(s_neg))

@@ -81,7 +81,9 @@ def get(measure: str | Measure | Callable[..., Any], **params: Any) -> Measure:
 def _by_name(name: str, params: dict[str, Any]) -> Measure:
     kind = _MEASURES.get(_ALIASES.get(name, name))
     if kind is None:
-        near = difflib.get_close_matches(name.lower(), [*_MEASURES, *_ALIASES], n=3, cutoff=0.5)
+        known_names = [*_MEASURES, *_ALIASES]
+        near = difflib.get_close_matches(name.lower(), known_names, n=3, cutoff=0.5)
+        near = near or [known for known in known_names if known in name.lower()]
         hint = (
             f"Did you mean {' or '.join(map(repr, near))}?"
             if near

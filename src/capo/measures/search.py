@@ -69,6 +69,9 @@ class Grid(NamedTuple):
 class Strategy(ABC):
     """Finds the best table for sorted atoms; prepared once for a measure and its labels."""
 
+    #: Least fall of Delta with a and least rise with b, where a strategy can use them.
+    tilt: tuple[float, float] = (0.0, 0.0)
+
     def __init__(self, measure: TableMeasure, pos: Side, neg: Side) -> None:
         self.measure = measure
         self.levels = pos.levels, neg.levels
@@ -218,8 +221,8 @@ class Blocks(NamedTuple):
 
     def split(self) -> Blocks:
         """Each block cut into `SPLIT` x `SPLIT` parts, less where it is small."""
-        a0, a1 = _thirds(self.a0, self.a1)
-        t0, t1 = _thirds(self.t0, self.t1)
+        a0, a1 = _parts(self.a0, self.a1)
+        t0, t1 = _parts(self.t0, self.t1)
         shape = (len(self.a0), SPLIT, SPLIT)
         parts = Blocks(
             np.broadcast_to(a0[:, :, None], shape),
@@ -230,7 +233,7 @@ class Blocks(NamedTuple):
         return parts.pick((parts.a0 <= parts.a1) & (parts.t0 <= parts.t1))
 
 
-def _thirds(low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
+def _parts(low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
     step = (high - low) // SPLIT + 1
     starts = low[:, None] + step[:, None] * np.arange(SPLIT)
     return starts, np.minimum(starts + step[:, None] - 1, high[:, None])
@@ -240,7 +243,10 @@ class Bounded(Strategy):
     """Two-dimensional branch and bound; the measure bounds Delta over a block.
 
     Gp and Gn are concave, so that their maximum over a block is known: at their peak
-    if it is inside, else at the end that is nearer to it.
+    if it is inside, else at the end that is nearer to it. Where Delta is known to fall by at
+    least ``tilt[0]`` with each a and to rise by at least ``tilt[1]`` with each b, that part
+    of it is moved to Gp and Gn, where it costs no tightness: what is left of a linear Delta
+    is constant.
     """
 
     def tables(self, pos: FloatArray, neg: FloatArray, scale: float) -> Grid:
@@ -250,6 +256,9 @@ class Bounded(Strategy):
     def __call__(self, pos: FloatArray, neg: FloatArray, scale: float) -> Best:
         grid = self.tables(pos, neg, scale)
         gains = grid.gain_pos, grid.gain_neg
+        for gain, slope in zip(gains, (-self.tilt[0], self.tilt[1]), strict=True):
+            if slope:
+                np.add(gain, slope * np.arange(len(gain)), out=gain)
         peaks = int(np.argmax(gains[0])), int(np.argmax(gains[1]))
         zero = np.zeros(1, dtype=np.intp)
         whole = Blocks(zero, zero + len(gains[0]) - 1, zero, zero + len(gains[1]) - 1)
@@ -262,7 +271,7 @@ class Bounded(Strategy):
                 continue
             a, t = np.clip(peaks[0], parts.a0, parts.a1), np.clip(peaks[1], parts.t0, parts.t1)
             gain = gains[0][a] + gains[1][t]
-            here = self.delta(a, t + grid.first_b)
+            here = self.delta(a, t + grid.first_b) + (self.tilt[0] * a - self.tilt[1] * t)
             i = int(np.argmax(here + gain))
             if here[i] + gain[i] > best_value:
                 best_value, best = float(here[i] + gain[i]), (int(a[i]), int(t[i]) + grid.first_b)
@@ -292,7 +301,8 @@ class Bounded(Strategy):
         up, un = self.units
         tp = parts.a0 * up, parts.a1 * up
         fp = (parts.t0 + first_b) * un, (parts.t1 + first_b) * un
-        return self.measure.delta_bound(tp, fp, *self.masses)
+        bound: FloatArray = self.measure.delta_bound(tp, fp, *self.masses)
+        return bound + (self.tilt[0] * parts.a0 - self.tilt[1] * parts.t1)
 
     def _check(self, here: FloatArray, top: FloatArray) -> None:
         if (here > top + 1e-9).any():

@@ -84,6 +84,7 @@ class TableOracle:
         self.strategy = measure.strategy(measure, labels.pos, labels.neg)
 
     def __call__(self, scores: FloatArray) -> Cut:
+        self.labels.check_length(scores)
         pos, neg, total = self.labels.pos, self.labels.neg, self.labels.total
         s_pos, s_neg = scores[pos.index], scores[neg.index]
         atoms_pos, atoms_neg = pos.atoms(s_pos), neg.atoms(s_neg)
