@@ -65,7 +65,7 @@ class Bundle:
         at = np.flatnonzero(self.live)
         slopes = self.slopes[: self.used] if len(at) == self.used else self.slopes[at]
         offsets = self.offsets[at]
-        x = cut_multipliers(slopes, offsets, self.gram[np.ix_(at, at)], v0, self.bounded, C)
+        x = cut_multipliers(slopes, offsets, lambda: self.gram[np.ix_(at, at)], v0, self.bounded, C)
         v = v0 + x @ slopes
         v[self.bounded] = np.maximum(v[self.bounded], 0.0)
         self._age(at, x > ACTIVE * C)

@@ -11,6 +11,8 @@ the programme was solved.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import piqp
 from numpy.typing import NDArray
@@ -27,13 +29,18 @@ ACCURACY = 1e-10
 
 
 def cut_multipliers(
-    slopes: FloatArray, offsets: FloatArray, gram: FloatArray, v0: FloatArray, bounded: IntArray, C: float
+    slopes: FloatArray,
+    offsets: FloatArray,
+    gram: Callable[[], FloatArray],
+    v0: FloatArray,
+    bounded: IntArray,
+    C: float,
 ) -> FloatArray:
-    """Multipliers of the cuts, not negative and with a sum of at most C."""
+    """Multipliers of the cuts, not negative and with a sum of at most C; `gram` is asked for if needed."""
     if len(v0) <= max(len(offsets), FEW_COEFFICIENTS):
         x = _solve_primal(slopes, offsets, v0, bounded, C)
     else:
-        x = _solve_dual(slopes, offsets, gram, v0, bounded, C)
+        x = _solve_dual(slopes, offsets, gram(), v0, bounded, C)
     if not np.isfinite(x).all():
         raise CapoError(
             f"the quadratic programme of {len(offsets)} cuts could not be solved. Scale the features to a "
