@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
 from ..exceptions import InvalidInputError
 from .base import Design, FloatArray
 
-Block = NDArray[np.floating] | sparse.sparray | sparse.spmatrix
+#: An array or a sparse matrix, whatever `as_design` takes.
+Block = Any
 
 
 class Chunked:
