@@ -16,6 +16,7 @@ from capo.exceptions import (
     UnknownMeasureError,
 )
 from capo.measures import function
+from capo.measures.labels import Labels
 
 from ..cases import ALL_MEASURES
 
@@ -183,6 +184,18 @@ def test_a_linear_function_is_fast_even_where_all_tables_tie(monkeypatch):
     cut = oracle(prices)
     assert sum(seen) < 1000
     assert cut.value(prices) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_slopes_are_taken_from_a_sample_only_if_they_are_the_same_everywhere(monkeypatch):
+    labels = Labels.of(np.repeat([1, -1], [40, 60]))
+    bent, straight = (
+        measures.get(lambda tp, fp, fn, tn: np.sqrt(tp) - fp),
+        measures.get(lambda tp, fp, fn, tn: tp - fp),
+    )
+    assert min(bent._least_slopes(labels)) > 0
+    monkeypatch.setattr(function, "MOST_CHECKED", 400)
+    assert bent._least_slopes(labels) == (0.0, 0.0)
+    assert straight._least_slopes(labels) == pytest.approx((0.01, 0.01))
 
 
 def _counting(bound, seen):

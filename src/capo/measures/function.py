@@ -139,15 +139,19 @@ class FunctionMeasure(TableMeasure):
             rise = min(rise, float((np.diff(loss, axis=1) / np.diff(b)).min()))
         if min(fall, rise) < -1e-12:
             return None
-        return self._without_rounding(max(fall, 0.0), max(rise, 0.0), labels)
+        if slopes := self._slopes_if_linear(fall, rise, labels):
+            return slopes
+        # Between the tables of a sample the loss may be flatter than at any of them.
+        complete = len(a) == labels.pos.levels + 1 and len(b) == labels.neg.levels + 1
+        return (max(fall, 0.0), max(rise, 0.0)) if complete else (0.0, 0.0)
 
-    def _without_rounding(self, fall: float, rise: float, labels: Labels) -> tuple[float, float]:
-        """Slopes that are the same over the whole grid but for rounding, as of a linear function."""
+    def _slopes_if_linear(self, fall: float, rise: float, labels: Labels) -> tuple[float, float] | None:
+        """Slopes over the whole grid, free of rounding, if the least ones are the same."""
         n_a, n_b = labels.pos.levels, labels.neg.levels
         corners = self._loss_of(np.array([0.0, n_a]), np.array([0.0, n_b]), labels)
         whole = (corners[0, 0] - corners[1, 0]) / n_a, (corners[0, 1] - corners[0, 0]) / n_b
         near = (abs(slope - other) <= 1e-9 * other for slope, other in zip((fall, rise), whole, strict=True))
-        return (float(whole[0]), float(whole[1])) if all(near) else (fall, rise)
+        return (float(whole[0]), float(whole[1])) if all(near) else None
 
     def _loss_of(self, a: FloatArray, b: FloatArray, labels: Labels) -> FloatArray:
         tp, fp = a[:, None] * labels.pos.unit, b[None, :] * labels.neg.unit
