@@ -55,17 +55,11 @@ class SelectionOracle:
     def __init__(self, labels: Labels, count: float, scale: float) -> None:
         self.labels, self.count, self.scale = labels, count, scale
         self.shift = labels.positive * (labels.total / scale)
-        self.truth = labels.positive.astype(np.float64)
-        self.mass = labels.mass / labels.total
-        self.found = labels.mass * labels.positive / scale
 
     def __call__(self, scores: FloatArray) -> Cut:
         self.labels.check_length(scores)
         chosen = top_mass(scores - self.shift, self.count, self.labels.weight)
-        loss = 1.0 - float(self.found @ chosen)
-        coef = np.subtract(self.truth, chosen, out=chosen)
-        coef *= self.mass
-        return Cut(coef, loss)
+        return Cut(self.labels.coef_of(chosen), 1.0 - self.labels.true_mass(chosen) / self.scale)
 
 
 class PRBEP(FixedCountMeasure):

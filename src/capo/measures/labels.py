@@ -22,6 +22,8 @@ from ..exceptions import InvalidInputError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+#: What part of each row is marked positive: booleans for whole rows, numbers from 0 to 1 with weights.
+Share = NDArray[Any]
 
 #: Beyond this many copies in a class, whole-number weights are treated as any others.
 MOST_COPIES = 2**24
@@ -131,6 +133,26 @@ class Labels:
         index = np.flatnonzero(mask & (self.weight > 0))
         return WeightedSide(index, self.weight[index])
 
+    @property
+    def share_dtype(self) -> type:
+        """How the share of each row that a labelling marks is written: whole rows as booleans."""
+        return bool if self.weight is None else float
+
+    def coef_of(self, chosen: Share) -> FloatArray:
+        """The coefficients of the cut that marks these shares of the rows as positive.
+
+        They are ``w_i (y_i - y'_i) / 2W``; whole rows are subtracted as bytes, which is much faster.
+        """
+        if self.weight is None:
+            return np.subtract(self.positive.view(np.int8), chosen.view(np.int8)) * (1.0 / self.total)
+        return (self.positive - chosen) * (self.weight / self.total)
+
+    def true_mass(self, chosen: Share) -> float:
+        """The positive mass among these shares of the rows."""
+        if self.weight is None:
+            return float(np.count_nonzero(chosen & self.positive))
+        return float((self.weight * self.positive) @ chosen)
+
     def wrong(self, predicted: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which rows a labelling has in error."""
         if len(predicted) != len(self.positive):
@@ -206,10 +228,10 @@ class Side:
         """Values of the atoms, descending."""
         return np.sort(values)[::-1]
 
-    def top(self, values: FloatArray, atoms: FloatArray, level: int) -> FloatArray:
+    def top(self, values: FloatArray, atoms: FloatArray, level: int) -> Share:
         """What share of each row is among the first `level` atoms."""
         if level == 0:
-            return np.zeros(len(values))
+            return np.zeros(len(values), dtype=bool)
         return _fill(values, atoms[level - 1], level)
 
     def spread(self, values: FloatArray, per_atom: FloatArray) -> FloatArray:
@@ -245,7 +267,7 @@ class WeightedSide(Side):
         # Rounding in the sums must not disturb the order.
         return np.asarray(np.minimum.accumulate(means), dtype=np.float64)
 
-    def top(self, values: FloatArray, atoms: FloatArray, level: int) -> FloatArray:
+    def top(self, values: FloatArray, atoms: FloatArray, level: int) -> Share:
         return top_mass(values, level * self.unit, self.weight)
 
     def spread(self, values: FloatArray, per_atom: FloatArray) -> FloatArray:
@@ -256,7 +278,7 @@ class WeightedSide(Side):
         return out
 
 
-def top_mass(values: FloatArray, mass: float, weight: FloatArray | None = None) -> FloatArray:
+def top_mass(values: FloatArray, mass: float, weight: FloatArray | None = None) -> Share:
     """What share of each row is among the highest values that together weigh `mass`."""
     if weight is not None:
         order = np.argsort(-values, kind="stable")
@@ -266,20 +288,18 @@ def top_mass(values: FloatArray, mass: float, weight: FloatArray | None = None) 
         share[order] = np.clip((mass - (ends - weight[order])) / safe, 0.0, 1.0)
         return np.where(weight > 0, share, 0.0)
     count = int(mass)
-    if count == 0:
-        return np.zeros(len(values))
-    if count == len(values):
-        return np.ones(count)
+    if count == 0 or count == len(values):
+        return np.full(len(values), count > 0)
     return _fill(values, np.partition(values, -count)[-count], count)
 
 
-def _fill(values: FloatArray, last: float, count: int) -> FloatArray:
-    """Ones for the `count` highest values, of which `last` is the lowest."""
+def _fill(values: FloatArray, last: float, count: int) -> NDArray[np.bool_]:
+    """True for the `count` highest values, of which `last` is the lowest."""
     chosen = values >= last
     surplus = int(np.count_nonzero(chosen)) - count
     if surplus:
         chosen[np.flatnonzero(values == last)[-surplus:]] = False
-    return chosen.astype(np.float64)
+    return np.asarray(chosen)
 
 
 @dataclass(frozen=True)

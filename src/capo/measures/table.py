@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from . import search
 from .base import Cells, Cut, FloatArray, Measure, Oracle
-from .labels import Labels, Side, as_positive, score_curve
+from .labels import Labels, Share, as_positive, score_curve
 
 #: The lowest and the highest of each block.
 Range = tuple[Cells, Cells]
@@ -89,16 +89,10 @@ class TableOracle:
         s_pos, s_neg = scores[pos.index], scores[neg.index]
         atoms_pos, atoms_neg = pos.atoms(s_pos), neg.atoms(s_neg)
         a, b, loss = self.strategy(atoms_pos, atoms_neg, 1.0 / total)
-        coef = np.zeros(len(scores))
-        coef[pos.index] = self._share(pos, 1.0 - pos.top(s_pos, atoms_pos, a))
-        coef[neg.index] = self._share(neg, -neg.top(s_neg, atoms_neg, b))
-        return Cut(coef, loss)
-
-    def _share(self, side: Side, part: FloatArray) -> FloatArray:
-        if self.labels.weight is not None:
-            part = part * self.labels.weight[side.index]
-        part /= self.labels.total
-        return part
+        chosen: Share = np.zeros(len(scores), dtype=self.labels.share_dtype)
+        chosen[pos.index] = pos.top(s_pos, atoms_pos, a)
+        chosen[neg.index] = neg.top(s_neg, atoms_neg, b)
+        return Cut(self.labels.coef_of(chosen), loss)
 
 
 def ratio(top: Cells, bottom: Cells) -> FloatArray:
