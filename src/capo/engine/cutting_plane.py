@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..design import Design, as_design
 from ..exceptions import InvalidInputError
 from .bundle import Bundle
-from .line_search import CutLike, Oracle, Segment, Zero, search
+from .line_search import CutLike, Oracle, Segment, risk_at, search
 from .solution import FloatArray, Round, Solution, Status
 
 #: The second cut of a round lies this far from v_b to v_t.
@@ -196,12 +196,9 @@ class CuttingPlane:
 
     def _look_afresh(self) -> None:
         """Scores, risk and cut at the best point, free of the rounding errors of many steps."""
-        scores = self._scores(self.v)
-        cut = self.oracle(scores)
         self.n_oracle_calls += 1
-        risk = cut.loss - float(cut.coef @ scores)
-        if risk < 0.0:
-            risk, cut = 0.0, Zero(np.zeros_like(scores))
+        scores = self._scores(self.v)
+        risk, cut = risk_at(self.oracle, scores)
         self.scores, self.risk, self.cut = scores, risk, cut
 
     def _scores(self, v: FloatArray) -> FloatArray:

@@ -42,6 +42,13 @@ class Zero(NamedTuple):
     loss: float = 0.0
 
 
+def risk_at(oracle: Oracle, scores: FloatArray) -> tuple[float, CutLike]:
+    """R at these scores, at least 0, and the cut that gives it."""
+    cut = oracle(scores)
+    risk = cut.loss - float(cut.coef @ scores)
+    return (risk, cut) if risk >= 0.0 else (0.0, Zero(np.zeros_like(scores)))
+
+
 class Look(NamedTuple):
     """phi, R and their slopes at one t."""
 
@@ -67,10 +74,7 @@ class Segment:
         self.looks += 1
         here = self.direction * t
         here += self.scores
-        cut = self.oracle(here)
-        risk = cut.loss - float(cut.coef @ here)
-        if risk < 0:
-            risk, cut = 0.0, Zero(np.zeros_like(here))
+        risk, cut = risk_at(self.oracle, here)
         return self.describe(t, risk, cut), cut
 
     def describe(self, t: float, risk: float, cut: CutLike) -> Look:

@@ -179,7 +179,7 @@ class ConvexConcave(Strategy):
         return -bound, min(max(left.a + round(inside), left.a + 1), right.a - 1), left, right
 
     def _column(self, a: int, guess: int, grid: Grid) -> Column:
-        """The best t for one a, by doubling steps from a guess and then halving them."""
+        """The best t for one a, by ever longer steps from a guess and then halving what is left."""
         gain, first_b, last = grid.gain_neg, grid.first_b, len(grid.gain_neg) - 1
         delta, tp, unit, (n_pos, n_neg) = self.measure.delta, a * self.units[0], self.units[1], self.masses
 
@@ -196,7 +196,7 @@ class ConvexConcave(Strategy):
         else:
             while low > 0 and not rises(low - 1):
                 low, high, step = max(low - 1 - step, 0), low - 1, 4 * step
-            # The first t that does not rise is in [low, high], or is `low` itself when that is 0.
+        # The best t is the first in [low, high] from which the sequence does not rise.
         while low < high:
             middle = (low + high) // 2
             if rises(middle):
