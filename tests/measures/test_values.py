@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from capo import measures
+from capo.measures import RankingMeasure
 
 from ..cases import problems
 
@@ -125,11 +126,13 @@ def test_the_loss_is_the_distance_from_perfect():
     y = np.array([1, -1] * 10)
     for name in measures.names():
         measure = measures.get(name)
-        perfect = y.astype(float) if measure.ranks else y
+        perfect = y.astype(float) if isinstance(measure, RankingMeasure) else y
         if name not in ("precision_at_k", "recall_at_k", "lift_at_k"):
             assert measure.loss(y, perfect) == pytest.approx(0.0, abs=1e-12), name
         for _ in range(20):
-            guess = rng.normal(size=20) if measure.ranks else rng.choice([-1, 1], size=20)
+            guess = (
+                rng.normal(size=20) if isinstance(measure, RankingMeasure) else rng.choice([-1, 1], size=20)
+            )
             assert 0.0 <= measure.loss(y, guess) <= 1.0, name
 
 

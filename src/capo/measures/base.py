@@ -65,8 +65,6 @@ class Measure(ABC):
 
     #: The name under which `capo.measures.get` knows the measure.
     name: str = ""
-    #: Whether the loss is a function of scores (a ranking) rather than of labels.
-    ranks: ClassVar[bool] = False
     #: Whether the loss of a labelling depends on its confusion table alone.
     of_table: ClassVar[bool] = True
 

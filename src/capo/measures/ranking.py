@@ -12,7 +12,6 @@ rows count with the product of their weights.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,8 +29,6 @@ class RankingMeasure(Measure):
 
     `threshold` cuts the training scores where as many rows are predicted positive as are.
     """
-
-    ranks: ClassVar[bool] = True
 
     def loss(self, y: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """1 minus the area or precision of the scores `y_pred`."""
