@@ -6,7 +6,8 @@ The hierarchy::
     └── CapoError
         ├── InvalidInputError (also a ValueError)   data or a parameter capo cannot use
         │   └── UnknownMeasureError                 no measure of that name
-        └── MeasureFunctionError (also a ValueError) a user's measure function returned nonsense
+        ├── MeasureFunctionError (also a ValueError) a user's measure function returned nonsense
+        └── AuxiliaryError (also a ValueError)      an auxiliary classifier failed; says which and why
 
     Warning
     └── CapoWarning (a UserWarning)
@@ -20,6 +21,7 @@ A fit that stopped short of its tolerance warns with scikit-learn's own
 """
 
 __all__ = [
+    "AuxiliaryError",
     "CapoError",
     "CapoWarning",
     "ConstraintWarning",
@@ -46,6 +48,10 @@ class UnknownMeasureError(InvalidInputError):
 
 class MeasureFunctionError(CapoError, ValueError):
     """A user's measure function returned something that is not one number per table."""
+
+
+class AuxiliaryError(CapoError, ValueError):
+    """An auxiliary classifier could not be trained or read; its own error is the cause."""
 
 
 class CapoWarning(UserWarning):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import time
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
@@ -12,24 +10,21 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from . import measures
+from .certificate import warn_if_short
 from .design import augment
 from .engine import Round, Solution, Status, minimize_path
 from .engine.cutting_plane import CuttingPlane
-from .exceptions import InterruptedFitWarning, InvalidInputError, TrivialSolutionWarning
+from .exceptions import TrivialSolutionWarning
 from .measures import Measure
+from .progress import Progress
+from .validation import two_classes, which_positive
 
-logger = logging.getLogger("capo")
-
-#: Seconds between two lines of progress.
-PROGRESS_EVERY = 2.0
 #: How far the tolerance is lowered in search of a solution that tells the rows apart.
 LOWEST_TOL = 1e-8
 
@@ -178,18 +173,15 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Any, np.ndarray, np.ndarray | None]:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        check_classification_targets(y)
-        self.classes_, encoded = np.unique(y, return_inverse=True)
-        if len(self.classes_) != 2:
-            raise InvalidInputError(_not_two_classes(self.classes_))
+        self.classes_, positive = two_classes(y)
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        return X, encoded == 1, weight
+        return X, positive, weight
 
     def _solve(self, solver: CuttingPlane) -> Solution:
         """Run the solver; a solution of zeros tells no two rows apart, so it is refined."""
-        progress = _Progress(self.verbose, self.callback)
+        progress = _followed(self.verbose, self.callback)
         tol = float(self.tol)
         solution = solver.run(self.C, tol, self.max_iter, progress)
         while solution.status is Status.OPTIMAL and not solution.v.any() and tol >= 10 * LOWEST_TOL:
@@ -207,7 +199,7 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
         self.n_iter_ = self.solution_.n_rounds
 
     def _warn(self) -> None:
-        _warn_if_short(self.solution_, stacklevel=3)
+        warn_if_short(self.solution_, stacklevel=3)
         if not self.coef_.any():
             warnings.warn(
                 f"the optimum for {self.measure_!r} at C={self.C:g} has no weight on any feature, so that "
@@ -221,13 +213,7 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The measure that was optimised, on these rows; higher is better."""
         check_is_fitted(self)
-        unknown = np.setdiff1d(np.asarray(y), self.classes_)
-        if unknown.size:
-            raise InvalidInputError(
-                f"y holds the label {unknown.tolist()[0]!r}, which the classifier was not trained on: it "
-                f"knows {' and '.join(repr(label) for label in self.classes_.tolist())}."
-            )
-        positive = np.asarray(y) == self.classes_[1]
+        positive = which_positive(y, self.classes_)
         return self.measure_.score(positive, self.decision_function(X), sample_weight)
 
     def __sklearn_tags__(self) -> Tags:
@@ -284,51 +270,18 @@ def svmperf_path(
         max_rounds=max_iter,
     )
     for solution in path:
-        _warn_if_short(solution, stacklevel=3)
+        warn_if_short(solution, stacklevel=3)
     return path
 
 
-def _warn_if_short(solution: Solution, stacklevel: int) -> None:
-    """Say so once if the solver did not reach its tolerance."""
-    if solution.status is Status.INTERRUPTED:
-        kept = f"{solution.message}. The best solution so far is kept."
-        warnings.warn(kept, InterruptedFitWarning, stacklevel=stacklevel + 1)
-    elif solution.status in (Status.MAX_ROUNDS, Status.STALLED):
-        warnings.warn(
-            f"{solution.message}. Raise max_iter or tol, lower C, or scale the features to a similar range.",
-            ConvergenceWarning,
-            stacklevel=stacklevel + 1,
-        )
+def _followed(
+    verbose: int, callback: Callable[[Round], bool | None] | None
+) -> Callable[[Round], bool | None]:
+    """What to call after each round: progress, and the user's own callback."""
+    progress = Progress(verbose)
 
+    def after(state: Round) -> bool | None:
+        progress.round(state)
+        return None if callback is None else callback(state)
 
-def _not_two_classes(classes: np.ndarray) -> str:
-    shown = ", ".join(repr(label) for label in classes[:5].tolist()) + (", ..." if len(classes) > 5 else "")
-    if len(classes) == 1:
-        return f"y has only one class, {shown}: a classifier needs two. Check the labels or the split."
-    return (
-        f"Only binary classification is supported: y has {len(classes)} classes ({shown}). "
-        "Merge them into two, or wrap the estimator in sklearn.multiclass.OneVsRestClassifier."
-    )
-
-
-class _Progress:
-    """Logs rounds as they pass, and hands them on to the user's callback."""
-
-    def __init__(self, verbose: int, callback: Callable[[Round], bool | None] | None) -> None:
-        self.verbose, self.callback = int(verbose), callback
-        self.last = time.monotonic()
-        if self.verbose and not logger.hasHandlers():
-            logger.addHandler(logging.StreamHandler())
-            logger.setLevel(logging.INFO)
-
-    def __call__(self, state: Round) -> bool | None:
-        now = time.monotonic()
-        due = now - self.last >= PROGRESS_EVERY
-        if due or self.verbose > 1:
-            self.last = now
-            logger.log(
-                logging.INFO if self.verbose else logging.DEBUG,
-                "round %d: primal %.6g, dual %.6g, gap %.3g, %d cuts",
-                *(state.number, state.primal, state.dual, state.gap, state.cuts),
-            )
-        return None if self.callback is None else self.callback(state)
+    return after

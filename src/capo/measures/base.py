@@ -67,6 +67,8 @@ class Measure(ABC):
     name: str = ""
     #: Whether the loss of a labelling depends on its confusion table alone.
     of_table: ClassVar[bool] = True
+    #: Whether `score` reads labels, scores above 0 being positive, and not only the order of scores.
+    cuts: ClassVar[bool] = False
 
     @abstractmethod
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:

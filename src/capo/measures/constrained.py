@@ -39,6 +39,8 @@ class ConstrainedMeasure(TableMeasure):
         What a shortfall costs, times its size; infinity makes any shortfall the full loss 1.
     """
 
+    cuts = False
+
     def __init__(self, bound: float, penalty: float = math.inf) -> None:
         if not (isinstance(penalty, (int, float, np.number)) and penalty > 0):
             raise InvalidInputError(f"penalty must be above 0: got {penalty!r}.")

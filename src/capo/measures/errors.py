@@ -23,6 +23,8 @@ from .labels import Labels, as_positive, score_curve
 class LinearMeasure(Measure):
     """A measure whose loss is a sum of prices over the rows in error."""
 
+    cuts = True
+
     @abstractmethod
     def prices(self, labels: Labels) -> FloatArray:
         """The price of an error in each row; they sum to at most 1."""

@@ -33,6 +33,7 @@ class TableMeasure(Measure):
     `worst`. `strategy` says which structure the search may rely on.
     """
 
+    cuts: ClassVar[bool] = True
     best: ClassVar[float] = 1.0
     worst: ClassVar[float] = 0.0
     strategy: ClassVar[type[search.Strategy]] = search.Monotone

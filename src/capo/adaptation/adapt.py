@@ -1,0 +1,82 @@
+"""The whole adaptation: choose C in cross-validation, solve with all rows, set the operating point."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine import Solution
+from ..exceptions import ConstraintWarning
+from .figures import Figure, figure
+from .operating import OperatingPoint, operating_point
+from .problem import Problem, Rows, Settings, Weights
+from .selection import AUTO_GRID, Candidate, Walk
+
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """What adaptation found.
+
+    Attributes
+    ----------
+    weights : Weights
+        They give the log-odds of the positive class.
+    point : OperatingPoint
+        The probability above which a row is positive, and where it came from.
+    chosen : Candidate
+        The C that was chosen, and its figure.
+    candidates : list of Candidate
+        All C's that were tried; C = 0, where it is one of them, is the prior.
+    singles : list of Figure
+        Each auxiliary by itself.
+    solution : Solution, optional
+        The solver's certificate for all rows; None if C = 0 was chosen.
+    """
+
+    weights: Weights
+    point: OperatingPoint
+    chosen: Candidate
+    candidates: list[Candidate]
+    singles: list[Figure]
+    solution: Solution | None
+
+
+def adapt(
+    rows: Rows,
+    folds: IntArray,
+    settings: Settings,
+    C: float | Sequence[float] | None,
+    rule: str,
+    say: Callable[..., None],
+) -> Adapted:
+    """Adapt the auxiliaries' columns to the measure; C is a number, a grid, or None for the path."""
+    with warnings.catch_warnings():
+        # What matters to the user is said of the last cut, below.
+        warnings.simplefilter("ignore", ConstraintWarning)
+        walk = Walk(rows, folds, settings)
+        walk.run(_grid(C, settings), extend=C is None, say=say)
+        chosen = walk.candidates[-1] if isinstance(C, float) else walk.chosen(rule)
+        weights, solution = Problem(rows, settings).at(chosen.C)
+        singles = [figure(settings, column, rows, folds) for column in rows.columns.T]
+    point = operating_point(settings.measure, chosen.scores, rows.positive, rows.weight, settings.threshold)
+    curve = point.calibration
+    return Adapted(
+        weights.normalised(rows).times(curve.slope, curve.intercept),
+        point,
+        chosen,
+        walk.candidates,
+        singles,
+        solution,
+    )
+
+
+def _grid(C: float | Sequence[float] | None, settings: Settings) -> list[float]:
+    """The C's to try; the prior is one of them where there is one."""
+    given = AUTO_GRID if C is None else [C] if isinstance(C, float) else C
+    return sorted({*given} if settings.prior == "zero" else {0.0, *given})

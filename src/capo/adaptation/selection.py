@@ -1,0 +1,120 @@
+"""Which C: all of them in cross-validation, one path a fold, judged by the measure itself.
+
+The folds walk up the grid together. C = 0, the prior, is where they start; they go on past the end
+of the grid as long as the last C is the best, and stop early when the last few have lost for sure.
+Adaptation has to prove itself: C = 0 is left only for a gain above its standard error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .figures import Figure, figure
+from .problem import Problem, Rows, Settings, Weights
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+#: The grid of ``C="auto"``, its factor and how often it may be extended.
+AUTO_GRID = tuple(10.0 ** (0.5 * step) for step in range(-4, 7))
+FACTOR, MOST_EXTENSIONS = 10.0**0.5, 4
+#: The walk ends after this many C's in a row that are worse than the best by this many errors.
+LOST_IN_A_ROW, LOST_ERRORS = 2, 2.0
+#: In cross-validation the gap may be this share of the prior's risk, within these limits.
+CV_SHARE, CV_LIMITS = 0.1, (1e-4, 1e-2)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One C: its out-of-fold scores and how good they are."""
+
+    C: float
+    scores: FloatArray
+    figure: Figure
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A fold's problem, its training rows, and the rows it is judged on."""
+
+    problem: Problem
+    train: Rows
+    test: Rows
+    index: IntArray
+
+    def scores(self, weights: Weights) -> FloatArray:
+        """Scores of the rows held out, on the scale of the rows trained on."""
+        return weights.normalised(self.train).scores(self.test.columns, self.test.features)
+
+
+class Walk:
+    """Candidates for one C after another, upwards."""
+
+    def __init__(self, rows: Rows, folds: IntArray, settings: Settings) -> None:
+        self.rows, self.folds, self.settings = rows, folds, settings
+        self.parts = [self._fold(number) for number in np.unique(folds)]
+        self.candidates: list[Candidate] = []
+
+    def _fold(self, number: int) -> Fold:
+        index = np.flatnonzero(self.folds == number)
+        train = self.rows.take(np.flatnonzero(self.folds != number))
+        return Fold(Problem(train, self.settings), train, self.rows.take(index), index)
+
+    def step(self, C: float) -> Candidate:
+        """The candidate for the next C."""
+        scores, rounds = np.zeros(len(self.folds)), 0
+        for fold in self.parts:
+            weights, solution = fold.problem.at(C, self._tol(fold.problem))
+            scores[fold.index] = fold.scores(weights)
+            rounds += solution.n_rounds if solution is not None else 0
+        found = figure(self.settings, scores, self.rows, self.folds)
+        self.candidates.append(Candidate(C, scores, found, rounds))
+        return self.candidates[-1]
+
+    def _tol(self, problem: Problem) -> float:
+        low, high = CV_LIMITS
+        return max(self.settings.tol, float(np.clip(CV_SHARE * problem.prior_risk, low, high)))
+
+    def run(self, Cs: Sequence[float], *, extend: bool, say: Callable[..., None]) -> None:
+        """Walk up the grid, past its end if the best is there and `extend` says so."""
+        ahead = sorted(Cs)
+        extensions = MOST_EXTENSIONS if extend else 0
+        while ahead:
+            found = self.step(ahead.pop(0))
+            say("C=%g: %s %.4f out of fold", found.C, self.settings.measure.name, found.figure.value)
+            if extend and self._lost():
+                return
+            if not ahead and extensions and self.best is found:
+                ahead.append(found.C * FACTOR)
+                extensions -= 1
+
+    @property
+    def best(self) -> Candidate:
+        """The candidate with the best value, the smallest C of several."""
+        return max(self.candidates, key=lambda each: each.figure.value)
+
+    def _lost(self) -> bool:
+        best, last = self.best, self.candidates[-LOST_IN_A_ROW:]
+        return len(last) == LOST_IN_A_ROW and all(
+            best.figure.value - each.figure.value > LOST_ERRORS * each.figure.error_of_gain(best.figure)
+            for each in last
+        )
+
+    def chosen(self, rule: str) -> Candidate:
+        """The candidate to use: the best one, or the first that is within an error of it.
+
+        ``"best"`` still keeps C = 0 unless the gain over it is above its standard error.
+        """
+        best = self.best
+        if rule == "one_se":
+            enough = best.figure.value - best.figure.error
+            return next(each for each in self.candidates if each.figure.value >= enough)
+        first = self.candidates[0]
+        if first.C == 0 and best.figure.value - first.figure.value <= best.figure.error_of_gain(first.figure):
+            return first
+        return best

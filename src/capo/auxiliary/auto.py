@@ -1,0 +1,67 @@
+"""The default auxiliaries: a small set that errs in different ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scipy.sparse import issparse
+from sklearn.decomposition import TruncatedSVD
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.feature_selection import SelectKBest, f_classif
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import SVC
+
+from ..features import columns_of, linear_features, rbf_features, tree_features
+
+#: Trees, the rows a leaf needs, and columns of the kernel's basis.
+TREES, LEAF, COMPONENTS = 100, 2, 500
+#: Rows up to which a support vector machine with the kernel itself costs no more than the rest.
+MOST_ROWS_FOR_SVM = 10_000
+#: Columns of a sparse matrix that trees see, and latent ones.
+BEST_COLUMNS, LATENT = 300, 60
+
+
+def auto_auxiliaries(X: Any) -> list[tuple[str, Any]]:
+    """Boosted trees, random trees, a linear and a kernel machine, for tables like X.
+
+    They take data frames with text, categories and missing values as they are. For a sparse matrix
+    the trees see the columns that tell most, and a second boosting sees its leading directions in
+    place of the kernel. Up to 10,000 rows a support vector machine joins them.
+    """
+    models = _sparse(X) if issparse(X) else _dense(X)
+    if X.shape[0] <= MOST_ROWS_FOR_SVM:
+        models.append(("svm", make_pipeline(linear_features(X), SVC(C=10.0))))
+    return models
+
+
+def _dense(X: Any) -> list[tuple[str, Any]]:
+    coded = list(range(len(columns_of(X).categories)))
+    boosting = HistGradientBoostingClassifier(categorical_features=coded or None)
+    return [
+        ("boosting", make_pipeline(tree_features(X), boosting)),
+        ("trees", make_pipeline(tree_features(X), _trees())),
+        ("linear", make_pipeline(linear_features(X), LogisticRegression(max_iter=1000))),
+        ("kernel", make_pipeline(rbf_features(X, COMPONENTS), LogisticRegression(C=0.3, max_iter=300))),
+    ]
+
+
+def _sparse(X: Any) -> list[tuple[str, Any]]:
+    best = SelectKBest(f_classif, k=min(BEST_COLUMNS, X.shape[1]))
+    dense = FunctionTransformer(_dense_rows, accept_sparse=True)
+    latent = TruncatedSVD(max(1, min(LATENT, X.shape[1] - 1)))
+    return [
+        ("boosting", make_pipeline(best, dense, HistGradientBoostingClassifier())),
+        ("latent", make_pipeline(latent, HistGradientBoostingClassifier())),
+        ("trees", make_pipeline(best, _trees())),
+        ("linear", make_pipeline(linear_features(X), LogisticRegression(max_iter=1000))),
+    ]
+
+
+def _trees() -> ExtraTreesClassifier:
+    return ExtraTreesClassifier(TREES, min_samples_leaf=LEAF)
+
+
+def _dense_rows(X: Any) -> Any:
+    return X.toarray()

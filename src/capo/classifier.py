@@ -1,0 +1,566 @@
+"""CAPOClassifier: any classifiers, adapted to any measure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import check_cv
+from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils._metadata_requests import _routing_enabled
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._repr_html.estimator import _VisualBlock
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import _BaseComposition
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_array,
+    check_is_fitted,
+    check_memory,
+    validate_data,
+)
+
+from . import measures
+from .adaptation import Adapted, Rows, Settings, adapt
+from .auxiliary import (
+    Auxiliary,
+    CrossFitted,
+    Scale,
+    Split,
+    auto_auxiliaries,
+    cross_fit,
+    fold_of_rows,
+    named,
+    read,
+    seeded,
+    split,
+    with_weight,
+)
+from .certificate import warn_if_short
+from .exceptions import InvalidInputError
+from .features import is_frame, linear_features, rbf_features
+from .measures import Measure
+from .progress import Progress
+from .summary import Summary, summarise
+from .validation import two_classes, which_positive
+
+FloatArray = NDArray[np.float64]
+
+#: Columns of the basis of ``delta="rbf"``.
+RBF_COMPONENTS = 300
+
+
+class CAPOClassifier(ClassifierMixin, _BaseComposition):
+    """Classifiers of any kind, adapted to the measure that counts.
+
+    Learns, in one convex problem solved to a certified gap, weights for the auxiliary classifiers'
+    outputs z(x) and a delta function on features Phi(x),
+
+        f(x) = a' z(x) + w' Phi(x) + b,
+        min  1/2 (B ||a - a0||^2 + ||w||^2 + (b - b0)^2) + C R(f),      a >= 0,
+
+    where R is the convex upper bound of the measure's loss over all labellings of the training set
+    and (a0, b0) the stacked auxiliaries. What the auxiliaries say of a training row comes from
+    models that have not seen it. C is chosen by the measure itself in cross-validation, C = 0 among
+    the candidates; the threshold is the one with the best expected value of the measure.
+
+    Parameters
+    ----------
+    measure : str, Measure or callable, default="f1"
+        What to optimise: a name from `capo.measures.names()`, a measure made with
+        `capo.measures.get`, or a vectorised function of (tp, fp, fn, tn).
+    auxiliaries : "auto" or list, default="auto"
+        Classifiers, or (name, classifier) pairs, with `decision_function`, `predict_proba` or only
+        `predict`. They get X as it came and labels 0 and 1. One in a
+        `sklearn.frozen.FrozenEstimator`, or without `fit`, is used as it is. "auto" takes boosted
+        trees, random trees, a linear and a kernel machine, which need no preparation of the table.
+    outputs : {"scores", "labels"}, default="scores"
+        What is read from an auxiliary: calibrated log-odds, or -1 and +1 as in the paper.
+    cv : int, splitter, iterable or "in-sample", default=5
+        Folds for cross-fitting and for the choice of C. "in-sample" reads the auxiliaries on the
+        rows that they were trained on, as in the paper, and chooses C with 5 folds.
+    delta : "linear", "rbf", None or transformer, default="linear"
+        Phi, the features of the delta function: the table's columns (missing values filled, numbers
+        standardised, categories one-hot), 300 random features of a Gaussian kernel on them, none, or
+        your own transformer, which is trained on all rows: it should not look at y.
+    positive : bool, default=True
+        Whether the auxiliaries' weights are kept from being negative. A free sign lets the
+        adaptation play the out-of-fold outputs off against the delta function, which leaks labels.
+    prior : {"stack", "zero", "unit"}, default="stack"
+        Where the adaptation starts: the logistic stack of the auxiliaries; zero, as in the paper for
+        several auxiliaries; or the auxiliaries with weights fixed at 1, as in the paper for one.
+    B : float, default=1.0
+        How much more the auxiliaries' weights are held to the prior than the delta function.
+    C : "auto", float or array-like, default="auto"
+        Weight of the measure against the size of the change; a grid, or "auto" for a path from 0.01
+        upwards that is extended while its last C is the best. 0 is the prior.
+    selection : {"best", "one_se"}, default="best"
+        The C with the best out-of-fold value, if its gain over C = 0 is above its standard error; or the
+        smallest C within one standard error of the best.
+    threshold : "auto" or float, default="auto"
+        The probability above which a row is positive; "auto" takes the one with the best expected
+        value of the measure under calibrated out-of-fold probabilities.
+    tol : float, default=1e-3
+        Accuracy of the solver: R could be better by at most `tol`.
+    memory : str or joblib.Memory, optional
+        Where to keep the trained auxiliaries, so that another measure does not train them again.
+    n_jobs : int, optional
+        Models trained at the same time, as in scikit-learn. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seeds for every auxiliary and transformer that has none of its own.
+    verbose : int, default=0
+        1 logs a line every two seconds, 2 every step, by the logger ``"capo"``; to the standard error
+        if logging has not been set up.
+
+    Attributes
+    ----------
+    auxiliary_weights_ : dict of str to float
+        The weight of each auxiliary's calibrated log-odds in the log-odds of the model.
+    delta_coef_ : dict of str to float
+        The weight of each feature of Phi.
+    intercept_ : float
+        The bias of the log-odds.
+    threshold_ : float
+        The probability above which a row is predicted as positive.
+    C_ : float
+        The C that was chosen.
+    score_, spread_ : float
+        The out-of-fold value of the chosen model, and its standard deviation over folds.
+    cv_results_ : dict of str to ndarray
+        All C's that were tried: "param_C", "test_score", "std_test_score", "gain" over C = 0 and its
+        standard error "gain_error", "rank_test_score", "rounds".
+    primal_, dual_, gap_ : float
+        The objective at the solution, a lower bound of its minimum, and their difference; 0 if C_ is 0.
+    n_iter_ : int
+        Rounds of the solver.
+    solution_ : capo.engine.Solution or None
+        All that the solver returned, its history included; None if C_ is 0.
+    auxiliaries_ : dict of str to estimator
+        The auxiliaries, trained on all rows.
+    delta_ : transformer or None
+        Phi, trained.
+    measure_ : Measure
+        The measure that was optimised.
+    oof_decision_ : ndarray of shape (n_samples,)
+        What `decision_function` would say of each training row, from models that have not seen it.
+    auxiliary_figures_ : list of capo.adaptation.Figure
+        The value of each auxiliary by itself, out of fold.
+    n_positive_ : int
+        Positive rows in the training table.
+    seconds_ : dict of str to float
+        How long each step took.
+    classes_ : ndarray of shape (2,)
+        The two labels; the second is the positive class.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of str
+        Names of the columns, if X had any.
+
+    See Also
+    --------
+    SVMPerfClassifier : The linear classifier for a measure, without auxiliaries.
+
+    References
+    ----------
+    N. Li, I. W. Tsang, Z.-H. Zhou. Efficient optimization of performance measures by classifier
+    adaptation. IEEE Transactions on Pattern Analysis and Machine Intelligence 35(6), 2013.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from capo import CAPOClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = CAPOClassifier("mcc", auxiliaries=[RandomForestClassifier(50), GaussianNB()], random_state=0)
+    >>> model = model.fit(X, y)
+    >>> sorted(model.auxiliary_weights_)
+    ['gaussiannb', 'randomforestclassifier']
+    >>> bool(model.score_ > 0.9)
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
+        "measure": [str, Measure, callable],
+        "auxiliaries": [StrOptions({"auto"}), list, tuple],
+        "outputs": [StrOptions({"scores", "labels"})],
+        "cv": ["cv_object", StrOptions({"in-sample"})],
+        "delta": [StrOptions({"linear", "rbf"}), None, HasMethods(["fit", "transform"])],
+        "positive": ["boolean"],
+        "prior": [StrOptions({"stack", "zero", "unit"})],
+        "B": [Interval(Real, 0, None, closed="neither")],
+        "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left"), "array-like"],
+        "selection": [StrOptions({"best", "one_se"})],
+        "threshold": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "memory": [str, HasMethods(["cache"]), None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        measure: str | Measure | Callable[..., Any] = "f1",
+        *,
+        auxiliaries: Any = "auto",
+        outputs: str = "scores",
+        cv: Any = 5,
+        delta: Any = "linear",
+        positive: bool = True,
+        prior: str = "stack",
+        B: float = 1.0,
+        C: Any = "auto",
+        selection: str = "best",
+        threshold: str | float = "auto",
+        tol: float = 1e-3,
+        memory: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.measure = measure
+        self.auxiliaries = auxiliaries
+        self.outputs = outputs
+        self.cv = cv
+        self.delta = delta
+        self.positive = positive
+        self.prior = prior
+        self.B = B
+        self.C = C
+        self.selection = selection
+        self.threshold = threshold
+        self.tol = tol
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
+        """Train the auxiliaries and adapt them to the measure.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features)
+            The table. The default auxiliaries and delta take text, categories and missing values in
+            a data frame, and missing values in an array.
+        y : array-like of shape (n_samples,)
+            Two labels; the larger one is the positive class.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, for the measure and for every auxiliary that takes them.
+        **params : dict
+            ``groups`` for the splitter; with metadata routing, whatever the auxiliaries and the splitter ask for.
+
+        Returns
+        -------
+        self : CAPOClassifier
+            The fitted classifier.
+        """
+        self._validate_params()
+        settings, grid = self._settings()
+        progress, clock = Progress(self.verbose), _Clock()
+        random = None if self.random_state is None else check_random_state(self.random_state)
+        X = self._table(X, reset=True)
+        positive, weight = self._labels(X, y, sample_weight)
+        auxiliaries, split_params = self._given(X, weight, random, sample_weight, params)
+        in_sample = isinstance(self.cv, str)
+        splits = split(None if in_sample else self.cv, X, positive, split_params)
+        features = clock("delta", self._fit_delta, X, random)
+        fitted = clock(
+            "auxiliaries", self._cross_fit, auxiliaries, X, positive, None if in_sample else splits, progress
+        )
+        rows = Rows(self._scaled(fitted, positive, weight), features, positive, weight)
+        folds = fold_of_rows(splits, len(positive))
+        adapted = clock("adaptation", adapt, rows, folds, settings, grid, self.selection, progress.say)
+        self._store(adapted, auxiliaries, fitted, clock)
+        self.n_positive_ = int(positive.sum())
+        return self
+
+    def _settings(self) -> tuple[Settings, float | list[float] | None]:
+        """The problem and the C's as the user wants them."""
+        self.measure_ = measures.get(self.measure)
+        if self.measure_.params.get("costs") is not None:
+            raise InvalidInputError(
+                "a measure with one cost per row does not fit rows that are split into folds: train for "
+                "'accuracy' and give the costs as sample_weight."
+            )
+        threshold = None if self.threshold == "auto" else float(self.threshold)
+        settings = Settings(
+            self.measure_, self.prior, float(self.B), bool(self.positive), float(self.tol), threshold
+        )
+        return settings, _grid(self.C, self.prior)
+
+    def _table(self, X: Any, *, reset: bool) -> Any:
+        """X as it came if it is a data frame, else as an array or CSR matrix of numbers."""
+        if not is_frame(X):
+            X = check_array(
+                X, accept_sparse="csr", dtype="numeric", ensure_all_finite="allow-nan", estimator=self
+            )
+        elif X.shape[0] == 0:
+            raise InvalidInputError("X has 0 rows (0 sample(s)): there is nothing to learn from.")
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return X
+
+    def _labels(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[NDArray[np.bool_], FloatArray | None]:
+        if y is None:
+            raise InvalidInputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        labels = _check_y(y, y_numeric=False, estimator=self)
+        if len(labels) != X.shape[0]:
+            raise InvalidInputError(
+                f"Found input variables with inconsistent numbers of samples: X has {X.shape[0]} rows, y has "
+                f"{len(labels)}."
+            )
+        self.classes_, positive = two_classes(labels)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return positive, weight
+
+    def _given(
+        self,
+        X: Any,
+        weight: FloatArray | None,
+        random: np.random.RandomState | None,
+        sample_weight: ArrayLike | None,
+        params: dict[str, Any],
+    ) -> tuple[list[Auxiliary], dict[str, Any]]:
+        """The auxiliaries with what their `fit` is told, and what the splitter is told."""
+        auto = isinstance(self.auxiliaries, str)
+        pairs = auto_auxiliaries(X) if auto else named(self.auxiliaries)
+        pairs = [(name, seeded(estimator, random)) for name, estimator in pairs]
+        if not _routing_enabled():
+            unknown = sorted(set(params) - {"groups"})
+            if unknown:
+                raise TypeError(f"fit() got an unexpected keyword argument {unknown[0]!r}; it takes groups.")
+            return [with_weight(*pair, weight) for pair in pairs], params
+        routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
+        if auto:
+            return [with_weight(*pair, weight) for pair in pairs], routed.splitter.split
+        return [Auxiliary(*pair, dict(routed[pair[0]].fit)) for pair in pairs], routed.splitter.split
+
+    def _fit_delta(self, X: Any, random: np.random.RandomState | None) -> Any | None:
+        """Train Phi, and return the features of the training rows."""
+        if self.delta is None:
+            self.delta_ = None
+            return None
+        ready = {"linear": linear_features, "rbf": partial(rbf_features, n_components=RBF_COMPONENTS)}
+        own = not isinstance(self.delta, str)
+        self.delta_ = seeded(clone(self.delta) if own else ready[self.delta](X), random)
+        try:
+            return _as_features(self.delta_.fit_transform(X))
+        except Exception as error:
+            if not own:
+                raise
+            raise InvalidInputError(
+                f"the delta transformer {type(self.delta_).__name__} failed on X, which it is given without "
+                f"y: {type(error).__name__}: {error}"
+            ) from error
+
+    def _cross_fit(
+        self,
+        auxiliaries: list[Auxiliary],
+        X: Any,
+        positive: NDArray[np.bool_],
+        splits: list[Split] | None,
+        progress: Progress,
+    ) -> CrossFitted:
+        cached = check_memory(self.memory).cache(cross_fit, ignore=["n_jobs", "say"])
+        labels = positive.astype(np.int64)
+        return cached(auxiliaries, X, labels, splits, self.classes_, self.outputs, self.n_jobs, progress.say)
+
+    def _scaled(
+        self, fitted: CrossFitted, positive: NDArray[np.bool_], weight: FloatArray | None
+    ) -> FloatArray:
+        """The auxiliaries' columns on their common scale."""
+        if self.outputs == "labels":
+            self._scales = [Scale(None)] * len(fitted.models)
+        else:
+            fit = partial(Scale.fit, y=positive, weight=weight, positive=self.positive)
+            self._scales = [fit(raw) for raw in fitted.columns.T]
+        return self._on_scale(fitted.columns.T)
+
+    def _on_scale(self, raw: Iterable[FloatArray]) -> FloatArray:
+        columns = [scale(each) for scale, each in zip(self._scales, raw, strict=True)]
+        return np.column_stack(columns)
+
+    def _store(
+        self, adapted: Adapted, auxiliaries: list[Auxiliary], fitted: CrossFitted, clock: _Clock
+    ) -> None:
+        names = [each.name for each in auxiliaries]
+        self.auxiliaries_ = dict(zip(names, fitted.models, strict=True))
+        self._weights, self.auxiliary_figures_ = adapted.weights, adapted.singles
+        self.auxiliary_weights_ = dict(zip(names, adapted.weights.auxiliary.tolist(), strict=True))
+        self.delta_coef_ = dict(zip(self._delta_names(), adapted.weights.delta.tolist(), strict=True))
+        self.intercept_ = adapted.weights.bias
+        self.threshold_ = adapted.point.probability
+        self._log_odds_cut = adapted.point.log_odds
+        self.oof_decision_ = adapted.point.calibration.log_odds(adapted.chosen.scores) - self._log_odds_cut
+        self._store_choice(adapted)
+        self.seconds_ = {
+            **{f"auxiliary {name}": taken for name, taken in zip(names, fitted.seconds, strict=True)},
+            **clock.seconds,
+        }
+
+    def _store_choice(self, adapted: Adapted) -> None:
+        chosen, solution = adapted.chosen, adapted.solution
+        self.C_, self.score_, self.spread_ = chosen.C, chosen.figure.value, chosen.figure.spread
+        self.cv_results_ = _results(adapted)
+        self.solution_ = solution
+        self.primal_ = solution.primal if solution else 0.0
+        self.dual_ = solution.dual if solution else 0.0
+        self.gap_ = solution.gap if solution else 0.0
+        self.n_iter_ = solution.n_rounds if solution else 0
+        if solution is not None:
+            warn_if_short(solution, stacklevel=4)
+
+    def _delta_names(self) -> list[str]:
+        """Names of the features of Phi, its own if it has them."""
+        count = len(self._weights.delta)
+        if count == 0:
+            return []
+        try:
+            return list(self.delta_.get_feature_names_out())
+        except (AttributeError, ValueError, NotFittedError):
+            return [f"phi{number}" for number in range(count)]
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Log-odds of the positive class, minus those at the threshold: above 0 is positive.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features)
+            The table, with the columns of the training table.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            One number a row.
+        """
+        return self._log_odds(X) - self._log_odds_cut
+
+    def _log_odds(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        X = self._table(X, reset=False)
+        raw = [read(model, X, self.classes_, self.outputs) for model in self.auxiliaries_.values()]
+        features = None if self.delta_ is None else _as_features(self.delta_.transform(X))
+        return self._weights.scores(self._on_scale(raw), features)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row: positive where its probability is above `threshold_`."""
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of both classes, calibrated on out-of-fold scores.
+
+        They are probabilities, not votes: `predict` cuts them at `threshold_`, not at 0.5.
+        """
+        share = expit(self._log_odds(X))
+        return np.column_stack((1.0 - share, share))
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The measure that was optimised, on these rows; higher is better."""
+        decision = self.decision_function(X)
+        return self.measure_.score(which_positive(y, self.classes_), decision, sample_weight)
+
+    def summary(self) -> Summary:
+        """What was found, to be read: scores out of fold, weights, certificate, times."""
+        check_is_fitted(self)
+        return summarise(self)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters, those of the auxiliaries under their names."""
+        return self._get_params("auxiliaries", deep=deep)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of the auxiliaries under their names."""
+        self._set_params("auxiliaries", **params)
+        return self
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Who may be told what: this estimator, each auxiliary's `fit`, the splitter."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        fit = MethodMapping().add(caller="fit", callee="fit")
+        for name, estimator in [] if isinstance(self.auxiliaries, str) else named(self.auxiliaries):
+            router.add(**{name: estimator}, method_mapping=fit)
+        splitter = None if isinstance(self.cv, str) else check_cv(self.cv, classifier=True)
+        return router.add(splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+
+    def _sk_visual_block_(self) -> _VisualBlock:
+        pairs = [("auto", "auto")] if isinstance(self.auxiliaries, str) else named(self.auxiliaries)
+        names, estimators = zip(*pairs, strict=True)
+        auxiliaries = _VisualBlock("parallel", estimators, names=names, dash_wrapped=False)
+        delta = self.delta if self.delta is not None else "passthrough"
+        phi = _VisualBlock("parallel", [delta], names=["delta"], dash_wrapped=False)
+        return _VisualBlock("serial", (auxiliaries, phi), dash_wrapped=False)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        given = [] if isinstance(self.auxiliaries, str) else [each for _, each in named(self.auxiliaries)]
+        inner = [get_tags(each).input_tags for each in given if isinstance(each, BaseEstimator)]
+        tags.input_tags.sparse = all(each.sparse for each in inner)
+        tags.input_tags.allow_nan = all(each.allow_nan for each in inner)
+        return tags
+
+
+class _Clock:
+    """Seconds of each step."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def __call__(self, step: str, work: Callable[..., Any], *args: Any) -> Any:
+        start = time.perf_counter()
+        result = work(*args)
+        self.seconds[step] = time.perf_counter() - start
+        return result
+
+
+def _grid(C: Any, prior: str) -> float | list[float] | None:
+    """A number, a grid, or None for the path; with a sentence for what is none of them."""
+    if isinstance(C, str):
+        return None
+    values = np.asarray(C, dtype=np.float64)
+    if values.ndim > 1 or values.size == 0 or not np.isfinite(values).all() or (values < 0).any():
+        raise InvalidInputError(f"C must be 'auto', a number of at least 0 or a list of them: got {C!r}.")
+    if prior == "zero" and (values == 0).any():
+        raise InvalidInputError(
+            "C = 0 keeps the prior, and the prior 'zero' is no classifier: give C above 0."
+        )
+    return float(values) if values.ndim == 0 else sorted(set(values.tolist()))
+
+
+def _as_features(phi: Any) -> Any:
+    return check_array(
+        phi, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="delta's features"
+    )
+
+
+def _results(adapted: Adapted) -> dict[str, NDArray[Any]]:
+    """The path in the manner of scikit-learn's searches."""
+    tried = adapted.candidates
+    value = np.array([each.figure.value for each in tried])
+    first = tried[0].figure
+    return {
+        "param_C": np.array([each.C for each in tried]),
+        "test_score": value,
+        "std_test_score": np.array([each.figure.spread for each in tried]),
+        "gain": value - first.value,
+        "gain_error": np.array([each.figure.error_of_gain(first) for each in tried]),
+        "rank_test_score": rankdata(-value, method="min").astype(int),
+        "rounds": np.array([each.rounds for each in tried]),
+    }

@@ -1,0 +1,103 @@
+"""Raw tables as numbers: columns by kind, for the delta function and for the default auxiliaries.
+
+A data frame may hold numbers, truth values, text, categories and missing values; an array or a
+sparse matrix holds numbers alone. Every function here looks at the table's types, never at labels.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_approximation import Nystroem
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
+
+#: Standardised values are cut off this many standard deviations from the mean.
+FURTHEST = 5.0
+#: Categories seen less often than this share one column.
+RAREST = 5
+#: Categories of one column that get a column of their own, and that a tree tells apart.
+MOST_COLUMNS, MOST_CODES = 50, 250
+
+
+class Columns(NamedTuple):
+    """The columns of a table, by name or by position, in two kinds."""
+
+    numbers: list[Any]
+    categories: list[Any]
+
+
+def is_frame(X: object) -> bool:
+    """Whether X is a data frame, of pandas, polars or any library that narwhals knows."""
+    return isinstance(nw.from_native(X, pass_through=True, eager_only=True), nw.DataFrame)
+
+
+def columns_of(X: Any) -> Columns:
+    """Which columns are numbers, and which are categories: text, categories, dates, objects."""
+    if not is_frame(X):
+        return Columns(list(range(X.shape[1])), [])
+    schema = nw.from_native(X, eager_only=True).schema
+    numbers = [name for name, kind in schema.items() if kind.is_numeric() or kind == nw.Boolean]
+    return Columns(numbers, [name for name in schema if name not in set(numbers)])
+
+
+def linear_features(X: Any) -> Any:
+    """An unfitted transformer of tables like X for linear models.
+
+    Numbers: missing values get the median and a column that marks them; then standardised and cut
+    off at 5 standard deviations. Categories: one column each, rare ones together; a missing value
+    is a category. Sparse matrices are scaled to at most 1 and stay sparse.
+    """
+    if issparse(X):
+        return MaxAbsScaler()
+    numbers, categories = columns_of(X)
+    scaled = make_pipeline(
+        SimpleImputer(strategy="median", keep_empty_features=True, add_indicator=True),
+        StandardScaler(),
+        FunctionTransformer(cut_off, feature_names_out="one-to-one"),
+    )
+    one_hot = OneHotEncoder(
+        handle_unknown="infrequent_if_exist", min_frequency=RAREST, max_categories=MOST_COLUMNS
+    )
+    return ColumnTransformer(
+        [("numbers", scaled, numbers), ("categories", one_hot, categories)], verbose_feature_names_out=False
+    )
+
+
+def tree_features(X: Any) -> Any:
+    """An unfitted transformer of tables like X for trees: categories first, as codes.
+
+    Missing values and categories that were not there in training stay missing.
+    """
+    numbers, categories = columns_of(X)
+    codes = OrdinalEncoder(
+        handle_unknown="use_encoded_value",
+        unknown_value=np.nan,
+        encoded_missing_value=np.nan,
+        max_categories=MOST_CODES,
+    )
+    return ColumnTransformer(
+        [("categories", codes, categories), ("numbers", "passthrough", numbers)],
+        verbose_feature_names_out=False,
+    )
+
+
+def rbf_features(X: Any, n_components: int) -> Pipeline:
+    """An unfitted transformer of tables like X: a random basis of the Gaussian kernel's space."""
+    return make_pipeline(linear_features(X), Nystroem(n_components=n_components), StandardScaler())
+
+
+def cut_off(values: Any) -> Any:
+    """Standardised values within what a linear model can use."""
+    return np.clip(values, -FURTHEST, FURTHEST)

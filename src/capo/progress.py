@@ -1,0 +1,43 @@
+"""Words while something long runs: by the logger ``"capo"``, never by print."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from .engine import Round
+
+logger = logging.getLogger("capo")
+
+#: Seconds between two lines of progress.
+EVERY = 2.0
+
+
+class Progress:
+    """Lines for a person who waits: one every two seconds, or all of them.
+
+    Parameters
+    ----------
+    verbose : int
+        0 leaves the lines to whoever set the logger to DEBUG, 1 shows one every two seconds, 2 shows
+        all of them; on the standard error if logging has not been set up.
+    """
+
+    def __init__(self, verbose: int) -> None:
+        self.verbose = int(verbose)
+        self.last = time.monotonic()
+        if self.verbose and not logger.hasHandlers():
+            logger.addHandler(logging.StreamHandler())
+            logger.setLevel(logging.INFO)
+
+    def say(self, line: str, *values: object) -> None:
+        """A line if it is due."""
+        now = time.monotonic()
+        if self.verbose > 1 or now - self.last >= EVERY:
+            self.last = now
+            logger.log(logging.INFO if self.verbose else logging.DEBUG, line, *values)
+
+    def round(self, state: Round) -> None:
+        """A round of the solver, as its callback."""
+        line = "round %d: primal %.6g, dual %.6g, gap %.3g, %d cuts"
+        self.say(line, state.number, state.primal, state.dual, state.gap, state.cuts)

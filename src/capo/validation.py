@@ -1,0 +1,47 @@
+"""What every classifier checks of its labels, and the sentences for what is wrong with them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._missing import is_pandas_na, is_scalar_nan
+from sklearn.utils.multiclass import check_classification_targets
+
+from .exceptions import InvalidInputError
+
+BoolArray = NDArray[np.bool_]
+
+
+def two_classes(y: NDArray[np.generic]) -> tuple[NDArray[np.generic], BoolArray]:
+    """The two labels in order, and which rows have the second one, the positive."""
+    if y.dtype == object:
+        missing = sum(label is None or is_scalar_nan(label) or is_pandas_na(label) for label in y.tolist())
+        if missing:
+            raise InvalidInputError(f"Input y contains NaN: {missing} of {len(y)} labels are missing.")
+    check_classification_targets(y)
+    classes, encoded = np.unique(y, return_inverse=True)
+    if len(classes) != 2:
+        raise InvalidInputError(_not_two(classes))
+    return classes, encoded == 1
+
+
+def which_positive(y: ArrayLike, classes: NDArray[np.generic]) -> BoolArray:
+    """The positive rows among labels that a classifier knows."""
+    labels = np.asarray(y)
+    unknown = np.setdiff1d(labels, classes)
+    if unknown.size:
+        raise InvalidInputError(
+            f"y holds the label {unknown.tolist()[0]!r}, which the classifier was not trained on: it "
+            f"knows {' and '.join(repr(label) for label in classes.tolist())}."
+        )
+    return np.asarray(labels == classes[1])
+
+
+def _not_two(classes: NDArray[np.generic]) -> str:
+    shown = ", ".join(repr(label) for label in classes[:5].tolist()) + (", ..." if len(classes) > 5 else "")
+    if len(classes) == 1:
+        return f"y has only one class, {shown}: a classifier needs two. Check the labels or the split."
+    return (
+        f"Only binary classification is supported: y has {len(classes)} classes ({shown}). "
+        "Merge them into two, or wrap the estimator in sklearn.multiclass.OneVsRestClassifier."
+    )
