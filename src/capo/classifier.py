@@ -87,7 +87,8 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
     outputs : {"scores", "labels"}, default="scores"
         What is read from an auxiliary: calibrated log-odds, or -1 and +1 as in the paper.
     cv : int, splitter, iterable or "in-sample", default=5
-        Folds for cross-fitting and for the choice of C. "in-sample" reads the auxiliaries on the
+        Folds for cross-fitting and for the choice of C; a number means stratified folds of shuffled
+        rows. Give a splitter where rows belong together or follow in time. "in-sample" reads the auxiliaries on the
         rows that they were trained on, as in the paper, and chooses C with 5 folds.
     delta : "linear", "rbf", None or transformer, default="linear"
         Phi, the features of the delta function: the table's columns (missing values filled, numbers
@@ -259,7 +260,7 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, for the measure and for every auxiliary that takes them.
         **params : dict
-            ``groups`` for the splitter; with metadata routing, whatever the auxiliaries and the splitter ask for.
+            ``groups`` for the splitter; with metadata routing, what the auxiliaries and the splitter ask for.
 
         Returns
         -------
@@ -274,7 +275,7 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
         positive, weight = self._labels(X, y, sample_weight)
         auxiliaries, split_params = self._given(X, weight, random, sample_weight, params)
         in_sample = isinstance(self.cv, str)
-        splits = split(None if in_sample else self.cv, X, positive, split_params)
+        splits = split(None if in_sample else self.cv, X, positive, split_params, random)
         features = clock("delta", self._fit_delta, X, random)
         fitted = clock(
             "auxiliaries", self._cross_fit, auxiliaries, X, positive, None if in_sample else splits, progress

@@ -49,9 +49,8 @@ class Summary:
         for line in self.lines:
             weight = "" if line.weight is None else f"{line.weight:.3f}"
             end = "  <- chosen" if line.chosen else ""
-            rows.append(
-                f"{line.name:<{wide}}  {line.value:>{column}.4f}  {line.spread:>7.4f}  {weight:>7}{end}".rstrip()
-            )
+            values = f"{line.value:>{column}.4f}  {line.spread:>7.4f}  {weight:>7}"
+            rows.append(f"{line.name:<{wide}}  {values}{end}".rstrip())
         label = max(len(key) for key in self.notes)
         notes = [f"{key:<{label}}  {text}" for key, text in self.notes.items()]
         return "\n".join([self.title, "", *rows, "", *notes])
@@ -131,8 +130,8 @@ def _certificate(model: Any) -> str:
     if model.C_ == 0:
         return "C = 0: no adaptation gained more than its standard error, so the prior is kept as it is"
     return (
-        f"primal {model.primal_:.6g}, dual {model.dual_:.6g}, gap {model.gap_:.2g} after {model.n_iter_} rounds: "
-        f"the bound of the measure is within {model.gap_ / model.C_:.2g} of its minimum"
+        f"primal {model.primal_:.6g}, dual {model.dual_:.6g}, gap {model.gap_:.2g} after {model.n_iter_} "
+        f"rounds: the bound of the measure is within {model.gap_ / model.C_:.2g} of its minimum"
     )
 
 

@@ -72,9 +72,14 @@ class Walk:
             weights, solution = fold.problem.at(C, self._tol(fold.problem))
             scores[fold.index] = fold.scores(weights)
             rounds += solution.n_rounds if solution is not None else 0
-        found = figure(self.settings, scores, self.rows, self.folds)
-        self.candidates.append(Candidate(C, scores, found, rounds))
+        self.candidates.append(Candidate(C, scores, self._figure(scores), rounds))
         return self.candidates[-1]
+
+    def _figure(self, scores: FloatArray) -> Figure:
+        """The figure of the scores; that of the last candidate if they have not changed."""
+        if self.candidates and np.array_equal(scores, self.candidates[-1].scores):
+            return self.candidates[-1].figure
+        return figure(self.settings, scores, self.rows, self.folds)
 
     def _tol(self, problem: Problem) -> float:
         low, high = CV_LIMITS

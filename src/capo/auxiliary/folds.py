@@ -1,4 +1,4 @@
-"""Which rows are held out together: a partition of the rows into folds, both classes in each training part."""
+"""Which rows are held out together: folds that part the rows, with both classes left to train on."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, check_cv
 
@@ -18,10 +19,13 @@ BoolArray = NDArray[np.bool_]
 DEFAULT_FOLDS = 5
 
 
-def split(cv: Any, X: Any, positive: BoolArray, split_params: Mapping[str, Any]) -> list[Split]:
+def split(
+    cv: Any, X: Any, positive: BoolArray, split_params: Mapping[str, Any], random: RandomState | None
+) -> list[Split]:
     """The training and held-out rows of each fold.
 
-    A whole number means stratified folds, fewer of them if a class has fewer rows than that.
+    A whole number means stratified folds of shuffled rows, since tables often come sorted; fewer of
+    them if a class has fewer rows than that.
     """
     rarest = int(min(positive.sum(), (~positive).sum()))
     if rarest < 2:
@@ -30,11 +34,10 @@ def split(cv: Any, X: Any, positive: BoolArray, split_params: Mapping[str, Any])
             "cross-fitting needs at least 2 rows of each class."
         )
     if cv is None or isinstance(cv, int):
-        cv = StratifiedKFold(min(cv or DEFAULT_FOLDS, rarest))
+        cv = StratifiedKFold(min(cv or DEFAULT_FOLDS, rarest), shuffle=True, random_state=random)
     splitter = check_cv(cv, positive, classifier=True)
-    splits = [
-        (np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, positive, **split_params)
-    ]
+    parts = splitter.split(X, positive, **split_params)
+    splits = [(np.asarray(train), np.asarray(test)) for train, test in parts]
     _check(splits, positive)
     return splits
 
@@ -60,6 +63,6 @@ def _check(splits: list[Split], positive: BoolArray) -> None:
         raise InvalidInputError(
             f"cv must hold out every row exactly once, in at least two folds: it holds out "
             f"{int((held_out == 0).sum())} rows never and {int((held_out > 1).sum())} more than once in "
-            f"{len(splits)} folds. KFold, StratifiedKFold and GroupKFold do; ShuffleSplit, TimeSeriesSplit and "
-            "repeated splits do not."
+            f"{len(splits)} folds. KFold, StratifiedKFold and GroupKFold do; ShuffleSplit, TimeSeriesSplit "
+            "and repeated splits do not."
         )
