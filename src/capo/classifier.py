@@ -88,8 +88,8 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
         What is read from an auxiliary: calibrated log-odds, or -1 and +1 as in the paper.
     cv : int, splitter, iterable or "in-sample", default=5
         Folds for cross-fitting and for the choice of C; a number means stratified folds of shuffled
-        rows. Give a splitter where rows belong together or follow in time. "in-sample" reads the auxiliaries on the
-        rows that they were trained on, as in the paper, and chooses C with 5 folds.
+        rows. Give a splitter where rows belong together or follow in time. "in-sample" reads the
+        auxiliaries on the rows that they were trained on, as in the paper, and chooses C with 5 folds.
     delta : "linear", "rbf", None or transformer, default="linear"
         Phi, the features of the delta function: the table's columns (missing values filled, numbers
         standardised, categories one-hot), 300 random features of a Gaussian kernel on them, none, or
@@ -154,6 +154,8 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
         The measure that was optimised.
     oof_decision_ : ndarray of shape (n_samples,)
         What `decision_function` would say of each training row, from models that have not seen it.
+    auxiliary_outputs_ : ndarray of shape (n_samples, n_auxiliaries)
+        What each auxiliary said of each training row, out of fold: log-odds or margins, before calibration.
     auxiliary_figures_ : list of capo.adaptation.Figure
         The value of each auxiliary by itself, out of fold.
     n_positive_ : int
@@ -358,9 +360,8 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
         if self.delta is None:
             self.delta_ = None
             return None
-        ready = {"linear": linear_features, "rbf": partial(rbf_features, n_components=RBF_COMPONENTS)}
         own = not isinstance(self.delta, str)
-        self.delta_ = seeded(clone(self.delta) if own else ready[self.delta](X), random)
+        self.delta_ = seeded(clone(self.delta) if own else _ready_delta(self.delta, X), random)
         try:
             return _as_features(self.delta_.fit_transform(X))
         except Exception as error:
@@ -403,6 +404,7 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
     ) -> None:
         names = [each.name for each in auxiliaries]
         self.auxiliaries_ = dict(zip(names, fitted.models, strict=True))
+        self.auxiliary_outputs_ = fitted.columns
         self._weights, self.auxiliary_figures_ = adapted.weights, adapted.singles
         self.auxiliary_weights_ = dict(zip(names, adapted.weights.auxiliary.tolist(), strict=True))
         self.delta_coef_ = dict(zip(self._delta_names(), adapted.weights.delta.tolist(), strict=True))
@@ -430,13 +432,10 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
 
     def _delta_names(self) -> list[str]:
         """Names of the features of Phi, its own if it has them."""
-        count = len(self._weights.delta)
-        if count == 0:
-            return []
         try:
-            return list(self.delta_.get_feature_names_out())
+            return [] if self.delta_ is None else list(self.delta_.get_feature_names_out())
         except (AttributeError, ValueError, NotFittedError):
-            return [f"phi{number}" for number in range(count)]
+            return [f"phi{number}" for number in range(len(self._weights.delta))]
 
     def decision_function(self, X: Any) -> FloatArray:
         """Log-odds of the positive class, minus those at the threshold: above 0 is positive.
@@ -462,7 +461,8 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row: positive where its probability is above `threshold_`."""
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        above = self.decision_function(X) > 0
+        return np.asarray(self.classes_[above.astype(int)])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of both classes, calibrated on out-of-fold scores.
@@ -543,6 +543,10 @@ def _grid(C: Any, prior: str) -> float | list[float] | None:
             "C = 0 keeps the prior, and the prior 'zero' is no classifier: give C above 0."
         )
     return float(values) if values.ndim == 0 else sorted(set(values.tolist()))
+
+
+def _ready_delta(name: str, X: Any) -> Any:
+    return linear_features(X) if name == "linear" else rbf_features(X, RBF_COMPONENTS)
 
 
 def _as_features(phi: Any) -> Any:

@@ -93,9 +93,13 @@ def tree_features(X: Any) -> Any:
     )
 
 
-def rbf_features(X: Any, n_components: int) -> Pipeline:
-    """An unfitted transformer of tables like X: a random basis of the Gaussian kernel's space."""
-    return make_pipeline(linear_features(X), Nystroem(n_components=n_components), StandardScaler())
+def rbf_features(X: Any, most: int) -> Pipeline:
+    """An unfitted transformer of tables like X: a random basis of the Gaussian kernel's space.
+
+    The basis has at most half as many members as X has rows, so that a fold has enough for it.
+    """
+    basis = Nystroem(n_components=max(1, min(most, X.shape[0] // 2)))
+    return make_pipeline(linear_features(X), basis, StandardScaler())
 
 
 def cut_off(values: Any) -> Any:

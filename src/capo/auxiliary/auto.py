@@ -28,23 +28,23 @@ def auto_auxiliaries(X: Any) -> list[tuple[str, Any]]:
 
     They take data frames with text, categories and missing values as they are. For a sparse matrix
     the trees see the columns that tell most, and a second boosting sees its leading directions in
-    place of the kernel. Up to 10,000 rows a support vector machine joins them.
+    place of the kernel. Up to 10,000 rows of a dense table a support vector machine joins them.
     """
-    models = _sparse(X) if issparse(X) else _dense(X)
-    if X.shape[0] <= MOST_ROWS_FOR_SVM:
-        models.append(("svm", make_pipeline(linear_features(X), SVC(C=10.0))))
-    return models
+    return _sparse(X) if issparse(X) else _dense(X)
 
 
 def _dense(X: Any) -> list[tuple[str, Any]]:
     coded = list(range(len(columns_of(X).categories)))
     boosting = HistGradientBoostingClassifier(categorical_features=coded or None)
-    return [
+    models = [
         ("boosting", make_pipeline(tree_features(X), boosting)),
         ("trees", make_pipeline(tree_features(X), _trees())),
         ("linear", make_pipeline(linear_features(X), LogisticRegression(max_iter=1000))),
         ("kernel", make_pipeline(rbf_features(X, COMPONENTS), LogisticRegression(C=0.3, max_iter=300))),
     ]
+    if X.shape[0] <= MOST_ROWS_FOR_SVM:
+        models.append(("svm", make_pipeline(linear_features(X), SVC(C=10.0))))
+    return models
 
 
 def _sparse(X: Any) -> list[tuple[str, Any]]:
@@ -64,4 +64,4 @@ def _trees() -> ExtraTreesClassifier:
 
 
 def _dense_rows(X: Any) -> Any:
-    return X.toarray()
+    return X.toarray() if issparse(X) else X

@@ -1,0 +1,1 @@
+"""Quality: CAPOClassifier against threshold tuning, stacking and ensemble selection."""

@@ -1,0 +1,222 @@
+"""The systems that are compared, all of them on the same auxiliaries, trained once a table.
+
+A rival sees what it would see if it trained them itself: their out-of-fold outputs on the training
+rows, and those of the models of all rows on the test rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from joblib import Memory
+from lightgbm import LGBMClassifier
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score, f1_score, make_scorer, matthews_corrcoef
+from sklearn.model_selection import StratifiedKFold, TunedThresholdClassifierCV, cross_val_predict
+
+from capo import CAPOClassifier, measures
+from capo.auxiliary import read
+from capo.calibration import Platt
+from capo.measures import Measure
+
+from ..data import Table
+
+MEASURES = {
+    "f1": measures.get("f1"),
+    "mcc": measures.get("mcc"),
+    "balanced_accuracy": measures.get("balanced_accuracy"),
+    "prbep": measures.get("prbep"),
+    "roc_auc": measures.get("roc_auc"),
+    "average_precision": measures.get("average_precision"),
+    "recall_at_precision(0.8)": measures.get("recall_at_precision", floor=0.8),
+    "accuracy": measures.get("accuracy"),
+}
+SCORERS = {
+    "f1": make_scorer(f1_score),
+    "mcc": make_scorer(matthews_corrcoef),
+    "balanced_accuracy": make_scorer(balanced_accuracy_score),
+    "accuracy": "accuracy",
+}
+CAPO, PAPERS_MODE = "capo", "capo, paper's mode"
+LIGHTGBM, TUNED_LIGHTGBM = "lightgbm", "lightgbm + threshold"
+STACK, SELECTION = "stack + threshold", "ensemble selection + threshold"
+#: SVMperf's grid in our units.
+PAPER_GRID = (100.0 * 2.0 ** np.arange(-7, 8)).tolist()
+#: Rounds of ensemble selection.
+SELECTION_ROUNDS = 50
+
+
+class Outputs(NamedTuple):
+    """Probabilities or margins, one column a model: out of fold, and on the test rows."""
+
+    train: np.ndarray
+    test: np.ndarray
+
+
+class Row(NamedTuple):
+    """One system on one table for one measure."""
+
+    system: str
+    score: float
+    seconds: float = float("nan")
+    training_seconds: float = float("nan")
+    C: float = float("nan")
+    out_of_fold: float = float("nan")
+    spread: float = float("nan")
+
+
+class AsGiven(ClassifierMixin, BaseEstimator):
+    """A column of probabilities as a classifier, so that scikit-learn can tune its threshold."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> AsGiven:
+        self.classes_ = np.array([False, True])
+        return self
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        return np.column_stack((1.0 - X[:, 0], X[:, 0]))
+
+
+def compare(
+    table: Table, wanted: list[str], seed: int, cache: Path, there: set[tuple[str, str]]
+) -> Iterator[tuple[str, Row]]:
+    """Every system for every measure wanted, but for the (measure, system) pairs that are there already."""
+    models = Models(table, seed, Memory(cache, verbose=0))
+    for name in wanted:
+        for system, work in _systems(Judge(name, MEASURES[name], table), models).items():
+            if (name, system) not in there:
+                yield name, work()
+
+
+class Models:
+    """What is trained once for a table: auxiliaries and LightGBM."""
+
+    def __init__(self, table: Table, seed: int, memory: Memory) -> None:
+        self.table, self.seed, self.memory = table, seed, memory
+
+    def capo(self, measure: Measure) -> CAPOClassifier:
+        return CAPOClassifier(measure, random_state=self.seed, memory=self.memory)
+
+    @cached_property
+    def fitted(self) -> CAPOClassifier:
+        """A model whose auxiliaries all measures share."""
+        return self.capo(MEASURES["roc_auc"]).set_params(C=0.0).fit(self.table.X, self.table.y)
+
+    @cached_property
+    def outputs(self) -> Outputs:
+        return _outputs(self.fitted, self.table)
+
+    @cached_property
+    def lightgbm(self) -> Outputs:
+        return _lightgbm(self.table, self.seed)
+
+
+def _systems(judge: Judge, models: Models) -> dict[str, Callable[[], Row]]:
+    """Each system by its name, as the work that gives its row."""
+    model = models.capo(judge.measure)
+    paper = clone(model).set_params(outputs="labels", cv="in-sample", prior="zero", C=PAPER_GRID)
+    named = {
+        CAPO: partial(_capo, CAPO, model, judge.table),
+        PAPERS_MODE: partial(_capo, PAPERS_MODE, paper, judge.table),
+        LIGHTGBM: lambda: Row(LIGHTGBM, judge(models.lightgbm.test - 0.5)),
+        TUNED_LIGHTGBM: lambda: judge.tuned(TUNED_LIGHTGBM, models.lightgbm.train, models.lightgbm.test),
+        STACK: lambda: _stack(judge, models.outputs),
+        SELECTION: lambda: _ensemble_selection(judge, models.outputs),
+    }
+    for column, auxiliary in enumerate(models.fitted.auxiliaries_):
+        named[f"{auxiliary} + threshold"] = partial(_single, judge, models.outputs, auxiliary, column)
+    return named
+
+
+class Judge(NamedTuple):
+    """A measure on a table, on its test rows; the threshold, where one is needed, from its training rows."""
+
+    name: str
+    measure: Measure
+    table: Table
+
+    def __call__(self, scores: np.ndarray) -> float:
+        return self.measure.score(self.table.y_test, scores)
+
+    def tuned(self, system: str, train: np.ndarray, test: np.ndarray) -> Row:
+        """The row of a model, given its probabilities."""
+        if self.name not in SCORERS:
+            return Row(system, self(test))
+        tuned = TunedThresholdClassifierCV(AsGiven(), scoring=SCORERS[self.name])
+        tuned.fit(train[:, None], self.table.y)
+        return Row(system, self(tuned.predict(test[:, None]) - 0.5))
+
+    def on_training_rows(self, scores: np.ndarray) -> float:
+        """The measure out of fold, at the best threshold."""
+        cut = self.measure.threshold(self.table.y, scores) if self.name in SCORERS else 0.0
+        return self.measure.score(self.table.y, scores - cut)
+
+
+def _capo(system: str, model: CAPOClassifier, table: Table) -> Row:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(table.X, table.y)
+    seconds = model.seconds_
+    training = sum(taken for step, taken in seconds.items() if step.startswith("auxiliary "))
+    score = model.score(table.X_test, table.y_test)
+    taken = seconds["adaptation"] + seconds["delta"]
+    return Row(system, score, taken, training, model.C_, model.score_, model.spread_)
+
+
+def _lightgbm(table: Table, seed: int) -> Outputs:
+    model = LGBMClassifier(random_state=seed, n_jobs=1, verbose=-1)
+    cv = StratifiedKFold(5, shuffle=True, random_state=seed)
+    train = cross_val_predict(model, table.X, table.y, cv=cv, method="predict_proba")[:, 1]
+    return Outputs(train, model.fit(table.X, table.y).predict_proba(table.X_test)[:, 1])
+
+
+def _outputs(model: CAPOClassifier, table: Table) -> Outputs:
+    """Probabilities of each auxiliary; a margin becomes one by its calibration."""
+    raw = [read(each, table.X_test, model.classes_, "scores") for each in model.auxiliaries_.values()]
+    train, test = model.auxiliary_outputs_.copy(), np.column_stack(raw)
+    for column, auxiliary in enumerate(model.auxiliaries_.values()):
+        if not hasattr(auxiliary, "predict_proba"):
+            curve = Platt.fit(train[:, column], table.y)
+            train[:, column] = curve.log_odds(train[:, column])
+            test[:, column] = curve.log_odds(test[:, column])
+    return Outputs(expit(train), expit(test))
+
+
+def _single(judge: Judge, outputs: Outputs, auxiliary: str, column: int) -> Row:
+    """One auxiliary, cut where its out-of-fold probabilities are best."""
+    train, test = outputs.train[:, column], outputs.test[:, column]
+    cut = judge.measure.threshold(judge.table.y, train) if judge.name in SCORERS else 0.0
+    return Row(f"{auxiliary} + threshold", judge(test - cut))
+
+
+def _stack(judge: Judge, outputs: Outputs) -> Row:
+    """StackingClassifier's final estimator on the out-of-fold probabilities, its threshold tuned."""
+    final = LogisticRegression(max_iter=1000)
+    if judge.name in SCORERS:
+        tuned = TunedThresholdClassifierCV(final, scoring=SCORERS[judge.name]).fit(
+            outputs.train, judge.table.y
+        )
+        return Row(STACK, judge(tuned.predict(outputs.test) - 0.5))
+    final.fit(outputs.train, judge.table.y)
+    return Row(STACK, judge(final.decision_function(outputs.test)))
+
+
+def _ensemble_selection(judge: Judge, outputs: Outputs) -> Row:
+    """Greedy selection with replacement on the measure (Caruana et al., 2004)."""
+    total, counts = np.zeros(len(outputs.train)), np.zeros(outputs.train.shape[1])
+    best, kept = -np.inf, counts
+    for rounds in range(1, SELECTION_ROUNDS + 1):
+        values = [judge.on_training_rows((total + column) / rounds) for column in outputs.train.T]
+        chosen = int(np.argmax(values))
+        total, counts = total + outputs.train[:, chosen], counts.copy()
+        counts[chosen] += 1
+        if values[chosen] > best:
+            best, kept = values[chosen], counts
+    share = kept / kept.sum()
+    return judge.tuned(SELECTION, outputs.train @ share, outputs.test @ share)
