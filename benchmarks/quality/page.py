@@ -1,2 +1,166 @@
-def write_page(results):
-    pass
+"""The page: what the results say, in tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ..data import PAPER
+from .systems import CAPO, LIGHTGBM, PAPERS_MODE, SELECTION, STACK, TUNED_LIGHTGBM
+
+PAGE = Path(__file__).parents[2] / "docs" / "quality.md"
+BEST_OF_PAPER = Path(__file__).parent / "paper_best.csv"
+#: In the order of the tables' columns.
+MEASURES = (
+    "f1",
+    "mcc",
+    "balanced_accuracy",
+    "prbep",
+    "roc_auc",
+    "average_precision",
+    "recall_at_precision(0.8)",
+)
+RIVALS = (STACK, SELECTION, TUNED_LIGHTGBM, LIGHTGBM, PAPERS_MODE)
+SINGLES = ("boosting + threshold", "trees + threshold", "linear + threshold")
+#: Differences below this are ties, and losses above that want a word.
+TIE, WORTH_A_WORD = 0.0005, 0.01
+
+INTRODUCTION = """\
+# Quality against rivals
+
+Written by `python -m benchmarks.quality --data FOLDER`; every figure is in
+[results.csv](../benchmarks/quality/results/results.csv). {tables} tables: {suite} cut in half at random (one half to
+train, one to test, anew for each seed) and the paper's five with their own test sets; {seeds} seeds; scores are on
+test rows, averaged over seeds, in points of 0.01 unless stated otherwise. All systems but LightGBM use the same
+auxiliaries, the default ones of `CAPOClassifier`, trained once.
+
+- **stack + threshold**: what scikit-learn's `StackingClassifier` learns on them (logistic regression on out-of-fold
+  probabilities), in a `TunedThresholdClassifierCV`.
+- **ensemble selection + threshold**: greedy selection with replacement on the measure itself (Caruana et al., 2004),
+  then the tuned threshold.
+- **lightgbm**, at 0.5 and in a `TunedThresholdClassifierCV`, default parameters.
+- **capo, paper's mode**: in-sample labels -1/+1 of the auxiliaries, no prior, C from the paper's grid.
+- **capo**: `CAPOClassifier(measure)`, nothing set.
+"""
+
+
+def write_page(results: Path) -> None:
+    """Write the page for the results there are."""
+    rows = pd.read_csv(results)
+    means = rows.groupby(["table", "measure", "system"])["score"].mean().unstack()
+    compared = means[means.index.get_level_values("measure").isin(MEASURES)]
+    counts = {
+        "tables": rows["table"].nunique(),
+        "suite": rows.loc[~rows["table"].isin(PAPER), "table"].nunique(),
+        "seeds": rows["seed"].nunique(),
+    }
+    parts = [
+        INTRODUCTION.format(**counts),
+        "## CAPO minus each rival\n\nMean over tables ± its standard error; wins / ties / losses.\n",
+        _differences(compared),
+        "## Average rank\n\n1 is best, over the systems of the table.\n",
+        _ranks(compared),
+        f"## Tables lost by more than {WORTH_A_WORD}\n",
+        _losses(rows, compared),
+        "## Is the figure that `summary()` reports honest?\n",
+        _honesty(rows),
+        "## What adaptation costs\n",
+        _cost(rows),
+        "## The paper's twenty tasks\n",
+        _paper(means),
+    ]
+    PAGE.write_text("\n".join(parts))
+
+
+def _differences(compared: pd.DataFrame) -> str:
+    lines = ["| rival | " + " | ".join(MEASURES) + " | all |", "|---" * (len(MEASURES) + 2) + "|"]
+    for rival in RIVALS:
+        gain = compared[CAPO] - compared[rival]
+        cells = [_cell(gain.xs(measure, level="measure")) for measure in MEASURES]
+        lines.append(f"| {rival} | " + " | ".join([*cells, _cell(gain)]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(gain: pd.Series) -> str:
+    wins, losses = int((gain > TIE).sum()), int((gain < -TIE).sum())
+    return f"{100 * gain.mean():+.2f} ± {100 * gain.sem():.2f}; {wins}/{len(gain) - wins - losses}/{losses}"
+
+
+def _ranks(compared: pd.DataFrame) -> str:
+    systems = [CAPO, STACK, SELECTION, TUNED_LIGHTGBM, LIGHTGBM, PAPERS_MODE, *SINGLES]
+    ranks = compared[systems].rank(axis=1, ascending=False)
+    by_measure = ranks.groupby(level="measure").mean()
+    lines = ["| system | " + " | ".join(MEASURES) + " | all |", "|---" * (len(MEASURES) + 2) + "|"]
+    for system in ranks.mean().sort_values().index:
+        cells = [f"{by_measure.loc[measure, system]:.2f}" for measure in MEASURES]
+        lines.append(f"| {system} | " + " | ".join(cells) + f" | {ranks[system].mean():.2f} |")
+    return "\n".join(lines) + "\n"
+
+
+def _losses(rows: pd.DataFrame, compared: pd.DataFrame) -> str:
+    """Each loss with what it is worth: the spread of the difference over seeds, the positives in the test set."""
+    wide = rows.pivot_table(index=["table", "measure", "seed"], columns="system", values="score")
+    lines = [
+        "The spread is the standard deviation of the difference over the seeds.\n",
+        "| table | measure | rival | difference | spread | CAPO's C by seed |",
+        "|---|---|---|---|---|---|",
+    ]
+    chosen = rows[rows["system"] == CAPO].set_index(["table", "measure", "seed"])["C"]
+    for rival in (STACK, SELECTION):
+        gain = compared[CAPO] - compared[rival]
+        for table, measure in gain[gain < -WORTH_A_WORD].index:
+            each = (wide[CAPO] - wide[rival]).loc[table, measure]
+            Cs = ", ".join(f"{C:.3g}" for C in chosen.loc[table, measure])
+            lines.append(
+                f"| {table} | {measure} | {rival} | {100 * each.mean():+.2f} | {100 * each.std():.2f} | {Cs} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def _honesty(rows: pd.DataFrame) -> str:
+    """Out-of-fold figures against the halves that the whole fit has never seen."""
+    fits = rows[(rows["system"] == CAPO) & ~rows["table"].isin(PAPER) & rows["measure"].isin(MEASURES)]
+    mean = fits.groupby(["table", "measure"])[["out_of_fold", "score", "spread"]].mean()
+    off = mean["out_of_fold"] - mean["score"]
+    within = off.abs() <= mean["spread"]
+    by_measure = " | ".join(
+        f"{100 * within.xs(measure, level='measure').mean():.0f}%" for measure in MEASURES
+    )
+    bias = " | ".join(f"{100 * off.xs(measure, level='measure').mean():+.2f}" for measure in MEASURES)
+    return (
+        "Every fit reports its out-of-fold value with its spread over folds; the other half of the table, which "
+        "nothing in the fit has seen, is the outer loop of a nested validation. Share of tables where the two "
+        f"are within the spread: **{100 * within.mean():.1f}%** of all cells.\n\n"
+        "| | " + " | ".join(MEASURES) + " |\n" + "|---" * (len(MEASURES) + 1) + "|\n"
+        f"| within the spread | {by_measure} |\n| mean excess over the test value | {bias} |\n"
+    )
+
+
+def _cost(rows: pd.DataFrame) -> str:
+    fits = rows[rows["system"] == CAPO]
+    ratio = fits["seconds"] / fits["training_seconds"]
+    worst = fits.loc[ratio.idxmax()]
+    return (
+        "Seconds of everything after the auxiliaries' training (delta features, path, cross-validation, "
+        "threshold) divided by the seconds of that training, one thread: "
+        f"median **{100 * ratio.median():.1f}%**, 90% of fits below {100 * ratio.quantile(0.9):.0f}%, at most "
+        f"{100 * ratio.max():.0f}% ({worst['table']}, {worst['measure']}: {worst['seconds']:.1f} s against "
+        f"{worst['training_seconds']:.1f} s). C = 0 was chosen in {100 * np.mean(fits['C'] == 0):.0f}% of fits.\n"
+    )
+
+
+def _paper(means: pd.DataFrame) -> str:
+    best = pd.read_csv(BEST_OF_PAPER).set_index(["table", "measure"])["best"]
+    ours = means[CAPO].reindex(best.index)
+    lines = [
+        f"The default against the best entry of the paper's row, whichever system that is: better on "
+        f"**{int((ours > best).sum())} of {len(best)}**.\n",
+        "| table | measure | best in the paper | capo |",
+        "|---|---|---|---|",
+    ]
+    for (table, measure), value in best.items():
+        mark = "**" if ours[table, measure] > value else ""
+        lines.append(f"| {table} | {measure} | {value:.4f} | {mark}{ours[table, measure]:.4f}{mark} |")
+    return "\n".join(lines) + "\n"

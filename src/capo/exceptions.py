@@ -7,7 +7,8 @@ The hierarchy::
         ├── InvalidInputError (also a ValueError)   data or a parameter capo cannot use
         │   └── UnknownMeasureError                 no measure of that name
         ├── MeasureFunctionError (also a ValueError) a user's measure function returned nonsense
-        └── AuxiliaryError (also a ValueError)      an auxiliary classifier failed; says which and why
+        ├── AuxiliaryError (also a ValueError)      an auxiliary classifier failed; says which and why
+        └── MissingExtraError (also an ImportError) an optional package is not installed
 
     Warning
     └── CapoWarning (a UserWarning)
@@ -29,6 +30,7 @@ __all__ = [
     "InterruptedFitWarning",
     "InvalidInputError",
     "MeasureFunctionError",
+    "MissingExtraError",
     "TrivialSolutionWarning",
     "UnknownMeasureError",
 ]
@@ -52,6 +54,10 @@ class MeasureFunctionError(CapoError, ValueError):
 
 class AuxiliaryError(CapoError, ValueError):
     """An auxiliary classifier could not be trained or read; its own error is the cause."""
+
+
+class MissingExtraError(CapoError, ImportError):
+    """An optional package is needed and not installed; the message says how to get it."""
 
 
 class CapoWarning(UserWarning):
