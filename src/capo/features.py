@@ -6,12 +6,14 @@ sparse matrix holds numbers alone. Every function here looks at the table's type
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -25,6 +27,8 @@ from sklearn.preprocessing import (
 
 #: Standardised values are cut off this many standard deviations from the mean.
 FURTHEST = 5.0
+#: Columns with a smaller range are scaled up for trees, which see no difference below 1e-7.
+SMALLEST_RANGE = 1e-4
 #: Categories seen less often than this share one column.
 RAREST = 5
 #: Categories of one column that get a column of their own, and that a tree tells apart.
@@ -78,7 +82,9 @@ def linear_features(X: Any) -> Any:
 def tree_features(X: Any) -> Any:
     """An unfitted transformer of tables like X for trees: categories first, as codes.
 
-    Missing values and categories that were not there in training stay missing.
+    Missing values and categories that were not there in training stay missing. Numbers are left as
+    they are, but for two things that scikit-learn's trees cannot take: columns without any value are
+    left out, and columns that lie so close together as to look constant are standardised.
     """
     numbers, categories = columns_of(X)
     codes = OrdinalEncoder(
@@ -88,9 +94,22 @@ def tree_features(X: Any) -> Any:
         max_categories=MOST_CODES,
     )
     return ColumnTransformer(
-        [("categories", codes, categories), ("numbers", "passthrough", numbers)],
+        [("categories", codes, categories), ("numbers", _for_trees(X, numbers), numbers)],
         verbose_feature_names_out=False,
     )
+
+
+def _for_trees(X: Any, numbers: list[Any]) -> Any:
+    values = [np.asarray(X[name] if is_frame(X) else X[:, name], dtype=np.float64) for name in numbers]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column without any value
+        ranges = np.array([np.nanmax(each) - np.nanmin(each) for each in values])
+    steps: list[Any] = []
+    if any(np.isnan(each).any() for each in values):
+        steps.append(VarianceThreshold())
+    if ((ranges > 0) & (ranges < SMALLEST_RANGE)).any():
+        steps.append(StandardScaler())
+    return make_pipeline(*steps) if steps else "passthrough"
 
 
 def rbf_features(X: Any, most: int) -> Pipeline:

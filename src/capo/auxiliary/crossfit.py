@@ -129,5 +129,5 @@ def _what_failed(auxiliary: Auxiliary, job: Job, error: Exception) -> str:
     reason = str(error) if isinstance(error, CapoError) else f"{type(error).__name__}: {error}"
     return (
         f"the auxiliary {auxiliary.name!r} ({type(auxiliary.estimator).__name__}) failed on {where}: "
-        f"{reason} Try it alone with fit(X, y) on the same data, or leave it out of auxiliaries."
+        f"{reason.rstrip('. ')}. Try it alone with fit(X, y) on the same data, or leave it out."
     )

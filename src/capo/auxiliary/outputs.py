@@ -24,6 +24,8 @@ FloatArray = NDArray[np.float64]
 
 #: Probabilities closer than this to 0 and 1 have no finite log-odds worth the name.
 NEAREST = 1e-12
+#: Margins beyond this, infinite ones included, count as this.
+LARGEST = 1e100
 #: Methods that say more than yes or no, the most detailed first.
 METHODS = ("decision_function", "predict_proba")
 
@@ -74,7 +76,7 @@ def _positive(found: Any, classes: NDArray[Any]) -> Any:
 def _finite(values: FloatArray, method: str) -> FloatArray:
     if np.isnan(values).any():
         raise InvalidInputError(f"its {method} returned NaN for {int(np.isnan(values).sum())} rows.")
-    return np.nan_to_num(values)
+    return np.clip(values, -LARGEST, LARGEST)
 
 
 def _column(values: Any, method: str, n_rows: int) -> NDArray[Any]:
