@@ -7,13 +7,15 @@ sparse matrix holds numbers alone. Every function here looks at the table's type
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
-from sklearn.feature_selection import VarianceThreshold
+from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -24,6 +26,8 @@ from sklearn.preprocessing import (
     OrdinalEncoder,
     StandardScaler,
 )
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
 
 #: Standardised values are cut off this many standard deviations from the mean.
 FURTHEST = 5.0
@@ -33,6 +37,24 @@ SMALLEST_RANGE = 1e-4
 RAREST = 5
 #: Categories of one column that get a column of their own, and that a tree tells apart.
 MOST_COLUMNS, MOST_CODES = 50, 250
+
+
+class WithValues(SelectorMixin, BaseEstimator):
+    """Keeps the columns that have at least one value in training."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Look for values."""
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        self.has_values_ = ~np.isnan(X).all(axis=0)
+        return self
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        return self.has_values_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
 
 class Columns(NamedTuple):
@@ -106,7 +128,7 @@ def _for_trees(X: Any, numbers: list[Any]) -> Any:
         ranges = np.array([np.nanmax(each) - np.nanmin(each) for each in values])
     steps: list[Any] = []
     if any(np.isnan(each).any() for each in values):
-        steps.append(VarianceThreshold())
+        steps.append(WithValues())
     if ((ranges > 0) & (ranges < SMALLEST_RANGE)).any():
         steps.append(StandardScaler())
     return make_pipeline(*steps) if steps else "passthrough"
