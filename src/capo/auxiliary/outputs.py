@@ -62,15 +62,13 @@ def _of_positive(
 
 def _positive(found: Any, classes: NDArray[Any]) -> Any:
     """The positive label as a classifier says it: 1 if it speaks of 0 and 1, else the user's own."""
-    labels = list(found)
+    labels = np.asarray(found).tolist()
     if all(label in (0, 1) for label in labels):
         return 1
     if all(label in classes for label in labels):
         return classes[1]
-    raise InvalidInputError(
-        f"it knows the labels {', '.join(repr(label) for label in labels[:5])}, but y has "
-        f"{classes[0]!r} and {classes[1]!r}."
-    )
+    own, other = (" and ".join(repr(label) for label in each[:5]) for each in (labels, classes.tolist()))
+    raise InvalidInputError(f"it knows the labels {own}, but y has {other}.")
 
 
 def _finite(values: FloatArray, method: str) -> FloatArray:
