@@ -106,8 +106,8 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
         Weight of the measure against the size of the change; a grid, or "auto" for a path from 0.01
         upwards that is extended while its last C is the best. 0 is the prior.
     selection : {"best", "one_se"}, default="best"
-        The C with the best out-of-fold value, if its gain over C = 0 is above its standard error; or the
-        smallest C within one standard error of the best.
+        The C with the best out-of-fold value among those whose gain over C = 0 is above its standard
+        error whichever fold is left out; or the smallest C within one standard error of the best.
     threshold : "auto" or float, default="auto"
         The probability above which a row is positive; "auto" takes the one with the best expected
         value of the measure under calibrated out-of-fold probabilities.

@@ -128,7 +128,7 @@ def _delta(coef: dict[str, float]) -> str:
 
 def _certificate(model: Any) -> str:
     if model.C_ == 0:
-        return "C = 0: no adaptation gained more than its standard error, so the prior is kept as it is"
+        return "C = 0: the gain of no adaptation convinces, so the prior is kept as it is"
     return (
         f"primal {model.primal_:.6g}, dual {model.dual_:.6g}, gap {model.gap_:.2g} after {model.n_iter_} "
         f"rounds: the bound of the measure is within {model.gap_ / model.C_:.2g} of its minimum"

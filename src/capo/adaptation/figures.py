@@ -38,6 +38,11 @@ class Figure:
         """The standard error of the value."""
         return _jackknife(self.without)
 
+    def convinces(self, over: Figure) -> bool:
+        """Whether the gain is above its standard error, and there whichever fold is left out."""
+        gain = self.value - over.value
+        return gain > self.error_of_gain(over) and bool((self.without > over.without).all())
+
     def error_of_gain(self, over: Figure) -> float:
         """The standard error of the difference between two figures of the same rows."""
         return _jackknife(self.without - over.without)

@@ -2,7 +2,8 @@
 
 The folds walk up the grid together. C = 0, the prior, is where they start; they go on past the end
 of the grid as long as the last C is the best, and stop early when the last few have lost for sure.
-Adaptation has to prove itself: C = 0 is left only for a gain above its standard error.
+Adaptation has to prove itself: C = 0 is left only for a gain that is above its standard error and does
+not hang on any one fold.
 """
 
 from __future__ import annotations
@@ -111,15 +112,16 @@ class Walk:
         )
 
     def chosen(self, rule: str) -> Candidate:
-        """The candidate to use: the best one, or the first that is within an error of it.
+        """The candidate to use.
 
-        ``"best"`` still keeps C = 0 unless the gain over it is above its standard error.
+        ``"one_se"`` is the first within a standard error of the best. ``"best"`` is the best of those
+        that convince against C = 0, which is kept if there are none.
         """
-        best = self.best
+        best, first = self.best, self.candidates[0]
         if rule == "one_se":
             enough = best.figure.value - best.figure.error
             return next(each for each in self.candidates if each.figure.value >= enough)
-        first = self.candidates[0]
-        if first.C == 0 and best.figure.value - first.figure.value <= best.figure.error_of_gain(first.figure):
-            return first
-        return best
+        if first.C > 0:
+            return best
+        convincing = [each for each in self.candidates if each.figure.convinces(first.figure)]
+        return max(convincing, key=lambda each: each.figure.value, default=first)

@@ -50,7 +50,7 @@ def _of_positive(
     values: FloatArray, estimator: Any, classes: NDArray[Any], method: str, n_rows: int
 ) -> FloatArray:
     """The numbers that speak for the positive class."""
-    known = list(getattr(estimator, "classes_", (0, 1)))
+    known = np.asarray(getattr(estimator, "classes_", (0, 1))).tolist()
     positive = _positive(known, classes)
     if positive not in known:
         raise InvalidInputError(f"it was trained on rows of the class {known[0]!r} alone.")
