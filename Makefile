@@ -17,7 +17,9 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.quality
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
