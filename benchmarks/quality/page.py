@@ -155,8 +155,8 @@ def _cost(rows: pd.DataFrame) -> str:
         "Seconds of everything after the auxiliaries' training (delta features, path, cross-validation, "
         "threshold) divided by the seconds of that training, one thread: "
         f"median **{100 * ratio.median():.1f}%**, 90% of fits below {100 * ratio.quantile(0.9):.0f}%, at "
-        f"most {100 * ratio.max():.0f}% ({most}). C = 0 was chosen in {100 * np.mean(fits['C'] == 0):.0f}% of "
-        "fits.\n"
+        f"most {100 * ratio.max():.0f}% ({most}). C = 0 was chosen in "
+        f"{100 * np.mean(fits['C'] == 0):.0f}% of fits.\n"
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from numbers import Integral, Real
@@ -11,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
-from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import check_cv
@@ -31,7 +29,7 @@ from sklearn.utils.validation import (
 )
 
 from . import measures
-from .adaptation import Adapted, Rows, Settings, adapt
+from .adaptation import Adapted, Rows, Settings, adapt, as_grid
 from .auxiliary import (
     Auxiliary,
     CrossFitted,
@@ -48,16 +46,13 @@ from .auxiliary import (
 )
 from .certificate import warn_if_short
 from .exceptions import InvalidInputError
-from .features import is_frame, linear_features, rbf_features
+from .features import as_features, is_frame, ready_delta
 from .measures import Measure
-from .progress import Progress
+from .progress import Clock, Progress
 from .summary import Summary, summarise
 from .validation import two_classes, which_positive
 
 FloatArray = NDArray[np.float64]
-
-#: Columns of the basis of ``delta="rbf"``.
-RBF_COMPONENTS = 300
 
 
 class CAPOClassifier(ClassifierMixin, _BaseComposition):
@@ -271,7 +266,7 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
         """
         self._validate_params()
         settings, grid = self._settings()
-        progress, clock = Progress(self.verbose), _Clock()
+        progress, clock = Progress(self.verbose), Clock()
         random = None if self.random_state is None else check_random_state(self.random_state)
         X = self._table(X, reset=True)
         positive, weight = self._labels(X, y, sample_weight)
@@ -301,7 +296,7 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
         settings = Settings(
             self.measure_, self.prior, float(self.B), bool(self.positive), float(self.tol), threshold
         )
-        return settings, _grid(self.C, self.prior)
+        return settings, as_grid(self.C, self.prior)
 
     def _table(self, X: Any, *, reset: bool) -> Any:
         """X as it came if it is a data frame, else as an array or CSR matrix of numbers."""
@@ -361,9 +356,9 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
             self.delta_ = None
             return None
         own = not isinstance(self.delta, str)
-        self.delta_ = seeded(clone(self.delta) if own else _ready_delta(self.delta, X), random)
+        self.delta_ = seeded(clone(self.delta) if own else ready_delta(self.delta, X), random)
         try:
-            return _as_features(self.delta_.fit_transform(X))
+            return as_features(self.delta_.fit_transform(X))
         except Exception as error:
             if not own:
                 raise
@@ -400,7 +395,7 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
         return np.column_stack(columns)
 
     def _store(
-        self, adapted: Adapted, auxiliaries: list[Auxiliary], fitted: CrossFitted, clock: _Clock
+        self, adapted: Adapted, auxiliaries: list[Auxiliary], fitted: CrossFitted, clock: Clock
     ) -> None:
         names = [each.name for each in auxiliaries]
         self.auxiliaries_ = dict(zip(names, fitted.models, strict=True))
@@ -421,7 +416,7 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
     def _store_choice(self, adapted: Adapted) -> None:
         chosen, solution = adapted.chosen, adapted.solution
         self.C_, self.score_, self.spread_ = chosen.C, chosen.figure.value, chosen.figure.spread
-        self.cv_results_ = _results(adapted)
+        self.cv_results_ = adapted.results()
         self.solution_ = solution
         self.primal_ = solution.primal if solution else 0.0
         self.dual_ = solution.dual if solution else 0.0
@@ -456,7 +451,7 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
         check_is_fitted(self)
         X = self._table(X, reset=False)
         raw = [read(model, X, self.classes_, self.outputs) for model in self.auxiliaries_.values()]
-        features = None if self.delta_ is None else _as_features(self.delta_.transform(X))
+        features = None if self.delta_ is None else as_features(self.delta_.transform(X))
         return self._weights.scores(self._on_scale(raw), features)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -516,56 +511,3 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
         tags.input_tags.sparse = all(each.sparse for each in inner)
         tags.input_tags.allow_nan = all(each.allow_nan for each in inner)
         return tags
-
-
-class _Clock:
-    """Seconds of each step."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    def __call__(self, step: str, work: Callable[..., Any], *args: Any) -> Any:
-        start = time.perf_counter()
-        result = work(*args)
-        self.seconds[step] = time.perf_counter() - start
-        return result
-
-
-def _grid(C: Any, prior: str) -> float | list[float] | None:
-    """A number, a grid, or None for the path; with a sentence for what is none of them."""
-    if isinstance(C, str):
-        return None
-    values = np.asarray(C, dtype=np.float64)
-    if values.ndim > 1 or values.size == 0 or not np.isfinite(values).all() or (values < 0).any():
-        raise InvalidInputError(f"C must be 'auto', a number of at least 0 or a list of them: got {C!r}.")
-    if prior == "zero" and (values == 0).any():
-        raise InvalidInputError(
-            "C = 0 keeps the prior, and the prior 'zero' is no classifier: give C above 0."
-        )
-    return float(values) if values.ndim == 0 else sorted(set(values.tolist()))
-
-
-def _ready_delta(name: str, X: Any) -> Any:
-    return linear_features(X) if name == "linear" else rbf_features(X, RBF_COMPONENTS)
-
-
-def _as_features(phi: Any) -> Any:
-    return check_array(
-        phi, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="delta's features"
-    )
-
-
-def _results(adapted: Adapted) -> dict[str, NDArray[Any]]:
-    """The path in the manner of scikit-learn's searches."""
-    tried = adapted.candidates
-    value = np.array([each.figure.value for each in tried])
-    first = tried[0].figure
-    return {
-        "param_C": np.array([each.C for each in tried]),
-        "test_score": value,
-        "std_test_score": np.array([each.figure.spread for each in tried]),
-        "gain": value - first.value,
-        "gain_error": np.array([each.figure.error_of_gain(first) for each in tried]),
-        "rank_test_score": rankdata(-value, method="min").astype(int),
-        "rounds": np.array([each.rounds for each in tried]),
-    }

@@ -128,7 +128,7 @@ def main(out: TextIO = sys.stdout) -> None:
         model = show(rows(memory), write)
     write(f"\n* best of the row.  The first model, by its summary():\n\n{model.summary()}\n")
     write(
-        "\nNext: CAPOClassifier(lambda tp, fp, fn, tn: 10 * tp - 2 * fp).fit(X, y) for a measure of your own,\n"
+        "\nNext: CAPOClassifier(lambda tp, fp, fn, tn: 10 * tp - 2 * fp).fit(X, y) for your own measure,\n"
         "CAPOClassifier(auxiliaries=[your_model, another]) for models of your own.\n"
     )
 

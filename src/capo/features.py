@@ -27,10 +27,12 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 #: Standardised values are cut off this many standard deviations from the mean.
 FURTHEST = 5.0
+#: Members of the basis of ``delta="rbf"``.
+DELTA_COMPONENTS = 300
 #: Columns with a smaller range are scaled up for trees, which see no difference below 1e-7.
 SMALLEST_RANGE = 1e-4
 #: Categories seen less often than this share one column.
@@ -146,3 +148,15 @@ def rbf_features(X: Any, most: int) -> Pipeline:
 def cut_off(values: Any) -> Any:
     """Standardised values within what a linear model can use."""
     return np.clip(values, -FURTHEST, FURTHEST)
+
+
+def ready_delta(name: str, X: Any) -> Any:
+    """The unfitted transformer behind ``delta="linear"`` or ``"rbf"``."""
+    return linear_features(X) if name == "linear" else rbf_features(X, DELTA_COMPONENTS)
+
+
+def as_features(phi: Any) -> Any:
+    """What a transformer returned, as an array or CSR matrix of finite numbers."""
+    return check_array(
+        phi, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="delta's features"
+    )

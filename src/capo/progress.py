@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
+from typing import Any
 
 from .engine import Round
 
@@ -41,3 +43,17 @@ class Progress:
         """A round of the solver, as its callback."""
         line = "round %d: primal %.6g, dual %.6g, gap %.3g, %d cuts"
         self.say(line, state.number, state.primal, state.dual, state.gap, state.cuts)
+
+
+class Clock:
+    """Seconds of each step of a fit."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def __call__(self, step: str, work: Callable[..., Any], *args: Any) -> Any:
+        """Do the work and note how long it took."""
+        start = time.perf_counter()
+        result = work(*args)
+        self.seconds[step] = time.perf_counter() - start
+        return result

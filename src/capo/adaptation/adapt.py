@@ -5,12 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from ..engine import Solution
-from ..exceptions import ConstraintWarning
+from ..exceptions import ConstraintWarning, InvalidInputError
 from .figures import Figure, figure
 from .operating import OperatingPoint, operating_point
 from .problem import Problem, Rows, Settings, Weights
@@ -45,6 +47,34 @@ class Adapted:
     candidates: list[Candidate]
     singles: list[Figure]
     solution: Solution | None
+
+    def results(self) -> dict[str, NDArray[Any]]:
+        """The path in the manner of scikit-learn's searches."""
+        tried, first = self.candidates, self.candidates[0].figure
+        value = np.array([each.figure.value for each in tried])
+        return {
+            "param_C": np.array([each.C for each in tried]),
+            "test_score": value,
+            "std_test_score": np.array([each.figure.spread for each in tried]),
+            "gain": value - first.value,
+            "gain_error": np.array([each.figure.error_of_gain(first) for each in tried]),
+            "rank_test_score": rankdata(-value, method="min").astype(int),
+            "rounds": np.array([each.rounds for each in tried]),
+        }
+
+
+def as_grid(C: Any, prior: str) -> float | list[float] | None:
+    """A number, a grid, or None for the path; with a sentence for what is none of them."""
+    if isinstance(C, str):
+        return None
+    values = np.asarray(C, dtype=np.float64)
+    if values.ndim > 1 or values.size == 0 or not np.isfinite(values).all() or (values < 0).any():
+        raise InvalidInputError(f"C must be 'auto', a number of at least 0 or a list of them: got {C!r}.")
+    if prior == "zero" and (values == 0).any():
+        raise InvalidInputError(
+            "C = 0 keeps the prior, and the prior 'zero' is no classifier: give C above 0."
+        )
+    return float(values) if values.ndim == 0 else sorted(set(values.tolist()))
 
 
 def adapt(
