@@ -23,6 +23,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import f1_score, log_loss
 from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit, cross_val_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -30,7 +31,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from capo import CAPOClassifier, measures
 from capo.auxiliary import read
-from capo.exceptions import AuxiliaryError, InvalidInputError
+from capo.exceptions import AuxiliaryError, IgnoredWeightWarning, InvalidInputError
 
 X, Y = load_breast_cancer(return_X_y=True)
 NOISY = make_classification(600, n_features=8, n_informative=4, weights=[0.8], flip_y=0.1, random_state=0)
@@ -329,6 +330,21 @@ def test_weights_of_rows_count():
     assert share == pytest.approx(np.average(y, weights=weight), abs=0.05)
     with pytest.raises(ValueError, match="weight"):
         light().fit(X, y, sample_weight=np.zeros(len(y)))
+
+
+def test_an_auxiliary_without_weights_is_told_of():
+    X, y = NOISY
+    with pytest.warns(IgnoredWeightWarning, match="'kneighborsclassifier'.* takes no sample_weight"):
+        CAPOClassifier(auxiliaries=[KNeighborsClassifier()]).fit(X, y, sample_weight=np.ones(len(y)))
+
+
+def test_no_probabilities_from_in_sample_outputs():
+    model = light(cv="in-sample").fit(X, Y)
+    assert not hasattr(model, "predict_proba")
+    with pytest.raises(AttributeError, match="predict_proba") as error:
+        model.predict_proba(X)
+    assert "in-sample" in str(error.value.__cause__)
+    assert model.predict(X).shape == Y.shape
 
 
 def test_groups_stay_together_with_and_without_routing():

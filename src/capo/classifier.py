@@ -18,7 +18,7 @@ from sklearn.utils._metadata_requests import _routing_enabled
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import _BaseComposition
+from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import (
     _check_sample_weight,
     _check_y,
@@ -53,6 +53,15 @@ from .summary import Summary, summarise
 from .validation import two_classes, which_positive
 
 FloatArray = NDArray[np.float64]
+
+
+def _out_of_fold(estimator: CAPOClassifier) -> bool:
+    if isinstance(estimator.cv, str):
+        raise AttributeError(
+            "predict_proba is not available with cv='in-sample': probabilities would be calibrated on rows that "
+            "the auxiliaries were trained on. Use decision_function, or folds."
+        )
+    return True
 
 
 class CAPOClassifier(ClassifierMixin, _BaseComposition):
@@ -459,10 +468,12 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
         above = self.decision_function(X) > 0
         return np.asarray(self.classes_[above.astype(int)])
 
+    @available_if(_out_of_fold)
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of both classes, calibrated on out-of-fold scores.
 
-        They are probabilities, not votes: `predict` cuts them at `threshold_`, not at 0.5.
+        They are probabilities, not votes: `predict` cuts them at `threshold_`, not at 0.5. With
+        ``cv="in-sample"`` there is nothing to calibrate them on, and no such method.
         """
         share = expit(self._log_odds(X))
         return np.column_stack((1.0 - share, share))

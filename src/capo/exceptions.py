@@ -14,6 +14,7 @@ The hierarchy::
     └── CapoWarning (a UserWarning)
         ├── ExhaustiveSearchWarning                 a measure without structure: every table is tried
         ├── ConstraintWarning                       a floor or ceiling the training rows never meet
+        ├── IgnoredWeightWarning                    an auxiliary takes no weights of rows
         ├── TrivialSolutionWarning                  the optimum gives every row the same score
         └── InterruptedFitWarning                   Ctrl-C: the best solution so far is kept
 
@@ -27,6 +28,7 @@ __all__ = [
     "CapoWarning",
     "ConstraintWarning",
     "ExhaustiveSearchWarning",
+    "IgnoredWeightWarning",
     "InterruptedFitWarning",
     "InvalidInputError",
     "MeasureFunctionError",
@@ -70,6 +72,10 @@ class ExhaustiveSearchWarning(CapoWarning):
 
 class ConstraintWarning(CapoWarning):
     """No threshold on the training scores meets the measure's floor or ceiling."""
+
+
+class IgnoredWeightWarning(CapoWarning):
+    """An auxiliary's `fit` takes no sample_weight, so that it is trained on rows of equal weight."""
 
 
 class TrivialSolutionWarning(CapoWarning):

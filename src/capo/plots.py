@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit
 from sklearn.utils.validation import check_is_fitted
 
 from .exceptions import InvalidInputError, MissingExtraError
@@ -92,7 +93,7 @@ class ThresholdDisplay(Display):
         check_is_fitted(estimator)
         return cls.from_predictions(
             which_positive(y, estimator.classes_),
-            estimator.predict_proba(X)[:, 1],
+            expit(estimator.decision_function(X) + logit(estimator.threshold_)),
             measure=estimator.measure_,
             threshold=estimator.threshold_,
             sample_weight=sample_weight,

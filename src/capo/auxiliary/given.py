@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline, _name_estimators
 from sklearn.utils.validation import has_fit_parameter
 
-from ..exceptions import InvalidInputError
+from ..exceptions import IgnoredWeightWarning, InvalidInputError
 from .crossfit import Auxiliary
 
 #: Seeds are drawn below this.
@@ -60,6 +61,13 @@ def seeded(estimator: Any, random: RandomState | None) -> Any:
 def with_weight(name: str, estimator: Any, weight: Any) -> Auxiliary:
     """The auxiliary, its `fit` told of the rows' weights if it can use them."""
     key = _weight_key(estimator)
+    if weight is not None and key is None and hasattr(estimator, "fit"):
+        warnings.warn(
+            f"the auxiliary {name!r} ({type(estimator).__name__}) takes no sample_weight and is trained without; "
+            "the adaptation uses the weights all the same.",
+            IgnoredWeightWarning,
+            stacklevel=5,
+        )
     return Auxiliary(name, estimator, {} if weight is None or key is None else {key: weight})
 
 
