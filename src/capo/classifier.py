@@ -58,8 +58,8 @@ FloatArray = NDArray[np.float64]
 def _out_of_fold(estimator: CAPOClassifier) -> bool:
     if isinstance(estimator.cv, str):
         raise AttributeError(
-            "predict_proba is not available with cv='in-sample': probabilities would be calibrated on rows that "
-            "the auxiliaries were trained on. Use decision_function, or folds."
+            "predict_proba is not available with cv='in-sample': probabilities would be calibrated on rows "
+            "that the auxiliaries were trained on. Use decision_function, or folds."
         )
     return True
 
@@ -468,7 +468,7 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
         above = self.decision_function(X) > 0
         return np.asarray(self.classes_[above.astype(int)])
 
-    @available_if(_out_of_fold)
+    @available_if(_out_of_fold)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of both classes, calibrated on out-of-fold scores.
 

@@ -63,8 +63,8 @@ def with_weight(name: str, estimator: Any, weight: Any) -> Auxiliary:
     key = _weight_key(estimator)
     if weight is not None and key is None and hasattr(estimator, "fit"):
         warnings.warn(
-            f"the auxiliary {name!r} ({type(estimator).__name__}) takes no sample_weight and is trained without; "
-            "the adaptation uses the weights all the same.",
+            f"the auxiliary {name!r} ({type(estimator).__name__}) takes no sample_weight and is trained "
+            "without; the adaptation uses the weights all the same.",
             IgnoredWeightWarning,
             stacklevel=5,
         )
