@@ -18,17 +18,19 @@ FRAME = {
 @pytest.mark.parametrize("frame", [pd.DataFrame(FRAME), pl.DataFrame(FRAME)], ids=["pandas", "polars"])
 def test_columns_by_kind(frame):
     assert is_frame(frame)
-    assert columns_of(frame) == (["n", "flag"], ["word"])
+    assert columns_of(frame) == (["n", "flag"], [], ["word"])
     dated = pd.DataFrame(
         {"day": pd.date_range("2020-01-01", periods=3), "i": pd.array([1, None, 2], "Int64")}
     )
-    assert columns_of(dated) == (["i"], ["day"])
+    assert columns_of(dated) == (["i"], [], ["day"])
+    unnamed = pd.DataFrame({3: [1.0, 2.0], 0: pd.Categorical(["a", "b"])})
+    assert columns_of(unnamed) == ([0], [1], [])
 
 
 def test_arrays_are_numbers():
     assert not is_frame(np.eye(2))
     assert not is_frame([[1, 2]])
-    assert columns_of(np.eye(3)) == ([0, 1, 2], [])
+    assert columns_of(np.eye(3)) == ([0, 1, 2], [], [])
 
 
 def test_linear_features_are_standardised_filled_and_one_hot():

@@ -45,7 +45,7 @@ class Platt:
     ) -> Platt:
         """Fit to labels softened by one row each (Platt, 1999), so that no probability is 0 or 1."""
         labels = np.asarray(y, dtype=bool)
-        weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        weight = row_mass(len(labels), sample_weight)
         n_pos, n_neg = weight[labels].sum(), weight[~labels].sum()
         target = np.where(labels, (n_pos + 1.0) / (n_pos + 2.0), 1.0 / (n_neg + 2.0))
         centre, spread = robust_scale(np.asarray(scores, dtype=np.float64))
@@ -60,6 +60,14 @@ class Platt:
     def probability(self, scores: FloatArray) -> FloatArray:
         """The probability of the positive class."""
         return np.asarray(expit(self.log_odds(scores)))
+
+
+def row_mass(n_rows: int, sample_weight: ArrayLike | None) -> FloatArray:
+    """Weights that add up to the number of rows that have one, whatever their unit."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    return weight * (np.count_nonzero(weight) / weight.sum())
 
 
 def robust_scale(values: FloatArray) -> tuple[float, float]:

@@ -17,7 +17,8 @@ def warn_if_short(solution: Solution, stacklevel: int) -> None:
         warnings.warn(kept, InterruptedFitWarning, stacklevel=stacklevel + 1)
     elif solution.status in (Status.MAX_ROUNDS, Status.STALLED):
         warnings.warn(
-            f"{solution.message}. Raise max_iter or tol, lower C, or scale the features to a similar range.",
+            f"{solution.message}. Raise tol or the limit on rounds, lower C, or scale the features to a "
+            "similar range.",
             ConvergenceWarning,
             stacklevel=stacklevel + 1,
         )

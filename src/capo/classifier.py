@@ -8,17 +8,18 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._metadata_requests import _routing_enabled
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import _BaseComposition, available_if
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_sample_weight,
     _check_y,
@@ -45,7 +46,7 @@ from .auxiliary import (
     with_weight,
 )
 from .certificate import warn_if_short
-from .exceptions import InvalidInputError
+from .exceptions import AuxiliaryError, InvalidInputError
 from .features import as_features, is_frame, ready_delta
 from .measures import Measure
 from .progress import Clock, Progress
@@ -64,7 +65,7 @@ def _out_of_fold(estimator: CAPOClassifier) -> bool:
     return True
 
 
-class CAPOClassifier(ClassifierMixin, _BaseComposition):
+class CAPOClassifier(ClassifierMixin, BaseEstimator):
     """Classifiers of any kind, adapted to the measure that counts.
 
     Learns, in one convex problem solved to a certified gap, weights for the auxiliary classifiers'
@@ -118,7 +119,8 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
     tol : float, default=1e-3
         Accuracy of the solver: R could be better by at most `tol`.
     memory : str or joblib.Memory, optional
-        Where to keep the trained auxiliaries, so that another measure does not train them again.
+        Where to keep the trained auxiliaries, so that another measure does not train them again; give a
+        `random_state` too, since other folds need other models.
     n_jobs : int, optional
         Models trained at the same time, as in scikit-learn. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -140,10 +142,11 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
     C_ : float
         The C that was chosen.
     score_, spread_ : float
-        The out-of-fold value of the chosen model, and its standard deviation over folds.
+        The out-of-fold value of the chosen model, and its standard deviation over folds. With
+        ``cv="in-sample"`` they rest on outputs for rows that the auxiliaries know, and are too good.
     cv_results_ : dict of str to ndarray
-        All C's that were tried: "param_C", "test_score", "std_test_score", "gain" over C = 0 and its
-        standard error "gain_error", "rank_test_score", "rounds".
+        All C's that were tried: "param_C", "test_score", "std_test_score", "gain" over the first C and
+        its standard error "gain_error", "rank_test_score", "rounds".
     primal_, dual_, gap_ : float
         The objective at the solution, a lower bound of its minimum, and their difference; 0 if C_ is 0.
     n_iter_ : int
@@ -289,32 +292,37 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
         rows = Rows(self._scaled(fitted, positive, weight), features, positive, weight)
         folds = fold_of_rows(splits, len(positive))
         adapted = clock("adaptation", adapt, rows, folds, settings, grid, self.selection, progress.say)
+        self.measure_, self._outputs = settings.measure, self.outputs
         self._store(adapted, auxiliaries, fitted, clock)
         self.n_positive_ = int(positive.sum())
         return self
 
     def _settings(self) -> tuple[Settings, float | list[float] | None]:
         """The problem and the C's as the user wants them."""
-        self.measure_ = measures.get(self.measure)
-        if self.measure_.params.get("costs") is not None:
+        measure = measures.get(self.measure)
+        if measure.params.get("costs") is not None:
             raise InvalidInputError(
                 "a measure with one cost per row does not fit rows that are split into folds: train for "
                 "'accuracy' and give the costs as sample_weight."
             )
         threshold = None if self.threshold == "auto" else float(self.threshold)
         settings = Settings(
-            self.measure_, self.prior, float(self.B), bool(self.positive), float(self.tol), threshold
+            measure, self.prior, float(self.B), bool(self.positive), float(self.tol), threshold
         )
         return settings, as_grid(self.C, self.prior)
 
     def _table(self, X: Any, *, reset: bool) -> Any:
         """X as it came if it is a data frame, else as an array or CSR matrix of numbers."""
-        if not is_frame(X):
+        try:
+            frame = is_frame(X)
+        except DuplicateError as error:
+            raise InvalidInputError(f"the columns of X must have different names: {error}") from error
+        if not frame:
             X = check_array(
                 X, accept_sparse="csr", dtype="numeric", ensure_all_finite="allow-nan", estimator=self
             )
         elif X.shape[0] == 0:
-            raise InvalidInputError("X has 0 rows (0 sample(s)): there is nothing to learn from.")
+            raise InvalidInputError("X has 0 rows (0 sample(s)): at least one is needed.")
         validate_data(self, X, reset=reset, skip_check_array=True)
         return X
 
@@ -347,7 +355,7 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
     ) -> tuple[list[Auxiliary], dict[str, Any]]:
         """The auxiliaries with what their `fit` is told, and what the splitter is told."""
         auto = isinstance(self.auxiliaries, str)
-        pairs = auto_auxiliaries(X) if auto else named(self.auxiliaries)
+        pairs = auto_auxiliaries(X) if auto else self._named()
         pairs = [(name, seeded(estimator, random)) for name, estimator in pairs]
         if not _routing_enabled():
             unknown = sorted(set(params) - {"groups"})
@@ -457,11 +465,20 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
         return self._log_odds(X) - self._log_odds_cut
 
     def _log_odds(self, X: Any) -> FloatArray:
-        check_is_fitted(self)
+        check_is_fitted(self, "auxiliaries_")
         X = self._table(X, reset=False)
-        raw = [read(model, X, self.classes_, self.outputs) for model in self.auxiliaries_.values()]
+        raw = [self._said(name, X) for name in self.auxiliaries_]
         features = None if self.delta_ is None else as_features(self.delta_.transform(X))
         return self._weights.scores(self._on_scale(raw), features)
+
+    def _said(self, name: str, X: Any) -> FloatArray:
+        """What one auxiliary says of new rows."""
+        try:
+            return read(self.auxiliaries_[name], X, self.classes_, self._outputs)
+        except Exception as error:
+            raise AuxiliaryError(
+                f"the auxiliary {name!r} failed to predict: {type(error).__name__}: {error}"
+            ) from error
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row: positive where its probability is above `threshold_`."""
@@ -489,25 +506,47 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
         return summarise(self)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters, those of the auxiliaries under their names."""
-        return self._get_params("auxiliaries", deep=deep)
+        """Parameters, with `deep` those of the auxiliaries under their names."""
+        params = super().get_params(deep=deep)
+        if deep and isinstance(self.auxiliaries, list | tuple):
+            for name, estimator in self._named():
+                params[name] = estimator
+                if hasattr(estimator, "get_params"):
+                    inner = estimator.get_params(deep=True)
+                    params.update((f"{name}__{key}", value) for key, value in inner.items())
+        return params
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of the auxiliaries under their names."""
-        self._set_params("auxiliaries", **params)
-        return self
+        if "auxiliaries" in params:
+            self.auxiliaries = params.pop("auxiliaries")
+        if isinstance(self.auxiliaries, list | tuple):
+            pairs = self._named()
+            if any(name in params for name, _ in pairs):
+                self.auxiliaries = [(name, params.pop(name, estimator)) for name, estimator in pairs]
+        return super().set_params(**params)
+
+    def _named(self) -> list[tuple[str, Any]]:
+        """The auxiliaries that the user gave, under their names."""
+        if not isinstance(self.auxiliaries, list | tuple):
+            return []
+        own = {*self.__init__.__code__.co_varnames, "splitter", "method_mapping"}  # type: ignore[misc]
+        return named(self.auxiliaries, own)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Who may be told what: this estimator, each auxiliary's `fit`, the splitter."""
         router = MetadataRouter(owner=self).add_self_request(self)
         fit = MethodMapping().add(caller="fit", callee="fit")
-        for name, estimator in [] if isinstance(self.auxiliaries, str) else named(self.auxiliaries):
+        for name, estimator in self._named():
             router.add(**{name: estimator}, method_mapping=fit)
-        splitter = None if isinstance(self.cv, str) else check_cv(self.cv, classifier=True)
+        splitter = self.cv if hasattr(self.cv, "get_n_splits") else StratifiedKFold()
         return router.add(splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split"))
 
     def _sk_visual_block_(self) -> _VisualBlock:
-        pairs = [("auto", "auto")] if isinstance(self.auxiliaries, str) else named(self.auxiliaries)
+        try:
+            pairs = self._named() or [("auto", "auto")]
+        except InvalidInputError:
+            pairs = [("auxiliaries", "?")]
         names, estimators = zip(*pairs, strict=True)
         auxiliaries = _VisualBlock("parallel", estimators, names=names, dash_wrapped=False)
         delta = self.delta if self.delta is not None else "passthrough"
@@ -517,8 +556,7 @@ class CAPOClassifier(ClassifierMixin, _BaseComposition):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        given = [] if isinstance(self.auxiliaries, str) else [each for _, each in named(self.auxiliaries)]
-        inner = [get_tags(each).input_tags for each in given if isinstance(each, BaseEstimator)]
+        inner = [get_tags(each).input_tags for _, each in self._named() if isinstance(each, BaseEstimator)]
         tags.input_tags.sparse = all(each.sparse for each in inner)
         tags.input_tags.allow_nan = all(each.allow_nan for each in inner)
         return tags

@@ -13,7 +13,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
+from sklearn import get_config
+from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import SimpleImputer
@@ -26,7 +27,8 @@ from sklearn.preprocessing import (
     OrdinalEncoder,
     StandardScaler,
 )
-from sklearn.utils import Tags
+from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils._missing import is_pandas_na, is_scalar_nan
 from sklearn.utils.validation import check_array, validate_data
 
 #: Standardised values are cut off this many standard deviations from the mean.
@@ -60,10 +62,11 @@ class WithValues(SelectorMixin, BaseEstimator):
 
 
 class Columns(NamedTuple):
-    """The columns of a table, by name or by position, in two kinds."""
+    """The columns of a table by kind: by name, or by position where they have no names in text."""
 
     numbers: list[Any]
     categories: list[Any]
+    texts: list[Any]
 
 
 def is_frame(X: object) -> bool:
@@ -72,12 +75,16 @@ def is_frame(X: object) -> bool:
 
 
 def columns_of(X: Any) -> Columns:
-    """Which columns are numbers, and which are categories: text, categories, dates, objects."""
+    """Which columns are numbers, which are categories, and which are text, dates or anything else."""
     if not is_frame(X):
-        return Columns(list(range(X.shape[1])), [])
+        return Columns(list(range(X.shape[1])), [], [])
     schema = nw.from_native(X, eager_only=True).schema
-    numbers = [name for name, kind in schema.items() if kind.is_numeric() or kind == nw.Boolean]
-    return Columns(numbers, [name for name in schema if name not in set(numbers)])
+    columns = Columns([], [], [])
+    for position, (name, kind) in enumerate(schema.items()):
+        number, category = kind.is_numeric() or kind == nw.Boolean, kind in (nw.Categorical, nw.Enum)
+        room = columns.numbers if number else columns.categories if category else columns.texts
+        room.append(name if all(isinstance(each, str) for each in schema) else position)
+    return columns
 
 
 def linear_features(X: Any) -> Any:
@@ -89,7 +96,7 @@ def linear_features(X: Any) -> Any:
     """
     if issparse(X):
         return MaxAbsScaler()
-    numbers, categories = columns_of(X)
+    numbers, categories, texts = columns_of(X)
     scaled = make_pipeline(
         SimpleImputer(strategy="median", keep_empty_features=True, add_indicator=True),
         StandardScaler(),
@@ -98,9 +105,8 @@ def linear_features(X: Any) -> Any:
     one_hot = OneHotEncoder(
         handle_unknown="infrequent_if_exist", min_frequency=RAREST, max_categories=MOST_COLUMNS
     )
-    return ColumnTransformer(
-        [("numbers", scaled, numbers), ("categories", one_hot, categories)], verbose_feature_names_out=False
-    )
+    parts = [("numbers", scaled, numbers), ("categories", one_hot, categories)]
+    return _together([*parts, *_text_part(one_hot, texts)])
 
 
 def tree_features(X: Any) -> Any:
@@ -110,21 +116,48 @@ def tree_features(X: Any) -> Any:
     they are, but for two things that scikit-learn's trees cannot take: columns without any value are
     left out, and columns that lie so close together as to look constant are standardised.
     """
-    numbers, categories = columns_of(X)
+    numbers, categories, texts = columns_of(X)
     codes = OrdinalEncoder(
         handle_unknown="use_encoded_value",
         unknown_value=np.nan,
         encoded_missing_value=np.nan,
         max_categories=MOST_CODES,
     )
-    return ColumnTransformer(
-        [("categories", codes, categories), ("numbers", _for_trees(X, numbers), numbers)],
-        verbose_feature_names_out=False,
+    parts = [("categories", codes, categories), *_text_part(codes, texts)]
+    return _together([*parts, ("numbers", _for_trees(X, numbers), numbers)])
+
+
+def _together(parts: list[Any]) -> Any:
+    """The parts side by side, as arrays even where scikit-learn is set to return data frames."""
+    joined = ColumnTransformer(parts, verbose_feature_names_out=False)
+    return joined if get_config()["transform_output"] == "default" else joined.set_output(transform="default")
+
+
+def _text_part(encoder: Any, texts: list[Any]) -> list[Any]:
+    """The part for columns of text, dates or objects; none if there are none."""
+    if not texts:
+        return []
+    as_words = FunctionTransformer(words, feature_names_out="one-to-one")
+    return [("texts", make_pipeline(as_words, clone(encoder)), texts)]
+
+
+def words(X: Any) -> NDArray[np.object_]:
+    """Every value as text, and NaN where there is none."""
+    values = np.asarray(X, dtype=object)
+    missing = (
+        np.vectorize(_is_missing, otypes=[bool])(values) if values.size else np.zeros(values.shape, bool)
     )
+    text = values.astype(str).astype(object)
+    text[missing] = np.nan
+    return text
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or is_scalar_nan(value) or is_pandas_na(value) or str(value) == "NaT"
 
 
 def _for_trees(X: Any, numbers: list[Any]) -> Any:
-    values = [np.asarray(X[name] if is_frame(X) else X[:, name], dtype=np.float64) for name in numbers]
+    values = [np.asarray(_safe_indexing(X, name, axis=1), dtype=np.float64) for name in numbers]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a column without any value
         ranges = np.array([np.nanmax(each) - np.nanmin(each) for each in values])

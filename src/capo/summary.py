@@ -35,17 +35,20 @@ class Summary:
         Each auxiliary by itself, the prior, the best adapted model.
     notes : dict of str to str
         Threshold, delta function, certificate and times.
+    rows_read : str
+        Which rows the values are of: out of fold, or in sample and then too good.
     """
 
     title: str
     measure: str
     lines: list[Line]
     notes: dict[str, str]
+    rows_read: str = "out of fold"
 
     def __str__(self) -> str:
-        wide = max(len(line.name) for line in self.lines)
+        wide = max(len(self.rows_read), *(len(line.name) for line in self.lines))
         column = max(8, len(self.measure))
-        rows = [f"{'out of fold':<{wide}}  {self.measure:>{column}}  {'spread':>7}  {'weight':>7}"]
+        rows = [f"{self.rows_read:<{wide}}  {self.measure:>{column}}  {'spread':>7}  {'weight':>7}"]
         for line in self.lines:
             weight = "" if line.weight is None else f"{line.weight:.3f}"
             end = "  <- chosen" if line.chosen else ""
@@ -66,7 +69,7 @@ class Summary:
         )
         notes = "".join(f"<dt>{escape(key)}</dt><dd>{escape(text)}</dd>" for key, text in self.notes.items())
         return (
-            f"<p><b>{escape(self.title)}</b></p><table><thead><tr><th>out of fold</th>"
+            f"<p><b>{escape(self.title)}</b></p><table><thead><tr><th>{escape(self.rows_read)}</th>"
             f"<th>{escape(self.measure)}</th><th>spread</th><th>weight</th></tr></thead>"
             f"<tbody>{cells}</tbody></table><dl>{notes}</dl>"
         )
@@ -83,7 +86,8 @@ def summarise(model: Any) -> Summary:
         "certificate": _certificate(model),
         "seconds": _seconds(model.seconds_),
     }
-    return Summary(title, model.measure_.name or "measure", _lines(model), notes)
+    rows_read = "in sample, too good" if model.cv == "in-sample" else "out of fold"
+    return Summary(title, model.measure_.name or "measure", _lines(model), notes, rows_read)
 
 
 def _lines(model: Any) -> list[Line]:
@@ -127,6 +131,8 @@ def _delta(coef: dict[str, float]) -> str:
 
 
 def _certificate(model: Any) -> str:
+    if model.C_ == 0 and len(model.cv_results_["param_C"]) == 1:
+        return "C = 0: nothing was adapted"
     if model.C_ == 0:
         return "C = 0: the gain of no adaptation convinces, so the prior is kept as it is"
     return (

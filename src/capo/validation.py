@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._missing import is_pandas_na, is_scalar_nan
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 from .exceptions import InvalidInputError
 
@@ -27,7 +28,7 @@ def two_classes(y: NDArray[np.generic]) -> tuple[NDArray[np.generic], BoolArray]
 
 def which_positive(y: ArrayLike, classes: NDArray[np.generic]) -> BoolArray:
     """The positive rows among labels that a classifier knows."""
-    labels = np.asarray(y)
+    labels = column_or_1d(y)
     unknown = np.setdiff1d(labels, classes)
     if unknown.size:
         raise InvalidInputError(

@@ -65,7 +65,7 @@ def test_the_stack_is_the_logistic_regression_it_says_it_is():
     rows = problem(1, weighted=True)
     centre, spread = rows.columns.mean(axis=0), rows.columns.std(axis=0)
     reference = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000).fit(
-        (rows.columns - centre) / spread, rows.positive, rows.weight
+        (rows.columns - centre) / spread, rows.positive, rows.weight * len(rows.weight) / rows.weight.sum()
     )
     a, b = stack(rows, positive=False)
     np.testing.assert_allclose(a, reference.coef_[0] / spread, rtol=1e-4)

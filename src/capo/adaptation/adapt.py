@@ -67,7 +67,10 @@ def as_grid(C: Any, prior: str) -> float | list[float] | None:
     """A number, a grid, or None for the path; with a sentence for what is none of them."""
     if isinstance(C, str):
         return None
-    values = np.asarray(C, dtype=np.float64)
+    try:
+        values = np.asarray(C, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.zeros(0)
     if values.ndim > 1 or values.size == 0 or not np.isfinite(values).all() or (values < 0).any():
         raise InvalidInputError(f"C must be 'auto', a number of at least 0 or a list of them: got {C!r}.")
     if prior == "zero" and (values == 0).any():

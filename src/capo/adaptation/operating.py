@@ -8,6 +8,7 @@ weights is all it needs.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +16,13 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from ..calibration import Platt
+from ..exceptions import ConstraintWarning
 from ..measures import Measure
 
 FloatArray = NDArray[np.float64]
+
+#: How far beyond all scores a cut lies that gives every row the same answer.
+MARGIN = 1e-3
 
 
 @dataclass(frozen=True)
@@ -55,5 +60,13 @@ def operating_point(
     share = calibration.probability(scores)
     mass = np.ones(len(scores)) if weight is None else weight
     either = np.repeat((True, False), len(scores))
-    cut = measure.threshold(either, np.tile(scores, 2), np.concatenate((mass * share, mass * (1.0 - share))))
-    return OperatingPoint(cut, calibration)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConstraintWarning)
+            shares = np.concatenate((mass * share, mass * (1.0 - share)))
+            cut = measure.threshold(either, np.tile(scores, 2), shares)
+    except ConstraintWarning:  # not to be expected; but perhaps seen
+        cut = measure.threshold(positive, scores, weight)
+    # A cut beyond all scores, for one answer to every row, must not hang on the last digit.
+    low, high = float(scores.min()) - MARGIN, float(scores.max()) + MARGIN
+    return OperatingPoint(low if cut < scores.min() else high if cut >= scores.max() else cut, calibration)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from sklearn.utils import _safe_indexing
 
-from ..calibration import logistic
+from ..calibration import logistic, row_mass
 from ..design import Design, augment
 from ..engine import Solution, Status
 from ..engine.cutting_plane import CuttingPlane
@@ -29,6 +29,8 @@ FloatArray = NDArray[np.float64]
 
 #: Penalty on the weights of the stacked auxiliaries, in units of one row.
 STACK_RIDGE = 1.0
+#: A column that varies less, in log-odds, says nothing and gets no weight.
+LEAST_SPREAD = 1e-4
 #: The scale of the prior is sought between these factors.
 LEAST_SCALE, GREATEST_SCALE = 1e-2, 1e3
 
@@ -50,11 +52,6 @@ class Rows:
             self.positive[index],
             None if self.weight is None else self.weight[index],
         )
-
-    @property
-    def mass(self) -> FloatArray:
-        """The weight of each row, 1 if none were given."""
-        return np.ones(len(self.positive)) if self.weight is None else self.weight
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,9 @@ class Weights:
         """
         scores = self.scores(rows.columns, rows.features)
         centre = float(np.average(scores, weights=rows.weight))
-        spread = float(np.sqrt(np.average((scores - centre) ** 2, weights=rows.weight))) or 1.0
+        spread = float(np.sqrt(np.average((scores - centre) ** 2, weights=rows.weight)))
+        if spread <= 1e-10 * float(np.abs(scores).max()):  # rounding errors of a constant
+            spread = 1.0
         return self.times(1.0 / spread, -centre / spread)
 
     def times(self, factor: float, shift: float) -> Weights:
@@ -120,11 +119,13 @@ class Problem:
         """Columns of the auxiliaries."""
         return self.rows.columns.shape[1]
 
-    def at(self, C: float, tol: float | None = None) -> tuple[Weights, Solution | None]:
+    def at(
+        self, C: float, tol: float | None = None, max_rounds: int = 10_000
+    ) -> tuple[Weights, Solution | None]:
         """The weights for one C and their certificate; C = 0 is the prior, which needs none."""
         if C == 0:
             return self._weights(self.solver.v0), None
-        solution = self.solver.run(C, tol or self.settings.tol)
+        solution = self.solver.run(C, tol or self.settings.tol, max_rounds)
         if solution.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         return self._weights(solution.v), solution
@@ -153,10 +154,11 @@ def stack(rows: Rows, *, positive: bool) -> tuple[FloatArray, float]:
     """Weights and bias of the logistic regression on the auxiliaries' columns."""
     columns = rows.columns
     centre, spread = columns.mean(axis=0), columns.std(axis=0)
-    spread[spread <= 1e-12 * np.abs(centre)] = 0.0
+    spread[spread <= LEAST_SPREAD] = 0.0
     scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
     target = rows.positive.astype(np.float64)
-    a, b = logistic((columns - centre) * scale, target, rows.mass, ridge=STACK_RIDGE, positive=positive)
+    mass = row_mass(len(target), rows.weight)
+    a, b = logistic((columns - centre) * scale, target, mass, ridge=STACK_RIDGE, positive=positive)
     a = a * scale
     return a, b - float(a @ centre)
 

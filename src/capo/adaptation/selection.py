@@ -27,6 +27,8 @@ FACTOR, MOST_EXTENSIONS = 10.0**0.5, 4
 LOST_IN_A_ROW, LOST_ERRORS = 2, 2.0
 #: In cross-validation the gap may be this share of the prior's risk, within these limits.
 CV_SHARE, CV_LIMITS = 0.1, (1e-4, 1e-2)
+#: ... and a fold goes no further than this many rounds.
+CV_ROUNDS = 500
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Walk:
         """The candidate for the next C."""
         scores, rounds = np.zeros(len(self.folds)), 0
         for fold in self.parts:
-            weights, solution = fold.problem.at(C, self._tol(fold.problem))
+            weights, solution = fold.problem.at(C, self._tol(fold.problem), CV_ROUNDS)
             scores[fold.index] = fold.scores(weights)
             rounds += solution.n_rounds if solution is not None else 0
         self.candidates.append(Candidate(C, scores, self._figure(scores), rounds))

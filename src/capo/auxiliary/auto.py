@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+import numpy as np
 from scipy.sparse import issparse
 from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
@@ -34,7 +36,8 @@ def auto_auxiliaries(X: Any) -> list[tuple[str, Any]]:
 
 
 def _dense(X: Any) -> list[tuple[str, Any]]:
-    coded = list(range(len(columns_of(X).categories)))
+    _, categories, texts = columns_of(X)
+    coded = list(range(len(categories) + len(texts)))
     boosting = HistGradientBoostingClassifier(categorical_features=coded or None)
     models = [
         ("boosting", make_pipeline(tree_features(X), boosting)),
@@ -48,19 +51,28 @@ def _dense(X: Any) -> list[tuple[str, Any]]:
 
 
 def _sparse(X: Any) -> list[tuple[str, Any]]:
-    best = SelectKBest(f_classif, k=min(BEST_COLUMNS, X.shape[1]))
+    best = SelectKBest(class_separation, k=min(BEST_COLUMNS, X.shape[1]))
     dense = FunctionTransformer(_dense_rows, accept_sparse=True)
-    latent = TruncatedSVD(max(1, min(LATENT, X.shape[1] - 1)))
-    return [
+    models = [
         ("boosting", make_pipeline(best, dense, HistGradientBoostingClassifier())),
-        ("latent", make_pipeline(latent, HistGradientBoostingClassifier())),
         ("trees", make_pipeline(best, _trees())),
         ("linear", make_pipeline(linear_features(X), LogisticRegression(max_iter=1000))),
     ]
+    if X.shape[1] > 2:
+        latent = TruncatedSVD(min(LATENT, X.shape[1] - 1))
+        models.append(("latent", make_pipeline(latent, HistGradientBoostingClassifier())))
+    return models
 
 
 def _trees() -> ExtraTreesClassifier:
     return ExtraTreesClassifier(TREES, min_samples_leaf=LEAF)
+
+
+def class_separation(X: Any, y: Any) -> tuple[Any, Any]:
+    """How far the classes' means are apart; columns that are constant in a fold come last, without a word."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return f_classif(X, y)
 
 
 def _dense_rows(X: Any) -> Any:

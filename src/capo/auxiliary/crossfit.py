@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
@@ -115,7 +117,10 @@ def _trained(auxiliary: Auxiliary, rows: Rows | None, X: Any, y: NDArray[Any]) -
     params = _check_method_params(X, auxiliary.fit_params, rows)
     if rows is not None:
         X, y = _safe_indexing(X, rows), y[rows]
-    return model.fit(X, y, **params)
+    # Parameters of a pipeline's step, by its name, exist only where nothing is routed.
+    by_step = any("__" in name for name in params)
+    with config_context(enable_metadata_routing=False) if by_step else nullcontext():
+        return model.fit(X, y, **params)
 
 
 def _read(model: Any, rows: Rows | None, X: Any, classes: NDArray[Any], outputs: str) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def split(
             "y has a single row of one of its classes, so that no fold can hold it out and train on another: "
             "cross-fitting needs at least 2 rows of each class."
         )
-    if cv is None or isinstance(cv, int):
+    if cv is None or isinstance(cv, Integral):
         cv = StratifiedKFold(min(cv or DEFAULT_FOLDS, rarest), shuffle=True, random_state=random)
     splitter = check_cv(cv, positive, classifier=True)
     parts = splitter.split(X, positive, **split_params)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from numpy.random import RandomState
@@ -18,7 +18,7 @@ from .crossfit import Auxiliary
 LARGEST_SEED = 2**31 - 1
 
 
-def named(auxiliaries: object) -> list[tuple[str, Any]]:
+def named(auxiliaries: object, reserved: Container[str] = ()) -> list[tuple[str, Any]]:
     """Pairs of a name and an estimator, from pairs or from estimators alone."""
     if isinstance(auxiliaries, str | Mapping) or not isinstance(auxiliaries, Sequence) or not auxiliaries:
         raise InvalidInputError(
@@ -30,6 +30,11 @@ def named(auxiliaries: object) -> list[tuple[str, Any]]:
         _check(pair)
     made = _name_estimators([estimator for _, estimator in pairs])
     names = [name or other for (name, _), (other, _) in zip(pairs, made, strict=True)]
+    unfit = [name for name in names if name in reserved or "__" in name]
+    if unfit:
+        raise InvalidInputError(
+            f"an auxiliary cannot be named {unfit[0]!r}: names must not hold '__' nor be those of parameters."
+        )
     if len(set(names)) < len(names):
         raise InvalidInputError(f"the names of the auxiliaries must differ: got {', '.join(names)}.")
     return list(zip(names, [estimator for _, estimator in pairs], strict=True))

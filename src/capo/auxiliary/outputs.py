@@ -43,7 +43,8 @@ def read(estimator: Any, X: Any, classes: NDArray[Any], outputs: str) -> FloatAr
                 values = np.asarray(getattr(estimator, method)(X), dtype=np.float64)
                 return _finite(_of_positive(values, estimator, classes, method, n_rows), method)
     predicted = _column(estimator.predict(X), "predict", n_rows)
-    return np.where(predicted == _positive(np.unique(predicted), classes), 1.0, -1.0)
+    known = getattr(estimator, "classes_", np.unique(predicted))
+    return np.where(predicted == _positive(known, classes), 1.0, -1.0)
 
 
 def _of_positive(
@@ -61,12 +62,12 @@ def _of_positive(
 
 
 def _positive(found: Any, classes: NDArray[Any]) -> Any:
-    """The positive label as a classifier says it: 1 if it speaks of 0 and 1, else the user's own."""
+    """The positive label as a classifier says it: the user's own, or 1 if it speaks of 0 and 1."""
     labels = np.asarray(found).tolist()
-    if all(label in (0, 1) for label in labels):
-        return 1
     if all(label in classes for label in labels):
         return classes[1]
+    if all(label in (0, 1) for label in labels):
+        return 1
     own, other = (" and ".join(repr(label) for label in each[:5]) for each in (labels, classes.tolist()))
     raise InvalidInputError(f"it knows the labels {own}, but y has {other}.")
 

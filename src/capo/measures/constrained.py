@@ -73,16 +73,17 @@ class ConstrainedMeasure(TableMeasure):
         return float(curve.evaluate(self.value).max())
 
     def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The cut with the best value among those that keep the constraint on the training rows."""
-        if self.score(y, scores, sample_weight) <= 0:
-            warnings.warn(
-                f"no threshold on the training scores meets {self!r}: predictions keep the cut at 0. "
-                "Relax the constraint, raise C or give better features.",
-                ConstraintWarning,
-                stacklevel=4,
-            )
-            return 0.0
-        return super().threshold(y, scores, sample_weight)
+        """The cut with the best value among those that keep the constraint, or that comes nearest to it."""
+        if self.score(y, scores, sample_weight) > 0:
+            return super().threshold(y, scores, sample_weight)
+        warnings.warn(
+            f"no threshold on the training scores meets {self!r}: predictions use the nearest one. "
+            "Relax the constraint, raise C or give better features.",
+            ConstraintWarning,
+            stacklevel=4,
+        )
+        curve = score_curve(Labels.of(y, sample_weight), scores)
+        return curve.best_cut(-curve.evaluate(self.shortfall))
 
 
 def _share(value: float, name: str, of: str) -> float:
