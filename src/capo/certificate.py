@@ -10,15 +10,14 @@ from .engine import Solution, Status
 from .exceptions import InterruptedFitWarning
 
 
-def warn_if_short(solution: Solution, stacklevel: int) -> None:
+def warn_if_short(solution: Solution, stacklevel: int, limits: str = "max_iter or tol") -> None:
     """Say so once if the solver did not reach its tolerance."""
     if solution.status is Status.INTERRUPTED:
         kept = f"{solution.message}. The best solution so far is kept."
         warnings.warn(kept, InterruptedFitWarning, stacklevel=stacklevel + 1)
     elif solution.status in (Status.MAX_ROUNDS, Status.STALLED):
         warnings.warn(
-            f"{solution.message}. Raise tol or the limit on rounds, lower C, or scale the features to a "
-            "similar range.",
+            f"{solution.message}. Raise {limits}, lower C, or scale the features to a similar range.",
             ConvergenceWarning,
             stacklevel=stacklevel + 1,
         )

@@ -440,7 +440,7 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
         self.gap_ = solution.gap if solution else 0.0
         self.n_iter_ = solution.n_rounds if solution else 0
         if solution is not None:
-            warn_if_short(solution, stacklevel=4)
+            warn_if_short(solution, stacklevel=4, limits="tol")
 
     def _delta_names(self) -> list[str]:
         """Names of the features of Phi, its own if it has them."""
@@ -509,7 +509,7 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
         """Parameters, with `deep` those of the auxiliaries under their names."""
         params = super().get_params(deep=deep)
         if deep and isinstance(self.auxiliaries, list | tuple):
-            for name, estimator in self._named():
+            for name, estimator in self._inner():
                 params[name] = estimator
                 if hasattr(estimator, "get_params"):
                     inner = estimator.get_params(deep=True)
@@ -520,11 +520,18 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
         """Set parameters, those of the auxiliaries under their names."""
         if "auxiliaries" in params:
             self.auxiliaries = params.pop("auxiliaries")
-        if isinstance(self.auxiliaries, list | tuple):
-            pairs = self._named()
+        if set(params) - set(super().get_params(deep=True)):
+            pairs = self._inner()
             if any(name in params for name, _ in pairs):
                 self.auxiliaries = [(name, params.pop(name, estimator)) for name, estimator in pairs]
         return super().set_params(**params)
+
+    def _inner(self) -> list[tuple[str, Any]]:
+        """The auxiliaries under their names, none if `fit` would refuse them."""
+        try:
+            return self._named()
+        except InvalidInputError:
+            return []
 
     def _named(self) -> list[tuple[str, Any]]:
         """The auxiliaries that the user gave, under their names."""
@@ -543,10 +550,7 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
         return router.add(splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split"))
 
     def _sk_visual_block_(self) -> _VisualBlock:
-        try:
-            pairs = self._named() or [("auto", "auto")]
-        except InvalidInputError:
-            pairs = [("auxiliaries", "?")]
+        pairs = self._inner() or [("auto", "auto")]
         names, estimators = zip(*pairs, strict=True)
         auxiliaries = _VisualBlock("parallel", estimators, names=names, dash_wrapped=False)
         delta = self.delta if self.delta is not None else "passthrough"
@@ -556,7 +560,7 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        inner = [get_tags(each).input_tags for _, each in self._named() if isinstance(each, BaseEstimator)]
+        inner = [get_tags(each).input_tags for _, each in self._inner() if isinstance(each, BaseEstimator)]
         tags.input_tags.sparse = all(each.sparse for each in inner)
         tags.input_tags.allow_nan = all(each.allow_nan for each in inner)
         return tags

@@ -83,7 +83,9 @@ class ConstrainedMeasure(TableMeasure):
             stacklevel=4,
         )
         curve = score_curve(Labels.of(y, sample_weight), scores)
-        return curve.best_cut(-curve.evaluate(self.shortfall))
+        nearness = -curve.evaluate(self.shortfall)
+        nearness[0] = -np.inf  # nothing predicted as positive keeps any floor
+        return curve.best_cut(nearness)
 
 
 def _share(value: float, name: str, of: str) -> float:
