@@ -83,16 +83,20 @@ def logistic(
     weight: FloatArray,
     *,
     ridge: float = 1e-3,
+    towards: float = 0.0,
     positive: bool = True,
 ) -> tuple[FloatArray, float]:
-    """Weights and bias of a logistic regression on probabilities `target`, weights >= 0 if asked."""
+    """Weights and bias of a logistic regression on probabilities `target`, weights >= 0 if asked.
+
+    The penalty is ``ridge / 2`` times the squared distance of the weights from `towards`.
+    """
     n_coef, total = Z.shape[1], weight.sum()
 
     def value(v: FloatArray) -> tuple[float, FloatArray]:
-        a, odds = v[:-1], Z @ v[:-1] + v[-1]
-        loss = weight @ (np.logaddexp(0.0, odds) - target * odds) + 0.5 * ridge * (a @ a)
+        away, odds = v[:-1] - towards, Z @ v[:-1] + v[-1]
+        loss = weight @ (np.logaddexp(0.0, odds) - target * odds) + 0.5 * ridge * (away @ away)
         slope = weight * (expit(odds) - target)
-        return float(loss) / total, np.append(Z.T @ slope + ridge * a, slope.sum()) / total
+        return float(loss) / total, np.append(Z.T @ slope + ridge * away, slope.sum()) / total
 
     share = float(np.clip(weight @ target / total, 1e-9, 1.0 - 1e-9))
     start = np.append(np.full(n_coef, 1.0 / n_coef), np.log(share / (1.0 - share)))

@@ -27,8 +27,8 @@ from ..measures.base import Oracle
 
 FloatArray = NDArray[np.float64]
 
-#: Penalty on the weights of the stacked auxiliaries, in units of one row.
-STACK_RIDGE = 1.0
+#: Penalty on the distance of the stack's weights from the plain average, in units of one row.
+STACK_RIDGE = 10.0
 #: A column that varies less, in log-odds, says nothing and gets no weight.
 LEAST_SPREAD = 1e-4
 #: The scale of the prior is sought between these factors.
@@ -151,15 +151,19 @@ class Problem:
 
 
 def stack(rows: Rows, *, positive: bool) -> tuple[FloatArray, float]:
-    """Weights and bias of the logistic regression on the auxiliaries' columns."""
-    columns = rows.columns
-    centre, spread = columns.mean(axis=0), columns.std(axis=0)
-    spread[spread <= LEAST_SPREAD] = 0.0
-    scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
-    target = rows.positive.astype(np.float64)
+    """Weights and bias of the logistic regression on the auxiliaries' columns.
+
+    They are log-odds, so that with few rows their plain average is a good guess, to which the
+    weights are drawn.
+    """
+    centre = rows.columns.mean(axis=0)
+    columns, target = rows.columns - centre, rows.positive.astype(np.float64)
+    says_nothing = columns.std(axis=0) <= LEAST_SPREAD
+    columns[:, says_nothing] = 0.0
     mass = row_mass(len(target), rows.weight)
-    a, b = logistic((columns - centre) * scale, target, mass, ridge=STACK_RIDGE, positive=positive)
-    a = a * scale
+    average = 1.0 / max(1, int(np.sum(~says_nothing)))
+    a, b = logistic(columns, target, mass, ridge=STACK_RIDGE, towards=average, positive=positive)
+    a[says_nothing] = 0.0
     return a, b - float(a @ centre)
 
 
