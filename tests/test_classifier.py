@@ -44,19 +44,18 @@ EXPECTED = {
     "check_sample_weight_equivalence_on_dense_data": "rows that are repeated fall into other folds",
     "check_sample_weight_equivalence_on_sparse_data": "rows that are repeated fall into other folds",
 }
-EXPECTED_AT_HALF = {name: why for name, why in EXPECTED.items() if name != "check_classifiers_train"}
 
 
 def light(measure="f1", **params):
     return CAPOClassifier(measure, auxiliaries=LIGHT, random_state=0, **params)
 
 
-@parametrize_with_checks(
-    [CAPOClassifier(), light("mcc", threshold=0.5)],
-    expected_failed_checks=lambda each: EXPECTED if each.threshold == "auto" else EXPECTED_AT_HALF,
-)
+@parametrize_with_checks([CAPOClassifier(), light("mcc", threshold=0.5)])
 @pytest.mark.filterwarnings("ignore")  # the checks train on a handful of rows, about which auxiliaries warn
 def test_scikit_learns_own_checks(estimator, check):
+    name = check.func.__name__
+    if name in EXPECTED and not (name == "check_classifiers_train" and estimator.threshold == 0.5):
+        pytest.skip(EXPECTED[name])
     check(estimator)
 
 
@@ -429,12 +428,15 @@ def test_no_leak_on_labels_that_mean_nothing():
 
 @pytest.mark.parametrize("measure", ["f1", "mcc", "balanced_accuracy"])
 def test_no_leak_with_the_default_auxiliaries(measure):
-    rng = np.random.default_rng(1)
-    y = rng.permutation(np.repeat([0, 1], [280, 120]))
-    model = CAPOClassifier(measure, random_state=0).fit(rng.normal(size=(400, 10)), y)
+    figures = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        y = rng.permutation(np.repeat([0, 1], [280, 120]))
+        model = CAPOClassifier(measure, random_state=seed).fit(rng.normal(size=(400, 10)), y)
+        figures.append(model.score_)
     # All positive has F1 2 x 0.3 / 1.3; any constant has MCC 0 and balanced accuracy 0.5.
     chance = {"f1": 0.4615, "mcc": 0.0, "balanced_accuracy": 0.5}[measure]
-    assert model.score_ <= chance + 0.06
+    assert np.mean(figures) <= chance + 0.05
 
 
 def test_five_positives_in_a_hundred_thousand_rows():
