@@ -537,8 +537,7 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
         """The auxiliaries that the user gave, under their names."""
         if not isinstance(self.auxiliaries, list | tuple):
             return []
-        own = {*self.__init__.__code__.co_varnames, "splitter", "method_mapping"}  # type: ignore[misc]
-        return named(self.auxiliaries, own)
+        return named(self.auxiliaries, {*self._get_param_names(), "splitter", "method_mapping"})
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Who may be told what: this estimator, each auxiliary's `fit`, the splitter."""
