@@ -1,36 +1,42 @@
-"""The linear classifier trained for a measure: SVMperf's problem, certified."""
+"""The linear or kernel classifier trained for a measure: SVMperf's problem, certified."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.linear_model._base import LinearClassifierMixin
-from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from . import measures
 from .certificate import warn_if_short
-from .design import augment
+from .design import Design, augment
 from .engine import Round, Solution, Status, minimize_path
 from .engine.cutting_plane import CuttingPlane
 from .exceptions import TrivialSolutionWarning
+from .kernels import NAMES, Expansion, Factor, KernelLike, factorise, make_kernel
 from .measures import Measure
 from .progress import Progress
 from .validation import two_classes, which_positive
 
 #: How far the tolerance is lowered in search of a solution that tells the rows apart.
 LOWEST_TOL = 1e-8
+#: Numbers of a kernel's factor, in single precision, unless `max_rank` says otherwise.
+FACTOR_NUMBERS = 2**27
+#: A share of the kernel's diagonal below which its factor counts as exact.
+EXACT = 1e-6
 
 
-class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
-    """Linear classifier that optimises a performance measure instead of a loss per row.
+class SVMPerfClassifier(ClassifierMixin, BaseEstimator):
+    """Linear or kernel classifier that optimises a performance measure instead of a loss per row.
 
     Minimises, to a certified gap,
 
@@ -40,6 +46,12 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
     training set (Joachims, 2005). R is at most 1, so that C does not depend on the number of rows;
     SVMperf's ``-c c`` is ``C = 100 c``, and values between 1 and 10,000 are usual.
 
+    With a kernel, w is a function in its space. The kernel matrix is factorised once (pivoted Cholesky),
+    and the problem is the linear one on the factor, without any kernel evaluation in its rounds. The
+    factor is exact as long as it fits in 512 MiB, that is up to some 11,000 rows; beyond that it holds the
+    part of the kernel that `max_rank` rows span, and the gap, which is always that of the whole kernel,
+    says what the rest could still be worth.
+
     Parameters
     ----------
     measure : str, Measure or callable, default="f1"
@@ -47,6 +59,15 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
         `capo.measures.get`, or a vectorised function of (tp, fp, fn, tn).
     C : float, default=1.0
         Weight of the measure against the size of the coefficients.
+    kernel : str or callable, default="linear"
+        "linear", "rbf", "laplacian", "inverse_distance", "inverse_squared_distance", "poly", or a
+        function of two tables that returns the matrix of their rows' kernel.
+    gamma : "scale" or float, default="scale"
+        The kernel's width; "scale" is the inverse of the mean squared distance between two rows.
+    degree, coef0 : float, default=3.0 and 0.0
+        Of the polynomial kernel ``(gamma x'z + coef0) ** degree``.
+    max_rank : int, optional
+        Rows that may span the kernel's space; None for as many as fit.
     tol : float, default=1e-3
         Accuracy: the fit ends when J is proven to be within ``C * tol`` of its minimum, that is
         when R could be better by at most `tol`. If all coefficients are still 0 then, which tells no
@@ -58,13 +79,21 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
     verbose : int, default=0
         1 logs a line every two seconds, 2 a line every round, by the logger ``"capo"``; to the
         standard error if logging has not been set up.
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows that span the kernel's space where not all of them can.
     callback : callable, optional
         Called after each round with a `capo.engine.Round`; a true return value ends the fit.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features)
-        Weights of the features.
+        Weights of the features; with the linear kernel only.
+    support_vectors_, dual_coef_ : {ndarray, sparse matrix}, ndarray of shape (1, n_support)
+        Rows that span the kernel's space, and their weights; with other kernels only.
+    kernel_ : Kernel
+        The kernel with its parameters; with kernels other than the linear one.
+    kernel_residual_ : float
+        The share of the kernel matrix's trace that `support_vectors_` do not span.
     intercept_ : ndarray of shape (1,)
         The optimised bias minus `threshold_`.
     threshold_ : float
@@ -76,11 +105,13 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (2,)
         The two labels; the second is the positive class.
     primal_, dual_, gap_ : float
-        J at the solution, a lower bound of its minimum, and their difference.
+        J at the solution, a lower bound of its minimum, and their difference. With a kernel they are
+        those of the whole kernel, also where its matrix was not taken whole.
     n_iter_ : int
         Rounds.
     solution_ : capo.engine.Solution
-        All that the solver returned, its history included; ``solution_.v`` is (w, b).
+        All that the solver returned, its history included; ``solution_.v`` is (w, b), with a kernel in
+        coordinates of the space that `support_vectors_` span.
     measure_ : Measure
         The measure that was optimised.
     n_features_in_ : int
@@ -113,10 +144,16 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
         "measure": [str, Measure, callable],
         "C": [Interval(Real, 0, None, closed="neither")],
+        "kernel": [StrOptions({"linear", *NAMES}), callable],
+        "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
+        "degree": [Interval(Real, 0, None, closed="neither")],
+        "coef0": [Interval(Real, 0, None, closed="left")],
+        "max_rank": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "fit_intercept": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "verbose": ["verbose"],
+        "random_state": ["random_state"],
         "callback": [callable, None],
     }
 
@@ -125,18 +162,30 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
         measure: str | Measure | Callable[..., Any] = "f1",
         *,
         C: float = 1.0,
+        kernel: KernelLike = "linear",
+        gamma: str | float = "scale",
+        degree: float = 3.0,
+        coef0: float = 0.0,
+        max_rank: int | None = None,
         tol: float = 1e-3,
         fit_intercept: bool = True,
         max_iter: int = 10_000,
         verbose: int = 0,
+        random_state: Any = None,
         callback: Callable[[Round], bool | None] | None = None,
     ) -> None:
         self.measure = measure
         self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.max_rank = max_rank
         self.tol = tol
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.verbose = verbose
+        self.random_state = random_state
         self.callback = callback
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -161,13 +210,26 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
         table, positive, weight = self._validated(X, y, sample_weight)
         self.measure_ = measures.get(self.measure)
         oracle = self.measure_.for_training().oracle(positive, weight)
-        solver = CuttingPlane(augment(table, bias=1.0 if self.fit_intercept else None), oracle)
+        linear = self.kernel == "linear"
+        factor = None if linear else self._factor(table)
+        design = augment(table if factor is None else factor.rows, bias=1.0 if self.fit_intercept else None)
+        solver = CuttingPlane(design, oracle, keep_cuts=not linear)
         self.solution_ = self._solve(solver)
+        if factor is not None:
+            self.solution_ = _of_whole_kernel(self.solution_, *solver.dual_point(), factor, table, design)
         scores = solver.scores
         del solver, oracle  # what they hold is as large as several score vectors
-        self._set_coefficients(scores, positive, weight)
+        self._set_coefficients(scores, positive, weight, factor)
         self._warn()
         return self
+
+    def _factor(self, table: Any) -> Factor:
+        """The kernel matrix's factor, with as many columns as are wanted or fit."""
+        self.kernel_ = make_kernel(self.kernel, table, self.gamma, self.degree, self.coef0)
+        most = self.max_rank or max(1, FACTOR_NUMBERS // table.shape[0])
+        factor = factorise(self.kernel_, table, most, check_random_state(self.random_state))
+        Progress(self.verbose).say("kernel: %d rows span all but %.3g of it", factor.rank, factor.residual)
+        return factor
 
     def _validated(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
@@ -189,10 +251,17 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
             solution = solver.run(self.C, tol, self.max_iter, progress)
         return solution
 
-    def _set_coefficients(self, scores: np.ndarray, positive: np.ndarray, weight: np.ndarray | None) -> None:
+    def _set_coefficients(
+        self, scores: np.ndarray, positive: np.ndarray, weight: np.ndarray | None, factor: Factor | None
+    ) -> None:
         v = self.solution_.v
         self.threshold_ = self.measure_.threshold(positive, scores, weight)
-        self.coef_ = v[None, : self.n_features_in_].copy()
+        if factor is None:
+            self.coef_ = v[None, : self.n_features_in_].copy()
+        else:
+            self.support_vectors_ = factor.pivots
+            self.dual_coef_ = factor.dual_coef(v[: factor.rank])[None, :]
+            self.kernel_residual_ = factor.residual
         bias = v[-1] if self.fit_intercept else 0.0
         self.intercept_ = np.array([bias - self.threshold_])
         self.primal_, self.dual_, self.gap_ = self.solution_.primal, self.solution_.dual, self.solution_.gap
@@ -200,7 +269,8 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
 
     def _warn(self) -> None:
         warn_if_short(self.solution_, stacklevel=3)
-        if not self.coef_.any():
+        v = self.solution_.v
+        if not (v[:-1] if self.fit_intercept else v).any():
             warnings.warn(
                 f"the optimum for {self.measure_!r} at C={self.C:g} has no weight on any feature, so that "
                 "all rows get the same score. Check that the features vary and raise C; if that does not "
@@ -209,6 +279,32 @@ class SVMPerfClassifier(LinearClassifierMixin, ClassifierMixin, BaseEstimator):
                 TrivialSolutionWarning,
                 stacklevel=3,
             )
+
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
+        """The score of each row minus the threshold: above 0 is positive.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            One number a row.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        if hasattr(self, "coef_"):
+            scores = safe_sparse_dot(X, self.coef_[0], dense_output=True)
+        else:
+            scores = Expansion(self.kernel_, self.support_vectors_, self.dual_coef_[0])(X)
+        return np.asarray(scores + self.intercept_[0])
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """The label of each row."""
+        above = self.decision_function(X) > 0
+        return np.asarray(self.classes_[above.astype(int)])
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The measure that was optimised, on these rows; higher is better."""
@@ -272,6 +368,23 @@ def svmperf_path(
     for solution in path:
         warn_if_short(solution, stacklevel=3)
     return path
+
+
+def _of_whole_kernel(
+    solution: Solution, u: np.ndarray, beta: float, factor: Factor, table: Any, design: Design
+) -> Solution:
+    """The solution with the lower bound that holds for the whole kernel, from one pass over it.
+
+    The bound falls by half the squared length of what of the dual solution lies outside the factor's span.
+    """
+    if factor.left.max(initial=0.0) <= EXACT * float(factor.kernel.diagonal(table).max()):
+        return solution
+    carried = np.flatnonzero(u)
+    whole = Expansion(factor.kernel, table[carried], u[carried]).squared_norm()
+    inside, bias = design.pull(u)[: factor.rank], design.pull(u)[factor.rank :]
+    within = beta - 0.5 * float(inside @ inside + bias @ bias)
+    outside = max(0.0, whole - float(inside @ inside))
+    return replace(solution, dual=within - 0.5 * outside)
 
 
 def _followed(

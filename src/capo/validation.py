@@ -1,16 +1,19 @@
-"""What every classifier checks of its labels, and the sentences for what is wrong with them."""
+"""What every classifier checks of its labels and weights, and the sentences for what is wrong with them."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._missing import is_pandas_na, is_scalar_nan
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
 from .exceptions import InvalidInputError
 
 BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
 
 
 def two_classes(y: NDArray[np.generic]) -> tuple[NDArray[np.generic], BoolArray]:
@@ -36,6 +39,16 @@ def which_positive(y: ArrayLike, classes: NDArray[np.generic]) -> BoolArray:
             f"knows {' and '.join(repr(label) for label in classes.tolist())}."
         )
     return np.asarray(labels == classes[1])
+
+
+def row_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
+    """One weight a row, 1 where none are given; rows of weight 0 do not count, but some must."""
+    if sample_weight is None:
+        return np.ones(X.shape[0])
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weight.any():
+        raise InvalidInputError("all sample weights are 0: at least one row must count.")
+    return np.asarray(weight)
 
 
 def _not_two(classes: NDArray[np.generic]) -> str:

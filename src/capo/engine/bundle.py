@@ -20,7 +20,10 @@ ACTIVE = 1e-7
 
 
 class Bundle:
-    """Cuts with their Gram matrix, grown and reused in place; the first is R >= 0."""
+    """Cuts with their Gram matrix, grown and reused in place; the first is R >= 0.
+
+    `multipliers` are those of the last problem that was solved, by place.
+    """
 
     def __init__(self, n_coef: int, bounded: NDArray[np.intp], capacity: int = 64) -> None:
         self.bounded = bounded
@@ -31,14 +34,15 @@ class Bundle:
         self.live = np.zeros(capacity, dtype=bool)
         self.live[0] = True
         self.used = 1
+        self.multipliers: dict[int, float] = {}
 
     @property
     def n_cuts(self) -> int:
         """Cuts in use."""
         return int(self.live.sum())
 
-    def add(self, slope: FloatArray, offset: float) -> None:
-        """One more cut, in the place of a dead one if there is any."""
+    def add(self, slope: FloatArray, offset: float) -> int:
+        """One more cut, in the place of a dead one if there is any; returns the place."""
         if self.live.all():
             self._grow()
         at = int(np.argmin(self.live))
@@ -47,6 +51,7 @@ class Bundle:
         row = self.slopes[: self.used] @ slope
         self.gram[at, : self.used] = self.gram[: self.used, at] = row
         self.live[at], self.idle[at] = True, 0
+        return at
 
     def _grow(self) -> None:
         more = len(self.offsets)
@@ -68,6 +73,7 @@ class Bundle:
         x = cut_multipliers(slopes, offsets, lambda: self.gram[np.ix_(at, at)], v0, self.bounded, C)
         v = v0 + x @ slopes
         v[self.bounded] = np.maximum(v[self.bounded], 0.0)
+        self.multipliers = dict(zip(at.tolist(), x.tolist(), strict=True))
         self._age(at, x > ACTIVE * C)
         move = v - v0
         return v, float(0.5 * (move @ move) + x @ (offsets - slopes @ v))

@@ -58,6 +58,8 @@ class CuttingPlane:
         The centre of the regulariser; zero if not given.
     nonnegative : array-like of bool, optional
         Which coordinates of v must not be negative.
+    keep_cuts : bool, default=False
+        Whether `dual_point` will be asked for, which needs one number per row and cut.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class CuttingPlane:
         oracle: Oracle,
         v0: ArrayLike | None = None,
         nonnegative: ArrayLike | None = None,
+        keep_cuts: bool = False,
     ) -> None:
         self.design, self.oracle = as_design(design), oracle
         n_coef = self.design.shape[1]
@@ -78,6 +81,7 @@ class CuttingPlane:
             )
         self.bundle = Bundle(n_coef, np.flatnonzero(bounded))
         self.n_oracle_calls = self.n_products = self.n_pulls = 0
+        self.kept: dict[int, FloatArray] | None = {} if keep_cuts else None
         self.v = np.where(bounded, np.maximum(self.v0, 0.0), self.v0)
         self.scores: FloatArray
         self.risk: float
@@ -138,6 +142,21 @@ class CuttingPlane:
             pulls,
             history,
         )
+
+    def dual_point(self) -> tuple[FloatArray, float]:
+        """The last dual solution in terms of rows: u and beta with ``C R(v) >= beta - u'A v`` for all v.
+
+        With v0 = 0, ``beta - 1/2 ||A'u||^2`` bounds J from below, for this A and for any other matrix
+        that the oracle is asked about.
+        """
+        if self.kept is None:
+            raise InvalidInputError("dual_point needs a solver with keep_cuts=True.")
+        u, beta = np.zeros(self.design.shape[0]), 0.0
+        for at, coef in self.kept.items():
+            multiplier = self.bundle.multipliers.get(at, 0.0)
+            u += multiplier * coef
+            beta += multiplier * self.bundle.offsets[at]
+        return u, float(beta)
 
     def _verdict(
         self, C: float, tol: float, dual: float, max_rounds: int, history: Sequence[Round]
@@ -215,7 +234,9 @@ class CuttingPlane:
                 "the design or the oracle gave NaN or infinity: remove or impute such rows, and scale "
                 "features that overflow."
             )
-        self.bundle.add(slope, cut.loss)
+        at = self.bundle.add(slope, cut.loss)
+        if self.kept is not None:
+            self.kept[at] = cut.coef
 
 
 def minimize(

@@ -1,0 +1,17 @@
+"""Kernels: functions of two rows, and their matrices as products of thin factors."""
+
+from .expansion import Expansion
+from .factor import Factor, factorise
+from .functions import NAMES, Kernel, KernelLike, make_kernel, mean_squared_distance, row_blocks
+
+__all__ = [
+    "NAMES",
+    "Expansion",
+    "Factor",
+    "Kernel",
+    "KernelLike",
+    "factorise",
+    "make_kernel",
+    "mean_squared_distance",
+    "row_blocks",
+]

@@ -1,0 +1,119 @@
+"""A kernel matrix as a product of thin factors, K = F F' + E, with E known on its diagonal.
+
+Pivoted Cholesky: the pivots are rows of the table, drawn a block at a time with probabilities
+proportional to what is left on the diagonal (Chen, Epperly, Tropp and Webber, 2023), which takes
+``n r`` entries of K in place of all n^2. E is positive semidefinite: F are the coordinates of the
+rows in the space that the pivots span, and what is trained on F is the best that this subspace has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
+
+from .functions import FloatArray, Kernel, row_blocks
+
+#: Pivots drawn at once.
+BLOCK = 128
+#: A row is taken as spanned when this share of it is left, what single precision can tell.
+NEGLIGIBLE = 1e-6
+#: ... and in double precision, for the pivots themselves.
+EXACT = 1e-12
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Coordinates of rows in the span of some of them.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel.
+    pivots : array or sparse matrix of shape (rank, n_features)
+        The rows that span the space.
+    triangle : ndarray of shape (rank, rank)
+        Lower triangular, the Cholesky factor of the pivots' own kernel matrix.
+    rows : ndarray of shape (n_samples, rank), float32
+        F for the training rows.
+    left : ndarray of shape (n_samples,)
+        The diagonal of E: what of each row is outside the span.
+    """
+
+    kernel: Kernel
+    pivots: Any
+    triangle: FloatArray
+    rows: NDArray[np.float32]
+    left: FloatArray
+
+    @property
+    def rank(self) -> int:
+        """Pivots."""
+        return int(self.triangle.shape[0])
+
+    @property
+    def residual(self) -> float:
+        """The share of the kernel matrix's trace that the span does not hold."""
+        held = float(np.einsum("ij,ij->", self.rows, self.rows, dtype=np.float64))
+        return float(self.left.sum() / max(held + self.left.sum(), np.finfo(float).tiny))
+
+    def dual_coef(self, w: FloatArray) -> FloatArray:
+        """Weights of the pivots in the function that has the coordinates w."""
+        return np.asarray(solve_triangular(self.triangle, w, lower=True, trans="T"))
+
+
+def factorise(
+    kernel: Kernel, X: Any, max_rank: int, rng: np.random.RandomState, tol: float = NEGLIGIBLE
+) -> Factor:
+    """Draw pivots until they span all rows, up to `tol` of the diagonal, or there are `max_rank`."""
+    left = kernel.diagonal(X)
+    pivots = _choose(kernel, X, min(max_rank, X.shape[0]), left, rng, tol)
+    independent, triangle = _triangle(kernel(X[pivots], X[pivots]), EXACT)
+    pivots = pivots[independent]
+    chosen = X[pivots]
+    rows = np.empty((X.shape[0], len(pivots)), dtype=np.float32)
+    for block in row_blocks(X, len(pivots)):
+        part = solve_triangular(triangle, kernel(X[block], chosen).T, lower=True, overwrite_b=True).T
+        rows[block] = part
+        left[block] -= np.einsum("ij,ij->i", part, part)
+    left[pivots] = 0.0
+    return Factor(kernel, chosen, triangle, rows, np.maximum(left, 0.0))
+
+
+def _choose(
+    kernel: Kernel, X: Any, most: int, diagonal: FloatArray, rng: np.random.RandomState, tol: float
+) -> NDArray[np.intp]:
+    """The pivots, in the order in which they were drawn."""
+    if most == len(diagonal):
+        return np.arange(most)
+    left, enough = diagonal.copy(), tol * diagonal
+    F = np.zeros((len(left), most), dtype=np.float32, order="F")
+    pivots = np.zeros(0, dtype=np.intp)
+    while len(pivots) < most and (left > enough).any():
+        drawn = _draw(np.where(left > enough, left, 0.0), min(BLOCK, most - len(pivots)), rng)
+        known = F[:, : len(pivots)]
+        new = kernel(X, X[drawn]) - known @ known[drawn].T
+        kept, triangle = _triangle(new[drawn], tol, float(diagonal.max()))
+        columns = solve_triangular(triangle, new[:, kept].T, lower=True).T
+        F[:, len(pivots) : len(pivots) + len(kept)] = columns
+        left -= np.einsum("ij,ij->i", columns, columns)
+        left[drawn] = 0.0
+        pivots = np.append(pivots, drawn[kept])
+    return pivots
+
+
+def _triangle(matrix: FloatArray, tol: float, scale: float = 0.0) -> tuple[NDArray[np.intp], FloatArray]:
+    """Rows that are independent, the furthest first, and the lower triangle of their Cholesky factor."""
+    scale = scale or float(matrix.diagonal().max(initial=0.0))
+    triangle, order, rank, _ = dpstrf(matrix, tol=tol * scale, lower=1)
+    return order[:rank] - 1, np.tril(triangle[:rank, :rank])
+
+
+def _draw(mass: FloatArray, count: int, rng: np.random.RandomState) -> NDArray[np.intp]:
+    """Rows without repetition, with probabilities proportional to their mass."""
+    count = min(count, int(np.count_nonzero(mass)))
+    return np.sort(rng.choice(len(mass), count, replace=False, p=mass / mass.sum()))

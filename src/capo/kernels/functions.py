@@ -1,0 +1,116 @@
+"""Kernels by name, with the width that suits the data as default.
+
+Those of the distance d = ||x - z|| depend on ``gamma * d**2`` alone, so that one default serves
+them all: the inverse of the mean squared distance between two rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
+
+from ..exceptions import InvalidInputError
+
+FloatArray = NDArray[np.float64]
+KernelLike = str | Callable[[Any, Any], Any]
+
+#: Each as a function of ``gamma * d**2``, in place; all are 1 where the distance is 0.
+OF_DISTANCE: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "rbf": lambda t: np.exp(np.negative(t, out=t), out=t),
+    "laplacian": lambda t: np.exp(np.negative(np.sqrt(t, out=t), out=t), out=t),
+    "inverse_distance": lambda t: np.reciprocal(np.add(np.sqrt(t, out=t), 1.0, out=t), out=t),
+    "inverse_squared_distance": lambda t: np.reciprocal(np.add(t, 1.0, out=t), out=t),
+}
+NAMES = (*OF_DISTANCE, "poly")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel with its parameters, as a function of two tables; single precision stays single.
+
+    Parameters
+    ----------
+    kind : str or callable
+        "rbf", "laplacian", "inverse_distance", "inverse_squared_distance", "poly", or a function
+        that returns the matrix of its two tables' rows.
+    gamma, degree, coef0 : float
+        ``(gamma x'z + coef0) ** degree`` for "poly"; the others use gamma alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.kernels import Kernel
+    >>> X = np.array([[0.0, 0.0], [3.0, 4.0]])
+    >>> Kernel("inverse_distance", gamma=1.0)(X, X)
+    array([[1.        , 0.16666667],
+           [0.16666667, 1.        ]])
+    """
+
+    kind: KernelLike
+    gamma: float = 1.0
+    degree: float = 3.0
+    coef0: float = 0.0
+
+    def __call__(self, X: Any, Z: Any) -> FloatArray:
+        """The kernel of every row of X with every row of Z."""
+        if callable(self.kind):
+            return _matrix(self.kind(X, Z), (X.shape[0], Z.shape[0]))
+        if self.kind == "poly":
+            return np.asarray((self.gamma * _inner(X, Z) + self.coef0) ** self.degree)
+        scaled = _inner(X, Z)
+        scaled *= -2.0 * self.gamma
+        scaled += self.gamma * row_norms(X, squared=True)[:, None]
+        scaled += self.gamma * row_norms(Z, squared=True)
+        return OF_DISTANCE[self.kind](np.maximum(scaled, 0.0, out=scaled))
+
+    def diagonal(self, X: Any) -> FloatArray:
+        """The kernel of every row with itself."""
+        if callable(self.kind):
+            rows = (X[i : i + 1] for i in range(X.shape[0]))
+            return np.array([self(row, row)[0, 0] for row in rows])
+        if self.kind == "poly":
+            return np.asarray((self.gamma * row_norms(X, squared=True) + self.coef0) ** self.degree)
+        return np.ones(X.shape[0])
+
+
+def _inner(X: Any, Z: Any) -> FloatArray:
+    return np.asarray(safe_sparse_dot(X, Z.T, dense_output=True))
+
+
+def _matrix(values: Any, shape: tuple[int, int]) -> FloatArray:
+    """What a user's kernel returned, if it is a matrix of finite numbers of that shape."""
+    matrix = np.asarray(values, dtype=np.float64)
+    if matrix.shape != shape or not np.isfinite(matrix).all():
+        raise InvalidInputError(
+            f"the kernel must return finite numbers of shape {shape}, one for each pair of rows: got "
+            f"{matrix.shape}."
+        )
+    return matrix
+
+
+def mean_squared_distance(X: Any) -> float:
+    """The mean of ||x - z||^2 over all pairs of rows, from their norms and their mean."""
+    centre = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+    norms = row_norms(X, squared=True).astype(np.float64)
+    return float(max(0.0, 2.0 * (norms.mean() - centre @ centre)))
+
+
+def make_kernel(
+    kind: KernelLike, X: Any, gamma: float | str = "scale", degree: float = 3.0, coef0: float = 0.0
+) -> Kernel:
+    """The kernel for tables like X; ``gamma="scale"`` is the inverse of their mean squared distance."""
+    if isinstance(gamma, str):
+        distance = mean_squared_distance(X)
+        gamma = 1.0 / distance if distance > 0 else 1.0
+    return Kernel(kind, float(gamma), float(degree), float(coef0))
+
+
+def row_blocks(X: Any, width: int, numbers: int = 2**20) -> list[slice]:
+    """Blocks of rows whose kernel with `width` others has some `numbers` entries."""
+    step = max(1, numbers // max(width, 1))
+    return [slice(start, start + step) for start in range(0, X.shape[0], step)]
