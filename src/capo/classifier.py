@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self
@@ -30,7 +31,7 @@ from sklearn.utils.validation import (
 )
 
 from . import measures
-from .adaptation import Adapted, Rows, Settings, adapt, as_grid
+from .adaptation import Adapted, Rows, Settings, adapt, as_grid, figure
 from .auxiliary import (
     Auxiliary,
     CrossFitted,
@@ -89,6 +90,8 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
         `predict`. They get X as it came and labels 0 and 1. One in a
         `sklearn.frozen.FrozenEstimator`, or without `fit`, is used as it is. "auto" takes boosted
         trees, random trees, a linear and a kernel machine, which need no preparation of the table.
+    max_auxiliaries : int, optional
+        Keeps only so many auxiliaries: those with the best values of the measure by themselves.
     outputs : {"scores", "labels"}, default="scores"
         What is read from an auxiliary: calibrated log-odds, or -1 and +1 as in the paper.
     cv : int, splitter, iterable or "in-sample", default=5
@@ -110,12 +113,15 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
     C : "auto", float or array-like, default="auto"
         Weight of the measure against the size of the change; a grid, or "auto" for a path from 0.01
         upwards that is extended while its last C is the best. 0 is the prior.
+    extend : bool, default=False
+        Whether a grid of C's is continued past its ends, too, while the best C is at one of them.
     selection : {"best", "one_se"}, default="best"
         The C with the best out-of-fold value among those whose gain over C = 0 is above its standard
         error whichever fold is left out; or the smallest C within one standard error of the best.
-    threshold : "auto" or float, default="auto"
+    threshold : "auto", "zero" or float, default="auto"
         The probability above which a row is positive; "auto" takes the one with the best expected
-        value of the measure under calibrated out-of-fold probabilities.
+        value of the measure under calibrated out-of-fold probabilities. "zero" cuts at f(x) = 0, for which
+        the problem was solved, as in the paper.
     tol : float, default=1e-3
         Accuracy of the solver: R could be better by at most `tol`.
     memory : str or joblib.Memory, optional
@@ -203,6 +209,7 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
         "measure": [str, Measure, callable],
         "auxiliaries": [StrOptions({"auto"}), list, tuple],
+        "max_auxiliaries": [Interval(Integral, 1, None, closed="left"), None],
         "outputs": [StrOptions({"scores", "labels"})],
         "cv": ["cv_object", StrOptions({"in-sample"})],
         "delta": [StrOptions({"linear", "rbf"}), None, HasMethods(["fit", "transform"])],
@@ -210,8 +217,9 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
         "prior": [StrOptions({"stack", "zero", "unit"})],
         "B": [Interval(Real, 0, None, closed="neither")],
         "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left"), "array-like"],
+        "extend": ["boolean"],
         "selection": [StrOptions({"best", "one_se"})],
-        "threshold": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
+        "threshold": [StrOptions({"auto", "zero"}), Interval(Real, 0, 1, closed="neither")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "memory": [str, HasMethods(["cache"]), None],
         "n_jobs": [Integral, None],
@@ -224,6 +232,7 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
         measure: str | Measure | Callable[..., Any] = "f1",
         *,
         auxiliaries: Any = "auto",
+        max_auxiliaries: int | None = None,
         outputs: str = "scores",
         cv: Any = 5,
         delta: Any = "linear",
@@ -231,6 +240,7 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
         prior: str = "stack",
         B: float = 1.0,
         C: Any = "auto",
+        extend: bool = False,
         selection: str = "best",
         threshold: str | float = "auto",
         tol: float = 1e-3,
@@ -241,6 +251,7 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
     ) -> None:
         self.measure = measure
         self.auxiliaries = auxiliaries
+        self.max_auxiliaries = max_auxiliaries
         self.outputs = outputs
         self.cv = cv
         self.delta = delta
@@ -248,6 +259,7 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
         self.prior = prior
         self.B = B
         self.C = C
+        self.extend = extend
         self.selection = selection
         self.threshold = threshold
         self.tol = tol
@@ -291,7 +303,11 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
         )
         rows = Rows(self._scaled(fitted, positive, weight), features, positive, weight)
         folds = fold_of_rows(splits, len(positive))
-        adapted = clock("adaptation", adapt, rows, folds, settings, grid, self.selection, progress.say)
+        if self.max_auxiliaries is not None:
+            rows, auxiliaries, fitted = self._best(rows, auxiliaries, fitted, settings, folds)
+        adapted = clock(
+            "adaptation", adapt, rows, folds, settings, grid, self.extend, self.selection, progress.say
+        )
         self.measure_, self._outputs = settings.measure, self.outputs
         self._store(adapted, auxiliaries, fitted, clock)
         self.n_positive_ = int(positive.sum())
@@ -305,7 +321,8 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
                 "a measure with one cost per row does not fit rows that are split into folds: train for "
                 "'accuracy' and give the costs as sample_weight."
             )
-        threshold = None if self.threshold == "auto" else float(self.threshold)
+        threshold = None if self.threshold == "auto" else self.threshold
+        threshold = threshold if threshold is None or isinstance(threshold, str) else float(threshold)
         settings = Settings(
             measure, self.prior, float(self.B), bool(self.positive), float(self.tol), threshold
         )
@@ -406,6 +423,21 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
             fit = partial(Scale.fit, y=positive, weight=weight, positive=self.positive)
             self._scales = [fit(raw) for raw in fitted.columns.T]
         return self._on_scale(fitted.columns.T)
+
+    def _best(
+        self, rows: Rows, auxiliaries: list[Auxiliary], fitted: CrossFitted, settings: Settings, folds: Any
+    ) -> tuple[Rows, list[Auxiliary], CrossFitted]:
+        """The `max_auxiliaries` that are best by themselves, in the order in which they came."""
+        values = [figure(settings, column, rows, folds).value for column in rows.columns.T]
+        kept = np.sort(np.argsort(values, kind="stable")[::-1][: self.max_auxiliaries])
+        self._scales = [self._scales[i] for i in kept]
+        return (
+            replace(rows, columns=rows.columns[:, kept]),
+            [auxiliaries[i] for i in kept],
+            CrossFitted(
+                fitted.columns[:, kept], [fitted.models[i] for i in kept], [fitted.seconds[i] for i in kept]
+            ),
+        )
 
     def _on_scale(self, raw: Iterable[FloatArray]) -> FloatArray:
         columns = [scale(each) for scale, each in zip(self._scales, raw, strict=True)]

@@ -155,11 +155,11 @@ def test_c_zero_is_left_only_for_a_gain_above_its_error():
     folds = np.arange(400) % 5
     useful = Rows(noise, X, y == 1, None)
     walk = Walk(useful, folds, Settings(measures.get("roc_auc")))
-    walk.run([0.0, 1.0, 100.0], extend=False, say=lambda *_: None)
+    walk.run([0.0, 1.0, 100.0], extend=False, leave=False, say=lambda *_: None)
     assert walk.chosen("best").C > 0
     useless = Rows(X @ [[1.0], [1.0], [0.0], [0.0]], noise, y == 1, None)
     walk = Walk(useless, folds, Settings(measures.get("roc_auc")))
-    walk.run([0.0, 1.0, 100.0], extend=False, say=lambda *_: None)
+    walk.run([0.0, 1.0, 100.0], extend=False, leave=False, say=lambda *_: None)
     assert walk.chosen("best").C == 0
     assert walk.chosen("one_se").C == 0
 

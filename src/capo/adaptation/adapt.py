@@ -85,22 +85,27 @@ def adapt(
     folds: IntArray,
     settings: Settings,
     C: float | Sequence[float] | None,
+    extend: bool,
     rule: str,
     say: Callable[..., None],
 ) -> Adapted:
-    """Adapt the auxiliaries' columns to the measure; C is a number, a grid, or None for the path."""
+    """Adapt the auxiliaries' columns to the measure; C is a number, a grid, or None for the path.
+
+    The path is always extended while the best C is at its end, a grid if `extend` says so.
+    """
     with warnings.catch_warnings():
         # What matters to the user is said of the last cut, below.
         warnings.simplefilter("ignore", ConstraintWarning)
         walk = Walk(rows, folds, settings)
-        walk.run(_grid(C, settings), extend=C is None, say=say)
+        extend = C is None or (extend and not isinstance(C, float))
+        walk.run(_grid(C, settings), extend=extend, leave=C is None, say=say)
         chosen = walk.candidates[-1] if isinstance(C, float) else walk.chosen(rule)
         weights, solution = Problem(rows, settings).at(chosen.C)
         singles = [figure(settings, column, rows, folds) for column in rows.columns.T]
     point = operating_point(settings.measure, chosen.scores, rows.positive, rows.weight, settings.threshold)
     curve = point.calibration
     return Adapted(
-        weights.normalised(rows).times(curve.slope, curve.intercept),
+        weights.normalised(rows, centred=settings.centred).times(curve.slope, curve.intercept),
         point,
         chosen,
         walk.candidates,

@@ -48,14 +48,16 @@ def operating_point(
     scores: FloatArray,
     positive: NDArray[np.bool_],
     weight: FloatArray | None,
-    threshold: float | None = None,
+    threshold: float | str | None = None,
 ) -> OperatingPoint:
     """The cut with the best expected value of the measure, for scores that are out of fold.
 
-    A `threshold`, as a probability, is kept.
+    A `threshold`, as a probability, is kept; "zero" cuts at a score of 0 where the measure wants a cut.
     """
     calibration = Platt.fit(scores, positive, weight)
-    if threshold is not None:
+    if isinstance(threshold, str) and measure.cuts:
+        return OperatingPoint(0.0, calibration)
+    if isinstance(threshold, float):
         return OperatingPoint((logit(threshold) - calibration.intercept) / calibration.slope, calibration)
     share = calibration.probability(scores)
     mass = np.ones(len(scores)) if weight is None else weight

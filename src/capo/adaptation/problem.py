@@ -69,17 +69,18 @@ class Weights:
             scores = scores + np.asarray(features @ self.delta).ravel()
         return np.asarray(scores)
 
-    def normalised(self, rows: Rows) -> Weights:
+    def normalised(self, rows: Rows, *, centred: bool = True) -> Weights:
         """The same order of rows, with mean 0 and standard deviation 1 on these.
 
-        Scores of models from different rows meet on the scale of the rows each was trained on.
+        Scores of models from different rows meet on the scale of the rows each was trained on. Not
+        `centred`, a score of 0 stays 0.
         """
         scores = self.scores(rows.columns, rows.features)
         centre = float(np.average(scores, weights=rows.weight))
         spread = float(np.sqrt(np.average((scores - centre) ** 2, weights=rows.weight)))
         if spread <= 1e-10 * float(np.abs(scores).max()):  # rounding errors of a constant
             spread = 1.0
-        return self.times(1.0 / spread, -centre / spread)
+        return self.times(1.0 / spread, -centre / spread if centred else 0.0)
 
     def times(self, factor: float, shift: float) -> Weights:
         """Weights whose scores are ``factor * scores + shift``."""
@@ -95,7 +96,12 @@ class Settings:
     B: float = 1.0
     positive: bool = True
     tol: float = 1e-3
-    threshold: float | None = None
+    threshold: float | str | None = None
+
+    @property
+    def centred(self) -> bool:
+        """Whether scores may be shifted: not if they are to be cut at 0."""
+        return self.threshold != "zero"
 
 
 class Problem:

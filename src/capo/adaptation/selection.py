@@ -52,7 +52,8 @@ class Fold:
 
     def scores(self, weights: Weights) -> FloatArray:
         """Scores of the rows held out, on the scale of the rows trained on."""
-        return weights.normalised(self.train).scores(self.test.columns, self.test.features)
+        weights = weights.normalised(self.train, centred=self.problem.settings.centred)
+        return weights.scores(self.test.columns, self.test.features)
 
 
 class Walk:
@@ -88,18 +89,27 @@ class Walk:
         low, high = CV_LIMITS
         return max(self.settings.tol, float(np.clip(CV_SHARE * problem.prior_risk, low, high)))
 
-    def run(self, Cs: Sequence[float], *, extend: bool, say: Callable[..., None]) -> None:
-        """Walk up the grid, past its end if the best is there and `extend` says so."""
+    def run(self, Cs: Sequence[float], *, extend: bool, leave: bool, say: Callable[..., None]) -> None:
+        """Walk up the grid; past its ends if `extend`, not to its end if `leave` and all is lost."""
         ahead = sorted(Cs)
+        above_zero = [C for C in ahead if C > 0]
+        factor = above_zero[-1] / above_zero[-2] if len(above_zero) > 1 else FACTOR
         extensions = MOST_EXTENSIONS if extend else 0
         while ahead:
             found = self.step(ahead.pop(0))
             say("C=%g: %s %.4f out of fold", found.C, self.settings.measure.name, found.figure.value)
-            if extend and self._lost():
+            if leave and self._lost():
                 return
-            if not ahead and extensions and self.best is found:
-                ahead.append(found.C * FACTOR)
+            if not ahead and extensions:
+                ahead.extend(self._beyond(factor))
                 extensions -= 1
+
+    def _beyond(self, factor: float) -> list[float]:
+        """The C past the end at which the best is, if it is at one; below C = 0 there is nothing."""
+        Cs = [each.C for each in self.candidates]
+        if max(Cs) == self.best.C:
+            return [max(Cs) * factor]
+        return [min(Cs) / factor] if self.best.C == min(Cs) > 0 else []
 
     @property
     def best(self) -> Candidate:

@@ -20,8 +20,10 @@ class Expansion:
 
     def __call__(self, X: Any) -> FloatArray:
         """The function of every row, a block of rows at a time."""
-        blocks = row_blocks(X, self.vectors.shape[0])
-        return np.concatenate([self.kernel(X[block], self.vectors) @ self.coef for block in blocks])
+        values = np.empty(X.shape[0])
+        for block in row_blocks(X, self.vectors.shape[0]):
+            values[block] = self.kernel(X[block], self.vectors) @ self.coef
+        return values
 
     def squared_norm(self) -> float:
         """``coef' K coef``, from one pass over the kernel matrix of the vectors."""

@@ -34,7 +34,7 @@ class Factor:
     ----------
     kernel : Kernel
         The kernel.
-    pivots : array or sparse matrix of shape (rank, n_features)
+    pivots : array or sparse matrix of shape (rank, n_features), float64
         The rows that span the space.
     triangle : ndarray of shape (rank, rank)
         Lower triangular, the Cholesky factor of the pivots' own kernel matrix.
@@ -72,9 +72,9 @@ def factorise(
     """Draw pivots until they span all rows, up to `tol` of the diagonal, or there are `max_rank`."""
     left = kernel.diagonal(X)
     pivots = _choose(kernel, X, min(max_rank, X.shape[0]), left, rng, tol)
-    independent, triangle = _triangle(kernel(X[pivots], X[pivots]), EXACT)
-    pivots = pivots[independent]
-    chosen = X[pivots]
+    chosen = X[pivots].astype(np.float64)
+    independent, triangle = _triangle(kernel(chosen, chosen), EXACT)
+    pivots, chosen = pivots[independent], chosen[independent]
     rows = np.empty((X.shape[0], len(pivots)), dtype=np.float32)
     for block in row_blocks(X, len(pivots)):
         part = solve_triangular(triangle, kernel(X[block], chosen).T, lower=True, overwrite_b=True).T

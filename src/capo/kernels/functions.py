@@ -19,6 +19,9 @@ from ..exceptions import InvalidInputError
 FloatArray = NDArray[np.float64]
 KernelLike = str | Callable[[Any, Any], Any]
 
+#: Distances below this share of the rows' own squared lengths are rounding errors.
+ROUNDING = 1e-13
+
 #: Each as a function of ``gamma * d**2``, in place; all are 1 where the distance is 0.
 OF_DISTANCE: dict[str, Callable[[FloatArray], FloatArray]] = {
     "rbf": lambda t: np.exp(np.negative(t, out=t), out=t),
@@ -32,6 +35,8 @@ NAMES = (*OF_DISTANCE, "poly")
 @dataclass(frozen=True)
 class Kernel:
     """A kernel with its parameters, as a function of two tables; single precision stays single.
+
+    A table in single and one in double precision are taken in double.
 
     Parameters
     ----------
@@ -60,8 +65,10 @@ class Kernel:
         """The kernel of every row of X with every row of Z."""
         if callable(self.kind):
             return _matrix(self.kind(X, Z), (X.shape[0], Z.shape[0]))
+        precision = np.result_type(X.dtype, Z.dtype)
+        X, Z = X.astype(precision, copy=False), Z.astype(precision, copy=False)
         if self.kind == "poly":
-            return np.asarray((self.gamma * _inner(X, Z) + self.coef0) ** self.degree)
+            return self._power(self.gamma * _inner(X, Z) + self.coef0)
         scaled = _inner(X, Z)
         scaled *= -2.0 * self.gamma
         scaled += self.gamma * row_norms(X, squared=True)[:, None]
@@ -74,8 +81,16 @@ class Kernel:
             rows = (X[i : i + 1] for i in range(X.shape[0]))
             return np.array([self(row, row)[0, 0] for row in rows])
         if self.kind == "poly":
-            return np.asarray((self.gamma * row_norms(X, squared=True) + self.coef0) ** self.degree)
+            return self._power(self.gamma * _squared_norms(X) + self.coef0)
         return np.ones(X.shape[0])
+
+    def _power(self, base: FloatArray) -> FloatArray:
+        if self.degree % 1 and base.min(initial=0.0) < 0:
+            raise InvalidInputError(
+                f"a polynomial kernel of degree {self.degree:g} has no value where gamma x'z + coef0 is "
+                f"negative: got {base.min():.3g}. Use a whole number as degree, or raise coef0."
+            )
+        return np.asarray(base**self.degree)
 
 
 def _inner(X: Any, Z: Any) -> FloatArray:
@@ -93,19 +108,39 @@ def _matrix(values: Any, shape: tuple[int, int]) -> FloatArray:
     return matrix
 
 
-def mean_squared_distance(X: Any) -> float:
-    """The mean of ||x - z||^2 over all pairs of rows, from their norms and their mean."""
-    centre = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-    norms = row_norms(X, squared=True).astype(np.float64)
-    return float(max(0.0, 2.0 * (norms.mean() - centre @ centre)))
+def _squared_norms(X: Any) -> FloatArray:
+    """||x||^2 of every row, in double precision."""
+    norms = np.empty(X.shape[0])
+    for block in row_blocks(X, X.shape[1]):
+        norms[block] = row_norms(X[block].astype(np.float64), squared=True)
+    return norms
+
+
+def mean_squared_distance(X: Any, weight: FloatArray | None = None) -> float:
+    """The mean of ||x - z||^2 over all pairs of rows, from their norms and their mean.
+
+    With weights, a row counts as that many.
+    """
+    share = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
+    centre = np.zeros(X.shape[1])
+    for block in row_blocks(X, X.shape[1]):
+        centre += share[block] @ X[block]
+    norm = float(share @ _squared_norms(X))
+    distance = 2.0 * (norm - float(centre @ centre))
+    return distance if distance > ROUNDING * norm else 0.0
 
 
 def make_kernel(
-    kind: KernelLike, X: Any, gamma: float | str = "scale", degree: float = 3.0, coef0: float = 0.0
+    kind: KernelLike,
+    X: Any,
+    gamma: float | str = "scale",
+    degree: float = 3.0,
+    coef0: float = 0.0,
+    weight: FloatArray | None = None,
 ) -> Kernel:
     """The kernel for tables like X; ``gamma="scale"`` is the inverse of their mean squared distance."""
     if isinstance(gamma, str):
-        distance = mean_squared_distance(X)
+        distance = mean_squared_distance(X, weight)
         gamma = 1.0 / distance if distance > 0 else 1.0
     return Kernel(kind, float(gamma), float(degree), float(coef0))
 
