@@ -31,8 +31,11 @@ from .validation import two_classes, which_positive
 LOWEST_TOL = 1e-8
 #: Numbers of a kernel's factor, in single precision, unless `max_rank` says otherwise.
 FACTOR_NUMBERS = 2**27
-#: A share of the kernel's diagonal below which its factor counts as exact.
-EXACT = 1e-6
+#: A share of the tolerance; what the factor leaves out is not looked at if it cannot be worth more.
+ROUGH = 0.1
+
+#: Attributes that a fit has or has not, depending on its kernel.
+OF_A_KERNEL = ("coef_", "kernel_", "kernel_residual_", "support_vectors_", "dual_coef_")
 
 
 class SVMPerfClassifier(ClassifierMixin, BaseEstimator):
@@ -210,8 +213,10 @@ class SVMPerfClassifier(ClassifierMixin, BaseEstimator):
         table, positive, weight = self._validated(X, y, sample_weight)
         self.measure_ = measures.get(self.measure)
         oracle = self.measure_.for_training().oracle(positive, weight)
+        for name in OF_A_KERNEL:  # left by an earlier fit with another one
+            vars(self).pop(name, None)
         linear = self.kernel == "linear"
-        factor = None if linear else self._factor(table)
+        factor = None if linear else self._factor(table, weight)
         design = augment(table if factor is None else factor.rows, bias=1.0 if self.fit_intercept else None)
         solver = CuttingPlane(design, oracle, keep_cuts=not linear)
         self.solution_ = self._solve(solver)
@@ -223,9 +228,9 @@ class SVMPerfClassifier(ClassifierMixin, BaseEstimator):
         self._warn()
         return self
 
-    def _factor(self, table: Any) -> Factor:
+    def _factor(self, table: Any, weight: np.ndarray | None) -> Factor:
         """The kernel matrix's factor, with as many columns as are wanted or fit."""
-        self.kernel_ = make_kernel(self.kernel, table, self.gamma, self.degree, self.coef0)
+        self.kernel_ = make_kernel(self.kernel, table, self.gamma, self.degree, self.coef0, weight)
         most = self.max_rank or max(1, FACTOR_NUMBERS // table.shape[0])
         factor = factorise(self.kernel_, table, most, check_random_state(self.random_state))
         Progress(self.verbose).say("kernel: %d rows span all but %.3g of it", factor.rank, factor.residual)
@@ -373,18 +378,21 @@ def svmperf_path(
 def _of_whole_kernel(
     solution: Solution, u: np.ndarray, beta: float, factor: Factor, table: Any, design: Design
 ) -> Solution:
-    """The solution with the lower bound that holds for the whole kernel, from one pass over it.
+    """The solution with the lower bound that holds for the whole kernel.
 
-    The bound falls by half the squared length of what of the dual solution lies outside the factor's span.
+    The bound falls by ``1/2 u'E u``, half the squared length of what of the dual solution lies outside the
+    factor's span. E is positive semidefinite, so that its diagonal bounds that; if the bound is too rough,
+    one pass over the kernel gives the value.
     """
-    if factor.left.max(initial=0.0) <= EXACT * float(factor.kernel.diagonal(table).max()):
-        return solution
-    carried = np.flatnonzero(u)
-    whole = Expansion(factor.kernel, table[carried], u[carried]).squared_norm()
-    inside, bias = design.pull(u)[: factor.rank], design.pull(u)[factor.rank :]
-    within = beta - 0.5 * float(inside @ inside + bias @ bias)
-    outside = max(0.0, whole - float(inside @ inside))
-    return replace(solution, dual=within - 0.5 * outside)
+    slope = design.pull(u)
+    inside = float(slope[: factor.rank] @ slope[: factor.rank])
+    outside = float(np.abs(u) @ np.sqrt(factor.left)) ** 2
+    if 0.5 * outside > ROUGH * solution.C * solution.tol:
+        carried = np.flatnonzero(u)
+        rows = table[carried].astype(np.float64)
+        whole = Expansion(factor.kernel, rows, u[carried]).squared_norm()
+        outside = max(0.0, whole - inside)
+    return replace(solution, dual=beta - 0.5 * float(slope @ slope) - 0.5 * outside)
 
 
 def _followed(

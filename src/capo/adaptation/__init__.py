@@ -3,5 +3,17 @@
 from .adapt import Adapted, adapt, as_grid
 from .figures import Figure, figure
 from .problem import Rows, Settings, Weights
+from .selection import Candidate, Walk
 
-__all__ = ["Adapted", "Figure", "Rows", "Settings", "Weights", "adapt", "as_grid", "figure"]
+__all__ = [
+    "Adapted",
+    "Candidate",
+    "Figure",
+    "Rows",
+    "Settings",
+    "Walk",
+    "Weights",
+    "adapt",
+    "as_grid",
+    "figure",
+]

@@ -2,6 +2,7 @@
 
 from .c45 import C45Classifier
 from .core_vector_machine import CoreVectorMachine
+from .cost_svm import CostSVMClassifier
 from .rbf_network import RBFNetworkClassifier
 
-__all__ = ["C45Classifier", "CoreVectorMachine", "RBFNetworkClassifier"]
+__all__ = ["C45Classifier", "CoreVectorMachine", "CostSVMClassifier", "RBFNetworkClassifier"]

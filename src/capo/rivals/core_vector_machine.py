@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import OneClassSVM
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -61,7 +63,7 @@ class CoreVectorMachine(ClassifierMixin, BaseEstimator):
         How far outside the ball a row may be, relative to the radius. LibCVM's ``-e 0.001`` is
         ``tol=1e-3``; it ends with a few hundred vectors, far from the optimum on large tables.
     max_iter : int, default=1000
-        Limit on rounds.
+        Limit on rounds. A fit that reaches it keeps its ball, and warns.
     random_state : int, RandomState instance or None, default=None
         Draws the first core set.
     verbose : int, default=0
@@ -80,7 +82,7 @@ class CoreVectorMachine(ClassifierMixin, BaseEstimator):
     radius_ : float
         The ball's radius.
     excess_ : float
-        How far outside the furthest row is, relative to the radius; at most `tol` unless the rounds ran out.
+        How far outside the furthest row is, relative to the radius; at most `tol` unless the fit warned.
     kernel_ : Kernel
         The kernel with its parameters.
     n_iter_ : int
@@ -165,7 +167,7 @@ class CoreVectorMachine(ClassifierMixin, BaseEstimator):
         there = np.flatnonzero(weight)
         table, weight = table[there], weight[there]
         self.classes_, positive = two_classes(labels[there])
-        self.kernel_ = make_kernel(self.kernel, table, self.gamma, self.degree, self.coef0)
+        self.kernel_ = make_kernel(self.kernel, table, self.gamma, self.degree, self.coef0, weight)
         space = Space(self.kernel_, table, positive, self.C * weight)
         ball = self._enclose(space)
         sign = space.sign[ball.rows]
@@ -188,25 +190,42 @@ class CoreVectorMachine(ClassifierMixin, BaseEstimator):
         core = space.first(rng)
         for round_number in range(1, self.max_iter + 1):
             ball = space.smallest_ball(core, self.tol)
-            rows, excess = self._look(space, ball, rng)
+            outside, self.excess_ = self._look(space, ball, rng)
             self.n_iter_, self.radius_ = round_number, space.radius(ball)
-            self.excess_ = float(excess.max())
             progress.say("round %d: %d core vectors, excess %.3g", round_number, len(ball.rows), self.excess_)
-            if self.excess_ <= self.tol:
+            if np.isin(outside, core).all():  # none, or as close as rounding errors allow
                 break
-            core = np.union1d(ball.rows, rows[_furthest(excess, self.tol, len(ball.rows))])
+            core = np.union1d(ball.rows, outside)
+        if self.excess_ > self.tol:
+            self._warn()
         return ball
 
-    def _look(self, space: Space, ball: Ball, rng: np.random.RandomState) -> tuple[IntArray, FloatArray]:
-        """Some rows and how far outside the ball they are; all rows if no few are outside."""
+    def _look(self, space: Space, ball: Ball, rng: np.random.RandomState) -> tuple[IntArray, float]:
+        """The rows that are furthest outside the ball, and how far the furthest is.
+
+        Single precision finds them and double precision decides. That nothing is outside is said of all
+        rows in double precision.
+        """
         n, few = len(space.sign), max(LEAST_LOOKED_AT, LOOKED_AT * len(ball.rows))
-        if few < n:
-            rows = rng.choice(n, few, replace=False)
-            excess = space.excess(ball, rows)
-            if np.mean(excess > self.tol) > FEW_OUTSIDE:
-                return rows, excess
-        rows = np.arange(n)
-        return rows, space.excess(ball, rows)
+        rows = rng.choice(n, few, replace=False) if few < n else np.arange(n)
+        excess = space.excess(ball, rows, space.single)
+        if few < n and np.mean(excess > self.tol) <= FEW_OUTSIDE:
+            rows = np.arange(n)
+            excess = space.excess(ball, rows, space.single)
+        for candidates in (rows[_furthest(excess, self.tol, len(ball.rows))], np.arange(n)):
+            excess = space.excess(ball, candidates, space.X)
+            if excess.max(initial=0.0) > self.tol:
+                break
+        return candidates[_furthest(excess, self.tol, len(ball.rows))], float(excess.max())
+
+    def _warn(self) -> None:
+        warnings.warn(
+            f"a row is outside the ball by {self.excess_:.3g} of its radius, against tol={self.tol:g}, after "
+            f"{self.n_iter_} rounds. Raise max_iter or tol, lower C, or scale the features to a similar "
+            "range.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Signed distance from the border, in units of the margin: above 0 is positive.
@@ -263,7 +282,9 @@ class Space:
         matrix += 1.0
         matrix *= sign[:, None] * sign
         matrix[np.diag_indices_from(matrix)] += self.slack[rows]
-        accuracy = min(0.5 * tol * self.longest, INNER_TOL * matrix.trace() / len(rows))
+        # The ball is no smaller than this: its centre is no further from the origin than the mean row.
+        squared_radius = self.longest - matrix.mean()
+        accuracy = min(0.5 * tol * squared_radius, INNER_TOL * matrix.trace() / len(rows))
         solver = OneClassSVM(kernel="precomputed", nu=1.0 / len(rows), tol=accuracy, cache_size=1000).fit(
             matrix
         )
@@ -275,11 +296,11 @@ class Space:
         """The ball's radius."""
         return float(np.sqrt(self.longest - ball.square))
 
-    def excess(self, ball: Ball, rows: IntArray) -> FloatArray:
-        """How far outside the ball these rows are, relative to its radius."""
+    def excess(self, ball: Ball, rows: IntArray, table: Any) -> FloatArray:
+        """How far outside the ball these rows of a table are, relative to its radius."""
         coef = self.sign[ball.rows] * ball.share
-        centre = Expansion(self.kernel, self.single[ball.rows], coef.astype(np.float32))
-        inner = self.sign[rows] * (centre(self.single[rows]) + coef.sum())
+        centre = Expansion(self.kernel, table[ball.rows], coef.astype(table.dtype))
+        inner = self.sign[rows] * (centre(table[rows]) + coef.sum())
         share = np.zeros(len(self.sign))
         share[ball.rows] = ball.share
         inner += self.slack[rows] * share[rows]
@@ -289,5 +310,5 @@ class Space:
 
 def _furthest(excess: FloatArray, tol: float, core: int) -> IntArray:
     """The rows furthest outside, as many as the core set may grow by."""
-    most = min(max(FIRST, int(GROWTH * core)), int(np.sum(excess > tol)))
-    return np.argpartition(excess, len(excess) - most)[len(excess) - most :]
+    outside = np.flatnonzero(excess > tol)
+    return outside[np.argsort(-excess[outside], kind="stable")[: max(FIRST, int(GROWTH * core))]]

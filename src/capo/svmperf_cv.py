@@ -1,0 +1,246 @@
+"""SVMPerfClassifier with C and the kernel's width chosen by the measure itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from . import measures
+from .adaptation import Candidate, Rows, Settings, Walk, as_grid
+from .auxiliary import fold_of_rows, split
+from .kernels import Factor, KernelLike, factorise, make_kernel
+from .measures import Measure
+from .progress import Progress
+from .svmperf import SVMPerfClassifier
+from .validation import row_weights, two_classes
+
+#: SVMperf's grid in units of R, 2^-7 to 2^7 percent, and widths around the default one.
+CS = tuple((100.0 * 2.0 ** np.arange(-7, 8)).tolist())
+GAMMA_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+class Tried(NamedTuple):
+    """One width and one C."""
+
+    gamma: float | None
+    candidate: Candidate
+
+
+class SVMPerfClassifierCV(ClassifierMixin, BaseEstimator):
+    """`SVMPerfClassifier` that chooses C, and with a kernel gamma, in cross-validation.
+
+    For each width the folds walk up the C's together, sharing the cuts of the smaller ones, so that all
+    C's cost little more than the last. The values are judged by the measure, on rows held out; measures
+    of labels at the cut of 0 that they are trained for.
+
+    Parameters
+    ----------
+    measure, kernel, degree, coef0, max_rank, tol, max_iter, verbose, random_state
+        As in `SVMPerfClassifier`.
+    Cs : array-like, optional
+        The C's to try; 15 from 0.78 to 12,800 if not given, SVMperf's 2^-7 to 2^7.
+    gammas : array-like, optional
+        The widths to try; a quarter to four times the default one if not given.
+    extend : bool, default=True
+        Whether the C's are continued past their ends while the best is at one of them.
+    cv : int, splitter or iterable, default=5
+        Folds; a number means stratified folds of shuffled rows.
+    cv_rank : int, default=500
+        Rows that span the kernel's space in cross-validation; the last fit has `max_rank`.
+
+    Attributes
+    ----------
+    C_, gamma_ : float
+        The chosen values; gamma_ is None for the linear kernel.
+    cv_results_ : dict of str to ndarray
+        "param_C", "param_gamma", "test_score", "std_test_score" and "rounds" of all that was tried.
+    selection_seconds_ : float
+        CPU seconds of the choice.
+    best_estimator_ : SVMPerfClassifier
+        Trained on all rows with the chosen values: coefficients, certificate, history.
+    score_ : float
+        The chosen values' out-of-fold value of the measure.
+    classes_ : ndarray of shape (2,)
+        The two labels; the second is the positive class.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, if X had any.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from capo import SVMPerfClassifierCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SVMPerfClassifierCV("prbep", Cs=[1, 10, 100], extend=False, random_state=0).fit(scale(X), y)
+    >>> model.C_ in (1, 10, 100)
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
+        **{
+            name: allowed
+            for name, allowed in SVMPerfClassifier._parameter_constraints.items()
+            if name not in ("C", "gamma", "fit_intercept", "callback")
+        },
+        "Cs": ["array-like", None],
+        "gammas": ["array-like", None],
+        "extend": ["boolean"],
+        "cv": ["cv_object"],
+        "cv_rank": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        measure: str | Measure | Callable[..., Any] = "f1",
+        *,
+        Cs: ArrayLike | None = None,
+        kernel: KernelLike = "linear",
+        gammas: ArrayLike | None = None,
+        degree: float = 3.0,
+        coef0: float = 0.0,
+        extend: bool = True,
+        cv: Any = 5,
+        cv_rank: int = 500,
+        max_rank: int | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.measure = measure
+        self.Cs = Cs
+        self.kernel = kernel
+        self.gammas = gammas
+        self.degree = degree
+        self.coef0 = coef0
+        self.extend = extend
+        self.cv = cv
+        self.cv_rank = cv_rank
+        self.max_rank = max_rank
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose C and gamma, and train on all rows with them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Two labels; the larger one is the positive class.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights; a whole number counts as that many copies of the row.
+
+        Returns
+        -------
+        self : SVMPerfClassifierCV
+            The fitted classifier.
+        """
+        self._validate_params()
+        table, labels = self._validated(X, y)
+        self.classes_, positive = two_classes(labels)
+        weight = None if sample_weight is None else row_weights(sample_weight, table)
+        start = time.process_time()
+        tried = self._try_all(table, positive, weight)
+        self.selection_seconds_ = time.process_time() - start
+        best = max(tried, key=lambda each: each.candidate.figure.value)
+        self.C_, self.gamma_, self.score_ = best.candidate.C, best.gamma, best.candidate.figure.value
+        self.cv_results_ = _results(tried)
+        self.best_estimator_ = self._final().fit(table, labels, weight)
+        return self
+
+    def _validated(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return X, np.asarray(y)
+
+    def _try_all(
+        self, table: Any, positive: NDArray[np.bool_], weight: NDArray[np.float64] | None
+    ) -> list[Tried]:
+        """Every C for every width."""
+        random, progress = check_random_state(self.random_state), Progress(self.verbose)
+        settings = Settings(measures.get(self.measure), "zero", tol=float(self.tol), threshold="zero")
+        splits = split(self.cv, table, positive, {}, random)
+        folds = fold_of_rows(splits, len(positive))
+        given = as_grid(CS if self.Cs is None else self.Cs, "zero")
+        grid = [given] if isinstance(given, float) else list(given or CS)
+        tried: list[Tried] = []
+        for gamma in self._widths(table):
+            features = table if gamma is None else self._factor(table, gamma, random).rows
+            rows = Rows(np.zeros((len(positive), 0)), features, positive, weight)
+            walk = Walk(rows, folds, settings)
+            walk.run(grid, extend=self.extend, leave=False, say=progress.say)
+            tried += [Tried(gamma, candidate) for candidate in walk.candidates]
+        return tried
+
+    def _widths(self, table: Any) -> list[float | None]:
+        if self.kernel == "linear":
+            return [None]
+        if self.gammas is not None:
+            return [float(gamma) for gamma in np.atleast_1d(np.asarray(self.gammas, dtype=np.float64))]
+        default = make_kernel(self.kernel, table).gamma
+        return [factor * default for factor in GAMMA_FACTORS]
+
+    def _factor(self, table: Any, gamma: float, random: np.random.RandomState) -> Factor:
+        kernel = make_kernel(self.kernel, table, gamma, self.degree, self.coef0)
+        return factorise(kernel, table, self.cv_rank, random)
+
+    def _final(self) -> SVMPerfClassifier:
+        return SVMPerfClassifier(
+            self.measure,
+            C=self.C_,
+            kernel=self.kernel,
+            gamma="scale" if self.gamma_ is None else self.gamma_,
+            degree=self.degree,
+            coef0=self.coef0,
+            max_rank=self.max_rank,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            verbose=self.verbose,
+            random_state=self.random_state,
+        )
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """The score of each row minus the threshold: above 0 is positive."""
+        check_is_fitted(self)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return self.best_estimator_.decision_function(X)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The label of each row."""
+        above = self.decision_function(X) > 0
+        return np.asarray(self.classes_[above.astype(int)])
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The measure that was optimised, on these rows; higher is better."""
+        check_is_fitted(self)
+        return self.best_estimator_.score(X, y, sample_weight)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def _results(tried: list[Tried]) -> dict[str, NDArray[Any]]:
+    return {
+        "param_C": np.array([each.candidate.C for each in tried]),
+        "param_gamma": np.array([each.gamma for each in tried], dtype=object),
+        "test_score": np.array([each.candidate.figure.value for each in tried]),
+        "std_test_score": np.array([each.candidate.figure.spread for each in tried]),
+        "rounds": np.array([each.candidate.rounds for each in tried]),
+    }
