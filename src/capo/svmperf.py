@@ -214,7 +214,7 @@ class SVMPerfClassifier(ClassifierMixin, BaseEstimator):
         self.measure_ = measures.get(self.measure)
         oracle = self.measure_.for_training().oracle(positive, weight)
         for name in OF_A_KERNEL:  # left by an earlier fit with another one
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         linear = self.kernel == "linear"
         factor = None if linear else self._factor(table, weight)
         design = augment(table if factor is None else factor.rows, bias=1.0 if self.fit_intercept else None)
