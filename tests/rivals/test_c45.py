@@ -19,7 +19,10 @@ from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from capo.exceptions import InvalidInputError
-from capo.rivals.c45 import C45Classifier, _entropy, _sorted_entries, _Split, _Tree, added_errors
+from capo.rivals.c45 import C45Classifier
+from capo.rivals.c45.entries import Split, sorted_entries
+from capo.rivals.c45.pruning import added_errors
+from capo.rivals.c45.tree import Tree, total_entropy
 
 X, Y = load_breast_cancer(return_X_y=True)
 
@@ -268,14 +271,14 @@ def test_quinlans_own_figures_of_the_bound(N, E, rate):
 def test_quinlans_golf():
     X, y = GOLF[:, :6].astype(float), np.where(GOLF[:, 6] == 1, "play", "don't")
     names = ["sunny", "overcast", "rain", "temperature", "humidity", "windy"]
-    assert _entropy(14, 9) / 14 == pytest.approx(0.940, abs=5e-4)
-    overcast = (_entropy(14, 9) - _entropy(4, 4) - _entropy(10, 5)) / 14
+    assert total_entropy(14, 9) / 14 == pytest.approx(0.940, abs=5e-4)
+    overcast = (total_entropy(14, 9) - total_entropy(4, 4) - total_entropy(10, 5)) / 14
     assert overcast == pytest.approx(0.226, abs=5e-4)
     model = C45Classifier(pruning=False).fit(X, y)
     assert model.describe(names).splitlines()[0] == "overcast <= 0"
     assert model.describe(names).splitlines()[-1] == "overcast > 0: play (4.0)"
     # in sunny weather Quinlan's tree asks for humidity <= 75: the rows have 70 and 85, the table 75
-    assert _sorted_entries(X, np.ones(14, dtype=bool)).largest_not_above(_Split(4, 70.0, 85.0)) == 75.0
+    assert sorted_entries(X, np.ones(14, dtype=bool)).largest_not_above(Split(4, 70.0, 85.0)) == 75.0
     sunny = C45Classifier(pruning=False).fit(X[:5], y[:5])
     assert sunny.describe(names) == "humidity <= 70: play (2.0)\nhumidity > 70: don't (3.0)"
 
@@ -401,7 +404,7 @@ def test_less_confidence_prunes_more():
 
 def test_very_deep_trees():
     """A chain of 5,000 tests needs no recursion."""
-    n, tree = 5000, _Tree()
+    n, tree = 5000, Tree()
     for node in range(n):
         tree.add_leaf(float(n - node), 0.0, np.empty(0, dtype=np.intp))
     for node in range(0, n - 2, 2):
