@@ -22,7 +22,8 @@ from .design import Design, augment
 from .engine import Round, Solution, Status, minimize_path
 from .engine.cutting_plane import CuttingPlane
 from .exceptions import TrivialSolutionWarning
-from .kernels import NAMES, Expansion, Factor, KernelLike, factorise, make_kernel
+from .kernels import Expansion, Factor, KernelLike, factorise, make_kernel
+from .kernels import names as kernel_names
 from .measures import Measure
 from .progress import Progress
 from .validation import two_classes, which_positive
@@ -147,7 +148,7 @@ class SVMPerfClassifier(ClassifierMixin, BaseEstimator):
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
         "measure": [str, Measure, callable],
         "C": [Interval(Real, 0, None, closed="neither")],
-        "kernel": [StrOptions({"linear", *NAMES}), callable],
+        "kernel": [StrOptions({"linear", *kernel_names()}), callable],
         "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
         "degree": [Interval(Real, 0, None, closed="neither")],
         "coef0": [Interval(Real, 0, None, closed="left")],

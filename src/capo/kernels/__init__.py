@@ -2,10 +2,9 @@
 
 from .expansion import Expansion
 from .factor import Factor, factorise
-from .functions import NAMES, Kernel, KernelLike, make_kernel, mean_squared_distance, row_blocks
+from .functions import Kernel, KernelLike, make_kernel, mean_squared_distance, names, row_blocks
 
 __all__ = [
-    "NAMES",
     "Expansion",
     "Factor",
     "Kernel",
@@ -13,5 +12,6 @@ __all__ = [
     "factorise",
     "make_kernel",
     "mean_squared_distance",
+    "names",
     "row_blocks",
 ]

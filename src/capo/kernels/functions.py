@@ -29,7 +29,11 @@ OF_DISTANCE: dict[str, Callable[[FloatArray], FloatArray]] = {
     "inverse_distance": lambda t: np.reciprocal(np.add(np.sqrt(t, out=t), 1.0, out=t), out=t),
     "inverse_squared_distance": lambda t: np.reciprocal(np.add(t, 1.0, out=t), out=t),
 }
-NAMES = (*OF_DISTANCE, "poly")
+
+
+def names() -> list[str]:
+    """The kernels that are known by name."""
+    return [*OF_DISTANCE, "poly"]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..kernels import NAMES, Expansion, Kernel, make_kernel
+from ..kernels import Expansion, Kernel, make_kernel, names
 from ..progress import Progress
 from ..validation import row_weights, two_classes
 
@@ -110,7 +110,7 @@ class CoreVectorMachine(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
-        "kernel": [StrOptions(set(NAMES)), callable],
+        "kernel": [StrOptions(set(names())), callable],
         "C": [Interval(Real, 0, None, closed="neither")],
         "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
         "degree": [Interval(Real, 0, None, closed="neither")],
