@@ -20,6 +20,9 @@ from .problem import Rows, Settings
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
+#: Standard errors that a gain must be above to be believed.
+ENOUGH_ERRORS = 2.0
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -39,9 +42,9 @@ class Figure:
         return _jackknife(self.without)
 
     def convinces(self, over: Figure) -> bool:
-        """Whether the gain is above its standard error, and there whichever fold is left out."""
+        """Whether the gain is above twice its standard error, and there whichever fold is left out."""
         gain = self.value - over.value
-        return gain > self.error_of_gain(over) and bool((self.without > over.without).all())
+        return gain > ENOUGH_ERRORS * self.error_of_gain(over) and bool((self.without > over.without).all())
 
     def error_of_gain(self, over: Figure) -> float:
         """The standard error of the difference between two figures of the same rows."""

@@ -2,8 +2,8 @@
 
 The folds walk up the grid together. C = 0, the prior, is where they start; they go on past the end
 of the grid as long as the last C is the best, and stop early when the last few have lost for sure.
-Adaptation has to prove itself: C = 0 is left only for a gain that is above its standard error and does
-not hang on any one fold.
+Adaptation has to prove itself: C = 0 is left only for a gain that is above twice its standard error and
+does not hang on any one fold.
 """
 
 from __future__ import annotations
