@@ -267,7 +267,8 @@ class Space:
     def __init__(self, kernel: Kernel, X: Any, positive: NDArray[np.bool_], C: FloatArray) -> None:
         self.kernel, self.X, self.sign, self.slack = kernel, X, np.where(positive, 1.0, -1.0), 1.0 / C
         self.single = X.astype(np.float32)
-        self.longest = float((kernel.diagonal(X) + 1.0 + self.slack).max())
+        self.square = kernel.diagonal(X) + 1.0 + self.slack
+        self.longest = float(self.square.max())
 
     def first(self, rng: np.random.RandomState) -> IntArray:
         """Some rows of both classes."""
@@ -281,7 +282,7 @@ class Space:
         matrix = self.kernel(X, X)
         matrix += 1.0
         matrix *= sign[:, None] * sign
-        matrix[np.diag_indices_from(matrix)] += self.slack[rows]
+        matrix[np.diag_indices_from(matrix)] = self.square[rows]
         # The ball is no smaller than this: its centre is no further from the origin than the mean row.
         squared_radius = self.longest - matrix.mean()
         accuracy = min(0.5 * tol * squared_radius, INNER_TOL * matrix.trace() / len(rows))
