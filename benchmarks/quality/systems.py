@@ -126,7 +126,7 @@ def _systems(judge: Judge, models: Models) -> dict[str, Callable[[], Row]]:
         PAPERS_MODE: partial(_capo, PAPERS_MODE, paper, judge.table),
         LIGHTGBM: lambda: Row(LIGHTGBM, judge(models.lightgbm.test - 0.5)),
         TUNED_LIGHTGBM: lambda: judge.tuned(TUNED_LIGHTGBM, models.lightgbm.train, models.lightgbm.test),
-        STACK: lambda: _stack(judge, models.outputs),
+        STACK: lambda: stack(judge, models.outputs),
         SELECTION: lambda: _ensemble_selection(judge, models.outputs),
     }
     for column, auxiliary in enumerate(models.fitted.auxiliaries_):
@@ -195,7 +195,7 @@ def _single(judge: Judge, outputs: Outputs, auxiliary: str, column: int) -> Row:
     return Row(f"{auxiliary} + threshold", judge(test - cut))
 
 
-def _stack(judge: Judge, outputs: Outputs) -> Row:
+def stack(judge: Judge, outputs: Outputs) -> Row:
     """StackingClassifier's final estimator on the out-of-fold probabilities, its threshold tuned."""
     final = LogisticRegression(max_iter=1000)
     if judge.name in SCORERS:

@@ -117,7 +117,8 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
         Whether a grid of C's is continued past its ends, too, while the best C is at one of them.
     selection : {"best", "one_se"}, default="best"
         The C with the best out-of-fold value among those whose gain over C = 0 is above twice its
-        standard error, and there whichever fold is left out; or the smallest C within one standard error of the best.
+        standard error, and there whichever fold is left out; or the smallest C within one standard error
+        of the best.
     threshold : "auto", "zero" or float, default="auto"
         The probability above which a row is positive; "auto" takes the one with the best expected
         value of the measure under calibrated out-of-fold probabilities. "zero" cuts at f(x) = 0, for which

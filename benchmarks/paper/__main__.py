@@ -1,0 +1,105 @@
+"""The paper's study, whole: every system on every task, every table and figure.
+
+python -m benchmarks.paper --data FOLDER              all of it, about an hour on two cores
+python -m benchmarks.paper --data FOLDER --only performance --data-set usps splice
+python -m benchmarks.paper --data FOLDER --quick      a few minutes: small data sets, short grids
+python -m benchmarks.paper --page                     the page again, from the results there are
+
+Each finished task is a file of its own, so that a run that was stopped goes on where it was. The table of
+all fits is benchmarks/paper/results/fits.csv, the page docs/paper.md with its figures beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import groupby
+from pathlib import Path
+
+from ..data import PAPER, folder
+from .page import write_page
+from .store import FITS, Store
+from .systems import Study
+from .tasks import EXPERIMENTS, NEW, Task, tasks
+
+#: The data sets by what they cost; the dearest tasks start first.
+DEAREST = ("ijcnn1", "mitfaces", "usps", "reuters", "splice")
+
+
+def report(line: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.paper",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--data", help="folder with the data sets; CAPO_DATA if not given")
+    parser.add_argument(
+        "--only", nargs="+", choices=EXPERIMENTS, default=EXPERIMENTS, help="which experiments"
+    )
+    parser.add_argument("--data-set", nargs="+", choices=PAPER, default=PAPER, help="which data sets")
+    parser.add_argument(
+        "--quick", action="store_true", help="small data sets and short grids, to a page of its own"
+    )
+    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "capo-paper")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="tasks at the same time")
+    parser.add_argument("--page", action="store_true", help="write the page and do nothing else")
+    options = parser.parse_args()
+    cache = options.cache / ("quick" if options.quick else "full")
+    fits = cache / "fits.csv" if options.quick else FITS
+    if not options.page:
+        wanted = list(tasks(set(options.only), set(options.data_set), quick=options.quick))
+        run_all(folder(options.data), cache, wanted, jobs=options.jobs, quick=options.quick)
+        Store(cache / "done").gather(fits, tasks(set(EXPERIMENTS), set(PAPER)))
+    page = write_page(fits, cache if options.quick else None)
+    report(f"the page: {page}")
+
+
+def run_all(data: Path, cache: Path, wanted: list[Task], *, jobs: int, quick: bool) -> None:
+    """What is not there yet; first the auxiliaries that others use, then the dearest."""
+    store = Store(cache / "done")
+    ahead = [task for task in wanted if task not in store]
+    report(f"{len(ahead)} of {len(wanted)} tasks to do")
+    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    count = 0
+    for first in (True, False):
+        groups = batches([task for task in ahead if (task.experiment == "auxiliaries") is first])
+        with ProcessPoolExecutor(jobs) as pool:
+            futures = {pool.submit(work, data, cache, batch, quick): batch for batch in groups}
+            for future in as_completed(futures):
+                taken = future.result()
+                count += len(futures[future])
+                last = futures[future][-1]
+                report(
+                    f"{count} of {len(ahead)}: {last.experiment}, {last.data}, {last.system}: {taken:.0f} s"
+                )
+
+
+def batches(ahead: list[Task]) -> list[list[Task]]:
+    """Tasks that share what they train are done one after another by one process."""
+
+    def shared(task: Task) -> tuple[int, str, str]:
+        one = "new" if task.system in NEW else task.system
+        return DEAREST.index(task.data), task.experiment, "five" if task.experiment == "five" else one
+
+    return [list(batch) for _, batch in groupby(sorted(ahead, key=shared), key=shared)]
+
+
+def work(data: Path, cache: Path, batch: list[Task], quick: bool) -> float:
+    """Do some tasks, and keep each as soon as it is done."""
+    start = time.perf_counter()
+    study, store = Study(data, cache, quick=quick), Store(cache / "done")
+    for task in batch:
+        store.put(task, study.run(task))
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    main()

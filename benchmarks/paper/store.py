@@ -1,0 +1,79 @@
+"""The results: a file for each finished task, put in place at once, and one table of them all."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from .tasks import Task
+
+RESULTS = Path(__file__).parent / "results"
+FITS = RESULTS / "fits.csv"
+
+
+class Fit(NamedTuple):
+    """One fit; what a system does not have is None.
+
+    C is in units of the solver: a hundred times SVMperf's and, for SVMlight, SVMlight's own.
+    """
+
+    score: float
+    C: float | None = None
+    gamma: float | None = None
+    j: float | None = None
+    B: float | None = None
+    rows: int | None = None
+    selection_seconds: float | None = None
+    seconds: float | None = None
+    rounds: int | None = None
+    oracle_calls: int | None = None
+    gap: float | None = None
+    raw: float | None = None
+
+
+HEADER = (*Task._fields, *Fit._fields)
+
+
+class Store:
+    """Where finished tasks are kept; a task is there wholly or not at all."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def _file(self, task: Task) -> Path:
+        return self.folder / f"{task.name}.csv"
+
+    def __contains__(self, task: Task) -> bool:
+        return self._file(task).exists()
+
+    def put(self, task: Task, fits: Iterable[Fit]) -> None:
+        """Keep the fits of a task."""
+        _write(self._file(task), [[*task, *fit] for fit in fits])
+
+    def gather(self, file: Path, known: Iterable[Task]) -> None:
+        """All tasks in one table."""
+        lines: list[list[str]] = []
+        for task in known:
+            if task in self:
+                with self._file(task).open(newline="") as rows:
+                    lines += csv.reader(rows)
+        _write(file, [list(HEADER), *lines])
+
+
+def _write(file: Path, lines: list[list[object]] | list[list[str]]) -> None:
+    """Write next to the place and move there: a stop at any moment leaves the old file or the new one."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_suffix(f".{os.getpid()}.part")
+    with beside.open("w", newline="") as out:
+        csv.writer(out, lineterminator="\n").writerows(
+            [["" if each is None else _short(each) for each in line] for line in lines]
+        )
+    beside.replace(file)
+
+
+def _short(value: object) -> object:
+    return f"{value:.6g}" if isinstance(value, float) else value

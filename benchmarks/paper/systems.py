@@ -1,0 +1,322 @@
+"""The systems of the study, each as a function from a task to its fits."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Memory
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.extmath import safe_sparse_dot
+
+from capo import CAPOClassifier, SVMPerfClassifierCV, measures
+from capo.design import augment
+from capo.engine import minimize
+from capo.kernels import Expansion, factorise, make_kernel
+from capo.rivals import C45Classifier, CoreVectorMachine, CostSVMClassifier, RBFNetworkClassifier
+from capo.svmperf_cv import CS as CS_CV
+
+from ..data import Table, load_paper
+from ..quality.systems import Judge, Models, stack
+from .store import Fit
+from .tasks import Task
+
+#: SVMperf's grid in our units, and the value that stands for its C = 1.
+CS, C_ONE = CS_CV, 100.0
+BS = tuple((2.0 ** np.arange(-7, 8)).tolist())
+KERNELS = ("rbf", "poly", "laplacian", "inverse_distance", "inverse_squared_distance")
+#: Widths of the fifty from which five are selected, in units of the default one.
+WIDTHS = tuple((1.5 ** np.arange(-0.5, 4.5, 0.5)).tolist())
+#: LibCVM's -e of the paper.
+CVM_TOL = 1e-3
+#: The rows from which WEKA's k-means starts with its default seed, two a class.
+WEKA_STARTS = {
+    "ijcnn1": [84, 16088, 14597, 10362],
+    "mitfaces": [4778, 2773, 2055, 368],
+    "reuters": [2676, 6441, 2430, 2083],
+    "splice": [814, 363, 109, 425],
+    "usps": [4847, 6400, 3822, 3458],
+}
+FRACTIONS = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+#: Rank of the kernel in cross-validation and in the figures, and in last fits.
+CV_RANK, RANK = 300, 1000
+#: Rows on which the cost models are chosen, and steps of their last fit.
+COST_ROWS, COST_STEPS = 1500, 200_000
+#: Fewer values for a quick look.
+QUICK_CS = (CS[1], CS[7], CS[13])
+
+
+class Study:
+    """The data, what is trained on it once, and how much of the grids is wanted."""
+
+    def __init__(self, data: Path, cache_folder: Path, *, quick: bool = False) -> None:
+        self.data, self.memory, self.quick = data, Memory(cache_folder, verbose=0), quick
+        self.Cs = QUICK_CS if quick else CS
+
+    def run(self, task: Task) -> list[Fit]:
+        """All fits of a task."""
+        table = _load(self.data, task.data)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            work = {
+                "auxiliaries": self._auxiliary,
+                "performance": self._performance,
+                "five": self._five,
+                "c": self._over_c,
+                "b": self._over_b,
+                "rows": self._over_rows,
+            }[task.experiment]
+            return list(work(task, table))
+
+    def _auxiliary(self, task: Task, table: Table) -> Iterator[Fit]:
+        """The raw figure of one auxiliary."""
+        model, seconds = self._trained(task.data, task.system, table)
+        yield Fit(_score(task.measure, model, table), seconds=seconds)
+
+    def _trained(self, data: str, name: str, table: Table) -> tuple[Any, float]:
+        """An auxiliary as the paper has it, trained once, and its CPU seconds."""
+        model = {
+            "cvm": CoreVectorMachine(tol=CVM_TOL, random_state=0),
+            "dt": C45Classifier(),
+            "nn": RBFNetworkClassifier(init=WEKA_STARTS[data]),
+        }[name]
+        return self.memory.cache(_train)(model, table.X, table.y)
+
+    def _machines(self, table: Table, factors: tuple[float, ...] = (1.0,)) -> list[tuple[str, Any]]:
+        """Core vector machines with the five kernels, for each factor of the default width."""
+        default = make_kernel("rbf", table.X).gamma
+        return [
+            (
+                f"{kernel} {factor:.3g}",
+                self.memory.cache(_train)(
+                    CoreVectorMachine(kernel, gamma=factor * default, tol=CVM_TOL, random_state=0),
+                    table.X,
+                    table.y,
+                )[0],
+            )
+            for kernel in KERNELS
+            for factor in factors
+        ]
+
+    def _performance(self, task: Task, table: Table) -> Iterator[Fit]:
+        """One cell of the table of all systems."""
+        if task.system in ("capo_cvm", "capo_dt", "capo_nn", "capo_star"):
+            names = ("cvm", "dt", "nn") if task.system == "capo_star" else (task.system[5:],)
+            models = [(name, self._trained(task.data, name, table)[0]) for name in names]
+            yield _adapted(self._papers_mode(task, models), table)
+        elif task.system.startswith("svmperf"):
+            yield self._svmperf(task, table)
+        elif task.system.startswith("svmlight"):
+            yield self._svmlight(task, table)
+        else:
+            yield self._new(task, table)
+
+    def _papers_mode(self, task: Task, models: list[tuple[str, Any]], **params: Any) -> CAPOClassifier:
+        """In-sample labels -1/+1, the raw columns as features, no prior, a cut at 0."""
+        settings = {
+            "auxiliaries": [(name, FrozenEstimator(model)) for name, model in models],
+            "outputs": "labels",
+            "cv": "in-sample",
+            "delta": FunctionTransformer(accept_sparse=True),
+            "positive": False,
+            "prior": "zero",
+            "C": list(self.Cs),
+            "extend": not self.quick,
+            "threshold": "zero",
+            "random_state": 0,
+        }
+        return CAPOClassifier(task.measure, **{**settings, **params})
+
+    def _svmperf(self, task: Task, table: Table) -> Fit:
+        linear = task.system == "svmperf_lin"
+        model = SVMPerfClassifierCV(
+            task.measure,
+            Cs=self.Cs,
+            kernel="linear" if linear else "rbf",
+            extend=not self.quick,
+            cv_rank=RANK if task.data == "splice" else CV_RANK,
+            max_rank=RANK,
+            random_state=0,
+        )
+        start = time.process_time()
+        model.fit(table.X, table.y)
+        seconds = time.process_time() - start - model.selection_seconds_
+        best = model.best_estimator_.solution_
+        return Fit(
+            model.score(table.X_test, table.y_test),
+            model.C_,
+            model.gamma_,
+            selection_seconds=model.selection_seconds_,
+            seconds=seconds,
+            rounds=best.n_rounds,
+            oracle_calls=best.n_oracle_calls,
+            gap=best.gap / best.C,
+        )
+
+    def _svmlight(self, task: Task, table: Table) -> Fit:
+        model = CostSVMClassifier(
+            task.measure,
+            kernel="linear" if task.system == "svmlight_lin" else "rbf",
+            Cs=[2.0**-3, 1.0, 2.0**3] if self.quick else None,
+            costs=[0.5, 1.0, 4.0] if self.quick else None,
+            max_rows=COST_ROWS,
+            max_iter=COST_STEPS,
+            memory=self.memory,
+            random_state=0,
+        )
+        start = time.process_time()
+        model.fit(table.X, table.y)
+        return Fit(
+            model.score(table.X_test, table.y_test),
+            model.C_,
+            model.gamma_,
+            model.cost_,
+            selection_seconds=model.selection_seconds_,
+            seconds=time.process_time() - start,
+        )
+
+    def _new(self, task: Task, table: Table) -> Fit:
+        """What the paper does not have: the default, the non-linear delta, the stack."""
+        models = Models(table, 0, self.memory)
+        measure = measures.get(task.measure)
+        if task.system == "stack":
+            start = time.process_time()
+            row = stack(Judge(task.measure, measure, table), models.outputs)
+            return Fit(row.score, seconds=time.process_time() - start)
+        model = models.capo(measure)
+        if task.system == "capo_rbf_delta":
+            model.set_params(delta="rbf")
+        return _adapted(model, table)
+
+    def _five(self, task: Task, table: Table) -> Iterator[Fit]:
+        """Five core vector machines: with a delta function, without, and selected from fifty."""
+        selected = task.system == "capo5_selected"
+        models = (
+            self._machines(table, WIDTHS[1::4] if self.quick else WIDTHS)
+            if selected
+            else self._machines(table)
+        )
+        params: dict[str, Any] = {"max_auxiliaries": 5} if selected else {}
+        if task.system == "ensemble":
+            params["delta"] = None
+        model = self._papers_mode(task, models, **params)
+        fit = _adapted(model, table)
+        own = [_score(task.measure, each.estimator, table) for each in model.auxiliaries_.values()]
+        yield fit._replace(raw=float(np.mean(own)))
+
+    def _outputs(self, data: str, system: str, table: Table) -> tuple[Any, Any]:
+        """The -1/+1 columns of a system's auxiliaries for training and test rows."""
+        if system == "capo_star":
+            models = [self._trained(data, name, table)[0] for name in ("cvm", "dt", "nn")]
+        else:
+            models = [model for _, model in self._machines(table)[: 1 if system == "capo1" else 5]]
+        return tuple(
+            np.column_stack([np.where(model.predict(X), 1.0, -1.0) for model in models])
+            for X in (table.X, table.X_test)
+        )
+
+    def _problem(self, task: Task, table: Table) -> tuple[Any, Any, Any, Any]:
+        """Features and auxiliary columns of the training and the test rows."""
+        if task.system == "svmperf_lin":
+            return table.X, table.X_test, None, None
+        if task.system == "svmperf_rbf":
+            return *_kernel_features(table), None, None
+        return table.X, table.X_test, *self._outputs(task.data, task.system, table)
+
+    def _over_c(self, task: Task, table: Table) -> Iterator[Fit]:
+        problem = self._problem(task, table)
+        for C in self.Cs:
+            yield _solve(task.measure, table, problem, C, 1.0)
+
+    def _over_b(self, task: Task, table: Table) -> Iterator[Fit]:
+        problem = self._problem(task, table)
+        Bs = BS if task.system.startswith("capo") else (1.0,)
+        for B in Bs[::7] if self.quick else Bs:
+            yield _solve(task.measure, table, problem, C_ONE, B)
+
+    def _over_rows(self, task: Task, table: Table) -> Iterator[Fit]:
+        for fraction in FRACTIONS[:2] if self.quick else FRACTIONS:
+            part = _part(table, fraction)
+            problem = self._problem(task, part)
+            yield _solve(task.measure, part, problem, C_ONE, 1.0)
+
+
+@cache
+def _load(data: Path, name: str) -> Table:
+    return load_paper(data, name)
+
+
+def _train(model: Any, X: Any, y: np.ndarray) -> tuple[Any, float]:
+    start = time.process_time()
+    model.fit(X, y)
+    return model, time.process_time() - start
+
+
+def _score(measure: str, model: Any, table: Table) -> float:
+    """The measure of an auxiliary: by its labels, or for rankings by its scores."""
+    if measure in ("accuracy", "f1"):
+        scores = np.where(model.predict(table.X_test), 1.0, -1.0)
+    elif hasattr(model, "decision_function"):
+        scores = model.decision_function(table.X_test)
+    else:
+        scores = model.predict_proba(table.X_test)[:, 1]
+    return measures.get(measure).score(table.y_test, scores)
+
+
+def _adapted(model: CAPOClassifier, table: Table) -> Fit:
+    """A fit of CAPO; the seconds are those of the adaptation, which are nearly all for the choice of C."""
+    model.fit(table.X, table.y)
+    solution = model.solution_
+    return Fit(
+        model.score(table.X_test, table.y_test),
+        model.C_,
+        B=model.B,
+        selection_seconds=model.seconds_["adaptation"] + model.seconds_["delta"],
+        rounds=model.n_iter_,
+        oracle_calls=solution.n_oracle_calls if solution else 0,
+        gap=model.gap_ / model.C_ if solution else 0.0,
+    )
+
+
+def _kernel_features(table: Table) -> tuple[Any, Any]:
+    """Coordinates in the span of some rows, for training and test rows."""
+    factor = factorise(make_kernel("rbf", table.X), table.X, RANK, np.random.RandomState(0))
+    coordinates = Expansion(factor.kernel, factor.pivots, factor.dual_coef(np.eye(factor.rank)))
+    return factor.rows, coordinates(table.X_test)
+
+
+def _solve(measure: str, table: Table, problem: tuple[Any, Any, Any, Any], C: float, B: float) -> Fit:
+    """One problem from a cold start."""
+    phi, phi_test, columns, columns_test = problem
+    judge = measures.get(measure)
+    start = time.process_time()
+    solution = minimize(augment(phi, auxiliary=columns, B=B), judge.oracle(table.y), C=C)
+    seconds = time.process_time() - start
+    k = 0 if columns is None else columns.shape[1]
+    scores = np.asarray(safe_sparse_dot(phi_test, solution.v[k:-1])).ravel() + solution.v[-1]
+    if columns is not None:
+        scores = scores + columns_test @ (solution.v[:k] / np.sqrt(B))
+    return Fit(
+        judge.score(table.y_test, scores),
+        C,
+        B=None if columns is None else B,
+        rows=len(table.y),
+        seconds=seconds,
+        rounds=solution.n_rounds,
+        oracle_calls=solution.n_oracle_calls,
+        gap=solution.gap / C,
+    )
+
+
+def _part(table: Table, fraction: float) -> Table:
+    if fraction == 1.0:
+        return table
+    rows, _ = train_test_split(np.arange(len(table.y)), train_size=fraction, stratify=table.y, random_state=0)
+    return table._replace(X=table.X[rows], y=table.y[rows])
