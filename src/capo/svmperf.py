@@ -381,9 +381,9 @@ def _of_whole_kernel(
 ) -> Solution:
     """The solution with the lower bound that holds for the whole kernel.
 
-    The bound falls by ``1/2 u'E u``, half the squared length of what of the dual solution lies outside the
-    factor's span. E is positive semidefinite, so that its diagonal bounds that; if the bound is too rough,
-    one pass over the kernel gives the value.
+    The dual solution is longer there, by u'E u, the squared length of what of it lies outside the factor's
+    span. E is positive semidefinite, so that its diagonal bounds that; if the bound is too rough, one pass
+    over the kernel gives the value. The solution is then shortened to where its own bound is highest.
     """
     slope = design.pull(u)
     inside = float(slope[: factor.rank] @ slope[: factor.rank])
@@ -393,7 +393,9 @@ def _of_whole_kernel(
         rows = table[carried].astype(np.float64)
         whole = Expansion(factor.kernel, rows, u[carried]).squared_norm()
         outside = max(0.0, whole - inside)
-    return replace(solution, dual=beta - 0.5 * float(slope @ slope) - 0.5 * outside)
+    square = float(slope @ slope) + outside
+    step = 1.0 if square <= beta else beta / square
+    return replace(solution, dual=step * beta - 0.5 * step**2 * square)
 
 
 def _followed(
