@@ -20,6 +20,9 @@ from .selection import AUTO_GRID, Candidate, Walk
 
 IntArray = NDArray[np.intp]
 
+#: With fewer rows of a class a fold than this, a choice among many C's is luck, and the prior is kept.
+LEAST_A_FOLD = 10
+
 
 @dataclass(frozen=True)
 class Adapted:
@@ -97,6 +100,8 @@ def adapt(
         # What matters to the user is said of the last cut, below.
         warnings.simplefilter("ignore", ConstraintWarning)
         walk = Walk(rows, folds, settings)
+        if C is None and settings.prior != "zero" and _rarest(rows, folds) < LEAST_A_FOLD:
+            C = 0.0
         extend = C is None or (extend and not isinstance(C, float))
         walk.run(_grid(C, settings), extend=extend, leave=C is None, say=say)
         chosen = walk.candidates[-1] if isinstance(C, float) else walk.chosen(rule)
@@ -112,6 +117,12 @@ def adapt(
         singles,
         solution,
     )
+
+
+def _rarest(rows: Rows, folds: IntArray) -> float:
+    """Rows of the rarer class in a fold, on average."""
+    positives = int(rows.positive.sum())
+    return min(positives, len(rows.positive) - positives) / len(np.unique(folds))
 
 
 def _grid(C: float | Sequence[float] | None, settings: Settings) -> list[float]:
