@@ -34,10 +34,12 @@ def test_the_names_that_users_import():
     assert capo.__all__ == [
         "CAPOClassifier",
         "SVMPerfClassifier",
+        "SVMPerfClassifierCV",
         "__version__",
         "design",
         "engine",
         "measures",
+        "rivals",
         "svmperf_path",
     ]
 

@@ -49,23 +49,24 @@ the paper could not finish in 24 hours.
 HOW = """\
 ## How it was done, and where it differs
 
-- **CAPO in the paper's mode**: labels -1/+1 of auxiliaries on the rows they were trained on, the raw columns
-  as delta features, B = 1, free signs, a cut at 0; C from 2^-7 to 2^7 in SVMperf's units by 5-fold
-  cross-validation, the grid continued while the best C is at one of its ends.
-- **Auxiliaries**: `CoreVectorMachine` with C = 1 and tolerance 0.001 (LibCVM's options in the paper; ours draws
-  rows differently, so that the core sets differ), `C45Classifier`, `RBFNetworkClassifier` started from the rows
-  that WEKA's default seed draws, which gives the paper's accuracy and F1 to the last digit on three sets.
-- **gamma0** is the inverse of the mean squared distance of all pairs of training rows. LibCVM estimates it from
-  a few, which on ijcnn1, whose rows follow in time, is another number (3.0 against 0.39).
-- **SVMperf rbf**: the kernel's factor has rank {cv_rank} in cross-validation ({rank} on splice) and {rank} in
-  the last fit; the gap in fits.csv is that of the whole kernel.
-- **SVM + costs** (SVMlight with its option -j): scikit-learn's `LinearSVC` (squared slacks) and `SVC`; C, j and
-  gamma chosen by the target measure in 5-fold cross-validation on {cost_rows} rows drawn within the classes,
-  trained on all rows.
-- **Mitfaces** has 24,044 of the paper's 24,045 test images, equalised; the paper does not say how it prepared
-  them.
-- **Seconds** are CPU seconds of one core of another machine than the paper's (a Xeon E5520 of 2009): a factor of
-  3 to 5 of any ratio is the machine.
+- **CAPO in the paper's mode**: labels -1/+1 of auxiliaries on the rows they were trained on, the raw
+  columns as delta features, B = 1, free signs, a cut at 0; C from 2^-7 to 2^7 in SVMperf's units by
+  5-fold cross-validation, the grid continued while the best C is at one of its ends.
+- **Auxiliaries**: `CoreVectorMachine` with C = 1 and tolerance 0.001 (LibCVM's options in the paper;
+  ours draws rows differently, so that the core sets differ), `C45Classifier`, `RBFNetworkClassifier`
+  started from the rows that WEKA's default seed draws, which gives the paper's accuracy and F1 to the
+  last digit on three sets.
+- **gamma0** is the inverse of the mean squared distance of all pairs of training rows. LibCVM estimates
+  it from a few, which on ijcnn1, whose rows follow in time, is another number (3.0 against 0.39).
+- **SVMperf rbf**: the kernel's factor has rank {cv_rank} in cross-validation ({rank} on splice) and
+  {rank} in the last fit; the gap in fits.csv is that of the whole kernel.
+- **SVM + costs** (SVMlight with its option -j): scikit-learn's `LinearSVC` (squared slacks) and `SVC`;
+  C, j and gamma chosen by the target measure in 5-fold cross-validation on {cost_rows} rows drawn within
+  the classes, trained on all rows.
+- **Mitfaces** has 24,044 of the paper's 24,045 test images, equalised; the paper does not say how it
+  prepared them.
+- **Seconds** are CPU seconds of one core of another machine than the paper's (a Xeon E5520 of 2009): a
+  factor of 3 to 5 of any ratio is the machine.
 """
 
 
@@ -330,8 +331,8 @@ def _below(rows: pd.DataFrame) -> str:
             ]
         )
     return (
-        "Where CAPO* is below the paper's figure by more than 0.01, with the same difference for its auxiliaries "
-        "by themselves:\n\n" + _table(["data", "measure", "CAPO*", *AUXILIARIES], lines)
+        "Where CAPO* is below the paper's figure by more than 0.01, with the same difference for its "
+        "auxiliaries by themselves:\n\n" + _table(["data", "measure", "CAPO*", *AUXILIARIES], lines)
     )
 
 

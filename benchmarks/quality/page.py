@@ -44,6 +44,20 @@ LightGBM use the same auxiliaries, the default ones of `CAPOClassifier`, trained
 - **capo, paper's mode**: in-sample labels -1/+1 of the auxiliaries, no prior, C from the paper's grid.
 - **capo**: `CAPOClassifier(measure)`, nothing set.
 """
+#: What is behind a loss that is worth a word.
+WHY = {
+    "oil_spill": "20 positive rows to train on and 21 to be judged by, each of them 5 points of recall: less than "
+    "the spread over seeds. The prior is kept (C = 0), and the two stacks differ by single rows",
+    "reuters": "a test set of later articles, with 5.4% positives against 6.9%: C = 0, and the two rank alike; "
+    "the cut with the best expected table on training rows lies 3 rows of 179 from the luckier one",
+    "mitfaces": "a test set with 2% positives against 35%, of other photographs",
+}
+
+MITFACES = """
+What is short is mitfaces, whose test set is another population: 2% faces against 35% in training. The ranking
+holds (PRBEP is the F1 at the cut that predicts as many faces as there are, {prbep:.4f}, above the paper's best F1
+of 0.4658), but no cut that is chosen on training rows can know the new rate: the F1 at ours is {f1:.4f}.
+"""
 
 
 def write_page(results: Path) -> None:
@@ -66,7 +80,7 @@ def write_page(results: Path) -> None:
         f"## Tables lost by more than {WORTH_A_WORD}\n",
         _losses(rows, compared),
         "## Is the figure that `summary()` reports honest?\n",
-        _honesty(rows),
+        _honesty(results.with_name("nested.csv")),
         "## What adaptation costs\n",
         _cost(rows),
         "## The paper's twenty tasks\n",
@@ -111,8 +125,8 @@ def _losses(rows: pd.DataFrame, compared: pd.DataFrame) -> str:
     wide = rows.pivot_table(index=["table", "measure", "seed"], columns="system", values="score")
     lines = [
         "The spread is the standard deviation of the difference over the seeds.\n",
-        "| table | measure | rival | difference | spread | CAPO's C by seed |",
-        "|---|---|---|---|---|---|",
+        "| table | measure | rival | difference | spread | CAPO's C by seed | why |",
+        "|---|---|---|---|---|---|---|",
     ]
     chosen = rows[rows["system"] == CAPO].set_index(["table", "measure", "seed"])["C"].sort_index()
     for rival in (STACK, SELECTION):
@@ -121,26 +135,29 @@ def _losses(rows: pd.DataFrame, compared: pd.DataFrame) -> str:
             each = (wide[CAPO] - wide[rival]).loc[table, measure]
             Cs = ", ".join(f"{C:.3g}" for C in chosen.loc[table, measure])
             size = f"{100 * each.mean():+.2f} | {100 * each.std():.2f}"
-            lines.append(f"| {table} | {measure} | {rival} | {size} | {Cs} |")
+            lines.append(f"| {table} | {measure} | {rival} | {size} | {Cs} | {WHY.get(table, '')} |")
     return "\n".join(lines) + "\n"
 
 
-def _honesty(rows: pd.DataFrame) -> str:
-    """Out-of-fold figures against the halves that the whole fit has never seen."""
-    fits = rows[(rows["system"] == CAPO) & ~rows["table"].isin(PAPER) & rows["measure"].isin(MEASURES)]
-    mean = fits.groupby(["table", "measure"])[["out_of_fold", "score", "spread"]].mean()
-    off = mean["out_of_fold"] - mean["score"]
-    within = off.abs() <= mean["spread"]
+def _honesty(nested: Path) -> str:
+    """Reported figures against honest ones, each the average over both halves of a table."""
+    if not nested.exists():
+        return "Not yet measured: `python -m benchmarks.quality.nested --data FOLDER`.\n"
+    mean = pd.read_csv(nested).groupby(["table", "measure"])[["reported", "honest", "spread"]].mean()
+    off = mean["reported"] - mean["honest"]
+    within, too_good = off.abs() <= mean["spread"], off > mean["spread"]
     by_measure = " | ".join(
         f"{100 * within.xs(measure, level='measure').mean():.0f}%" for measure in MEASURES
     )
     bias = " | ".join(f"{100 * off.xs(measure, level='measure').mean():+.2f}" for measure in MEASURES)
     return (
-        "Every fit reports its out-of-fold value with its spread over folds; the other half of the table, "
-        "which nothing in the fit has seen, is the outer loop of a nested validation. Share of tables where "
-        f"the two are within the spread: **{100 * within.mean():.1f}%** of all cells.\n\n"
+        "Every fit reports its out-of-fold value with its spread over folds. Nested validation "
+        "(`python -m benchmarks.quality.nested`) trains on each half of a table and scores the other, which "
+        "nothing in the fit has seen; over both halves the two averages are of the same rows. They are within "
+        f"the spread on **{100 * within.mean():.1f}%** of {len(off)} cells, and the reported one is too good by "
+        f"more than the spread on {int(too_good.sum())}.\n\n"
         "| | " + " | ".join(MEASURES) + " |\n" + "|---" * (len(MEASURES) + 1) + "|\n"
-        f"| within the spread | {by_measure} |\n| mean excess over the test value | {bias} |\n"
+        f"| within the spread | {by_measure} |\n| mean excess over the honest value | {bias} |\n"
     )
 
 
@@ -172,4 +189,5 @@ def _paper(means: pd.DataFrame) -> str:
     for (table, measure), value in best.items():
         mark = "**" if ours[table, measure] > value else ""
         lines.append(f"| {table} | {measure} | {value:.4f} | {mark}{ours[table, measure]:.4f}{mark} |")
-    return "\n".join(lines) + "\n"
+    note = MITFACES.format(prbep=ours["mitfaces", "prbep"], f1=ours["mitfaces", "f1"])
+    return "\n".join(lines) + "\n" + note

@@ -113,7 +113,7 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
     C : "auto", float or array-like, default="auto"
         Weight of the measure against the size of the change; a grid, or "auto" for a path from 0.01
         upwards that is extended while its last C is the best. 0 is the prior, which "auto" keeps if a fold
-        has fewer than 10 rows of a class to judge by.
+        has fewer than 5 rows of a class to judge by.
     extend : bool, default=False
         Whether a grid of C's is continued past its ends, too, while the best C is at one of them.
     selection : {"best", "one_se"}, default="best"

@@ -67,6 +67,8 @@ class SVMPerfClassifierCV(ClassifierMixin, BaseEstimator):
         CPU seconds of the choice.
     best_estimator_ : SVMPerfClassifier
         Trained on all rows with the chosen values: coefficients, certificate, history.
+    n_iter_ : int
+        Rounds of the last fit.
     score_ : float
         The chosen values' out-of-fold value of the measure.
     classes_ : ndarray of shape (2,)
@@ -161,6 +163,7 @@ class SVMPerfClassifierCV(ClassifierMixin, BaseEstimator):
         self.C_, self.gamma_, self.score_ = best.candidate.C, best.gamma, best.candidate.figure.value
         self.cv_results_ = _results(tried)
         self.best_estimator_ = self._final().fit(table, labels, weight)
+        self.n_iter_ = self.best_estimator_.n_iter_
         return self
 
     def _validated(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
@@ -216,8 +219,8 @@ class SVMPerfClassifierCV(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """The score of each row minus the threshold: above 0 is positive."""
         check_is_fitted(self)
-        validate_data(self, X, reset=False, skip_check_array=True)
-        return self.best_estimator_.decision_function(X)
+        table: Any = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return self.best_estimator_.decision_function(table)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The label of each row."""
@@ -227,7 +230,8 @@ class SVMPerfClassifierCV(ClassifierMixin, BaseEstimator):
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The measure that was optimised, on these rows; higher is better."""
         check_is_fitted(self)
-        return self.best_estimator_.score(X, y, sample_weight)
+        table: Any = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return self.best_estimator_.score(table, y, sample_weight)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

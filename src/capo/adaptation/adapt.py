@@ -21,7 +21,7 @@ from .selection import AUTO_GRID, Candidate, Walk
 IntArray = NDArray[np.intp]
 
 #: With fewer rows of a class a fold than this, a choice among many C's is luck, and the prior is kept.
-LEAST_A_FOLD = 10
+LEAST_A_FOLD = 5
 
 
 @dataclass(frozen=True)

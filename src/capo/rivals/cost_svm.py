@@ -82,6 +82,8 @@ class CostSVMClassifier(ClassifierMixin, BaseEstimator):
         Their value of the measure in cross-validation.
     best_estimator_ : LinearSVC or SVC
         The machine trained on all rows.
+    n_iter_ : int
+        Steps of the last fit.
     selection_seconds_ : float
         CPU seconds of the cross-validation; those of the run that filled the memory if it was remembered.
     classes_ : ndarray of shape (2,)
@@ -169,6 +171,7 @@ class CostSVMClassifier(ClassifierMixin, BaseEstimator):
         best = int(np.argmax(values))
         (self.C_, self.cost_, self.gamma_), self.score_ = candidates[best], values[best]
         self.best_estimator_ = machine(candidates[best], self.max_iter).fit(table, positive)
+        self.n_iter_ = int(np.max(self.best_estimator_.n_iter_))
         return self
 
     def _validated(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
@@ -194,8 +197,8 @@ class CostSVMClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Signed distance from the border, in units of the margin: above 0 is positive."""
         check_is_fitted(self)
-        validate_data(self, X, reset=False, skip_check_array=True)
-        return np.asarray(self.best_estimator_.decision_function(X))
+        table: Any = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return np.asarray(self.best_estimator_.decision_function(table))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The label of each row."""
