@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Memory
@@ -51,6 +51,15 @@ CV_RANK, RANK = 300, 1000
 COST_ROWS, COST_STEPS = 1500, 200_000
 #: Fewer values for a quick look.
 QUICK_CS = (CS[1], CS[7], CS[13])
+
+
+class Problem(NamedTuple):
+    """Features of the training rows, what weights of them say of the test rows, and auxiliary columns."""
+
+    phi: Any
+    on_test_rows: Callable[[np.ndarray], np.ndarray]
+    columns: np.ndarray | None = None
+    columns_test: np.ndarray | None = None
 
 
 class Study:
@@ -222,13 +231,15 @@ class Study:
             for X in (table.X, table.X_test)
         )
 
-    def _problem(self, task: Task, table: Table) -> tuple[Any, Any, Any, Any]:
+    def _problem(self, task: Task, table: Table) -> Problem:
         """Features and auxiliary columns of the training and the test rows."""
-        if task.system == "svmperf_lin":
-            return table.X, table.X_test, None, None
         if task.system == "svmperf_rbf":
-            return *_kernel_features(table), None, None
-        return table.X, table.X_test, *self._outputs(task.data, task.system, table)
+            return _kernel_problem(table)
+        problem = Problem(table.X, partial(safe_sparse_dot, table.X_test))
+        if task.system == "svmperf_lin":
+            return problem
+        columns, columns_test = self._outputs(task.data, task.system, table)
+        return problem._replace(columns=columns, columns_test=columns_test)
 
     def _over_c(self, task: Task, table: Table) -> Iterator[Fit]:
         problem = self._problem(task, table)
@@ -285,22 +296,25 @@ def _adapted(model: CAPOClassifier, table: Table) -> Fit:
     )
 
 
-def _kernel_features(table: Table) -> tuple[Any, Any]:
-    """Coordinates in the span of some rows, for training and test rows."""
+def _kernel_problem(table: Table) -> Problem:
+    """Coordinates in the span of some rows."""
     factor = factorise(make_kernel("rbf", table.X), table.X, RANK, np.random.RandomState(0))
-    coordinates = Expansion(factor.kernel, factor.pivots, factor.dual_coef(np.eye(factor.rank)))
-    return factor.rows, coordinates(table.X_test)
+
+    def on_test_rows(w: np.ndarray) -> np.ndarray:
+        return Expansion(factor.kernel, factor.pivots, factor.dual_coef(w))(table.X_test)
+
+    return Problem(factor.rows, on_test_rows)
 
 
-def _solve(measure: str, table: Table, problem: tuple[Any, Any, Any, Any], C: float, B: float) -> Fit:
+def _solve(measure: str, table: Table, problem: Problem, C: float, B: float) -> Fit:
     """One problem from a cold start."""
-    phi, phi_test, columns, columns_test = problem
+    phi, on_test_rows, columns, columns_test = problem
     judge = measures.get(measure)
     start = time.process_time()
     solution = minimize(augment(phi, auxiliary=columns, B=B), judge.oracle(table.y), C=C)
     seconds = time.process_time() - start
     k = 0 if columns is None else columns.shape[1]
-    scores = np.asarray(safe_sparse_dot(phi_test, solution.v[k:-1])).ravel() + solution.v[-1]
+    scores = np.asarray(on_test_rows(solution.v[k:-1])).ravel() + solution.v[-1]
     if columns is not None:
         scores = scores + columns_test @ (solution.v[:k] / np.sqrt(B))
     return Fit(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -413,7 +414,12 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
     ) -> CrossFitted:
         cached = check_memory(self.memory).cache(cross_fit, ignore=["n_jobs", "say"])
         labels = positive.astype(np.int64)
-        return cached(auxiliaries, X, labels, splits, self.classes_, self.outputs, self.n_jobs, progress.say)
+        with warnings.catch_warnings():
+            # That the table is large is no news to the user.
+            warnings.filterwarnings("ignore", "Persisting input arguments", UserWarning)
+            return cached(
+                auxiliaries, X, labels, splits, self.classes_, self.outputs, self.n_jobs, progress.say
+            )
 
     def _scaled(
         self, fitted: CrossFitted, positive: NDArray[np.bool_], weight: FloatArray | None
