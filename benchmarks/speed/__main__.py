@@ -1,6 +1,6 @@
-"""Speed: against SVMperf, against the cost of the parts, along a path of C's, as rows grow.
+"""Speed: against SVMperf and LibCVM, against the cost of the parts, along a path of C's, as rows grow.
 
-python -m benchmarks.speed --data FOLDER            all of it, on one core; about ten minutes
+python -m benchmarks.speed --data FOLDER            all of it, on one core; about twelve minutes
 python -m benchmarks.speed --data FOLDER --only limit path
 
 Results go to benchmarks/speed/results, one CSV each, each with its summary beside it.
@@ -18,10 +18,10 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from ..data import folder
-from . import against_svmperf, growth, limit, path
+from . import against_libcvm, against_svmperf, growth, limit, path
 
 RESULTS = Path(__file__).parent / "results"
-PARTS = ("svmperf", "limit", "path", "growth")
+PARTS = ("svmperf", "limit", "path", "libcvm", "growth")
 
 
 def report(line: str) -> None:
@@ -57,7 +57,8 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{processor()}, {os.cpu_count()} cores, one thread; Python {platform.python_version()}")
     with threadpool_limits(1):
-        for name, part in (("svmperf", against_svmperf), ("limit", limit), ("path", path)):
+        read = {"svmperf": against_svmperf, "limit": limit, "path": path, "libcvm": against_libcvm}
+        for name, part in read.items():
             if name in options.only:
                 rows = part.run(folder(options.data), report)
                 write(name, rows, part.summary(rows))
