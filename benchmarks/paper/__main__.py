@@ -68,18 +68,22 @@ def run_all(data: Path, cache: Path, wanted: list[Task], *, jobs: int, quick: bo
     ahead = [task for task in wanted if task not in store]
     report(f"{len(ahead)} of {len(wanted)} tasks to do")
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    count = 0
+    count = failed = 0
     for first in (True, False):
         groups = batches([task for task in ahead if (task.experiment == "auxiliaries") is first])
         with ProcessPoolExecutor(jobs) as pool:
             futures = {pool.submit(work, data, cache, batch, quick): batch for batch in groups}
             for future in as_completed(futures):
-                taken = future.result()
                 count += len(futures[future])
                 last = futures[future][-1]
-                report(
-                    f"{count} of {len(ahead)}: {last.experiment}, {last.data}, {last.system}: {taken:.0f} s"
-                )
+                what = f"{count} of {len(ahead)}: {last.experiment}, {last.data}, {last.system}"
+                error = future.exception()
+                report(f"{what}: {future.result():.0f} s" if error is None else f"{what}: failed: {error!r}")
+                failed += error is not None
+    if failed:
+        raise SystemExit(
+            f"{failed} groups of tasks failed; the others are kept. Another run tries them again."
+        )
 
 
 def batches(ahead: list[Task]) -> list[list[Task]]:

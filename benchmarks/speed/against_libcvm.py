@@ -45,6 +45,6 @@ def summary(rows: list[dict]) -> str:
     short = min(row["accuracy"] - row["libcvm_accuracy"] for row in rows)
     ratios = [row["cpu_s"] / row["libcvm_cpu_s"] for row in rows]
     return (
-        f"Against LibCVM's precise setting, {len(rows)} runs: accuracy at worst {short:+.4f}; CPU time {min(ratios):.2f} "
-        f"to {max(ratios):.2f} times LibCVM's."
+        f"Against LibCVM's precise setting, {len(rows)} runs: accuracy at worst {short:+.4f}; CPU time "
+        f"{min(ratios):.2f} to {max(ratios):.2f} times LibCVM's."
     )
