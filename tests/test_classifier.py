@@ -26,11 +26,11 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit, Stra
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from capo import CAPOClassifier, measures
+from capo import CAPOClassifier, SVMPerfClassifier, measures
 from capo.auxiliary import read
 from capo.exceptions import AuxiliaryError, ConstraintWarning, IgnoredWeightWarning, InvalidInputError
 
@@ -722,3 +722,76 @@ def test_auxiliaries_below_chance_do_not_stall_the_solver():
 def test_labels_in_a_column_are_scored_too():
     model = light(C=0.0).fit(X, Y)
     assert model.score(X, Y[:, None]) == model.score(X, Y)
+
+
+def papers_mode(measure, **params):
+    """The paper's own problem: labels of the rows trained on, no prior, free signs, a cut at 0."""
+    settings = {
+        "outputs": "labels",
+        "cv": "in-sample",
+        "delta": FunctionTransformer(),
+        "positive": False,
+        "prior": "zero",
+        "threshold": "zero",
+    }
+    return light(measure, **{**settings, **params})
+
+
+@pytest.mark.parametrize("measure", ["f1", "accuracy", "mcc"])
+def test_the_papers_mode_is_svmperf_on_the_augmented_table(measure):
+    data, target = NOISY
+    model = papers_mode(measure, C=100.0, tol=1e-7).fit(data, target)
+    columns = [np.where(each.predict(data) == 1, 1.0, -1.0) for each in model.auxiliaries_.values()]
+    wide = np.column_stack([*columns, data])
+    svm = SVMPerfClassifier(measure, C=100.0, tol=1e-7).fit(wide, target)
+    ours = np.array([*model.auxiliary_weights_.values(), *model.delta_coef_.values()])
+    theirs = svm.coef_[0]
+    np.testing.assert_allclose(ours / np.linalg.norm(ours), theirs / np.linalg.norm(theirs), atol=2e-3)
+    assert model.primal_ == pytest.approx(svm.primal_, rel=1e-5)
+    at_zero = wide @ theirs + svm.solution_.v[-1] > 0
+    assert np.mean(model.predict(data).astype(bool) == at_zero) > 0.99
+
+
+def test_a_grid_is_extended_only_if_asked():
+    data, target = NOISY
+    fixed = papers_mode("f1", C=[1e-3, 2e-3]).fit(data, target)
+    longer = papers_mode("f1", C=[1e-3, 2e-3], extend=True).fit(data, target)
+    assert fixed.cv_results_["param_C"].tolist() == [1e-3, 2e-3]
+    tried = longer.cv_results_["param_C"]
+    assert len(tried) > 2
+    powers = np.log2(tried / 1e-3)
+    np.testing.assert_allclose(powers, np.round(powers), atol=1e-9)
+
+
+def test_only_the_best_auxiliaries_are_kept():
+    data, target = NOISY
+    poor = [(f"poor{i}", DummyClassifier(strategy="stratified", random_state=i)) for i in range(3)]
+    given = [poor[0], *LIGHT, *poor[1:]]
+    model = CAPOClassifier("roc_auc", auxiliaries=given, max_auxiliaries=2, random_state=0).fit(data, target)
+    assert list(model.auxiliary_weights_) == ["linear", "tree"]
+    assert model.auxiliary_outputs_.shape == (600, 2)
+    alone = CAPOClassifier("roc_auc", auxiliaries=LIGHT, random_state=0).fit(data, target)
+    assert model.score(data, target) == pytest.approx(alone.score(data, target), abs=0.02)
+    with pytest.raises(ValueError, match="max_auxiliaries"):
+        CAPOClassifier(max_auxiliaries=0).fit(data, target)
+
+
+def test_few_rows_of_a_class_keep_the_prior():
+    data, target = make_classification(300, weights=[0.93], flip_y=0, random_state=1)
+    rare = np.flatnonzero(target == 1)[20:]
+    data, target = np.delete(data, rare, axis=0), np.delete(target, rare)
+    assert target.sum() == 20
+    assert light("mcc").fit(data, target).C_ == 0.0
+    assert len(light("mcc", C=[1.0, 10.0]).fit(data, target).cv_results_["param_C"]) == 3
+
+
+def test_the_summary_is_of_the_fit_whatever_is_set_later():
+    model = light(C=1.0).fit(*NOISY)
+    before = str(model.summary())
+    assert before == str(model.set_params(prior="unit", cv="in-sample").summary())
+
+
+def test_the_summary_warns_of_free_signs():
+    free = str(light("roc_auc", positive=False, C=1.0).fit(*NOISY).summary())
+    assert "leak" in free
+    assert "leak" not in str(light("roc_auc", C=1.0).fit(*NOISY).summary())

@@ -278,11 +278,12 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : data frame, array or sparse matrix of shape (n_samples, n_features)
             The table. The default auxiliaries and delta take text, categories and missing values in
-            a data frame, and missing values in an array.
+            a data frame, and missing values in an array; a sparse matrix must have none.
         y : array-like of shape (n_samples,)
             Two labels; the larger one is the positive class.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, for the measure and for every auxiliary that takes them.
+            Weights of the rows, for the measure and for every auxiliary that takes them. A row of weight 0
+            counts for nothing but has its place in a fold; leave such rows out where that matters.
         **params : dict
             ``groups`` for the splitter; with metadata routing, what the auxiliaries and the splitter ask for.
 
@@ -311,7 +312,7 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
         adapted = clock(
             "adaptation", adapt, rows, folds, settings, grid, self.extend, self.selection, progress.say
         )
-        self.measure_, self._outputs = settings.measure, self.outputs
+        self.measure_, self._outputs, self._fitted = settings.measure, self.outputs, (settings, in_sample)
         self._store(adapted, auxiliaries, fitted, clock)
         self.n_positive_ = int(positive.sum())
         return self

@@ -86,7 +86,13 @@ def summarise(model: Any) -> Summary:
         "certificate": _certificate(model),
         "seconds": _seconds(model.seconds_),
     }
-    rows_read = "in sample, too good" if model.cv == "in-sample" else "out of fold"
+    settings, in_sample = model._fitted
+    if not settings.positive and not in_sample and model.C_ > 0 and model.delta_ is not None:
+        notes["caution"] = (
+            "weights of either sign play out-of-fold outputs off against the delta function, which can leak "
+            "labels: trust the figure of C > 0 only on rows kept aside"
+        )
+    rows_read = "in sample, too good" if in_sample else "out of fold"
     return Summary(title, model.measure_.name or "measure", _lines(model), notes, rows_read)
 
 
@@ -103,7 +109,7 @@ def _lines(model: Any) -> list[Line]:
     lines = (
         [
             Line(
-                "stack (C = 0)" if model.prior == "stack" else "auxiliaries (C = 0)",
+                "stack (C = 0)" if model._fitted[0].prior == "stack" else "auxiliaries (C = 0)",
                 *prior[0][1:],
                 None,
                 model.C_ == 0,
