@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench paper clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m capo.demo
@@ -20,6 +20,10 @@ bench: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.quality
+
+paper: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python -m benchmarks.paper $(if $(DATA),--data $(DATA)) $(ARGS)
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
