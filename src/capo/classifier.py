@@ -13,7 +13,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import Tags, check_random_state, get_tags
@@ -47,13 +47,14 @@ from .auxiliary import (
     split,
     with_weight,
 )
+from .base import Measured
 from .certificate import warn_if_short
 from .exceptions import AuxiliaryError, InvalidInputError
 from .features import as_features, is_frame, ready_delta
 from .measures import Measure
 from .progress import Clock, Progress
 from .summary import Summary, summarise
-from .validation import two_classes, which_positive
+from .validation import two_classes
 
 FloatArray = NDArray[np.float64]
 
@@ -67,7 +68,7 @@ def _out_of_fold(estimator: CAPOClassifier) -> bool:
     return True
 
 
-class CAPOClassifier(ClassifierMixin, BaseEstimator):
+class CAPOClassifier(Measured):
     """Classifiers of any kind, adapted to the measure that counts.
 
     Learns, in one convex problem solved to a certified gap, weights for the auxiliary classifiers'
@@ -521,11 +522,6 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
                 f"the auxiliary {name!r} failed to predict: {type(error).__name__}: {error}"
             ) from error
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row: positive where its probability is above `threshold_`."""
-        above = self.decision_function(X) > 0
-        return np.asarray(self.classes_[above.astype(int)])
-
     @available_if(_out_of_fold)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of both classes, calibrated on out-of-fold scores.
@@ -535,11 +531,6 @@ class CAPOClassifier(ClassifierMixin, BaseEstimator):
         """
         share = expit(self._log_odds(X))
         return np.column_stack((1.0 - share, share))
-
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The measure that was optimised, on these rows; higher is better."""
-        decision = self.decision_function(X)
-        return self.measure_.score(which_positive(y, self.classes_), decision, sample_weight)
 
     def summary(self) -> Summary:
         """What was found, to be read: scores out of fold, weights, certificate, times."""

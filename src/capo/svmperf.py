@@ -10,13 +10,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from . import measures
+from .base import Measured
 from .certificate import warn_if_short
 from .design import Design, augment
 from .engine import Round, Solution, Status, minimize_path
@@ -26,7 +26,7 @@ from .kernels import Expansion, Factor, KernelLike, factorise, make_kernel
 from .kernels import names as kernel_names
 from .measures import Measure
 from .progress import Progress
-from .validation import two_classes, which_positive
+from .validation import two_classes
 
 #: How far the tolerance is lowered in search of a solution that tells the rows apart.
 LOWEST_TOL = 1e-8
@@ -39,7 +39,7 @@ ROUGH = 0.1
 OF_A_KERNEL = ("coef_", "kernel_", "kernel_residual_", "support_vectors_", "dual_coef_")
 
 
-class SVMPerfClassifier(ClassifierMixin, BaseEstimator):
+class SVMPerfClassifier(Measured):
     """Linear or kernel classifier that optimises a performance measure instead of a loss per row.
 
     Minimises, to a certified gap,
@@ -145,6 +145,7 @@ class SVMPerfClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
+    _types = [np.float64, np.float32]  # noqa: RUF012 (scikit-learn wants a list)
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
         "measure": [str, Measure, callable],
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -240,12 +241,12 @@ class SVMPerfClassifier(ClassifierMixin, BaseEstimator):
     def _validated(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        self.classes_, positive = two_classes(np.asarray(y))
+        table, labels = self._labelled(X, y)
+        self.classes_, positive = two_classes(labels)
         weight = None
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        return X, positive, weight
+            weight = _check_sample_weight(sample_weight, table, dtype=np.float64)
+        return table, positive, weight
 
     def _solve(self, solver: CuttingPlane) -> Solution:
         """Run the solver; a solution of zeros tells no two rows apart, so it is refined."""
@@ -300,29 +301,12 @@ class SVMPerfClassifier(ClassifierMixin, BaseEstimator):
             One number a row.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        rows = self._rows(X)
         if hasattr(self, "coef_"):
-            scores = safe_sparse_dot(X, self.coef_[0], dense_output=True)
+            scores = safe_sparse_dot(rows, self.coef_[0], dense_output=True)
         else:
-            scores = Expansion(self.kernel_, self.support_vectors_, self.dual_coef_[0])(X)
+            scores = Expansion(self.kernel_, self.support_vectors_, self.dual_coef_[0])(rows)
         return np.asarray(scores + self.intercept_[0])
-
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """The label of each row."""
-        above = self.decision_function(X) > 0
-        return np.asarray(self.classes_[above.astype(int)])
-
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The measure that was optimised, on these rows; higher is better."""
-        check_is_fitted(self)
-        positive = which_positive(y, self.classes_)
-        return self.measure_.score(positive, self.decision_function(X), sample_weight)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
-        return tags
 
 
 def svmperf_path(

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from . import measures
 from .adaptation import Candidate, Rows, Settings, Walk, as_grid
 from .auxiliary import fold_of_rows, split
+from .base import Measured
 from .kernels import Factor, KernelLike, factorise, make_kernel
 from .measures import Measure
 from .progress import Progress
@@ -35,7 +35,7 @@ class Tried(NamedTuple):
     candidate: Candidate
 
 
-class SVMPerfClassifierCV(ClassifierMixin, BaseEstimator):
+class SVMPerfClassifierCV(Measured):
     """`SVMPerfClassifier` that chooses C, and with a kernel gamma, in cross-validation.
 
     For each width the folds walk up the C's together, sharing the cuts of the smaller ones, so that all
@@ -89,6 +89,7 @@ class SVMPerfClassifierCV(ClassifierMixin, BaseEstimator):
     True
     """
 
+    _types = [np.float64, np.float32]  # noqa: RUF012 (scikit-learn wants a list)
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
         **{
             name: allowed
@@ -153,7 +154,7 @@ class SVMPerfClassifierCV(ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         self._validate_params()
-        table, labels = self._validated(X, y)
+        table, labels = self._labelled(X, y)
         self.classes_, positive = two_classes(labels)
         weight = None if sample_weight is None else row_weights(sample_weight, table)
         start = time.process_time()
@@ -163,12 +164,8 @@ class SVMPerfClassifierCV(ClassifierMixin, BaseEstimator):
         self.C_, self.gamma_, self.score_ = best.candidate.C, best.gamma, best.candidate.figure.value
         self.cv_results_ = _results(tried)
         self.best_estimator_ = self._final().fit(table, labels, weight)
-        self.n_iter_ = self.best_estimator_.n_iter_
+        self.n_iter_, self.measure_ = self.best_estimator_.n_iter_, self.best_estimator_.measure_
         return self
-
-    def _validated(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        return X, np.asarray(y)
 
     def _try_all(
         self, table: Any, positive: NDArray[np.bool_], weight: NDArray[np.float64] | None
@@ -219,25 +216,7 @@ class SVMPerfClassifierCV(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """The score of each row minus the threshold: above 0 is positive."""
         check_is_fitted(self)
-        table: Any = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return self.best_estimator_.decision_function(table)
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The label of each row."""
-        above = self.decision_function(X) > 0
-        return np.asarray(self.classes_[above.astype(int)])
-
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The measure that was optimised, on these rows; higher is better."""
-        check_is_fitted(self)
-        table: Any = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return self.best_estimator_.score(table, y, sample_weight)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
-        return tags
+        return self.best_estimator_.decision_function(self._rows(X))
 
 
 def _results(tried: list[Tried]) -> dict[str, NDArray[Any]]:

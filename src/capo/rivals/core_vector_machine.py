@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import OneClassSVM
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ..base import CutAtZero
 from ..kernels import Expansion, Kernel, make_kernel, names
 from ..progress import Progress
 from ..validation import row_weights, two_classes
@@ -39,7 +39,7 @@ class Ball(NamedTuple):
     square: float  # a' K a, the squared distance of the centre from the origin
 
 
-class CoreVectorMachine(ClassifierMixin, BaseEstimator):
+class CoreVectorMachine(CutAtZero):
     """Kernel classifier whose training is a smallest enclosing ball.
 
     Minimises ``||w||^2 + b^2 - 2 rho + C sum_i xi_i^2`` subject to ``y_i (w'phi(x_i) + b) >= rho - xi_i``,
@@ -162,7 +162,7 @@ class CoreVectorMachine(ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         self._validate_params()
-        table, labels = self._validated(X, y)
+        table, labels = self._labelled(X, y)
         weight = row_weights(sample_weight, table)
         there = np.flatnonzero(weight)
         table, weight = table[there], weight[there]
@@ -178,10 +178,6 @@ class CoreVectorMachine(ClassifierMixin, BaseEstimator):
         self.dual_coef_ = coef[None, :]
         self.intercept_ = np.array([coef.sum()])
         return self
-
-    def _validated(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        return X, np.asarray(y)
 
     def _enclose(self, space: Space) -> Ball:
         """The ball around all rows, from balls around core sets."""
@@ -241,20 +237,8 @@ class CoreVectorMachine(ClassifierMixin, BaseEstimator):
             One number a row.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         centre = Expansion(self.kernel_, self.support_vectors_, self.dual_coef_[0])
-        return np.asarray(centre(X) + self.intercept_[0])
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The label of each row."""
-        above = self.decision_function(X) > 0
-        return np.asarray(self.classes_[above.astype(int)])
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
-        return tags
+        return np.asarray(centre(self._rows(X)) + self.intercept_[0])
 
 
 class Space:

@@ -11,19 +11,19 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC, LinearSVC
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, check_memory, validate_data
+from sklearn.utils.validation import check_is_fitted, check_memory
 
 from .. import measures
 from ..auxiliary import split
+from ..base import Measured
 from ..kernels import make_kernel
 from ..measures import Measure
-from ..validation import two_classes, which_positive
+from ..validation import two_classes
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -44,7 +44,7 @@ class Candidate(NamedTuple):
     gamma: float | None
 
 
-class CostSVMClassifier(ClassifierMixin, BaseEstimator):
+class CostSVMClassifier(Measured):
     """Support vector machine whose C, class costs and width are those that the measure likes best.
 
     The classic way to a measure that is not accuracy (Morik, Brockhausen and Joachims, 1999; Lewis,
@@ -158,7 +158,7 @@ class CostSVMClassifier(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         self.measure_ = measures.get(self.measure)
-        table, labels = self._validated(X, y)
+        table, labels = self._labelled(X, y)
         self.classes_, positive = two_classes(labels)
         random = check_random_state(self.random_state)
         rows = _some(positive, self.max_rows, random)
@@ -173,10 +173,6 @@ class CostSVMClassifier(ClassifierMixin, BaseEstimator):
         self.best_estimator_ = machine(candidates[best], self.max_iter).fit(table, positive)
         self.n_iter_ = int(np.max(self.best_estimator_.n_iter_))
         return self
-
-    def _validated(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        return X, np.asarray(y)
 
     def _candidates(self, table: Any) -> Iterator[Candidate]:
         """Every setting, those of one width together."""
@@ -197,24 +193,7 @@ class CostSVMClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Signed distance from the border, in units of the margin: above 0 is positive."""
         check_is_fitted(self)
-        table: Any = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return np.asarray(self.best_estimator_.decision_function(table))
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The label of each row."""
-        above = self.decision_function(X) > 0
-        return np.asarray(self.classes_[above.astype(int)])
-
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The measure, on these rows; higher is better."""
-        decision = self.decision_function(X)
-        return self.measure_.score(which_positive(y, self.classes_), decision, sample_weight)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
-        return tags
+        return np.asarray(self.best_estimator_.decision_function(self._rows(X)))
 
 
 def machine(candidate: Candidate, max_iter: int = -1) -> LinearSVC | SVC:

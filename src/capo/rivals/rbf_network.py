@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ..base import CutAtZero
 from ..exceptions import InvalidInputError
 from ..validation import row_weights, two_classes
 
@@ -35,7 +35,7 @@ IntArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
 
 
-class RBFNetworkClassifier(ClassifierMixin, BaseEstimator):
+class RBFNetworkClassifier(CutAtZero):
     """Gaussian units found by k-means in each class, and a logistic regression on the memberships.
 
     The units are axis-parallel Gaussians fitted to the clusters. The regression's features are the
@@ -140,7 +140,7 @@ class RBFNetworkClassifier(ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         self._validate_params()
-        table, labels = self._checked(X, y)
+        table, labels = self._labelled(X, y)
         weight = row_weights(sample_weight, table)
         counted = np.flatnonzero(weight)
         self.classes_, positive = two_classes(labels[counted])
@@ -149,10 +149,6 @@ class RBFNetworkClassifier(ClassifierMixin, BaseEstimator):
         self._place_units(table, positive, weight, given)
         self._fit_regression(self._memberships(table), positive, weight)
         return self
-
-    def _checked(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        return X, np.asarray(y)
 
     def _place_units(self, X: Any, positive: BoolArray, weight: FloatArray, given: BoolArray | None) -> None:
         random = check_random_state(self.random_state)
@@ -197,7 +193,7 @@ class RBFNetworkClassifier(ClassifierMixin, BaseEstimator):
             Memberships; each row sums to 1.
         """
         check_is_fitted(self)
-        return self._memberships(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False))
+        return self._memberships(self._rows(X))
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Log-odds of the positive class.
@@ -218,17 +214,6 @@ class RBFNetworkClassifier(ClassifierMixin, BaseEstimator):
         """Probabilities of the two classes, in the order of `classes_`."""
         scores = self.decision_function(X)
         return np.column_stack([expit(-scores), expit(scores)])
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The more probable class."""
-        positive = self.decision_function(X) > 0
-        return np.asarray(self.classes_[positive.astype(np.intp)])
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
-        return tags
 
 
 def _units(

@@ -8,11 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ...base import TwoClasses
 from ...exceptions import InvalidInputError
 from ...validation import row_weights, two_classes
 from .entries import FloatArray, Rows, reader, sorted_entries
@@ -21,7 +20,7 @@ from .pruning import Pruner, collapse
 from .tree import Tree
 
 
-class C45Classifier(ClassifierMixin, BaseEstimator):
+class C45Classifier(TwoClasses):
     """Decision tree of C4.5 (release 8) for numeric features, with the rules of WEKA's J48.
 
     A node is split by ``x <= t``. For each feature the cut with the largest information gain is taken,
@@ -87,6 +86,7 @@ class C45Classifier(ClassifierMixin, BaseEstimator):
     worst area > 880.8: 0 (183.0/8.0)
     """
 
+    _formats = ("csc", "csr")
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
         "confidence": [Interval(Real, 0, 0.5, closed="right")],
         "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
@@ -125,11 +125,11 @@ class C45Classifier(ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         self._validate_params()
-        X, y = validate_data(self, X, y, accept_sparse=("csc", "csr"), dtype=np.float64)
-        self.classes_, positive = two_classes(np.asarray(y))
-        weight = row_weights(sample_weight, X)
-        rows = Rows(reader(X), weight, np.where(positive, weight, 0.0))
-        tree = grow(sorted_entries(X, weight > 0), rows, self.min_samples_leaf)
+        table, labels = self._labelled(X, y)
+        self.classes_, positive = two_classes(labels)
+        weight = row_weights(sample_weight, table)
+        rows = Rows(reader(table), weight, np.where(positive, weight, 0.0))
+        tree = grow(sorted_entries(table, weight > 0), rows, self.min_samples_leaf)
         collapse(tree)
         if self.pruning:
             Pruner(tree, rows, self.confidence, self.subtree_raising).run()
@@ -157,7 +157,7 @@ class C45Classifier(ClassifierMixin, BaseEstimator):
             Probabilities, in the order of `classes_`.
         """
         check_is_fitted(self)
-        table: Any = validate_data(self, X, accept_sparse=("csc", "csr"), dtype=np.float64, reset=False)
+        table = self._rows(X)
         share = np.empty(table.shape[0])
         for leaf, rows in self._tree.routes(0, np.arange(len(share)), reader(table)):
             share[rows] = self._tree.P[leaf] / self._tree.W[leaf]
@@ -190,9 +190,3 @@ class C45Classifier(ClassifierMixin, BaseEstimator):
                 "features. Give one name for each."
             )
         return "\n".join(self._tree.lines(names, self.classes_.tolist()))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
-        return tags
