@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 from scipy import sparse
@@ -41,6 +43,15 @@ def folder(given: str | None) -> Path:
     return path
 
 
+def fingerprint(path: Path, name: str) -> str:
+    """A few letters that change with the data set's files."""
+    files = sorted(file for file in (path / "paper").glob(f"{name}*") if file.is_file())
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:8]
+
+
 def load_paper(path: Path, name: str) -> Table:
     """One of the paper's data sets, in float64; files in LIBSVM's format come first."""
     for ending in ("", ".bz2", ".gz"):
@@ -50,7 +61,7 @@ def load_paper(path: Path, name: str) -> Table:
     try:
         with np.load(path / "paper" / f"{name}.npz") as file:
             return Table(_X(file, "train"), file["y_train"] > 0, _X(file, "test"), file["y_test"] > 0)
-    except (OSError, KeyError) as error:
+    except (OSError, KeyError, ValueError, BadZipFile) as error:
         raise SystemExit(f"Cannot read {name}.npz in {path / 'paper'}: {error}.\n{ORIGINALS}") from error
 
 

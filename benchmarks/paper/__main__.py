@@ -20,7 +20,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import groupby
 from pathlib import Path
 
-from ..data import PAPER, folder
+from ..data import PAPER, fingerprint, folder, load_paper
 from .page import write_page
 from .store import FITS, Store
 from .systems import Study
@@ -52,19 +52,28 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="tasks at the same time")
     parser.add_argument("--page", action="store_true", help="write the page and do nothing else")
     options = parser.parse_args()
+    if options.jobs < 1:
+        parser.error(f"--jobs must be at least 1: got {options.jobs}.")
     cache = options.cache / ("quick" if options.quick else "full")
     fits = cache / "fits.csv" if options.quick else FITS
     if not options.page:
         wanted = list(tasks(set(options.only), set(options.data_set), quick=options.quick))
-        run_all(folder(options.data), cache, wanted, jobs=options.jobs, quick=options.quick)
-        Store(cache / "done").gather(fits, tasks(set(EXPERIMENTS), set(PAPER)))
+        if not wanted:
+            parser.error("nothing to do: --quick has the data sets splice and reuters alone.")
+        store = run_all(folder(options.data), cache, wanted, jobs=options.jobs, quick=options.quick)
+        store.gather(fits, tasks(set(EXPERIMENTS), set(PAPER)))
+    if not fits.exists():
+        parser.error(f"there are no results yet in {fits}: run without --page first.")
     page = write_page(fits, cache if options.quick else None)
     report(f"the page: {page}")
 
 
-def run_all(data: Path, cache: Path, wanted: list[Task], *, jobs: int, quick: bool) -> None:
+def run_all(data: Path, cache: Path, wanted: list[Task], *, jobs: int, quick: bool) -> Store:
     """What is not there yet; first the auxiliaries that others use, then the dearest."""
-    store = Store(cache / "done")
+    sets = sorted({task.data for task in wanted})
+    for name in sets:
+        load_paper(data, name)  # what cannot be read is said before anything is done
+    store = Store(cache / "done", {name: fingerprint(data, name) for name in sets})
     ahead = [task for task in wanted if task not in store]
     report(f"{len(ahead)} of {len(wanted)} tasks to do")
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -72,7 +81,7 @@ def run_all(data: Path, cache: Path, wanted: list[Task], *, jobs: int, quick: bo
     for first in (True, False):
         groups = batches([task for task in ahead if (task.experiment == "auxiliaries") is first])
         with ProcessPoolExecutor(jobs) as pool:
-            futures = {pool.submit(work, data, cache, batch, quick): batch for batch in groups}
+            futures = {pool.submit(work, data, cache, store, batch, quick): batch for batch in groups}
             for future in as_completed(futures):
                 count += len(futures[future])
                 last = futures[future][-1]
@@ -96,10 +105,10 @@ def batches(ahead: list[Task]) -> list[list[Task]]:
     return [list(batch) for _, batch in groupby(sorted(ahead, key=shared), key=shared)]
 
 
-def work(data: Path, cache: Path, batch: list[Task], quick: bool) -> float:
+def work(data: Path, cache: Path, store: Store, batch: list[Task], quick: bool) -> float:
     """Do some tasks, and keep each as soon as it is done."""
     start = time.perf_counter()
-    study, store = Study(data, cache, quick=quick), Store(cache / "done")
+    study = Study(data, cache, quick=quick)
     for task in batch:
         store.put(task, study.run(task))
     return time.perf_counter() - start

@@ -46,6 +46,8 @@ the paper could not finish in 24 hours.
 ## In one minute
 """
 
+QUICK = "**A quick look: small data sets, three values of C, no extension of grids.**\n\n"
+
 HOW = """\
 ## How it was done, and where it differs
 
@@ -65,7 +67,7 @@ HOW = """\
   the classes, trained on all rows.
 - **Mitfaces** has 24,044 of the paper's 24,045 test images, equalised; the paper does not say how it
   prepared them.
-- **Seconds** are CPU seconds of one core of another machine than the paper's (a Xeon E5520 of 2009): a
+- **Seconds** are CPU seconds (CAPO's: seconds of its adaptation, one process a core) of one core of another machine than the paper's (a Xeon E5520 of 2009): a
   factor of 3 to 5 of any ratio is the machine.
 """
 
@@ -76,7 +78,7 @@ def write_page(fits: Path, folder: Path | None = None) -> Path:
     rows = pd.read_csv(fits)
     pictures = draw(rows, folder / "paper")
     parts = [
-        INTRODUCTION,
+        INTRODUCTION if folder == DOCS else QUICK + INTRODUCTION.replace("../benchmarks/paper/results/", ""),
         _in_one_minute(rows),
         "## Data\n",
         _data(),
@@ -143,18 +145,28 @@ def _in_one_minute(rows: pd.DataFrame) -> str:
     return _table(["the paper says", "found", "by"], [claim for claim in claims if claim])
 
 
+def _has(frame: pd.DataFrame, *systems: str) -> bool:
+    return all(system in frame and frame[system].notna().any() for system in systems)
+
+
 def _filled(rows: pd.DataFrame) -> list[str]:
+    if not _has(scores(rows, "performance"), *CAPO, *RIVALS):
+        return []
     ours = scores(rows, "performance").reindex(columns=[*CAPO, *RIVALS])
     theirs = published("performance").reindex(ours.index)[ours.columns]
     missing, left = int(theirs.isna().sum().sum()), int(ours.isna().sum().sum())
     return [
         "some systems do not finish in 24 hours",
-        "all do now" if left == 0 else f"{left} cells still open",
+        "all do now"
+        if left == 0 and len(ours) == len(PAPER) * len(MEASURES)
+        else f"in part: {left} cells open",
         f"{missing} empty cells of the paper's table are filled",
     ]
 
 
 def _reproduced(rows: pd.DataFrame) -> list[str]:
+    if not _has(scores(rows, "performance"), "capo_star"):
+        return []
     ours = scores(rows, "performance")["capo_star"]
     gain = ours - published("performance")["capo_star"].reindex(ours.index)
     kept = int((gain >= -MARGIN).sum())
@@ -168,6 +180,8 @@ def _reproduced(rows: pd.DataFrame) -> list[str]:
 
 
 def _better_than_auxiliaries(rows: pd.DataFrame) -> list[str]:
+    if not (_has(scores(rows, "performance"), *CAPO[:3]) and _has(scores(rows, "auxiliaries"), *AUXILIARIES)):
+        return []
     adapted, raw = scores(rows, "performance"), scores(rows, "auxiliaries")
     gains = pd.concat([adapted[f"capo_{name}"] - raw[name] for name in AUXILIARIES]).dropna()
     tie = 5e-4
@@ -183,7 +197,9 @@ def _better_than_auxiliaries(rows: pd.DataFrame) -> list[str]:
 
 def _fewer_rounds(rows: pd.DataFrame) -> list[str]:
     part = rows[(rows["experiment"] == "c") & (rows["data"] == "usps")]
-    if part.empty:
+    if not _has(
+        part.pivot_table(index="measure", columns="system", values="rounds"), "capo_star", "svmperf_lin"
+    ):
         return []
     most = part[part["C"] == part["C"].max()].pivot_table(index="measure", columns="system", values="rounds")
     fewer = int((most["capo_star"] < most["svmperf_lin"]).sum())
@@ -196,6 +212,8 @@ def _fewer_rounds(rows: pd.DataFrame) -> list[str]:
 
 
 def _delta_helps(rows: pd.DataFrame) -> list[str]:
+    if not _has(scores(rows, "five"), *FIVE):
+        return []
     ours = scores(rows, "five")
     gain = (ours["capo5"] - ours["ensemble"]).dropna()
     tie = 5e-4
@@ -210,6 +228,8 @@ def _delta_helps(rows: pd.DataFrame) -> list[str]:
 
 
 def _selection(rows: pd.DataFrame) -> list[str]:
+    if not _has(scores(rows, "five"), *FIVE):
+        return []
     part = rows[rows["experiment"] == "five"]
     raw = part.pivot_table(index=["data", "measure"], columns="system", values="raw")
     score = scores(rows, "five")
@@ -227,9 +247,14 @@ def _selection(rows: pd.DataFrame) -> list[str]:
 def _robust(rows: pd.DataFrame) -> list[str]:
     over_c = _ranges(rows[rows["experiment"] == "c"])
     over_b = _ranges(rows[(rows["experiment"] == "b")])
-    if over_c.empty or over_b.empty:
+    if not (_has(over_c, "capo1", "capo5", "svmperf_lin") and _has(over_b, "capo1", "capo5")):
         return []
-    verdict = "confirmed" if over_c["capo5"].median() < over_c["svmperf_lin"].median() else "not confirmed"
+    kept = [
+        over_c["capo5"].median() < over_c["svmperf_lin"].median(),
+        over_c["capo5"].median() <= over_c["capo1"].median(),
+        over_b["capo5"].median() <= over_b["capo1"].median(),
+    ]
+    verdict = "confirmed" if all(kept) else "in part" if any(kept) else "not confirmed"
     return [
         "robust in C and B, five auxiliaries more than one",
         verdict,
@@ -247,7 +272,7 @@ def _ranges(part: pd.DataFrame) -> pd.DataFrame:
 
 def _scales(rows: pd.DataFrame) -> list[str]:
     part = rows[rows["experiment"] == "rows"]
-    if part.empty:
+    if not set(part["system"]) >= {"capo5"} or part["rows"].nunique() < 2:
         return []
     seconds = part.pivot_table(index="rows", columns="system", values="seconds", aggfunc="sum")
     slope = {
@@ -263,6 +288,8 @@ def _scales(rows: pd.DataFrame) -> list[str]:
 
 
 def _faster(rows: pd.DataFrame) -> list[str]:
+    if not _has(scores(rows, "performance"), *CAPO):
+        return []
     ours = _selection_seconds(rows)
     theirs = published("cv_cpu_seconds").reindex(ours.index)
     total = ours[list(CAPO)].sum().sum() / theirs[list(CAPO)].sum().sum()
@@ -271,16 +298,18 @@ def _faster(rows: pd.DataFrame) -> list[str]:
     if key in ours.index:
         one = ours.loc[key, list(CAPO)].sum() / theirs.loc[key, list(CAPO)].sum()
         cells += f"; F1 on ijcnn1 1/{1 / one:.0f}"
-    return ["parameter selection takes hours for F1", "not any more", cells]
+    return ["parameter selection takes hours for F1", "not any more" if total < 0.01 else "in part", cells]
 
 
 def _beyond(rows: pd.DataFrame) -> list[str]:
+    if not _has(scores(rows, "performance"), "capo_default", "capo_star"):
+        return []
     ours = scores(rows, "performance")["capo_default"].round(4)
     best = published("performance").max(axis=1).reindex(ours.index)
     star = scores(rows, "performance")["capo_star"]
     return [
         "(new) out-of-fold scores, a prior, chosen thresholds",
-        "better",
+        "better" if (ours - star).mean() > 0 else "not better",
         f"`CAPOClassifier` as it comes beats the best entry of the paper's row on {int((ours > best).sum())} "
         f"of {len(ours)} tasks, and our CAPO* by {100 * (ours - star).mean():.1f} points on average",
     ]
@@ -296,6 +325,8 @@ def _data() -> str:
 
 def _performance(rows: pd.DataFrame) -> str:
     ours, theirs = scores(rows, "performance"), published("performance")
+    if ours.empty:
+        return "Not run.\n"
     systems = [*CAPO, *RIVALS, *NEW]
     lines = []
     for data, measure in _order(ours):
@@ -313,6 +344,10 @@ def _performance(rows: pd.DataFrame) -> str:
 
 def _below(rows: pd.DataFrame) -> str:
     """Where CAPO* is short of the paper, beside what its auxiliaries are short of."""
+    if not (
+        _has(scores(rows, "performance"), "capo_star") and _has(scores(rows, "auxiliaries"), *AUXILIARIES)
+    ):
+        return ""
     ours, theirs = scores(rows, "performance")["capo_star"], published("performance")["capo_star"]
     gain = (ours - theirs.reindex(ours.index)).dropna()
     low = gain[gain < -MARGIN]
@@ -338,6 +373,8 @@ def _below(rows: pd.DataFrame) -> str:
 
 def _auxiliaries(rows: pd.DataFrame) -> str:
     ours, theirs = scores(rows, "auxiliaries"), published("auxiliary_raw_performance")
+    if not _has(ours, *AUXILIARIES):
+        return "Not run.\n"
     lines = [
         [
             data,
@@ -359,6 +396,8 @@ def _selection_seconds(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _seconds(rows: pd.DataFrame) -> str:
     ours, theirs = _selection_seconds(rows), published("cv_cpu_seconds")
+    if not _has(ours, *CAPO, *RIVALS):
+        return "Not run.\n"
     systems = [*CAPO, *RIVALS]
     lines = []
     for data, measure in _order(ours):
@@ -378,6 +417,8 @@ def _seconds(rows: pd.DataFrame) -> str:
 def _training(rows: pd.DataFrame) -> str:
     part = rows[rows["experiment"] == "auxiliaries"]
     ours = part.pivot_table(index="data", columns="system", values="seconds")
+    if not _has(ours, *AUXILIARIES):
+        return "Not run.\n"
     theirs = PUBLISHED["auxiliary_train_cpu_seconds"]
     lines = [
         [data, *(f"{ours.loc[data, name]:.1f} / {theirs[data][name]:.1f}" for name in AUXILIARIES)]
@@ -389,6 +430,8 @@ def _training(rows: pd.DataFrame) -> str:
 
 def _five(rows: pd.DataFrame) -> str:
     ours, theirs = scores(rows, "five"), published("delta_vs_ensemble")
+    if not _has(ours, *FIVE):
+        return "Not run.\n"
     lines = [
         [
             data,

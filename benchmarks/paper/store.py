@@ -40,12 +40,13 @@ HEADER = (*Task._fields, *Fit._fields)
 class Store:
     """Where finished tasks are kept; a task is there wholly or not at all."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, digests: dict[str, str] | None = None) -> None:
+        """`digests` tell the data sets' versions apart."""
+        self.folder, self.digests = folder, digests or {}
         folder.mkdir(parents=True, exist_ok=True)
 
     def _file(self, task: Task) -> Path:
-        return self.folder / f"{task.name}.csv"
+        return self.folder / f"{task.name}-{self.digests.get(task.data, '')}.csv"
 
     def __contains__(self, task: Task) -> bool:
         return self._file(task).exists()
@@ -55,12 +56,19 @@ class Store:
         _write(self._file(task), [[*task, *fit] for fit in fits])
 
     def gather(self, file: Path, known: Iterable[Task]) -> None:
-        """All tasks in one table."""
+        """All tasks in one table; what the table has of others stays."""
+        before: dict[Task, list[list[str]]] = {}
+        if file.exists():
+            with file.open(newline="") as rows:
+                for row in list(csv.reader(rows))[1:]:
+                    before.setdefault(Task(*row[: len(Task._fields)]), []).append(row)
         lines: list[list[str]] = []
         for task in known:
             if task in self:
                 with self._file(task).open(newline="") as rows:
                     lines += csv.reader(rows)
+            else:
+                lines += before.get(task, [])
         _write(file, [list(HEADER), *lines])
 
 

@@ -280,7 +280,7 @@ def _score(measure: str, model: Any, table: Table) -> float:
 
 
 def _adapted(model: CAPOClassifier, table: Table) -> Fit:
-    """A fit of CAPO; the seconds are those of the adaptation, which are nearly all for the choice of C."""
+    """A fit of CAPO; its seconds are those of the adaptation, which are nearly all for the choice of C."""
     model.fit(table.X, table.y)
     solution = model.solution_
     return Fit(

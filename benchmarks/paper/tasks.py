@@ -46,7 +46,7 @@ def tasks(only: set[str], data: set[str], *, quick: bool = False) -> Iterator[Ta
         "five": (small, FIVE),
         "c": ([name for name in SENSITIVITY if name in small], OVER_C),
         "b": ([name for name in SENSITIVITY if name in small], OVER_B),
-        "rows": ([name for name in sets if name == "ijcnn1"], OVER_ROWS),
+        "rows": ([name for name in small if name == "ijcnn1"], OVER_ROWS),
     }
     for experiment, (where, systems) in plan.items():
         if experiment in only:

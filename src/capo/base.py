@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
@@ -14,6 +15,14 @@ from .validation import which_positive
 
 if TYPE_CHECKING:
     from .measures import Measure
+
+
+def _short_indices(X: Any) -> Any:
+    """A sparse matrix with the indices that all of scikit-learn takes, where they suffice."""
+    if not issparse(X) or X.indices.dtype == np.int32 or X.nnz > np.iinfo(np.int32).max:
+        return X
+    parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
+    return type(X)(parts, shape=X.shape)
 
 
 class TwoClasses(ClassifierMixin, BaseEstimator):
@@ -28,11 +37,12 @@ class TwoClasses(ClassifierMixin, BaseEstimator):
     def _labelled(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
         """The table and the labels to train on, checked."""
         X, y = validate_data(self, X, y, accept_sparse=self._formats, dtype=self._types)
-        return X, np.asarray(y)
+        return _short_indices(X), np.asarray(y)
 
     def _rows(self, X: ArrayLike) -> Any:
         """Rows to be judged, checked against those trained on."""
-        return validate_data(self, X, accept_sparse=self._formats, dtype=self._types, reset=False)
+        X = validate_data(self, X, accept_sparse=self._formats, dtype=self._types, reset=False)
+        return _short_indices(X)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -81,7 +81,9 @@ def summarise(model: Any) -> Summary:
     n_rows, n_pos = len(model.oof_decision_), model.n_positive_
     title = f"CAPOClassifier for {name}: {n_rows:,} rows, {n_pos:,} positive ({n_pos / n_rows:.1%})"
     notes = {
-        "threshold": f"positive above a probability of {model.threshold_:.4g}",
+        "threshold": "positive where f(x) is above 0"
+        if model._fitted[0].threshold == "zero"
+        else f"positive above a probability of {model.threshold_:.4g}",
         "delta": _delta(model.delta_coef_),
         "certificate": _certificate(model),
         "seconds": _seconds(model.seconds_),

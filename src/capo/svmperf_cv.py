@@ -14,14 +14,14 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from . import measures
-from .adaptation import Candidate, Rows, Settings, Walk, as_grid
+from .adaptation import Candidate, Rows, Settings, Walk
 from .auxiliary import fold_of_rows, split
 from .base import Measured
 from .kernels import Factor, KernelLike, factorise, make_kernel
 from .measures import Measure
 from .progress import Progress
 from .svmperf import SVMPerfClassifier
-from .validation import row_weights, two_classes
+from .validation import positive_grid, row_weights, two_classes
 
 #: SVMperf's grid in units of R, 2^-7 to 2^7 percent, and widths around the default one.
 CS = tuple((100.0 * 2.0 ** np.arange(-7, 8)).tolist())
@@ -45,7 +45,8 @@ class SVMPerfClassifierCV(Measured):
     Parameters
     ----------
     measure, kernel, degree, coef0, max_rank, tol, max_iter, verbose, random_state
-        As in `SVMPerfClassifier`.
+        As in `SVMPerfClassifier`; `tol` and `max_iter` are those of the last fit, and cross-validation is
+        content with less.
     Cs : array-like, optional
         The C's to try; 15 from 0.78 to 12,800 if not given, SVMperf's 2^-7 to 2^7.
     gammas : array-like, optional
@@ -175,10 +176,9 @@ class SVMPerfClassifierCV(Measured):
         settings = Settings(measures.get(self.measure), "zero", tol=float(self.tol), threshold="zero")
         splits = split(self.cv, table, positive, {}, random)
         folds = fold_of_rows(splits, len(positive))
-        given = as_grid(CS if self.Cs is None else self.Cs, "zero")
-        grid = [given] if isinstance(given, float) else list(given or CS)
+        grid = sorted(positive_grid(CS if self.Cs is None else self.Cs, "Cs"))
         tried: list[Tried] = []
-        for gamma in self._widths(table):
+        for gamma in self._widths(table, weight):
             features = table if gamma is None else self._factor(table, gamma, random).rows
             rows = Rows(np.zeros((len(positive), 0)), features, positive, weight)
             walk = Walk(rows, folds, settings)
@@ -186,12 +186,12 @@ class SVMPerfClassifierCV(Measured):
             tried += [Tried(gamma, candidate) for candidate in walk.candidates]
         return tried
 
-    def _widths(self, table: Any) -> list[float | None]:
+    def _widths(self, table: Any, weight: NDArray[np.float64] | None) -> list[float | None]:
         if self.kernel == "linear":
             return [None]
         if self.gammas is not None:
-            return [float(gamma) for gamma in np.atleast_1d(np.asarray(self.gammas, dtype=np.float64))]
-        default = make_kernel(self.kernel, table).gamma
+            return list(positive_grid(self.gammas, "gammas"))
+        default = make_kernel(self.kernel, table, weight=weight).gamma
         return [factor * default for factor in GAMMA_FACTORS]
 
     def _factor(self, table: Any, gamma: float, random: np.random.RandomState) -> Factor:

@@ -41,6 +41,17 @@ def which_positive(y: ArrayLike, classes: NDArray[np.generic]) -> BoolArray:
     return np.asarray(labels == classes[1])
 
 
+def positive_grid(values: ArrayLike, name: str) -> list[float]:
+    """Numbers to try, all above 0; with a sentence for what is not."""
+    try:
+        grid = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        grid = np.zeros(0)
+    if grid.ndim != 1 or grid.size == 0 or not np.isfinite(grid).all() or (grid <= 0).any():
+        raise InvalidInputError(f"{name} must be a list of at least one number above 0: got {values!r}.")
+    return list(grid.tolist())
+
+
 def row_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
     """One weight a row, 1 where none are given; rows of weight 0 do not count, but some must."""
     if sample_weight is None:

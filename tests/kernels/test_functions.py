@@ -233,3 +233,13 @@ def test_blocks_are_all_rows_once(n, width, numbers):
     rows = [row for block in blocks for row in range(n)[block]]
     assert rows == list(range(n))
     assert all(len(range(n)[block]) * width <= max(numbers, width) for block in blocks)
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "inverse_distance", "inverse_squared_distance"])
+@pytest.mark.parametrize("offset", [1e4, 1e8])
+def test_columns_far_from_zero_lose_no_digits(name, offset):
+    """Distances do not see a shift: steps of 1/16 are exact at both offsets."""
+    X = np.random.default_rng(0).integers(-32, 32, size=(40, 3)) / 16.0
+    kernel = Kernel(name, 0.3)
+    np.testing.assert_allclose(kernel(X + offset, X[:7] + offset), kernel(X, X[:7]), atol=1e-7)
+    assert mean_squared_distance(X + offset) == pytest.approx(mean_squared_distance(X), rel=1e-9)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from ..exceptions import InvalidInputError
@@ -73,6 +74,7 @@ class Kernel:
         X, Z = X.astype(precision, copy=False), Z.astype(precision, copy=False)
         if self.kind == "poly":
             return self._power(self.gamma * _inner(X, Z) + self.coef0)
+        X, Z = _centred(X, Z)
         scaled = _inner(X, Z)
         scaled *= -2.0 * self.gamma
         scaled += self.gamma * row_norms(X, squared=True)[:, None]
@@ -95,6 +97,14 @@ class Kernel:
                 f"negative: got {base.min():.3g}. Use a whole number as degree, or raise coef0."
             )
         return np.asarray(base**self.degree)
+
+
+def _centred(X: Any, Z: Any) -> tuple[Any, Any]:
+    """Rows counted from a common point, which distances do not see and rounding errors do."""
+    if issparse(X) or issparse(Z) or not len(Z):
+        return X, Z
+    centre = Z.mean(axis=0)
+    return X - centre, Z - centre
 
 
 def _inner(X: Any, Z: Any) -> FloatArray:
@@ -126,10 +136,13 @@ def mean_squared_distance(X: Any, weight: FloatArray | None = None) -> float:
     With weights, a row counts as that many.
     """
     share = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
-    centre = np.zeros(X.shape[1])
+    first = np.zeros(X.shape[1]) if issparse(X) else np.asarray(X[0], dtype=np.float64)
+    centre, norm = np.zeros(X.shape[1]), 0.0
     for block in row_blocks(X, X.shape[1]):
-        centre += share[block] @ X[block]
-    norm = float(share @ _squared_norms(X))
+        # Counted from the first row, so that columns far from 0 lose no digits.
+        moved = X[block].astype(np.float64) if issparse(X) else X[block] - first
+        centre += share[block] @ moved
+        norm += float(share[block] @ row_norms(moved, squared=True))
     distance = 2.0 * (norm - float(centre @ centre))
     return distance if distance > ROUNDING * norm else 0.0
 

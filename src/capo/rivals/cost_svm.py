@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC, LinearSVC
@@ -21,9 +22,10 @@ from sklearn.utils.validation import check_is_fitted, check_memory
 from .. import measures
 from ..auxiliary import split
 from ..base import Measured
+from ..exceptions import InvalidInputError
 from ..kernels import make_kernel
 from ..measures import Measure
-from ..validation import two_classes
+from ..validation import positive_grid, two_classes
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -163,14 +165,20 @@ class CostSVMClassifier(Measured):
         random = check_random_state(self.random_state)
         rows = _some(positive, self.max_rows, random)
         few, marked = table[rows], positive[rows]
-        splits = split(self.cv, few, marked, {}, random)
         candidates = list(self._candidates(table))
+        splits = split(self.cv, few, marked, {}, random)
+        if any(max(part.max(initial=0) for part in each) >= len(rows) for each in splits):
+            raise InvalidInputError(
+                f"cv names rows beyond the {len(rows)} on which the choice is made: give max_rows=None, or a "
+                "number of folds."
+            )
         cached = check_memory(self.memory).cache(held_out_scores)
         scores, self.selection_seconds_ = cached(candidates, few, marked, splits)
         values = [self._value(each, marked, splits) for each in scores]
         best = int(np.argmax(values))
         (self.C_, self.cost_, self.gamma_), self.score_ = candidates[best], values[best]
         self.best_estimator_ = machine(candidates[best], self.max_iter).fit(table, positive)
+        self._sparse = issparse(table)
         self.n_iter_ = int(np.max(self.best_estimator_.n_iter_))
         return self
 
@@ -180,10 +188,10 @@ class CostSVMClassifier(Measured):
         if self.kernel == "rbf":
             default = make_kernel("rbf", table).gamma
             given = [factor * default for factor in GAMMA_FACTORS] if self.gammas is None else self.gammas
-            gammas = [float(gamma) for gamma in np.atleast_1d(np.asarray(given, dtype=np.float64))]
-        Cs = np.atleast_1d(np.asarray(CS if self.Cs is None else self.Cs, dtype=np.float64))
-        costs = np.atleast_1d(np.asarray(COSTS if self.costs is None else self.costs, dtype=np.float64))
-        for gamma, C, cost in itertools.product(gammas, Cs.tolist(), costs.tolist()):
+            gammas = list(positive_grid(given, "gammas"))
+        Cs = positive_grid(CS if self.Cs is None else self.Cs, "Cs")
+        costs = positive_grid(COSTS if self.costs is None else self.costs, "costs")
+        for gamma, C, cost in itertools.product(gammas, Cs, costs):
             yield Candidate(C, cost, gamma)
 
     def _value(self, scores: FloatArray, positive: BoolArray, splits: Any) -> float:
@@ -193,7 +201,10 @@ class CostSVMClassifier(Measured):
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Signed distance from the border, in units of the margin: above 0 is positive."""
         check_is_fitted(self)
-        return np.asarray(self.best_estimator_.decision_function(self._rows(X)))
+        rows = self._rows(X)
+        if issparse(rows) and not self._sparse:  # a machine of dense rows takes no others
+            rows = rows.toarray()
+        return np.asarray(self.best_estimator_.decision_function(rows))
 
 
 def machine(candidate: Candidate, max_iter: int = -1) -> LinearSVC | SVC:

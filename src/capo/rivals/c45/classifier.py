@@ -126,8 +126,9 @@ class C45Classifier(TwoClasses):
         """
         self._validate_params()
         table, labels = self._labelled(X, y)
-        self.classes_, positive = two_classes(labels)
         weight = row_weights(sample_weight, table)
+        two_classes(labels[weight > 0])
+        self.classes_, positive = two_classes(labels)
         rows = Rows(reader(table), weight, np.where(positive, weight, 0.0))
         tree = grow(sorted_entries(table, weight > 0), rows, self.min_samples_leaf)
         collapse(tree)
