@@ -27,6 +27,9 @@ from capo.rivals import CoreVectorMachine
 X, Y = load_breast_cancer(return_X_y=True)
 X = scale(X)
 
+#: Polynomials of unscaled rows, where the tolerance is coarse; the warning has a test of its own.
+pytestmark = pytest.mark.filterwarnings("ignore:the margin of a row")
+
 #: Checks that ask for agreement to 1e-7, which the ball has not; tested below to what it has.
 TO_THE_LAST_DIGIT = (
     "check_sample_weight_equivalence_on_dense_data",
@@ -435,3 +438,14 @@ def test_bad_kernels():
 def test_bad_labels(y, message):
     with pytest.raises(InvalidInputError, match=message):
         CoreVectorMachine().fit(X, y)
+
+
+def test_a_tolerance_that_cannot_see_the_margin_is_said():
+    rows = np.random.default_rng(0).normal(size=(100, 3))
+    label = rows[:, 0] + 0.3 * rows[:, 1] > 0
+    rows[0] *= 100
+    with pytest.warns(ConvergenceWarning, match="the margin of a row is short"):
+        coarse = CoreVectorMachine("poly", coef0=0.5, C=100.0, random_state=0).fit(rows, label)
+    assert coarse.excess_ <= coarse.tol
+    assert coarse.shortfall_ > 0.5
+    assert CoreVectorMachine(random_state=0).fit(scale(rows), label).shortfall_ < 0.5

@@ -103,8 +103,7 @@ def _centred(X: Any, Z: Any) -> tuple[Any, Any]:
     """Rows counted from a common point, which distances do not see and rounding errors do."""
     if issparse(X) or issparse(Z) or not len(Z):
         return X, Z
-    centre = Z.mean(axis=0)
-    return X - centre, Z - centre
+    return X - Z[0], Z - Z[0]
 
 
 def _inner(X: Any, Z: Any) -> FloatArray:

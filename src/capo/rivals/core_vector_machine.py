@@ -27,6 +27,8 @@ IntArray = NDArray[np.intp]
 FIRST, GROWTH = 100, 0.5
 #: Rows looked at in a round, as a multiple of the core set and at least; all of them once so few are outside.
 LOOKED_AT, LEAST_LOOKED_AT, FEW_OUTSIDE = 2, 2000, 0.005
+#: A tolerance of at most this means to be exact; a margin that is short by more than this is not.
+FINE, MUCH = 1e-6, 0.5
 #: The ball of a core set is exact up to this share of what its rows' mean distance from it is.
 INNER_TOL = 1e-3
 
@@ -83,6 +85,9 @@ class CoreVectorMachine(CutAtZero):
         The ball's radius.
     excess_ : float
         How far outside the furthest row is, relative to the radius; at most `tol` unless the fit warned.
+    shortfall_ : float
+        How much that row's margin is short of the support vectors', as a share of it. Where the longest row
+        is far longer than the margin, a small `tol` still leaves much.
     kernel_ : Kernel
         The kernel with its parameters.
     n_iter_ : int
@@ -192,8 +197,17 @@ class CoreVectorMachine(CutAtZero):
             if np.isin(outside, core).all():  # none, or as close as rounding errors allow
                 break
             core = np.union1d(ball.rows, outside)
+        self.shortfall_ = 0.5 * ((1.0 + self.excess_) ** 2 - 1.0) * self.radius_**2 / ball.square
         if self.excess_ > self.tol:
             self._warn()
+        elif self.tol <= FINE and self.shortfall_ > MUCH:
+            warnings.warn(
+                f"the margin of a row is short by {self.shortfall_:.2g} times itself, which tol={self.tol:g} "
+                "of the radius cannot see: some rows are far longer than the margin. Centre and scale the "
+                "features, cut off outliers, lower C, or lower tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         return ball
 
     def _look(self, space: Space, ball: Ball, rng: np.random.RandomState) -> tuple[IntArray, float]:
