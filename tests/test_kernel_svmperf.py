@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import f1_score
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.model_selection import cross_val_score
@@ -28,6 +29,9 @@ from capo.testing import labelling_losses, ranking_cuts
 X, Y = load_breast_cancer(return_X_y=True)
 X = scale(X)
 MOONS = make_moons(120, noise=0.3, random_state=0)
+
+#: Low ranks are tried on purpose; the warning has a test of its own.
+pytestmark = pytest.mark.filterwarnings("ignore:the .* rows that span the kernel")
 
 #: Checks that ask for agreement to 1e-7, which single precision has not; tested below to what it has.
 TO_THE_LAST_DIGIT = (
@@ -417,3 +421,9 @@ def test_a_kernel_that_fails_later_says_so():
     model.kernel_ = kernels.Kernel(lambda A, B: np.zeros(3))
     with pytest.raises(InvalidInputError, match="one for each pair of rows: got"):
         model.decision_function(X)
+
+
+def test_a_gap_that_is_the_factors_is_said():
+    with pytest.warns(ConvergenceWarning, match=r"5 rows that span .* Raise max_rank"):
+        short = SVMPerfClassifier(kernel="rbf", gamma=5.0, C=100.0, max_rank=5, random_state=0).fit(*MOONS)
+    assert short.gap_ > 2 * short.C * short.tol

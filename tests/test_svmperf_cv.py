@@ -91,3 +91,18 @@ def test_sparse_tables_give_what_dense_ones_give():
 def test_bad_grids_get_a_sentence(Cs):
     with pytest.raises((InvalidInputError, ValueError), match="C"):
         SVMPerfClassifierCV(Cs=Cs).fit(X, Y)
+
+
+@pytest.mark.parametrize("gammas", [[], [-1.0, 1.0], "wide"])
+def test_bad_widths_get_a_sentence(gammas):
+    with pytest.raises((InvalidInputError, ValueError), match="gammas"):
+        SVMPerfClassifierCV(kernel="rbf", gammas=gammas).fit(X, Y)
+
+
+def test_rows_of_weight_zero_do_not_widen_the_kernel():
+    far = np.vstack([X, 1000.0 * X[:20]])
+    weight = np.append(np.ones(len(Y)), np.zeros(20))
+    model = SVMPerfClassifierCV(kernel="rbf", Cs=[10.0], extend=False, random_state=0)
+    widths = model.fit(far, np.append(Y, Y[:20]), weight).cv_results_["param_gamma"]
+    alone = model.fit(X, Y).cv_results_["param_gamma"]
+    np.testing.assert_allclose(widths.astype(float), alone.astype(float), rtol=1e-6)

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
@@ -32,6 +33,8 @@ from .validation import two_classes
 LOWEST_TOL = 1e-8
 #: Numbers of a kernel's factor, in single precision, unless `max_rank` says otherwise.
 FACTOR_NUMBERS = 2**27
+#: A gap this much above what was asked for is worth a warning; it is the factor's, not the solver's.
+MUCH_WIDER = 2.0
 #: A share of the tolerance; what the factor leaves out is not looked at if it cannot be worth more.
 ROUGH = 0.1
 
@@ -276,7 +279,15 @@ class SVMPerfClassifier(Measured):
 
     def _warn(self) -> None:
         warn_if_short(self.solution_, stacklevel=3)
-        v = self.solution_.v
+        v, wanted = self.solution_.v, self.C * self.tol
+        if self.solution_.status is Status.OPTIMAL and self.gap_ > MUCH_WIDER * wanted:
+            warnings.warn(
+                f"the {len(self.dual_coef_[0])} rows that span the kernel's space leave a gap of "
+                f"{self.gap_:.3g} to the optimum in the whole space, against C * tol = {wanted:.3g}. Raise "
+                "max_rank, or take a smaller gamma.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         if not (v[:-1] if self.fit_intercept else v).any():
             warnings.warn(
                 f"the optimum for {self.measure_!r} at C={self.C:g} has no weight on any feature, so that "

@@ -69,3 +69,27 @@ def test_sparse_tables_work():
             thin, Y
         )
         assert model.score(thin, Y) > 0.4  # twice the share of positives
+
+
+@pytest.mark.parametrize("name", ["Cs", "costs", "gammas"])
+@pytest.mark.parametrize("values", [[], [-2.0], [0.0, 1.0], [np.inf], [[1.0]]])
+def test_bad_grids_get_a_sentence(name, values):
+    with pytest.raises(ValueError, match=f"{name} must be a list of at least one number above 0"):
+        CostSVMClassifier(kernel="rbf", **{name: values}).fit(X, Y)
+
+
+def test_folds_of_all_rows_need_all_rows():
+    folds = list(StratifiedKFold(3).split(X, Y))
+    with pytest.raises(ValueError, match="max_rows=None"):
+        CostSVMClassifier(Cs=[1.0], costs=[1.0], cv=folds, max_rows=100).fit(X, Y)
+    assert CostSVMClassifier(Cs=[1.0], costs=[1.0], cv=folds, max_rows=None).fit(X, Y).C_ == 1.0
+
+
+def test_dense_and_sparse_rows_and_long_indices():
+    table = sparse.csr_array(X)
+    table.indices, table.indptr = table.indices.astype(np.int64), table.indptr.astype(np.int64)
+    for kernel in ("linear", "rbf"):
+        same = {"kernel": kernel, "Cs": [1.0], "costs": [1.0], "gammas": [0.1], "random_state": 0}
+        dense, thin = CostSVMClassifier(**same).fit(X, Y), CostSVMClassifier(**same).fit(table, Y)
+        np.testing.assert_allclose(dense.decision_function(table), dense.decision_function(X))
+        np.testing.assert_allclose(thin.decision_function(table), dense.decision_function(X), atol=1e-2)
