@@ -166,12 +166,13 @@ class CostSVMClassifier(Measured):
         rows = _some(positive, self.max_rows, random)
         few, marked = table[rows], positive[rows]
         candidates = list(self._candidates(table))
-        splits = split(self.cv, few, marked, {}, random)
-        if any(max(part.max(initial=0) for part in each) >= len(rows) for each in splits):
+        try:
+            splits = split(self.cv, few, marked, {}, random)
+        except IndexError as error:
             raise InvalidInputError(
                 f"cv names rows beyond the {len(rows)} on which the choice is made: give max_rows=None, or a "
                 "number of folds."
-            )
+            ) from error
         cached = check_memory(self.memory).cache(held_out_scores)
         scores, self.selection_seconds_ = cached(candidates, few, marked, splits)
         values = [self._value(each, marked, splits) for each in scores]
