@@ -26,7 +26,7 @@ from capo.svmperf_cv import CS as CS_CV
 from ..data import Table, load_paper
 from ..quality.systems import Judge, Models, stack
 from .store import Fit
-from .tasks import Task
+from .tasks import CAPO, Task
 
 #: SVMperf's grid in our units, and the value that stands for its C = 1.
 CS, C_ONE = CS_CV, 100.0
@@ -78,6 +78,7 @@ class Study:
             work = {
                 "auxiliaries": self._auxiliary,
                 "performance": self._performance,
+                "scores": self._scores,
                 "five": self._five,
                 "c": self._over_c,
                 "b": self._over_b,
@@ -110,16 +111,23 @@ class Study:
 
     def _performance(self, task: Task, table: Table) -> Iterator[Fit]:
         """One cell of the table of all systems."""
-        if task.system in ("capo_cvm", "capo_dt", "capo_nn", "capo_star"):
-            names = ("cvm", "dt", "nn") if task.system == "capo_star" else (task.system[5:],)
-            models = [(name, self._trained(task.data, name, table)[0]) for name in names]
-            yield _adapted(self._papers_mode(task, models), table)
+        if task.system in CAPO:
+            yield _adapted(self._papers_mode(task, self._its_auxiliaries(task, table)), table)
         elif task.system.startswith("svmperf"):
             yield self._svmperf(task, table)
         elif task.system.startswith("svmlight"):
             yield self._svmlight(task, table)
         else:
             yield self._new(task, table)
+
+    def _scores(self, task: Task, table: Table) -> Iterator[Fit]:
+        """The paper's mode with the auxiliaries' scores in place of their labels."""
+        models = self._its_auxiliaries(task, table)
+        yield _adapted(self._papers_mode(task, models, outputs="scores"), table)
+
+    def _its_auxiliaries(self, task: Task, table: Table) -> list[tuple[str, Any]]:
+        names = ("cvm", "dt", "nn") if task.system == "capo_star" else (task.system[5:],)
+        return [(name, self._trained(task.data, name, table)[0]) for name in names]
 
     def _papers_mode(self, task: Task, models: list[tuple[str, Any]], **params: Any) -> CAPOClassifier:
         """In-sample labels -1/+1, the raw columns as features, no prior, a cut at 0."""
