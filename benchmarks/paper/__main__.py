@@ -93,6 +93,7 @@ def run_all(data: Path, cache: Path, wanted: list[Task], *, jobs: int, quick: bo
         raise SystemExit(
             f"{failed} groups of tasks failed; the others are kept. Another run tries them again."
         )
+    return store
 
 
 def batches(ahead: list[Task]) -> list[list[Task]]:

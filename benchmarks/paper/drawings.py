@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -31,8 +32,11 @@ def draw(rows: pd.DataFrame, folder: Path) -> list[tuple[str, str]]:
     folder.mkdir(parents=True, exist_ok=True)
     drawn = []
     for title, name, figure in _figures(rows):
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None}, bbox_inches="tight")
-        drawn.append((title, f"{name}.svg"))
+        file = folder / f"{name}.svg"
+        figure.savefig(file, metadata={"Date": None}, bbox_inches="tight")
+        # A hundredth of a point is all that a screen can show.
+        file.write_text(re.sub(r"\d+\.\d{3,}", lambda found: f"{float(found[0]):.2f}", file.read_text()))
+        drawn.append((title, file.name))
     return drawn
 
 

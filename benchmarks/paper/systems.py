@@ -78,7 +78,9 @@ class Study:
             work = {
                 "auxiliaries": self._auxiliary,
                 "performance": self._performance,
-                "scores": self._scores,
+                "scores": self._other_reading,
+                "words": self._other_reading,
+                "finer": self._other_reading,
                 "five": self._five,
                 "c": self._over_c,
                 "b": self._over_b,
@@ -91,10 +93,11 @@ class Study:
         model, seconds = self._trained(task.data, task.system, table)
         yield Fit(_score(task.measure, model, table), seconds=seconds)
 
-    def _trained(self, data: str, name: str, table: Table) -> tuple[Any, float]:
+    def _trained(self, data: str, name: str, table: Table, reading: str = "") -> tuple[Any, float]:
         """An auxiliary as the paper has it, trained once, and its CPU seconds."""
+        width, tol = {"words": (1.0, 1e-3), "finer": (1.0, CVM_TOL)}.get(reading, (CVM_WIDTH, CVM_TOL))
         model = {
-            "cvm": _machine("rbf", CVM_WIDTH * make_kernel("rbf", table.X).gamma),
+            "cvm": _machine("rbf", width * make_kernel("rbf", table.X).gamma, tol),
             "dt": C45Classifier(),
             "nn": RBFNetworkClassifier(init=WEKA_STARTS[data]),
         }[name]
@@ -120,14 +123,16 @@ class Study:
         else:
             yield self._new(task, table)
 
-    def _scores(self, task: Task, table: Table) -> Iterator[Fit]:
-        """The paper's mode with the auxiliaries' scores in place of their labels."""
+    def _other_reading(self, task: Task, table: Table) -> Iterator[Fit]:
+        """The paper's mode, read otherwise."""
         models = self._its_auxiliaries(task, table)
-        yield _adapted(self._papers_mode(task, models, outputs="scores"), table)
+        outputs = "scores" if task.experiment == "scores" else "labels"
+        fit = _adapted(self._papers_mode(task, models, outputs=outputs), table)
+        yield fit._replace(raw=_score(task.measure, models[0][1], table))
 
     def _its_auxiliaries(self, task: Task, table: Table) -> list[tuple[str, Any]]:
         names = ("cvm", "dt", "nn") if task.system == "capo_star" else (task.system[5:],)
-        return [(name, self._trained(task.data, name, table)[0]) for name in names]
+        return [(name, self._trained(task.data, name, table, task.experiment)[0]) for name in names]
 
     def _papers_mode(self, task: Task, models: list[tuple[str, Any]], **params: Any) -> CAPOClassifier:
         """In-sample labels -1/+1, the raw columns as features, no prior, a cut at 0."""
@@ -266,8 +271,8 @@ def _load(data: Path, name: str) -> Table:
     return load_paper(data, name)
 
 
-def _machine(kernel: str, gamma: float) -> CoreVectorMachine:
-    return CoreVectorMachine(kernel, gamma=gamma, tol=CVM_TOL, random_state=0)
+def _machine(kernel: str, gamma: float, tol: float = CVM_TOL) -> CoreVectorMachine:
+    return CoreVectorMachine(kernel, gamma=gamma, tol=tol, random_state=0)
 
 
 def _train(model: Any, X: Any, y: np.ndarray) -> tuple[Any, float]:
