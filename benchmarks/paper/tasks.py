@@ -46,7 +46,7 @@ def tasks(only: set[str], data: set[str], *, quick: bool = False) -> Iterator[Ta
     plan = {
         "auxiliaries": (small, AUXILIARIES),
         "performance": (small, CAPO + RIVALS + NEW),
-        **{reading: (small, ("capo_cvm", "capo_star")) for reading in READINGS},
+        **dict.fromkeys(READINGS, (small, ("capo_cvm", "capo_star"))),
         "five": (small, FIVE),
         "c": ([name for name in SENSITIVITY if name in small], OVER_C),
         "b": ([name for name in SENSITIVITY if name in small], OVER_B),
