@@ -122,12 +122,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", help="folder with the folders paper and suite; CAPO_DATA if not given")
+    parser.add_argument("--tables", nargs="+", help="which tables; all dense ones if not given")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "capo-auxiliaries")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     path = folder(options.data)
-    dense = [name for name in names(path) if not issparse(load(path, name, options.seed).X)]
+    wanted = options.tables or names(path)
+    dense = [name for name in wanted if not issparse(load(path, name, options.seed).X)]
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
     parts = []
     with ProcessPoolExecutor(options.jobs) as pool:
