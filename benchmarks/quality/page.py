@@ -34,7 +34,8 @@ Written by `python -m benchmarks.quality --data FOLDER`; every figure is in
 [results.csv](../benchmarks/quality/results/results.csv). {tables} tables: {suite} cut in half at random (one
 half to train, one to test, anew for each seed) and the paper's five with their own test sets; {seeds} seeds.
 Scores are on test rows, averaged over seeds, in points of 0.01 unless stated otherwise. All systems but
-LightGBM use the same auxiliaries, the default ones of `CAPOClassifier`, trained once.
+LightGBM use the same auxiliaries, the default ones of `CAPOClassifier`, trained once. CAPO's defaults (the
+auxiliaries, when C = 0 is left) were chosen on these tables, so that other tables may be less kind.
 
 - **stack + threshold**: what scikit-learn's `StackingClassifier` learns on them (logistic regression on
   out-of-fold probabilities), in a `TunedThresholdClassifierCV`.
