@@ -25,6 +25,7 @@ from capo import CAPOClassifier, measures
 from capo.auxiliary import read
 from capo.calibration import Platt
 from capo.measures import Measure
+from capo.svmperf_cv import CS as PAPER_GRID
 
 from ..data import Table
 
@@ -47,8 +48,6 @@ SCORERS = {
 CAPO, PAPERS_MODE = "capo", "capo, paper's mode"
 LIGHTGBM, TUNED_LIGHTGBM = "lightgbm", "lightgbm + threshold"
 STACK, SELECTION = "stack + threshold", "ensemble selection + threshold"
-#: SVMperf's grid in our units.
-PAPER_GRID = (100.0 * 2.0 ** np.arange(-7, 8)).tolist()
 #: Rounds of ensemble selection.
 SELECTION_ROUNDS = 50
 
@@ -120,7 +119,7 @@ class Models:
 def _systems(judge: Judge, models: Models) -> dict[str, Callable[[], Row]]:
     """Each system by its name, as the work that gives its row."""
     model = models.capo(judge.measure)
-    paper = clone(model).set_params(outputs="labels", cv="in-sample", prior="zero", C=PAPER_GRID)
+    paper = clone(model).set_params(outputs="labels", cv="in-sample", prior="zero", C=list(PAPER_GRID))
     named = {
         CAPO: partial(_capo, CAPO, model, judge.table),
         PAPERS_MODE: partial(_capo, PAPERS_MODE, paper, judge.table),

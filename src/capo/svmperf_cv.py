@@ -17,15 +17,14 @@ from . import measures
 from .adaptation import Candidate, Rows, Settings, Walk
 from .auxiliary import fold_of_rows, split
 from .base import Measured
-from .kernels import Factor, KernelLike, factorise, make_kernel
+from .kernels import Factor, KernelLike, factorise, make_kernel, widths_to_try
 from .measures import Measure
 from .progress import Progress
 from .svmperf import SVMPerfClassifier
 from .validation import positive_grid, row_weights, two_classes
 
-#: SVMperf's grid in units of R, 2^-7 to 2^7 percent, and widths around the default one.
+#: SVMperf's grid in units of R: 2^-7 to 2^7 percent.
 CS = tuple((100.0 * 2.0 ** np.arange(-7, 8)).tolist())
-GAMMA_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 class Tried(NamedTuple):
@@ -191,8 +190,7 @@ class SVMPerfClassifierCV(Measured):
             return [None]
         if self.gammas is not None:
             return list(positive_grid(self.gammas, "gammas"))
-        default = make_kernel(self.kernel, table, weight=weight).gamma
-        return [factor * default for factor in GAMMA_FACTORS]
+        return list(widths_to_try(self.kernel, table, weight))
 
     def _factor(self, table: Any, gamma: float, random: np.random.RandomState) -> Factor:
         kernel = make_kernel(self.kernel, table, gamma, self.degree, self.coef0)

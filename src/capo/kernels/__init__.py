@@ -2,7 +2,15 @@
 
 from .expansion import Expansion
 from .factor import Factor, factorise
-from .functions import Kernel, KernelLike, make_kernel, mean_squared_distance, names, row_blocks
+from .functions import (
+    Kernel,
+    KernelLike,
+    make_kernel,
+    mean_squared_distance,
+    names,
+    row_blocks,
+    widths_to_try,
+)
 
 __all__ = [
     "Expansion",
@@ -14,4 +22,5 @@ __all__ = [
     "mean_squared_distance",
     "names",
     "row_blocks",
+    "widths_to_try",
 ]

@@ -20,6 +20,9 @@ from ..exceptions import InvalidInputError
 FloatArray = NDArray[np.float64]
 KernelLike = str | Callable[[Any, Any], Any]
 
+#: What to try of gamma, as multiples of its default.
+GAMMA_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+
 #: Distances below this share of the rows' own squared lengths are rounding errors.
 ROUNDING = 1e-13
 
@@ -159,6 +162,12 @@ def make_kernel(
         distance = mean_squared_distance(X, weight)
         gamma = 1.0 / distance if distance > 0 else 1.0
     return Kernel(kind, float(gamma), float(degree), float(coef0))
+
+
+def widths_to_try(kind: KernelLike, X: Any, weight: FloatArray | None = None) -> list[float]:
+    """A quarter to four times the default gamma."""
+    default = make_kernel(kind, X, weight=weight).gamma
+    return [factor * default for factor in GAMMA_FACTORS]
 
 
 def row_blocks(X: Any, width: int, numbers: int = 2**20) -> list[slice]:

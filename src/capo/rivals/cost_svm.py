@@ -23,17 +23,16 @@ from .. import measures
 from ..auxiliary import split
 from ..base import Measured
 from ..exceptions import InvalidInputError
-from ..kernels import make_kernel
+from ..kernels import make_kernel, widths_to_try
 from ..measures import Measure
 from ..validation import positive_grid, two_classes
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-#: SVMlight's grids: C, the cost j of a positive row, and the kernel's width around its default.
+#: SVMlight's grids: C, and the cost j of a positive row.
 CS = tuple((2.0 ** np.arange(-7, 8)).tolist())
 COSTS = tuple((2.0 ** np.arange(-2, 7)).tolist())
-GAMMA_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 #: Limit on the solver's steps in cross-validation, where most candidates are poor.
 CV_STEPS = 20_000
 
@@ -187,8 +186,7 @@ class CostSVMClassifier(Measured):
         """Every setting, those of one width together."""
         gammas: list[float | None] = [None]
         if self.kernel == "rbf":
-            default = make_kernel("rbf", table).gamma
-            given = [factor * default for factor in GAMMA_FACTORS] if self.gammas is None else self.gammas
+            given = widths_to_try("rbf", table) if self.gammas is None else self.gammas
             gammas = list(positive_grid(given, "gammas"))
         Cs = positive_grid(CS if self.Cs is None else self.Cs, "Cs")
         costs = positive_grid(COSTS if self.costs is None else self.costs, "costs")
