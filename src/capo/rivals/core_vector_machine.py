@@ -175,6 +175,7 @@ class CoreVectorMachine(CutAtZero):
         self.kernel_ = make_kernel(self.kernel, table, self.gamma, self.degree, self.coef0, weight)
         space = Space(self.kernel_, table, positive, self.C * weight)
         ball = self._enclose(space)
+        self._warn()
         sign = space.sign[ball.rows]
         # The ball's centre is defined up to its length; at this one the margin rho is 1.
         coef = sign * ball.share / ball.square
@@ -198,16 +199,6 @@ class CoreVectorMachine(CutAtZero):
                 break
             core = np.union1d(ball.rows, outside)
         self.shortfall_ = 0.5 * ((1.0 + self.excess_) ** 2 - 1.0) * self.radius_**2 / ball.square
-        if self.excess_ > self.tol:
-            self._warn()
-        elif self.tol <= FINE and self.shortfall_ > MUCH:
-            warnings.warn(
-                f"the margin of a row is short by {self.shortfall_:.2g} times itself, which tol={self.tol:g} "
-                "of the radius cannot see: some rows are far longer than the margin. Centre and scale the "
-                "features, cut off outliers, lower C, or lower tol.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
         return ball
 
     def _look(self, space: Space, ball: Ball, rng: np.random.RandomState) -> tuple[IntArray, float]:
@@ -229,13 +220,23 @@ class CoreVectorMachine(CutAtZero):
         return candidates[_furthest(excess, self.tol, len(ball.rows))], float(excess.max())
 
     def _warn(self) -> None:
-        warnings.warn(
-            f"a row is outside the ball by {self.excess_:.3g} of its radius, against tol={self.tol:g}, after "
-            f"{self.n_iter_} rounds. Raise max_iter or tol, lower C, or scale the features to a similar "
-            "range.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
+        """Say so if the ball is not what was asked for, or if what was asked for is not enough."""
+        if self.excess_ > self.tol:
+            warnings.warn(
+                f"a row is outside the ball by {self.excess_:.3g} of its radius, against tol={self.tol:g}, "
+                f"after {self.n_iter_} rounds. Raise max_iter or tol, lower C, or scale the features to a "
+                "similar range.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        elif self.tol <= FINE and self.shortfall_ > MUCH:
+            warnings.warn(
+                f"the margin of a row is short by {self.shortfall_:.2g} times itself, which tol={self.tol:g} "
+                "of the radius cannot see: some rows are far longer than the margin. Centre and scale the "
+                "features, cut off outliers, lower C, or lower tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Signed distance from the border, in units of the margin: above 0 is positive.
