@@ -326,10 +326,14 @@ class CAPOClassifier(Measured):
                 "a measure with one cost per row does not fit rows that are split into folds: train for "
                 "'accuracy' and give the costs as sample_weight."
             )
-        threshold = None if self.threshold == "auto" else self.threshold
-        threshold = threshold if threshold is None or isinstance(threshold, str) else float(threshold)
+        threshold = self.threshold if isinstance(self.threshold, str) else float(self.threshold)
         settings = Settings(
-            measure, self.prior, float(self.B), bool(self.positive), float(self.tol), threshold
+            measure,
+            self.prior,
+            float(self.B),
+            bool(self.positive),
+            float(self.tol),
+            None if threshold == "auto" else threshold,
         )
         return settings, as_grid(self.C, self.prior)
 
@@ -441,13 +445,8 @@ class CAPOClassifier(Measured):
         values = [figure(settings, column, rows, folds).value for column in rows.columns.T]
         kept = np.sort(np.argsort(values, kind="stable")[::-1][: self.max_auxiliaries])
         self._scales = [self._scales[i] for i in kept]
-        return (
-            replace(rows, columns=rows.columns[:, kept]),
-            [auxiliaries[i] for i in kept],
-            CrossFitted(
-                fitted.columns[:, kept], [fitted.models[i] for i in kept], [fitted.seconds[i] for i in kept]
-            ),
-        )
+        rows = replace(rows, columns=rows.columns[:, kept])
+        return rows, [auxiliaries[i] for i in kept], fitted.take(kept)
 
     def _on_scale(self, raw: Iterable[FloatArray]) -> FloatArray:
         columns = [scale(each) for scale, each in zip(self._scales, raw, strict=True)]

@@ -63,6 +63,11 @@ class CrossFitted:
     models: list[Any]
     seconds: list[float]
 
+    def take(self, kept: Rows) -> CrossFitted:
+        """Some of the auxiliaries."""
+        models, seconds = [self.models[i] for i in kept], [self.seconds[i] for i in kept]
+        return CrossFitted(self.columns[:, kept], models, seconds)
+
 
 def cross_fit(
     auxiliaries: Sequence[Auxiliary],
