@@ -2,6 +2,7 @@
 
 import numpy as np
 from hypothesis import strategies as st
+from sklearn.metrics.pairwise import polynomial_kernel
 
 from capo import measures
 
@@ -51,3 +52,17 @@ def problems(draw, max_rows):
     else:
         scores = draw(st.lists(_any if kind == "any" else _tied, min_size=n, max_size=n))
     return np.array(scores), np.array(y)
+
+
+def kernel_matrix(name, gamma, X, Z):
+    """The kernels by their distances and powers."""
+    if name == "poly":
+        return polynomial_kernel(X, Z, degree=3, gamma=gamma, coef0=0.5)
+    t = np.sqrt(gamma) * np.sqrt(((X[:, None] - Z) ** 2).sum(axis=2))
+    formulas = {
+        "rbf": lambda: np.exp(-(t**2)),
+        "laplacian": lambda: np.exp(-t),
+        "inverse_distance": lambda: 1 / (t + 1),
+        "inverse_squared_distance": lambda: 1 / (t**2 + 1),
+    }
+    return formulas[name]()

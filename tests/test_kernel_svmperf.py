@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import f1_score
-from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import scale
 from sklearn.svm import LinearSVC
@@ -25,6 +25,8 @@ from capo.design import as_design
 from capo.engine import minimize
 from capo.exceptions import InterruptedFitWarning, InvalidInputError, TrivialSolutionWarning
 from capo.testing import labelling_losses, ranking_cuts
+
+from .cases import kernel_matrix
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = scale(X)
@@ -57,20 +59,6 @@ def test_scikit_learns_own_checks(estimator, check):
 
 
 # --- the problem in full --------------------------------------------------------------------------
-
-
-def kernel_matrix(name, gamma, X, Z):
-    """The kernels by their distances and powers."""
-    if name == "poly":
-        return polynomial_kernel(X, Z, degree=3, gamma=gamma, coef0=0.5)
-    t = np.sqrt(gamma) * np.sqrt(((X[:, None] - Z) ** 2).sum(axis=2))
-    formulas = {
-        "rbf": lambda: np.exp(-(t**2)),
-        "laplacian": lambda: np.exp(-t),
-        "inverse_distance": lambda: 1 / (t + 1),
-        "inverse_squared_distance": lambda: 1 / (t**2 + 1),
-    }
-    return formulas[name]()
 
 
 def all_cuts(name, y):

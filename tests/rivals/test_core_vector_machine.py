@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_moons
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics.pairwise import euclidean_distances, polynomial_kernel
+from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import scale
 from sklearn.svm import LinearSVC
@@ -23,6 +23,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from capo import kernels
 from capo.exceptions import InvalidInputError
 from capo.rivals import CoreVectorMachine
+
+from ..cases import kernel_matrix
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = scale(X)
@@ -47,20 +49,6 @@ def test_scikit_learns_own_checks(estimator, check):
 
 
 # --- against the whole quadratic programme --------------------------------------------------------
-
-
-def kernel_matrix(name, gamma, X, Z):
-    """The kernels by scikit-learn's distances and powers."""
-    if name == "poly":
-        return polynomial_kernel(X, Z, degree=3, gamma=gamma, coef0=0.5)
-    t = np.sqrt(gamma) * np.sqrt(((X[:, None] - Z) ** 2).sum(axis=2))
-    formulas = {
-        "rbf": lambda: np.exp(-(t**2)),
-        "laplacian": lambda: np.exp(-t),
-        "inverse_distance": lambda: 1 / (t + 1),
-        "inverse_squared_distance": lambda: 1 / (t**2 + 1),
-    }
-    return formulas[name]()
 
 
 class Whole:
