@@ -76,6 +76,12 @@ def _lines(ax: Any, part: pd.DataFrame, x: str, y: str, scale: Callable[[float],
     ax.set_xscale("log", base=2)
 
 
+def _powers(ax: Any) -> None:
+    """A logarithmic axis with its powers of ten alone."""
+    ax.set_yscale("log")
+    ax.minorticks_off()
+
+
 def _rounds(part: pd.DataFrame) -> Figure:
     part = part[part["system"].isin(["svmperf_lin", "capo1", "capo_star"])]
     sets = [data for data in SENSITIVITY if data in set(part["data"])]
@@ -99,7 +105,7 @@ def _over(part: pd.DataFrame, x: str, scale: Callable[[float], float]) -> Figure
             for ax, y in zip(axes[2 * number : 2 * number + 2, column], ("score", "seconds"), strict=True):
                 _lines(ax, here, x, y, scale)
                 ax.set(title=f"{data}, {measure}", xlabel=f"{x} (SVMperf's units)" if x == "C" else x)
-            axes[2 * number + 1, column].set_yscale("log")
+            _powers(axes[2 * number + 1, column])
         axes[2 * number, 0].set_ylabel("score")
         axes[2 * number + 1, 0].set_ylabel("CPU seconds")
     axes[0, 0].legend(fontsize=7)
@@ -112,7 +118,7 @@ def _by_rows(part: pd.DataFrame) -> Figure:
         for ax, y in zip(axes[:, column], ("score", "seconds"), strict=True):
             _lines(ax, part[part["measure"] == measure], "rows", y, float)
             ax.set(title=measure, xlabel="rows")
-        axes[1, column].set_yscale("log")
+        _powers(axes[1, column])
     axes[0, 0].set_ylabel("score")
     axes[1, 0].set_ylabel("CPU seconds")
     axes[0, 0].legend(fontsize=7)
