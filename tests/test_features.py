@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from capo.features import columns_of, is_frame, linear_features, rbf_features, tree_features
+from capo.features import KnownValues, columns_of, is_frame, linear_features, rbf_features, tree_features
 
 FRAME = {
     "n": [1.0, 2.0, np.nan, 4.0, 5.0, 6.0],
@@ -72,3 +72,28 @@ def test_tree_features_scale_up_what_trees_would_not_see():
 def test_the_kernels_basis_is_no_larger_than_the_rows_allow():
     X = np.random.default_rng(0).normal(size=(20, 3))
     assert rbf_features(X, 300).fit_transform(X).shape == (20, 10)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+@pytest.mark.parametrize("features", [linear_features, tree_features])
+def test_a_value_that_was_not_there_is_missing(make, features):
+    frame = make({"word": ["a"] * 20 + ["b"] * 20 + ["rare"] * 2 + [None] * 6, "n": np.arange(48.0)})
+    transformer = features(frame).fit(frame)
+    rows = [
+        transformer.transform(make({"word": [word], "n": [1.0]})) for word in ("never seen", None, "rare")
+    ]
+    unseen, missing, rare = (row.toarray() if sparse.issparse(row) else row for row in rows)
+    np.testing.assert_array_equal(unseen, missing)
+    assert not np.array_equal(missing, rare, equal_nan=True)
+
+
+def test_known_values_are_compared_as_text_or_as_they_are():
+    dates = pd.DataFrame({"day": pd.to_datetime(["2020-01-01", None, "2020-01-02"]), "mixed": [1, "1", 2.5]})
+    as_text = KnownValues(text=True).fit(dates)
+    assert as_text.values_ == [["2020-01-01 00:00:00", "2020-01-02 00:00:00"], ["1", "2.5"]]
+    found = as_text.transform(pd.DataFrame({"day": ["2020-01-02 00:00:00", "?"], "mixed": ["2.5", None]}))
+    assert found[0].tolist() == ["2020-01-02 00:00:00", "2.5"]
+    assert pd.isna(found[1]).all()
+    as_they_are = KnownValues().fit(np.array([[1, "x"], [2, "y"], [np.nan, None]], dtype=object))
+    assert as_they_are.values_ == [[1, 2], ["x", "y"]]
+    assert pd.isna(as_they_are.transform(np.array([["1", "z"]], dtype=object))).all()

@@ -7,6 +7,7 @@ sparse matrix holds numbers alone. Every function here looks at the table's type
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 import narwhals.stable.v2 as nw
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn import get_config
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import SimpleImputer
@@ -61,6 +62,46 @@ class WithValues(SelectorMixin, BaseEstimator):
         return tags
 
 
+class KnownValues(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Keeps the values that were there in training; any other is missing, as NaN.
+
+    Parameters
+    ----------
+    text : bool, default=False
+        Whether values are compared as text, so that the number 1 and the word "1" are the same.
+    """
+
+    def __init__(self, text: bool = False) -> None:
+        self.text = text
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Note each column's values."""
+        validate_data(self, X, skip_check_array=True)
+        columns = ({self._word(v) for v in column if not _is_missing(v)} for column in _columns(X))
+        self.values_ = [sorted(values, key=_by_kind) for values in columns]
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.object_]:
+        """The values that are known, NaN for the others."""
+        validate_data(self, X, reset=False, skip_check_array=True)
+        found = np.empty(X.shape, dtype=object)
+        for number, (column, values) in enumerate(zip(_columns(X), self.values_, strict=True)):
+            known = {value: value for value in values}
+            found[:, number] = [known[v] if v in known else self._look_up(v, known) for v in column]
+        return found
+
+    def _look_up(self, value: Any, known: dict[Any, Any]) -> Any:
+        return np.nan if _is_missing(value) else known.get(self._word(value), np.nan)
+
+    def _word(self, value: Any) -> Any:
+        return str(value) if self.text else value
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
+
+
 class Columns(NamedTuple):
     """The columns of a table by kind: by name, or by position where they have no names in text."""
 
@@ -92,7 +133,8 @@ def linear_features(X: Any) -> Any:
 
     Numbers: missing values get the median and a column that marks them; then standardised and cut
     off at 5 standard deviations. Categories: one column each, rare ones together; a missing value
-    is a category. Sparse matrices are scaled to at most 1 and stay sparse.
+    is a category, and one that was not there in training is missing. Sparse matrices are scaled to at
+    most 1 and stay sparse.
     """
     if issparse(X):
         return MaxAbsScaler()
@@ -105,8 +147,7 @@ def linear_features(X: Any) -> Any:
     one_hot = OneHotEncoder(
         handle_unknown="infrequent_if_exist", min_frequency=RAREST, max_categories=MOST_COLUMNS
     )
-    parts = [("numbers", scaled, numbers), ("categories", one_hot, categories)]
-    return _together([*parts, *_text_part(one_hot, texts)])
+    return _together([("numbers", scaled, numbers), *_encoded(one_hot, categories, texts)])
 
 
 def tree_features(X: Any) -> Any:
@@ -123,7 +164,7 @@ def tree_features(X: Any) -> Any:
         encoded_missing_value=np.nan,
         max_categories=MOST_CODES,
     )
-    parts = [("categories", codes, categories), *_text_part(codes, texts)]
+    parts = _encoded(codes, categories, texts)
     return _together([*parts, ("numbers", _for_trees(X, numbers), numbers)])
 
 
@@ -133,23 +174,24 @@ def _together(parts: list[Any]) -> Any:
     return joined if get_config()["transform_output"] == "default" else joined.set_output(transform="default")
 
 
-def _text_part(encoder: Any, texts: list[Any]) -> list[Any]:
-    """The part for columns of text, dates or objects; none if there are none."""
-    if not texts:
-        return []
-    as_words = FunctionTransformer(words, feature_names_out="one-to-one")
-    return [("texts", make_pipeline(as_words, clone(encoder)), texts)]
+def _encoded(encoder: Any, categories: list[Any], texts: list[Any]) -> list[Any]:
+    """The parts for categories as they are, and for text, dates and objects as text; none for no columns."""
+    parts = [("categories", KnownValues(), categories), ("texts", KnownValues(text=True), texts)]
+    return [
+        (name, make_pipeline(known, clone(encoder)), columns) for name, known, columns in parts if columns
+    ]
 
 
-def words(X: Any) -> NDArray[np.object_]:
-    """Every value as text, and NaN where there is none."""
-    values = np.asarray(X, dtype=object)
-    missing = (
-        np.vectorize(_is_missing, otypes=[bool])(values) if values.size else np.zeros(values.shape, bool)
-    )
-    text = values.astype(str).astype(object)
-    text[missing] = np.nan
-    return text
+def _columns(X: Any) -> Iterator[list[Any]]:
+    """The values of each column."""
+    if is_frame(X):
+        return (column.to_list() for column in nw.from_native(X, eager_only=True).iter_columns())
+    return (column.tolist() for column in np.asarray(X, dtype=object).T)
+
+
+def _by_kind(value: object) -> tuple[str, Any]:
+    """Values of one kind in their order, where they have one; else as text."""
+    return type(value).__name__, value if isinstance(value, str | int | float) else str(value)
 
 
 def _is_missing(value: object) -> bool:
