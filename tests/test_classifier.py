@@ -795,3 +795,18 @@ def test_the_summary_warns_of_free_signs():
     free = str(light("roc_auc", positive=False, C=1.0).fit(*NOISY).summary())
     assert "leak" in free
     assert "leak" not in str(light("roc_auc", C=1.0).fit(*NOISY).summary())
+
+
+@pytest.mark.parametrize("labels", [(0, 1), ("no", "yes"), (-1, 1), (1, 2)])
+@pytest.mark.parametrize("outputs", ["scores", "labels"])
+def test_either_label_can_be_the_positive_one(labels, outputs):
+    y = np.asarray(labels)[Y]
+    auxiliaries = [GaussianNB(), ("frozen", FrozenEstimator(GaussianNB().fit(X, y)))]
+    settings = {"outputs": outputs, "auxiliaries": auxiliaries, "random_state": 0}
+    for positive in labels:
+        model = CAPOClassifier("f1", pos_label=positive, **settings).fit(X, y)
+        assert model.classes_.tolist() == [*(set(labels) - {positive}), positive]
+        assert model.score(X, y) == pytest.approx(f1_score(y, model.predict(X), pos_label=positive))
+        assert model.score(X, y) > 0.9
+    with pytest.raises(InvalidInputError, match="pos_label='maybe' is none of the labels of y"):
+        CAPOClassifier("f1", pos_label="maybe", **settings).fit(X, y)

@@ -85,13 +85,16 @@ class CAPOClassifier(Measured):
     Parameters
     ----------
     measure : str, Measure or callable, default="f1"
-        What to optimise: a name from `capo.measures.names()`, a measure made with
-        `capo.measures.get`, or a vectorised function of (tp, fp, fn, tn).
+        What to optimise: a name from `capo.measures.names()`, a formula such as
+        ``"10 * tp - 2 * fp"``, a measure made with `capo.measures.get`, or a vectorised function of
+        (tp, fp, fn, tn).
     auxiliaries : "auto" or list, default="auto"
         Classifiers, or (name, classifier) pairs, with `decision_function`, `predict_proba` or only
         `predict`. They get X as it came and labels 0 and 1. One in a
         `sklearn.frozen.FrozenEstimator`, or without `fit`, is used as it is. "auto" takes boosted
         trees, random trees, a linear and a kernel machine, which need no preparation of the table.
+    pos_label : label, optional
+        The label of the positive class; the larger one by default.
     max_auxiliaries : int, optional
         Keeps only so many auxiliaries: those with the best values of the measure by themselves.
     outputs : {"scores", "labels"}, default="scores"
@@ -213,6 +216,7 @@ class CAPOClassifier(Measured):
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
         "measure": [str, Measure, callable],
         "auxiliaries": [StrOptions({"auto"}), list, tuple],
+        "pos_label": [Real, str, "boolean", None],
         "max_auxiliaries": [Interval(Integral, 1, None, closed="left"), None],
         "outputs": [StrOptions({"scores", "labels"})],
         "cv": ["cv_object", StrOptions({"in-sample"})],
@@ -236,6 +240,7 @@ class CAPOClassifier(Measured):
         measure: str | Measure | Callable[..., Any] = "f1",
         *,
         auxiliaries: Any = "auto",
+        pos_label: Any = None,
         max_auxiliaries: int | None = None,
         outputs: str = "scores",
         cv: Any = 5,
@@ -255,6 +260,7 @@ class CAPOClassifier(Measured):
     ) -> None:
         self.measure = measure
         self.auxiliaries = auxiliaries
+        self.pos_label = pos_label
         self.max_auxiliaries = max_auxiliaries
         self.outputs = outputs
         self.cv = cv
@@ -281,7 +287,7 @@ class CAPOClassifier(Measured):
             The table. The default auxiliaries and delta take text, categories and missing values in
             a data frame, and missing values in an array; a sparse matrix must have none.
         y : array-like of shape (n_samples,)
-            Two labels; the larger one is the positive class.
+            Two labels; the larger one is the positive class, unless `pos_label` says otherwise.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, for the measure and for every auxiliary that takes them. A row of weight 0
             counts for nothing but has its place in a fold; leave such rows out where that matters.
@@ -365,7 +371,7 @@ class CAPOClassifier(Measured):
                 f"Found input variables with inconsistent numbers of samples: X has {X.shape[0]} rows, y has "
                 f"{len(labels)}."
             )
-        self.classes_, positive = two_classes(labels)
+        self.classes_, positive = two_classes(labels, self.pos_label)
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

@@ -16,8 +16,8 @@ BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
 
 
-def two_classes(y: NDArray[np.generic]) -> tuple[NDArray[np.generic], BoolArray]:
-    """The two labels in order, and which rows have the second one, the positive."""
+def two_classes(y: NDArray[np.generic], pos_label: Any = None) -> tuple[NDArray[np.generic], BoolArray]:
+    """The two labels, the positive one second, and which rows have it; the larger unless one is given."""
     if y.dtype == object:
         missing = sum(label is None or is_scalar_nan(label) or is_pandas_na(label) for label in y.tolist())
         if missing:
@@ -26,7 +26,13 @@ def two_classes(y: NDArray[np.generic]) -> tuple[NDArray[np.generic], BoolArray]
     classes, encoded = np.unique(y, return_inverse=True)
     if len(classes) != 2:
         raise InvalidInputError(_not_two(classes))
-    return classes, encoded == 1
+    if pos_label is None or pos_label == classes[1]:
+        return classes, encoded == 1
+    if pos_label == classes[0]:
+        return classes[::-1].copy(), encoded == 0
+    raise InvalidInputError(
+        f"pos_label={pos_label!r} is none of the labels of y: {' and '.join(map(repr, classes.tolist()))}."
+    )
 
 
 def which_positive(y: ArrayLike, classes: NDArray[np.generic]) -> BoolArray:

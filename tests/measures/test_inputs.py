@@ -1,7 +1,9 @@
 """Bad input gets a sentence."""
 
+import pickle
 import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -253,3 +255,66 @@ def test_repr_shows_what_was_changed():
     costs = np.ones(3000)
     assert measures.get("cost", costs=costs) == measures.get("cost", costs=costs.copy())
     assert measures.get("cost", costs=costs) != measures.get("cost", costs=np.r_[costs[:-1], 2.0])
+
+
+# --- formulas ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "function"),
+    [
+        ("10 * tp - 2 * fp", lambda tp, fp, fn, tn: 10 * tp - 2 * fp),
+        (" tp / (tp + 0.5 * (fp + fn) + 1e-9) ", lambda tp, fp, fn, tn: tp / (tp + 0.5 * (fp + fn) + 1e-9)),
+        (
+            "sqrt(tp * tn) - max(fp, -fn) ** 2",
+            lambda tp, fp, fn, tn: np.sqrt(tp * tn) - np.maximum(fp, -fn) ** 2,
+        ),
+        ("+min(tp, tn) - abs(fp - fn)", lambda tp, fp, fn, tn: np.minimum(tp, tn) - np.abs(fp - fn)),
+    ],
+)
+def test_a_formula_is_its_function(text, function):
+    tables = np.random.default_rng(0).integers(0, 50, size=(4, 30)).astype(float)
+    measure = measures.get(text)
+    np.testing.assert_array_equal(measure.value(*tables), function(*tables))
+    assert measure == measures.get(text)
+    assert pickle.loads(pickle.dumps(measure)) == measure
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('true')",
+        "tp.__class__",
+        "(lambda: tp)()",
+        "[tp for tp in (1,)]",
+        "tp if fp else fn",
+        "open('x')",
+        "sqrt(tp, fp)",
+        "sqrt(x=tp)",
+        "f'{tp}'",
+        "tp +",
+        "x * tp",
+        "tp << 2",
+        "True * tp",
+        "tp and fp",
+        "(" * 500 + "tp" + ")" * 500,
+        "-" * 900 + "tp" + "*" * 200,
+        "tp + " * 400 + "tp",
+        "f1 score",
+        "",
+        "tp\x00",
+    ],
+)
+def test_what_is_no_formula_is_refused(text):
+    with pytest.raises(InvalidInputError, match="is neither a name nor a formula"):
+        measures.get(text)
+
+
+def test_every_measure_is_described_as_in_the_docs():
+    page = (Path(__file__).parents[2] / "docs" / "measures.md").read_text(encoding="utf-8")
+    for each in measures.describe():
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{each.name}` |"))
+        parameters = row.split("|")[2]
+        assert row.endswith(f"| {each.value} | {each.use} |")
+        assert all(f"`{name}`" in parameters for name in each.parameters)
+    assert sorted(each.name for each in measures.describe()) == measures.names()

@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
 from ..exceptions import AuxiliaryError, CapoError
-from .outputs import FloatArray, read
+from .outputs import FloatArray, is_frozen, read
 
 Rows = NDArray[np.intp]
 Split = tuple[Rows, Rows]
@@ -42,8 +41,8 @@ class Auxiliary:
 
     @property
     def frozen(self) -> bool:
-        """Whether it is used as it is: a `FrozenEstimator`, or anything that cannot be trained."""
-        return isinstance(self.estimator, FrozenEstimator) or not hasattr(self.estimator, "fit")
+        """Whether it is used as it is."""
+        return is_frozen(self.estimator)
 
 
 @dataclass(frozen=True)

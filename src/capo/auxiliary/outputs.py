@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
+from sklearn.frozen import FrozenEstimator
 
 from ..calibration import Platt
 from ..exceptions import InvalidInputError
@@ -33,8 +34,8 @@ METHODS = ("decision_function", "predict_proba")
 def read(estimator: Any, X: Any, classes: NDArray[Any], outputs: str) -> FloatArray:
     """The raw output of a fitted classifier, one number a row.
 
-    `classes` are the user's two labels. A classifier may know them as they are, if it came
-    trained, or as 0 and 1.
+    `classes` are the user's two labels. A classifier may know them as they are, if it came trained,
+    or as 0 and 1, which is what it was told if it did not.
     """
     n_rows = X.shape[0]
     if outputs == "scores":
@@ -44,7 +45,7 @@ def read(estimator: Any, X: Any, classes: NDArray[Any], outputs: str) -> FloatAr
                 return _finite(_of_positive(values, estimator, classes, method, n_rows), method)
     predicted = _column(estimator.predict(X), "predict", n_rows)
     known = getattr(estimator, "classes_", np.unique(predicted))
-    return np.where(predicted == _positive(known, classes), 1.0, -1.0)
+    return np.where(predicted == _positive(known, classes, estimator), 1.0, -1.0)
 
 
 def _of_positive(
@@ -52,7 +53,7 @@ def _of_positive(
 ) -> FloatArray:
     """The numbers that speak for the positive class."""
     known = np.asarray(getattr(estimator, "classes_", (0, 1))).tolist()
-    positive = _positive(known, classes)
+    positive = _positive(known, classes, estimator)
     if positive not in known:
         raise InvalidInputError(f"it was trained on rows of the class {known[0]!r} alone.")
     if values.ndim == 2 and values.shape[1] == len(known):
@@ -61,13 +62,18 @@ def _of_positive(
     return np.asarray(logit(np.clip(values, NEAREST, 1.0 - NEAREST)) if method == "predict_proba" else values)
 
 
-def _positive(found: Any, classes: NDArray[Any]) -> Any:
+def is_frozen(estimator: Any) -> bool:
+    """Whether a classifier is used as it is: a `FrozenEstimator`, or anything that cannot be trained."""
+    return isinstance(estimator, FrozenEstimator) or not hasattr(estimator, "fit")
+
+
+def _positive(found: Any, classes: NDArray[Any], estimator: Any) -> Any:
     """The positive label as a classifier says it: the user's own, or 1 if it speaks of 0 and 1."""
     labels = np.asarray(found).tolist()
-    if all(label in classes for label in labels):
-        return classes[1]
-    if all(label in (0, 1) for label in labels):
-        return 1
+    own_first = (classes, (0, 1)) if is_frozen(estimator) else ((0, 1), classes)
+    for spoken in own_first:
+        if all(label in spoken for label in labels):
+            return spoken[1]
     own, other = (" and ".join(repr(label) for label in each[:5]) for each in (labels, classes.tolist()))
     raise InvalidInputError(f"it knows the labels {own}, but y has {other}.")
 

@@ -63,7 +63,7 @@ class FunctionMeasure(TableMeasure):
         return f"FunctionMeasure({self.name})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FunctionMeasure) and other._function is self._function
+        return isinstance(other, FunctionMeasure) and bool(other._function == self._function)
 
     def __hash__(self) -> int:
         return hash(self._function)
