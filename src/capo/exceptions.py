@@ -5,7 +5,10 @@ The hierarchy::
     Exception
     └── CapoError
         ├── InvalidInputError (also a ValueError)   data or a parameter capo cannot use
-        │   └── UnknownMeasureError                 no measure of that name
+        │   ├── UnknownMeasureError                 no measure of that name
+        │   └── TableError                          a file that cannot be read as the table it should be
+        ├── ModelFileError (also a ValueError)      a model file: damaged, foreign, newer, not trusted
+        ├── OutputError (also an OSError)           a file that cannot be written; nothing is left half-done
         ├── MeasureFunctionError (also a ValueError) a user's measure function returned nonsense
         ├── AuxiliaryError (also a ValueError)      an auxiliary classifier failed; says which and why
         └── MissingExtraError (also an ImportError) an optional package is not installed
@@ -33,6 +36,9 @@ __all__ = [
     "InvalidInputError",
     "MeasureFunctionError",
     "MissingExtraError",
+    "ModelFileError",
+    "OutputError",
+    "TableError",
     "TrivialSolutionWarning",
     "UnknownMeasureError",
 ]
@@ -48,6 +54,18 @@ class InvalidInputError(CapoError, ValueError):
 
 class UnknownMeasureError(InvalidInputError):
     """No measure has that name; the message lists the nearest ones."""
+
+
+class TableError(InvalidInputError):
+    """A file that cannot be read, or does not hold the table it should; the message says where."""
+
+
+class ModelFileError(CapoError, ValueError):
+    """A file that is not a model, or not one that can be opened here; the message says why."""
+
+
+class OutputError(CapoError, OSError):
+    """A file that cannot be written; what was there before is still there."""
 
 
 class MeasureFunctionError(CapoError, ValueError):

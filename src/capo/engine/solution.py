@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +75,12 @@ class Solution:
     n_products: int
     n_pulls: int
     history: list[Round] = field(repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "status": self.status.name}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, status=Status[state["status"]])
 
     @property
     def gap(self) -> float:

@@ -1,0 +1,7 @@
+"""Model files: a fitted model with all that is needed to use it, safe to open and never half-written."""
+
+from .atomic import written
+from .card import Card
+from .container import Opened, load, open_model, save
+
+__all__ = ["Card", "Opened", "load", "open_model", "save", "written"]
