@@ -38,8 +38,10 @@ def test_the_names_that_users_import():
         "__version__",
         "design",
         "engine",
+        "load",
         "measures",
         "rivals",
+        "save",
         "svmperf_path",
     ]
 

@@ -511,10 +511,21 @@ class CAPOClassifier(Measured):
         """
         return self._log_odds(X) - self._log_odds_cut
 
+    def on_scale(self, decision: FloatArray) -> tuple[FloatArray, float]:
+        """Decisions as they are shown, and where these are cut: probabilities, or scores and 0.
+
+        With ``cv="in-sample"`` there are no probabilities.
+        """
+        check_is_fitted(self, "auxiliaries_")
+        if self._fitted[1]:
+            return decision, 0.0
+        return np.asarray(expit(decision + self._log_odds_cut)), self.threshold_
+
     def _log_odds(self, X: Any) -> FloatArray:
         check_is_fitted(self, "auxiliaries_")
         X = self._table(X, reset=False)
-        raw = [self._said(name, X) for name in self.auxiliaries_]
+        weights = self.auxiliary_weights_
+        raw = [self._said(name, X) if weights[name] else np.zeros(X.shape[0]) for name in self.auxiliaries_]
         features = None if self.delta_ is None else as_features(self.delta_.transform(X))
         return self._weights.scores(self._on_scale(raw), features)
 

@@ -1,6 +1,6 @@
 """What adapting to the measure gains over a default learner: one table.
 
-Run it with ``python -m capo.demo``. The digits 3, 8 and 9 of scikit-learn's handwritten digits against
+Run it with ``capo demo``. The digits 3, 8 and 9 of scikit-learn's handwritten digits against
 the rest, with few rows to train on, three times over: boosted trees as they come, the same with their
 threshold tuned for the measure, the logistic stack of capo's default auxiliaries with its threshold
 tuned, and CAPOClassifier. Scores are on the other rows.
@@ -15,13 +15,11 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, TextIO
 
 import numpy as np
-from scipy.special import expit
 from sklearn.datasets import load_digits
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_predict, train_test_split
+from sklearn.model_selection import train_test_split
 
 from . import CAPOClassifier, measures
-from .auxiliary import read
+from .comparison import judge
 from .measures import Measure
 
 CASES: list[tuple[str, dict[str, float]]] = [
@@ -69,24 +67,8 @@ def compare(measure: Measure, data: Data, seed: int, memory: str) -> Fit:
     start = time.perf_counter()
     model = CAPOClassifier(measure, memory=memory, random_state=seed).fit(data.X, data.y)
     seconds = time.perf_counter() - start
-    outputs = [read(each, data.X_test, model.classes_, "scores") for each in model.auxiliaries_.values()]
-    held_out, test = expit(model.auxiliary_outputs_), expit(np.column_stack(outputs))
-    stack = LogisticRegression(max_iter=1000)
-    stack_held_out = cross_val_predict(stack, held_out, data.y, method="decision_function")
-    stack_test = stack.fit(held_out, data.y).decision_function(test)
-    boosting = list(model.auxiliaries_).index("boosting")
-    scores = (
-        measure.score(data.y_test, test[:, boosting] - 0.5),
-        _tuned(measure, data, held_out[:, boosting], test[:, boosting]),
-        _tuned(measure, data, stack_held_out, stack_test),
-        model.score(data.X_test, data.y_test),
-    )
-    return Fit(scores, model, seconds)
-
-
-def _tuned(measure: Measure, data: Data, held_out: np.ndarray, test: np.ndarray) -> float:
-    """The score at the threshold that is best out of fold."""
-    return measure.score(data.y_test, test - measure.threshold(data.y, held_out))
+    judged = judge(model, data.y, None, data.X_test, data.y_test)
+    return Fit(tuple(judged.values.values()), model, seconds)
 
 
 def rows(memory: str) -> Iterator[tuple[Measure, list[Fit]]]:
@@ -128,10 +110,10 @@ def main(out: TextIO = sys.stdout) -> None:
         model = show(rows(memory), write)
     write(f"\n* best of the row.  The first model, by its summary():\n\n{model.summary()}\n")
     write(
-        "\nNext: CAPOClassifier(lambda tp, fp, fn, tn: 10 * tp - 2 * fp).fit(X, y) for your own measure,\n"
-        "CAPOClassifier(auxiliaries=[your_model, another]) for models of your own.\n"
+        "\nNext, on a table of yours:\n"
+        "  capo compare table.csv --target COLUMN --measure f1      is it worth it?\n"
+        "  capo fit table.csv --target COLUMN --measure f1 -o model.capo\n"
+        "  capo report model.capo more.csv -o report.html\n"
+        "  capo measures                                            what can be optimised\n"
+        "or in Python: CAPOClassifier('10 * tp - 2 * fp', auxiliaries=[your_model, another]).fit(X, y)\n"
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -25,17 +25,18 @@ MOST_ROWS_FOR_SVM = 10_000
 BEST_COLUMNS, LATENT = 300, 60
 
 
-def auto_auxiliaries(X: Any) -> list[tuple[str, Any]]:
+def auto_auxiliaries(X: Any, *, svm: bool = False) -> list[tuple[str, Any]]:
     """Boosted trees, random trees, a linear and a kernel machine, for tables like X.
 
     They take data frames with text, categories and missing values as they are. For a sparse matrix
     the trees see the columns that tell most, and a second boosting sees its leading directions in
-    place of the kernel. Up to 10,000 rows of a dense table a support vector machine joins them.
+    place of the kernel. Up to 10,000 rows of a dense table a support vector machine joins them, or
+    whatever its size with `svm`.
     """
-    return _sparse(X) if issparse(X) else _dense(X)
+    return _sparse(X) if issparse(X) else _dense(X, svm or X.shape[0] <= MOST_ROWS_FOR_SVM)
 
 
-def _dense(X: Any) -> list[tuple[str, Any]]:
+def _dense(X: Any, svm: bool) -> list[tuple[str, Any]]:
     _, categories, texts = columns_of(X)
     coded = list(range(len(categories) + len(texts)))
     boosting = HistGradientBoostingClassifier(categorical_features=coded or None)
@@ -45,7 +46,7 @@ def _dense(X: Any) -> list[tuple[str, Any]]:
         ("linear", make_pipeline(linear_features(X), LogisticRegression(max_iter=1000))),
         ("kernel", make_pipeline(rbf_features(X, COMPONENTS), LogisticRegression(C=0.3, max_iter=300))),
     ]
-    if X.shape[0] <= MOST_ROWS_FOR_SVM:
+    if svm:
         models.append(("svm", make_pipeline(linear_features(X), SVC(C=10.0))))
     return models
 

@@ -2,6 +2,6 @@
 
 from .atomic import written
 from .card import Card
-from .container import Opened, load, open_model, save
+from .container import Opened, load, open_model, read_card, save
 
-__all__ = ["Card", "Opened", "load", "open_model", "save", "written"]
+__all__ = ["Card", "Opened", "load", "open_model", "read_card", "save", "written"]

@@ -114,13 +114,27 @@ def load(path: PathLike, *, trusted: Collection[str] = ()) -> Any:
 def open_model(path: PathLike, *, trusted: Collection[str] = ()) -> Opened:
     """A model file with its card."""
     name = os.fspath(path)
+    parts, card = _checked(name)
+    return Opened(_loaded(parts[MODEL], name, card, frozenset(trusted)), card)
+
+
+def read_card(path: PathLike) -> Card:
+    """What a model file says of its model; the model is not opened."""
+    return _checked(os.fspath(path))[1]
+
+
+def _checked(name: str) -> tuple[dict[str, bytes], Card]:
+    """The parts of a file as they were written."""
     parts = _parts(name)
     card = Card.from_json(parts[MANIFEST], name)
-    stated = {line.rpartition("  ")[2]: line.partition("  ")[0] for line in parts[SUMS].decode().splitlines()}
+    stated = {
+        line.rpartition("  ")[2]: line.partition("  ")[0]
+        for line in parts[SUMS].decode(errors="replace").splitlines()
+    }
     for part in (MANIFEST, MODEL):
         if stated.get(part) != _sum(parts[part]):
             raise ModelFileError(f"{name} has been changed or damaged since it was written ({part}).")
-    return Opened(_loaded(parts[MODEL], name, card, frozenset(trusted)), card)
+    return parts, card
 
 
 def _sum(data: bytes) -> str:
@@ -144,8 +158,8 @@ def _dumped(model: Any) -> bytes:
     except Exception as error:
         raise ModelFileError(
             f"this {type(model).__name__} cannot be saved: {type(error).__name__}: {error}. A function or "
-            "class of your own must be in a module that can be imported; a measure can be given as a formula, "
-            "such as '10 * tp - 2 * fp'."
+            "class of your own must be in a module that can be imported; a measure can be given as a "
+            "formula, such as '10 * tp - 2 * fp'."
         ) from error
     return data
 

@@ -33,6 +33,8 @@ MANY_ROWS = 20
 class Schema(ABC):
     """What is read from the batches of a file: features, labels, weights, identifiers."""
 
+    n_features: int
+
     @abstractmethod
     def features(self, batch: Batch) -> Any:
         """The table that the model is given."""
@@ -79,6 +81,11 @@ class TableSchema(Schema):
     weight: str = ""
     ids: tuple[str, ...] = ()
     left_out: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def n_features(self) -> int:  # type: ignore[override]
+        """Columns that are learned from."""
+        return len(self.columns)
 
     @classmethod
     def learn(

@@ -1,0 +1,208 @@
+"""From a table to a model, and to a comparison."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import CAPOClassifier, measures, save
+from ..comparison import compare
+from ..exceptions import InvalidInputError
+from ..measures import Measure
+from ..tables import Batch, Reading, Schema, SparseRows, SparseSchema, TableSchema
+from ..validation import two_classes
+from .auxiliaries import auxiliaries_by_name
+from .screen import Screen
+
+DELTAS = {"linear": "linear", "rbf": "rbf", "none": None}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for, option by option."""
+
+    target: str | None
+    measure: str
+    measure_args: list[str] | None
+    auxiliaries: str
+    positive: str | None
+    weight: str | None
+    drop: list[str] | None
+    ids: list[str] | None
+    categories: list[str] | None
+    delta: str
+    folds: int
+    jobs: int
+    seed: int
+
+    def made_measure(self) -> Measure:
+        """The measure with its parameters."""
+        return measures.get(self.measure, **dict(_parameter(each) for each in self.measure_args or []))
+
+    def made_delta(self) -> str | None:
+        """The delta function's features."""
+        if self.delta not in DELTAS:
+            raise InvalidInputError(f"the delta function is linear, rbf or none: got {self.delta!r}.")
+        return DELTAS[self.delta]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A table ready to be learned from, and the model that is to learn."""
+
+    schema: Schema
+    X: Any
+    y: NDArray[np.generic]
+    weight: NDArray[np.float64] | None
+    model: CAPOClassifier
+
+
+def run_fit(table: Reading, wanted: Wanted, output: Path, screen: Screen) -> None:
+    """Train, write the model, show its summary."""
+    problem = _problem(table, wanted, screen)
+    with screen.step("training"):
+        model = problem.model.fit(problem.X, problem.y, sample_weight=problem.weight)
+    with screen.step("writing"):
+        training = {"table": table.name, "rows": len(problem.y), "sha256": fingerprint(table)}
+        save(model, output, schema=problem.schema.to_dict(), training=training)
+    screen.result(model.summary(), _found(model, output))
+    screen.say(f"\nwrote {output} ({output.stat().st_size / 1e6:.1f} MB)")
+
+
+def run_compare(table: Reading, wanted: Wanted, folds: int, screen: Screen) -> None:
+    """Compare with what is simpler, and say whether it is worth it."""
+    problem = _problem(table, wanted, screen)
+    with screen.step("comparing") as step:
+        found = compare(
+            problem.model,
+            problem.X,
+            problem.y,
+            sample_weight=problem.weight,
+            folds=folds,
+            random_state=wanted.seed,
+            say=step.progress,
+        )
+    head = f"{table.name}: {len(problem.y):,} rows, {found.folds} folds; default learner: {found.learner}"
+    screen.result(f"{head}\n\n{found}", found.to_dict())
+
+
+def fingerprint(table: Reading) -> str:
+    """What tells a file from others; nothing for the standard input."""
+    if table.path == "-":
+        return ""
+    with Path(table.path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _problem(table: Reading, wanted: Wanted, screen: Screen) -> Problem:
+    measure, delta = wanted.made_measure(), wanted.made_delta()
+    with screen.step(f"reading {table.name}"):
+        batch = table.read()
+        schema = _schema(batch, wanted)
+        X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
+    classes, positive = _classes(y, wanted)
+    for name in getattr(schema, "left_out", ()):
+        screen.note(
+            f"the column {name!r} has a different text in each row and is left out; --id {name} keeps it."
+        )
+    screen.say(_size(schema, classes, positive))
+    model = CAPOClassifier(
+        measure,
+        auxiliaries=_auxiliaries(wanted.auxiliaries, X),
+        pos_label=classes.tolist()[1],
+        cv=wanted.folds,
+        delta=delta,
+        n_jobs=wanted.jobs or None,
+        random_state=wanted.seed,
+        verbose=1,
+    )
+    return Problem(schema, X, y, weight, model)
+
+
+def _auxiliaries(given: str, X: Any) -> Any:
+    names = [name.strip() for name in given.split(",") if name.strip()]
+    return "auto" if names == ["auto"] else auxiliaries_by_name(names, X)
+
+
+def _schema(batch: Batch, wanted: Wanted) -> Schema:
+    by_name = [wanted.target, wanted.weight, wanted.drop, wanted.ids, wanted.categories]
+    if isinstance(batch.rows, SparseRows):
+        if any(by_name):
+            raise InvalidInputError(
+                "a file in svmlight's format has its labels in front and no columns by name: leave out "
+                "--target, --weight, --drop, --id and --category."
+            )
+        return SparseSchema.learn(batch)
+    if not wanted.target:
+        shown = ", ".join(map(repr, batch.rows.columns[:10]))
+        raise InvalidInputError(f"say which column holds the labels with --target: there are {shown}.")
+    return TableSchema.learn(
+        batch,
+        wanted.target,
+        weight=wanted.weight or "",
+        drop=wanted.drop or (),
+        ids=wanted.ids or (),
+        categories=wanted.categories or (),
+    )
+
+
+def _classes(y: NDArray[np.generic], wanted: Wanted) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
+    """The two labels, the positive one last, with sentences that speak of the column."""
+    found = np.unique(y)
+    target = f"the target {wanted.target!r}" if wanted.target else "the target"
+    if len(found) != 2:
+        shown = ", ".join(repr(label) for label in found[:5].tolist()) + (", ..." if len(found) > 5 else "")
+        if len(found) == 1:
+            raise InvalidInputError(f"{target} is {shown} in every row: two classes are needed.")
+        raise InvalidInputError(
+            f"{target} has {len(found):,} different values ({shown}): two are needed. Is it the right column?"
+        )
+    by_text = {str(label): label for label in found.tolist()}
+    if wanted.positive is not None and wanted.positive not in by_text:
+        raise InvalidInputError(
+            f"{target} has no label {wanted.positive!r}: it has {' and '.join(map(repr, by_text))}."
+        )
+    return two_classes(y, None if wanted.positive is None else by_text[wanted.positive])
+
+
+def _size(schema: Schema, classes: NDArray[np.generic], positive: NDArray[np.bool_]) -> str:
+    n, p, label = len(positive), int(positive.sum()), classes.tolist()[1]
+    return f"{n:,} rows, {schema.n_features:,} columns; {label!r} is positive, {p:,} rows ({p / n:.1%})"
+
+
+def _parameter(given: str) -> tuple[str, Any]:
+    """``beta=2`` as a name and a number."""
+    name, equals, value = given.partition("=")
+    try:
+        number = ast.literal_eval(value.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        number = None
+    if not equals or isinstance(number, bool) or not isinstance(number, int | float):
+        raise InvalidInputError(f"--measure-arg is a name and a number, such as beta=2: got {given!r}.")
+    return name.strip(), number
+
+
+def _found(model: CAPOClassifier, output: Path) -> dict[str, Any]:
+    """What a fit found, as plain values."""
+    lines = model.summary().lines
+    return {
+        "model": str(output),
+        "measure": repr(model.measure_),
+        "classes": model.classes_.tolist(),
+        "rows": len(model.oof_decision_),
+        "positive": model.n_positive_,
+        "value": model.score_,
+        "spread": model.spread_,
+        "threshold": model.threshold_,
+        "C": model.C_,
+        "gap": model.gap_,
+        "out_of_fold": [{"name": each.name, "value": each.value, "spread": each.spread} for each in lines],
+        "weights": model.auxiliary_weights_,
+        "seconds": model.seconds_,
+    }
