@@ -89,10 +89,7 @@ def page(
         operating=operating.operating(model, curves, value),
         evaluation=judged.evaluation(evaluation),
         comparison=judged.comparison(comparison),
-        models=training.models(model),
-        delta=training.delta(model),
-        certificate=training.certificate(model),
-        path=training.path(model),
+        training=_training(model),
         footer=_footer(model),
         data=operating.data(model, curves),
     )
@@ -115,7 +112,7 @@ def _digest(text: str) -> str:
 
 def _title(model: Any, value: float, table: str) -> str:
     on = f" on {words.plain(table)}" if table else ""
-    return f"{called_in_full(model.measure_)} {words.figure(value)}{on} – capo"
+    return f"{called_in_full(model.measure_)} {words.figure(value)}{on} | capo report"
 
 
 def _header(
@@ -131,29 +128,34 @@ def _header(
     within = f'<p class="within">{found} by the bootstrap</p>' if found else ""
     on = f" on {words.name(table)}" if table else ""
     return (
-        f'<p class="brand">capo report</p><h1><span class="measure">{escape(full)}{on}</span> '
+        f'<p class="brand">capo report</p><h1><span class="measure">{words.breakable(full)}{on}</span> '
         f'<span class="big">{words.figure(value)}</span></h1>{within}'
         f'<p class="does">{_does(model, curves)} {_rows(model, curves, n_rows)}</p>'
     )
 
 
 def _does(model: Any, curves: Curves) -> str:
-    positive = escape(words.quoted(model.classes_.tolist()[1]))
+    positive = words.positive_class(model)
     at = words.threshold(float(curves.thresholds[curves.chosen]), curves.probability)
-    kind = "a probability of" if curves.probability else "a score of"
-    if curves.probability:
-        return f"The model predicts {positive} above {kind} <b>{at}</b>."
-    return f"The model predicts {positive} above {kind} <b>0</b>."
+    kind = "probability" if curves.probability else "score"
+    return f"The model predicts {positive} above a {kind} of <b>{at}</b>."
 
 
 def _rows(model: Any, curves: Curves, n_rows: int) -> str:
-    positive = escape(words.quoted(model.classes_.tolist()[1]))
+    positive = words.positive_class(model)
     digits = words.digits_of(curves.total, curves.whole)
+    rows, n_pos = words.many(n_rows, "row"), words.count(curves.n_pos, digits)
     mass = "" if curves.total == n_rows else f" with a total weight of {words.count(curves.total, digits)}"
-    return (
-        f"The figures are of {words.many(n_rows, 'row')}{mass}: {words.count(curves.n_pos, digits)} are {positive} "
-        f"({words.percent(curves.n_pos, curves.total)})."
-    )
+    share = words.percent(curves.n_pos, curves.total)
+    return f"The figures are of {rows}{mass}: {n_pos} are {positive} ({share})."
+
+
+def _training(model: Any) -> str:
+    """What the training found, in two columns of about the same height."""
+    models, delta, path = training.models(model), training.delta(model), training.path(model)
+    proof = training.certificate(model)
+    columns = (models + path, delta + proof) if model.solution_ else (models + delta + proof, path)
+    return "".join(f"<div>{each}</div>" for each in columns)
 
 
 def _cautions(model: Any, notes: Iterable[str]) -> str:
@@ -181,8 +183,8 @@ def _footer(model: Any) -> str:
     )
     made = datetime.now(UTC).date().isoformat()
     return (
-        f"<p>Training took {steps}.</p><p>Made on {made} with {escape(versions)}. This page is one file: it works "
-        "offline and sends nothing.</p>"
+        f"<p>Training took {steps}.</p><p>Made on {made} with {escape(versions)}. This page is one file: it "
+        "works offline and sends nothing.</p>"
     )
 
 

@@ -29,7 +29,9 @@ class Axis:
 
 def unit(label: str) -> Axis:
     """An axis from 0 to 1."""
-    return Axis(0.0, 1.0, [(0.0, "0"), *((each / 10, f"{each / 10:g}") for each in (2, 4, 6, 8)), (1.0, "1")], label)
+    return Axis(
+        0.0, 1.0, [(0.0, "0"), *((each / 10, f"{each / 10:g}") for each in (2, 4, 6, 8)), (1.0, "1")], label
+    )
 
 
 def around(values: ArrayLike, label: str, *, zero: bool = False, about: int = 5) -> Axis:
@@ -61,7 +63,7 @@ def tick(value: float, step: float) -> str:
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if step >= size / 10 and abs(value) >= size:
             return minus(f"{value / size:g}{letter}")
-    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    digits = max(0, -math.floor(math.log10(step) + 1e-9)) if abs(value) > step / 2 else 0
     return minus(f"{value:.{digits}f}")
 
 

@@ -124,9 +124,7 @@ def _spaced(curve: ScoreCurve, zero: int) -> IntArray:
     last = len(curve.tp) - 1
     if last < MOST:
         return np.arange(last + 1)
-    inner = [
-        np.searchsorted(mass, np.linspace(0.0, mass[-1], PER_CLASS)) for mass in (curve.tp, curve.fp)
-    ]
+    inner = [np.searchsorted(mass, np.linspace(0.0, mass[-1], PER_CLASS)) for mass in (curve.tp, curve.fp)]
     return np.unique(np.concatenate([*inner, [0, zero, last]])).astype(np.intp)
 
 

@@ -31,7 +31,7 @@ class Chart:
         """Where points lie on the sheet, a row for each."""
         across = LEFT + self.x.share(x) * (WIDTH - LEFT - RIGHT)
         down = HEIGHT - BOTTOM - self.y.share(y) * (HEIGHT - TOP - BOTTOM)
-        return np.round(np.column_stack((across, down)), 1)
+        return np.column_stack((across, down)).round(1)
 
     def line(self, x: ArrayLike, y: ArrayLike, css: str) -> str:
         """Points joined by straight lines."""

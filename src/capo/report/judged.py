@@ -16,7 +16,7 @@ def evaluation(found: Sequence[Mapping[str, Any]] | None) -> str:
     """All measures on these rows."""
     if not found:
         return ""
-    scaled = [each for each in found if 0 <= each["low"] and each["high"] <= 1]
+    scaled = [each for each in found if each["low"] >= 0 and each["high"] <= 1]
     rows = [
         Row(
             words.name(each["name"]),
@@ -25,7 +25,9 @@ def evaluation(found: Sequence[Mapping[str, Any]] | None) -> str:
         for each in found
     ]
     columns = ["measure", "value", "interval", _SEEN]
-    table = Table("measures", "Measures on these rows; drawings from 0 to 1", columns, rows, frozenset({3}))
+    table = Table(
+        "measures", "Measures on these rows; the lines run from 0 to 1", columns, rows, frozenset({3})
+    )
     lead = "<p>Each interval holds what other rows of the same kind could have given, by the bootstrap.</p>"
     return section("evaluation", "All measures", lead, table.html())
 

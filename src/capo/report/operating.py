@@ -141,7 +141,11 @@ def _curve(chart: Chart, curves: Curves) -> list[str]:
 def _threshold_axis(curves: Curves, label: str) -> axes.Axis:
     if not curves.probability:
         return axes.around(curves.thresholds, label)
-    return axes.unit(label) if curves.thresholds.max() > 0.5 else axes.around([0, curves.thresholds.max()], label)
+    return (
+        axes.unit(label)
+        if curves.thresholds.max() > 0.5
+        else axes.around([0, curves.thresholds.max()], label)
+    )
 
 
 def _at(curves: Curves, place: int) -> str:
@@ -151,18 +155,18 @@ def _at(curves: Curves, place: int) -> str:
 def _lead(model: Any, curves: Curves, value: float) -> str:
     """What the slider is for, and what the measure has to do with a threshold."""
     measure = model.measure_
-    positive = escape(words.quoted(model.classes_.tolist()[1]))
+    positive = words.positive_class(model)
     first = (
         f"Rows above the threshold are predicted as {positive}. The slider shows what other thresholds would "
         "do on these rows; the model keeps its own."
     )
-    full, text = escape(called_in_full(measure)), words.figure(value)
+    full, text = words.breakable(called_in_full(measure)), words.figure(value)
     if measure.cuts:
         second = ""
     elif curves.name == called(measure):
         second = (
-            f" {full} is the best that any threshold reaches, {text} on these rows; the curve shows what each "
-            "one reaches by itself."
+            f" {full} is the best that any threshold reaches, {text} on these rows; the curve shows what "
+            "each one reaches by itself."
         )
     else:
         second = f" {full} is {text} at every threshold, so that the first curve shows {curves.name} instead."
@@ -171,17 +175,18 @@ def _lead(model: Any, curves: Curves, value: float) -> str:
 
 def _controls(curves: Curves) -> str:
     at, value = _at(curves, curves.chosen), words.figure(float(curves.values[curves.chosen]))
-    shown = escape(curves.name)
+    shown, name = words.breakable(curves.name), escape(curves.name)
     return f"""
 <div class="controls">
 <label for="slider">Threshold <output id="threshold" for="slider" aria-live="off">{at}</output></label>
 <p class="now">{shown} <output id="value" for="slider" aria-live="off">{value}</output></p>
 <input type="range" id="slider" min="0" max="{len(curves.cuts) - 1}" step="1" value="{curves.chosen}"
- autocomplete="off" aria-valuetext="threshold {at}: {shown} {value}">
+ autocomplete="off" aria-valuetext="threshold {at}: {name} {value}">
 <button type="button" id="back">Back to the chosen threshold</button>
 </div>
 <p id="status" class="unseen" role="status" aria-live="polite"></p>
-<noscript><p class="hint">The slider needs JavaScript. Curves and figures are those of the chosen threshold.</p></noscript>
+<noscript><p class="hint">The slider needs JavaScript. Curves and figures are those of the chosen
+threshold.</p></noscript>
 """
 
 
@@ -202,15 +207,15 @@ def confusion(classes: NDArray[Any], curves: Curves) -> str:
     tp, fp = float(curves.tp[curves.chosen]), float(curves.fp[curves.chosen])
     fn, tn = curves.n_pos - tp, curves.n_neg - fp
     lines = [
-        (f"is {negative}", [("tn", tn), ("fp", fp)], curves.n_neg),
-        (f"is {positive}", [("fn", fn), ("tp", tp)], curves.n_pos),
+        (f"actual {negative}", [("tn", tn), ("fp", fp)], curves.n_neg),
+        (f"actual {positive}", [("fn", fn), ("tp", tp)], curves.n_pos),
         ("all", [("below", fn + tn), ("above", tp + fp)], curves.total),
     ]
     digits = words.digits_of(curves.total, curves.whole)
     body = "".join(_line(*each, digits) for each in lines)
     return f"""
 <div class="scroll" role="group" aria-labelledby="confusion-caption"><table class="confusion" id="confusion">
-<caption id="confusion-caption">Confusion table{"" if curves.whole else ", weighted"}</caption>
+<caption id="confusion-caption"><span>Confusion table{"" if curves.whole else ", weighted"}</span></caption>
 <thead><tr><td></td><th scope="col">predicted {negative}</th><th scope="col">predicted {positive}</th>
 <th scope="col">all</th></tr></thead><tbody>{body}</tbody></table></div>
 """
@@ -244,4 +249,4 @@ def _rates(model: Any, curves: Curves, value: float) -> list[tuple[str, str]]:
     here = words.figure(float(curves.values[curves.chosen]))
     fixed = f"{words.figure(value)} <small>at every threshold</small>"
     text = f'<span id="rate-measure">{here}</span>' if curves.name == measure else fixed
-    return [(escape(measure), text), *rates]
+    return [(words.breakable(measure), text), *rates]

@@ -30,8 +30,8 @@ class Table:
         head = "".join(f'<th scope="col"{self._css(i)}>{each}</th>' for i, each in enumerate(self.columns))
         body = "".join(map(self._row, self.rows))
         return (
-            f'<div class="scroll" role="group" aria-labelledby="{self.id}-caption"><table>'
-            f'<caption id="{self.id}-caption">{self.caption}</caption>'
+            f'<div class="scroll" role="group" aria-labelledby="{self.id}-caption"><table id="{self.id}">'
+            f'<caption id="{self.id}-caption"><span>{self.caption}</span></caption>'
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
         )
 

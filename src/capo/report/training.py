@@ -24,7 +24,8 @@ def models(model: Any) -> str:
     low, high = min(0.0, *weights), max(0.0, *weights)
     rows = [
         Row(
-            words.name(line.name) + (' <span class="tag">chosen</span>' if line.chosen else ""),
+            words.name(line.name).replace(" = ", "&nbsp;=&nbsp;")
+            + (' <span class="tag">chosen</span>' if line.chosen else ""),
             [
                 words.figure(line.value, 4),
                 f"± {words.figure(line.spread, 4)}",
@@ -35,15 +36,17 @@ def models(model: Any) -> str:
         )
         for line in summary.lines
     ]
-    columns = ["model", escape(called(model.measure_)), "over folds", "weight", ""]
+    columns = ["model", words.breakable(called(model.measure_)), "spread", "weight", ""]
     columns[-1] = '<span class="unseen">weight as a bar</span>'
-    table = Table("models", "Values in training and weights of the auxiliaries", columns, rows, frozenset({4}))
+    table = Table(
+        "models", "Values in training and weights of the auxiliaries", columns, rows, frozenset({4})
+    )
     return section("training", "From the training", _models_lead(model), table.html())
 
 
 def _models_lead(model: Any) -> str:
     n_rows, n_pos = len(model.oof_decision_), model.n_positive_
-    positive = escape(words.quoted(model.classes_.tolist()[1]))
+    positive = words.positive_class(model)
     seen = (
         "The auxiliaries had seen these rows, so that the values are too good."
         if model._fitted[1]
@@ -64,22 +67,24 @@ def delta(model: Any) -> str:
         what = "The model has no delta function." if not coef else _unused(len(coef))
         return section("delta", "Delta function", f"<p>{what}</p>")
     shown = used[:STRONGEST]
-    most = max(abs(coef[name]) for name in shown)
-    rows = [Row(words.name(name), [words.signed(coef[name]), bar(coef[name], -most, most)]) for name in shown]
+    ends = min(0.0, *(coef[name] for name in shown)), max(0.0, *(coef[name] for name in shown))
+    rows = [Row(words.name(name), [words.signed(coef[name]), bar(coef[name], *ends)]) for name in shown]
     columns = ["feature", "weight", '<span class="unseen">weight as a bar</span>']
     caption = f"The {len(shown)} strongest features" if len(used) > len(shown) else "All features used"
-    positive = escape(words.quoted(model.classes_.tolist()[1]))
+    positive = words.positive_class(model)
     lead = (
-        f"<p>{len(used):,} of {words.many(len(coef), 'feature')} used. A weight above 0 speaks for {positive}, "
-        "beyond what the auxiliaries say.</p>"
+        f"<p>{len(used):,} of {words.many(len(coef), 'feature')} used. A weight above 0 speaks for "
+        f"{positive}, beyond what the auxiliaries say.</p>"
     )
-    return section("delta", "Delta function", lead, Table("features", caption, columns, rows, frozenset({2})).html())
+    return section(
+        "delta", "Delta function", lead, Table("features", caption, columns, rows, frozenset({2})).html()
+    )
 
 
 def _unused(number: int) -> str:
     return (
-        f"None used: there are {words.many(number, 'feature')} that could have corrected the auxiliaries, and all "
-        "have weight 0."
+        f"None used: there are {words.many(number, 'feature')} that could have corrected the auxiliaries, and "
+        "all have weight 0."
         if number > 1
         else "None used: its one feature has weight 0."
     )
@@ -108,10 +113,12 @@ def certificate(model: Any) -> str:
 
 def _kept(model: Any) -> str:
     if len(model.cv_results_["param_C"]) == 1:
-        return "C = 0 was asked for: the auxiliaries are combined as they are, and there was nothing to solve."
+        return (
+            "C = 0 was asked for: the auxiliaries are combined as they are, and there was nothing to solve."
+        )
     return (
-        "C = 0: no adaptation gained more than twice its standard error, so that the combined auxiliaries are "
-        "kept as they are. There was nothing to solve."
+        "C = 0: no adaptation gained more than twice its standard error, so that the combined auxiliaries "
+        "are kept as they are. There was nothing to solve."
     )
 
 
@@ -178,24 +185,23 @@ def _path_chart(model: Any, C: np.ndarray) -> str:
     chart = Chart(
         "by-C",
         f"{name} by C, {'in sample' if model._fitted[1] else 'out of fold'}",
-        f"{name} is {words.figure(value[chosen], 4)} at the chosen C = {words.compact(model.C_)}; the values go "
-        f"from {words.figure(value.min(), 4)} to {words.figure(value.max(), 4)}.",
+        f"{name} is {words.figure(value[chosen], 4)} at the chosen C = {words.compact(model.C_)}; the values "
+        f"go from {words.figure(value.min(), 4)} to {words.figure(value.max(), 4)}.",
         across,
         axes.around(np.concatenate((value - spread, value + spread)), name),
     )
     marks = [
         chart.band(places, value - spread, value + spread, "area"),
         chart.line(places, value, "curve"),
-        *(chart.dot(x, y, "stop", radius=2.5) for x, y in zip(places, value, strict=True)),
         chart.dot(places[chosen], value[chosen], "chosen", radius=7),
-        chart.dot(places[chosen], value[chosen], "point", radius=4.5),
+        *(chart.dot(x, y, "stop", radius=2.5) for x, y in zip(places, value, strict=True)),
     ]
     return f"<figure><figcaption>{escape(chart.title)}</figcaption>{chart.svg(marks)}</figure>"
 
 
 def _path_table(model: Any) -> Table:
     found = model.cv_results_
-    columns = ["C", escape(called(model.measure_)), "spread", "gain", "its error", "rounds"]
+    columns = ["C", words.breakable(called(model.measure_)), "spread", "gain", "its error", "rounds"]
     keys = ("param_C", "test_score", "std_test_score", "gain", "gain_error", "rounds")
     rows = [
         Row(

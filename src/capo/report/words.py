@@ -23,7 +23,12 @@ def plain(value: object) -> str:
 
 def name(value: object) -> str:
     """A name from outside, escaped, and apart from the text around it if it runs from right to left."""
-    return f"<bdi>{escape(plain(value))}</bdi>"
+    return f"<bdi>{breakable(plain(value))}</bdi>"
+
+
+def breakable(text: str) -> str:
+    """Text, escaped, that may go on in the next line after an underscore."""
+    return escape(text).replace("_", "_<wbr>")
 
 
 def said(value: object) -> str:
@@ -35,6 +40,11 @@ def said(value: object) -> str:
 def quoted(label: Any) -> str:
     """A class label, in quotes if it is text; not escaped."""
     return f"“{plain(label)}”" if isinstance(label, str) else plain(label)
+
+
+def positive_class(model: Any) -> str:
+    """The label that the model finds, as HTML."""
+    return f"<bdi>{escape(quoted(model.classes_.tolist()[1]))}</bdi>"
 
 
 def figure(value: float, digits: int = 3) -> str:
@@ -55,7 +65,7 @@ def minus(text: str) -> str:
     """The text with proper minus signs, and none before zero."""
     if text.startswith("-") and not text.strip("-0.,"):
         text = text[1:]
-    return text.replace("-", "−")
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def compact(value: float) -> str:
@@ -86,7 +96,7 @@ def percent(part: float, whole: float) -> str:
 def threshold(value: float, probability: bool) -> str:
     """A threshold; one near 0 or 1 with as many digits as tell it from them."""
     if not probability:
-        return figure(value)
+        return figure(value) if value else "0"
     edge = min(value, 1.0 - value)
     digits = 3 if edge >= 0.1 else 12 if edge <= 1e-10 else 2 + math.ceil(-math.log10(edge))
     text = f"{value:.{digits}f}"
