@@ -10,6 +10,10 @@ from .drawing import interval
 from .tables import Row, Table, section
 
 _SEEN = '<span class="unseen">interval as a drawing</span>'
+_UNIT = (
+    '<span class="unseen">interval as a drawing, from</span>'
+    '<span class="ends"><span>0</span> <span>1</span></span>'
+)
 
 
 def evaluation(found: Sequence[Mapping[str, Any]] | None) -> str:
@@ -24,10 +28,8 @@ def evaluation(found: Sequence[Mapping[str, Any]] | None) -> str:
         )
         for each in found
     ]
-    columns = ["measure", "value", "interval", _SEEN]
-    table = Table(
-        "measures", "Measures on these rows; the lines run from 0 to 1", columns, rows, frozenset({3})
-    )
+    columns = ["measure", "value", "interval", _UNIT]
+    table = Table("measures", "Measures on these rows", columns, rows, frozenset({3}))
     lead = "<p>Each interval holds what other rows of the same kind could have given, by the bootstrap.</p>"
     return section("evaluation", "All measures", lead, table.html())
 

@@ -82,12 +82,9 @@ def delta(model: Any) -> str:
 
 
 def _unused(number: int) -> str:
-    return (
-        f"None used: there are {words.many(number, 'feature')} that could have corrected the auxiliaries, and "
-        "all have weight 0."
-        if number > 1
-        else "None used: its one feature has weight 0."
-    )
+    if number == 1:
+        return "None used: its one feature has weight 0."
+    return f"None used: {number:,} features could have corrected the auxiliaries, and all have weight 0."
 
 
 def certificate(model: Any) -> str:

@@ -1,0 +1,246 @@
+"""The page in a real browser: it works, it asks for nothing, it fits."""
+
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from capo.report import page
+from capo.report.curves import trace
+
+from .cases import COMPARISON, EVALUATION, judged
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium or Chrome on the path")
+
+ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+ARGS += ["--disable-background-networking", "--disable-component-update"]
+CASES = {
+    "f1": {},
+    "adapted": {"C": 10.0, "prior": "zero"},
+    "in-sample": {"cv": "in-sample"},
+    "roc_auc": {"measure": "roc_auc"},
+    "recall_at_precision": {"measure": "recall_at_precision", "C": 1.0},
+}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as started:
+        found = started.chromium.launch(executable_path=BROWSER, args=ARGS)
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    for name, params in CASES.items():
+        text = page(
+            *judged(**params),
+            table="a_long_name_" * 5,
+            comparison=COMPARISON,
+            evaluation=EVALUATION,
+            notes=["Careful."],
+        )
+        (folder / f"{name}.html").write_text(text, encoding="utf-8")
+    return folder
+
+
+class Opened:
+    """A page, and all that it said and asked for."""
+
+    def __init__(self, browser, file, **options):
+        self.context = browser.new_context(**options)
+        self.page = self.context.new_page()
+        self.said, self.asked = [], []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(file.as_uri())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.context.close()
+
+    def text(self, id):
+        return self.page.text_content(f"#{id}")
+
+    def texts(self):
+        """All figures at once."""
+        return self.page.evaluate(
+            "Object.fromEntries([...document.querySelectorAll('[id]')].map(all => [all.id, all.textContent]))"
+        )
+
+    @property
+    def place(self):
+        return int(self.page.input_value("#slider"))
+
+
+def _number(text):
+    return float(text.replace(",", "").replace("\N{MINUS SIGN}", "-"))
+
+
+def _check(opened, curves, i):
+    """All figures are those of the threshold `i`."""
+    tp, fp = curves.tp[i], curves.fp[i]
+    fn, tn = curves.n_pos - tp, curves.n_neg - fp
+    cells = {"tp": tp, "fp": fp, "fn": fn, "tn": tn, "above": tp + fp, "below": fn + tn}
+    texts = opened.texts()
+    assert {key: _number(texts[key]) for key in cells} == cells
+    assert _number(texts["threshold"]) == pytest.approx(curves.thresholds[i], rel=6e-3, abs=6e-4)
+    assert _number(texts["value"]) == pytest.approx(curves.values[i], abs=6e-4)
+    rates = {"recall": tp / (tp + fn), "specificity": tn / (tn + fp), "accuracy": (tp + tn) / curves.total}
+    rates["f1"] = 2 * tp / (2 * tp + fp + fn)
+    if tp + fp:
+        rates["precision"] = tp / (tp + fp)
+    else:
+        assert texts["rate-precision"] == "n/a"
+    for key, value in rates.items():
+        assert _number(texts[f"rate-{key}"]) == pytest.approx(value, abs=6e-4)
+    said = opened.page.get_attribute("#slider", "aria-valuetext")
+    assert said == f"threshold {texts['threshold']}: {curves.name} {texts['value']}"
+
+
+def _set(opened, i):
+    opened.page.eval_on_selector(
+        "#slider", "(slider, i) => { slider.value = i; slider.dispatchEvent(new Event('input')); }", i
+    )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_slider_moves_everything(browser, files, case):
+    model, y, decision = judged(**CASES[case])
+    curves = trace(model, y == model.classes_[1], decision, None)
+    with Opened(browser, files / f"{case}.html") as opened:
+        _check(opened, curves, curves.chosen)
+        opened.page.focus("#slider")
+        opened.page.keyboard.press("ArrowRight")
+        assert opened.place == curves.chosen + 1
+        _check(opened, curves, curves.chosen + 1)
+        for key, place in (("Home", 0), ("End", len(curves.cuts) - 1)):
+            opened.page.keyboard.press(key)
+            assert opened.place == place
+            _check(opened, curves, place)
+        opened.page.keyboard.press("PageDown")
+        _check(opened, curves, opened.place)
+        for place in np.linspace(0, len(curves.cuts) - 1, 5).astype(int).tolist():
+            _set(opened, place)
+            _check(opened, curves, place)
+        opened.page.click("#back")
+        assert opened.place == curves.chosen
+        _check(opened, curves, curves.chosen)
+        assert opened.said == []
+        assert opened.asked == [(files / f"{case}.html").as_uri()]
+
+
+def test_the_points_move_along_the_curves(browser, files):
+    model, y, decision = judged()
+    curves = trace(model, y == model.classes_[1], decision, None)
+    with Opened(browser, files / "f1.html") as opened:
+        for i in (0, 40, len(curves.cuts) - 1):
+            _set(opened, i)
+            for chart in ("by-threshold", "by-recall", "by-alarms"):
+                point = opened.page.locator(f"#{chart}-point")
+                at = f"{float(point.get_attribute('cx')):g},{float(point.get_attribute('cy')):g}"
+                outline = point.locator("xpath=..").locator("path.curve").get_attribute("d")
+                assert at in re.split("[ML]", outline)
+
+
+def test_what_was_said_is_announced_once_it_rests(browser, files):
+    with Opened(browser, files / "f1.html") as opened:
+        assert opened.text("status") == ""
+        opened.page.focus("#slider")
+        for _ in range(3):
+            opened.page.keyboard.press("ArrowRight")
+        playwright.expect(opened.page.locator("#status")).not_to_be_empty()
+        assert f"{opened.text('above')} of" in opened.text("status")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_page_is_wider_than_the_screen(browser, files, case):
+    with Opened(browser, files / f"{case}.html") as opened:
+        for summary in opened.page.query_selector_all("summary"):
+            summary.click()
+        for width in (320, 360, 768, 1280):
+            opened.page.set_viewport_size({"width": width, "height": 740})
+            _set(opened, 0)
+            wide, room = opened.page.evaluate(
+                "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+            )
+            assert wide <= room <= width
+
+
+_CONTRAST = """() => {
+  const parse = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = (rgb) => {
+    const [r, g, b] = rgb.map((x) => (x /= 255) <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (element) => {
+    for (; element; element = element.parentElement) {
+      const found = parse(getComputedStyle(element).backgroundColor);
+      if (found.length === 3 || found[3] > 0) return found.slice(0, 3);
+    }
+    return [255, 255, 255];
+  };
+  let worst = [99, ""];
+  for (const element of document.querySelectorAll("body *")) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    if (!own || element.closest("script, noscript, title, desc")) continue;
+    const style = getComputedStyle(element);
+    const ink = parse(element.closest("svg") ? style.fill : style.color).slice(0, 3);
+    const [a, b] = [light(ink), light(behind(element))].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < worst[0]) worst = [ratio, element.outerHTML.slice(0, 80)];
+  }
+  return worst;
+}"""
+
+
+def test_light_and_dark_can_be_read(browser, files):
+    papers = set()
+    for scheme in ("light", "dark"):
+        with Opened(browser, files / "adapted.html", color_scheme=scheme) as opened:
+            papers.add(opened.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+            ratio, where = opened.page.evaluate(_CONTRAST)
+            assert ratio >= 4.5, where
+    assert len(papers) == 2
+
+
+def test_the_keyboard_goes_through_in_order(browser, files):
+    with Opened(browser, files / "adapted.html") as opened:
+        seen = []
+        for _ in range(4):
+            opened.page.keyboard.press("Tab")
+            seen.append(
+                opened.page.evaluate(
+                    "document.activeElement.id || document.activeElement.className || "
+                    "document.activeElement.tagName"
+                )
+            )
+        assert seen[:3] == ["skip", "slider", "back"]
+        opened.page.focus("#slider")
+        opened.page.keyboard.press("ArrowLeft")
+        assert (
+            opened.page.eval_on_selector("#slider", "each => getComputedStyle(each).outlineStyle") == "solid"
+        )
+
+
+def test_without_script_it_is_still_a_report(browser, files):
+    with Opened(browser, files / "f1.html", java_script_enabled=False) as opened:
+        assert not opened.page.is_visible("#slider")
+        assert opened.page.is_visible("#confusion")
+        assert opened.page.is_visible(".hint")
+
+
+def test_on_paper_there_is_no_slider(browser, files):
+    with Opened(browser, files / "f1.html", color_scheme="dark") as opened:
+        opened.page.emulate_media(media="print")
+        assert not opened.page.is_visible("#slider")
+        assert opened.page.is_visible("#confusion")
+        assert opened.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
