@@ -111,7 +111,7 @@ def certificate(model: Any) -> str:
 def _kept(model: Any) -> str:
     if len(model.cv_results_["param_C"]) == 1:
         return (
-            "C = 0 was asked for: the auxiliaries are combined as they are, and there was nothing to solve."
+            "Only C = 0 was tried: the auxiliaries are combined as they are, and there was nothing to solve."
         )
     return (
         "C = 0: no adaptation gained more than twice its standard error, so that the combined auxiliaries "
@@ -167,7 +167,7 @@ def path(model: Any) -> str:
         return section("path", heading, f"<p>Only C = {words.compact(float(C[0]))} was tried.</p>")
     lead = (
         f"<p>C weighs the measure against the change to the combined auxiliaries; "
-        f"{words.many(len(C), 'value')} tried, C = {words.compact(model.C_)} chosen.</p>"
+        f"{words.many(len(C), 'value')} tried, C&nbsp;=&nbsp;{words.compact(model.C_)} chosen.</p>"
     )
     details = f"<details><summary>All values of C</summary>{_path_table(model).html()}</details>"
     return section("path", heading, lead, _path_chart(model, C), details)
