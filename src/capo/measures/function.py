@@ -55,6 +55,9 @@ class FunctionMeasure(TableMeasure):
         self._known_ends: dict[tuple[float, float], tuple[float, float]] = {}
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
 
+    def __getstate__(self) -> dict[str, object]:
+        return {**vars(self), "_known_ends": {}}
+
     @property
     def params(self) -> dict[str, object]:
         return {}
