@@ -23,9 +23,6 @@ def main() -> None:
         _end(str(error), BAD_INPUT)
     except KeyboardInterrupt:
         _end("interrupted; nothing was written.", INTERRUPTED)
-    except BrokenPipeError:
-        # Whoever read the output has seen enough; nothing is left to flush.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except MemoryError:
         _end("there is not enough memory for this table.", BAD_INPUT)
     except Exception as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import time
 import warnings
@@ -13,6 +14,15 @@ from typing import Any
 
 #: Seconds after which a step without a terminal says that it goes on.
 PATIENCE = 2.0
+
+
+@contextmanager
+def until_enough() -> Iterator[None]:
+    """Writing to a reader that may go away, such as ``head``, which is no error."""
+    try:
+        yield
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Screen:
@@ -45,8 +55,9 @@ class Screen:
     def result(self, text: object, data: Any) -> None:
         """What the command is for: as text for people, or as JSON."""
         shown = json.dumps(data, indent=1, ensure_ascii=False) if self.as_json else str(text)
-        sys.stdout.write(shown + "\n")
-        sys.stdout.flush()
+        with until_enough():
+            sys.stdout.write(shown + "\n")
+            sys.stdout.flush()
 
     @contextmanager
     def step(self, what: str) -> Iterator[Step]:

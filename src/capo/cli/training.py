@@ -107,6 +107,8 @@ def _problem(table: Reading, wanted: Wanted, screen: Screen) -> Problem:
         schema = _schema(batch, wanted)
         X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
     classes, positive = _classes(y, wanted)
+    if weight is not None and not weight.any():
+        raise InvalidInputError(f"the weights in {wanted.weight!r} are all 0: at least one row must count.")
     for name in getattr(schema, "left_out", ()):
         screen.note(
             f"the column {name!r} has a different text in each row and is left out; --id {name} keeps it."

@@ -21,7 +21,7 @@ from ..exceptions import InvalidInputError, ModelFileError
 from ..files import Card, open_model, written
 from ..tables import Batch, Reading, Schema, TableSchema, read_schema
 from ..validation import which_positive
-from .screen import Screen, Step
+from .screen import Screen, Step, until_enough
 from .training import fingerprint
 
 #: Rows that are predicted at once.
@@ -47,7 +47,8 @@ class Trained:
         labels = self.model.classes_[(decision > 0).astype(int)]
         score, threshold = self.model.on_scale(decision)
         columns = zip(OUTPUTS, (labels, score, np.full(len(score), threshold)), strict=True)
-        return self.schema.kept(batch).with_columns(*(pl.Series(name, values) for name, values in columns))
+        outputs = [pl.Series(name, values) for name, values in columns]
+        return pl.DataFrame([*self.schema.kept(batch).get_columns(), *outputs])
 
 
 @dataclass(frozen=True)
@@ -158,8 +159,9 @@ def _check_names(schema: Schema) -> None:
 def _sink(output: Path | None) -> Iterator[Any]:
     """Where predictions go."""
     if output is None:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        with until_enough():
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
         return
     if not output.name.removesuffix(".gz").endswith((".csv", ".tsv", ".tab", ".txt")) and output.suffix:
         raise InvalidInputError(f"predictions are written as .csv or .tsv, also with .gz: got {output.name}.")

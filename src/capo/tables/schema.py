@@ -105,28 +105,42 @@ class TableSchema(Schema):
         for wanted in (target, *filter(None, [weight]), *ids, *drop, *categories):
             _find(wanted, names)
         apart = {target, weight, *ids, *drop}
-        kinds = {name: _kind(batch, name, categories) for name in names if name not in apart}
-        left_out = [name for name, kind in kinds.items() if kind == TEXT and _all_different(batch, name)]
-        columns = {name: kind for name, kind in kinds.items() if name not in left_out}
-        _check_columns(columns)
+        cleaned = values.clean(batch, [name for name in names if name not in apart])
+        found = values.numbers(cleaned)
+        texts = list(dict.fromkeys([*values.with_text(cleaned, found), *categories]))
+        values.check_finite(found.drop(texts), batch.first)
+        _check_number_of_texts(texts)
+        left_out = values.all_different(cleaned.select(texts), MANY_ROWS)
+        columns = {
+            name: TEXT if name in texts else NUMBER for name in cleaned.columns if name not in left_out
+        }
+        if not columns:
+            raise TableError("no column is left to learn from, besides the target and those left out.")
         return cls(columns, target, weight, tuple(ids), tuple(left_out))
 
     def features(self, batch: Batch) -> pl.DataFrame:
         frame = _frame_of(batch)
         missing = [name for name in self.columns if name not in frame.columns]
         if missing:
-            raise TableError(_what_is_missing(missing, [c for c in frame.columns if c not in self.columns]))
-        return pl.DataFrame([self._feature(batch, name, kind) for name, kind in self.columns.items()])
+            known = {*self.columns, self.target, self.weight, *self.ids}
+            raise TableError(_what_is_missing(missing, [c for c in frame.columns if c not in known]))
+        cleaned = values.clean(batch, list(self.columns))
+        numbers = self._numbers(cleaned, batch.first)
+        columns = [
+            numbers[name] if kind == NUMBER else values.text(cleaned[name])
+            for name, kind in self.columns.items()
+        ]
+        return pl.DataFrame(columns)
 
-    def _feature(self, batch: Batch, name: str, kind: str) -> pl.Series:
-        if kind == TEXT:
-            return values.text(batch, name)
-        found = values.numbers(batch, name)
-        if found is None:
-            row, shown = values.first_text(batch, name)
+    def _numbers(self, cleaned: pl.DataFrame, first: int) -> pl.DataFrame:
+        cleaned = cleaned.select(name for name, kind in self.columns.items() if kind == NUMBER)
+        found = values.numbers(cleaned)
+        for name in values.with_text(cleaned, found):
+            row, shown = values.first_text(cleaned[name], found[name], first)
             raise TableError(
                 f"the column {name!r} held numbers in training, but {shown!r} is no number (row {row:,})."
             )
+        values.check_finite(found, first)
         return found.fill_null(float("nan"))
 
     def labels(self, batch: Batch) -> NDArray[np.generic]:
@@ -137,9 +151,12 @@ class TableSchema(Schema):
         if not self.weight:
             return None
         _find(self.weight, _frame_of(batch).columns, "weight")
-        found = values.numbers(batch, self.weight)
-        if found is None or found.null_count() or (found < 0).any():
+        cleaned = values.clean(batch, [self.weight])
+        numbers = values.numbers(cleaned)
+        found = numbers[self.weight]
+        if values.with_text(cleaned, numbers) or found.null_count() or (found < 0).any():
             raise TableError(f"the weights in {self.weight!r} must be numbers of at least 0, none missing.")
+        values.check_finite(numbers, batch.first)
         return found.to_numpy()
 
     def kept(self, batch: Batch) -> pl.DataFrame:
@@ -212,19 +229,7 @@ def _frame_of(batch: Batch) -> pl.DataFrame:
     return batch.rows
 
 
-def _kind(batch: Batch, name: str, categories: Collection[str]) -> str:
-    return TEXT if name in categories or values.numbers(batch, name) is None else NUMBER
-
-
-def _all_different(batch: Batch, name: str) -> bool:
-    found = values.text(batch, name).drop_nulls()
-    return len(found) >= MANY_ROWS and found.n_unique() == len(found)
-
-
-def _check_columns(columns: dict[str, str]) -> None:
-    if not columns:
-        raise TableError("no column is left to learn from, besides the target and those left out.")
-    texts = [name for name, kind in columns.items() if kind == TEXT]
+def _check_number_of_texts(texts: Sequence[str]) -> None:
     if len(texts) > MOST_TEXT_COLUMNS:
         raise TableError(
             f"{len(texts):,} columns hold text ({texts[0]!r}, {texts[1]!r}, ...); at most "

@@ -1,0 +1,40 @@
+"""A small table, and the command line run in this process."""
+
+import sys
+
+import numpy as np
+import polars as pl
+
+from capo.cli import main
+
+#: Auxiliaries that take no time.
+FAST = ("--auxiliaries", "nb", "--delta", "none", "--folds", "2")
+
+
+def table(n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    x, word = rng.normal(size=n), rng.choice(["red", "green", "blue"], n)
+    y = np.where(x + (word == "red") + rng.normal(size=n) > 0.7, "yes", "no")
+    return pl.DataFrame({"id": np.arange(n), "x": x, "z": rng.normal(size=n), "word": word, "y": y})
+
+
+def exit_code(*arguments):
+    """What a command ends with."""
+    before = sys.argv
+    sys.argv = ["capo", *map(str, arguments)]
+    try:
+        main()
+    except SystemExit as end:
+        return end.code or 0
+    finally:
+        sys.argv = before
+    return 0
+
+
+def run(capsys, *arguments):
+    """The exit code, the standard output and the standard error of a command."""
+    code = exit_code(*arguments)
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
+    assert "should not have happened" not in err
+    return code, out, err

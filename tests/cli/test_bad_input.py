@@ -1,0 +1,276 @@
+"""Bad input: one sentence, exit code 2, nothing written."""
+
+import os
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.naive_bayes import GaussianNB
+
+import capo
+
+from .cases import FAST, exit_code, run, table
+
+GOOD = table().write_csv().encode()
+
+
+def refused(capsys, sentence, *arguments):
+    """The command ends with the sentence, and in one line."""
+    code, out, err = run(capsys, *arguments)
+    last = err.rstrip("\n").splitlines()[-1]
+    assert code == 2, err
+    assert out == ""
+    assert last.startswith("capo: ")
+    assert sentence in last
+    return last
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "sentence"),
+    [
+        (b"", (), "t.csv is empty."),
+        (b"x,y\n", (), "has a header but no rows"),
+        (os.urandom(64) + b"\0", (), "binary data"),
+        (b"x,y\n1,a\n2\n", (), "line 3 of"),
+        (b"x;y\n1;a\n2;b\n", ("--delimiter", ","), "it looks as if a semicolon separates them"),
+        (b"x,z\n1,a\n2,b\n", (), "there is no column 'y'."),
+        (
+            b"x,y\n1,a\n2,b\n3,c\n",
+            (),
+            "the target 'y' has 3 different values ('a', 'b', 'c'): two are needed",
+        ),
+        (b"x,y\n1,a\n2,a\n", (), "the target 'y' is 'a' in every row: two classes are needed"),
+        (b"x,y\n1,a\n2,\n3,b\n", (), "the target 'y' is missing in 1 of 3 rows, first in row 2"),
+        (b"x,x,y\n1,2,a\n", (), "must have different names: 'x' is there more than once"),
+        (b"x,y\n\xe9,a\nb,b\n", (), "is not in UTF-8: line 2"),
+        (b"x,y\ninf,a\n1,b\n", (), "'x' holds an infinite number in row 1"),
+        (b"y\na\nb\n", (), "no column is left to learn from"),
+        (b"x,y\n1,a\n2,b\n", (), "y has a single row of one of its classes"),
+        (GOOD, ("-m", "f_1"), "there is no measure 'f_1'. Did you mean 'f1'"),
+        (GOOD, ("-m", "tp +"), "is neither a name nor a formula"),
+        (GOOD, ("-m", "fp - tp"), "higher must be better"),
+        (GOOD, ("-m", "tp / 0"), "returned"),
+        (
+            GOOD,
+            ("-m", "fbeta", "--measure-arg", "beta"),
+            "--measure-arg is a name and a number, such as beta=2",
+        ),
+        (GOOD, ("-m", "fbeta", "--measure-arg", "beta=-1"), "beta must be a number above 0"),
+        (GOOD, ("-m", "fbeta", "--measure-arg", "k=1"), "measure 'fbeta' has no parameter 'k'"),
+        (GOOD, ("-a", "lgmb"), "there is no auxiliary 'lgmb'. Did you mean 'lgbm'?"),
+        (GOOD, ("-a", ","), "name at least one auxiliary"),
+        (GOOD, ("--positive", "maybe"), "the target 'y' has no label 'maybe': it has 'no' and 'yes'"),
+        (GOOD, ("--weight", "word"), "the weights in 'word' must be numbers"),
+        (GOOD, ("--drop", "wrod"), "there is no column 'wrod'. Did you mean 'word'?"),
+        (GOOD, ("--delta", "cubic"), "the delta function is linear, rbf or none"),
+        (GOOD, ("--encoding", "klingon"), "there is no encoding 'klingon'"),
+        (GOOD, ("--format", "xml"), "there is no format 'xml'"),
+        (GOOD, ("--format", "svmlight"), "is not in svmlight's format"),
+        (GOOD, ("--format", "parquet"), "is not a Parquet file"),
+        (GOOD + b"1,2\n", (), "line 122 of"),
+    ],
+)
+def test_tables_and_options_that_cannot_be_used(data, options, sentence, capsys, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(data)
+    output = tmp_path / "m.capo"
+    refused(capsys, sentence, "fit", path, "-t", "y", *FAST, *options, "-o", output)
+    assert [each.name for each in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_all_weights_zero(capsys, tmp_path):
+    table().with_columns(w=pl.lit(0)).write_csv(tmp_path / "t.csv")
+    arguments = ("-t", "y", *FAST, "--weight", "w", "-o", tmp_path / "m.capo")
+    refused(capsys, "the weights in 'w' are all 0", "fit", tmp_path / "t.csv", *arguments)
+
+
+def test_a_target_is_needed_and_none_for_svmlight(capsys, tmp_path):
+    (tmp_path / "t.csv").write_bytes(GOOD)
+    (tmp_path / "t.svm").write_bytes(b"1 1:2\n-1 1:3\n")
+    output = ("-o", tmp_path / "m.capo")
+    refused(capsys, "say which column holds the labels with --target", "fit", tmp_path / "t.csv", *output)
+    refused(capsys, "has its labels in front", "fit", tmp_path / "t.svm", "-t", "y", *output)
+
+
+def test_ten_thousand_columns_of_text(capsys, tmp_path):
+    head = ",".join(f"t{i}" for i in range(10_000)) + ",y\n"
+    rows = "".join(",".join(["abc"] * 10_000) + f",{label}\n" for label in "abab")
+    (tmp_path / "t.csv").write_text(head + rows)
+    arguments = ("-t", "y", *FAST, "-o", tmp_path / "m.capo")
+    refused(capsys, "10,000 columns hold text", "fit", tmp_path / "t.csv", *arguments)
+
+
+def test_no_such_file_and_no_such_command(capsys, tmp_path):
+    refused(capsys, "there is no file absent.csv", "fit", "absent.csv", "-t", "y", "-o", tmp_path / "m.capo")
+    assert run(capsys, "fti", "x.csv")[0] == 2
+    code, _, err = run(capsys, "fit", "x.csv", "--measur", "f1")
+    assert code == 2
+    assert "--measure" in err
+
+
+def test_outputs_that_cannot_be_written(folder, model, capsys, tmp_path):
+    absent = tmp_path / "absent" / "out.csv"
+    refused(
+        capsys,
+        "its folder does not exist. Nothing was changed",
+        "predict",
+        model,
+        folder / "test.csv",
+        "-o",
+        absent,
+    )
+    refused(capsys, "it is a folder", "report", model, folder / "test.csv", "-o", tmp_path)
+    refused(capsys, "as .csv or .tsv", "predict", model, folder / "test.csv", "-o", tmp_path / "p.xlsx")
+    if Path("/dev/full").exists():
+        refused(capsys, "the disk is full", "predict", model, folder / "test.csv", "-o", "/dev/full")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda t: t.drop("x", "word"), "the table lacks 2 columns that the model needs: 'x', 'word'"),
+        (
+            lambda t: t.rename({"x": "X"}),
+            "the table lacks 1 column that the model needs: 'x'. It has 'X', which",
+        ),
+        (
+            lambda t: t.with_columns(x=pl.lit("many")),
+            "'x' held numbers in training, but 'many' is no number (row 1)",
+        ),
+        (lambda t: t.drop("id"), "there is no column 'id' for the identifier"),
+    ],
+)
+def test_tables_that_do_not_fit_the_model(change, sentence, model, capsys, tmp_path):
+    change(table(80, seed=1)).write_csv(tmp_path / "t.csv")
+    output = tmp_path / "p.csv"
+    refused(capsys, sentence, "predict", model, tmp_path / "t.csv", "-o", output)
+    assert not output.exists()
+
+
+def test_a_late_bad_row_leaves_the_old_predictions(model, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("capo.tables.blocks.BLOCK", 200)
+    (tmp_path / "t.csv").write_bytes(GOOD + b"1,2,3\n")
+    (tmp_path / "p.csv").write_bytes(b"old")
+    refused(capsys, "has 3 values", "predict", model, tmp_path / "t.csv", "-o", tmp_path / "p.csv")
+    assert (tmp_path / "p.csv").read_bytes() == b"old"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_other_columns_and_categories_are_taken(model, folder, capsys, tmp_path):
+    rows = table(80, seed=1)
+    expected = run(capsys, "predict", model, folder / "test.csv")[1]
+    rows.select("word", "y", "z", "x", "id").with_columns(more=pl.lit("?")).write_csv(tmp_path / "t.csv")
+    assert run(capsys, "predict", model, tmp_path / "t.csv")[1] == expected
+    rows.with_columns(word=pl.lit("never seen")).write_csv(tmp_path / "unseen.csv")
+    rows.with_columns(word=pl.lit("")).write_csv(tmp_path / "missing.csv")
+    unseen, missing = (run(capsys, "predict", model, tmp_path / f"{n}.csv")[1] for n in ("unseen", "missing"))
+    assert unseen == missing
+
+
+def test_labels_that_the_model_does_not_know(model, capsys, tmp_path):
+    table(80, seed=1).with_columns(y=pl.lit("maybe")).write_csv(tmp_path / "t.csv")
+    refused(capsys, "y holds the label 'maybe'", "evaluate", model, tmp_path / "t.csv")
+    table(80, seed=1).with_columns(y=pl.lit("no")).write_csv(tmp_path / "t.csv")
+    refused(capsys, "all rows are 'no'", "evaluate", model, tmp_path / "t.csv")
+    table(80, seed=1).drop("y").write_csv(tmp_path / "t.csv")
+    refused(capsys, "there is no column 'y' for the target", "evaluate", model, tmp_path / "t.csv")
+
+
+def test_models_that_are_none(folder, model, capsys, tmp_path):
+    for command in ("predict", "evaluate", "show"):
+        rest = () if command == "show" else (folder / "test.csv",)
+        refused(capsys, "is not a model file of capo's", command, folder / "test.csv", *rest)
+        refused(capsys, "there is no such file", command, tmp_path / "absent.capo", *rest)
+        (tmp_path / "cut.capo").write_bytes(model.read_bytes()[:-100])
+        refused(capsys, "is damaged or cut off", command, tmp_path / "cut.capo", *rest)
+
+
+def test_comparisons_that_are_none(folder, model, capsys, tmp_path):
+    (tmp_path / "c.json").write_text("{}")
+    arguments = ("report", model, folder / "test.csv", "-o", tmp_path / "r.html", "--comparison")
+    refused(capsys, "is not what 'capo compare --json' writes", *arguments, tmp_path / "c.json")
+    refused(capsys, "No such file", *arguments, tmp_path / "absent.json")
+    folds = ("compare", folder / "train.csv", "-t", "y", *FAST[:4], "--folds", "100")
+    refused(capsys, "as many as there are rows of the rarer class: got 100", *folds)
+
+
+def test_a_model_from_python_says_where_it_can_be_used(folder, capsys, tmp_path):
+    rows = table()
+    model = capo.CAPOClassifier("f1", auxiliaries=[GaussianNB()], random_state=0)
+    capo.save(model.fit(rows.select("x", "z"), rows["y"].to_numpy()), tmp_path / "m.capo")
+    refused(capsys, "saved from Python", "predict", tmp_path / "m.capo", folder / "test.csv")
+
+
+# --- thousands of mutated files -----------------------------------------------------------------
+
+PIECES = [
+    *(b",", b";", b"\n", b"\r", b'"', b"'", b"\t", b"|", b" ", b"#", b":", b"=1+1"),
+    *(b"yes", b"no", b"NA", b"1e999", b"-0", b"inf", b"nan", b"id", b"x", b"1" * 400),
+    *(
+        b"\0",
+        b"\xff",
+        b"\xe9",
+        b"\xc3\x28",
+        b"\xef\xbb\xbf",
+        b"\xff\xfe",
+        b"\x1f\x8b",
+        b"PAR1",
+        b"PK\x03\x04",
+    ),
+]
+
+
+@st.composite
+def mutated(draw):
+    """A good file with some bytes cut out, put in, doubled or moved."""
+    data = bytearray(GOOD[: draw(st.sampled_from([len(GOOD), 600, 200, 60]))])
+    for _ in range(draw(st.integers(1, 6))):
+        kind = draw(st.sampled_from(["cut", "put", "put", "double", "flip"]))
+        start = draw(st.integers(0, len(data)))
+        length = draw(st.integers(1, 40))
+        if kind == "cut":
+            del data[start : start + length]
+        elif kind == "put":
+            data[start:start] = draw(st.sampled_from(PIECES))
+        elif kind == "double":
+            data[start:start] = data[start : start + length]
+        elif data:
+            data[start % len(data)] = draw(st.integers(0, 255))
+    return bytes(data)
+
+
+FUZZ = settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@FUZZ
+@given(data=mutated(), name=st.sampled_from(["t.csv", "t", "t.parquet", "t.svm", "t.csv.gz"]))
+def test_mutated_files_never_break_a_prediction(data, name, model, tmp_path_factory, capfd):
+    place = tmp_path_factory.getbasetemp() / "fuzz_predict"
+    place.mkdir(exist_ok=True)
+    path, output = place / name, place / "p.csv"
+    path.write_bytes(data)
+    code = exit_code("predict", model, path, "-o", output, "--quiet")
+    err = capfd.readouterr().err
+    assert code in (0, 2), err
+    assert output.exists() == (code == 0)
+    assert len(err.splitlines()) == (code == 2), err
+    for each in place.iterdir():
+        each.unlink()
+
+
+@settings(FUZZ, max_examples=500)
+@given(data=mutated())
+def test_mutated_files_never_break_a_fit(data, tmp_path_factory, capfd):
+    place = tmp_path_factory.getbasetemp() / "fuzz_fit"
+    place.mkdir(exist_ok=True)
+    path, output = place / "t.csv", place / "m.capo"
+    path.write_bytes(data)
+    code = exit_code("fit", path, "-t", "y", *FAST, "-o", output, "--quiet")
+    err = capfd.readouterr().err
+    assert code in (0, 2), err
+    assert output.exists() == (code == 0)
+    assert len(err.splitlines()) == (code == 2), err
+    for each in place.iterdir():
+        each.unlink()
