@@ -11,6 +11,7 @@ The hierarchy::
         ├── OutputError (also an OSError)           a file that cannot be written; nothing is left half-done
         ├── MeasureFunctionError (also a ValueError) a user's measure function returned nonsense
         ├── AuxiliaryError (also a ValueError)      an auxiliary classifier failed; says which and why
+        ├── ExportError (also a ValueError)         a part of a model cannot be written in a format
         └── MissingExtraError (also an ImportError) an optional package is not installed
 
     Warning
@@ -31,6 +32,7 @@ __all__ = [
     "CapoWarning",
     "ConstraintWarning",
     "ExhaustiveSearchWarning",
+    "ExportError",
     "IgnoredWeightWarning",
     "InterruptedFitWarning",
     "InvalidInputError",
@@ -74,6 +76,10 @@ class MeasureFunctionError(CapoError, ValueError):
 
 class AuxiliaryError(CapoError, ValueError):
     """An auxiliary classifier could not be trained or read; its own error is the cause."""
+
+
+class ExportError(CapoError, ValueError):
+    """A part of a model cannot be written in the format; the message says which and what to do."""
 
 
 class MissingExtraError(CapoError, ImportError):

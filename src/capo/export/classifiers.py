@@ -1,0 +1,205 @@
+"""Classifiers in the graph: what each says of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import (
+    LogisticRegression,
+    LogisticRegressionCV,
+    Perceptron,
+    RidgeClassifier,
+    RidgeClassifierCV,
+    SGDClassifier,
+)
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC, LinearSVC, NuSVC
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+
+from ..exceptions import ExportError
+from ..svmperf import SVMPerfClassifier
+from ..svmperf_cv import SVMPerfClassifierCV
+from .boosters import boosters
+from .foreign import foreign_classifier
+from .kernels import dense, kernel
+from .said import Said, average, with_margin
+from .table import Numbers, Table
+from .transformers import transformed
+from .trees import forest, of_histograms, of_sklearn, single
+
+#: From an estimator of exactly this type and its table to what it says.
+Classify = Callable[[Any, Table], Said]
+
+
+def said(estimator: Any, table: Table) -> Said:
+    """What a fitted classifier says of the rows of a table about the second of its classes."""
+    n_classes = len(getattr(estimator, "classes_", (0, 1)))
+    if n_classes != 2:
+        raise ExportError(f"it knows {n_classes} classes, not 2")
+    kind = type(estimator)
+    return (_CLASSIFIERS.get(kind) or boosters().get(kind) or foreign_classifier)(estimator, table)
+
+
+def _pipeline(pipeline: Any, table: Table) -> Said:
+    for _, step in pipeline.steps[:-1]:
+        if step not in (None, "passthrough"):
+            table = transformed(step, table)
+    return said(pipeline.steps[-1][1], table)
+
+
+def _frozen(frozen: Any, table: Table) -> Said:
+    return said(frozen.estimator, table)
+
+
+def _searched(search: Any, table: Table) -> Said:
+    return said(search.best_estimator_, table)
+
+
+def _linear(model: Any, table: Table) -> Said:
+    return _margin_of(model, table, logistic=False)
+
+
+def _logistic(model: Any, table: Table) -> Said:
+    return _margin_of(model, table, logistic=True)
+
+
+def _sgd(model: Any, table: Table) -> Said:
+    return _margin_of(model, table, logistic=model.loss == "log_loss")
+
+
+def _margin_of(model: Any, table: Table, *, logistic: bool) -> Said:
+    graph = table.graph
+    product = graph.op("MatMul", table.matrix(), dense(model.coef_).T.copy())
+    margin = graph.op("Add", product, float(np.ravel(model.intercept_)[0]))
+    return with_margin(graph, margin, logistic=logistic)
+
+
+def _svmperf(model: SVMPerfClassifier, table: Table) -> Said:
+    if model.kernel != "linear":
+        raise ExportError(f"an SVMPerfClassifier with the kernel {model.kernel!r} is not known to the graph")
+    return _linear(model, table)
+
+
+def _svm(model: Any, table: Table) -> Said:
+    graph = table.graph
+    params = {"gamma": float(model._gamma), "coef0": float(model.coef0), "degree": float(model.degree)}
+    values = kernel(graph, model.kernel, table.matrix(), model.support_vectors_, **params)
+    product = graph.op("MatMul", values, dense(model.dual_coef_).T.copy())
+    margin = graph.op("Add", product, float(model.intercept_[0]))
+    return with_margin(graph, margin, logistic=False)
+
+
+def _tree(model: Any, table: Table) -> Said:
+    return _mean_of_trees([model], table)
+
+
+def _forest(model: Any, table: Table) -> Said:
+    return _mean_of_trees(model.estimators_, table)
+
+
+def _mean_of_trees(models: list[Any], table: Table) -> Said:
+    trees = [of_sklearn(each.tree_, each.tree_.value[:, 0, 1]) for each in models]
+    total = forest(table.graph, single(table.graph, table.matrix()), trees)
+    return Said(table.graph, probability=table.graph.op("Div", total, float(len(trees))))
+
+
+def _gradient_boosting(model: Any, table: Table) -> Said:
+    if model.init_ != "zero" and type(model.init_) is not DummyClassifier:
+        raise ExportError(f"its {type(model).__name__} starts from a {type(model.init_).__name__}")
+    graph, start = table.graph, model._raw_predict_init(np.zeros((1, model.n_features_in_)))
+    trees = [of_sklearn(each.tree_, each.tree_.value[:, 0, 0]) for each in model.estimators_[:, 0]]
+    total = forest(graph, single(graph, table.matrix()), trees, model.learning_rate)
+    margin = graph.op("Add", total, float(start[0, 0]))
+    odds = margin if model.loss == "log_loss" else graph.op("Mul", margin, 2.0)
+    return Said(graph, margin, graph.op("Sigmoid", odds))
+
+
+def _histogram_boosting(model: Any, table: Table) -> Said:
+    graph = table.graph
+    if model._preprocessor is not None:
+        places = model._preprocessor._transformer_to_input_indices
+        codes = transformed(model._preprocessor.named_transformers_["encoder"], table.take(places["encoder"]))
+        table = codes.beside(table.take(places["numerical"]))
+    trees = [of_histograms(predictor) for (predictor,) in model._predictors]
+    total = forest(graph, table.matrix(), trees)
+    return with_margin(graph, graph.op("Add", total, float(np.ravel(model._baseline_prediction)[0])))
+
+
+def _voting(model: Any, table: Table) -> Said:
+    graph, inner = table.graph, [said(each, table) for each in model.estimators_]
+    weights = model._weights_not_none
+    if model.voting == "soft":
+        shares = [each.share(who) for each, who in zip(inner, model.estimators_, strict=True)]
+        return Said(graph, probability=average(graph, shares, weights))
+    votes = average(graph, [each.voted() for each in inner], weights)
+    return Said(graph, vote=graph.cast(graph.op("Greater", votes, 0.5)))
+
+
+def _bagging(model: Any, table: Table) -> Said:
+    graph, members = table.graph, model.estimators_
+    if any(len(each.classes_) != 2 for each in members):
+        raise ExportError("one of its bags had rows of one class alone")
+    pairs = zip(members, model.estimators_features_, strict=True)
+    inner = [said(each, table.take(columns)) for each, columns in pairs]
+    margins = [each.margin for each in inner if each.margin is not None]
+    shares = [each.probability or each.voted() for each in inner]
+    share = average(graph, shares)
+    vote = graph.cast(graph.op("Greater", share, 0.5))
+    return Said(graph, average(graph, margins) if margins else None, share, vote)
+
+
+def _ada_boost(model: Any, table: Table) -> Said:
+    graph, weights = table.graph, model.estimator_weights_[: len(model.estimators_)]
+    labels = [said(each, table).label() for each in model.estimators_]
+    margin = graph.op("Mul", average(graph, labels, weights.tolist()), 2.0)
+    return with_margin(graph, margin)
+
+
+def _stacking(model: Any, table: Table) -> Said:
+    inner = [said(each, table) for each in model.estimators_]
+    pairs = zip(inner, model.estimators_, model.stack_method_, strict=True)
+    columns = [_for_stack(each, who, method) for each, who, method in pairs]
+    stack = Table(table.graph, tuple(Numbers(each, 1) for each in columns))
+    return said(model.final_estimator_, stack.beside(table) if model.passthrough else stack)
+
+
+def _for_stack(inner: Said, who: Any, method: str) -> str:
+    if method == "predict_proba":
+        return inner.share(who)
+    return inner.score() if method == "decision_function" else inner.voted()
+
+
+_CLASSIFIERS: dict[type, Classify] = {
+    Pipeline: _pipeline,
+    FrozenEstimator: _frozen,
+    **dict.fromkeys((GridSearchCV, RandomizedSearchCV, SVMPerfClassifierCV), _searched),
+    **dict.fromkeys((LogisticRegression, LogisticRegressionCV, LinearDiscriminantAnalysis), _logistic),
+    **dict.fromkeys((LinearSVC, Perceptron, RidgeClassifier, RidgeClassifierCV), _linear),
+    SGDClassifier: _sgd,
+    SVMPerfClassifier: _svmperf,
+    **dict.fromkeys((SVC, NuSVC), _svm),
+    **dict.fromkeys((DecisionTreeClassifier, ExtraTreeClassifier), _tree),
+    **dict.fromkeys((RandomForestClassifier, ExtraTreesClassifier), _forest),
+    GradientBoostingClassifier: _gradient_boosting,
+    HistGradientBoostingClassifier: _histogram_boosting,
+    VotingClassifier: _voting,
+    BaggingClassifier: _bagging,
+    AdaBoostClassifier: _ada_boost,
+    StackingClassifier: _stacking,
+}

@@ -1,0 +1,75 @@
+"""Estimators that are left to skl2onnx: all that it, or the user, has registered a converter for."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Container
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto
+from skl2onnx import get_model_alias, to_onnx
+from skl2onnx.common._registration import get_converter
+from skl2onnx.common.data_types import DoubleTensorType
+
+from ..exceptions import ExportError
+from .graph import ML, OPSETS
+from .said import Said, as_column
+from .table import Numbers, Table
+
+#: Operators that skl2onnx knows of this domain.
+ML_VERSION = 3
+#: Operators of that version which the later one has no more.
+OUTDATED = frozenset({"TreeEnsembleClassifier", "TreeEnsembleRegressor"})
+#: Where a slice begins and ends, and its axis.
+_LAST_COLUMN = tuple(np.array([each], dtype=np.int64) for each in (-1, np.iinfo(np.int64).max, 1))
+
+
+def foreign_transformer(estimator: Any, table: Table) -> Table:
+    """What a transformer makes of a table of numbers."""
+    (found,) = table.graph.call(converted(estimator, table.width), table.matrix())[:1]
+    width = len(estimator.get_feature_names_out())
+    return Table(table.graph, (Numbers(table.graph.cast(found), width),))
+
+
+def converted(estimator: Any, width: int, **options: Any) -> ModelProto:
+    """A model of one estimator that takes a matrix of doubles."""
+    kinds = [("X", DoubleTensorType([None, width]))]
+    try:
+        with warnings.catch_warnings():
+            # Of libraries that skl2onnx uses, about each other.
+            warnings.simplefilter("ignore")
+            model = to_onnx(
+                estimator,
+                initial_types=kinds,
+                options={id(estimator): options} if options else None,
+                target_opset={"": OPSETS[""], ML: ML_VERSION},
+            )
+    except Exception as error:
+        raise ExportError(f"skl2onnx cannot convert a {type(estimator).__name__}") from error
+    if OUTDATED.intersection(node.op_type for node in model.graph.node):
+        raise ExportError(f"skl2onnx converts a {type(estimator).__name__} to trees in single precision")
+    return model
+
+
+def foreign_classifier(estimator: Any, table: Table) -> Said:
+    """What a classifier of two classes says of a table of numbers."""
+    allowed, scored = _options(estimator), hasattr(estimator, "decision_function")
+    if scored and "raw_scores" not in allowed:
+        raise ExportError(f"skl2onnx does not give the decision_function of a {type(estimator).__name__}")
+    wanted = {"zipmap": False, "raw_scores": scored}
+    options = {key: value for key, value in wanted.items() if key in allowed}
+    graph = table.graph
+    label, *rest = graph.call(converted(estimator, table.width, **options), table.matrix())
+    positive = np.asarray(getattr(estimator, "classes_", (0, 1))[1:])
+    vote = as_column(graph, graph.op("Equal", label, positive))
+    column = as_column(graph, graph.op("Slice", rest[0], *_LAST_COLUMN)) if rest else None
+    return Said(graph, column if scored else None, None if scored else column, vote)
+
+
+def _options(estimator: Any) -> Container[str]:
+    """What can be asked of the estimator's converter."""
+    try:
+        return get_converter(get_model_alias(type(estimator))).get_allowed_options() or ()
+    except Exception as error:
+        raise ExportError(f"skl2onnx does not know a {type(estimator).__name__}") from error

@@ -1,0 +1,132 @@
+"""The whole of a fitted model as one graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import ModelProto, TensorProto
+from sklearn.utils.validation import check_is_fitted
+
+from .. import __version__
+from ..auxiliary import Scale
+from ..classifier import CAPOClassifier
+from ..exceptions import ExportError, InvalidInputError
+from ..svmperf import SVMPerfClassifier
+from ..svmperf_cv import SVMPerfClassifierCV
+from .classifiers import said
+from .graph import Graph
+from .table import Table, input_table
+from .transformers import transformed
+
+#: What to do about a part that cannot be written.
+ADVICE = "{}, or give it a converter with skl2onnx.update_registered_converter."
+
+
+def graph_of(model: Any, X: Any) -> ModelProto:
+    """The graph of a fitted classifier for tables like X."""
+    emit = _MODELS.get(type(model))
+    if emit is None:
+        raise InvalidInputError(
+            "to_onnx takes a fitted CAPOClassifier, SVMPerfClassifier or SVMPerfClassifierCV: got a "
+            f"{type(model).__name__}."
+        )
+    check_is_fitted(model)
+    model.decision_function(X[:1])  # refuses a table that is not like the one trained on
+    return emit(model, X)
+
+
+def _svmperf(model: Any, X: Any) -> ModelProto:
+    graph = Graph()
+    table = input_table(graph, X)
+    with _naming("the model", "Train it with kernel='linear'"):
+        score = said(model, table).margin
+    assert score is not None  # noqa: S101 (for mypy: a linear model has a margin)
+    return _finished(model, graph, {"score": score})
+
+
+def _capo(model: CAPOClassifier, X: Any) -> ModelProto:
+    graph = Graph()
+    table = input_table(graph, X)
+    odds = _log_odds(model, table)
+    outputs = {"score": graph.op("Sub", odds, model._log_odds_cut)}
+    if not isinstance(model.cv, str):
+        outputs["probability"] = graph.op("Sigmoid", odds)
+    return _finished(model, graph, outputs)
+
+
+def _log_odds(model: CAPOClassifier, table: Table) -> str:
+    graph, weights = table.graph, model._weights
+    shape = graph.op("Concat", graph.rows(table.blocks[0].value), np.array([1], dtype=np.int64), axis=0)
+    total = graph.op("Expand", weights.bias, shape)
+    parts = zip(model.auxiliaries_.items(), model._scales, weights.auxiliary.tolist(), strict=True)
+    for (name, auxiliary), scale, weight in parts:
+        if weight != 0.0:
+            column = _column(name, auxiliary, model._outputs, scale, table)
+            total = graph.op("Add", total, graph.op("Mul", column, weight))
+    if np.any(weights.delta):
+        with _naming("the delta transformer", "Train with delta='linear'"):
+            features = transformed(model.delta_, table).matrix()
+        total = graph.op("Add", total, graph.op("MatMul", features, weights.delta[:, None]))
+    return total
+
+
+def _column(name: str, auxiliary: Any, outputs: str, scale: Scale, table: Table) -> str:
+    """What one auxiliary says, on the common scale."""
+    with _naming(f"the auxiliary {name!r}", "Leave it out, replace it"):
+        answer = said(auxiliary, table)
+        return _on_scale(table.graph, answer.score() if outputs == "scores" else answer.label(), scale)
+
+
+def _on_scale(graph: Graph, raw: str, scale: Scale) -> str:
+    if scale.platt is None:
+        return raw
+    odds = graph.op("Add", graph.op("Mul", raw, scale.platt.slope), scale.platt.intercept)
+    size = graph.op("Abs", odds)
+    beyond = graph.op("Max", graph.op("Sub", size, scale.limit), 0.0)
+    grown = graph.op("Add", graph.op("Min", size, scale.limit), graph.op("Log", graph.op("Add", beyond, 1.0)))
+    return graph.op("Mul", graph.op("Sign", odds), grown)
+
+
+def _finished(model: Any, graph: Graph, outputs: dict[str, str]) -> ModelProto:
+    flat = {name: graph.op("Reshape", value, np.array([-1])) for name, value in outputs.items()}
+    labels, kind = _labels(model.classes_)
+    above = graph.cast(graph.op("Greater", flat["score"], 0.0), TensorProto.INT64)
+    found = {"label": (graph.op("Gather", labels, above), kind, ["n"])}
+    found.update((name, (value, TensorProto.DOUBLE, ["n"])) for name, value in sorted(flat.items()))
+    notes = {"capo_version": __version__, "measure": str(model.measure_), "threshold": repr(_threshold(model))}
+    return graph.model(found, notes)
+
+
+def _threshold(model: Any) -> float:
+    return float(getattr(model, "best_estimator_", model).threshold_)
+
+
+def _labels(classes: NDArray[Any]) -> tuple[NDArray[Any], int]:
+    """The two labels as a tensor has them: whole numbers, other numbers or words."""
+    if classes.dtype.kind in "iub":
+        return classes.astype(np.int64), TensorProto.INT64
+    if classes.dtype.kind == "f":
+        return classes.astype(np.float64), TensorProto.DOUBLE
+    return classes.astype(object), TensorProto.STRING
+
+
+@contextmanager
+def _naming(part: str, remedy: str) -> Iterator[None]:
+    """Say of which part an error is, and what can be done."""
+    try:
+        yield
+    except ExportError as error:
+        raise ExportError(
+            f"{part} cannot be written as ONNX: {error}. {ADVICE.format(remedy)}"
+        ) from error.__cause__ or error
+
+
+_MODELS: dict[type, Callable[[Any, Any], ModelProto]] = {
+    CAPOClassifier: _capo,
+    SVMPerfClassifier: _svmperf,
+    SVMPerfClassifierCV: _svmperf,
+}
