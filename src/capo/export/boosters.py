@@ -14,10 +14,12 @@ from ..exceptions import ExportError
 from .graph import Graph
 from .said import Said
 from .table import Numbers, Table, Words, coded, look_up
-from .trees import AT_MOST, BELOW, Leaf, Split, Tree, among_split, forest, single
+from .trees import AT_MOST, BELOW, Leaf, Split, Tree, among_split, forest
 
 #: LightGBM takes numbers this near to 0 as 0.
 NEAR_ZERO = 1e-35
+#: XGBoost raises e to no higher power.
+LARGEST_EXPONENT = 88.7
 
 
 def boosters() -> Mapping[type, Callable[[Any, Table], Said]]:
@@ -37,9 +39,11 @@ def _lightgbm(model: Any, table: Table) -> Said:
         raise ExportError(f"its LGBMClassifier has the objective {kind!r}, not 'binary'")
     graph, trees = table.graph, [_lightgbm_tree(each) for each in written["tree_info"]]
     matrix = _zeros_missing(graph, _categories_coded(table, written["pandas_categorical"]).matrix(), written)
-    total = forest(graph, matrix, trees, 1.0 / len(trees) if written["average_output"] else 1.0)
+    total = forest(graph, matrix, trees)
+    mean = graph.op("Div", total, float(len(trees))) if written["average_output"] else total
     slope = float(dict(each.split(":") for each in options if ":" in each).get("sigmoid", 1.0))
-    return Said(graph, probability=graph.op("Sigmoid", graph.op("Mul", total, slope)))
+    margin = total if hasattr(model, "decision_function") else None  # from version 4.7 on
+    return Said(graph, margin, graph.op("Sigmoid", graph.op("Mul", mean, slope)))
 
 
 def _categories_coded(table: Table, categories: list[list[Any]] | None) -> Table:
@@ -100,11 +104,14 @@ def _xgboost(model: Any, table: Table) -> Said:
     graph, written = table.graph, learner["gradient_booster"]
     trees = [_xgboost_tree(each) for each in written["model"]["trees"]]
     start = np.float32(json.loads(learner["learner_model_param"]["base_score"].strip("[]")))
-    total = forest(graph, single(graph, table.matrix()), trees)
-    margin = graph.op("Add", total, float(np.log(start / (np.float32(1.0) - start))))
-    # XGBoost reckons in single precision: so that its probabilities near 1 are coarse.
-    share = graph.op("Sigmoid", graph.cast(graph.cast(margin, TensorProto.FLOAT)))
-    return Said(graph, probability=graph.cast(graph.cast(share, TensorProto.FLOAT)))
+    base = Leaf(float(-np.log(np.float32(1.0) / start - np.float32(1.0))))
+    # XGBoost reckons in single precision, from the base on: its probabilities near 1 are coarse.
+    matrix = graph.cast(table.matrix(), TensorProto.FLOAT)
+    margin = graph.cast(forest(graph, matrix, [[base], *trees], dtype=np.float32))
+    odds = graph.op("Exp", graph.op("Min", graph.op("Neg", margin), LARGEST_EXPONENT))
+    one = np.ones((1, 1), dtype=np.float32)
+    share = graph.op("Div", one, graph.op("Add", graph.cast(odds, TensorProto.FLOAT), one))
+    return Said(graph, probability=graph.cast(share))
 
 
 def _xgboost_learner(model: Any) -> dict[str, Any]:
@@ -115,7 +122,9 @@ def _xgboost_learner(model: Any) -> dict[str, Any]:
     learner = json.loads(bytes(booster.save_raw("json")))["learner"]
     kinds = learner["gradient_booster"]["name"], learner["objective"]["name"]
     if kinds != ("gbtree", "binary:logistic"):
-        raise ExportError(f"its XGBClassifier is a {kinds[0]} for {kinds[1]}, not a gbtree for binary:logistic")
+        raise ExportError(
+            f"its XGBClassifier is a {kinds[0]} for {kinds[1]}, not a gbtree for binary:logistic"
+        )
     if not np.isnan(model.missing):
         raise ExportError(f"its XGBClassifier takes {model.missing!r} as missing")
     return learner

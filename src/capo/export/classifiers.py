@@ -85,7 +85,7 @@ def _sgd(model: Any, table: Table) -> Said:
 
 def _margin_of(model: Any, table: Table, *, logistic: bool) -> Said:
     graph = table.graph
-    product = graph.op("MatMul", table.matrix(), dense(model.coef_).T.copy())
+    product = graph.op("MatMul", table.matrix(), dense(model.coef_).reshape(-1, 1))
     margin = graph.op("Add", product, float(np.ravel(model.intercept_)[0]))
     return with_margin(graph, margin, logistic=logistic)
 
@@ -124,8 +124,8 @@ def _gradient_boosting(model: Any, table: Table) -> Said:
         raise ExportError(f"its {type(model).__name__} starts from a {type(model.init_).__name__}")
     graph, start = table.graph, model._raw_predict_init(np.zeros((1, model.n_features_in_)))
     trees = [of_sklearn(each.tree_, each.tree_.value[:, 0, 0]) for each in model.estimators_[:, 0]]
-    total = forest(graph, single(graph, table.matrix()), trees, model.learning_rate)
-    margin = graph.op("Add", total, float(start[0, 0]))
+    total = forest(graph, single(graph, table.matrix()), trees)
+    margin = graph.op("Add", graph.op("Mul", total, model.learning_rate), float(start[0, 0]))
     odds = margin if model.loss == "log_loss" else graph.op("Mul", margin, 2.0)
     return Said(graph, margin, graph.op("Sigmoid", odds))
 

@@ -1,6 +1,7 @@
 """A graph of ONNX in the making: values by name, nodes in order, what nobody reads left out at the end.
 
-Numbers are doubles throughout. A value of a row is a column of shape [n, 1].
+Numbers are doubles throughout. A value of a row is a column of shape [n, 1]. No product with a matrix is
+multiplied by a number: ONNX Runtime would make one step of both, with the number in single precision.
 """
 
 from __future__ import annotations
@@ -68,11 +69,15 @@ class Graph:
         self._nodes.extend(inner.node)
         return [each.name for each in inner.output]
 
-    def model(self, outputs: Mapping[str, tuple[str, int, list[Any]]], notes: Mapping[str, str]) -> ModelProto:
+    def model(
+        self, outputs: Mapping[str, tuple[str, int, list[Any]]], notes: Mapping[str, str]
+    ) -> ModelProto:
         """The model with these outputs (a value, a type and a shape under each name), checked."""
         for name, (value, _, _) in outputs.items():
             self._nodes.append(helper.make_node("Identity", [value], [name]))
-        infos = [helper.make_tensor_value_info(name, kind, shape) for name, (_, kind, shape) in outputs.items()]
+        infos = [
+            helper.make_tensor_value_info(name, kind, shape) for name, (_, kind, shape) in outputs.items()
+        ]
         nodes, used = self._needed(set(outputs))
         constants = [each for name, each in self._constants.items() if name in used]
         graph = helper.make_graph(nodes, "capo", list(self._inputs.values()), infos, constants)
@@ -106,7 +111,7 @@ def tensor(values: NDArray[Any], name: str | None = None) -> TensorProto:
 
 def _typed(values: ArrayLike) -> NDArray[Any]:
     array = np.asarray(values)
-    return array.astype(np.float64) if array.dtype.kind == "f" or array.ndim == 0 else array
+    return array.astype(np.float64) if array.ndim == 0 else array
 
 
 def _read(node: NodeProto) -> Iterable[str]:

@@ -36,7 +36,7 @@ def _linear(graph: Graph, rows: str, others: NDArray[np.float64], **_: float) ->
 
 def _rbf(graph: Graph, rows: str, others: NDArray[np.float64], *, gamma: float, **_: float) -> str:
     lengths = graph.op("ReduceSum", graph.op("Mul", rows, rows), np.array([1], dtype=np.int64), keepdims=1)
-    cross = graph.op("Mul", _inner(graph, rows, others), -2.0)
+    cross = _inner(graph, rows, -2.0 * others)
     distance = graph.op("Add", graph.op("Add", cross, lengths), (others**2).sum(axis=1)[None, :])
     return graph.op("Exp", graph.op("Mul", graph.op("Max", distance, 0.0), -gamma))
 
@@ -44,14 +44,14 @@ def _rbf(graph: Graph, rows: str, others: NDArray[np.float64], *, gamma: float, 
 def _poly(
     graph: Graph, rows: str, others: NDArray[np.float64], *, gamma: float, coef0: float, degree: float
 ) -> str:
-    scaled = graph.op("Mul", _inner(graph, rows, others), gamma)
+    scaled = _inner(graph, rows, gamma * others)
     return graph.op("Pow", graph.op("Add", scaled, coef0), degree)
 
 
 def _sigmoid(
     graph: Graph, rows: str, others: NDArray[np.float64], *, gamma: float, coef0: float, **_: float
 ) -> str:
-    scaled = graph.op("Mul", _inner(graph, rows, others), gamma)
+    scaled = _inner(graph, rows, gamma * others)
     return graph.op("Tanh", graph.op("Add", scaled, coef0))
 
 

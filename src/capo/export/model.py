@@ -44,7 +44,7 @@ def _svmperf(model: Any, X: Any) -> ModelProto:
     table = input_table(graph, X)
     with _naming("the model", "Train it with kernel='linear'"):
         score = said(model, table).margin
-    assert score is not None  # noqa: S101 (for mypy: a linear model has a margin)
+    assert score is not None
     return _finished(model, graph, {"score": score})
 
 
@@ -92,12 +92,19 @@ def _on_scale(graph: Graph, raw: str, scale: Scale) -> str:
 
 
 def _finished(model: Any, graph: Graph, outputs: dict[str, str]) -> ModelProto:
-    flat = {name: graph.op("Reshape", value, np.array([-1])) for name, value in outputs.items()}
     labels, kind = _labels(model.classes_)
-    above = graph.cast(graph.op("Greater", flat["score"], 0.0), TensorProto.INT64)
-    found = {"label": (graph.op("Gather", labels, above), kind, ["n"])}
-    found.update((name, (value, TensorProto.DOUBLE, ["n"])) for name, value in sorted(flat.items()))
-    notes = {"capo_version": __version__, "measure": str(model.measure_), "threshold": repr(_threshold(model))}
+    above = graph.cast(graph.op("Greater", outputs["score"], 0.0), TensorProto.INT64)
+    columns = {"label": (graph.op("Gather", labels, above), kind)}
+    columns.update((name, (value, TensorProto.DOUBLE)) for name, value in sorted(outputs.items()))
+    found = {
+        name: (graph.op("Reshape", value, np.array([-1])), kind, ["n"])
+        for name, (value, kind) in columns.items()
+    }
+    notes = {
+        "capo_version": __version__,
+        "measure": str(model.measure_),
+        "threshold": repr(_threshold(model)),
+    }
     return graph.model(found, notes)
 
 
@@ -120,9 +127,9 @@ def _naming(part: str, remedy: str) -> Iterator[None]:
     try:
         yield
     except ExportError as error:
-        raise ExportError(
-            f"{part} cannot be written as ONNX: {error}. {ADVICE.format(remedy)}"
-        ) from error.__cause__ or error
+        raise ExportError(f"{part} cannot be written as ONNX: {error}. {ADVICE.format(remedy)}") from (
+            error.__cause__ or error
+        )
 
 
 _MODELS: dict[type, Callable[[Any, Any], ModelProto]] = {

@@ -57,9 +57,10 @@ def with_margin(graph: Graph, margin: str, *, logistic: bool = True) -> Said:
 
 def average(graph: Graph, values: list[str], weights: list[float] | None = None) -> str:
     """The weighted mean of columns."""
-    shares = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
-    beside = graph.op("Concat", *values, axis=1)
-    return graph.op("Div", graph.op("MatMul", beside, shares[:, None]), float(shares.sum()))
+    if weights is None:
+        return graph.op("Div", graph.op("Sum", *values), float(len(values)))
+    parts = [graph.op("Mul", value, float(weight)) for value, weight in zip(values, weights, strict=True)]
+    return graph.op("Div", graph.op("Sum", *parts), float(sum(weights)))
 
 
 def as_column(graph: Graph, value: str) -> str:

@@ -68,7 +68,7 @@ class Table:
         return sum(each.width for each in self.blocks)
 
     def beside(self, *others: Table) -> Table:
-        """This table and others, side by side."""
+        """The table and others, side by side."""
         return Table(self.graph, sum((each.blocks for each in others), self.blocks))
 
     def take(self, positions: Iterable[int]) -> Table:

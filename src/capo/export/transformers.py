@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
+    PolynomialFeatures,
     RobustScaler,
     StandardScaler,
     TargetEncoder,
@@ -87,12 +89,11 @@ def _part(part: Any, table: Table) -> Table:
 def _weighted(table: Table, weights: dict[str, float] | None, name: str) -> Table:
     if not weights or name not in weights:
         return table
-    return _numbers(table, table.graph.op("Mul", table.matrix(), weights[name]), table.width)
+    factors = np.full((1, table.width), float(weights[name]))
+    return _numbers(table, table.graph.op("Mul", table.matrix(), factors), table.width)
 
 
-def _scaler(
-    table: Table, shift: NDArray[np.float64] | None, scale: NDArray[np.float64] | None
-) -> Table:
+def _scaler(table: Table, shift: NDArray[np.float64] | None, scale: NDArray[np.float64] | None) -> Table:
     value = table.matrix()
     if shift is not None:
         value = table.graph.op("Sub", value, np.asarray(shift, dtype=np.float64)[None, :])
@@ -234,6 +235,19 @@ def _nystroem(basis: Any, table: Table) -> Table:
     return _numbers(table, value, basis.normalization_.shape[0])
 
 
+def _polynomials(transformer: Any, table: Table) -> Table:
+    """Each monomial as a product of columns, filled up with a column of ones."""
+    graph, powers = table.graph, transformer.powers_
+    shape = graph.op("Concat", graph.rows(matrix := table.matrix()), np.array([1]), axis=0)
+    padded = graph.op("Concat", matrix, graph.op("Expand", 1.0, shape), axis=1)
+    factors = np.full((len(powers), max(1, int(powers.sum(axis=1).max()))), powers.shape[1])
+    for monomial, exponents in zip(factors, powers, strict=True):
+        chosen = np.repeat(np.arange(len(exponents)), exponents)
+        monomial[: len(chosen)] = chosen
+    parts = [graph.columns(padded, positions) for positions in factors.T.tolist()]
+    return _numbers(table, reduce(partial(graph.op, "Mul"), parts), len(powers))
+
+
 def _directions(decomposition: Any, table: Table) -> Table:
     value = table.graph.op("MatMul", table.matrix(), decomposition.components_.T.copy())
     return _numbers(table, value, decomposition.components_.shape[0])
@@ -266,6 +280,7 @@ _TRANSFORMS: dict[type, Transform] = {
     TargetEncoder: _target,
     SimpleImputer: _imputer,
     Nystroem: _nystroem,
+    PolynomialFeatures: _polynomials,
     TruncatedSVD: _directions,
     **dict.fromkeys(_SELECTORS, _selector),
 }

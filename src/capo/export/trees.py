@@ -2,7 +2,7 @@
 
 A tree is the list of its nodes, the root first. A node asks whether its column is at most (or below,
 or equal to one of) some values, and missing values go the way that the node says. A forest's value is the
-sum of the leaves that a row falls into, times a factor.
+sum of the leaves that a row falls into.
 """
 
 from __future__ import annotations
@@ -81,16 +81,15 @@ class _Lists:
         return places
 
 
-def forest(graph: Graph, matrix: str, trees: Iterable[Tree], factor: float = 1.0) -> str:
-    """The sum over trees of the leaf that each row falls into, times `factor`."""
+def forest(graph: Graph, matrix: str, trees: Iterable[Tree], dtype: type[np.floating[Any]] = np.float64) -> str:
+    """The sum over trees of the leaf that each row falls into; `dtype` is that of the matrix."""
     lists = _Lists()
     for tree in trees:
         lists.add(tree)
-    total = graph.op("TreeEnsemble", matrix, domain=ML, **_attributes(lists))
-    return total if factor == 1.0 else graph.op("Mul", total, factor)
+    return graph.op("TreeEnsemble", matrix, domain=ML, **_attributes(lists, dtype))
 
 
-def _attributes(lists: _Lists) -> dict[str, Any]:
+def _attributes(lists: _Lists, dtype: type[np.floating[Any]]) -> dict[str, Any]:
     splits = lists.splits
     attributes: dict[str, Any] = {
         "n_targets": 1,
@@ -99,18 +98,18 @@ def _attributes(lists: _Lists) -> dict[str, Any]:
         "tree_roots": lists.roots,
         "nodes_featureids": [each.column for each in splits],
         "nodes_modes": tensor(np.array([each.question for each in splits], dtype=np.uint8)),
-        "nodes_splits": tensor(np.array([each.value for each in splits], dtype=np.float64)),
+        "nodes_splits": tensor(np.array([each.value for each in splits], dtype=dtype)),
         "nodes_truenodeids": [place for place, _ in lists.yes],
         "nodes_trueleafs": [int(leaf) for _, leaf in lists.yes],
         "nodes_falsenodeids": [place for place, _ in lists.no],
         "nodes_falseleafs": [int(leaf) for _, leaf in lists.no],
         "nodes_missing_value_tracks_true": [int(each.missing_yes) for each in splits],
         "leaf_targetids": [0] * len(lists.leaves),
-        "leaf_weights": tensor(np.array(lists.leaves, dtype=np.float64)),
+        "leaf_weights": tensor(np.array(lists.leaves, dtype=dtype)),
     }
     sets = [[*each.among, np.nan] for each in splits if each.question == AMONG]
     if sets:
-        attributes["membership_values"] = tensor(np.concatenate(sets).astype(np.float64))
+        attributes["membership_values"] = tensor(np.concatenate(sets).astype(dtype))
     return attributes
 
 
