@@ -14,7 +14,7 @@ from ..exceptions import ExportError
 from .graph import Graph
 from .said import Said
 from .table import Numbers, Table, Words, coded, look_up
-from .trees import AT_MOST, BELOW, Leaf, Split, Tree, among_split, forest
+from .trees import AT_MOST, BELOW, Leaf, Split, Tree, among_split, forest, forest_in_single
 
 #: LightGBM takes numbers this near to 0 as 0.
 NEAR_ZERO = 1e-35
@@ -106,8 +106,7 @@ def _xgboost(model: Any, table: Table) -> Said:
     start = np.float32(json.loads(learner["learner_model_param"]["base_score"].strip("[]")))
     base = Leaf(float(-np.log(np.float32(1.0) / start - np.float32(1.0))))
     # XGBoost reckons in single precision, from the base on: its probabilities near 1 are coarse.
-    matrix = graph.cast(table.matrix(), TensorProto.FLOAT)
-    margin = graph.cast(forest(graph, matrix, [[base], *trees], dtype=np.float32))
+    margin = graph.cast(forest_in_single(graph, table.matrix(), [[base], *trees]))
     odds = graph.op("Exp", graph.op("Min", graph.op("Neg", margin), LARGEST_EXPONENT))
     one = np.ones((1, 1), dtype=np.float32)
     share = graph.op("Div", one, graph.op("Add", graph.cast(odds, TensorProto.FLOAT), one))

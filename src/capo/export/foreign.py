@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto
+from numpy.typing import NDArray
+from onnx import ModelProto, TensorProto
+from onnx.reference import ReferenceEvaluator
+from onnx.shape_inference import infer_shapes
 from skl2onnx import get_model_alias, to_onnx
 from skl2onnx.common._registration import get_converter
 from skl2onnx.common.data_types import DoubleTensorType
 
 from ..exceptions import ExportError
-from .graph import ML, OPSETS
+from .graph import ML, OPSETS, Graph
+from .inputs import onnx_inputs
 from .said import Said, as_column
 from .table import Numbers, Table
+
+FloatArray = NDArray[np.float64]
 
 #: Operators that skl2onnx knows of this domain.
 ML_VERSION = 3
 #: Operators of that version which the later one has no more.
 OUTDATED = frozenset({"TreeEnsembleClassifier", "TreeEnsembleRegressor"})
+#: Rows on which a graph that was not made here is compared with its estimator, and how near it must be.
+MOST_ROWS, CLOSE = 200, 1e-5
 #: Where a slice begins and ends, and its axis.
 _LAST_COLUMN = tuple(np.array([each], dtype=np.int64) for each in (-1, np.iinfo(np.int64).max, 1))
 
@@ -45,10 +53,19 @@ def converted(estimator: Any, width: int, **options: Any) -> ModelProto:
                 options={id(estimator): options} if options else None,
                 target_opset={"": OPSETS[""], ML: ML_VERSION},
             )
+            infer_shapes(model, check_type=True, strict_mode=True)
     except Exception as error:
-        raise ExportError(f"skl2onnx cannot convert a {type(estimator).__name__}") from error
-    if OUTDATED.intersection(node.op_type for node in model.graph.node):
-        raise ExportError(f"skl2onnx converts a {type(estimator).__name__} to trees in single precision")
+        raise ExportError(
+            f"skl2onnx cannot convert a {type(estimator).__name__} in double precision"
+        ) from error
+    unknown = {
+        node.op_type for node in model.graph.node if node.domain not in OPSETS or node.op_type in OUTDATED
+    }
+    if unknown:
+        raise ExportError(
+            f"skl2onnx converts a {type(estimator).__name__} with {', '.join(sorted(unknown))}, an operator "
+            "that is not in double precision or not part of ONNX"
+        )
     return model
 
 
@@ -73,3 +90,21 @@ def _options(estimator: Any) -> Container[str]:
         return get_converter(get_model_alias(type(estimator))).get_allowed_options() or ()
     except Exception as error:
         raise ExportError(f"skl2onnx does not know a {type(estimator).__name__}") from error
+
+
+def compare(
+    graph: Graph,
+    value: str,
+    X: Any,
+    true: Callable[[Any], FloatArray],
+    seen: Callable[[FloatArray], FloatArray] = np.asarray,
+) -> None:
+    """Refuse a value to which others' converters have led if it is not the true one for the rows of X."""
+    if not graph.borrowed:
+        return
+    graph.borrowed, rows = False, X[:MOST_ROWS]
+    inner = graph.model({"value": (value, TensorProto.DOUBLE, ["n", None])}, {})
+    with np.errstate(all="ignore"):
+        found = seen(ReferenceEvaluator(inner).run(None, onnx_inputs(rows))[0])
+    if not np.allclose(found, seen(true(rows)), rtol=CLOSE, atol=CLOSE):
+        raise ExportError("the graph that skl2onnx makes of it does not say what it says itself")

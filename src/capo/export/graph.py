@@ -30,6 +30,8 @@ class Graph:
         self._constants: dict[str, TensorProto] = {}
         self._nodes: list[NodeProto] = []
         self._count = 0
+        #: Whether part of the graph was written by somebody else.
+        self.borrowed = False
 
     def input(self, name: str, kind: int, width: int | None) -> str:
         """A value that the user gives, of shape [n, width]."""
@@ -63,6 +65,7 @@ class Graph:
 
     def call(self, model: ModelProto, value: str) -> list[str]:
         """The outputs of a whole model of one input."""
+        self.borrowed = True
         inner = compose.add_prefix(model, f"{self._fresh()}/").graph
         self._nodes.append(helper.make_node("Identity", [value], [inner.input[0].name]))
         self._constants.update((each.name, each) for each in inner.initializer)
@@ -73,12 +76,11 @@ class Graph:
         self, outputs: Mapping[str, tuple[str, int, list[Any]]], notes: Mapping[str, str]
     ) -> ModelProto:
         """The model with these outputs (a value, a type and a shape under each name), checked."""
-        for name, (value, _, _) in outputs.items():
-            self._nodes.append(helper.make_node("Identity", [value], [name]))
+        given = [helper.make_node("Identity", [value], [name]) for name, (value, _, _) in outputs.items()]
         infos = [
             helper.make_tensor_value_info(name, kind, shape) for name, (_, kind, shape) in outputs.items()
         ]
-        nodes, used = self._needed(set(outputs))
+        nodes, used = _needed([*self._nodes, *given], set(outputs))
         constants = [each for name, each in self._constants.items() if name in used]
         graph = helper.make_graph(nodes, "capo", list(self._inputs.values()), infos, constants)
         imports = [helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
@@ -86,15 +88,6 @@ class Graph:
         helper.set_model_props(made, dict(notes))
         checker.check_model(made)
         return made
-
-    def _needed(self, read: set[str]) -> tuple[list[NodeProto], set[str]]:
-        """The nodes that lead to these values, and all values that they read."""
-        kept = []
-        for node in reversed(self._nodes):
-            if read.intersection(node.output):
-                kept.append(node)
-                read = read.union(_read(node))
-        return kept[::-1], read
 
     def _fresh(self) -> str:
         self._count += 1
@@ -111,7 +104,17 @@ def tensor(values: NDArray[Any], name: str | None = None) -> TensorProto:
 
 def _typed(values: ArrayLike) -> NDArray[Any]:
     array = np.asarray(values)
-    return array.astype(np.float64) if array.ndim == 0 else array
+    return array.astype(np.float64) if array.ndim == 0 and not isinstance(values, np.ndarray) else array
+
+
+def _needed(nodes: list[NodeProto], read: set[str]) -> tuple[list[NodeProto], set[str]]:
+    """The nodes that lead to these values, and all values that they read."""
+    kept = []
+    for node in reversed(nodes):
+        if read.intersection(node.output):
+            kept.append(node)
+            read = read.union(_read(node))
+    return kept[::-1], read
 
 
 def _read(node: NodeProto) -> Iterable[str]:

@@ -9,16 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto
+from scipy.sparse import issparse
+from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
 from ..auxiliary import Scale
 from ..classifier import CAPOClassifier
 from ..exceptions import ExportError, InvalidInputError
+from ..features import is_frame
 from ..svmperf import SVMPerfClassifier
 from ..svmperf_cv import SVMPerfClassifierCV
 from .classifiers import said
+from .foreign import compare
 from .graph import Graph
+from .kernels import dense
 from .table import Table, input_table
 from .transformers import transformed
 
@@ -35,6 +40,7 @@ def graph_of(model: Any, X: Any) -> ModelProto:
             f"{type(model).__name__}."
         )
     check_is_fitted(model)
+    X = X if is_frame(X) or issparse(X) else np.asarray(X)
     model.decision_function(X[:1])  # refuses a table that is not like the one trained on
     return emit(model, X)
 
@@ -51,34 +57,42 @@ def _svmperf(model: Any, X: Any) -> ModelProto:
 def _capo(model: CAPOClassifier, X: Any) -> ModelProto:
     graph = Graph()
     table = input_table(graph, X)
-    odds = _log_odds(model, table)
+    odds = _log_odds(model, table, X)
     outputs = {"score": graph.op("Sub", odds, model._log_odds_cut)}
     if not isinstance(model.cv, str):
         outputs["probability"] = graph.op("Sigmoid", odds)
     return _finished(model, graph, outputs)
 
 
-def _log_odds(model: CAPOClassifier, table: Table) -> str:
+def _log_odds(model: CAPOClassifier, table: Table, X: Any) -> str:
     graph, weights = table.graph, model._weights
-    shape = graph.op("Concat", graph.rows(table.blocks[0].value), np.array([1], dtype=np.int64), axis=0)
+    shape = graph.op("Concat", graph.rows(table.blocks[0].value), np.array([1]), axis=0)
     total = graph.op("Expand", weights.bias, shape)
-    parts = zip(model.auxiliaries_.items(), model._scales, weights.auxiliary.tolist(), strict=True)
-    for (name, auxiliary), scale, weight in parts:
+    parts = zip(model.auxiliaries_, model._scales, weights.auxiliary.tolist(), strict=True)
+    for name, scale, weight in parts:
         if weight != 0.0:
-            column = _column(name, auxiliary, model._outputs, scale, table)
+            column = _on_scale(graph, _raw(model, name, table, X), scale)
             total = graph.op("Add", total, graph.op("Mul", column, weight))
     if np.any(weights.delta):
-        with _naming("the delta transformer", "Train with delta='linear'"):
-            features = transformed(model.delta_, table).matrix()
-        total = graph.op("Add", total, graph.op("MatMul", features, weights.delta[:, None]))
+        total = graph.op("Add", total, graph.op("MatMul", _features(model, table, X), weights.delta[:, None]))
     return total
 
 
-def _column(name: str, auxiliary: Any, outputs: str, scale: Scale, table: Table) -> str:
-    """What one auxiliary says, on the common scale."""
+def _raw(model: CAPOClassifier, name: str, table: Table, X: Any) -> str:
+    """What one auxiliary says."""
     with _naming(f"the auxiliary {name!r}", "Leave it out, replace it"):
-        answer = said(auxiliary, table)
-        return _on_scale(table.graph, answer.score() if outputs == "scores" else answer.label(), scale)
+        answer = said(model.auxiliaries_[name], table)
+        raw = answer.score() if model._outputs == "scores" else answer.label()
+        # Large scores differ by rounding alone.
+        compare(table.graph, raw, X, lambda rows: model._said(name, rows)[:, None], expit)
+    return raw
+
+
+def _features(model: CAPOClassifier, table: Table, X: Any) -> str:
+    with _naming("the delta transformer", "Train with delta='linear'"):
+        features = transformed(model.delta_, table).matrix()
+        compare(table.graph, features, X, lambda rows: dense(model.delta_.transform(rows)))
+    return features
 
 
 def _on_scale(graph: Graph, raw: str, scale: Scale) -> str:

@@ -53,6 +53,7 @@ class _Lists:
     roots: list[int] = field(default_factory=list)
     splits: list[Split] = field(default_factory=list)
     leaves: list[float] = field(default_factory=list)
+    tree_of_leaf: list[int] = field(default_factory=list)
     yes: list[tuple[int, bool]] = field(default_factory=list)
     no: list[tuple[int, bool]] = field(default_factory=list)
 
@@ -62,6 +63,7 @@ class _Lists:
             # A tree must begin with a question: this one has the same answer both ways.
             tree = [Split(0, 0.0, 1, 1, False), tree[0]]
         places = self._places(tree)
+        self.tree_of_leaf.extend([len(self.roots)] * sum(leaf for _, leaf in places))
         self.roots.append(len(self.splits))
         for node in tree:
             if isinstance(node, Leaf):
@@ -81,12 +83,27 @@ class _Lists:
         return places
 
 
-def forest(graph: Graph, matrix: str, trees: Iterable[Tree], dtype: type[np.floating[Any]] = np.float64) -> str:
-    """The sum over trees of the leaf that each row falls into; `dtype` is that of the matrix."""
+def forest(graph: Graph, matrix: str, trees: Iterable[Tree]) -> str:
+    """The sum over trees of the leaf that each row falls into."""
+    return graph.op("TreeEnsemble", matrix, domain=ML, **_attributes(_gathered(trees), np.float64))
+
+
+def forest_in_single(graph: Graph, matrix: str, trees: Iterable[Tree]) -> str:
+    """The sum in single precision, in the order of the trees."""
+    values = graph.cast(matrix, TensorProto.FLOAT)
+    attributes = _attributes(lists := _gathered(trees), np.float32)
+    apart = {"n_targets": len(lists.roots), "leaf_targetids": lists.tree_of_leaf}
+    leaves = graph.op("TreeEnsemble", values, domain=ML, **attributes | apart)
+    # The operator itself sums in an order of its own.
+    sums = graph.op("CumSum", leaves, np.array(1))
+    return graph.columns(sums, [len(lists.roots) - 1])
+
+
+def _gathered(trees: Iterable[Tree]) -> _Lists:
     lists = _Lists()
     for tree in trees:
         lists.add(tree)
-    return graph.op("TreeEnsemble", matrix, domain=ML, **_attributes(lists, dtype))
+    return lists
 
 
 def _attributes(lists: _Lists, dtype: type[np.floating[Any]]) -> dict[str, Any]:
