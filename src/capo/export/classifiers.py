@@ -6,6 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from onnx import TensorProto
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
@@ -37,11 +40,14 @@ from ..svmperf import SVMPerfClassifier
 from ..svmperf_cv import SVMPerfClassifierCV
 from .boosters import boosters
 from .foreign import foreign_classifier
+from .graph import Graph
 from .kernels import dense, kernel
 from .said import Said, average, with_margin
 from .table import Numbers, Table
 from .transformers import transformed
 from .trees import forest, of_histograms, of_sklearn, single
+
+FloatArray = NDArray[np.float64]
 
 #: From an estimator of exactly this type and its table to what it says.
 Classify = Callable[[Any, Table], Said]
@@ -185,6 +191,37 @@ def _for_stack(inner: Said, who: Any, method: str) -> str:
     return inner.score() if method == "decision_function" else inner.voted()
 
 
+def _calibrated(model: Any, table: Table) -> Said:
+    graph = table.graph
+    shares = [_curve(each, said(each.estimator, table)) for each in model.calibrated_classifiers_]
+    return Said(graph, probability=average(graph, shares))
+
+
+def _curve(model: Any, inner: Said) -> str:
+    """The probability that one of the curves gives to a score."""
+    (curve,), score = model.calibrators, inner.margin or inner.share(model.estimator)
+    if model.method == "isotonic":
+        return _between(inner.graph, score, curve.X_thresholds_, curve.y_thresholds_)
+    if model.method != "sigmoid":
+        raise ExportError(f"its CalibratedClassifierCV has the method {model.method!r}")
+    odds = inner.graph.op("Add", inner.graph.op("Mul", score, -float(curve.a_)), -float(curve.b_))
+    return inner.graph.op("Sigmoid", odds)
+
+
+def _between(graph: Graph, score: str, at: FloatArray, values: FloatArray) -> str:
+    """The line between the two points around each score, the outermost value beyond them."""
+    if len(at) == 1:
+        return graph.op("Add", graph.op("Mul", score, 0.0), float(values[0]))
+    inside = graph.op("Clip", score, float(at[0]), float(at[-1]))
+    above = graph.cast(graph.op("Greater", inside, at[None, 1:-1].astype(np.float64)))
+    place = graph.op("ReduceSum", above, np.array([1]), keepdims=0)
+    slopes = np.diff(values) / np.diff(at)
+    lines = np.column_stack((at[:-1], slopes, values[:-1])).astype(np.float64)
+    chosen = graph.op("Gather", lines, graph.cast(place, TensorProto.INT64), axis=0)
+    start, slope, value = (graph.columns(chosen, [each]) for each in range(3))
+    return graph.op("Add", graph.op("Mul", graph.op("Sub", inside, start), slope), value)
+
+
 _CLASSIFIERS: dict[type, Classify] = {
     Pipeline: _pipeline,
     FrozenEstimator: _frozen,
@@ -202,4 +239,5 @@ _CLASSIFIERS: dict[type, Classify] = {
     BaggingClassifier: _bagging,
     AdaBoostClassifier: _ada_boost,
     StackingClassifier: _stacking,
+    CalibratedClassifierCV: _calibrated,
 }

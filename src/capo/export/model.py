@@ -89,9 +89,11 @@ def _raw(model: CAPOClassifier, name: str, table: Table, X: Any) -> str:
 
 
 def _features(model: CAPOClassifier, table: Table, X: Any) -> str:
+    """Phi, the features of the delta function."""
+    delta: Any = model.delta_
     with _naming("the delta transformer", "Train with delta='linear'"):
-        features = transformed(model.delta_, table).matrix()
-        compare(table.graph, features, X, lambda rows: dense(model.delta_.transform(rows)))
+        features = transformed(delta, table).matrix()
+        compare(table.graph, features, X, lambda rows: dense(delta.transform(rows)))
     return features
 
 

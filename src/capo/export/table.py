@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from onnx import TensorProto
 
@@ -37,9 +38,10 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Words:
-    """A column of strings."""
+    """A column of strings, and what the table has for a missing one: None, NaN or NA."""
 
     value: str
+    missing: Any
     width: int = 1
 
 
@@ -119,7 +121,7 @@ def coded(table: Table, block: Block, values: Sequence[Any]) -> Codes:
     if isinstance(block, Codes):
         return block
     present = [each for each in values if not _is_missing(each)]
-    missing = next((each for each in values if _is_missing(each)), np.nan)
+    missing = block.missing if isinstance(block, Words) else np.nan
     value = _codes(table.graph, block, present, len(present), len(present) + 1)
     other = Unseen() if isinstance(block, Words) else _other_number(present)
     return Codes(value, (*present, missing, other))
@@ -150,9 +152,14 @@ def input_table(graph: Graph, X: Any) -> Table:
     """The inputs for tables like X: one for each column of a data frame, one for an array."""
     if not is_frame(X):
         return Table(graph, (Numbers(graph.input(ARRAY, TensorProto.DOUBLE, X.shape[1]), X.shape[1]),))
-    blocks: list[Block] = []
-    for name, words in input_kinds(X):
-        kind = TensorProto.STRING if words else TensorProto.DOUBLE
-        value = graph.input(name, kind, 1)
-        blocks.append(Words(value) if words else Numbers(value, 1))
-    return Table(graph, tuple(blocks))
+    frame = nw.from_native(X, eager_only=True)
+    usual = np.nan if frame.implementation.is_pandas_like() else None
+    pairs = zip(input_kinds(X), frame.iter_columns(), strict=True)
+    return Table(graph, tuple(_input(graph, *kind, column, usual) for kind, column in pairs))
+
+
+def _input(graph: Graph, name: str, words: bool, column: Any, usual: Any) -> Block:
+    if not words:
+        return Numbers(graph.input(name, TensorProto.DOUBLE, 1), 1)
+    missing = next((each for each in column.to_list() if _is_missing(each)), usual)
+    return Words(graph.input(name, TensorProto.STRING, 1), missing)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_selection import (
@@ -40,7 +41,8 @@ from ..auxiliary.auto import _dense_rows
 from ..exceptions import ExportError
 from ..features import FURTHEST, KnownValues, WithValues, _is_missing, cut_off
 from .foreign import foreign_transformer
-from .kernels import dense, kernel
+from .graph import Graph
+from .kernels import kernel
 from .table import Numbers, Table, Unseen, Words, coded, known, look_up
 
 #: From an estimator of exactly this type and its table to the transformed table.
@@ -170,7 +172,7 @@ def _encoded(encoder: Any, table: Table, widths: Iterable[int]) -> Table:
     return Table(table.graph, tuple(blocks))
 
 
-def _answers(encoder: Any, position: int, values: tuple[Any, ...]) -> NDArray[np.float64]:
+def _answers(encoder: Any, position: int, values: tuple[Any, ...]) -> NDArray[Any]:
     """What the encoder makes of rows with these values in one column; NaN where it refuses them."""
     rows = np.empty((len(values), len(encoder.categories_)), dtype=object)
     rows[:] = [each[0] if len(each) else np.nan for each in encoder.categories_]
@@ -183,14 +185,15 @@ def _answers(encoder: Any, position: int, values: tuple[Any, ...]) -> NDArray[np
         return np.vstack([_answer_or_nan(encoder, row[None, :]) for row in rows])
 
 
-def _answer(encoder: Any, rows: NDArray[Any]) -> NDArray[np.float64]:
+def _answer(estimator: Any, rows: NDArray[Any]) -> Any:
     with warnings.catch_warnings():
         # That columns have no names here, and that a value is not known.
         warnings.simplefilter("ignore", UserWarning)
-        return dense(encoder.transform(rows))
+        found = estimator.transform(rows)
+    return found.toarray() if issparse(found) else np.asarray(found)
 
 
-def _answer_or_nan(encoder: Any, row: NDArray[Any]) -> NDArray[np.float64]:
+def _answer_or_nan(encoder: Any, row: NDArray[Any]) -> Any:
     try:
         return _answer(encoder, row)
     except ValueError:
@@ -215,14 +218,21 @@ def _imputer(imputer: Any, table: Table) -> Table:
 
 
 def _filled_words(imputer: Any, table: Table) -> Table:
-    if imputer.add_indicator or not all(isinstance(each, Words) for each in table.blocks):
+    words = [each for each in table.blocks if isinstance(each, Words)]
+    if imputer.add_indicator or len(words) < len(table.blocks):
         raise ExportError("its SimpleImputer marks missing words or takes words and numbers together")
-    graph, blocks = table.graph, []
-    for block, fill in zip(table.blocks, imputer.statistics_, strict=True):
-        missing = graph.op("Equal", block.value, np.array([""], dtype=object))
-        value = graph.op("Where", missing, np.array([str(fill)], dtype=object), block.value)
-        blocks.append(Words(value))
-    return Table(graph, tuple(blocks))
+    # To a SimpleImputer None is not NaN.
+    row = np.empty((1, len(words)), dtype=object)
+    row[0] = [each.missing for each in words]
+    filled = _answer(imputer, row)[0]
+    return Table(table.graph, tuple(map(partial(_filled, table.graph), words, filled)))
+
+
+def _filled(graph: Graph, block: Words, fill: Any) -> Words:
+    if _is_missing(fill):
+        return block
+    missing = graph.op("Equal", block.value, np.array([""], dtype=object))
+    return Words(graph.op("Where", missing, np.array([str(fill)], dtype=object), block.value), block.missing)
 
 
 def _nystroem(basis: Any, table: Table) -> Table:
