@@ -97,15 +97,21 @@ def _margin_of(model: Any, table: Table, *, logistic: bool) -> Said:
 
 
 def _svmperf(model: SVMPerfClassifier, table: Table) -> Said:
-    if model.kernel != "linear":
-        raise ExportError(f"an SVMPerfClassifier with the kernel {model.kernel!r} is not known to the graph")
-    return _linear(model, table)
+    if model.kernel == "linear":
+        return _linear(model, table)
+    used = model.kernel_
+    return _expansion(model, table, used.kind, gamma=used.gamma, coef0=used.coef0, degree=used.degree)
 
 
 def _svm(model: Any, table: Table) -> Said:
-    graph = table.graph
     params = {"gamma": float(model._gamma), "coef0": float(model.coef0), "degree": float(model.degree)}
-    values = kernel(graph, model.kernel, table.matrix(), model.support_vectors_, **params)
+    return _expansion(model, table, model.kernel, **params)
+
+
+def _expansion(model: Any, table: Table, kind: Any, **params: float) -> Said:
+    """A weighted sum of kernels at the support vectors."""
+    graph = table.graph
+    values = kernel(graph, kind, table.matrix(), model.support_vectors_, **params)
     product = graph.op("MatMul", values, dense(model.dual_coef_).T.copy())
     margin = graph.op("Add", product, float(model.intercept_[0]))
     return with_margin(graph, margin, logistic=False)

@@ -27,8 +27,8 @@ from .kernels import dense
 from .table import Table, input_table
 from .transformers import transformed
 
-#: What to do about a part that cannot be written.
-ADVICE = "{}, or give it a converter with skl2onnx.update_registered_converter."
+#: What to do about a part that skl2onnx does not know.
+CONVERTER = "or give it a converter with skl2onnx.update_registered_converter"
 
 
 def graph_of(model: Any, X: Any) -> ModelProto:
@@ -48,7 +48,7 @@ def graph_of(model: Any, X: Any) -> ModelProto:
 def _svmperf(model: Any, X: Any) -> ModelProto:
     graph = Graph()
     table = input_table(graph, X)
-    with _naming("the model", "Train it with kernel='linear'"):
+    with _naming("the model", "Train it with another kernel"):
         score = said(model, table).margin
     assert score is not None
     return _finished(model, graph, {"score": score})
@@ -80,7 +80,7 @@ def _log_odds(model: CAPOClassifier, table: Table, X: Any) -> str:
 
 def _raw(model: CAPOClassifier, name: str, table: Table, X: Any) -> str:
     """What one auxiliary says."""
-    with _naming(f"the auxiliary {name!r}", "Leave it out, replace it"):
+    with _naming(f"the auxiliary {name!r}", f"Leave it out, replace it, {CONVERTER}"):
         answer = said(model.auxiliaries_[name], table)
         raw = answer.score() if model._outputs == "scores" else answer.label()
         # Large scores differ by rounding alone.
@@ -91,7 +91,7 @@ def _raw(model: CAPOClassifier, name: str, table: Table, X: Any) -> str:
 def _features(model: CAPOClassifier, table: Table, X: Any) -> str:
     """Phi, the features of the delta function."""
     delta: Any = model.delta_
-    with _naming("the delta transformer", "Train with delta='linear'"):
+    with _naming("the delta transformer", f"Train with delta='linear', {CONVERTER}"):
         features = transformed(delta, table).matrix()
         compare(table.graph, features, X, lambda rows: dense(delta.transform(rows)))
     return features
@@ -143,7 +143,7 @@ def _naming(part: str, remedy: str) -> Iterator[None]:
     try:
         yield
     except ExportError as error:
-        raise ExportError(f"{part} cannot be written as ONNX: {error}. {ADVICE.format(remedy)}") from (
+        raise ExportError(f"{part} cannot be written as ONNX: {error}. {remedy}.") from (
             error.__cause__ or error
         )
 

@@ -1,0 +1,187 @@
+"""What cannot be exported is refused in a sentence that names the part and what to do."""
+
+import subprocess
+import sys
+
+import lightgbm
+import numpy as np
+import pytest
+import skl2onnx
+import xgboost
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from capo import CAPOClassifier, SVMPerfClassifier
+from capo.exceptions import ExportError, InvalidInputError, MissingExtraError
+from capo.export import to_onnx
+
+from .running import assert_same, numbers
+
+
+class Oracle(ClassifierMixin, BaseEstimator):
+    """Says what its first column says, and nobody has a converter for it."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict_proba(self, X):
+        share = 1 / (1 + np.exp(-X[:, 0]))
+        return np.column_stack((1 - share, share))
+
+    def predict(self, X):
+        return self.classes_[(X[:, 0] > 0).astype(int)]
+
+
+class Known(Oracle):
+    """The same, for which the user registers a converter."""
+
+
+class Mistaken(Oracle):
+    """The same, with a converter that is wrong."""
+
+
+class Halves(TransformerMixin, BaseEstimator):
+    """A transformer of the user."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X / 2
+
+
+def register(kind, slope):
+    from skl2onnx.algebra.onnx_ops import OnnxAdd, OnnxArgMax, OnnxConcat, OnnxMul, OnnxSigmoid, OnnxSlice
+    from skl2onnx.common.data_types import Int64TensorType
+
+    def shapes(operator):
+        width = operator.inputs[0].type
+        operator.outputs[0].type = Int64TensorType([None])
+        operator.outputs[1].type = type(width)([None, 2])
+
+    def convert(scope, operator, container):
+        opset, X = container.target_opset, operator.inputs[0]
+        one = np.array([1], dtype=np.int64)
+        first = OnnxSlice(X, np.array([0]), one, one, op_version=opset)
+        both = OnnxConcat(
+            OnnxSigmoid(OnnxMul(first, np.array([-slope]), op_version=opset), op_version=opset),
+            OnnxSigmoid(OnnxMul(first, np.array([slope]), op_version=opset), op_version=opset),
+            axis=1,
+            op_version=opset,
+        )
+        label = OnnxArgMax(both, axis=1, keepdims=0, op_version=opset, output_names=operator.outputs[:1])
+        share = OnnxAdd(both, np.array([0.0]), op_version=opset, output_names=operator.outputs[1:])
+        label.add_to(scope, container)
+        share.add_to(scope, container)
+
+    skl2onnx.update_registered_converter(
+        kind, kind.__name__, shapes, convert, options={"zipmap": [True, False]}, overwrite=True
+    )
+
+
+X, Y = numbers(300, 0)
+
+
+def adapted(auxiliary, **params):
+    settings = {"cv": 2, "random_state": 0, "delta": None, "prior": "unit", **params}
+    return CAPOClassifier(auxiliaries=[("mine", auxiliary)], **settings).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("auxiliary", "reason"),
+    [
+        (Oracle(), "skl2onnx does not know a Oracle"),
+        (QuadraticDiscriminantAnalysis(), "does not give the decision_function of a Quadratic"),
+        (GaussianProcessClassifier(), "converts a GaussianProcessClassifier with Solve"),
+        (make_pipeline(FunctionTransformer(np.sin), LogisticRegression()), "FunctionTransformer applies sin"),
+        (make_pipeline(Halves(), LogisticRegression()), "skl2onnx cannot convert a Halves"),
+        (SVC(kernel=lambda a, b: a @ b.T), "its kernel is none of linear, rbf"),
+        (xgboost.XGBClassifier(n_estimators=2, booster="gblinear"), "XGBClassifier is a gblinear for"),
+        (xgboost.XGBClassifier(n_estimators=2, missing=-1.0), r"takes -1\.0 as missing"),
+        (
+            xgboost.XGBClassifier(n_estimators=2, feature_types=["q", "q", "q", "c", "q"], enable_categorical=True),
+            "splits on categories: encode them as numbers first",
+        ),
+        (lightgbm.LGBMClassifier(n_estimators=2, verbose=-1, linear_tree=True), "linear models in its leaves"),
+        (
+            lightgbm.LGBMClassifier(n_estimators=2, verbose=-1, objective="cross_entropy"),
+            "the objective 'cross_entropy', not 'binary'",
+        ),
+    ],
+    ids=lambda each: each[:20] if isinstance(each, str) else type(each).__name__,
+)
+def test_an_auxiliary_that_cannot_be_written(auxiliary, reason):
+    with pytest.raises(ExportError, match=rf"^the auxiliary 'mine' cannot be written as ONNX: .*{reason}") as got:
+        to_onnx(adapted(auxiliary), X)
+    assert str(got.value).endswith(
+        ". Leave it out, replace it, or give it a converter with skl2onnx.update_registered_converter."
+    )
+
+
+def test_a_frozen_model_of_three_classes():
+    three = LogisticRegression().fit(X, Y + (X[:, 0] > 1))
+    with pytest.raises(ExportError, match="it knows 3 classes, not 2"):
+        to_onnx(adapted(FrozenEstimator(three)), X)
+
+
+def test_a_delta_transformer_that_cannot_be_written():
+    model = adapted(GaussianNB(), delta=Halves(), C=1.0)
+    with pytest.raises(ExportError, match="the delta transformer cannot be written as ONNX: .* a Halves"):
+        to_onnx(model, X)
+
+
+def test_a_kernel_of_the_user():
+    model = SVMPerfClassifier("f1", kernel=lambda a, b: a @ b.T).fit(X, Y)
+    with pytest.raises(ExportError, match=r"the model cannot be .* Train it with another kernel\.$"):
+        to_onnx(model, X)
+
+
+def test_a_converter_of_the_user_is_taken():
+    register(Known, 1.0)
+    assert_same(adapted(Known()), X, numbers(10_000, 1)[0])
+
+
+def test_a_converter_that_is_wrong_is_not_taken():
+    register(Mistaken, 1.1)
+    with pytest.raises(ExportError, match="does not say what it says itself"):
+        to_onnx(adapted(Mistaken()), X)
+
+
+def test_models_of_others():
+    with pytest.raises(InvalidInputError, match=r"to_onnx takes a fitted CAPOClassifier, .*: got a GaussianNB"):
+        to_onnx(GaussianNB().fit(X, Y), X)
+
+
+def test_a_model_that_is_not_fitted():
+    with pytest.raises(NotFittedError, match="not fitted"):
+        to_onnx(CAPOClassifier(), X)
+
+
+def test_a_table_unlike_the_one_trained_on():
+    with pytest.raises(ValueError, match="features"):
+        to_onnx(adapted(DecisionTreeClassifier()), X[:, :3])
+
+
+def test_without_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "skl2onnx", None)
+    with pytest.raises(
+        MissingExtraError, match=r"^ONNX export needs skl2onnx: pip install 'capo-learn\[onnx\]'\.$"
+    ):
+        to_onnx(None, X)
+
+
+def test_importing_capo_loads_no_package_of_onnx():
+    code = "import capo, capo.export, sys; print(sorted({'onnx', 'skl2onnx'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
