@@ -40,6 +40,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import capo
 from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
+from capo.export import to_onnx
 
 from .running import assert_same, frame, numbers, run
 
@@ -63,9 +64,9 @@ def adapted(auxiliaries, X, y, **params):
 @pytest.mark.parametrize("delta", ["linear", "rbf", None])
 def test_the_default_auxiliaries_on_a_frame(tables, delta):
     X, y, new = tables
-    # No prior, so that every auxiliary has a weight and the delta function one, too.
+    # The prior gives all auxiliaries one weight, so that none is left out.
     model = adapted("auto", X, y, delta=delta, prior="unit", C=3.0)
-    assert set(model.auxiliary_weights_.values()) == {1.0}
+    assert min(model.auxiliary_weights_.values()) > 0
     assert delta is None or np.any(model._weights.delta)
     graph = assert_same(model, X, new)
     assert [each.name for each in graph.graph.input] == X.columns
@@ -79,30 +80,29 @@ def test_pandas_with_categories_of_numbers_and_dates(tables):
         table["colour"] = table["colour"].astype(pd.CategoricalDtype(["blue", "green", "red", "white"]))
         rng = np.random.default_rng(seed)
         table["size"] = pd.Categorical(rng.integers(0, 8 + seed, len(table)))
-        table["day"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 5 + seed, len(table)), "D")
+        table["day"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(
+            rng.integers(0, 5 + seed, len(table)), "D"
+        )
         return table
 
     model = adapted("auto", X := more(X, 0), y, C=3.0, prior="unit")
-    assert_same(model, X, more(new, 1))
+    assert_same(model, X, more(new[:2000], 1))
 
 
 def test_an_array_with_missing_values():
     X, y = numbers(TRAINING, 0, missing=0.1)
+    X[:, 2] = np.nan  # is left out for trees
     X[:, 4] *= 1e-6  # is standardised for trees
     new = numbers(NEW, 1, missing=0.1)[0] * [1, 1, 1, 1, 1e-6]
     graph = assert_same(adapted("auto", X, y, C=3.0, prior="unit"), X, new)
     assert [each.name for each in graph.graph.input] == ["X"]
 
 
-def test_a_column_without_any_value():
-    X, y = numbers(TRAINING, 0, missing=0.1)
-    X[:, 2] = np.nan
-    assert_same(adapted("auto", X, y, C=3.0, prior="unit"), X, numbers(NEW, 1, missing=0.1)[0])
-
-
 def test_a_model_trained_on_a_sparse_matrix_takes_a_dense_one():
     rng = np.random.default_rng(0)
-    X, new = (scipy.sparse.random_array((n, 60), density=0.1, rng=rng, format="csr") for n in (TRAINING, 2000))
+    X, new = (
+        scipy.sparse.random_array((n, 60), density=0.1, rng=rng, format="csr") for n in (TRAINING, 2000)
+    )
     y = np.asarray(X[:, :20].sum(axis=1)).ravel() + 0.3 * rng.normal(size=TRAINING) > 1
     assert_same(adapted("auto", X, y, C=3.0, prior="unit"), X, new)
 
@@ -148,14 +148,11 @@ CLASSIFIERS = {
     "quantiles": make_pipeline(QuantileTransformer(n_quantiles=10), linear()),
     "products": make_pipeline(StandardScaler(), PolynomialFeatures(3, interaction_only=True), linear()),
     "svmperf": SVMPerfClassifier("f1"),
-    "lightgbm": lightgbm.LGBMClassifier(n_estimators=20, verbose=-1),
-    "categories": lightgbm.LGBMClassifier(
-        n_estimators=20, verbose=-1, categorical_feature=[3], min_data_per_group=5
-    ),
+    "lightgbm": lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1),
     "mean of trees": lightgbm.LGBMClassifier(
-        n_estimators=20, verbose=-1, boosting_type="rf", bagging_freq=1, bagging_fraction=0.6
+        n_estimators=20, verbose=-1, n_jobs=1, boosting_type="rf", bagging_freq=1, bagging_fraction=0.6
     ),
-    "xgboost": xgboost.XGBClassifier(n_estimators=60),
+    "xgboost": xgboost.XGBClassifier(n_jobs=1, n_estimators=60),
 }
 
 
@@ -171,9 +168,9 @@ def test_a_classifier_of_the_user(arrays, name, outputs):
 @pytest.mark.parametrize(
     "booster",
     [
-        lightgbm.LGBMClassifier(n_estimators=20, verbose=-1),
-        lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, zero_as_missing=True),
-        xgboost.XGBClassifier(n_estimators=20),
+        lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1),
+        lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1, zero_as_missing=True),
+        xgboost.XGBClassifier(n_jobs=1, n_estimators=20),
         HistGradientBoostingClassifier(max_iter=20, categorical_features=[3]),
         trees(),
     ],
@@ -189,12 +186,13 @@ def test_missing_values_that_training_had_or_not(booster, share):
 
 def test_early_stopping_keeps_the_best_trees(arrays):
     X, y, new = arrays
-    stopped = xgboost.XGBClassifier(n_estimators=200, early_stopping_rounds=3, learning_rate=0.5)
+    stopped = xgboost.XGBClassifier(n_jobs=1, n_estimators=200, early_stopping_rounds=3, learning_rate=0.5)
     stopped.fit(X[:300], y[:300], eval_set=[(X[300:], y[300:])], verbose=False)
     assert stopped.best_iteration < 190
     assert_same(adapted([FrozenEstimator(stopped)], X, y, delta=None), X, new)
 
 
+@pytest.mark.filterwarnings("ignore:`TargetEncoder.shuffle` and:FutureWarning")
 @pytest.mark.parametrize("pandas", [False, True])
 def test_a_pipeline_of_the_user_on_a_frame(tables, pandas):
     X, y, new = (each.to_pandas() if pandas and hasattr(each, "to_pandas") else each for each in tables)
@@ -205,7 +203,7 @@ def test_a_pipeline_of_the_user_on_a_frame(tables, pandas):
         (make_pipeline(SimpleImputer(add_indicator=True), RobustScaler()), ["age", "pay"]),
     )
     second = make_column_transformer(
-        (TargetEncoder(random_state=0), ["town", "colour"]),
+        (TargetEncoder(), ["town", "colour"]),
         (SimpleImputer(strategy="constant", fill_value=-1.0), ["age"]),
         remainder="passthrough",
     )
@@ -214,10 +212,18 @@ def test_a_pipeline_of_the_user_on_a_frame(tables, pandas):
     assert_same(adapted(models, X, y, delta=None, prior="unit"), X, new)
 
 
+def test_lightgbm_on_categories_of_numbers(arrays):
+    X, y, new = arrays
+    model = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1, min_data_per_group=5)
+    model.fit(X, y, categorical_feature=[3])
+    assert "==" in str(model.booster_.dump_model())
+    assert_same(adapted([FrozenEstimator(model)], X, y, delta=None), X, new)
+
+
 def test_lightgbm_on_the_categories_of_a_frame(tables):
     X, y, new = (each.to_pandas() if hasattr(each, "to_pandas") else each for each in tables)
     X, new = (each.astype({"town": "category", "colour": "category"}) for each in (X, new))
-    model = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, min_data_per_group=5)
+    model = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1, min_data_per_group=5)
     assert_same(adapted([model], X, y, delta=None), X, new)
 
 
@@ -226,7 +232,7 @@ def test_lightgbm_on_the_categories_of_a_frame(tables):
 )
 def test_labels_come_out_as_they_went_in(arrays, labels):
     X, y, new = arrays
-    model = adapted([DecisionTreeClassifier(max_depth=3)], X, np.array(labels)[y], delta=None)
+    model = adapted([trees()], X, np.array(labels)[y], measure="mcc", delta=None)
     found = run(assert_same(model, X, new), new)["label"]
     assert set(found.tolist()) == set(labels)
 
@@ -254,12 +260,8 @@ def test_auxiliaries_of_weight_zero_are_left_out(arrays):
 def test_a_model_that_says_the_same_of_every_row(arrays):
     X, y, _ = arrays
     model = adapted([DecisionTreeClassifier(min_samples_leaf=TRAINING)], X, y, delta=None, C=0)
-    found = run(to_onnx_of(model, X), X[:7])
+    found = run(to_onnx(model, X), X[:7])
     np.testing.assert_allclose(found["probability"], model.predict_proba(X[:7])[:, 1])
-
-
-def to_onnx_of(model, X):
-    return capo.export.to_onnx(model, X)
 
 
 def test_the_file_says_where_it_comes_from(arrays):

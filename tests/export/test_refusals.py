@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 import skl2onnx
 import xgboost
+from skl2onnx.algebra.onnx_ops import OnnxAdd, OnnxArgMax, OnnxConcat, OnnxMul, OnnxSigmoid, OnnxSlice
+from skl2onnx.common.data_types import Int64TensorType
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+from sklearn.ensemble import BaggingClassifier
 from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
@@ -62,9 +65,6 @@ class Halves(TransformerMixin, BaseEstimator):
 
 
 def register(kind, slope):
-    from skl2onnx.algebra.onnx_ops import OnnxAdd, OnnxArgMax, OnnxConcat, OnnxMul, OnnxSigmoid, OnnxSlice
-    from skl2onnx.common.data_types import Int64TensorType
-
     def shapes(operator):
         width = operator.inputs[0].type
         operator.outputs[0].type = Int64TensorType([None])
@@ -107,37 +107,47 @@ def adapted(auxiliary, **params):
         (make_pipeline(FunctionTransformer(np.sin), LogisticRegression()), "FunctionTransformer applies sin"),
         (make_pipeline(Halves(), LogisticRegression()), "skl2onnx cannot convert a Halves"),
         (SVC(kernel=lambda a, b: a @ b.T), "its kernel is none of linear, rbf"),
-        (xgboost.XGBClassifier(n_estimators=2, booster="gblinear"), "XGBClassifier is a gblinear for"),
-        (xgboost.XGBClassifier(n_estimators=2, missing=-1.0), r"takes -1\.0 as missing"),
         (
-            xgboost.XGBClassifier(n_estimators=2, feature_types=["q", "q", "q", "c", "q"], enable_categorical=True),
+            xgboost.XGBClassifier(n_jobs=1, n_estimators=2, booster="gblinear"),
+            "XGBClassifier is a gblinear for",
+        ),
+        (xgboost.XGBClassifier(n_jobs=1, n_estimators=2, missing=-1.0), r"takes -1\.0 as missing"),
+        (
+            xgboost.XGBClassifier(
+                n_jobs=1, n_estimators=2, feature_types=["q", "q", "q", "c", "q"], enable_categorical=True
+            ),
             "splits on categories: encode them as numbers first",
         ),
-        (lightgbm.LGBMClassifier(n_estimators=2, verbose=-1, linear_tree=True), "linear models in its leaves"),
         (
-            lightgbm.LGBMClassifier(n_estimators=2, verbose=-1, objective="cross_entropy"),
+            lightgbm.LGBMClassifier(n_estimators=2, verbose=-1, n_jobs=1, linear_tree=True),
+            "linear models in its leaves",
+        ),
+        (
+            lightgbm.LGBMClassifier(n_estimators=2, verbose=-1, n_jobs=1, objective="cross_entropy"),
             "the objective 'cross_entropy', not 'binary'",
         ),
     ],
     ids=lambda each: each[:20] if isinstance(each, str) else type(each).__name__,
 )
 def test_an_auxiliary_that_cannot_be_written(auxiliary, reason):
-    with pytest.raises(ExportError, match=rf"^the auxiliary 'mine' cannot be written as ONNX: .*{reason}") as got:
+    with pytest.raises(
+        ExportError, match=rf"^the auxiliary 'mine' cannot be written as ONNX: .*{reason}"
+    ) as got:
         to_onnx(adapted(auxiliary), X)
     assert str(got.value).endswith(
         ". Leave it out, replace it, or give it a converter with skl2onnx.update_registered_converter."
     )
 
 
-def test_a_frozen_model_of_three_classes():
-    three = LogisticRegression().fit(X, Y + (X[:, 0] > 1))
-    with pytest.raises(ExportError, match="it knows 3 classes, not 2"):
-        to_onnx(adapted(FrozenEstimator(three)), X)
+def test_a_bag_of_one_class_alone():
+    bags = BaggingClassifier(KNeighborsClassifier(1), n_estimators=30, max_samples=2, random_state=0)
+    with pytest.raises(ExportError, match="its KNeighborsClassifier knows one class alone"):
+        to_onnx(adapted(bags), X)
 
 
 def test_a_delta_transformer_that_cannot_be_written():
     model = adapted(GaussianNB(), delta=Halves(), C=1.0)
-    with pytest.raises(ExportError, match="the delta transformer cannot be written as ONNX: .* a Halves"):
+    with pytest.raises(ExportError, match=r"the delta transformer cannot be written as ONNX: .* a Halves"):
         to_onnx(model, X)
 
 
@@ -159,7 +169,9 @@ def test_a_converter_that_is_wrong_is_not_taken():
 
 
 def test_models_of_others():
-    with pytest.raises(InvalidInputError, match=r"to_onnx takes a fitted CAPOClassifier, .*: got a GaussianNB"):
+    with pytest.raises(
+        InvalidInputError, match=r"to_onnx takes a fitted CAPOClassifier, .*: got a GaussianNB"
+    ):
         to_onnx(GaussianNB().fit(X, Y), X)
 
 

@@ -55,9 +55,8 @@ Classify = Callable[[Any, Table], Said]
 
 def said(estimator: Any, table: Table) -> Said:
     """What a fitted classifier says of the rows of a table about the second of its classes."""
-    n_classes = len(getattr(estimator, "classes_", (0, 1)))
-    if n_classes != 2:
-        raise ExportError(f"it knows {n_classes} classes, not 2")
+    if len(getattr(estimator, "classes_", (0, 1))) < 2:
+        raise ExportError(f"its {type(estimator).__name__} knows one class alone")
     kind = type(estimator)
     return (_CLASSIFIERS.get(kind) or boosters().get(kind) or foreign_classifier)(estimator, table)
 
@@ -164,10 +163,8 @@ def _voting(model: Any, table: Table) -> Said:
 
 
 def _bagging(model: Any, table: Table) -> Said:
-    graph, members = table.graph, model.estimators_
-    if any(len(each.classes_) != 2 for each in members):
-        raise ExportError("one of its bags had rows of one class alone")
-    pairs = zip(members, model.estimators_features_, strict=True)
+    graph = table.graph
+    pairs = zip(model.estimators_, model.estimators_features_, strict=True)
     inner = [said(each, table.take(columns)) for each, columns in pairs]
     margins = [each.margin for each in inner if each.margin is not None]
     shares = [each.probability or each.voted() for each in inner]
