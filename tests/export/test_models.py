@@ -40,6 +40,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import capo
 from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
+from capo.auxiliary import auto_auxiliaries
 from capo.export import to_onnx
 
 from .running import assert_same, frame, numbers, run
@@ -165,23 +166,43 @@ def test_a_classifier_of_the_user(arrays, name, outputs):
     assert_same(model, X, new)
 
 
-@pytest.mark.parametrize(
-    "booster",
-    [
-        lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1),
-        lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1, zero_as_missing=True),
-        xgboost.XGBClassifier(n_jobs=1, n_estimators=20),
-        HistGradientBoostingClassifier(max_iter=20, categorical_features=[3]),
-        trees(),
-    ],
-    ids=["lightgbm", "zero is missing", "xgboost", "histograms", "forest"],
-)
+BOOSTERS = {
+    "lightgbm": lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1),
+    "zero is missing": lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1, zero_as_missing=True),
+    "xgboost": xgboost.XGBClassifier(n_jobs=1, n_estimators=20),
+    "histograms": HistGradientBoostingClassifier(max_iter=20, categorical_features=[3]),
+}
+
+
+@pytest.mark.parametrize("name", BOOSTERS)
 @pytest.mark.parametrize("share", [0.0, 0.1])
-def test_missing_values_that_training_had_or_not(booster, share):
+def test_missing_values_that_training_had_or_not(name, share):
     X, y = numbers(TRAINING, 0, missing=share)
-    if share == 0.0 and isinstance(booster, RandomForestClassifier):
-        pytest.skip("refuses missing values then")
-    assert_same(adapted([booster], X, y, delta=None), X, numbers(NEW, 1, missing=0.1)[0])
+    assert_same(adapted([BOOSTERS[name]], X, y, delta=None), X, numbers(NEW, 1, missing=0.1)[0])
+
+
+def test_a_forest_on_missing_values():
+    X, y = numbers(TRAINING, 0, missing=0.1)
+    assert_same(adapted([trees()], X, y, delta=None), X, numbers(NEW, 1, missing=0.1)[0])
+
+
+def test_hundreds_of_words():
+    rng = np.random.default_rng(0)
+    word, x = rng.integers(0, 300, 3000), rng.normal(size=3000)
+    X = pd.DataFrame({"word": [f"word {each}" for each in word], "x": x})
+    y = np.sin(word) + x + 0.5 * rng.normal(size=3000) > 0.5
+    words = [f"word {each}" for each in rng.integers(0, 330, NEW)]
+    new = pd.DataFrame({"word": words, "x": rng.normal(size=NEW)})
+    trees = [model for name, model in auto_auxiliaries(X) if name in ("boosting", "trees", "linear")]
+    assert_same(adapted(trees, X, y, delta=None, prior="unit"), X, new)
+
+
+def test_an_array_in_single_precision(arrays):
+    X, y, new = (each.astype(np.float32) for each in arrays)
+    model = adapted("auto", X, y.astype(int), C=3.0, prior="unit")
+    # The model reckons in single precision then, and its kernel loses most digits.
+    found = run(to_onnx(model, X), new)["probability"]
+    np.testing.assert_allclose(found, model.predict_proba(new)[:, 1], rtol=0, atol=5e-3)
 
 
 def test_early_stopping_keeps_the_best_trees(arrays):

@@ -108,7 +108,7 @@ def _xgboost(model: Any, table: Table) -> Said:
     # XGBoost reckons in single precision, from the base on: its probabilities near 1 are coarse.
     margin = graph.cast(forest_in_single(graph, table.matrix(), [[base], *trees]))
     odds = graph.op("Exp", graph.op("Min", graph.op("Neg", margin), LARGEST_EXPONENT))
-    one = np.ones((1, 1), dtype=np.float32)
+    one = graph.constant(np.ones((1, 1), dtype=np.float32))
     share = graph.op("Div", one, graph.op("Add", graph.cast(odds, TensorProto.FLOAT), one))
     return Said(graph, probability=graph.cast(share))
 

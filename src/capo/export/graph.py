@@ -103,8 +103,10 @@ def tensor(values: NDArray[Any], name: str | None = None) -> TensorProto:
 
 
 def _typed(values: ArrayLike) -> NDArray[Any]:
+    """Fractions, and numbers that are no arrays, as doubles."""
     array = np.asarray(values)
-    return array.astype(np.float64) if array.ndim == 0 and not isinstance(values, np.ndarray) else array
+    double = array.dtype.kind == "f" or not isinstance(values, np.ndarray)
+    return array.astype(np.float64) if double else array
 
 
 def _needed(nodes: list[NodeProto], read: set[str]) -> tuple[list[NodeProto], set[str]]:
