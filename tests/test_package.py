@@ -59,7 +59,18 @@ def test_the_hierarchy_drawn_is_the_one_there_is():
 
 def test_no_room_looks_outward():
     """Measures and design know nothing of the engine, the engine nothing of measures, none of estimators."""
-    readers = ("summary", "plots", "report", "comparison", "evaluation", "export", "files", "tables", "cli", "demo")
+    readers = (
+        "summary",
+        "plots",
+        "report",
+        "comparison",
+        "evaluation",
+        "export",
+        "files",
+        "tables",
+        "cli",
+        "demo",
+    )
     estimators = ("svmperf", "classifier", *readers)
     inward = {
         "measures": ("engine", "design", "auxiliary", "adaptation", *estimators),
