@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 .PHONY: demo test lint bench paper clean
 
 demo: $(VENV)/.installed
-	$(BIN)/python -m capo.demo
+	$(BIN)/capo demo
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest
@@ -30,11 +30,11 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(VENV)/.installed: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable '.[cli]'
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --group dev
+	$(BIN)/python -m pip install --quiet --editable '.[cli,onnx,plots]' --group dev
 	touch $@
 
 clean:

@@ -17,6 +17,8 @@ def test_every_measure_has_its_line_with_its_parameters():
     assert sorted(rows) == measures.names()
     for name, given in rows.items():
         assert set(re.findall(r"`(\w+)`", given)) == set(measures.get(name).params), name
+    for each in measures.describe():
+        assert f"| {each.value} | {each.use} |" in table
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)

@@ -526,7 +526,9 @@ class CAPOClassifier(Measured):
         X = self._table(X, reset=False)
         weights = self.auxiliary_weights_
         raw = [self._said(name, X) if weights[name] else np.zeros(X.shape[0]) for name in self.auxiliaries_]
-        features = None if self.delta_ is None else as_features(self.delta_.transform(X))
+        features = None
+        if self.delta_ is not None and self._weights.delta.any():
+            features = as_features(self.delta_.transform(X))
         return self._weights.scores(self._on_scale(raw), features)
 
     def _said(self, name: str, X: Any) -> FloatArray:

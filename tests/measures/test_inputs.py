@@ -3,7 +3,6 @@
 import pickle
 import re
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -308,13 +307,3 @@ def test_a_formula_is_its_function(text, function):
 def test_what_is_no_formula_is_refused(text):
     with pytest.raises(InvalidInputError, match="is neither a name nor a formula"):
         measures.get(text)
-
-
-def test_every_measure_is_described_as_in_the_docs():
-    page = (Path(__file__).parents[2] / "docs" / "measures.md").read_text(encoding="utf-8")
-    for each in measures.describe():
-        row = next(line for line in page.splitlines() if line.startswith(f"| `{each.name}` |"))
-        parameters = row.split("|")[2]
-        assert row.endswith(f"| {each.value} | {each.use} |")
-        assert all(f"`{name}`" in parameters for name in each.parameters)
-    assert sorted(each.name for each in measures.describe()) == measures.names()
