@@ -5,13 +5,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from sklearn.naive_bayes import GaussianNB
 
 import capo
 
-from .cases import FAST, exit_code, run, table
+from .cases import FAST, run, table
 
 GOOD = table().write_csv().encode()
 
@@ -201,76 +199,3 @@ def test_a_model_from_python_says_where_it_can_be_used(folder, capsys, tmp_path)
     model = capo.CAPOClassifier("f1", auxiliaries=[GaussianNB()], random_state=0)
     capo.save(model.fit(rows.select("x", "z"), rows["y"].to_numpy()), tmp_path / "m.capo")
     refused(capsys, "saved from Python", "predict", tmp_path / "m.capo", folder / "test.csv")
-
-
-# --- thousands of mutated files -----------------------------------------------------------------
-
-PIECES = [
-    *(b",", b";", b"\n", b"\r", b'"', b"'", b"\t", b"|", b" ", b"#", b":", b"=1+1"),
-    *(b"yes", b"no", b"NA", b"1e999", b"-0", b"inf", b"nan", b"id", b"x", b"1" * 400),
-    *(
-        b"\0",
-        b"\xff",
-        b"\xe9",
-        b"\xc3\x28",
-        b"\xef\xbb\xbf",
-        b"\xff\xfe",
-        b"\x1f\x8b",
-        b"PAR1",
-        b"PK\x03\x04",
-    ),
-]
-
-
-@st.composite
-def mutated(draw):
-    """A good file with some bytes cut out, put in, doubled or moved."""
-    data = bytearray(GOOD[: draw(st.sampled_from([len(GOOD), 600, 200, 60]))])
-    for _ in range(draw(st.integers(1, 6))):
-        kind = draw(st.sampled_from(["cut", "put", "put", "double", "flip"]))
-        start = draw(st.integers(0, len(data)))
-        length = draw(st.integers(1, 40))
-        if kind == "cut":
-            del data[start : start + length]
-        elif kind == "put":
-            data[start:start] = draw(st.sampled_from(PIECES))
-        elif kind == "double":
-            data[start:start] = data[start : start + length]
-        elif data:
-            data[start % len(data)] = draw(st.integers(0, 255))
-    return bytes(data)
-
-
-FUZZ = settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-@FUZZ
-@given(data=mutated(), name=st.sampled_from(["t.csv", "t", "t.parquet", "t.svm", "t.csv.gz"]))
-def test_mutated_files_never_break_a_prediction(data, name, model, tmp_path_factory, capfd):
-    place = tmp_path_factory.getbasetemp() / "fuzz_predict"
-    place.mkdir(exist_ok=True)
-    path, output = place / name, place / "p.csv"
-    path.write_bytes(data)
-    code = exit_code("predict", model, path, "-o", output, "--quiet")
-    err = capfd.readouterr().err
-    assert code in (0, 2), err
-    assert output.exists() == (code == 0)
-    assert len(err.splitlines()) == (code == 2), err
-    for each in place.iterdir():
-        each.unlink()
-
-
-@settings(FUZZ, max_examples=500)
-@given(data=mutated())
-def test_mutated_files_never_break_a_fit(data, tmp_path_factory, capfd):
-    place = tmp_path_factory.getbasetemp() / "fuzz_fit"
-    place.mkdir(exist_ok=True)
-    path, output = place / "t.csv", place / "m.capo"
-    path.write_bytes(data)
-    code = exit_code("fit", path, "-t", "y", *FAST, "-o", output, "--quiet")
-    err = capfd.readouterr().err
-    assert code in (0, 2), err
-    assert output.exists() == (code == 0)
-    assert len(err.splitlines()) == (code == 2), err
-    for each in place.iterdir():
-        each.unlink()
