@@ -66,7 +66,8 @@ def test_the_weights(model):
 def test_the_solver(model):
     display = SolverDisplay.from_estimator(model)
     assert display.primal[-1] >= display.dual[-1]
-    assert len(display.primal) == model.n_iter_
+    assert len(display.primal) == model.n_iter_ + 1
+    assert (display.primal[-1], display.dual[-1]) == (model.primal_, model.dual_)
     linear = SVMPerfClassifier(C=10.0).fit(X / X.max(axis=0), Y)
     assert len(SolverDisplay.from_estimator(linear).dual) == linear.n_iter_
     kept = CAPOClassifier(auxiliaries=[GaussianNB()], C=0.0).fit(X, Y)

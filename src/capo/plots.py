@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit
+from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from .exceptions import InvalidInputError, MissingExtraError
@@ -93,7 +93,7 @@ class ThresholdDisplay(Display):
         check_is_fitted(estimator)
         return cls.from_predictions(
             which_positive(y, estimator.classes_),
-            expit(estimator.decision_function(X) + logit(estimator.threshold_)),
+            expit(estimator.decision_function(X) + estimator._log_odds_cut),
             measure=estimator.measure_,
             threshold=estimator.threshold_,
             sample_weight=sample_weight,
@@ -114,8 +114,8 @@ class ThresholdDisplay(Display):
         """From labels and the probabilities of the positive class."""
         if not measure.cuts:
             raise InvalidInputError(
-                f"{measure!r} depends on the order of the scores alone, so that there is no curve over "
-                "thresholds to draw."
+                f"{measure!r} depends on the order of the scores, not on where they are cut: there is no "
+                "curve over thresholds to draw."
             )
         share = np.asarray(y_score, dtype=np.float64)
         thresholds = np.unique(np.append(np.quantile(share, np.linspace(0, 1, GRID)), threshold))
@@ -227,10 +227,10 @@ class SolverDisplay(Display):
             raise InvalidInputError(
                 "there are no rounds to draw: the prior was kept or was already within the tolerance."
             )
-        history = estimator.solution_.history
-        return cls(
-            np.array([each.primal for each in history]), np.array([each.dual for each in history])
-        ).plot(ax)
+        # The last pair is that of the certificate, computed afresh.
+        states = [*estimator.solution_.history, estimator.solution_]
+        primal, dual = ([getattr(each, value) for each in states] for value in ("primal", "dual"))
+        return cls(np.array(primal), np.array(dual)).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         rounds = np.arange(1, len(self.primal) + 1)

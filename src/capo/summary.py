@@ -143,9 +143,10 @@ def _certificate(model: Any) -> str:
         return "C = 0: nothing was adapted"
     if model.C_ == 0:
         return "C = 0: the gain of no adaptation convinces, so the prior is kept as it is"
+    rounds = f"{model.n_iter_} round{'s' if model.n_iter_ != 1 else ''}"
     return (
-        f"primal {model.primal_:.6g}, dual {model.dual_:.6g}, gap {model.gap_:.2g} after {model.n_iter_} "
-        f"rounds: the bound of the measure is within {model.gap_ / model.C_:.2g} of its minimum"
+        f"primal {model.primal_:.6g}, dual {model.dual_:.6g}, gap {model.gap_:.2g} after {rounds}: the bound "
+        f"of the measure is within {model.gap_ / model.C_:.2g} of its minimum"
     )
 
 
