@@ -43,7 +43,7 @@ def test_the_threshold(model):
 
 def test_a_measure_without_thresholds_has_no_curve():
     model = CAPOClassifier("roc_auc", auxiliaries=[GaussianNB()], C=1.0).fit(X, Y)
-    with pytest.raises(InvalidInputError, match="order of the scores alone"):
+    with pytest.raises(InvalidInputError, match="depends on the order of the scores"):
         ThresholdDisplay.from_estimator(model, X, Y)
 
 
@@ -69,7 +69,7 @@ def test_the_solver(model):
     assert len(display.primal) == model.n_iter_ + 1
     assert (display.primal[-1], display.dual[-1]) == (model.primal_, model.dual_)
     linear = SVMPerfClassifier(C=10.0).fit(X / X.max(axis=0), Y)
-    assert len(SolverDisplay.from_estimator(linear).dual) == linear.n_iter_
+    assert len(SolverDisplay.from_estimator(linear).dual) == linear.n_iter_ + 1
     kept = CAPOClassifier(auxiliaries=[GaussianNB()], C=0.0).fit(X, Y)
     with pytest.raises(InvalidInputError, match="no rounds to draw"):
         SolverDisplay.from_estimator(kept)

@@ -213,7 +213,7 @@ class SolverDisplay(Display):
     Attributes
     ----------
     primal, dual : ndarray
-        The value of the best point and the lower bound, after each round.
+        The value of the best point and the lower bound, after each round; last, those of the certificate.
     """
 
     primal: FloatArray
