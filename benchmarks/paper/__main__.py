@@ -34,9 +34,9 @@ def report(line: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.paper",
+        prog="python -m benchmarks.paper" if arguments is None else "capo paper",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "capo-paper")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="tasks at the same time")
     parser.add_argument("--page", action="store_true", help="write the page and do nothing else")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.jobs < 1:
         parser.error(f"--jobs must be at least 1: got {options.jobs}.")
     cache = options.cache / ("quick" if options.quick else "full")
@@ -116,4 +116,7 @@ def work(data: Path, cache: Path, store: Store, batch: list[Task], quick: bool) 
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("interrupted; what is done is kept, and another run goes on from there.")

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -266,6 +267,17 @@ def test_auxiliaries_by_name_take_a_mixed_table(name):
         return
     for _, estimator in auxiliaries_by_name([name], X):
         assert estimator.fit(X, y).predict(X).shape == (60,)
+
+
+def test_the_study_runs_from_a_checkout(capsys, monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[2])
+    code, out, _ = run(capsys, "paper", "--help")
+    assert code == 0
+    assert out.startswith("usage: capo paper")
+    monkeypatch.delenv("CAPO_DATA", raising=False)
+    code, _, err = run(capsys, "paper", "--quick")
+    assert code == 2
+    assert "capo: Give the folder with the data sets by --data or CAPO_DATA." in err
 
 
 def test_the_study_says_where_it_is(capsys, tmp_path, monkeypatch):

@@ -55,7 +55,12 @@ def run_paper(arguments: list[str]) -> None:
             "the study is in capo's repository, not in the package: run 'make paper DATA=FOLDER' or "
             f"'capo paper --data FOLDER' in a checkout ({error})."
         ) from error
-    study.main(arguments)
+    try:
+        study.main(arguments)
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            raise InvalidInputError(end.code) from end
+        raise
 
 
 def _plain(each: Description) -> dict[str, Any]:
