@@ -282,7 +282,7 @@ def test_the_study_runs_from_a_checkout(capsys, monkeypatch):
 
 def test_the_study_says_where_it_is(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "benchmarks", None)
+    monkeypatch.setitem(sys.modules, "benchmarks.paper.__main__", None)
     code, _, err = run(capsys, "paper", "--quick")
     assert code == 2
     assert "in a checkout" in err
