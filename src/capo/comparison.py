@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
+from scipy.stats import t as student
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -28,9 +29,9 @@ from .validation import two_classes, which_positive
 
 FloatArray = NDArray[np.float64]
 
-DEFAULT, TUNED, STACK, CAPO = "default learner", "tuned threshold", "stack, tuned", "capo"
-#: Standard errors that a difference must be above to be believed.
-ENOUGH_ERRORS = 2.0
+DEFAULT, TUNED, STACK, CAPO = "default learner", "tuned threshold", "tuned stack", "capo"
+#: How sure one must be of a difference, on either side.
+SURE = 0.975
 #: The auxiliary that stands for a default learner, if it is there; else the first.
 LEARNER = "boosting"
 
@@ -87,26 +88,27 @@ class Comparison:
         difference, k = by_name[CAPO] - by_name[over], self.folds
         return float(difference.mean()), float(difference.std(ddof=1) * np.sqrt(1 / k + 1 / (k - 1)))
 
+    def _tells(self, over: str) -> int:
+        """1 if capo is better than another beyond chance, -1 if it is worse, 0 if that cannot be told."""
+        gain, error = self.gain(over)
+        needed = float(student.ppf(SURE, self.folds - 1)) * error
+        return int(gain > needed) - int(gain < -needed)
+
     @property
     def verdict(self) -> str:
         """Whether capo is worth it here, in a plain sentence."""
-        rival = max(
-            (each for each in self.systems if each.name in (TUNED, STACK)), key=lambda each: each.mean
-        )
+        others = [each for each in self.systems if each.name != CAPO]
+        rival = max(others, key=lambda each: each.mean)
         gain, error = self.gain(rival.name)
         told = f"{self.measure} {gain:+.4f} ± {error:.4f} against the best of the others ({rival.name})"
-        untuned, _ = self.gain(DEFAULT)
-        if gain > ENOUGH_ERRORS * error and gain > 0:
+        if self._tells(rival.name) > 0:
             return f"capo is worth it here: {told}."
-        if gain < -ENOUGH_ERRORS * error:
+        if self._tells(rival.name) < 0:
             return f"capo is not worth it here: {told}. Use the {rival.name}."
-        if untuned > ENOUGH_ERRORS * self.gain(DEFAULT)[1]:
-            return (
-                f"capo is no better here than what is simpler: {told} cannot be told from chance. Tuning is "
-                f"worth it ({untuned:+.4f} against the default learner): a tuned threshold may be enough."
-            )
+        simplest = next(each for each in others if self._tells(each.name) <= 0)
         return (
-            f"capo is not worth it here: {told} cannot be told from chance, and the default learner will do."
+            f"capo is no better here than what is simpler: {told} cannot be told from chance with "
+            f"{self.folds} folds. The simplest that cannot be told from it either is the {simplest.name}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -179,15 +181,14 @@ def compare(
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = CAPOClassifier("f1", auxiliaries=[GaussianNB()], random_state=0)
     >>> [system.name for system in compare(model, X, y, folds=3, random_state=0).systems]
-    ['default learner', 'tuned threshold', 'stack, tuned', 'capo']
+    ['default learner', 'tuned threshold', 'tuned stack', 'capo']
     """
     labels = np.asarray(y)
     _, positive = two_classes(labels, model.pos_label)
     fewest = int(min(positive.sum(), (~positive).sum()))
-    if not 2 <= folds <= fewest:
-        raise InvalidInputError(
-            f"there can be 2 to {fewest} folds, as many as there are rows of the rarer class: got {folds}."
-        )
+    if not 2 <= folds <= fewest // 2:
+        enough = f"enough for 2 to {fewest // 2} folds" if fewest > 3 else "and at least 4 are needed"
+        raise InvalidInputError(f"the rarer class has {fewest} rows, {enough}: got {folds} folds.")
     splits = StratifiedKFold(folds, shuffle=True, random_state=random_state).split(positive, positive)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     found = []

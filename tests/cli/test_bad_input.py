@@ -1,6 +1,6 @@
 """Bad input: one sentence, exit code 2, nothing written."""
 
-import os
+import json
 from pathlib import Path
 
 import polars as pl
@@ -30,7 +30,7 @@ def refused(capsys, sentence, *arguments):
     [
         (b"", (), "t.csv is empty."),
         (b"x,y\n", (), "has a header but no rows"),
-        (os.urandom(64) + b"\0", (), "binary data"),
+        (bytes(range(1, 256)) + b"\0", (), "binary data"),
         (b"x,y\n1,a\n2\n", (), "line 3 of"),
         (b"x;y\n1;a\n2;b\n", ("--delimiter", ","), "it looks as if a semicolon separates them"),
         (b"x,z\n1,a\n2,b\n", (), "there is no column 'y'."),
@@ -43,7 +43,7 @@ def refused(capsys, sentence, *arguments):
         (b"x,y\n1,a\n2,\n3,b\n", (), "the target 'y' is missing in 1 of 3 rows, first in row 2"),
         (b"x,x,y\n1,2,a\n", (), "must have different names: 'x' is there more than once"),
         (b"x,y\n\xe9,a\nb,b\n", (), "is not in UTF-8: line 2"),
-        (b"x,y\ninf,a\n1,b\n", (), "'x' holds an infinite number in row 1"),
+        (b"x,y\ninf,a\n1,b\n", (), "'x' holds a number in row 1 that is infinite"),
         (b"y\na\nb\n", (), "no column is left to learn from"),
         (b"x,y\n1,a\n2,b\n", (), "y has a single row of one of its classes"),
         (GOOD, ("-m", "f_1"), "there is no measure 'f_1'. Did you mean 'f1'"),
@@ -64,6 +64,20 @@ def refused(capsys, sentence, *arguments):
         (GOOD, ("--drop", "wrod"), "there is no column 'wrod'. Did you mean 'word'?"),
         (GOOD, ("--delta", "cubic"), "the delta function is linear, rbf or none"),
         (GOOD, ("--encoding", "klingon"), "there is no encoding 'klingon'"),
+        (GOOD, ("--encoding", "rot13"), "there is no encoding 'rot13'"),
+        (GOOD, ("--drop", "y"), "the column 'y' is named both as --target and as --drop"),
+        (
+            GOOD,
+            ("--category", "x", "--drop", "x"),
+            "the column 'x' is named both as --drop and as --category",
+        ),
+        (GOOD, ("-m", "fbeta", "--measure-arg", "beta=1e300"), "--measure-arg is a name and a number"),
+        (GOOD, ("-m", "tp / (tp + fp)"), "max(..., 1) in a formula"),
+        (
+            GOOD.replace(b"\n0,", b"\n1e200,"),
+            ("--drop", "x"),
+            "'id' holds a number in row 1 that is infinite or beyond",
+        ),
         (GOOD, ("--format", "xml"), "there is no format 'xml'"),
         (GOOD, ("--format", "svmlight"), "is not in svmlight's format"),
         (GOOD, ("--format", "parquet"), "is not a Parquet file"),
@@ -81,7 +95,7 @@ def test_tables_and_options_that_cannot_be_used(data, options, sentence, capsys,
 def test_all_weights_zero(capsys, tmp_path):
     table().with_columns(w=pl.lit(0)).write_csv(tmp_path / "t.csv")
     arguments = ("-t", "y", *FAST, "--weight", "w", "-o", tmp_path / "m.capo")
-    refused(capsys, "the weights in 'w' are all 0", "fit", tmp_path / "t.csv", *arguments)
+    refused(capsys, "the weights in 'w' are 0 for all rows of 'no'", "fit", tmp_path / "t.csv", *arguments)
 
 
 def test_a_target_is_needed_and_none_for_svmlight(capsys, tmp_path):
@@ -98,6 +112,35 @@ def test_ten_thousand_columns_of_text(capsys, tmp_path):
     (tmp_path / "t.csv").write_text(head + rows)
     arguments = ("-t", "y", *FAST, "-o", tmp_path / "m.capo")
     refused(capsys, "10,000 columns hold text", "fit", tmp_path / "t.csv", *arguments)
+
+
+def test_the_output_is_tried_before_the_training(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("capo.cli.training._problem", lambda *_args: pytest.fail("it was trained"))
+    (tmp_path / "t.csv").write_bytes(GOOD)
+    absent = ("-o", tmp_path / "absent" / "m.capo")
+    refused(capsys, "its folder does not exist", "fit", tmp_path / "t.csv", "-t", "y", *absent)
+    refused(capsys, "a model goes to a file", "fit", tmp_path / "t.csv", "-t", "y", "-o", "-")
+
+
+def test_what_is_read_is_not_overwritten(folder, model, capsys, tmp_path):
+    copy, other = tmp_path / "t.csv", tmp_path / "m.capo"
+    copy.write_bytes((folder / "test.csv").read_bytes())
+    other.write_bytes(model.read_bytes())
+    sentence = "would be overwritten, and it is what is read"
+    refused(capsys, sentence, "fit", copy, "-t", "y", *FAST, "-o", copy)
+    refused(capsys, sentence, "predict", other, copy, "-o", copy)
+    refused(capsys, sentence, "report", other, copy, "-o", other)
+    refused(capsys, sentence, "export", other, other)
+    assert copy.read_bytes() == (folder / "test.csv").read_bytes()
+    assert other.read_bytes() == model.read_bytes()
+
+
+def test_a_seed_that_is_none_is_refused(folder, capsys, tmp_path):
+    code, _, err = run(
+        capsys, "fit", folder / "train.csv", "-t", "y", "--seed", "99999999999", "-o", tmp_path / "m"
+    )
+    assert code == 2
+    assert "--seed" in err
 
 
 def test_no_such_file_and_no_such_command(capsys, tmp_path):
@@ -137,7 +180,6 @@ def test_outputs_that_cannot_be_written(folder, model, capsys, tmp_path):
             lambda t: t.with_columns(x=pl.lit("many")),
             "'x' held numbers in training, but 'many' is no number (row 1)",
         ),
-        (lambda t: t.drop("id"), "there is no column 'id' for the identifier"),
     ],
 )
 def test_tables_that_do_not_fit_the_model(change, sentence, model, capsys, tmp_path):
@@ -190,8 +232,13 @@ def test_comparisons_that_are_none(folder, model, capsys, tmp_path):
     arguments = ("report", model, folder / "test.csv", "-o", tmp_path / "r.html", "--comparison")
     refused(capsys, "is not what 'capo compare --json' writes", *arguments, tmp_path / "c.json")
     refused(capsys, "No such file", *arguments, tmp_path / "absent.json")
+    system = {"name": "capo", "value": "high", "spread": None, "seconds": 1}
+    (tmp_path / "c.json").write_text(
+        json.dumps({"measure": "f1", "folds": 2, "verdict": "", "systems": [system]})
+    )
+    refused(capsys, "is no system with a value, a spread and seconds", *arguments, tmp_path / "c.json")
     folds = ("compare", folder / "train.csv", "-t", "y", *FAST[:4], "--folds", "100")
-    refused(capsys, "as many as there are rows of the rarer class: got 100", *folds)
+    refused(capsys, "folds: got 100 folds", *folds)
 
 
 def test_a_model_from_python_says_where_it_can_be_used(folder, capsys, tmp_path):

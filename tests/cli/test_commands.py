@@ -5,19 +5,22 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from onnxruntime import InferenceSession
 from sklearn.metrics import confusion_matrix, f1_score
 
 import capo
 from capo import measures
-from capo.cli.auxiliaries import auxiliaries_by_name, auxiliary_names
-from capo.exceptions import InvalidInputError
+from capo.cli.auxiliaries import auxiliary_names
+from capo.export import onnx_inputs
 
 from .cases import FAST, run, table
 
@@ -75,6 +78,52 @@ def test_fit_ends_with_the_summary(folder, model, capsys):
     assert f"wrote {again}" in err
     first, second = capo.load(model), capo.load(again)
     assert first.auxiliary_weights_ == second.auxiliary_weights_  # the same seed
+
+
+def test_export_is_what_predict_says(folder, model, capsys, tmp_path):
+    graph = tmp_path / "m.onnx"
+    assert run(capsys, "export", model, graph)[0] == 0
+    found = predictions(run(capsys, "predict", model, folder / "test.csv")[1])
+    session = InferenceSession(graph.read_bytes())
+    rows = table(80, seed=1).select("x", "z", "word")
+    label, probability = session.run(["label", "probability"], onnx_inputs(rows))
+    assert label.tolist() == found["label"].to_list()
+    np.testing.assert_allclose(probability, found["score"], atol=1e-9)
+
+
+def test_what_cannot_be_exported_is_named(folder, capsys, tmp_path):
+    path = tmp_path / "m.capo"
+    options = ("-a", "c45", "--delta", "none", "--folds", "2", "-o", path)
+    assert run(capsys, "fit", folder / "train.csv", "-t", "y", *options)[0] == 0
+    code, _, err = run(capsys, "export", path, tmp_path / "m.onnx")
+    assert code == 2
+    assert "c45" in err
+    assert not (tmp_path / "m.onnx").exists()
+
+
+def test_identifiers_that_are_not_there_are_left_out_unless_asked_for(folder, model, capsys, tmp_path):
+    table(80, seed=1).drop("id").write_csv(tmp_path / "t.csv")
+    code, out, _ = run(capsys, "predict", model, tmp_path / "t.csv")
+    assert code == 0
+    assert predictions(out).columns == ["label", "score", "threshold"]
+    code, _, err = run(capsys, "predict", model, tmp_path / "t.csv", "--id", "id")
+    assert code == 2
+    assert "there is no column 'id' for the identifier" in err
+    twice = run(capsys, "predict", model, folder / "test.csv", "--id", "id", "--id", "id")[1]
+    assert predictions(twice).columns == ["id", "label", "score", "threshold"]
+
+
+def test_a_positive_class_is_named_as_in_the_file(capsys, tmp_path):
+    rows = table().with_columns(y=pl.when(pl.col("y") == "yes").then(pl.lit("1.0")).otherwise(pl.lit("0.0")))
+    rows.write_csv(tmp_path / "t.csv")
+    for given, label in (("0.0", 0), ("1", 1), ("+1", 1)):
+        options = ("--positive", given, *FAST, "-o", tmp_path / "m.capo")
+        assert run(capsys, "fit", tmp_path / "t.csv", "-t", "y", *options)[0] == 0
+        assert capo.load(tmp_path / "m.capo").classes_.tolist()[1] == label
+
+
+def test_a_formula_is_explained_too(capsys):
+    assert "a formula of your own" in run(capsys, "measures", "10*tp - fp")[1]
 
 
 def test_quiet_and_json(folder, capsys, tmp_path):
@@ -188,7 +237,7 @@ def test_compare_ends_in_a_sentence(folder, capsys):
     arguments = ("compare", folder / "train.csv", "-t", "y", "--drop", "id", *FAST[:4], "--folds", "3")
     code, out, _ = run(capsys, *arguments)
     assert code == 0
-    for name in ("default learner", "tuned threshold", "stack, tuned", "capo"):
+    for name in ("default learner", "tuned threshold", "tuned stack", "capo"):
         assert re.search(rf"^{name} +[\d.]+ +[\d.]+ +[\d.]+$", out, re.MULTILINE)
     assert out.rstrip().splitlines()[-1].startswith("capo is")
     found = json.loads(run(capsys, *arguments, "--json")[1])
@@ -257,16 +306,43 @@ def test_weights_are_used(capsys, tmp_path):
     )
 
 
-@pytest.mark.parametrize("name", [name for name in auxiliary_names() if name not in ("svm", "kernel")])
-def test_auxiliaries_by_name_take_a_mixed_table(name):
-    rows = table(60)
-    X, y = rows.select("x", "word"), (rows["y"] == "yes").to_numpy()
-    if name == "latent":
-        with pytest.raises(InvalidInputError, match="'latent' is not made for a table"):
-            auxiliaries_by_name([name], X)
-        return
-    for _, estimator in auxiliaries_by_name([name], X):
-        assert estimator.fit(X, y).predict(X).shape == (60,)
+@pytest.mark.parametrize("name", [name for name in auxiliary_names() if name != "latent"])
+def test_every_auxiliary_is_trained_kept_and_used(name, folder, capsys, tmp_path):
+    path, gaps = tmp_path / "m.capo", tmp_path / "gaps.csv"
+    options = ("-a", name, "--delta", "none", "--folds", "2", "-o", path)
+    code, _, err = run(capsys, "fit", folder / "train.csv", "-t", "y", "--id", "id", *options)
+    assert code == 0, err
+    rows = table(40, seed=2).with_columns(
+        x=pl.when(pl.col("id") % 3 > 0).then("x"),
+        word=pl.when(pl.col("id") % 5 > 0).then("word").otherwise(pl.lit("new")),
+    )
+    rows.write_csv(gaps)
+    code, out, err = run(capsys, "predict", path, gaps)
+    assert code == 0, err
+    assert predictions(out)["score"].is_between(0, 1).all()
+
+
+def test_latent_is_for_sparse_rows(folder, capsys, tmp_path):
+    code, _, err = run(
+        capsys, "fit", folder / "train.csv", "-t", "y", "-a", "latent", "-o", tmp_path / "m.capo"
+    )
+    assert code == 2
+    assert "'latent' is not made for a table" in err
+
+
+@pytest.mark.parametrize("name", ["auto", "linear", "lgbm", "xgb", "rf", "knn", "nb", "cvm", "c45", "rbfnet"])
+def test_every_auxiliary_takes_sparse_rows(name, capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4)) * (rng.random((60, 4)) < 0.7)
+    lines = [
+        f"{1 if row[0] > 0 else -1} " + " ".join(f"{i + 1}:{v:.4f}" for i, v in enumerate(row) if v)
+        for row in X
+    ]
+    (tmp_path / "t.svm").write_text("\n".join(lines) + "\n")
+    options = ("-a", name, "--delta", "none", "--folds", "2", "-o", tmp_path / "m.capo")
+    code, _, err = run(capsys, "fit", tmp_path / "t.svm", *options)
+    assert code == 0, err
+    assert run(capsys, "predict", tmp_path / "m.capo", tmp_path / "t.svm")[0] == 0
 
 
 def test_the_study_runs_from_a_checkout(capsys, monkeypatch):
@@ -281,8 +357,7 @@ def test_the_study_runs_from_a_checkout(capsys, monkeypatch):
 
 
 def test_the_study_says_where_it_is(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "benchmarks.paper.__main__", None)
+    monkeypatch.setattr("capo.cli.telling.__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
     code, _, err = run(capsys, "paper", "--quick")
     assert code == 2
     assert "in a checkout" in err
@@ -310,3 +385,58 @@ def test_a_reader_that_has_seen_enough_is_no_error(folder, model, tmp_path):
     done = shell(f"capo predict {model} {tmp_path}/many.csv --quiet | head -1; echo ${{PIPESTATUS[0]}}")
     assert done.stdout.splitlines()[-1] == "0"
     assert done.stderr == ""
+
+
+def test_pipes_as_files(folder, tmp_path):
+    line = f"capo fit <(cat {folder}/train.csv) -t y {' '.join(FAST)} -o {tmp_path}/m.capo --quiet"
+    done = shell(f"{line} && capo evaluate {tmp_path}/m.capo <(head -90 {folder}/train.csv)")
+    assert done.returncode == 0
+    assert "too good" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is always full")
+def test_a_full_disk_behind_the_standard_output(folder, model):
+    for command in (f"predict {model} {folder}/test.csv", "measures"):
+        done = shell(
+            f"capo {command} --json > /dev/full" if command == "measures" else f"capo {command} > /dev/full"
+        )
+        assert done.returncode == 2
+        assert "the standard output cannot be written: No space left on device" in done.stderr
+
+
+def test_letters_that_a_terminal_lacks():
+    done = shell("PYTHONIOENCODING=ascii capo measures")
+    assert done.returncode == 0
+    assert "fbeta" in done.stdout
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_program_that_is_ended_leaves_no_half_file(number, code, model, tmp_path):
+    """The table never ends, so that the command is in its midst."""
+    old = tmp_path / "p.csv"
+    old.write_bytes(b"old")
+    command = [
+        sys.executable,
+        "-c",
+        "from capo.cli import main; main()",
+        "predict",
+        str(model),
+        "-",
+        "-o",
+        str(old),
+    ]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdin.write(table(50_000).write_csv().encode())
+    process.stdin.flush()
+    for _ in range(600):
+        if len(list(tmp_path.iterdir())) > 1:
+            break
+        time.sleep(0.1)
+    time.sleep(0.2)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert b"Traceback" not in err
+    assert (b"interrupted; files are as they were" in err) == (number == signal.SIGINT)
+    assert [each.name for each in tmp_path.iterdir()] == ["p.csv"]
+    assert old.read_bytes() == b"old"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from capo.exceptions import OutputError
-from capo.files import written
+from capo.files import check_place, written
 
 
 def test_nothing_is_there_before_all_is_written(tmp_path):
@@ -98,3 +98,18 @@ def test_a_file_that_cannot_be_completed_leaves_the_old_one(tmp_path):
     assert "cannot be written: it would be larger than files may be" in done.stdout
     assert place.read_bytes() == b"old"
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_place_is_tried_before_the_work(tmp_path):
+    check_place(tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(OutputError, match="its folder does not exist"):
+        check_place(tmp_path / "absent" / "new")
+    with pytest.raises(OutputError, match="it is a folder"):
+        check_place(tmp_path)
+
+
+def test_a_pipe_is_written_to_as_it_is():
+    code = "from capo.files import written\nwith written('/dev/stdout') as file: file.write(b'there')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout == b"there"

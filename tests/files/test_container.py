@@ -155,6 +155,14 @@ def test_edited_parts_are_noticed(saved, tmp_path):
         (lambda card: {"format": "capo-model"}, "is not a model file of capo's"),
         (lambda card: card | {"surprise": 1}, "does not say what a model file must say"),
         (lambda card: [1], "is not a model file of capo's"),
+        (lambda card: card | {"format_version": float("inf")}, "is not a model file of capo's"),
+        (lambda card: card | {"versions": None}, "does not say what a model file must say: see 'versions'"),
+        (lambda card: card | {"schema": []}, "does not say what a model file must say: see 'schema'"),
+        (lambda card: card | {"classes": 5}, "does not say what a model file must say: see 'classes'"),
+        (
+            lambda card: card | {"estimator": "sklearn.svm.SVC"},
+            "says that it holds a sklearn.svm.SVC, and holds",
+        ),
     ],
 )
 def test_cards_of_others_are_refused(card, sentence, saved, tmp_path):
@@ -260,6 +268,18 @@ def test_another_scikit_learn_is_warned_of(saved, tmp_path):
     path = rewritten(saved[0], tmp_path / "m.capo", **{"manifest.json": json.dumps(card).encode()})
     with pytest.warns(CapoWarning, match="was written with scikit-learn 0.99.1"):
         capo.load(path)
+
+
+def test_what_unpacks_to_far_more_is_refused(saved, tmp_path):
+    path = tmp_path / "bomb.capo"
+    with zipfile.ZipFile(saved[0]) as archive:
+        parts = {name: archive.read(name) for name in ("manifest.json", "SHA256SUMS")}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in {**parts, "model.skops": bytes(10**8)}.items():
+            archive.writestr(name, data)
+    for opened in (capo.load, read_card):
+        with pytest.raises(ModelFileError, match=r"its part 'model\.skops' unpacks to 100 MB"):
+            opened(path)
 
 
 def test_an_old_file_is_replaced_whole(saved, tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from capo.exceptions import TableError
-from capo.tables import SparseRows, SparseSchema, TableSchema, open_table
+from capo.tables import Roles, SparseRows, SparseSchema, TableSchema, open_table
 
 from ..mutated import mutated
 
@@ -26,7 +26,11 @@ def test_mutated_files_are_tables_or_get_a_sentence(data, name, tmp_path_factory
     try:
         batch = open_table(str(path)).read()
         sparse = isinstance(batch.rows, SparseRows)
-        schema = SparseSchema.learn(batch) if sparse else TableSchema.learn(batch, batch.rows.columns[-1])
+        schema = (
+            SparseSchema.learn(batch)
+            if sparse
+            else TableSchema.learn(batch, Roles(batch.rows.columns[-1])).schema
+        )
         X, y = schema.features(batch), schema.labels(batch)
     except TableError:
         return

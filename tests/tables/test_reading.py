@@ -5,6 +5,8 @@ import csv
 import gzip
 import io
 import lzma
+import os
+import threading
 
 import numpy as np
 import pandas as pd
@@ -165,7 +167,7 @@ def test_what_is_no_table_gets_a_sentence(data, sentence, tmp_path, small_blocks
     ("line", "sentence"),
     [
         (b"1 1:x\n", "line 2 of .* is not in svmlight's format"),
-        (b"1 2:1 1:2\n", "cannot be read near line 1"),
+        (b"1 2:1 1:2\n", "cannot be read from line 1 on: Feature indices"),
         (b"1 3:1e999\n", "infinite"),
     ],
 )
@@ -192,3 +194,39 @@ def test_files_that_cannot_be_opened_get_a_sentence(tmp_path):
         read(tmp_path / "absent.csv")
     with pytest.raises(TableError, match="is a folder"):
         read(tmp_path)
+
+
+def test_decimal_commas_are_read_where_another_delimiter_separates(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a;b\n1,5;x\n-2,25;1,y\n")
+    assert read(path).rows() == [("1.5", "x"), ("-2.25", "1,y")]
+
+
+def test_a_long_header_and_a_name_like_a_pattern(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(",".join(f"feature_{i}" for i in range(20_000)) + "\n" + ",".join(["1"] * 20_000) + "\n")
+    assert read(path).shape == (1, 20_000)
+    frame = pl.DataFrame({"a": [1, 2]})
+    frame.write_parquet(tmp_path / "a[1].parquet")
+    assert read(tmp_path / "a[1].parquet").equals(frame)
+
+
+def test_stray_quotes_get_a_sentence(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b'size,y\n5",1\n6,0\n7",1\n8,0\n')
+    with pytest.raises(TableError, match="its quotes do not follow the rules"):
+        read(path)
+
+
+def test_a_pipe_is_read_once(tmp_path):
+    frame = pl.DataFrame({"a": [1, 2]})
+    for name, write in {"p.parquet": frame.write_parquet, "p.csv": frame.write_csv}.items():
+        os.mkfifo(tmp_path / name)
+        writer = threading.Thread(target=write, args=(tmp_path / f"_{name}",))
+        writer.start()
+        writer.join()
+        data = (tmp_path / f"_{name}").read_bytes()
+        writer = threading.Thread(target=(tmp_path / name).write_bytes, args=(data,))
+        writer.start()
+        assert len(read(tmp_path / name)) == 2
+        writer.join()

@@ -1,6 +1,8 @@
 """What a model needs of a table, and what it makes of another one."""
 
 import json
+from datetime import timedelta
+from decimal import Decimal
 from itertools import permutations
 
 import numpy as np
@@ -8,7 +10,7 @@ import polars as pl
 import pytest
 
 from capo.exceptions import InvalidInputError, TableError
-from capo.tables import Batch, SparseRows, SparseSchema, TableSchema, read_schema
+from capo.tables import Batch, Roles, SparseRows, SparseSchema, TableSchema, read_schema
 from capo.tables.schema import MOST_TEXT_COLUMNS
 
 TABLE = Batch(
@@ -26,14 +28,21 @@ TABLE = Batch(
 )
 
 
+def learn(batch, target="y", **options):
+    roles = {key: value if isinstance(value, str) else tuple(value) for key, value in options.items()}
+    return TableSchema.learn(batch, Roles(target, **roles)).schema
+
+
 def learned(**options):
-    return TableSchema.learn(TABLE, "y", **options)
+    return learn(TABLE, **options)
 
 
 def test_kinds_are_learned_from_all_values():
     schema = learned(weight="w", categories=["code"])
     assert schema.columns == {"age": "number", "job": "text", "code": "text"}
-    assert schema.left_out == ("id",)
+    assert TableSchema.learn(TABLE, Roles("y")).notes == (
+        "The column 'id' has a different text in each row and is left out; --id keeps it in predictions.",
+    )
     found = schema.features(TABLE)
     assert found["age"].to_list()[:2] == [31.0, 42.0]
     assert np.isnan(found["age"][2])
@@ -57,7 +66,7 @@ def test_types_of_other_files_say_the_same():
     )
     schema = learned(drop=["id", "w"], categories=["code"])
     assert schema.features(typed).equals(schema.features(TABLE), null_equal=True)
-    assert TableSchema.learn(typed, "y", categories=["code"]) == schema
+    assert learn(typed, categories=["code"]) == schema
 
 
 def test_the_schema_survives_a_file():
@@ -91,7 +100,7 @@ def test_text_where_numbers_were_is_refused_with_its_place():
 
 
 def test_numbers_where_text_was_are_text():
-    schema = TableSchema.learn(TABLE, "y", categories=["code"])
+    schema = learned(categories=["code"])
     numbers = Batch(TABLE.rows.with_columns(code=pl.Series([1, 2, 3] * 10)), 1)
     assert schema.features(numbers)["code"].to_list()[:3] == ["1", "2", "3"]
 
@@ -101,16 +110,21 @@ def test_numbers_where_text_was_are_text():
     [
         (["0", "1"], [0, 1]),
         (["-1.0", "+1"], [-1, 1]),
-        (["0.5", "1.5"], [0.5, 1.5]),
-        (["true", "false"], ["true", "false"]),
+        (["0.5", "1.5"], ["0.5", "1.5"]),
+        (["01", "02"], ["01", "02"]),
+        (["True", "FALSE"], ["true", "false"]),
+        (["9007199254740992", "9007199254740993"], ["9007199254740992", "9007199254740993"]),
+        (["inf", "0"], ["inf", "0"]),
         (["1", "one"], ["1", "one"]),
     ],
 )
 def test_labels_are_numbers_where_they_can_be(labels, expected):
     batch = Batch(pl.DataFrame({"x": ["1", "2"], "y": labels}), 1)
-    assert TableSchema.learn(batch, "y").labels(batch).tolist() == expected
-    typed = Batch(pl.DataFrame({"x": [1, 2], "y": pl.Series([True, False])}), 1)
-    assert TableSchema.learn(typed, "y").labels(typed).tolist() == ["true", "false"]
+    schema = learn(batch)
+    assert schema.labels(batch).tolist() == expected
+    assert [schema.label(f" {each} ") for each in labels] == expected
+    for row in (0, 1):  # a label is the same whatever rows are around it
+        assert schema.labels(Batch(batch.rows[row : row + 1], 1)).tolist() == expected[row : row + 1]
 
 
 @pytest.mark.parametrize(
@@ -120,30 +134,88 @@ def test_labels_are_numbers_where_they_can_be(labels, expected):
         ({}, {"target": "y", "drop": ["agee"]}, r"there is no column 'agee'\. Did you mean 'age'\?"),
         ({}, {"target": "zzz"}, r"The columns are 'id', 'age', "),
         ({}, {"target": "y", "drop": ["id", "age", "job", "code", "w"]}, "no column is left to learn from"),
-        ({"age": pl.Series(["inf"] * 30)}, {"target": "y"}, "'age' holds an infinite number in row 1"),
+        ({"age": pl.Series(["inf"] * 30)}, {"target": "y"}, "'age' holds a number in row 1 that is infinite"),
+        (
+            {"age": pl.Series(["1", "-1e101"] * 15)},
+            {"target": "y"},
+            "in row 2 that is infinite or beyond 1e\\+100",
+        ),
+        ({}, {"target": "y", "drop": ["y"]}, "'y' is named both as --target and as --drop"),
+        ({}, {"target": "y", "categories": ["age"], "ids": ["age"]}, "both as --id and as --category"),
+        ({"y": pl.Series(["None", "a", "b"] * 10)}, {"target": "y"}, r"\('None' counts as missing\)"),
         ({"age": pl.Series([[1]] * 30)}, {"target": "y"}, "'age' holds values of type List"),
     ],
 )
 def test_what_cannot_be_learned_gets_a_sentence(change, options, sentence):
-    with pytest.raises(TableError, match=sentence):
-        TableSchema.learn(Batch(TABLE.rows.with_columns(**change), 1), **options)
+    with pytest.raises(InvalidInputError, match=sentence):
+        learn(Batch(TABLE.rows.with_columns(**change), 1), **options)
 
 
 def test_targets_and_weights_that_cannot_be_used_get_a_sentence():
-    batch = Batch(TABLE.rows.with_columns(y=pl.Series(["a", "", "b"] * 10), w=pl.Series(["-1"] * 30)), 1)
-    schema = TableSchema.learn(batch, "y", weight="w")
-    with pytest.raises(TableError, match="the target 'y' is missing in 10 of 30 rows, first in row 2"):
-        schema.labels(batch)
+    schema = learned(weight="w")
+    late = Batch(TABLE.rows.with_columns(y=pl.Series(["a", "", "b"] * 10), w=pl.Series(["-1"] * 30)), 101)
+    with pytest.raises(TableError, match="the target 'y' is missing in 10 of 30 rows, first in row 102"):
+        schema.labels(late)
     with pytest.raises(TableError, match="the weights in 'w' must be numbers of at least 0"):
-        schema.weights(batch)
+        schema.weights(late)
     with pytest.raises(TableError, match="there is no column 'y' for the target"):
-        schema.labels(Batch(batch.rows.drop("y"), 1))
+        schema.labels(Batch(late.rows.drop("y"), 1))
+    numbers = learn(Batch(pl.DataFrame({"x": ["1", "2"], "y": ["0", "1"]}), 1))
+    with pytest.raises(TableError, match=r"'y' held whole numbers in training, but 'yes' is none \(row 2\)"):
+        numbers.labels(Batch(pl.DataFrame({"y": ["1", "yes"]}), 1))
+
+
+def test_a_value_is_the_same_in_every_file_and_batch():
+    rows = pl.DataFrame({"k": [1.0, 2.0, 2.5, None], "flag": [True, False, None, True], "y": [0, 1, 0, 1]})
+    text = pl.DataFrame(
+        {"k": ["1", "2.0", "2.5", ""], "flag": ["True", "FALSE", "NA", "true"], "y": ["0", "1", "0", "1"]}
+    )
+    schema = learn(Batch(rows, 1), categories=["k"])
+    expected = schema.features(Batch(rows, 1))
+    assert expected.to_dict(as_series=False) == {
+        "k": ["1", "2", "2.5", None],
+        "flag": ["true", "false", None, "true"],
+    }
+    for frame in (rows, text):
+        assert schema.features(Batch(frame, 1)).equals(expected, null_equal=True)
+        parts = [schema.features(Batch(frame[i : i + 1], i + 1)) for i in range(4)]
+        assert pl.concat(parts).equals(expected, null_equal=True)
+
+
+def test_types_that_are_no_single_values_and_others_that_are():
+    rows = pl.DataFrame(
+        {
+            "big": [2**60, 2**60 + 1],
+            "wait": [timedelta(days=1), None],
+            "price": [Decimal("1.50"), Decimal("2.25")],
+            "list": [[1], [2]],
+            "y": [0, 1],
+        }
+    )
+    schema = learn(Batch(rows, 1), drop=["list"], categories=["big"])
+    assert schema.columns == {"big": "text", "wait": "number", "price": "number"}
+    assert schema.features(Batch(rows, 1))["big"].to_list() == [str(2**60), str(2**60 + 1)]
+    with pytest.raises(TableError, match="'list' holds values of type List"):
+        schema.with_ids(["list"]).kept(Batch(rows, 1))
+
+
+def test_what_looks_like_numbers_is_noticed():
+    rows = pl.DataFrame(
+        {
+            "p": ["12%", "5 %", None] * 4,
+            "d": ["$1,200.5", "$3"] * 6,
+            "t": ["a1", "2"] * 6,
+            "y": ["0", "1"] * 6,
+        }
+    )
+    notes = TableSchema.learn(Batch(rows, 1), Roles("y")).notes
+    assert [note.split("'")[1] for note in notes] == ["p", "d"]
 
 
 def test_a_table_without_a_header_is_suspected():
     batch = Batch(pl.DataFrame({"1.5": ["2"], "0": ["1"]}), 1)
     with pytest.raises(TableError, match="The first line must hold the columns' names"):
-        TableSchema.learn(batch, "y")
+        learn(batch)
 
 
 def test_too_many_columns_of_text_are_refused():
@@ -151,7 +223,7 @@ def test_too_many_columns_of_text_are_refused():
         y=pl.Series([0, 1])
     )
     with pytest.raises(TableError, match=r"1,001 columns hold text \('t0', 't1', \.\.\.\)"):
-        TableSchema.learn(Batch(many, 1), "y")
+        learn(Batch(many, 1))
 
 
 def test_sparse_and_named_tables_are_told_apart():
@@ -160,5 +232,5 @@ def test_sparse_and_named_tables_are_told_apart():
         learned().features(sparse)
     with pytest.raises(TableError, match="trained on a file in svmlight's format"):
         SparseSchema(3).features(TABLE)
-    with pytest.raises(InvalidInputError, match="no columns by name"):
-        TableSchema.learn(sparse, "y")
+    with pytest.raises(TableError, match="trained on a table with named columns"):
+        learn(sparse)

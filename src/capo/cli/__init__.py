@@ -4,7 +4,10 @@ Exit codes: 0 done, 1 a defect in capo, 2 bad input or usage, 130 interrupted.
 """
 
 import os
+import signal
 import sys
+import threading
+from typing import Any, NoReturn
 
 DEFECT, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
@@ -16,15 +19,17 @@ def main() -> None:
     except ImportError as error:
         _end(f"the command line needs {error.name}: pip install 'capo-learn[cli]'.", BAD_INPUT)
     from ..exceptions import CapoError  # noqa: PLC0415 (nothing is imported before its time)
+    from .screen import Interrupted  # noqa: PLC0415
 
+    _prepare()
     try:
         app()
     except CapoError as error:
         _end(str(error), BAD_INPUT)
-    except KeyboardInterrupt:
-        _end("interrupted; nothing was written.", INTERRUPTED)
+    except Interrupted:
+        _end("interrupted; files are as they were.", INTERRUPTED)
     except MemoryError:
-        _end("there is not enough memory for this table.", BAD_INPUT)
+        _end("there is not enough memory for this.", BAD_INPUT)
     except Exception as error:
         if os.environ.get("CAPO_DEBUG"):
             raise
@@ -35,6 +40,21 @@ def main() -> None:
         )
 
 
-def _end(sentence: str, code: int) -> None:
+def _prepare() -> None:
+    """Names of all kinds can be shown, and whoever ends the program lets it clean up."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), _terminated)
+
+
+def _terminated(number: int, _frame: Any) -> NoReturn:
+    sys.exit(128 + number)
+
+
+def _end(sentence: str, code: int) -> NoReturn:
     sys.stderr.write(f"capo: {sentence}\n")
     sys.exit(code)

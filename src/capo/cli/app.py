@@ -20,6 +20,9 @@ def _measure_names() -> list[str]:
     return names()
 
 
+#: Folds of cross-fitting inside each of those held out.
+INNER_FOLDS = 5
+
 app = typer.Typer(
     name="capo",
     no_args_is_help=True,
@@ -28,7 +31,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Table = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or svmlight, also .gz or .bz2; - for stdin.")]
+Table = Annotated[
+    str, typer.Argument(help="CSV, TSV, Parquet or svmlight, also .gz, .bz2, .xz; - for stdin.")
+]
 Model = Annotated[str, typer.Argument(help="A model that 'capo fit' wrote.")]
 Target = Annotated[str | None, typer.Option("--target", "-t", help="Column of the labels.")]
 Measure = Annotated[
@@ -65,8 +70,9 @@ Categories = Annotated[
 ]
 Delta = Annotated[str, typer.Option("--delta", help="The delta function: linear, rbf or none.")]
 Folds = Annotated[int, typer.Option("--folds", min=2, help="Folds of cross-fitting.")]
+HeldOut = Annotated[int, typer.Option("--folds", min=2, help="Folds that are held out, one after another.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Models trained at the same time; -1 for all cores.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of all that is random.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of all that is random.")]
 Format = Annotated[
     str | None, typer.Option("--format", help="csv, parquet or svmlight, if it cannot be told from the file.")
 ]
@@ -148,19 +154,19 @@ def fit(
     from .training import Wanted, run_fit
 
     wanted = Wanted(
-        target,
-        measure,
-        measure_arg,
-        auxiliaries,
-        positive,
-        weight,
-        drop,
-        ids,
-        category,
-        delta,
-        folds,
-        jobs,
-        seed,
+        target=target,
+        measure=measure,
+        measure_args=measure_arg,
+        auxiliaries=auxiliaries,
+        positive=positive,
+        weight=weight,
+        drop=drop,
+        ids=ids,
+        categories=category,
+        delta=delta,
+        folds=folds,
+        jobs=jobs,
+        seed=seed,
     )
     run_fit(_table(table, format, delimiter, encoding), wanted, output, Screen(quiet, json))
 
@@ -173,7 +179,9 @@ def predict(
         Path | None,
         typer.Option("--output", "-o", help="A CSV or TSV file; the standard output if not given."),
     ] = None,
-    ids: Ids = None,
+    ids: Annotated[
+        list[str] | None, typer.Option("--id", help="A column to keep; those of the training by default.")
+    ] = None,
     format: Format = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -228,7 +236,7 @@ def compare(
     drop: Drop = None,
     category: Categories = None,
     delta: Delta = "linear",
-    folds: Folds = 5,
+    folds: HeldOut = 5,
     jobs: Jobs = 1,
     seed: Seed = 0,
     format: Format = None,
@@ -248,19 +256,19 @@ def compare(
     from .training import Wanted, run_compare
 
     wanted = Wanted(
-        target,
-        measure,
-        measure_arg,
-        auxiliaries,
-        positive,
-        weight,
-        drop,
-        None,
-        category,
-        delta,
-        5,
-        jobs,
-        seed,
+        target=target,
+        measure=measure,
+        measure_args=measure_arg,
+        auxiliaries=auxiliaries,
+        positive=positive,
+        weight=weight,
+        drop=drop,
+        ids=None,
+        categories=category,
+        delta=delta,
+        folds=INNER_FOLDS,
+        jobs=jobs,
+        seed=seed,
     )
     run_compare(_table(table, format, delimiter, encoding), wanted, folds, Screen(quiet, json))
 

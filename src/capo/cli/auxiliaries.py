@@ -8,6 +8,7 @@ from typing import Any
 
 from scipy.sparse import issparse
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.naive_bayes import BernoulliNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -18,8 +19,8 @@ from ..exceptions import InvalidInputError, MissingExtraError
 from ..features import linear_features, tree_features
 from ..rivals import C45Classifier, CoreVectorMachine, RBFNetworkClassifier
 
-#: Trees of a random forest.
-TREES = 200
+#: Trees of a random forest, and the place of missing values in a tree that has none for them.
+TREES, FAR_BELOW = 200, -1e9
 
 
 def _light() -> Any:
@@ -38,15 +39,20 @@ def _extreme() -> Any:
     return XGBClassifier()
 
 
+def _filled_features(X: Any) -> Any:
+    """Features for trees that take no missing values: they are far below all others."""
+    return make_pipeline(tree_features(X), SimpleImputer(strategy="constant", fill_value=FAR_BELOW))
+
+
 #: Names beyond those of the default set: what prepares the table, and what learns.
 _MORE: dict[str, tuple[Callable[[Any], Any], Callable[[], Any]]] = {
     "lgbm": (tree_features, _light),
     "xgb": (tree_features, _extreme),
     "rf": (tree_features, lambda: RandomForestClassifier(TREES, min_samples_leaf=LEAF)),
-    "knn": (linear_features, lambda: KNeighborsClassifier(25)),
+    "knn": (linear_features, lambda: KNeighborsClassifier(25, algorithm="brute")),
     "nb": (linear_features, BernoulliNB),
     "cvm": (linear_features, lambda: CoreVectorMachine(C=10.0)),
-    "c45": (tree_features, C45Classifier),
+    "c45": (_filled_features, C45Classifier),
     "rbfnet": (linear_features, RBFNetworkClassifier),
 }
 DEFAULT = ("boosting", "trees", "linear", "kernel", "svm", "latent")
@@ -83,7 +89,7 @@ def _made(name: str, X: Any) -> dict[str, Any]:
     if name in _MORE:
         features, model = _MORE[name]
         # A sparse matrix is what trees take as it is.
-        as_it_is = issparse(X) and features is tree_features
+        as_it_is = issparse(X) and features is not linear_features
         return {name: model() if as_it_is else make_pipeline(features(X), model())}
     default = dict(auto_auxiliaries(X, svm=name == "svm"))
     if name == "auto":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import sys
 import time
@@ -12,17 +13,36 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..exceptions import OutputError
+
 #: Seconds after which a step without a terminal says that it goes on.
 PATIENCE = 2.0
 
 
+class Interrupted(Exception):
+    """Ctrl-C, where Typer does not see it."""
+
+
+def finite(data: Any) -> Any:
+    """The same without NaN and infinity, which JSON does not have."""
+    if isinstance(data, dict):
+        return {str(key): finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [finite(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
 @contextmanager
 def until_enough() -> Iterator[None]:
-    """Writing to a reader that may go away, such as ``head``, which is no error."""
+    """Writing to the standard output, whose reader may go away, such as ``head``, which is no error."""
     try:
         yield
-    except BrokenPipeError:
+        sys.stdout.flush()
+    except OSError as error:
+        # Nothing is left to flush when the program ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise OutputError(f"the standard output cannot be written: {error.strerror}.") from error
 
 
 class Screen:
@@ -54,23 +74,21 @@ class Screen:
 
     def result(self, text: object, data: Any) -> None:
         """What the command is for: as text for people, or as JSON."""
-        shown = json.dumps(data, indent=1, ensure_ascii=False) if self.as_json else str(text)
+        shown = str(text)
+        if self.as_json:
+            shown = json.dumps(finite(data), indent=1, ensure_ascii=False, allow_nan=False)
         with until_enough():
             sys.stdout.write(shown + "\n")
-            sys.stdout.flush()
 
     @contextmanager
     def step(self, what: str) -> Iterator[Step]:
         """Work that may take long: a moving line on a terminal, a line now and then elsewhere."""
         step = Step(self, what)
-        with self._warnings(), self._logging(step):
-            if self.quiet or not sys.stderr.isatty():
+        try:
+            with self._warnings(), self._logging(step), step.shown():
                 yield step
-            else:
-                from rich.console import Console  # noqa: PLC0415 (for terminals only)
-
-                with Console(stderr=True).status(what, spinner="line") as step.status:
-                    yield step
+        except KeyboardInterrupt:
+            raise Interrupted from None
         if step.seconds >= PATIENCE:
             self.say(f"{what}: {step.seconds:.1f} s")
 
@@ -110,6 +128,23 @@ class Step:
         self.status: Any = None
         self.start = self.last = time.monotonic()
 
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """A line that moves, on a terminal."""
+        if self.screen.quiet or not sys.stderr.isatty():
+            yield
+            return
+        from rich.console import Console  # noqa: PLC0415 (for terminals only)
+
+        with Console(stderr=True).status(self._line(self.what), spinner="line") as self.status:
+            yield
+
+    @staticmethod
+    def _line(text: str) -> Any:
+        from rich.text import Text  # noqa: PLC0415 (for terminals only)
+
+        return Text(text)  # as it is, whatever brackets are in it
+
     @property
     def seconds(self) -> float:
         """Since it began."""
@@ -118,7 +153,7 @@ class Step:
     def progress(self, line: str) -> None:
         """How far it is."""
         if self.status is not None:
-            self.status.update(f"{self.what}: {line}")
+            self.status.update(self._line(f"{self.what}: {line}"))
         elif time.monotonic() - self.last >= PATIENCE:
             self.last = time.monotonic()
             self.screen.say(f"{self.what}: {line}")

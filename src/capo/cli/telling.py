@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 import math
-import os
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from .. import measures as all_measures
@@ -22,7 +22,8 @@ def run_measures(name: str | None, screen: Screen) -> None:
     if name is None:
         screen.result(_listed(list(known.values())), [_plain(each) for each in known.values()])
         return
-    each = known[all_measures.get(name).name]
+    measure = all_measures.get(name)
+    each = known.get(measure.name) or Description(measure.name, {}, measure.name, "a formula of your own")
     screen.result(_explained(each), _plain(each))
 
 
@@ -42,13 +43,16 @@ def run_show(path: str, screen: Screen) -> None:
         "written": f"{card.created} with {versions}",
     }
     told = "\n".join(f"{key:<11}{value}" for key, value in lines.items() if value)
-    screen.result(f"{told}\n\n{card.summary}".rstrip(), asdict(card))
+    screen.result(_plain_text(f"{told}\n\n{card.summary}".rstrip()), asdict(card))
 
 
 def run_paper(arguments: list[str]) -> None:
     """Run the study, which is part of the repository and not of the package."""
-    sys.path.insert(0, os.getcwd())
+    checkout = Path(__file__).parents[3]
     try:
+        if not (checkout / "benchmarks" / "paper").is_dir():
+            raise ImportError("there is no folder benchmarks beside the package")
+        sys.path.insert(0, str(checkout))
         study = importlib.import_module("benchmarks.paper.__main__")
     except ImportError as error:
         raise InvalidInputError(
@@ -61,6 +65,11 @@ def run_paper(arguments: list[str]) -> None:
         if isinstance(end.code, str):
             raise InvalidInputError(end.code) from end
         raise
+
+
+def _plain_text(text: str) -> str:
+    """Text from a file without what could steer a terminal."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
 
 
 def _plain(each: Description) -> dict[str, Any]:

@@ -15,15 +15,18 @@ from .. import CAPOClassifier, measures, save
 from ..comparison import compare
 from ..exceptions import InvalidInputError
 from ..measures import Measure
-from ..tables import Batch, Reading, Schema, SparseRows, SparseSchema, TableSchema
+from ..tables import Batch, Learned, Reading, Roles, Schema, SparseRows, SparseSchema, TableSchema
 from ..validation import two_classes
 from .auxiliaries import auxiliaries_by_name
+from .output import check_output, size, to_stdout
 from .screen import Screen
 
+#: Parameters of measures beyond this are slips of the finger.
+LARGEST_PARAMETER = 1e50
 DELTAS = {"linear": "linear", "rbf": "rbf", "none": None}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Wanted:
     """What was asked for, option by option."""
 
@@ -65,6 +68,9 @@ class Problem:
 
 def run_fit(table: Reading, wanted: Wanted, output: Path, screen: Screen) -> None:
     """Train, write the model, show its summary."""
+    if to_stdout(output):
+        raise InvalidInputError("a model goes to a file: name it with --output.")
+    check_output(output, table.path)
     problem = _problem(table, wanted, screen)
     with screen.step("training"):
         model = problem.model.fit(problem.X, problem.y, sample_weight=problem.weight)
@@ -72,7 +78,7 @@ def run_fit(table: Reading, wanted: Wanted, output: Path, screen: Screen) -> Non
         training = {"table": table.name, "rows": len(problem.y), "sha256": fingerprint(table)}
         save(model, output, schema=problem.schema.to_dict(), training=training)
     screen.result(model.summary(), _found(model, output))
-    screen.say(f"\nwrote {output} ({output.stat().st_size / 1e6:.1f} MB)")
+    screen.say(f"\nwrote {output} ({size(output)})")
 
 
 def run_compare(table: Reading, wanted: Wanted, folds: int, screen: Screen) -> None:
@@ -93,10 +99,11 @@ def run_compare(table: Reading, wanted: Wanted, folds: int, screen: Screen) -> N
 
 
 def fingerprint(table: Reading) -> str:
-    """What tells a file from others; nothing for the standard input."""
-    if table.path == "-":
+    """What tells a file from others; nothing for a pipe."""
+    path = Path(table.path)
+    if not path.is_file():
         return ""
-    with Path(table.path).open("rb") as file:
+    with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -104,15 +111,13 @@ def _problem(table: Reading, wanted: Wanted, screen: Screen) -> Problem:
     measure, delta = wanted.made_measure(), wanted.made_delta()
     with screen.step(f"reading {table.name}"):
         batch = table.read()
-        schema = _schema(batch, wanted)
+        learned = _learned(batch, wanted)
+        schema = learned.schema
         X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
-    classes, positive = _classes(y, wanted)
-    if weight is not None and not weight.any():
-        raise InvalidInputError(f"the weights in {wanted.weight!r} are all 0: at least one row must count.")
-    for name in getattr(schema, "left_out", ()):
-        screen.note(
-            f"the column {name!r} has a different text in each row and is left out; --id {name} keeps it."
-        )
+    classes, positive = _classes(y, wanted, schema)
+    _check_weight(weight, positive, classes, wanted)
+    for note in learned.notes:
+        screen.note(note)
     screen.say(_size(schema, classes, positive))
     model = CAPOClassifier(
         measure,
@@ -127,12 +132,28 @@ def _problem(table: Reading, wanted: Wanted, screen: Screen) -> Problem:
     return Problem(schema, X, y, weight, model)
 
 
+def _check_weight(
+    weight: NDArray[np.float64] | None,
+    positive: NDArray[np.bool_],
+    classes: NDArray[np.generic],
+    wanted: Wanted,
+) -> None:
+    if weight is None:
+        return
+    for label, rows in zip(classes.tolist(), (~positive, positive), strict=True):
+        if not weight[rows].any():
+            raise InvalidInputError(
+                f"the weights in {wanted.weight!r} are 0 for all rows of {label!r}: some must count."
+            )
+
+
 def _auxiliaries(given: str, X: Any) -> Any:
     names = [name.strip() for name in given.split(",") if name.strip()]
     return "auto" if names == ["auto"] else auxiliaries_by_name(names, X)
 
 
-def _schema(batch: Batch, wanted: Wanted) -> Schema:
+def _learned(batch: Batch, wanted: Wanted) -> Learned:
+    """The schema, and what to know of it."""
     by_name = [wanted.target, wanted.weight, wanted.drop, wanted.ids, wanted.categories]
     if isinstance(batch.rows, SparseRows):
         if any(by_name):
@@ -140,42 +161,41 @@ def _schema(batch: Batch, wanted: Wanted) -> Schema:
                 "a file in svmlight's format has its labels in front and no columns by name: leave out "
                 "--target, --weight, --drop, --id and --category."
             )
-        return SparseSchema.learn(batch)
+        return Learned(SparseSchema.learn(batch))
     if not wanted.target:
         shown = ", ".join(map(repr, batch.rows.columns[:10]))
         raise InvalidInputError(f"say which column holds the labels with --target: there are {shown}.")
-    return TableSchema.learn(
-        batch,
-        wanted.target,
-        weight=wanted.weight or "",
-        drop=wanted.drop or (),
-        ids=wanted.ids or (),
-        categories=wanted.categories or (),
-    )
+    lists = (tuple(dict.fromkeys(each or ())) for each in (wanted.drop, wanted.ids, wanted.categories))
+    return TableSchema.learn(batch, Roles(wanted.target, wanted.weight or "", *lists))
 
 
-def _classes(y: NDArray[np.generic], wanted: Wanted) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
+def _classes(
+    y: NDArray[np.generic], wanted: Wanted, schema: Schema
+) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
     """The two labels, the positive one last, with sentences that speak of the column."""
-    found = np.unique(y)
+    found = np.unique(y).tolist()
     target = f"the target {wanted.target!r}" if wanted.target else "the target"
-    if len(found) != 2:
-        shown = ", ".join(repr(label) for label in found[:5].tolist()) + (", ..." if len(found) > 5 else "")
-        if len(found) == 1:
-            raise InvalidInputError(f"{target} is {shown} in every row: two classes are needed.")
+    if len(found) == 1:
+        raise InvalidInputError(f"{target} is {found[0]!r} in every row: two classes are needed.")
+    if len(found) > 2:
+        shown = ", ".join(repr(label) for label in found[:5]) + (", ..." if len(found) > 5 else "")
         raise InvalidInputError(
             f"{target} has {len(found):,} different values ({shown}): two are needed. Is it the right column?"
         )
-    by_text = {str(label): label for label in found.tolist()}
-    if wanted.positive is not None and wanted.positive not in by_text:
+    if wanted.positive is None:
+        return two_classes(y)
+    positive = schema.label(wanted.positive)
+    if positive not in found:
         raise InvalidInputError(
-            f"{target} has no label {wanted.positive!r}: it has {' and '.join(map(repr, by_text))}."
+            f"{target} has no label {wanted.positive!r}: it has {found[0]!r} and {found[1]!r}."
         )
-    return two_classes(y, None if wanted.positive is None else by_text[wanted.positive])
+    return two_classes(y, positive)
 
 
 def _size(schema: Schema, classes: NDArray[np.generic], positive: NDArray[np.bool_]) -> str:
     n, p, label = len(positive), int(positive.sum()), classes.tolist()[1]
-    return f"{n:,} rows, {schema.n_features:,} columns; {label!r} is positive, {p:,} rows ({p / n:.1%})"
+    columns = f"{schema.n_features:,} column{'s' if schema.n_features > 1 else ''}"
+    return f"{n:,} rows, {columns}; {label!r} is positive, {p:,} rows ({p / n:.1%})"
 
 
 def _parameter(given: str) -> tuple[str, Any]:
@@ -185,7 +205,8 @@ def _parameter(given: str) -> tuple[str, Any]:
         number = ast.literal_eval(value.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         number = None
-    if not equals or isinstance(number, bool) or not isinstance(number, int | float):
+    number = None if isinstance(number, bool) or not isinstance(number, int | float) else number
+    if not equals or number is None or not abs(number) < LARGEST_PARAMETER:
         raise InvalidInputError(f"--measure-arg is a name and a number, such as beta=2: got {given!r}.")
     return name.strip(), number
 

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from ..classifier import CAPOClassifier
 from ..evaluation import Evaluation
 from ..evaluation import evaluate as evaluate_measures
 from ..exceptions import InvalidInputError, ModelFileError
-from ..files import Card, open_model, written
-from ..tables import Batch, Reading, Schema, TableSchema, read_schema
+from ..files import Card, open_model
+from ..tables import Batch, Reading, Schema, find, read_schema
 from ..validation import which_positive
-from .screen import Screen, Step, until_enough
+from .output import check_output, sink, size, to_stdout
+from .screen import Screen, Step
 from .training import fingerprint
 
 #: Rows that are predicted at once.
@@ -64,12 +65,24 @@ def open_trained(path: str, trust: Sequence[str] | None, screen: Screen) -> Trai
     """A model that was trained on a table."""
     with screen.step(f"opening {path}"):
         opened = open_model(path, trusted=trust or ())
-    if opened.card.schema.get("kind") not in ("table", "svmlight"):
+    if opened.card.schema.get("kind", "names") == "names":
         raise ModelFileError(
             f"{path} does not say which columns its model needs, since it was saved from Python: use it "
             "there, with capo.load, or train it with 'capo fit'."
         )
-    return Trained(opened.model, opened.card, read_schema(opened.card.schema))
+    try:
+        schema = read_schema(opened.card.schema)
+        _check_features(opened.model, schema)
+    except ValueError as error:
+        raise ModelFileError(f"{path} is not a model that 'capo fit' wrote: {error}.") from error
+    return Trained(opened.model, opened.card, schema)
+
+
+def _check_features(model: Any, schema: Schema) -> None:
+    if not isinstance(model, CAPOClassifier) or model.n_features_in_ != schema.n_features:
+        raise ValueError("its model is of another kind, or of other columns")
+    if schema.names is not None and schema.names != list(model.feature_names_in_):
+        raise ValueError("its model is of other columns")
 
 
 def run_predict(
@@ -81,15 +94,19 @@ def run_predict(
     screen: Screen,
 ) -> None:
     """Write predictions batch by batch."""
+    _check_ending(output)
+    check_output(output, table.path, path)
     trained = open_trained(path, trust, screen)
-    if isinstance(trained.schema, TableSchema) and ids is not None:
-        trained = replace(trained, schema=replace(trained.schema, ids=tuple(ids)))
-    _check_names(trained.schema)
-    separator = "\t" if output and output.name.removesuffix(".gz").endswith((".tsv", ".tab")) else ","
-    with screen.step("predicting") as step, _sink(output) as sink:
+    if ids is not None:
+        trained = replace(trained, schema=trained.schema.with_ids(ids))
+    name = output.name.removesuffix(".gz") if output else ""
+    separator = "\t" if name.endswith((".tsv", ".tab")) else ","
+    with screen.step("predicting") as step, sink(output) as file, _packed(file, output) as packed:
         for number, batch in enumerate(_batches(table, step)):
+            if number == 0:
+                _check_ids(trained.schema, batch, ids)
             text = trained.predictions(batch).write_csv(separator=separator, include_header=number == 0)
-            sink.write(text.encode())
+            packed.write(text.encode())
 
 
 def run_evaluate(path: str, table: Reading, trust: list[str] | None, seed: int, screen: Screen) -> None:
@@ -115,6 +132,7 @@ def run_report(
     from ..report import page  # noqa: PLC0415 (only here)
 
     compared = None if comparison is None else _comparison(comparison)
+    check_output(output, table.path, path, comparison)
     trained = open_trained(path, trust, screen)
     judged = _judged(trained, table, screen)
     notes = _note_known_rows(trained, table, screen)
@@ -130,48 +148,49 @@ def run_report(
             evaluation=evaluation,
             notes=notes,
         )
-    with written(output) as file:
-        file.write(html.encode())
-    screen.say(f"wrote {output} ({len(html) / 1e3:.0f} kB)")
+    _write(html.encode(errors="backslashreplace"), output, screen)
 
 
 def run_export(path: str, output: Path, trust: list[str] | None, screen: Screen) -> None:
     """Write the model as ONNX."""
     from ..export import to_onnx  # noqa: PLC0415 (only here)
 
+    check_output(output, path)
     trained = open_trained(path, trust, screen)
     with screen.step("converting"):
         converted = to_onnx(trained.model, trained.schema.example())
-    with written(output) as file:
-        file.write(converted.SerializeToString())
-    screen.say(f"wrote {output} ({output.stat().st_size / 1e6:.1f} MB)")
+    _write(converted.SerializeToString(), output, screen)
 
 
-def _check_names(schema: Schema) -> None:
-    taken = [name for name in getattr(schema, "ids", ()) if name in OUTPUTS]
+def _write(data: bytes, output: Path, screen: Screen) -> None:
+    with sink(output) as file:
+        file.write(data)
+    if not to_stdout(output):
+        screen.say(f"wrote {output} ({size(output)})")
+
+
+def _check_ids(schema: Schema, batch: Batch, asked: list[str] | None) -> None:
+    """Refuse columns that were asked for and are not there, or have a name that is taken."""
+    for name in asked or ():
+        find(name, batch.rows.columns, "identifier")
+    taken = [name for name in schema.kept(batch).columns if name in OUTPUTS]
     if taken:
         raise InvalidInputError(
             f"the column {taken[0]!r} cannot be kept: predictions have {', '.join(OUTPUTS)} of their own."
         )
 
 
-@contextmanager
-def _sink(output: Path | None) -> Iterator[Any]:
-    """Where predictions go."""
-    if output is None:
-        with until_enough():
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
+def _check_ending(output: Path | None) -> None:
+    if output is None or not output.suffix or not output.name.startswith(output.stem):
         return
-    if not output.name.removesuffix(".gz").endswith((".csv", ".tsv", ".tab", ".txt")) and output.suffix:
+    known = output.name.removesuffix(".gz").endswith((".csv", ".tsv", ".tab", ".txt"))
+    if not known and not (output.exists() and not output.is_file()):
         raise InvalidInputError(f"predictions are written as .csv or .tsv, also with .gz: got {output.name}.")
-    with written(output) as file, _packed(file, output) as sink:
-        yield sink
 
 
 @contextmanager
-def _packed(file: BinaryIO, output: Path) -> Iterator[Any]:
-    if output.suffix != ".gz":
+def _packed(file: Any, output: Path | None) -> Iterator[Any]:
+    if output is None or output.suffix != ".gz":
         yield file
         return
     with gzip.GzipFile(fileobj=file, mode="wb", filename="") as packed:
@@ -225,12 +244,25 @@ def _comparison(path: Path) -> dict[str, Any]:
     """What ``capo compare --json`` wrote."""
     try:
         found = json.loads(path.read_bytes())
-        needed = {"measure", "folds", "systems", "verdict"}
-        if not needed <= set(found) or not all(
-            {"name", "value", "spread", "seconds"} <= set(s) for s in found["systems"]
-        ):
-            raise ValueError("it lacks some of its parts")
-    except (OSError, ValueError, TypeError, RecursionError) as error:
+        match found:
+            case {"measure": str(), "folds": int(), "verdict": str(), "systems": [*systems]}:
+                for each in systems:
+                    _check_system(each)
+            case _:
+                raise ValueError("it lacks some of its parts")
+    except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InvalidInputError(f"{path} is not what 'capo compare --json' writes: {reason}.") from error
     return dict(found)
+
+
+def _check_system(found: object) -> None:
+    match found:
+        case {
+            "name": str(),
+            "value": int() | float(),
+            "spread": int() | float(),
+            "seconds": int() | float(),
+        }:
+            return
+    raise ValueError(f"{str(found)[:60]} is no system with a value, a spread and seconds")

@@ -30,13 +30,25 @@ def written(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     >>> place.read_text()
     '1 2 3'
     """
-    place = Path(os.path.realpath(path))
+    given = Path(path)
     try:
-        if place.exists() and not place.is_file():
-            with place.open("wb") as file:
+        if given.exists() and not given.is_file():
+            with given.open("wb") as file:
                 yield file
         else:
-            yield from _in_place(place)
+            yield from _in_place(Path(os.path.realpath(path)))
+    except OSError as error:
+        raise OutputError(_why(os.fspath(path), error)) from error
+
+
+def check_place(path: str | os.PathLike[str]) -> None:
+    """Refuse, before any work is done, a place that cannot be written to."""
+    place = Path(os.path.realpath(path))
+    try:
+        if place.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
+        if not Path(path).exists() or place.is_file():
+            tempfile.TemporaryFile(dir=place.parent).close()
     except OSError as error:
         raise OutputError(_why(os.fspath(path), error)) from error
 

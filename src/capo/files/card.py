@@ -27,6 +27,14 @@ def _versions() -> dict[str, str]:
     return found
 
 
+_KINDS: dict[str, Any] = {
+    **dict.fromkeys(("estimator", "measure", "summary", "created"), str),
+    **dict.fromkeys(("schema", "training", "versions"), dict),
+    "classes": list,
+    "threshold": (float, int, type(None)),
+}
+
+
 @dataclass(frozen=True)
 class Card:
     """A model in words and numbers.
@@ -78,7 +86,8 @@ class Card:
     def to_json(self) -> str:
         """As text for a file."""
         head = {"format": FORMAT, "format_version": FORMAT_VERSION}
-        return json.dumps({**head, **asdict(self)}, indent=1, ensure_ascii=False)
+        text = json.dumps({**head, **asdict(self)}, indent=1, ensure_ascii=False)
+        return text.encode(errors="backslashreplace").decode()
 
     @classmethod
     def from_json(cls, text: bytes, path: str) -> Self:
@@ -86,7 +95,7 @@ class Card:
         try:
             found = json.loads(text)
             kind, number = found.pop("format"), int(found.pop("format_version"))
-        except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, AttributeError, TypeError, OverflowError, RecursionError) as error:
             raise ModelFileError(f"{path} is not a model file of capo's.") from error
         if kind != FORMAT:
             raise ModelFileError(f"{path} is not a model file of capo's.")
@@ -95,10 +104,11 @@ class Card:
                 f"{path} was written by a newer capo, in format {number}, and this one reads format "
                 f"{FORMAT_VERSION}: upgrade capo-learn to open it."
             )
-        try:
-            return cls(**found)
-        except TypeError as error:
-            raise ModelFileError(f"{path} does not say what a model file must say: {error}.") from error
+        wrong = [name for name, kinds in _KINDS.items() if not isinstance(found.get(name), kinds)]
+        wrong += [name for name in found if name not in _KINDS]
+        if wrong:
+            raise ModelFileError(f"{path} does not say what a model file must say: see {wrong[0]!r}.")
+        return cls(**found)
 
 
 def _names(model: Any) -> dict[str, Any]:

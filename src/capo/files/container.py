@@ -31,8 +31,8 @@ from .card import Card
 from .trust import KNOWN
 
 MANIFEST, MODEL, SUMS = "manifest.json", "model.skops", "SHA256SUMS"
-#: A larger card is none.
-LARGEST_CARD = 2**28
+#: A part may unpack to this many bytes, or to so many times its packed size.
+LARGEST_SMALL, MOST_UNPACKED = 2**26, 200
 
 PathLike = str | os.PathLike[str]
 
@@ -114,24 +114,22 @@ def load(path: PathLike, *, trusted: Collection[str] = ()) -> Any:
 def open_model(path: PathLike, *, trusted: Collection[str] = ()) -> Opened:
     """A model file with its card."""
     name = os.fspath(path)
-    parts, card = _checked(name)
+    parts, card = _checked(name, (MANIFEST, MODEL))
     return Opened(_loaded(parts[MODEL], name, card, frozenset(trusted)), card)
 
 
 def read_card(path: PathLike) -> Card:
     """What a model file says of its model; the model is not opened."""
-    return _checked(os.fspath(path))[1]
+    return _checked(os.fspath(path), (MANIFEST,))[1]
 
 
-def _checked(name: str) -> tuple[dict[str, bytes], Card]:
-    """The parts of a file as they were written."""
-    parts = _parts(name)
+def _checked(name: str, wanted: tuple[str, ...]) -> tuple[dict[str, bytes], Card]:
+    """Parts of a file as they were written."""
+    parts = _parts(name, (*wanted, SUMS))
     card = Card.from_json(parts[MANIFEST], name)
-    stated = {
-        line.rpartition("  ")[2]: line.partition("  ")[0]
-        for line in parts[SUMS].decode(errors="replace").splitlines()
-    }
-    for part in (MANIFEST, MODEL):
+    lines = parts[SUMS].decode(errors="replace").splitlines()
+    stated = {line.rpartition("  ")[2]: line.partition("  ")[0] for line in lines}
+    for part in wanted:
         if stated.get(part) != _sum(parts[part]):
             raise ModelFileError(f"{name} has been changed or damaged since it was written ({part}).")
     return parts, card
@@ -164,34 +162,44 @@ def _dumped(model: Any) -> bytes:
     return data
 
 
-def _parts(name: str) -> dict[str, bytes]:
-    """The three parts of the archive."""
+def _parts(name: str, wanted: tuple[str, ...]) -> dict[str, bytes]:
+    """Parts of the archive."""
     try:
-        with Path(name).open("rb") as file:
-            data = file.read()
+        data = Path(name).read_bytes()
     except OSError as error:
-        reason = (
-            "there is no such file" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
-        )
+        missing = isinstance(error, FileNotFoundError)
+        reason = "there is no such file" if missing else error.strerror or str(error)
         raise ModelFileError(f"{name} cannot be opened: {reason}.") from error
     if not data.startswith(b"PK"):
         raise ModelFileError(f"{name} is not a model file of capo's.")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            if archive.getinfo(MANIFEST).file_size > LARGEST_CARD:
-                raise ModelFileError(f"{name} is not a model file of capo's: its card is too large.")
-            return {part: archive.read(part) for part in (MANIFEST, MODEL, SUMS)}
+            _check_sizes(archive, name)
+            return {part: archive.read(part) for part in wanted}
     except KeyError as error:
         raise ModelFileError(
             f"{name} is an archive, but not a model file of capo's: {error.args[0]}"
         ) from error
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
+        if isinstance(error, ModelFileError):
+            raise
         raise ModelFileError(f"{name} is damaged or cut off: get the file again.") from error
+
+
+def _check_sizes(archive: zipfile.ZipFile, name: str) -> None:
+    """Refuse parts that would unpack to far more than a model does."""
+    for part in archive.infolist():
+        if part.file_size > max(LARGEST_SMALL, MOST_UNPACKED * part.compress_size):
+            raise ModelFileError(
+                f"{name} is no model: its part {part.filename!r} unpacks to {part.file_size / 1e6:,.0f} MB."
+            )
 
 
 def _loaded(data: bytes, name: str, card: Card, trusted: frozenset[str]) -> Any:
     skops = _skops()
     try:
+        with zipfile.ZipFile(io.BytesIO(data)) as inner:
+            _check_sizes(inner, name)
         unknown = sorted(set(skops.get_untrusted_types(data=data)) - KNOWN - trusted)
         if unknown:
             raise ModelFileError(
@@ -208,6 +216,10 @@ def _loaded(data: bytes, name: str, card: Card, trusted: frozenset[str]) -> Any:
             f"{name} cannot be opened here: {type(error).__name__}: {error}. It was written with "
             f"{_with(card)}."
         ) from error
+    if f"{type(model).__module__}.{type(model).__qualname__}" != card.estimator:
+        raise ModelFileError(
+            f"{name} says that it holds a {card.estimator}, and holds a {type(model).__name__}."
+        )
     _warn_of_versions(name, card)
     return model
 

@@ -94,7 +94,8 @@ class FunctionMeasure(TableMeasure):
             table = ", ".join(f"{float(cell.flat[first]):g}" for cell in cells)
             raise MeasureFunctionError(
                 f"the measure function {self.name!r} returned {out.flat[first]} for the table "
-                f"(tp, fp, fn, tn) = ({table}). Give it a value there, for instance with np.where."
+                f"(tp, fp, fn, tn) = ({table}). Give it a value there, with np.where in a function or "
+                "max(..., 1) in a formula."
             )
         return out
 

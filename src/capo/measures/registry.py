@@ -13,7 +13,7 @@ from .base import Measure
 from .constrained import PrecisionAtRecall, RecallAtPrecision, TprAtFpr
 from .contingency import F1, KLD, MCC, CohenKappa, FBeta, GMean, Jaccard, QMeasure
 from .errors import Accuracy, BalancedAccuracy, Cost, Youden
-from .formula import Formula
+from .formula import CELLS, Formula
 from .function import FunctionMeasure
 from .ranking import AveragePrecision, PartialAUC, RocAUC
 
@@ -106,7 +106,11 @@ def get(measure: str | Measure | Callable[..., Any], **params: Any) -> Measure:
     >>> measures.get("tp - 5 * fp").score([1, 0, 1], [2.0, 1.0, 0.5])
     -3.0
     """
-    if isinstance(measure, str) and (measure.strip().isidentifier() or params):
+    if (
+        isinstance(measure, str)
+        and measure.strip() not in CELLS
+        and (measure.strip().isidentifier() or params)
+    ):
         return _by_name(measure.strip(), params)
     if isinstance(measure, str):
         return FunctionMeasure(Formula(measure))

@@ -2,15 +2,18 @@
 
 from .batch import Batch, SparseRows
 from .reading import Reading, open_table
-from .schema import Schema, SparseSchema, TableSchema, read_schema
+from .schema import Learned, Roles, Schema, SparseSchema, TableSchema, find, read_schema
 
 __all__ = [
     "Batch",
+    "Learned",
     "Reading",
+    "Roles",
     "Schema",
     "SparseRows",
     "SparseSchema",
     "TableSchema",
+    "find",
     "open_table",
     "read_schema",
 ]

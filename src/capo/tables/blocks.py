@@ -27,8 +27,9 @@ def as_utf8(stream: io.BufferedReader, head: bytes, encoding: str | None, name: 
     if encoding is None:
         return stream
     try:
+        "".encode(encoding)  # refuses what is no encoding of text
         return io.BufferedReader(_Recoded(stream, codecs.getincrementaldecoder(encoding)(), name))
-    except LookupError as error:
+    except (LookupError, UnicodeError) as error:
         raise TableError(
             f"there is no encoding {encoding!r}. Common ones are utf-8, latin-1, cp1252 and utf-16."
         ) from error
@@ -64,7 +65,10 @@ def blocks(stream: io.BufferedReader, name: str) -> Iterator[bytes]:
     rest = b""
     while data := stream.read(BLOCK):
         if b"\0" in data:
-            raise TableError(f"{name} does not look like a table of text: it holds binary data.")
+            raise TableError(
+                f"{name} does not look like a table of text: it holds binary data. If it is "
+                "text in UTF-16, say so with --encoding utf-16."
+            )
         if data.endswith(b"\r"):
             data += stream.read(1)
         rest += _with_newlines(data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,10 +12,12 @@ import polars as pl
 
 from ..exceptions import TableError
 from .batch import Batch
-from .blocks import as_utf8, blocks, line_ends, outside_quotes
+from .blocks import LONGEST_LINE, as_utf8, blocks, line_ends, outside_quotes
 
 DELIMITERS = ",;\t|"
 _CALLED = {"\t": "a tab", ",": "a comma", ";": "a semicolon", "|": "a bar"}
+#: A number with a decimal comma.
+DECIMAL_COMMA = r"^\s*([+-]?\d+),(\d+)\s*$"
 #: Columns that a table may have.
 MOST_COLUMNS = 100_000
 
@@ -61,10 +64,13 @@ def _text(line: bytes, what: str) -> str:
 
 
 def _fields(header: str, separator: str) -> list[str]:
+    before = csv.field_size_limit(LONGEST_LINE)
     try:
         return next(csv.reader(io.StringIO(header), delimiter=separator), [])
     except csv.Error as error:
         raise TableError(f"the header cannot be read: {error}.") from error
+    finally:
+        csv.field_size_limit(before)
 
 
 def _likely(header: str) -> str:
@@ -84,9 +90,7 @@ def _columns(header: str, separator: str, name: str) -> list[str]:
         )
     if len(found) > MOST_COLUMNS:
         raise TableError(f"{name} has {len(found):,} columns; at most {MOST_COLUMNS:,} can be read.")
-    twice = (
-        sorted({field for field in found if found.count(field) > 1}) if len(set(found)) < len(found) else []
-    )
+    twice = sorted(field for field, times in Counter(found).items() if times > 1)
     if twice:
         named = ", ".join(repr(_short(each)) for each in twice[:5])
         raise TableError(f"the columns of {name} must have different names: {named} is there more than once.")
@@ -96,13 +100,15 @@ def _columns(header: str, separator: str, name: str) -> list[str]:
 def _frame(block: bytes, columns: list[str], separator: str, name: str, line: int) -> pl.DataFrame:
     block = _checked(block, len(columns), separator, name, line)
     try:
-        return pl.read_csv(
+        frame = pl.read_csv(
             block,
             has_header=False,
             separator=separator,
             schema=dict.fromkeys(columns, pl.String),
             empty_string_is_null=True,
         )
+        # Where a comma does not separate values, it is a decimal point.
+        return frame if separator == "," else frame.select(pl.all().str.replace(DECIMAL_COMMA, "${1}.${2}"))
     except pl.exceptions.PolarsError as error:
         if (bad := _not_utf8(block)) is not None:
             where = line + block[:bad].count(b"\n")
@@ -111,8 +117,10 @@ def _frame(block: bytes, columns: list[str], separator: str, name: str, line: in
                 "encoding of the file, such as --encoding latin-1; if files of several encodings were "
                 "joined, write all of them in one."
             ) from error
-        reason = str(error).splitlines()[0]
-        raise TableError(f"{name} cannot be read near line {line:,}: {reason}.") from error
+        raise TableError(
+            f"{name} cannot be read from line {line:,} on: its quotes do not follow the rules. A value with "
+            "quotes or delimiters in it must be in quotes, with its own quotes doubled."
+        ) from error
 
 
 def _not_utf8(block: bytes) -> int | None:

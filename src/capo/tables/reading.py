@@ -61,7 +61,7 @@ class Reading:
             if kind == "parquet":
                 yield from _parquet(source, whole)
             elif kind == "svmlight":
-                yield from svmlight(whole, source.name)
+                yield from svmlight(whole, head, source.name)
             else:
                 yield from delimited(whole, head, source.name, self.delimiter, self.encoding)
 
@@ -99,8 +99,10 @@ def _parquet(source: Source, stream: io.BufferedReader) -> Iterator[Batch]:
     """From the file itself if there is one, and uncompressed; else from memory."""
     row = 1
     try:
-        plain = source.path is not None and str(source.path) == source.stem
-        frame = pl.scan_parquet(source.path if plain and source.path else io.BytesIO(stream.read()))
+        plain = source.path is not None and source.path.is_file() and str(source.path) == source.stem
+        frame = pl.scan_parquet(
+            source.path if plain and source.path else io.BytesIO(stream.read()), glob=False
+        )
         for part in frame.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True):
             if part.height:
                 yield Batch(part, row)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from ..exceptions import InvalidInputError, TableError
 from . import values
 from .batch import Batch, SparseRows
+from .labels import NUMBER, TEXT, as_label, read_labels
 
 FloatArray = NDArray[np.float64]
 
-NUMBER, TEXT = "number", "text"
 #: Columns of text that can be used as categories.
 MOST_TEXT_COLUMNS = 1000
 #: From this many rows on, a column of text with a different value in each is taken for an identifier.
@@ -33,7 +33,15 @@ MANY_ROWS = 20
 class Schema(ABC):
     """What is read from the batches of a file: features, labels, weights, identifiers."""
 
-    n_features: int
+    @property
+    @abstractmethod
+    def names(self) -> list[str] | None:
+        """The names of the features, if they have any."""
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """How many features there are."""
 
     @abstractmethod
     def features(self, batch: Batch) -> Any:
@@ -44,12 +52,20 @@ class Schema(ABC):
         """The target."""
 
     @abstractmethod
+    def label(self, given: str) -> int | str | None:
+        """A label that was typed, as `labels` gives it."""
+
+    @abstractmethod
     def weights(self, batch: Batch) -> FloatArray | None:
         """The weight of each row, if there is a column for it."""
 
     @abstractmethod
     def kept(self, batch: Batch) -> pl.DataFrame:
-        """The columns that go along with predictions."""
+        """The columns that go along with predictions, as far as they are there."""
+
+    @abstractmethod
+    def with_ids(self, ids: Sequence[str]) -> Schema:
+        """The same with other columns to go along."""
 
     @abstractmethod
     def example(self) -> Any:
@@ -61,6 +77,43 @@ class Schema(ABC):
 
 
 @dataclass(frozen=True)
+class Roles:
+    """What the columns of a training table are for; all others are features."""
+
+    target: str
+    weight: str = ""
+    drop: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+
+    def check(self, columns: Sequence[str]) -> None:
+        """Refuse columns that are not there, or have two roles."""
+        single = {"target": (self.target,), "weight": (self.weight,) if self.weight else ()}
+        roles = {**single, "drop": self.drop, "id": self.ids, "category": self.categories}
+        taken: dict[str, str] = {}
+        for role, names in roles.items():
+            for name in names:
+                find(name, columns)
+                if taken.setdefault(name, role) != role:
+                    raise InvalidInputError(
+                        f"the column {name!r} is named both as --{taken[name]} and as --{role}: choose one."
+                    )
+
+    @property
+    def apart(self) -> set[str]:
+        """Columns that are no features."""
+        return {self.target, self.weight, *self.drop, *self.ids}
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A schema, and what a person should know of how it was learned."""
+
+    schema: Schema
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class TableSchema(Schema):
     """The schema of a table with named columns.
 
@@ -68,127 +121,141 @@ class TableSchema(Schema):
     ----------
     columns : dict of str to str
         The kind of each feature, "number" or "text", by its name and in order.
-    target, weight : str
-        The columns of the labels and of the rows' weights; no weight if empty.
+    target, label_kind : str
+        The column of the labels, and whether they are a "number" or "text".
+    weight : str
+        The column of the rows' weights; none if empty.
     ids : tuple of str
         Columns that are kept beside predictions and not learned from.
-    left_out : tuple of str
-        Columns of text with a different value in each row, which nothing can be learned from.
     """
 
     columns: dict[str, str]
     target: str
+    label_kind: str
     weight: str = ""
     ids: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = field(default=(), compare=False)
-
-    @property
-    def n_features(self) -> int:  # type: ignore[override]
-        """Columns that are learned from."""
-        return len(self.columns)
 
     @classmethod
-    def learn(
-        cls,
-        batch: Batch,
-        target: str,
-        *,
-        weight: str = "",
-        drop: Collection[str] = (),
-        ids: Sequence[str] = (),
-        categories: Collection[str] = (),
-    ) -> Self:
+    def learn(cls, batch: Batch, roles: Roles) -> Learned:
         """The schema of a training table."""
-        if isinstance(batch.rows, SparseRows):
-            raise InvalidInputError("a file in svmlight's format has no columns by name.")
-        names = batch.rows.columns
-        for wanted in (target, *filter(None, [weight]), *ids, *drop, *categories):
-            _find(wanted, names)
-        apart = {target, weight, *ids, *drop}
-        cleaned = values.clean(batch, [name for name in names if name not in apart])
+        names = frame_of(batch).columns
+        roles.check(names)
+        cleaned = values.clean(batch, [name for name in names if name not in roles.apart])
         found = values.numbers(cleaned)
-        texts = list(dict.fromkeys([*values.with_text(cleaned, found), *categories]))
-        values.check_finite(found.drop(texts), batch.first)
+        texts = list(dict.fromkeys([*values.with_text(cleaned, found), *roles.categories]))
+        values.check_size(found.drop(texts), batch.first)
         _check_number_of_texts(texts)
         left_out = values.all_different(cleaned.select(texts), MANY_ROWS)
-        columns = {
-            name: TEXT if name in texts else NUMBER for name in cleaned.columns if name not in left_out
-        }
-        if not columns:
-            raise TableError("no column is left to learn from, besides the target and those left out.")
-        return cls(columns, target, weight, tuple(ids), tuple(left_out))
+        kinds = {name: TEXT if name in texts else NUMBER for name in cleaned.columns if name not in left_out}
+        notes = _notes(cleaned.select([name for name in texts if name not in roles.categories]), left_out)
+        if not kinds:
+            raise TableError(" ".join(["no column is left to learn from.", *notes]))
+        _, label_kind = read_labels(batch, roles.target)
+        return Learned(cls(kinds, roles.target, label_kind, roles.weight, roles.ids), notes)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.columns)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.columns)
 
     def features(self, batch: Batch) -> pl.DataFrame:
-        frame = _frame_of(batch)
+        frame = frame_of(batch)
         missing = [name for name in self.columns if name not in frame.columns]
         if missing:
             known = {*self.columns, self.target, self.weight, *self.ids}
             raise TableError(_what_is_missing(missing, [c for c in frame.columns if c not in known]))
         cleaned = values.clean(batch, list(self.columns))
-        numbers = self._numbers(cleaned, batch.first)
-        columns = [
-            numbers[name] if kind == NUMBER else values.text(cleaned[name])
-            for name, kind in self.columns.items()
-        ]
-        return pl.DataFrame(columns)
+        texts = [name for name, kind in self.columns.items() if kind == TEXT]
+        parts = {
+            NUMBER: self._numbers(cleaned.drop(texts), batch.first),
+            TEXT: values.text(cleaned.select(texts)),
+        }
+        return pl.DataFrame([parts[kind][name] for name, kind in self.columns.items()])
 
     def _numbers(self, cleaned: pl.DataFrame, first: int) -> pl.DataFrame:
-        cleaned = cleaned.select(name for name, kind in self.columns.items() if kind == NUMBER)
         found = values.numbers(cleaned)
         for name in values.with_text(cleaned, found):
             row, shown = values.first_text(cleaned[name], found[name], first)
             raise TableError(
                 f"the column {name!r} held numbers in training, but {shown!r} is no number (row {row:,})."
             )
-        values.check_finite(found, first)
+        values.check_size(found, first)
         return found.fill_null(float("nan"))
 
     def labels(self, batch: Batch) -> NDArray[np.generic]:
-        _find(self.target, _frame_of(batch).columns, "target")
-        return values.labels(batch, self.target)
+        find(self.target, frame_of(batch).columns, "target")
+        return read_labels(batch, self.target, self.label_kind)[0]
+
+    def label(self, given: str) -> int | str | None:
+        return as_label(given, self.label_kind)
 
     def weights(self, batch: Batch) -> FloatArray | None:
         if not self.weight:
             return None
-        _find(self.weight, _frame_of(batch).columns, "weight")
+        find(self.weight, frame_of(batch).columns, "weight")
         cleaned = values.clean(batch, [self.weight])
         numbers = values.numbers(cleaned)
         found = numbers[self.weight]
         if values.with_text(cleaned, numbers) or found.null_count() or (found < 0).any():
             raise TableError(f"the weights in {self.weight!r} must be numbers of at least 0, none missing.")
-        values.check_finite(numbers, batch.first)
+        values.check_size(numbers, batch.first)
         return found.to_numpy()
 
     def kept(self, batch: Batch) -> pl.DataFrame:
-        frame = _frame_of(batch)
-        for name in self.ids:
-            _find(name, frame.columns, "identifier")
-        return frame.select(self.ids)
+        frame = frame_of(batch)
+        kinds = {name: frame.schema[name] for name in self.ids if name in frame.columns}
+        for name, kind in kinds.items():
+            values.as_words(name, kind)  # refuses what no CSV file can hold
+        return frame.select(list(kinds))
+
+    def with_ids(self, ids: Sequence[str]) -> TableSchema:
+        return TableSchema(self.columns, self.target, self.label_kind, self.weight, tuple(dict.fromkeys(ids)))
 
     def example(self) -> pl.DataFrame:
         kinds = {NUMBER: 0.0, TEXT: ""}
         return pl.DataFrame({name: [kinds[kind]] for name, kind in self.columns.items()})
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "table", **asdict(self)}
+        return {"kind": "table", **asdict(self), "ids": list(self.ids)}
 
 
 @dataclass(frozen=True)
 class SparseSchema(Schema):
     """The schema of a file in svmlight's format: so many features, by their index."""
 
-    n_features: int
+    features_in_file: int
 
     @classmethod
     def learn(cls, batch: Batch) -> Self:
         """The schema of a training file."""
         return cls(batch.rows.X.shape[1])
 
+    @property
+    def names(self) -> None:
+        return None
+
+    @property
+    def n_features(self) -> int:
+        return self.features_in_file
+
     def features(self, batch: Batch) -> Any:
         return self._rows(batch).wide(self.n_features)
 
     def labels(self, batch: Batch) -> NDArray[np.generic]:
-        return values.whole_if_so(self._rows(batch).labels)
+        found = self._rows(batch).labels
+        whole = (found == np.rint(found)) & (np.abs(found) < 2**53)
+        if not whole.all():
+            row = batch.first + int(np.argmin(whole))
+            raise TableError(
+                f"the labels must be whole numbers: row {row:,} has {found[row - batch.first]:g}."
+            )
+        return found.astype(np.int64)
+
+    def label(self, given: str) -> int | str | None:
+        return as_label(given, NUMBER)
 
     def weights(self, batch: Batch) -> None:
         return None
@@ -196,8 +263,13 @@ class SparseSchema(Schema):
     def kept(self, batch: Batch) -> pl.DataFrame:
         return pl.DataFrame()
 
+    def with_ids(self, ids: Sequence[str]) -> SparseSchema:
+        if ids:
+            raise InvalidInputError("a file in svmlight's format has no columns by name to keep.")
+        return self
+
     def example(self) -> Any:
-        raise InvalidInputError("a model of sparse rows has no table to show.")
+        return np.zeros((1, self.n_features))
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "svmlight", "n_features": self.n_features}
@@ -213,20 +285,44 @@ class SparseSchema(Schema):
 
 
 def read_schema(found: dict[str, Any]) -> Schema:
-    """The schema from its plain values."""
-    fields = {key: value for key, value in found.items() if key != "kind"}
-    if found["kind"] == "svmlight":
-        return SparseSchema(**fields)
-    tuples = {key: tuple(fields[key]) for key in ("ids", "left_out")}
-    return TableSchema(**{**fields, **tuples})
+    """The schema from its plain values; a ValueError if they are none."""
+    match found:
+        case {"kind": "svmlight", "n_features": int() as count} if count > 0:
+            return SparseSchema(count)
+        case {
+            "kind": "table",
+            "columns": dict() as columns,
+            "target": str() as target,
+            "label_kind": "number" | "text" as label_kind,
+            "weight": str() as weight,
+            "ids": list() as ids,
+        } if (
+            columns and set(columns.values()) <= {NUMBER, TEXT} and all(isinstance(each, str) for each in ids)
+        ):
+            return TableSchema(columns, target, label_kind, weight, tuple(ids))
+    raise ValueError("it does not say which columns the model needs")
 
 
-def _frame_of(batch: Batch) -> pl.DataFrame:
+def frame_of(batch: Batch) -> pl.DataFrame:
+    """The rows as a data frame, which those of a file in svmlight's format are not."""
     if isinstance(batch.rows, SparseRows):
         raise TableError(
             "the model was trained on a table with named columns: this is a file in svmlight's format."
         )
     return batch.rows
+
+
+def _notes(texts: pl.DataFrame, left_out: Sequence[str]) -> tuple[str, ...]:
+    told = [
+        f"The column {name!r} looks like numbers, but its values, such as {texts[name].drop_nulls()[0]!r}, "
+        "cannot be read as such: it is taken as text."
+        for name in values.like_numbers(texts)
+    ]
+    told += [
+        f"The column {name!r} has a different text in each row and is left out; --id keeps it in predictions."
+        for name in left_out
+    ]
+    return tuple(told)
 
 
 def _check_number_of_texts(texts: Sequence[str]) -> None:
@@ -238,7 +334,8 @@ def _check_number_of_texts(texts: Sequence[str]) -> None:
         )
 
 
-def _find(name: str, columns: Sequence[str], what: str = "") -> None:
+def find(name: str, columns: Sequence[str], what: str = "") -> None:
+    """Refuse a column that is not there, and say which it may be."""
     if name in columns:
         return
     called = f" for the {what}" if what else ""

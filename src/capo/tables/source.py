@@ -66,8 +66,7 @@ class Source:
         return sys.stdin.buffer if self.path is None else self.path.open("rb")
 
     def _unpacked(self, raw: BinaryIO) -> io.BufferedReader:
-        reader: Any = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)
-        head = reader.peek(8)
+        head, reader = peek(raw)
         for start, what in _FOREIGN:
             if head.startswith(start):
                 raise TableError(f"{self.name} is {what}.")
@@ -86,7 +85,7 @@ class Source:
         return f"{self.name} cannot be read: {error.strerror or error}."
 
 
-def peek(stream: io.BufferedReader) -> tuple[bytes, io.BufferedReader]:
+def peek(stream: BinaryIO | io.BufferedReader) -> tuple[bytes, io.BufferedReader]:
     """The beginning of a stream, and the stream from its beginning."""
     head = stream.read(HEAD)
     return head, io.BufferedReader(_Joined(head, stream))
@@ -95,7 +94,7 @@ def peek(stream: io.BufferedReader) -> tuple[bytes, io.BufferedReader]:
 class _Joined(io.RawIOBase):
     """Bytes that were read already, and what follows them."""
 
-    def __init__(self, head: bytes, rest: io.BufferedReader) -> None:
+    def __init__(self, head: bytes, rest: BinaryIO | io.BufferedReader) -> None:
         self.head, self.rest = head, rest
 
     def readable(self) -> bool:

@@ -11,7 +11,7 @@ from sklearn.datasets import load_svmlight_file
 
 from ..exceptions import TableError
 from .batch import Batch, SparseRows
-from .blocks import blocks
+from .blocks import as_utf8, blocks
 
 _NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _LINE = re.compile(rb"\s*(?:" + _NUMBER + rb"(?:\s+(?:qid:\d+|\d+:" + _NUMBER + rb"))*\s*)?(?:#.*)?")
@@ -21,10 +21,10 @@ LIKE = re.compile(rb"\s*" + _NUMBER + rb"(?:[ \t]+(?:qid:\d+|\d+:" + _NUMBER + r
 LARGEST_INDEX = 2**31 - 2
 
 
-def svmlight(stream: io.BufferedReader, name: str) -> Iterator[Batch]:
+def svmlight(stream: io.BufferedReader, head: bytes, name: str) -> Iterator[Batch]:
     """The rows; feature 0 is there, too, whether or not the file counts from 1."""
     row, line = 1, 1
-    for block in blocks(stream, name):
+    for block in blocks(as_utf8(stream, head, None, name), name):
         rows = _rows(block, name, line)
         if len(rows):
             yield Batch(rows, row)
@@ -44,7 +44,8 @@ def _rows(block: bytes, name: str, line: int) -> SparseRows:
     try:
         X, labels = load_svmlight_file(io.BytesIO(block), zero_based=True)
     except (ValueError, OverflowError) as error:
-        raise TableError(f"{name} cannot be read near line {line:,}: {error}.") from error
+        reason = str(error).rstrip(".")
+        raise TableError(f"{name} cannot be read from line {line:,} on: {reason}.") from error
     if not np.isfinite(X.data).all() or not np.isfinite(labels).all():
-        raise TableError(f"{name} holds infinite numbers near line {line:,}.")
+        raise TableError(f"{name} holds infinite numbers, from line {line:,} on.")
     return SparseRows(X, labels)

@@ -1,18 +1,24 @@
-"""Values as they are written: what is missing, what is a number, what is text; all columns at once."""
+"""Values as they are written: what is missing, what is a number, what is text; all columns at once.
+
+What a value becomes depends on the value and on the kind of its column, never on the rows around it or on the
+file it came from: 1.0 of a Parquet file is "1" and so is 1.0 of a CSV file; True is "true" in both.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from ..exceptions import TableError
 from .batch import Batch
 
 #: What is written where a value is missing, besides nothing at all.
 MISSING = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "<NA>", "NULL", "null", "None", "?")
+#: Numbers beyond this are as good as infinite: their squares are.
+LARGEST = 1e100
+#: Numbers as people write them, with signs that no program reads.
+_LIKE_NUMBERS = r"^[$€£+-]*\s*\d[\d.,\s]*\s*[%$€£]?$"
 
 
 def clean(batch: Batch, names: Sequence[str]) -> pl.DataFrame:
@@ -22,20 +28,42 @@ def clean(batch: Batch, names: Sequence[str]) -> pl.DataFrame:
 
 
 def _clean(name: str, kind: pl.DataType) -> pl.Expr:
+    if kind.is_integer():
+        return pl.col(name)
     if kind.is_numeric():
         return pl.col(name).cast(pl.Float64).fill_nan(None)
+    if kind == pl.Duration:
+        return pl.col(name).dt.total_microseconds().cast(pl.Float64)
+    words = as_words(name, kind).str.strip_chars()
+    return pl.when(words.is_in(["", *MISSING]).not_()).then(words).alias(name)
+
+
+def as_words(name: str, kind: pl.DataType) -> pl.Expr:
+    """A column as text, if its values are single ones."""
     if kind.is_nested() or kind in (pl.Binary, pl.Object):
         raise TableError(
-            f"the column {name!r} holds values of type {kind}, where a number or text is needed: leave it "
-            f"out with --drop {name}."
+            f"the column {name!r} holds values of type {kind}, where a number or text is needed: turn it "
+            "into one of them, or leave it out."
         )
-    words = pl.col(name).cast(pl.String).str.strip_chars()
-    return pl.when(words.is_in(["", *MISSING]).not_()).then(words).alias(name)
+    return pl.col(name).cast(pl.String)
 
 
 def numbers(cleaned: pl.DataFrame) -> pl.DataFrame:
     """All columns as numbers, null where a value is missing or none."""
     return cleaned.select(pl.all().cast(pl.Float64, strict=False).fill_nan(None))
+
+
+def text(cleaned: pl.DataFrame) -> pl.DataFrame:
+    """All columns as text: whole numbers without a point, truth values in small letters."""
+    return cleaned.select(_text(name, kind) for name, kind in cleaned.schema.items())
+
+
+def _text(name: str, kind: pl.DataType) -> pl.Expr:
+    words = pl.col(name).cast(pl.String)
+    if kind == pl.String or kind.is_float():
+        words = words.str.replace(r"^([+-]?\d+)\.0+$", "${1}")
+    small = words.str.to_lowercase()
+    return pl.when(small.is_in(["true", "false"])).then(small).otherwise(words).alias(name)
 
 
 def with_text(cleaned: pl.DataFrame, found: pl.DataFrame) -> list[str]:
@@ -44,15 +72,17 @@ def with_text(cleaned: pl.DataFrame, found: pl.DataFrame) -> list[str]:
     return [name for name, old, new in zip(cleaned.columns, before, after, strict=True) if new > old]
 
 
-def check_finite(found: pl.DataFrame, first: int) -> None:
-    """Refuse infinite numbers, with the row; `first` is the number of the first one."""
-    infinite = found.select(pl.all().is_infinite().any())
-    for name, any_of_them in zip(found.columns, infinite.row(0) if found.width else (), strict=True):
+def check_size(found: pl.DataFrame, first: int) -> None:
+    """Refuse numbers that are infinite or nearly so, with the row; `first` is the number of the first one."""
+    if not found.width:
+        return
+    large = found.select((pl.all().abs() > LARGEST).any()).row(0)
+    for name, any_of_them in zip(found.columns, large, strict=True):
         if any_of_them:
-            row = first + int(found[name].is_infinite().fill_null(False).arg_true()[0])
+            row = first + int((found[name].abs() > LARGEST).fill_null(False).arg_true()[0])
             raise TableError(
-                f"the column {name!r} holds an infinite number in row {row:,}: correct it, or leave the "
-                f"column out with --drop {name}."
+                f"the column {name!r} holds a number in row {row:,} that is infinite or beyond {LARGEST:g}: "
+                "correct it, or leave the column out."
             )
 
 
@@ -60,14 +90,6 @@ def first_text(cleaned: pl.Series, found: pl.Series, first: int) -> tuple[int, s
     """The first row of a column that holds no number, and what it holds."""
     place = int((cleaned.is_not_null() & found.is_null()).arg_true()[0])
     return first + place, str(cleaned[place])
-
-
-def text(cleaned: pl.Series) -> pl.Series:
-    """A column as text; whole numbers without a point."""
-    if cleaned.dtype == pl.String:
-        return cleaned
-    whole = bool((cleaned.is_null() | (cleaned == cleaned.round())).all())
-    return (cleaned.cast(pl.Int64, strict=False) if whole else cleaned).cast(pl.String)
 
 
 def all_different(cleaned: pl.DataFrame, least: int) -> list[str]:
@@ -80,23 +102,9 @@ def all_different(cleaned: pl.DataFrame, least: int) -> list[str]:
     return [name for name, count, kind in named if count >= least and kind == count]
 
 
-def labels(batch: Batch, name: str) -> NDArray[np.generic]:
-    """A column of labels, none missing: whole numbers if they are, other numbers, or text."""
-    cleaned = clean(batch, [name])
-    if missing := cleaned[name].null_count():
-        where = batch.first + int(cleaned[name].is_null().arg_true()[0])
-        raise TableError(
-            f"the target {name!r} is missing in {missing:,} of {len(batch):,} rows, first in row {where:,}: "
-            "leave these rows out."
-        )
-    found = numbers(cleaned)
-    if with_text(cleaned, found):
-        return cleaned[name].to_numpy().astype(str)
-    check_finite(found, batch.first)
-    return whole_if_so(found[name].to_numpy())
-
-
-def whole_if_so(values: NDArray[np.float64]) -> NDArray[np.generic]:
-    """Whole numbers as such."""
-    whole = bool((values == np.rint(values)).all()) and bool((np.abs(values) < 2**53).all())
-    return values.astype(np.int64) if whole else values
+def like_numbers(cleaned: pl.DataFrame) -> list[str]:
+    """Columns of text that a person would read as numbers: 12%, $5, 1,5."""
+    if not cleaned.width:
+        return []
+    alike = cleaned.select(pl.all().cast(pl.String).str.contains(_LIKE_NUMBERS).all()).row(0)
+    return [name for name, all_of_them in zip(cleaned.columns, alike, strict=True) if all_of_them]
