@@ -33,7 +33,7 @@ def comparison(default, tuned, stack, capo, folds=5, noise=0.001):
         (
             comparison(0.6, 0.7, 0.72, 0.75, folds=2, noise=0.02),
             "capo is no better here",
-            "is the default learner.",
+            "is the tuned stack.",
         ),
     ],
 )
