@@ -143,6 +143,15 @@ def test_a_seed_that_is_none_is_refused(folder, capsys, tmp_path):
     assert "--seed" in err
 
 
+def test_a_package_that_is_not_installed_is_named(capsys, tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_bytes(GOOD)
+    monkeypatch.setitem(sys.modules, "capo.cli.training", None)
+    arguments = ("-t", "y", "-o", tmp_path / "m.capo")
+    refused(
+        capsys, "the command line needs capo.cli.training: pip install", "fit", tmp_path / "t.csv", *arguments
+    )
+
+
 def test_no_such_file_and_no_such_command(capsys, tmp_path):
     refused(capsys, "there is no file absent.csv", "fit", "absent.csv", "-t", "y", "-o", tmp_path / "m.capo")
     assert run(capsys, "fti", "x.csv")[0] == 2

@@ -16,8 +16,8 @@ def main() -> None:
     """What the command ``capo`` runs: every failure is a sentence on the standard error."""
     try:
         from .app import app  # noqa: PLC0415 (an extra)
-    except ImportError as error:
-        _end(f"the command line needs {error.name}: pip install 'capo-learn[cli]'.", BAD_INPUT)
+    except ModuleNotFoundError as error:
+        _lacks(error)
     from ..exceptions import CapoError  # noqa: PLC0415 (nothing is imported before its time)
     from .screen import Interrupted  # noqa: PLC0415
 
@@ -28,6 +28,8 @@ def main() -> None:
         _end(str(error), BAD_INPUT)
     except Interrupted:
         _end("interrupted; files are as they were.", INTERRUPTED)
+    except ModuleNotFoundError as error:
+        _lacks(error)
     except MemoryError:
         _end("there is not enough memory for this.", BAD_INPUT)
     except Exception as error:
@@ -49,6 +51,10 @@ def _prepare() -> None:
         for name in ("SIGTERM", "SIGHUP"):
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), _terminated)
+
+
+def _lacks(error: ModuleNotFoundError) -> NoReturn:
+    _end(f"the command line needs {error.name}: pip install 'capo-learn[cli]'.", BAD_INPUT)
 
 
 def _terminated(number: int, _frame: Any) -> NoReturn:
