@@ -1,6 +1,7 @@
 """Bad input: one sentence, exit code 2, nothing written."""
 
 import json
+import sys
 from pathlib import Path
 
 import polars as pl
