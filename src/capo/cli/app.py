@@ -32,58 +32,96 @@ app = typer.Typer(
 )
 
 Table = Annotated[
-    str, typer.Argument(help="CSV, TSV, Parquet or svmlight, also .gz, .bz2, .xz; - for stdin.")
+    str,
+    typer.Argument(metavar="TABLE", help="CSV, TSV, Parquet or svmlight, also .gz, .bz2, .xz; - for stdin."),
 ]
-Model = Annotated[str, typer.Argument(help="A model that 'capo fit' wrote.")]
-Target = Annotated[str | None, typer.Option("--target", "-t", help="Column of the labels.")]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model that 'capo fit' wrote.")]
+Target = Annotated[str | None, typer.Option("--target", "-t", metavar="COLUMN", help="Column of the labels.")]
 Measure = Annotated[
     str,
     typer.Option(
         "--measure",
         "-m",
+        metavar="MEASURE",
         help="What to optimise: a name ('capo measures' lists them) or a formula such as '10*tp - 2*fp'.",
         autocompletion=_measure_names,
     ),
 ]
 MeasureArg = Annotated[
-    list[str] | None, typer.Option("--measure-arg", help="A parameter of the measure, such as beta=2.")
+    list[str] | None,
+    typer.Option(
+        "--measure-arg",
+        metavar="NAME=NUMBER",
+        help="A parameter of the measure, such as beta=2; may be repeated.",
+    ),
 ]
 Auxiliaries = Annotated[
     str,
     typer.Option(
         "--auxiliaries",
         "-a",
+        metavar="NAMES",
         help="The models to adapt: auto, or some of boosting, trees, linear, kernel, svm, latent, lgbm, xgb, "
         "rf, knn, nb, cvm, c45, rbfnet, with commas.",
     ),
 ]
 Positive = Annotated[
-    str | None, typer.Option("--positive", help="The label of the positive class; the larger one by default.")
+    str | None,
+    typer.Option(
+        "--positive", metavar="LABEL", help="The label of the positive class; the larger one by default."
+    ),
 ]
-Weight = Annotated[str | None, typer.Option("--weight", help="Column of the rows' weights.")]
-Drop = Annotated[list[str] | None, typer.Option("--drop", help="A column to leave out.")]
+Weight = Annotated[
+    str | None, typer.Option("--weight", metavar="COLUMN", help="Column of the rows' weights.")
+]
+Drop = Annotated[
+    list[str] | None, typer.Option("--drop", metavar="COLUMN", help="A column to leave out; may be repeated.")
+]
 Ids = Annotated[
-    list[str] | None, typer.Option("--id", help="A column to keep beside predictions, not learned.")
+    list[str] | None,
+    typer.Option(
+        "--id", metavar="COLUMN", help="A column to keep beside predictions, not learned; may be repeated."
+    ),
 ]
 Categories = Annotated[
-    list[str] | None, typer.Option("--category", help="A column of numbers to take as categories.")
+    list[str] | None,
+    typer.Option(
+        "--category", metavar="COLUMN", help="A column of numbers to take as categories; may be repeated."
+    ),
 ]
-Delta = Annotated[str, typer.Option("--delta", help="The delta function: linear, rbf or none.")]
-Folds = Annotated[int, typer.Option("--folds", min=2, help="Folds of cross-fitting.")]
-HeldOut = Annotated[int, typer.Option("--folds", min=2, help="Folds that are held out, one after another.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Models trained at the same time; -1 for all cores.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of all that is random.")]
+Delta = Annotated[
+    str, typer.Option("--delta", metavar="NAME", help="The delta function: linear, rbf or none.")
+]
+Folds = Annotated[int, typer.Option("--folds", metavar="NUMBER", min=2, help="Folds of cross-fitting.")]
+HeldOut = Annotated[
+    int, typer.Option("--folds", metavar="NUMBER", min=2, help="Folds that are held out, one after another.")
+]
+Jobs = Annotated[
+    int,
+    typer.Option("--jobs", "-j", metavar="NUMBER", help="Models trained at the same time; -1 for all cores."),
+]
+Seed = Annotated[
+    int, typer.Option("--seed", metavar="NUMBER", min=0, max=2**32 - 1, help="Seed of all that is random.")
+]
 Format = Annotated[
-    str | None, typer.Option("--format", help="csv, parquet or svmlight, if it cannot be told from the file.")
+    str | None,
+    typer.Option(
+        "--format", metavar="NAME", help="csv, parquet or svmlight, if it cannot be told from the file."
+    ),
 ]
 Delimiter = Annotated[
-    str | None, typer.Option("--delimiter", help="What separates values: , ; | or tab. Told from the header.")
+    str | None,
+    typer.Option(
+        "--delimiter", metavar="LETTER", help="What separates values: , ; | or tab. Told from the header."
+    ),
 ]
 Encoding = Annotated[
-    str | None, typer.Option("--encoding", help="Of a text file that is not UTF-8: latin-1, ...")
+    str | None,
+    typer.Option("--encoding", metavar="NAME", help="Of a text file that is not UTF-8: latin-1, ..."),
 ]
 Trust = Annotated[
-    list[str] | None, typer.Option("--trust", help="A type that the model file may hold, if you trust it.")
+    list[str] | None,
+    typer.Option("--trust", metavar="TYPE", help="A type that the model file may hold, if you trust it."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No words but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
@@ -121,7 +159,7 @@ def capo(
 @app.command()
 def fit(
     table: Table,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the model goes.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model goes.")],
     target: Target = None,
     measure: Measure = "f1",
     measure_arg: MeasureArg = None,
@@ -177,10 +215,17 @@ def predict(
     table: Table,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="A CSV or TSV file; the standard output if not given."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="A CSV or TSV file; the standard output if not given."
+        ),
     ] = None,
     ids: Annotated[
-        list[str] | None, typer.Option("--id", help="A column to keep; those of the training by default.")
+        list[str] | None,
+        typer.Option(
+            "--id",
+            metavar="COLUMN",
+            help="A column to keep; those of the training by default; may be repeated.",
+        ),
     ] = None,
     format: Format = None,
     delimiter: Delimiter = None,
@@ -277,9 +322,12 @@ def compare(
 def report(
     model: Model,
     table: Table,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the page goes.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the page goes.")],
     comparison: Annotated[
-        Path | None, typer.Option("--comparison", help="What 'capo compare --json' wrote, to be shown too.")
+        Path | None,
+        typer.Option(
+            "--comparison", metavar="FILE", help="What 'capo compare --json' wrote, to be shown too."
+        ),
     ] = None,
     format: Format = None,
     delimiter: Delimiter = None,
@@ -314,7 +362,9 @@ def show(model: Model, json: Json = False) -> None:
 
 @app.command()
 def measures(
-    name: Annotated[str | None, typer.Argument(help="One measure; all of them if not given.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="One measure; all of them if not given.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """List the measures: formula, parameters, when to use them.
@@ -331,7 +381,7 @@ def measures(
 @app.command()
 def export(
     model: Model,
-    output: Annotated[Path, typer.Argument(help="The ONNX file to write.")],
+    output: Annotated[Path, typer.Argument(metavar="FILE", help="The ONNX file to write.")],
     trust: Trust = None,
     quiet: Quiet = False,
 ) -> None:
