@@ -1,6 +1,7 @@
 """Tables to predict on, and what ONNX Runtime says of them."""
 
 import numpy as np
+import pandas as pd
 import polars as pl
 from onnxruntime import InferenceSession, SessionOptions
 
@@ -34,6 +35,12 @@ def frame(n_rows, seed, *, unseen=False):
         "colour": some(colour, 0.02),
     }
     return pl.DataFrame(table, schema_overrides={"colour": pl.Categorical}), (wanted > 1.8).astype(int)
+
+
+def in_pandas(table):
+    """The same table for pandas."""
+    kinds = {name: pd.Categorical if kind == pl.Categorical else list for name, kind in table.schema.items()}
+    return pd.DataFrame({name: kinds[name](table[name].to_list()) for name in table.columns})
 
 
 def numbers(n_rows, seed, *, missing=0.0):

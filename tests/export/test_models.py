@@ -43,7 +43,7 @@ from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
 from capo.auxiliary import auto_auxiliaries
 from capo.export import to_onnx
 
-from .running import assert_same, frame, numbers, run
+from .running import assert_same, frame, in_pandas, numbers, run
 
 TRAINING, NEW = 600, 10_000
 
@@ -78,7 +78,7 @@ def test_pandas_with_categories_of_numbers_and_dates(tables):
     X, y, new = tables
 
     def more(table, seed):
-        table = table.to_pandas()
+        table = in_pandas(table)
         table["colour"] = table["colour"].astype(pd.CategoricalDtype(["blue", "green", "red", "white"]))
         rng = np.random.default_rng(seed)
         table["size"] = pd.Categorical(rng.integers(0, 8 + seed, len(table)))
@@ -217,7 +217,7 @@ def test_early_stopping_keeps_the_best_trees(arrays):
 @pytest.mark.filterwarnings("ignore:`TargetEncoder.shuffle` and:FutureWarning")
 @pytest.mark.parametrize("pandas", [False, True])
 def test_a_pipeline_of_the_user_on_a_frame(tables, pandas):
-    X, y, new = (each.to_pandas() if pandas and hasattr(each, "to_pandas") else each for each in tables)
+    X, y, new = (in_pandas(each) if pandas and isinstance(each, pl.DataFrame) else each for each in tables)
     filled = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"))
     first = make_column_transformer(
         (filled, ["town"]),
@@ -243,7 +243,7 @@ def test_lightgbm_on_categories_of_numbers(arrays):
 
 
 def test_lightgbm_on_the_categories_of_a_frame(tables):
-    X, y, new = (each.to_pandas() if hasattr(each, "to_pandas") else each for each in tables)
+    X, y, new = (in_pandas(each) if isinstance(each, pl.DataFrame) else each for each in tables)
     X, new = (each.astype({"town": "category", "colour": "category"}) for each in (X, new))
     model = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1, min_data_per_group=5)
     assert_same(adapted([model], X, y, delta=None), X, new)
