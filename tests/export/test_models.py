@@ -3,6 +3,7 @@
 import lightgbm
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse
 import xgboost
