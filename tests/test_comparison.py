@@ -24,7 +24,11 @@ def comparison(default, tuned, stack, capo, folds=5, noise=0.001):
 @pytest.mark.parametrize(
     ("found", "start", "end"),
     [
-        (comparison(0.6, 0.7, 0.72, 0.75), "capo is worth it here: f1 +0.0", "(tuned stack)."),
+        (
+            comparison(0.6, 0.7, 0.72, 0.75),
+            "capo is worth it here: f1 +0.0",
+            "against the tuned stack, the best of the others.",
+        ),
         (comparison(0.8, 0.7, 0.7, 0.75), "capo is not worth it here: f1 -0.0", "Use the default learner."),
         (comparison(0.6, 0.75, 0.7, 0.75), "capo is no better here", "is the tuned threshold."),
         (comparison(0.6, 0.7, 0.75, 0.75), "capo is no better here", "is the tuned stack."),
@@ -41,6 +45,18 @@ def test_the_verdict_is_that_of_the_table(found, start, end):
     assert found.verdict.startswith(start)
     assert found.verdict.endswith(end)
     assert str(found).endswith(found.verdict)
+
+
+def exact(default, tuned, stack, capo):
+    values = zip((DEFAULT, TUNED, STACK, CAPO), (default, tuned, stack, capo), strict=True)
+    return Comparison("f1", "nb", [System(name, np.array(each), 1.0) for name, each in values])
+
+
+def test_folds_that_agree_to_the_last_digit_prove_nothing():
+    assert "no better" in exact([0.3] * 2, [0.3] * 2, [0.3] * 2, [0.1 + 0.2] * 2).verdict
+    noisy = [0.51, 0.53, 0.2, 0.9, 0.5]
+    assert exact([0.51] * 5, noisy, [0.5] * 5, [0.5] * 5).verdict.endswith("Use the default learner.")
+    assert "no better" in exact([0.5] * 5, [np.nan] * 5, [0.5] * 5, [0.5] * 5).verdict
 
 
 def test_the_error_of_a_gain_counts_shared_training_rows():

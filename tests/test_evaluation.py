@@ -51,3 +51,14 @@ def test_one_class_alone_gets_a_sentence():
         evaluate(measures.get("f1"), [1, 1], [0.5, -0.5], labels=("no", "yes"))
     with pytest.raises(InvalidInputError, match="all rows are 'no'"):
         evaluate(measures.get("f1"), [0, 0], [0.5, -0.5], labels=("no", "yes"))
+
+
+def test_rows_without_weight_do_not_count():
+    weight = np.where(Y, 0.0, 1.0)
+    weight[np.flatnonzero(Y)[:2]] = 1.0
+    kept = weight > 0
+    found = by_name(evaluate(measures.get("f1"), Y, SCORES, sample_weight=weight, random_state=0))
+    plain = by_name(evaluate(measures.get("f1"), Y[kept], SCORES[kept], random_state=0))
+    assert {name: each.value for name, each in found.items()} == pytest.approx(
+        {name: each.value for name, each in plain.items()}
+    )

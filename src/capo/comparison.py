@@ -32,6 +32,8 @@ FloatArray = NDArray[np.float64]
 DEFAULT, TUNED, STACK, CAPO = "default learner", "tuned threshold", "tuned stack", "capo"
 #: How sure one must be of a difference, on either side.
 SURE = 0.975
+#: The least error of a difference: folds that agree to the last digit prove nothing.
+LEAST_ERROR = 1e-4
 #: The auxiliary that stands for a default learner, if it is there; else the first.
 LEARNER = "boosting"
 
@@ -91,23 +93,24 @@ class Comparison:
     def _tells(self, over: str) -> int:
         """1 if capo is better than another beyond chance, -1 if it is worse, 0 if that cannot be told."""
         gain, error = self.gain(over)
-        needed = float(student.ppf(SURE, self.folds - 1)) * error
+        needed = float(student.ppf(SURE, self.folds - 1)) * max(error, LEAST_ERROR)
         return int(gain > needed) - int(gain < -needed)
 
     @property
     def verdict(self) -> str:
         """Whether capo is worth it here, in a plain sentence."""
-        others = [each for each in self.systems if each.name != CAPO]
-        rival = max(others, key=lambda each: each.mean)
+        others = sorted((each for each in self.systems if each.name != CAPO), key=_last_if_nan, reverse=True)
+        rival = next((each for each in others if self._tells(each.name) < 0), others[0])
         gain, error = self.gain(rival.name)
-        told = f"{self.measure} {gain:+.4f} ± {error:.4f} against the best of the others ({rival.name})"
-        if self._tells(rival.name) > 0:
-            return f"capo is worth it here: {told}."
+        told = f"{self.measure} {gain:+.4f} ± {error:.4f} against the {rival.name}"
         if self._tells(rival.name) < 0:
             return f"capo is not worth it here: {told}. Use the {rival.name}."
-        simplest = next(each for each in others if self._tells(each.name) <= 0)
+        told += ", the best of the others"
+        if self._tells(rival.name) > 0:
+            return f"capo is worth it here: {told}."
+        simplest = next(each for each in self.systems if self._tells(each.name) == 0)
         return (
-            f"capo is no better here than what is simpler: {told} cannot be told from chance with "
+            f"capo is no better here than what is simpler: {told}, cannot be told from chance with "
             f"{self.folds} folds. The simplest that cannot be told from it either is the {simplest.name}."
         )
 
@@ -140,6 +143,10 @@ class Comparison:
         return "\n".join([*rows, "", self.verdict])
 
     __repr__ = __str__
+
+
+def _last_if_nan(system: System) -> float:
+    return -np.inf if np.isnan(system.mean) else system.mean
 
 
 def compare(

@@ -148,6 +148,7 @@ class _Bootstrap:
     ) -> None:
         self.labels, self.random = labels, random
         order = np.argsort(scores, kind="stable")
+        order = order if labels.weight is None else order[labels.weight[order] > 0]
         self.scores, self.positive = scores[order], labels.positive[order]
         self.weight = None if labels.weight is None else labels.weight[order]
         self.cells = None if self.weight is not None else self._cells(table)

@@ -1,7 +1,9 @@
 """Bad input: one sentence, exit code 2, nothing written."""
 
+import hashlib
 import json
 import sys
+import zipfile
 from pathlib import Path
 
 import polars as pl
@@ -237,6 +239,24 @@ def test_models_that_are_none(folder, model, capsys, tmp_path):
         refused(capsys, "is damaged or cut off", command, tmp_path / "cut.capo", *rest)
 
 
+@pytest.mark.parametrize("columns", [5, None, [1, 2], {"a": [1]}, {"x": "number"}, {}])
+def test_cards_that_name_no_columns(columns, folder, model, capsys, tmp_path):
+    with zipfile.ZipFile(model) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    card = json.loads(parts["manifest.json"])
+    card["schema"]["columns"] = columns
+    parts["manifest.json"] = json.dumps(card).encode()
+    names = ("manifest.json", "model.skops")
+    lines = [f"{hashlib.sha256(parts[name]).hexdigest()}  {name}\n" for name in names]
+    parts["SHA256SUMS"] = "".join(lines).encode()
+    path = tmp_path / "m.capo"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    assert run(capsys, "show", path)[0] == 0
+    refused(capsys, "is not a model that 'capo fit' wrote", "predict", path, folder / "test.csv")
+
+
 def test_comparisons_that_are_none(folder, model, capsys, tmp_path):
     (tmp_path / "c.json").write_text("{}")
     arguments = ("report", model, folder / "test.csv", "-o", tmp_path / "r.html", "--comparison")
@@ -247,6 +267,10 @@ def test_comparisons_that_are_none(folder, model, capsys, tmp_path):
         json.dumps({"measure": "f1", "folds": 2, "verdict": "", "systems": [system]})
     )
     refused(capsys, "is no system with a value, a spread and seconds", *arguments, tmp_path / "c.json")
+    for value in ("1" + "0" * 400, "true", "NaN"):
+        text = json.dumps({"measure": "f1", "folds": 2, "verdict": "", "systems": [system]})
+        (tmp_path / "c.json").write_text(text.replace('"high"', value).replace("null", "1"))
+        refused(capsys, "is no system with a value", *arguments, tmp_path / "c.json")
     folds = ("compare", folder / "train.csv", "-t", "y", *FAST[:4], "--folds", "100")
     refused(capsys, "folds: got 100 folds", *folds)
 

@@ -396,6 +396,7 @@ def test_pipes_as_files(folder, tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is always full")
 def test_a_full_disk_behind_the_standard_output(folder, model):
+    assert shell("capo --help > /dev/full").returncode == 2
     for command in (f"predict {model} {folder}/test.csv", "measures"):
         done = shell(
             f"capo {command} --json > /dev/full" if command == "measures" else f"capo {command} > /dev/full"
@@ -437,6 +438,6 @@ def test_a_program_that_is_ended_leaves_no_half_file(number, code, model, tmp_pa
     _, err = process.communicate(timeout=60)
     assert process.returncode == code
     assert b"Traceback" not in err
-    assert (b"interrupted; files are as they were" in err) == (number == signal.SIGINT)
+    assert b"files are as they were" in err
     assert [each.name for each in tmp_path.iterdir()] == ["p.csv"]
     assert old.read_bytes() == b"old"

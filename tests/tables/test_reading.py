@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
 from capo.exceptions import TableError
-from capo.tables import blocks, open_table
+from capo.tables import Roles, TableSchema, blocks, open_table
 
 PLAIN = b"a,b,c\n1,x,2.5\n4,y z,\n"
 
@@ -198,8 +198,14 @@ def test_files_that_cannot_be_opened_get_a_sentence(tmp_path):
 
 def test_decimal_commas_are_read_where_another_delimiter_separates(tmp_path):
     path = tmp_path / "t.csv"
-    path.write_bytes(b"a;b\n1,5;x\n-2,25;1,y\n")
-    assert read(path).rows() == [("1.5", "x"), ("-2.25", "1,y")]
+    path.write_bytes(b"id;a;b;c;y\n0,100;1,5;1,234;x;0\n1,101;-2;5,678;1,y;1\n")
+    batch = open_table(str(path)).read()
+    learned = TableSchema.learn(batch, Roles("y", ids=("id",)))
+    assert learned.schema.columns == {"a": "number", "b": "number", "c": "text"}
+    found = learned.schema.features(batch)
+    assert found.to_dict(as_series=False) == {"a": [1.5, -2.0], "b": [1.234, 5.678], "c": ["x", "1,y"]}
+    assert learned.schema.kept(batch)["id"].to_list() == ["0,100", "1,101"]
+    assert [note for note in learned.notes if "thousands" in note and "'b'" in note]
 
 
 def test_a_long_header_and_a_name_like_a_pattern(tmp_path):

@@ -115,6 +115,8 @@ def test_numbers_where_text_was_are_text():
         (["True", "FALSE"], ["true", "false"]),
         (["9007199254740992", "9007199254740993"], ["9007199254740992", "9007199254740993"]),
         (["inf", "0"], ["inf", "0"]),
+        (["1٣", "2"], ["1٣", "2"]),
+        (["a", "+1"], ["a", "1"]),
         (["1", "one"], ["1", "one"]),
     ],
 )
@@ -180,6 +182,14 @@ def test_a_value_is_the_same_in_every_file_and_batch():
         assert schema.features(Batch(frame, 1)).equals(expected, null_equal=True)
         parts = [schema.features(Batch(frame[i : i + 1], i + 1)) for i in range(4)]
         assert pl.concat(parts).equals(expected, null_equal=True)
+
+
+@pytest.mark.parametrize("value", [0.1, 1e16, 2.0**60, 3.0])
+def test_floats_are_written_alike_in_both_sizes(value):
+    text = {0.1: "0.1", 1e16: "10000000000000000", 2.0**60: str(2**60), 3.0: "3"}[value]
+    for kind in (pl.Float32, pl.Float64) if value != 1e16 else (pl.Float64,):
+        batch = Batch(pl.DataFrame({"k": pl.Series([value, value], dtype=kind), "y": [0, 1]}), 1)
+        assert learn(batch, categories=["k"]).features(batch)["k"].to_list() == [text, text]
 
 
 def test_types_that_are_no_single_values_and_others_that_are():

@@ -1,6 +1,6 @@
 """The command line: from a table to a model, a comparison and a report, without writing Python.
 
-Exit codes: 0 done, 1 a defect in capo, 2 bad input or usage, 130 interrupted.
+Exit codes: 0 done, 1 a defect in capo, 2 bad input or usage, 130 interrupted, 143 terminated.
 """
 
 import os
@@ -30,6 +30,9 @@ def main() -> None:
         _end("interrupted; files are as they were.", INTERRUPTED)
     except ModuleNotFoundError as error:
         _lacks(error)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to flush
+        _end(f"the output cannot be written: {error.strerror or error}.", BAD_INPUT)
     except MemoryError:
         _end("there is not enough memory for this.", BAD_INPUT)
     except Exception as error:
@@ -58,7 +61,7 @@ def _lacks(error: ModuleNotFoundError) -> NoReturn:
 
 
 def _terminated(number: int, _frame: Any) -> NoReturn:
-    sys.exit(128 + number)
+    _end("ended from outside; files are as they were.", 128 + number)
 
 
 def _end(sentence: str, code: int) -> NoReturn:

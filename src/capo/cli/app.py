@@ -152,7 +152,7 @@ def capo(
 
     \b
     Results go to the standard output, words to the standard error.
-    Exit codes: 0 done, 1 a defect in capo, 2 bad input, 130 interrupted.
+    Exit codes: 0 done, 1 a defect in capo, 2 bad input, 130 interrupted, 143 terminated.
     """
 
 

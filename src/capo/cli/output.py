@@ -28,7 +28,7 @@ def sink(output: Path | None) -> Iterator[Any]:
 
 def to_stdout(output: Path | None) -> bool:
     """Whether no file is meant."""
-    return output is None or str(output) == "-"
+    return output is None or str(output) in ("-", "/dev/stdout", "/dev/fd/1")
 
 
 def check_output(output: Path | None, *inputs: str | Path | None) -> None:

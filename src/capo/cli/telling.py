@@ -32,7 +32,8 @@ def run_show(path: str, screen: Screen) -> None:
     card = read_card(path)
     versions = ", ".join(f"{package} {number}" for package, number in card.versions.items())
     schema = card.schema.get("columns", {})
-    kinds = [f"{name} ({kind})" for name, kind in schema.items()] if isinstance(schema, dict) else schema
+    named = schema.items() if isinstance(schema, dict) else []
+    kinds = [f"{name} ({kind})" for name, kind in named] or [str(each) for each in _listed_names(schema)]
     lines = {
         "estimator": card.estimator,
         "measure": card.measure,
@@ -65,6 +66,10 @@ def run_paper(arguments: list[str]) -> None:
         if isinstance(end.code, str):
             raise InvalidInputError(end.code) from end
         raise
+
+
+def _listed_names(schema: object) -> list[Any]:
+    return schema if isinstance(schema, list) else []
 
 
 def _plain_text(text: str) -> str:

@@ -245,7 +245,7 @@ def _comparison(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_bytes())
         match found:
-            case {"measure": str(), "folds": int(), "verdict": str(), "systems": [*systems]}:
+            case {"measure": str(), "folds": int(), "verdict": str(), "systems": [_, *_] as systems}:
                 for each in systems:
                     _check_system(each)
             case _:
@@ -256,13 +256,13 @@ def _comparison(path: Path) -> dict[str, Any]:
     return dict(found)
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e100
+
+
 def _check_system(found: object) -> None:
     match found:
-        case {
-            "name": str(),
-            "value": int() | float(),
-            "spread": int() | float(),
-            "seconds": int() | float(),
-        }:
-            return
+        case {"name": str(), "value": value, "spread": spread, "seconds": seconds}:
+            if all(_is_number(each) for each in (value, spread, seconds)):
+                return
     raise ValueError(f"{str(found)[:60]} is no system with a value, a spread and seconds")

@@ -54,7 +54,7 @@ def check_place(path: str | os.PathLike[str]) -> None:
 
 
 def _in_place(place: Path) -> Iterator[BinaryIO]:
-    handle, temporary = tempfile.mkstemp(prefix=f".{place.name[:100]}.", suffix=".part", dir=place.parent)
+    handle, temporary = tempfile.mkstemp(prefix=".capo-", suffix=".part", dir=place.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file

@@ -44,11 +44,13 @@ class SparseRows:
 class Batch:
     """Rows that follow each other, and the number of the first of them, counted from 1.
 
-    `rows` is a polars data frame, all of text if the file is, or `SparseRows`.
+    `rows` is a polars data frame, all of text if the file is, or `SparseRows`. `decimal_comma` says that
+    numbers may be written with one, since something else separates values.
     """
 
     rows: Any
     first: int
+    decimal_comma: bool = False
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -56,4 +58,4 @@ class Batch:
     def slices(self, most: int) -> Iterator[Batch]:
         """The same rows in smaller batches."""
         for start in range(0, len(self), most):
-            yield Batch(self.rows[start : start + most], self.first + start)
+            yield Batch(self.rows[start : start + most], self.first + start, self.decimal_comma)

@@ -16,8 +16,6 @@ from .blocks import LONGEST_LINE, as_utf8, blocks, line_ends, outside_quotes
 
 DELIMITERS = ",;\t|"
 _CALLED = {"\t": "a tab", ",": "a comma", ";": "a semicolon", "|": "a bar"}
-#: A number with a decimal comma.
-DECIMAL_COMMA = r"^\s*([+-]?\d+),(\d+)\s*$"
 #: Columns that a table may have.
 MOST_COLUMNS = 100_000
 
@@ -39,7 +37,7 @@ def delimited(
     while rest:
         frame = _frame(rest, columns, separator, name, line)
         if frame.height:
-            yield Batch(frame, row)
+            yield Batch(frame, row, separator != ",")
         row, line = row + frame.height, line + rest.count(b"\n")
         rest = next(parts, b"")
     if row == 1:
@@ -100,15 +98,13 @@ def _columns(header: str, separator: str, name: str) -> list[str]:
 def _frame(block: bytes, columns: list[str], separator: str, name: str, line: int) -> pl.DataFrame:
     block = _checked(block, len(columns), separator, name, line)
     try:
-        frame = pl.read_csv(
+        return pl.read_csv(
             block,
             has_header=False,
             separator=separator,
             schema=dict.fromkeys(columns, pl.String),
             empty_string_is_null=True,
         )
-        # Where a comma does not separate values, it is a decimal point.
-        return frame if separator == "," else frame.select(pl.all().str.replace(DECIMAL_COMMA, "${1}.${2}"))
     except pl.exceptions.PolarsError as error:
         if (bad := _not_utf8(block)) is not None:
             where = line + block[:bad].count(b"\n")

@@ -14,7 +14,7 @@ from .batch import Batch
 
 NUMBER, TEXT = "number", "text"
 #: Whole numbers as they are written, without zeros in front; larger ones lose their last digits.
-_WHOLE = r"^[+-]?(0|[1-9]\d{0,14})(\.0+)?$"
+_WHOLE = r"^[+-]?(0|[1-9][0-9]{0,14})(\.0+)?$"
 
 
 def read_labels(batch: Batch, name: str, kind: str = "") -> tuple[NDArray[np.generic], str]:
@@ -38,7 +38,8 @@ def as_label(given: str, kind: str) -> int | str | None:
     """A label that was typed, read as those of a column are; None if it cannot be one."""
     word = given.strip()
     if kind == TEXT:
-        return word.lower() if word.lower() in ("true", "false") else re.sub(r"^([+-]?\d+)\.0+$", r"\1", word)
+        small = word.lower() in ("true", "false")
+        return word.lower() if small else re.sub(values.WHOLE_WITH_POINT, r"\1", word)
     return int(float(word)) if re.match(_WHOLE, word) else None
 
 

@@ -67,7 +67,7 @@ class Reading:
 
     def read(self) -> Batch:
         """All rows."""
-        return _joined([batch.rows for batch in self.batches()])
+        return _joined(list(self.batches()))
 
 
 def open_table(
@@ -114,7 +114,7 @@ def _parquet(source: Source, stream: io.BufferedReader) -> Iterator[Batch]:
         raise TableError(f"{source.name} has columns but no rows.")
 
 
-def _joined(parts: list[Any]) -> Batch:
-    if not isinstance(parts[0], SparseRows):
-        return Batch(pl.concat(parts), 1)
-    return Batch(SparseRows.joined(parts), 1)
+def _joined(batches: list[Batch]) -> Batch:
+    parts: list[Any] = [batch.rows for batch in batches]
+    rows = SparseRows.joined(parts) if isinstance(parts[0], SparseRows) else pl.concat(parts)
+    return Batch(rows, 1, batches[0].decimal_comma)

@@ -141,13 +141,14 @@ class TableSchema(Schema):
         names = frame_of(batch).columns
         roles.check(names)
         cleaned = values.clean(batch, [name for name in names if name not in roles.apart])
-        found = values.numbers(cleaned)
+        found = values.numbers(cleaned, batch.decimal_comma)
         texts = list(dict.fromkeys([*values.with_text(cleaned, found), *roles.categories]))
         values.check_size(found.drop(texts), batch.first)
         _check_number_of_texts(texts)
-        left_out = values.all_different(cleaned.select(texts), MANY_ROWS)
+        guessed = cleaned.select([name for name in texts if name not in roles.categories])
+        left_out = values.all_different(guessed, MANY_ROWS)
         kinds = {name: TEXT if name in texts else NUMBER for name in cleaned.columns if name not in left_out}
-        notes = _notes(cleaned.select([name for name in texts if name not in roles.categories]), left_out)
+        notes = (*_notes(guessed, left_out), *_notes_on_commas(cleaned.drop(texts)))
         if not kinds:
             raise TableError(" ".join(["no column is left to learn from.", *notes]))
         _, label_kind = read_labels(batch, roles.target)
@@ -170,19 +171,19 @@ class TableSchema(Schema):
         cleaned = values.clean(batch, list(self.columns))
         texts = [name for name, kind in self.columns.items() if kind == TEXT]
         parts = {
-            NUMBER: self._numbers(cleaned.drop(texts), batch.first),
+            NUMBER: self._numbers(cleaned.drop(texts), batch),
             TEXT: values.text(cleaned.select(texts)),
         }
         return pl.DataFrame([parts[kind][name] for name, kind in self.columns.items()])
 
-    def _numbers(self, cleaned: pl.DataFrame, first: int) -> pl.DataFrame:
-        found = values.numbers(cleaned)
+    def _numbers(self, cleaned: pl.DataFrame, batch: Batch) -> pl.DataFrame:
+        found = values.numbers(cleaned, batch.decimal_comma)
         for name in values.with_text(cleaned, found):
-            row, shown = values.first_text(cleaned[name], found[name], first)
+            row, shown = values.first_text(cleaned[name], found[name], batch.first)
             raise TableError(
                 f"the column {name!r} held numbers in training, but {shown!r} is no number (row {row:,})."
             )
-        values.check_size(found, first)
+        values.check_size(found, batch.first)
         return found.fill_null(float("nan"))
 
     def labels(self, batch: Batch) -> NDArray[np.generic]:
@@ -197,7 +198,7 @@ class TableSchema(Schema):
             return None
         find(self.weight, frame_of(batch).columns, "weight")
         cleaned = values.clean(batch, [self.weight])
-        numbers = values.numbers(cleaned)
+        numbers = values.numbers(cleaned, batch.decimal_comma)
         found = numbers[self.weight]
         if values.with_text(cleaned, numbers) or found.null_count() or (found < 0).any():
             raise TableError(f"the weights in {self.weight!r} must be numbers of at least 0, none missing.")
@@ -297,7 +298,9 @@ def read_schema(found: dict[str, Any]) -> Schema:
             "weight": str() as weight,
             "ids": list() as ids,
         } if (
-            columns and set(columns.values()) <= {NUMBER, TEXT} and all(isinstance(each, str) for each in ids)
+            columns
+            and all(each in (NUMBER, TEXT) for each in columns.values())
+            and all(isinstance(each, str) for each in ids)
         ):
             return TableSchema(columns, target, label_kind, weight, tuple(ids))
     raise ValueError("it does not say which columns the model needs")
@@ -323,6 +326,13 @@ def _notes(texts: pl.DataFrame, left_out: Sequence[str]) -> tuple[str, ...]:
         for name in left_out
     ]
     return tuple(told)
+
+
+def _notes_on_commas(numbers: pl.DataFrame) -> tuple[str, ...]:
+    return tuple(
+        f"The commas in the column {name!r} are read as decimal points and not as parting thousands."
+        for name in values.like_thousands(numbers)
+    )
 
 
 def _check_number_of_texts(texts: Sequence[str]) -> None:

@@ -17,8 +17,12 @@ from .batch import Batch
 MISSING = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "<NA>", "NULL", "null", "None", "?")
 #: Numbers beyond this are as good as infinite: their squares are.
 LARGEST = 1e100
+#: A number with a decimal comma; one of those that look like thousands; a whole number with a sign or point.
+DECIMAL_COMMA = r"^([+-]?[0-9]+),([0-9]+)$"
+_THOUSANDS = r"^[+-]?[1-9][0-9]{0,2},[0-9]{3}$"
+WHOLE_WITH_POINT = r"^[+]?(-?[0-9]+)(?:\.0*)?$"
 #: Numbers as people write them, with signs that no program reads.
-_LIKE_NUMBERS = r"^[$€£+-]*\s*\d[\d.,\s]*\s*[%$€£]?$"
+_LIKE_NUMBERS = r"^[$€£+-]*\s*[0-9][0-9.,\s]*\s*[%$€£]?$"
 
 
 def clean(batch: Batch, names: Sequence[str]) -> pl.DataFrame:
@@ -30,8 +34,10 @@ def clean(batch: Batch, names: Sequence[str]) -> pl.DataFrame:
 def _clean(name: str, kind: pl.DataType) -> pl.Expr:
     if kind.is_integer():
         return pl.col(name)
+    if kind.is_float():
+        return pl.col(name).fill_nan(None)
     if kind.is_numeric():
-        return pl.col(name).cast(pl.Float64).fill_nan(None)
+        return pl.col(name).cast(pl.Float64)
     if kind == pl.Duration:
         return pl.col(name).dt.total_microseconds().cast(pl.Float64)
     words = as_words(name, kind).str.strip_chars()
@@ -48,8 +54,10 @@ def as_words(name: str, kind: pl.DataType) -> pl.Expr:
     return pl.col(name).cast(pl.String)
 
 
-def numbers(cleaned: pl.DataFrame) -> pl.DataFrame:
+def numbers(cleaned: pl.DataFrame, decimal_comma: bool) -> pl.DataFrame:
     """All columns as numbers, null where a value is missing or none."""
+    if decimal_comma:
+        cleaned = cleaned.with_columns(pl.col(pl.String).str.replace(DECIMAL_COMMA, "${1}.${2}"))
     return cleaned.select(pl.all().cast(pl.Float64, strict=False).fill_nan(None))
 
 
@@ -60,8 +68,13 @@ def text(cleaned: pl.DataFrame) -> pl.DataFrame:
 
 def _text(name: str, kind: pl.DataType) -> pl.Expr:
     words = pl.col(name).cast(pl.String)
-    if kind == pl.String or kind.is_float():
-        words = words.str.replace(r"^([+-]?\d+)\.0+$", "${1}")
+    if kind == pl.String:
+        words = words.str.replace(WHOLE_WITH_POINT, "${1}")
+    elif kind.is_float():
+        whole = (pl.col(name) == pl.col(name).round()) & (pl.col(name).abs() < 2.0**63)
+        words = (
+            pl.when(whole).then(pl.col(name).cast(pl.Int64, strict=False).cast(pl.String)).otherwise(words)
+        )
     small = words.str.to_lowercase()
     return pl.when(small.is_in(["true", "false"])).then(small).otherwise(words).alias(name)
 
@@ -108,3 +121,16 @@ def like_numbers(cleaned: pl.DataFrame) -> list[str]:
         return []
     alike = cleaned.select(pl.all().cast(pl.String).str.contains(_LIKE_NUMBERS).all()).row(0)
     return [name for name, all_of_them in zip(cleaned.columns, alike, strict=True) if all_of_them]
+
+
+def like_thousands(cleaned: pl.DataFrame) -> list[str]:
+    """Columns of numbers with commas that all look as if they parted thousands."""
+    texts = cleaned.select(pl.col(pl.String))
+    if not texts.width:
+        return []
+    commas = texts.select(pl.all().str.contains(",", literal=True).any()).row(0)
+    alike = texts.select(
+        (pl.all().str.contains(",", literal=True).not_() | pl.all().str.contains(_THOUSANDS)).all()
+    )
+    named = zip(texts.columns, commas, alike.row(0), strict=True)
+    return [name for name, with_comma, all_of_them in named if with_comma and all_of_them]
