@@ -120,11 +120,11 @@ def columns_of(X: Any) -> Columns:
     if not is_frame(X):
         return Columns(list(range(X.shape[1])), [], [])
     schema = nw.from_native(X, eager_only=True).schema
-    columns = Columns([], [], [])
+    columns, named = Columns([], [], []), all(isinstance(name, str) for name in schema)
     for position, (name, kind) in enumerate(schema.items()):
         number, category = kind.is_numeric() or kind == nw.Boolean, kind in (nw.Categorical, nw.Enum)
         room = columns.numbers if number else columns.categories if category else columns.texts
-        room.append(name if all(isinstance(each, str) for each in schema) else position)
+        room.append(name if named else position)
     return columns
 
 
