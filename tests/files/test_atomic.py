@@ -113,3 +113,13 @@ def test_a_pipe_is_written_to_as_it_is():
     code = "from capo.files import written\nwith written('/dev/stdout') as file: file.write(b'there')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert done.stdout == b"there"
+
+
+def test_a_name_as_long_as_names_can_be(tmp_path):
+    place = tmp_path / ("模" * 82 + ".capo")
+    check_place(place)
+    with written(place) as file:
+        file.write(b"x")
+    assert place.read_bytes() == b"x"
+    with pytest.raises(OutputError, match="File name too long"):
+        check_place(tmp_path / ("x" * 300))
