@@ -180,9 +180,9 @@ def _parts(name: str, wanted: tuple[str, ...]) -> dict[str, bytes]:
         raise ModelFileError(
             f"{name} is an archive, but not a model file of capo's: {error.args[0]}"
         ) from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
-        if isinstance(error, ModelFileError):
-            raise
+    except ModelFileError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError) as error:
         raise ModelFileError(f"{name} is damaged or cut off: get the file again.") from error
 
 
