@@ -56,7 +56,7 @@ class Trained:
 class Judged:
     """Decisions on labelled rows."""
 
-    y: NDArray[np.generic]
+    positive: NDArray[np.bool_]
     decision: NDArray[np.float64]
     weight: NDArray[np.float64] | None
 
@@ -115,7 +115,7 @@ def run_evaluate(path: str, table: Reading, trust: list[str] | None, seed: int, 
     judged = _judged(trained, table, screen)
     _note_known_rows(trained, table, screen)
     found = _evaluated(trained, judged, seed, screen)
-    n = len(judged.y)
+    n = len(judged.positive)
     screen.result(f"{table.name}: {n:,} rows\n\n{found}", {"table": table.name, "rows": n, **found.to_dict()})
 
 
@@ -140,7 +140,7 @@ def run_report(
     with screen.step("drawing"):
         html = page(
             trained.model,
-            judged.y,
+            trained.model.classes_[judged.positive.astype(int)],
             judged.decision,
             sample_weight=judged.weight,
             table=table.name,
@@ -181,7 +181,7 @@ def _check_ids(schema: Schema, batch: Batch, asked: list[str] | None) -> None:
 
 
 def _check_ending(output: Path | None) -> None:
-    if output is None or not output.suffix or not output.name.startswith(output.stem):
+    if output is None or not output.suffix:
         return
     known = output.name.removesuffix(".gz").endswith((".csv", ".tsv", ".tab", ".txt"))
     if not known and not (output.exists() and not output.is_file()):
@@ -206,15 +206,14 @@ def _batches(table: Reading, step: Step) -> Iterator[Batch]:
 
 
 def _judged(trained: Trained, table: Reading, screen: Screen) -> Judged:
-    labels, decisions, weights = [], [], []
+    positive, decisions, weights = [], [], []
     with screen.step("predicting") as step:
         for batch in _batches(table, step):
-            labels.append(which_positive(trained.schema.labels(batch), trained.model.classes_))
+            positive.append(which_positive(trained.schema.labels(batch), trained.model.classes_))
             decisions.append(trained.decisions(batch))
             weights.append(trained.schema.weights(batch))
     weight = None if weights[0] is None else np.concatenate([each for each in weights if each is not None])
-    y = trained.model.classes_[np.concatenate(labels).astype(int)]
-    return Judged(y, np.concatenate(decisions), weight)
+    return Judged(np.concatenate(positive), np.concatenate(decisions), weight)
 
 
 def _evaluated(trained: Trained, judged: Judged, seed: int, screen: Screen) -> Evaluation:
@@ -222,7 +221,7 @@ def _evaluated(trained: Trained, judged: Judged, seed: int, screen: Screen) -> E
     with screen.step("bootstrap") as step:
         return evaluate_measures(
             trained.model.measure_,
-            which_positive(judged.y, trained.model.classes_),
+            judged.positive,
             judged.decision,
             sample_weight=judged.weight,
             labels=(str(classes[0]), str(classes[1])),
