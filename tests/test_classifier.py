@@ -26,11 +26,11 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit, Stra
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from capo import CAPOClassifier, SVMPerfClassifier, measures
+from capo import CAPOClassifier, measures
 from capo.auxiliary import read
 from capo.exceptions import AuxiliaryError, ConstraintWarning, IgnoredWeightWarning, InvalidInputError
 
@@ -182,14 +182,6 @@ def test_what_is_no_auxiliary_is_told(auxiliaries, message):
         CAPOClassifier(auxiliaries=auxiliaries).fit(X, Y)
 
 
-def test_outputs_as_labels_are_the_papers():
-    model = light(outputs="labels", cv="in-sample", prior="zero", positive=False, C=[10.0]).fit(X, Y)
-    assert set(np.unique(model.auxiliary_outputs_)) == {-1.0, 1.0}
-    in_sample = LIGHT[1][1].fit(X, Y).predict(X)
-    np.testing.assert_array_equal(model.auxiliary_outputs_[:, 1] > 0, in_sample == 1)
-    assert model.cv_results_["param_C"].tolist() == [10.0]
-
-
 def test_prior_unit_fixes_the_weights_and_learns_the_delta_alone():
     model = CAPOClassifier("f1", auxiliaries=[GaussianNB()], prior="unit", outputs="labels", C=50.0).fit(X, Y)
     w = np.array(list(model.delta_coef_.values()))
@@ -321,6 +313,11 @@ def test_memory_keeps_the_auxiliaries_for_another_measure(tmp_path):
     second = CAPOClassifier("mcc", auxiliaries=[Counting()], memory=str(tmp_path), random_state=0).fit(X, Y)
     assert Counting.calls == 6
     np.testing.assert_array_equal(first.auxiliary_outputs_, second.auxiliary_outputs_)
+    third = CAPOClassifier(
+        "f1", auxiliaries=[Counting(), GaussianNB()], memory=str(tmp_path), random_state=0
+    ).fit(X, Y)
+    assert Counting.calls == 6
+    np.testing.assert_array_equal(first.auxiliary_outputs_[:, 0], third.auxiliary_outputs_[:, 0])
 
 
 def test_weights_of_rows_count():
@@ -338,15 +335,6 @@ def test_an_auxiliary_without_weights_is_told_of():
     X, y = NOISY
     with pytest.warns(IgnoredWeightWarning, match="'kneighborsclassifier'.* takes no sample_weight"):
         CAPOClassifier(auxiliaries=[KNeighborsClassifier()]).fit(X, y, sample_weight=np.ones(len(y)))
-
-
-def test_no_probabilities_from_in_sample_outputs():
-    model = light(cv="in-sample").fit(X, Y)
-    assert not hasattr(model, "predict_proba")
-    with pytest.raises(AttributeError, match="predict_proba") as error:
-        model.predict_proba(X)
-    assert "in-sample" in str(error.value.__cause__)
-    assert model.predict(X).shape == Y.shape
 
 
 def test_groups_stay_together_with_and_without_routing():
@@ -722,45 +710,6 @@ def test_auxiliaries_below_chance_do_not_stall_the_solver():
 def test_labels_in_a_column_are_scored_too():
     model = light(C=0.0).fit(X, Y)
     assert model.score(X, Y[:, None]) == model.score(X, Y)
-
-
-def papers_mode(measure, **params):
-    """The paper's own problem: labels of the rows trained on, no prior, free signs, a cut at 0."""
-    settings = {
-        "outputs": "labels",
-        "cv": "in-sample",
-        "delta": FunctionTransformer(),
-        "positive": False,
-        "prior": "zero",
-        "threshold": "zero",
-    }
-    return light(measure, **{**settings, **params})
-
-
-@pytest.mark.parametrize("measure", ["f1", "accuracy", "mcc"])
-def test_the_papers_mode_is_svmperf_on_the_augmented_table(measure):
-    data, target = NOISY
-    model = papers_mode(measure, C=100.0, tol=1e-7).fit(data, target)
-    columns = [np.where(each.predict(data) == 1, 1.0, -1.0) for each in model.auxiliaries_.values()]
-    wide = np.column_stack([*columns, data])
-    svm = SVMPerfClassifier(measure, C=100.0, tol=1e-7).fit(wide, target)
-    ours = np.array([*model.auxiliary_weights_.values(), *model.delta_coef_.values()])
-    theirs = svm.coef_[0]
-    np.testing.assert_allclose(ours / np.linalg.norm(ours), theirs / np.linalg.norm(theirs), atol=2e-3)
-    assert model.primal_ == pytest.approx(svm.primal_, rel=1e-5)
-    at_zero = wide @ theirs + svm.solution_.v[-1] > 0
-    assert np.mean(model.predict(data).astype(bool) == at_zero) > 0.99
-
-
-def test_a_grid_is_extended_only_if_asked():
-    data, target = NOISY
-    fixed = papers_mode("f1", C=[1e-3, 2e-3]).fit(data, target)
-    longer = papers_mode("f1", C=[1e-3, 2e-3], extend=True).fit(data, target)
-    assert fixed.cv_results_["param_C"].tolist() == [1e-3, 2e-3]
-    tried = longer.cv_results_["param_C"]
-    assert len(tried) > 2
-    powers = np.log2(tried / 1e-3)
-    np.testing.assert_allclose(powers, np.round(powers), atol=1e-9)
 
 
 def test_only_the_best_auxiliaries_are_kept():

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ..data import PAPER
 from .drawings import draw
+from .published import PUBLISHED
 from .systems import COST_ROWS, CV_RANK, RANK
 from .tasks import AUXILIARIES, CAPO, FIVE, MEASURES, NEW, RIVALS
 
 DOCS = Path(__file__).parents[2] / "docs"
-#: The paper's own figures, table by table.
-PUBLISHED: dict[str, Any] = json.loads((Path(__file__).parent / "paper.json").read_text())
 SHORT = {"accuracy": "Accuracy", "f1": "F1", "prbep": "PRBEP", "roc_auc": "AUC"}
 THEIRS = {"roc_auc": "auc"}
 NAMES = {

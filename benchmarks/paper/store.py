@@ -27,6 +27,7 @@ class Fit(NamedTuple):
     B: float | None = None
     rows: int | None = None
     selection_seconds: float | None = None
+    training_seconds: float | None = None
     seconds: float | None = None
     rounds: int | None = None
     oracle_calls: int | None = None

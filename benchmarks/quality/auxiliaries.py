@@ -76,9 +76,8 @@ def scores(table: Table, seed: int, cache: Path) -> dict[tuple[str, str], float]
     random = np.random.RandomState(seed)
     given = [Auxiliary(name, seeded(each, random), {}) for name, each in candidates(table.X)]
     splits = split(5, table.X, table.y, {}, random)
-    fit = Memory(cache, verbose=0).cache(cross_fit, ignore=["n_jobs", "say"])
-    classes = np.array([False, True])
-    fitted = fit(given, table.X, table.y.astype(int), splits, classes, "scores", 1, _quiet)
+    memory, classes = Memory(cache, verbose=0), np.array([False, True])
+    fitted = cross_fit(given, table.X, table.y.astype(int), splits, classes, "scores", memory=memory)
     columns, test = {}, {}
     for auxiliary, raw, model in zip(given, fitted.columns.T, fitted.models, strict=True):
         scale = Scale.fit(raw, table.y)
@@ -104,10 +103,6 @@ def _value(
     on_test = weights.scores(np.column_stack([test[each] for each in members]), None)
     cut = operating_point(MEASURES[measure], weights.scores(rows.columns, None), table.y, None).score
     return MEASURES[measure].score(table.y_test, on_test - cut)
-
-
-def _quiet(*_: object) -> None:
-    """Say nothing."""
 
 
 def run(path: Path, name: str, seed: int, cache: Path) -> pd.DataFrame:

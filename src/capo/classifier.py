@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -19,13 +17,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._metadata_requests import _routing_enabled
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import process_routing
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_sample_weight,
     _check_y,
     check_array,
     check_is_fitted,
-    check_memory,
     validate_data,
 )
 
@@ -34,11 +30,12 @@ from .adaptation import Adapted, Rows, Settings, adapt, as_grid, figure
 from .auxiliary import (
     Auxiliary,
     CrossFitted,
-    Scale,
+    Scaling,
     Split,
     auto_auxiliaries,
     cross_fit,
     fold_of_rows,
+    on_scale,
     read,
     seeded,
     split,
@@ -55,15 +52,6 @@ from .summary import Summary, summarise
 from .validation import two_classes
 
 FloatArray = NDArray[np.float64]
-
-
-def _out_of_fold(estimator: CAPOClassifier) -> bool:
-    if isinstance(estimator.cv, str):
-        raise AttributeError(
-            "predict_proba is not available with cv='in-sample': probabilities would be calibrated on rows "
-            "that the auxiliaries were trained on. Use decision_function, or folds."
-        )
-    return True
 
 
 class CAPOClassifier(HoldsAuxiliaries, Measured):
@@ -99,8 +87,9 @@ class CAPOClassifier(HoldsAuxiliaries, Measured):
         What is read from an auxiliary: calibrated log-odds, or -1 and +1 as in the paper.
     cv : int, splitter, iterable or "in-sample", default=5
         Folds for cross-fitting and for the choice of C; a number means stratified folds of shuffled
-        rows. Give a splitter where rows belong together or follow in time. "in-sample" reads the
-        auxiliaries on the rows that they were trained on, as in the paper, and chooses C with 5 folds.
+        rows. Give a splitter where rows belong together or follow in time. "in-sample" learns from what
+        the auxiliaries say of the rows that they were trained on, as in the paper; 5 folds, each of which
+        repeats this with auxiliaries of its own, then choose C and tell how good the result is.
     delta : "linear", "rbf", None or transformer, default="linear"
         Phi, the features of the delta function: the table's columns (missing values filled, numbers
         standardised, categories one-hot), 300 random features of a Gaussian kernel on them, none, or
@@ -153,8 +142,7 @@ class CAPOClassifier(HoldsAuxiliaries, Measured):
     C_ : float
         The C that was chosen.
     score_, spread_ : float
-        The out-of-fold value of the chosen model, and its standard deviation over folds. With
-        ``cv="in-sample"`` they rest on outputs for rows that the auxiliaries know, and are too good.
+        The out-of-fold value of the chosen model, and its standard deviation over folds.
     cv_results_ : dict of str to ndarray
         All C's that were tried: "param_C", "test_score", "std_test_score", "gain" over the first C and
         its standard error "gain_error", "rank_test_score", "rounds".
@@ -173,7 +161,8 @@ class CAPOClassifier(HoldsAuxiliaries, Measured):
     oof_decision_ : ndarray of shape (n_samples,)
         What `decision_function` would say of each training row, from models that have not seen it.
     auxiliary_outputs_ : ndarray of shape (n_samples, n_auxiliaries)
-        What each auxiliary said of each training row, out of fold: log-odds or margins, before calibration.
+        What each auxiliary said of each training row, out of fold unless in sample: log-odds or margins,
+        before calibration.
     auxiliary_figures_ : list of capo.adaptation.Figure
         The value of each auxiliary by itself, out of fold.
     n_positive_ : int
@@ -307,11 +296,11 @@ class CAPOClassifier(HoldsAuxiliaries, Measured):
         in_sample = isinstance(self.cv, str)
         splits = split(None if in_sample else self.cv, X, positive, split_params, random)
         features = clock("delta", self._fit_delta, X, random)
-        fitted = clock(
-            "auxiliaries", self._cross_fit, auxiliaries, X, positive, None if in_sample else splits, progress
-        )
-        rows = Rows(self._scaled(fitted, positive, weight), features, positive, weight)
+        fitted = clock("auxiliaries", self._cross_fit, auxiliaries, X, positive, splits, progress)
         folds = fold_of_rows(splits, len(positive))
+        scaling = Scaling(positive, weight, self.outputs, self.positive)
+        self._scales, scaled = scaling.scaled(fitted, folds)
+        rows = Rows(scaled.columns, features, positive, weight, scaled.by_fold)
         if self.max_auxiliaries is not None:
             rows, auxiliaries, fitted = self._best(rows, auxiliaries, fitted, settings, folds)
         adapted = clock(
@@ -419,42 +408,33 @@ class CAPOClassifier(HoldsAuxiliaries, Measured):
         auxiliaries: list[Auxiliary],
         X: Any,
         positive: NDArray[np.bool_],
-        splits: list[Split] | None,
+        splits: list[Split],
         progress: Progress,
     ) -> CrossFitted:
-        cached = check_memory(self.memory).cache(cross_fit, ignore=["n_jobs", "say"])
-        labels = positive.astype(np.int64)
         with warnings.catch_warnings():
             # That the table is large is no news to the user.
             warnings.filterwarnings("ignore", "Persisting input arguments", UserWarning)
-            return cached(
-                auxiliaries, X, labels, splits, self.classes_, self.outputs, self.n_jobs, progress.say
+            return cross_fit(
+                auxiliaries,
+                X,
+                positive.astype(np.int64),
+                splits,
+                self.classes_,
+                self.outputs,
+                in_sample=isinstance(self.cv, str),
+                memory=self.memory,
+                n_jobs=self.n_jobs,
+                say=progress.say,
             )
-
-    def _scaled(
-        self, fitted: CrossFitted, positive: NDArray[np.bool_], weight: FloatArray | None
-    ) -> FloatArray:
-        """The auxiliaries' columns on their common scale."""
-        if self.outputs == "labels":
-            self._scales = [Scale(None)] * len(fitted.models)
-        else:
-            fit = partial(Scale.fit, y=positive, weight=weight, positive=self.positive)
-            self._scales = [fit(raw) for raw in fitted.columns.T]
-        return self._on_scale(fitted.columns.T)
 
     def _best(
         self, rows: Rows, auxiliaries: list[Auxiliary], fitted: CrossFitted, settings: Settings, folds: Any
     ) -> tuple[Rows, list[Auxiliary], CrossFitted]:
         """The `max_auxiliaries` that are best by themselves, in the order in which they came."""
-        values = [figure(settings, column, rows, folds).value for column in rows.columns.T]
+        values = [figure(settings, column, rows, folds).value for column in rows.held_out(folds).T]
         kept = np.sort(np.argsort(values, kind="stable")[::-1][: self.max_auxiliaries])
         self._scales = [self._scales[i] for i in kept]
-        rows = replace(rows, columns=rows.columns[:, kept])
-        return rows, [auxiliaries[i] for i in kept], fitted.take(kept)
-
-    def _on_scale(self, raw: Iterable[FloatArray]) -> FloatArray:
-        columns = [scale(each) for scale, each in zip(self._scales, raw, strict=True)]
-        return np.column_stack(columns)
+        return rows.with_columns(kept), [auxiliaries[i] for i in kept], fitted.take(kept)
 
     def _store(
         self, adapted: Adapted, auxiliaries: list[Auxiliary], fitted: CrossFitted, clock: Clock
@@ -509,15 +489,10 @@ class CAPOClassifier(HoldsAuxiliaries, Measured):
         """
         return self._log_odds(X) - self._log_odds_cut
 
-    def on_scale(self, decision: FloatArray) -> tuple[FloatArray, float]:
-        """Decisions as they are shown, and where these are cut: probabilities, or scores and 0.
-
-        With ``cv="in-sample"`` there are no probabilities.
-        """
+    def as_probability(self, decision: FloatArray) -> FloatArray:
+        """What `decision_function` says as probabilities of the positive class."""
         check_is_fitted(self, "auxiliaries_")
-        if self._fitted[1]:
-            return decision, 0.0
-        return np.asarray(expit(decision + self._log_odds_cut)), self.threshold_
+        return np.asarray(expit(decision + self._log_odds_cut))
 
     def _log_odds(self, X: Any) -> FloatArray:
         check_is_fitted(self, "auxiliaries_")
@@ -527,7 +502,7 @@ class CAPOClassifier(HoldsAuxiliaries, Measured):
         features = None
         if self.delta_ is not None and self._weights.delta.any():
             features = as_features(self.delta_.transform(X))
-        return self._weights.scores(self._on_scale(raw), features)
+        return self._weights.scores(on_scale(self._scales, raw), features)
 
     def _said(self, name: str, X: Any) -> FloatArray:
         """What one auxiliary says of new rows."""
@@ -538,12 +513,10 @@ class CAPOClassifier(HoldsAuxiliaries, Measured):
                 f"the auxiliary {name!r} failed to predict: {type(error).__name__}: {error}"
             ) from error
 
-    @available_if(_out_of_fold)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of both classes, calibrated on out-of-fold scores.
 
-        They are probabilities, not votes: `predict` cuts them at `threshold_`, not at 0.5. With
-        ``cv="in-sample"`` there is nothing to calibrate them on, and no such method.
+        They are probabilities, not votes: `predict` cuts them at `threshold_`, not at 0.5.
         """
         share = expit(self._log_odds(X))
         return np.column_stack((1.0 - share, share))

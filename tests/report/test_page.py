@@ -199,13 +199,6 @@ def test_the_certificate_and_the_delta_function():
     assert f"{strongest}{minus(f'{model.delta_coef_[strongest]:+.3f}')}" in found.text
 
 
-def test_in_sample_there_are_scores_and_a_warning():
-    found = Checked(page(*judged(cv="in-sample")))
-    assert "above a score of 0" in found.text
-    assert "the values are too good" in found.text
-    assert "probability" not in found.text
-
-
 def test_free_signs_come_with_a_caution():
     found = Checked(page(*judged(C=10.0, prior="zero", positive=False)))
     assert "Caution" in found.text
@@ -252,5 +245,4 @@ def test_numbers_as_they_are_written():
         *("0.123", "0.000", "12.3", "\N{MINUS SIGN}1,234", "n/a")
     ]
     given = (0.5, 0.0123, 0.99995, 0.0, 1.0, 1e-30)
-    assert [threshold(each, True) for each in given] == ["0.500", "0.0123", "0.99995", "0", "1", "0"]
-    assert threshold(0.0, False) == "0"
+    assert [threshold(each) for each in given] == ["0.500", "0.0123", "0.99995", "0", "1", "0"]

@@ -100,7 +100,7 @@ def test_sparse_and_dense_are_the_same(seed):
 
 def test_wekas_probabilities_for_breast_cancer():
     """From WEKA 3.9: Standardize, ClusterMembership of SimpleKMeans with seed 1, Logistic."""
-    model = RBFNetworkClassifier(init=WEKAS_START).fit(X, Y)
+    model = RBFNetworkClassifier(init="weka").fit(X, Y)
     expected = [
         0.014365,
         0.902243,

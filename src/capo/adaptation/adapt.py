@@ -106,7 +106,7 @@ def adapt(
         walk.run(_grid(C, settings), extend=extend, leave=C is None, say=say)
         chosen = walk.candidates[-1] if isinstance(C, float) else walk.chosen(rule)
         weights, solution = Problem(rows, settings).at(chosen.C)
-        singles = [figure(settings, column, rows, folds) for column in rows.columns.T]
+        singles = [figure(settings, column, rows, folds) for column in rows.held_out(folds).T]
     point = operating_point(settings.measure, chosen.scores, rows.positive, rows.weight, settings.threshold)
     curve = point.calibration
     return Adapted(

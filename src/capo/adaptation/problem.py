@@ -10,7 +10,7 @@ auxiliaries' weights `a` are not negative unless a free sign is asked for, and w
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,15 +37,35 @@ LEAST_SCALE, GREATEST_SCALE = 1e-2, 1e3
 
 @dataclass(frozen=True)
 class Rows:
-    """What the adaptation sees of the data: columns, features, labels, weights."""
+    """What the adaptation sees of the data: columns, features, labels, weights.
+
+    Columns that are out of fold are the same in every fold. Others come a second time in `by_fold`, of shape
+    (n_folds, n_rows, n_columns), from auxiliaries that each fold has trained for itself.
+    """
 
     columns: FloatArray
     features: Any | None
     positive: NDArray[np.bool_]
     weight: FloatArray | None
+    by_fold: FloatArray | None = None
+
+    def in_fold(self, number: int) -> Rows:
+        """The rows as the auxiliaries of one fold see them."""
+        if self.by_fold is None:
+            return self
+        return replace(self, columns=self.by_fold[number], by_fold=None)
+
+    def held_out(self, folds: NDArray[np.intp]) -> FloatArray:
+        """Of each row what the auxiliaries say that have not seen it; `folds` numbers the rows' folds."""
+        return self.columns if self.by_fold is None else self.by_fold[folds, np.arange(len(folds))]
+
+    def with_columns(self, kept: NDArray[np.intp]) -> Rows:
+        """All rows with some of the columns."""
+        by_fold = None if self.by_fold is None else self.by_fold[:, :, kept]
+        return replace(self, columns=self.columns[:, kept], by_fold=by_fold)
 
     def take(self, index: NDArray[np.intp]) -> Rows:
-        """Some of the rows."""
+        """Some of the rows, in no fold."""
         return Rows(
             self.columns[index],
             None if self.features is None else _safe_indexing(self.features, index),

@@ -25,7 +25,7 @@ AUTO_GRID = tuple(10.0 ** (0.5 * step) for step in range(-4, 7))
 FACTOR, MOST_EXTENSIONS = 10.0**0.5, 4
 #: The walk ends after this many C's in a row that are worse than the best by this many errors.
 LOST_IN_A_ROW, LOST_ERRORS = 2, 2.0
-#: In cross-validation the gap may be this share of the prior's risk, within these limits.
+#: In cross-validation the gap may be this share of the risk of a prior, within these limits.
 CV_SHARE, CV_LIMITS = 0.1, (1e-4, 1e-2)
 #: ... and a fold goes no further than this many rounds.
 CV_ROUNDS = 500
@@ -65,9 +65,9 @@ class Walk:
         self.candidates: list[Candidate] = []
 
     def _fold(self, number: int) -> Fold:
-        index = np.flatnonzero(self.folds == number)
-        train = self.rows.take(np.flatnonzero(self.folds != number))
-        return Fold(Problem(train, self.settings), train, self.rows.take(index), index)
+        rows, index = self.rows.in_fold(number), np.flatnonzero(self.folds == number)
+        train = rows.take(np.flatnonzero(self.folds != number))
+        return Fold(Problem(train, self.settings), train, rows.take(index), index)
 
     def step(self, C: float) -> Candidate:
         """The candidate for the next C."""
@@ -86,6 +86,8 @@ class Walk:
         return figure(self.settings, scores, self.rows, self.folds)
 
     def _tol(self, problem: Problem) -> float:
+        if self.settings.prior == "zero":  # whose risk says nothing
+            return self.settings.tol
         low, high = CV_LIMITS
         return max(self.settings.tol, float(np.clip(CV_SHARE * problem.prior_risk, low, high)))
 

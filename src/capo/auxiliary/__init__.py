@@ -5,16 +5,19 @@ from .crossfit import Auxiliary, CrossFitted, Split, cross_fit
 from .folds import fold_of_rows, split
 from .given import named, seeded, with_weight
 from .outputs import Scale, read
+from .scaling import Scaling, on_scale
 
 __all__ = [
     "Auxiliary",
     "CrossFitted",
     "Scale",
+    "Scaling",
     "Split",
     "auto_auxiliaries",
     "cross_fit",
     "fold_of_rows",
     "named",
+    "on_scale",
     "read",
     "seeded",
     "split",

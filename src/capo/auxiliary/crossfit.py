@@ -2,8 +2,11 @@
 
 Each auxiliary is trained once a fold and once on all rows. The fold models give the out-of-fold
 column that the adaptation learns from; the model of all rows gives the column of new data. A
-`FrozenEstimator` is never trained and gives both. ``"in-sample"`` takes the column from the model
-of all rows, as the paper does.
+`FrozenEstimator` is never trained and gives both.
+
+In sample, as in the paper, the adaptation learns from the model of all rows instead. To judge that
+way of learning on rows that nothing has seen, every fold repeats it whole: its models are read on
+the rows they were trained on, and on those held out.
 """
 
 from __future__ import annotations
@@ -15,12 +18,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import Memory
 from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, check_memory
 
 from ..exceptions import AuxiliaryError, CapoError
 from .outputs import FloatArray, is_frozen, read
@@ -47,78 +51,114 @@ class Auxiliary:
 
 @dataclass(frozen=True)
 class Job:
-    """A model to be trained on some rows and read on others; None means all rows."""
+    """A model to be trained in a fold, or on all rows if it is None, and read on some rows or all."""
 
     auxiliary: int
-    train: Rows | None
-    test: Rows | None
+    fold: int | None = None
+    train: Rows | None = None
+    read: Rows | None = None
 
 
 @dataclass(frozen=True)
 class CrossFitted:
-    """The auxiliaries trained: raw columns for the training rows, models for new ones."""
+    """The auxiliaries trained: raw columns for the training rows, models for new ones.
+
+    `columns` are what the adaptation learns from. In sample, `by_fold` has what the models of each
+    fold say of all rows, of shape (n_folds, n_rows, n_auxiliaries).
+    """
 
     columns: FloatArray
+    by_fold: FloatArray | None
     models: list[Any]
     seconds: list[float]
 
     def take(self, kept: Rows) -> CrossFitted:
         """Some of the auxiliaries."""
         models, seconds = [self.models[i] for i in kept], [self.seconds[i] for i in kept]
-        return CrossFitted(self.columns[:, kept], models, seconds)
+        by_fold = None if self.by_fold is None else self.by_fold[:, :, kept]
+        return CrossFitted(self.columns[:, kept], by_fold, models, seconds)
 
 
 def cross_fit(
     auxiliaries: Sequence[Auxiliary],
     X: Any,
     y: NDArray[Any],
-    splits: Sequence[Split] | None,
+    splits: Sequence[Split],
     classes: NDArray[Any],
     outputs: str,
-    n_jobs: int | None,
-    say: Callable[..., None],
+    *,
+    in_sample: bool = False,
+    memory: Memory | None = None,
+    n_jobs: int | None = None,
+    say: Callable[..., None] = lambda *line: None,
 ) -> CrossFitted:
-    """Train all auxiliaries on labels 0 and 1, on all folds; `splits` of None is in-sample."""
-    jobs = [job for i, each in enumerate(auxiliaries) for job in _jobs(i, each, splits)]
+    """Train all auxiliaries on labels 0 and 1, on all folds and on all rows; `memory` keeps each model."""
+    jobs = [job for i, each in enumerate(auxiliaries) for job in _jobs(i, each, splits, in_sample)]
+    said = check_memory(memory).cache(_said)
     done = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_run)(auxiliaries[job.auxiliary], job, X, y, classes, outputs) for job in jobs
+        delayed(_run)(said, auxiliaries[job.auxiliary], job, X, y, classes, outputs) for job in jobs
     )
     columns = np.zeros((len(y), len(auxiliaries)))
+    by_fold = np.zeros((len(splits), *columns.shape)) if in_sample else None
     models: list[Any] = [None] * len(auxiliaries)
     seconds = [0.0] * len(auxiliaries)
     for number, (job, (model, column, taken)) in enumerate(zip(jobs, done, strict=True), start=1):
-        columns[slice(None) if job.test is None else job.test, job.auxiliary] = column
-        if job.train is None:
+        if by_fold is None or job.fold is None:
+            columns[slice(None) if job.read is None else job.read, job.auxiliary] = column
+        if by_fold is not None and (job.fold is not None or auxiliaries[job.auxiliary].frozen):
+            by_fold[slice(None) if job.fold is None else job.fold, :, job.auxiliary] = column
+        if job.fold is None:
             models[job.auxiliary] = model
         seconds[job.auxiliary] += taken
         say("auxiliary %s: model %d of %d", auxiliaries[job.auxiliary].name, number, len(jobs))
-    return CrossFitted(columns, models, seconds)
+    return CrossFitted(columns, by_fold, models, seconds)
 
 
-def _jobs(number: int, auxiliary: Auxiliary, splits: Sequence[Split] | None) -> list[Job]:
-    if splits is None or auxiliary.frozen:
-        return [Job(number, None, None)]
-    return [*(Job(number, train, test) for train, test in splits), Job(number, None, NO_ROWS)]
+def _jobs(number: int, auxiliary: Auxiliary, splits: Sequence[Split], in_sample: bool) -> list[Job]:
+    if auxiliary.frozen:
+        return [Job(number)]
+    return [
+        *(Job(number, fold, train, None if in_sample else test) for fold, (train, test) in enumerate(splits)),
+        Job(number, read=None if in_sample else NO_ROWS),
+    ]
 
 
 def _run(
-    auxiliary: Auxiliary, job: Job, X: Any, y: NDArray[Any], classes: NDArray[Any], outputs: str
+    said: Callable[..., tuple[Any, FloatArray, float]],
+    auxiliary: Auxiliary,
+    job: Job,
+    X: Any,
+    y: NDArray[Any],
+    classes: NDArray[Any],
+    outputs: str,
 ) -> tuple[Any, FloatArray, float]:
-    """One model and its column; only the model of all rows is of use afterwards."""
-    start = time.perf_counter()
+    """One model and its column, or an error that names it."""
     try:
-        model = _trained(auxiliary, job.train, X, y)
-        column = _read(model, job.test, X, classes, outputs)
+        return said(auxiliary.estimator, auxiliary.fit_params, job.train, job.read, X, y, classes, outputs)
     except Exception as error:
         raise AuxiliaryError(_what_failed(auxiliary, job, error)) from error
-    return model if job.train is None else None, column, time.perf_counter() - start
 
 
-def _trained(auxiliary: Auxiliary, rows: Rows | None, X: Any, y: NDArray[Any]) -> Any:
-    if auxiliary.frozen:
-        return auxiliary.estimator
-    model = clone(auxiliary.estimator)
-    params = _check_method_params(X, auxiliary.fit_params, rows)
+def _said(
+    estimator: Any,
+    fit_params: dict[str, Any],
+    train: Rows | None,
+    rows: Rows | None,
+    X: Any,
+    y: NDArray[Any],
+    classes: NDArray[Any],
+    outputs: str,
+) -> tuple[Any, FloatArray, float]:
+    """What a model trained on some rows says of others; only that of all rows is of use afterwards."""
+    start = time.perf_counter()
+    model = estimator if is_frozen(estimator) else _trained(estimator, fit_params, train, X, y)
+    column = _read(model, rows, X, classes, outputs)
+    return model if train is None else None, column, time.perf_counter() - start
+
+
+def _trained(estimator: Any, fit_params: dict[str, Any], rows: Rows | None, X: Any, y: NDArray[Any]) -> Any:
+    model = clone(estimator)
+    params = _check_method_params(X, fit_params, rows)
     if rows is not None:
         X, y = _safe_indexing(X, rows), y[rows]
     # Parameters of a pipeline's step, by its name, exist only where nothing is routed.

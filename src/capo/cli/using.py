@@ -46,8 +46,8 @@ class Trained:
         """Label, score and threshold of each row, after the columns that are kept."""
         decision = self.decisions(batch)
         labels = self.model.classes_[(decision > 0).astype(int)]
-        score, threshold = self.model.on_scale(decision)
-        columns = zip(OUTPUTS, (labels, score, np.full(len(score), threshold)), strict=True)
+        threshold = np.full(len(decision), self.model.threshold_)
+        columns = zip(OUTPUTS, (labels, self.model.as_probability(decision), threshold), strict=True)
         outputs = [pl.Series(name, values) for name, values in columns]
         return pl.DataFrame([*self.schema.kept(batch).get_columns(), *outputs])
 

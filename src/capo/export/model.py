@@ -58,10 +58,8 @@ def _capo(model: CAPOClassifier, X: Any) -> ModelProto:
     graph = Graph()
     table = input_table(graph, X)
     odds = _log_odds(model, table, X)
-    outputs = {"score": graph.op("Sub", odds, model._log_odds_cut)}
-    if not isinstance(model.cv, str):
-        outputs["probability"] = graph.op("Sigmoid", odds)
-    return _finished(model, graph, outputs)
+    score, probability = graph.op("Sub", odds, model._log_odds_cut), graph.op("Sigmoid", odds)
+    return _finished(model, graph, {"score": score, "probability": probability})
 
 
 def _log_odds(model: CAPOClassifier, table: Table, X: Any) -> str:

@@ -136,9 +136,8 @@ def _header(
 
 def _does(model: Any, curves: Curves) -> str:
     positive = words.positive_class(model)
-    at = words.threshold(float(curves.thresholds[curves.chosen]), curves.probability)
-    kind = "probability" if curves.probability else "score"
-    return f"The model predicts {positive} above a {kind} of <b>{at}</b>."
+    at = words.threshold(float(curves.thresholds[curves.chosen]))
+    return f"The model predicts {positive} above a probability of <b>{at}</b>."
 
 
 def _rows(model: Any, curves: Curves, n_rows: int) -> str:

@@ -34,7 +34,7 @@ class Curves:
     cuts : ndarray
         Rows with a decision above the cut are predicted as positive.
     thresholds : ndarray
-        The same as probabilities, or as scores where there are no probabilities.
+        The same as probabilities.
     tp, fp : ndarray
         True and false positives, weighted if the rows are.
     n_pos, n_neg : float
@@ -45,8 +45,6 @@ class Curves:
         ... and what it is called.
     chosen : int
         Where the model's own threshold is.
-    probability : bool
-        Whether the thresholds are probabilities.
     whole : bool
         Whether every row counts a whole number of times.
     """
@@ -60,7 +58,6 @@ class Curves:
     values: FloatArray
     name: str
     chosen: int
-    probability: bool
     whole: bool
 
     @property
@@ -94,12 +91,11 @@ def trace(model: Any, positive: BoolArray, decision: ArrayLike, weight: ArrayLik
     zero = int(np.count_nonzero(curve.scores > 0))
     kept = _spaced(curve, zero)[::-1]
     cuts = np.array([0.0 if i == zero else curve.cut_below(i) for i in kept])
-    probability = not model._fitted[1]
     tp, fp = curve.tp[kept], curve.fp[kept]
     name, values = _drawn(model.measure_, tp, fp)
     return Curves(
         cuts=cuts,
-        thresholds=as_threshold(model, cuts) if probability else cuts,
+        thresholds=as_threshold(model, cuts),
         tp=tp,
         fp=fp,
         n_pos=float(curve.tp[-1]),
@@ -107,7 +103,6 @@ def trace(model: Any, positive: BoolArray, decision: ArrayLike, weight: ArrayLik
         values=values,
         name=name,
         chosen=int(np.flatnonzero(kept == zero)[0]),
-        probability=probability,
         whole=labels.whole,
     )
 

@@ -48,7 +48,7 @@ def data(model: Any, curves: Curves) -> str:
         "digits": words.digits_of(curves.total, curves.whole),
         "n_pos": _number(curves.n_pos, curves.whole),
         "n_neg": _number(curves.n_neg, curves.whole),
-        "thresholds": [words.threshold(each, curves.probability) for each in curves.thresholds.tolist()],
+        "thresholds": [words.threshold(each) for each in curves.thresholds.tolist()],
         "values": [words.figure(each) for each in curves.values.tolist()],
         "tp": [_number(each, curves.whole) for each in curves.tp.tolist()],
         "fp": [_number(each, curves.whole) for each in curves.fp.tolist()],
@@ -82,7 +82,6 @@ def _charts(curves: Curves) -> list[tuple[Chart, list[str]]]:
 
 
 def _by_threshold(curves: Curves) -> tuple[Chart, list[str]]:
-    kind = "probability" if curves.probability else "score"
     best = int(np.argmax(curves.values))
     chart = Chart(
         "by-threshold",
@@ -90,7 +89,7 @@ def _by_threshold(curves: Curves) -> tuple[Chart, list[str]]:
         f"{curves.name} is {words.figure(curves.values[curves.chosen])} at the chosen threshold, "
         f"{_at(curves, curves.chosen)}; its highest value on these rows is "
         f"{words.figure(curves.values[best])}, at {_at(curves, best)}.",
-        _threshold_axis(curves, f"threshold ({kind})"),
+        _threshold_axis(curves, "threshold (probability)"),
         axes.around(curves.values, curves.name, zero=True),
     )
     at = float(curves.thresholds[curves.chosen])
@@ -139,8 +138,6 @@ def _curve(chart: Chart, curves: Curves) -> list[str]:
 
 
 def _threshold_axis(curves: Curves, label: str) -> axes.Axis:
-    if not curves.probability:
-        return axes.around(curves.thresholds, label)
     return (
         axes.unit(label)
         if curves.thresholds.max() > 0.5
@@ -149,7 +146,7 @@ def _threshold_axis(curves: Curves, label: str) -> axes.Axis:
 
 
 def _at(curves: Curves, place: int) -> str:
-    return words.threshold(float(curves.thresholds[place]), curves.probability)
+    return words.threshold(float(curves.thresholds[place]))
 
 
 def _lead(model: Any, curves: Curves, value: float) -> str:

@@ -47,15 +47,10 @@ def models(model: Any) -> str:
 def _models_lead(model: Any) -> str:
     n_rows, n_pos = len(model.oof_decision_), model.n_positive_
     positive = words.positive_class(model)
-    seen = (
-        "The auxiliaries had seen these rows, so that the values are too good."
-        if model._fitted[1]
-        else "Every value is of rows that the models had not seen, thresholds included."
-    )
     return (
         f"<p>Trained on {words.many(n_rows, 'row')}, {n_pos:,} of them {positive} "
-        f"({words.percent(n_pos, n_rows)}). {seen} The weights are those of the auxiliaries in the final "
-        "model; the spread is over folds.</p>"
+        f"({words.percent(n_pos, n_rows)}). Every value is of rows that the models had not seen, thresholds "
+        "included. The weights are those of the auxiliaries in the final model; the spread is over folds.</p>"
     )
 
 
@@ -181,7 +176,7 @@ def _path_chart(model: Any, C: np.ndarray) -> str:
     across, places = axes.logarithmic(C[order], "C")
     chart = Chart(
         "by-C",
-        f"{name} by C, {'in sample' if model._fitted[1] else 'out of fold'}",
+        f"{name} by C, out of fold",
         f"{name} is {words.figure(value[chosen], 4)} at the chosen C = {words.compact(model.C_)}; the values "
         f"go from {words.figure(value.min(), 4)} to {words.figure(value.max(), 4)}.",
         across,

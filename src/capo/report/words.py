@@ -93,10 +93,8 @@ def percent(part: float, whole: float) -> str:
     return f"{part / whole:.1%}" if whole > 0 else NOTHING
 
 
-def threshold(value: float, probability: bool) -> str:
-    """A threshold; one near 0 or 1 with as many digits as tell it from them."""
-    if not probability:
-        return figure(value) if value else "0"
+def threshold(value: float) -> str:
+    """A probability that is a threshold; one near 0 or 1 with as many digits as tell it from them."""
     edge = min(value, 1.0 - value)
     digits = 3 if edge >= 0.1 else 12 if edge <= 1e-10 else 2 + math.ceil(-math.log10(edge))
     text = f"{value:.{digits}f}"

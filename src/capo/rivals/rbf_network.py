@@ -22,13 +22,14 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import CutAtZero
 from ..exceptions import InvalidInputError
 from ..validation import row_weights, two_classes
+from .weka import first_rows
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -51,9 +52,10 @@ class RBFNetworkClassifier(CutAtZero):
     ridge : float, default=1e-8
         Weight of the squared coefficients of the standardised memberships in the negative
         log-likelihood.
-    init : array-like of int, optional
-        Rows of X that k-means starts from, in place of drawn ones: those of a class for the clusters of
-        that class, whatever `n_clusters` is.
+    init : "random", "weka" or array-like of int, default="random"
+        Rows of X that k-means starts from: drawn by `random_state`; drawn as WEKA does by default, which
+        depends on the order of the rows; or these, those of a class for the clusters of that class,
+        whatever `n_clusters` is.
     random_state : int, RandomState instance or None, default=None
         Draws the rows that k-means starts from.
 
@@ -103,7 +105,7 @@ class RBFNetworkClassifier(CutAtZero):
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "min_std": [Interval(Real, 0, None, closed="neither")],
         "ridge": [Interval(Real, 0, None, closed="neither")],
-        "init": ["array-like", None],
+        "init": ["array-like", StrOptions({"random", "weka"})],
         "random_state": ["random_state"],
     }
 
@@ -113,7 +115,7 @@ class RBFNetworkClassifier(CutAtZero):
         *,
         min_std: float = 0.1,
         ridge: float = 1e-8,
-        init: ArrayLike | None = None,
+        init: ArrayLike | str = "random",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -144,7 +146,7 @@ class RBFNetworkClassifier(CutAtZero):
         weight = row_weights(sample_weight, table)
         counted = np.flatnonzero(weight)
         self.classes_, positive = two_classes(labels[counted])
-        given = None if self.init is None else _marked(self.init, len(labels))[counted]
+        given = None if isinstance(self.init, str) else _marked(self.init, len(labels))[counted]
         table, weight = table[counted], weight[counted]
         self._place_units(table, positive, weight, given)
         self._fit_regression(self._memberships(table), positive, weight)
@@ -156,7 +158,12 @@ class RBFNetworkClassifier(CutAtZero):
         found = []
         for rows in (np.flatnonzero(~positive), np.flatnonzero(positive)):
             table = _divided(X[rows], _nonzero(_range(X[rows])))
-            start = _drawn(table, weight[rows], self.n_clusters, random) if given is None else given[rows]
+            if given is not None:
+                start = np.flatnonzero(given[rows])
+            elif self.init == "weka":
+                start = first_rows(table, self.n_clusters)
+            else:
+                start = _drawn(table, weight[rows], self.n_clusters, random)
             found.append(_units(X[rows], weight[rows], _clustered(table, weight[rows], start), least))
         prior, center, std = (np.concatenate(part) for part in zip(*found, strict=True))
         self.priors_, self.centers_, self.stds_ = prior / weight.sum(), center, std
@@ -231,7 +238,7 @@ def _units(
     return weight.sum() * np.array(prior) / np.sum(prior), np.array(center), np.array(std)
 
 
-def _clustered(X: Any, weight: FloatArray, start: NDArray[Any]) -> IntArray:
+def _clustered(X: Any, weight: FloatArray, start: IntArray) -> IntArray:
     """The clusters of the rows that k-means finds from some of them."""
     first = X[start].toarray() if sparse.issparse(X) else X[start]
     if not len(first):
