@@ -33,6 +33,7 @@ class Fit(NamedTuple):
     oracle_calls: int | None = None
     gap: float | None = None
     raw: float | None = None
+    tol: float | None = None
 
 
 HEADER = (*Task._fields, *Fit._fields)

@@ -42,7 +42,8 @@ auxiliaries, when C = 0 is left) were chosen on these tables, so that other tabl
 - **ensemble selection + threshold**: greedy selection with replacement on the measure itself (Caruana et
   al., 2004), then the tuned threshold.
 - **lightgbm**, at 0.5 and in a `TunedThresholdClassifierCV`, default parameters.
-- **capo, paper's mode**: in-sample labels -1/+1 of the auxiliaries, no prior, C from the paper's grid.
+- **capo, paper's mode**: in-sample labels -1/+1 of the auxiliaries, no prior, C from the paper's grid by folds that
+  train auxiliaries of their own.
 - **capo**: `CAPOClassifier(measure)`, nothing set.
 """
 #: What is behind a loss that is worth a word.

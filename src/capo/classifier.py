@@ -119,8 +119,8 @@ class CAPOClassifier(HoldsAuxiliaries, Measured):
     tol : float, default=1e-3
         Accuracy of the solver: R could be better by at most `tol`.
     memory : str or joblib.Memory, optional
-        Where to keep the trained auxiliaries, so that another measure does not train them again; give a
-        `random_state` too, since other folds need other models.
+        Where to keep the trained auxiliaries, each by itself, so that neither another measure nor another
+        auxiliary trains them again; give a `random_state` too, since other folds need other models.
     n_jobs : int, optional
         Models trained at the same time, as in scikit-learn. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None

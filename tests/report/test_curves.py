@@ -1,6 +1,5 @@
 """The numbers of the curves against scikit-learn and against the measures themselves."""
 
-
 import numpy as np
 import pytest
 from scipy.special import expit, logit

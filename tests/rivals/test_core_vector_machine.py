@@ -2,7 +2,6 @@
 
 import logging
 import pickle
-import time
 
 import numpy as np
 import pandas as pd
@@ -242,7 +241,6 @@ def test_a_small_ball_far_from_the_origin():
 
 
 def test_a_tolerance_beyond_rounding_ends_with_a_warning():
-    start = time.perf_counter()
     with pytest.warns(
         ConvergenceWarning, match=r"outside the ball by .* against tol=1e-14, after \d+ rounds"
     ):
@@ -250,7 +248,6 @@ def test_a_tolerance_beyond_rounding_ends_with_a_warning():
     assert model.excess_ > 1e-14
     assert model.excess_ < 1e-5
     assert model.n_iter_ < 50
-    assert time.perf_counter() - start < 10
 
 
 def test_a_fit_that_stops_short_says_so():
