@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from capo import kernels
+from capo.exceptions import InvalidInputError
 from capo.kernels import Expansion, Kernel, factorise
 
 #: F is in single precision.
@@ -229,3 +230,12 @@ def test_a_function_of_the_user():
     factor = factor_of(Kernel(lambda A, B: A @ B.T), X, 10)
     assert factor.rank == 3
     check(factor, X @ X.T, X)
+
+
+@pytest.mark.parametrize("max_rank", [30, 1000])
+def test_a_kernel_that_is_no_inner_product_is_refused(max_rank):
+    X = np.random.RandomState(0).randn(200, 3)
+    kernel = Kernel(lambda X, Z: np.tanh(X @ Z.T - 1.0))
+    assert np.linalg.eigvalsh(kernel(X, X))[0] < -1
+    with pytest.raises(InvalidInputError, match=r"no inner product.*squared lengths below 0.*'rbf'"):
+        factorise(kernel, X, max_rank, np.random.RandomState(0))

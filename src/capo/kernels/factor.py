@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
+from ..exceptions import InvalidInputError
 from .functions import FloatArray, Kernel, row_blocks
 
 #: Pivots drawn at once.
@@ -24,6 +25,8 @@ BLOCK = 128
 NEGLIGIBLE = 1e-6
 #: ... and in double precision, for the pivots themselves.
 EXACT = 1e-12
+#: A squared length below 0 by this share of the largest is no rounding error.
+INDEFINITE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ def factorise(
 ) -> Factor:
     """Draw pivots until they span all rows, up to `tol` of the diagonal, or there are `max_rank`."""
     left = kernel.diagonal(X)
+    largest = float(np.abs(left).max(initial=0.0))
     pivots = _choose(kernel, X, min(max_rank, X.shape[0]), left, rng, tol)
     chosen = X[pivots].astype(np.float64)
     independent, triangle = _triangle(kernel(chosen, chosen), EXACT)
@@ -81,6 +85,12 @@ def factorise(
         rows[block] = part
         left[block] -= np.einsum("ij,ij->i", part, part)
     left[pivots] = 0.0
+    if left.min(initial=0.0) < -INDEFINITE * largest:
+        raise InvalidInputError(
+            f"the kernel is no inner product on this table: beside the {len(pivots)} rows that were taken to "
+            f"span the others, {int((left < 0).sum())} have squared lengths below 0. Use a positive "
+            "semidefinite kernel, such as 'rbf'."
+        )
     return Factor(kernel, chosen, triangle, rows, np.maximum(left, 0.0))
 
 
