@@ -22,7 +22,7 @@ from sklearn.metrics import balanced_accuracy_score, f1_score, make_scorer, matt
 from sklearn.model_selection import StratifiedKFold, TunedThresholdClassifierCV, cross_val_predict
 
 from capo import CAPOClassifier, measures
-from capo.auxiliary import read
+from capo.auxiliary import auto_auxiliaries, read
 from capo.calibration import Platt
 from capo.measures import Measure
 from capo.svmperf_cv import CS as PAPER_GRID
@@ -128,7 +128,7 @@ def _systems(judge: Judge, models: Models) -> dict[str, Callable[[], Row]]:
         STACK: lambda: stack(judge, models.outputs),
         SELECTION: lambda: _ensemble_selection(judge, models.outputs),
     }
-    for column, auxiliary in enumerate(models.fitted.auxiliaries_):
+    for column, (auxiliary, _) in enumerate(auto_auxiliaries(judge.table.X)):
         named[f"{auxiliary} + threshold"] = partial(_single, judge, models.outputs, auxiliary, column)
     return named
 
