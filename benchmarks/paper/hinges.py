@@ -23,9 +23,9 @@ The paper leaves three things open that CAPO\\* depends on. In bold is what reac
 {margin}, and the heading says on how many tasks.
 
 - **Which core vector machine.** The paper stops LibCVM early, by samples of rows that are LibCVM's own, and
-  what comes of that is luck (the second table). Ours stops at the tolerance that gives the accuracy and the F1
+  what comes of that is luck (the second table). Ours stops at the tolerance that gives the accuracy and F1
   of the machine by itself that are nearest to the paper's, on the test rows, for which alone they are known:
-  the stand-in is fitted to the paper's machine, not CAPO\\* to the paper's CAPO\\*. "One tolerance" for all data
+  the stand-in is fitted to the machine of the paper, not our CAPO\\* to its own. "One tolerance" for all data
   (3e-4), and the width and tolerance in the words of the paper, are other machines.
 - **How C is chosen.** Read on the rows they were trained on, the auxiliaries are nearly perfect, and in
   cross-validation on such columns many C's look alike ("C chosen in sample"). Folds that train auxiliaries of
