@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from capo import CAPOClassifier, SVMPerfClassifier, measures
 from capo.auxiliary import Auxiliary, cross_fit
+from capo.exceptions import InvalidInputError
 
 X, Y = make_classification(600, n_features=8, n_informative=4, weights=[0.8], flip_y=0.1, random_state=0)
 AUXILIARIES = [("bayes", GaussianNB()), ("tree", DecisionTreeClassifier(max_depth=3, random_state=0))]
@@ -110,6 +111,18 @@ def test_auxiliaries_that_are_not_trained_say_the_same_in_every_fold():
     folds = papers_mode(auxiliaries=frozen, C=[1.0, 100.0], cv=5).fit(X, Y)
     np.testing.assert_array_equal(in_sample.oof_decision_, folds.oof_decision_)
     np.testing.assert_array_equal(in_sample.predict(X), folds.predict(X))
+
+
+def test_one_that_came_trained_is_named():
+    auxiliaries = [*AUXILIARIES, ("vendor", FrozenEstimator(clone(BY_HEART[1]).fit(X, Y)))]
+    summary = str(papers_mode(auxiliaries=auxiliaries, C=1.0).fit(X, Y).summary())
+    assert "vendor came trained: its values hold only if it has not seen these rows" in summary
+    assert "came trained" not in str(papers_mode(C=1.0).fit(X, Y).summary())
+
+
+def test_groups_are_refused_with_the_way_out():
+    with pytest.raises(InvalidInputError, match=r"part the groups.*GroupKFold"):
+        papers_mode(C=1.0).fit(X, Y, groups=np.arange(len(Y)) // 2)
 
 
 def test_each_fold_is_read_on_all_rows():

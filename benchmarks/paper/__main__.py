@@ -48,7 +48,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--quick", action="store_true", help="small data sets and short grids, to a page of its own"
     )
-    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "capo-paper")
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=Path(tempfile.gettempdir()) / "capo-paper",
+        help="folder for what is done and trained, from which a stopped run goes on (%(default)s)",
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="tasks at the same time")
     parser.add_argument("--page", action="store_true", help="write the page and do nothing else")
     options = parser.parse_args(arguments)

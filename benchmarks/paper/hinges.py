@@ -31,7 +31,7 @@ The paper leaves three things open that CAPO\\* depends on. In bold is what reac
   cross-validation on such columns many C's look alike ("C chosen in sample"). Folds that train auxiliaries of
   their own, and are judged on rows that nothing has seen, tell them apart: so C is chosen above.
 - **Labels or scores.** The paper's CAPO cvm on mitfaces has the very AUC of the machine's scores, which
-  labels cannot give.
+  labels cannot give; but scores in place of labels do not repair CAPO\\*.
 """
 
 MACHINES = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +37,8 @@ class Fit(NamedTuple):
 
 
 HEADER = (*Task._fields, *Fit._fields)
+#: Told apart from what earlier versions of the study meant by the same tasks.
+VERSION = 2
 
 
 class Store:
@@ -48,42 +50,41 @@ class Store:
         folder.mkdir(parents=True, exist_ok=True)
 
     def _file(self, task: Task) -> Path:
-        return self.folder / f"{task.name}-{self.digests.get(task.data, '')}.csv"
+        return self.folder / f"{task.name}-{self.digests.get(task.data, '')}-v{VERSION}.csv"
 
     def __contains__(self, task: Task) -> bool:
         return self._file(task).exists()
 
     def put(self, task: Task, fits: Iterable[Fit]) -> None:
         """Keep the fits of a task."""
-        _write(self._file(task), [[*task, *fit] for fit in fits])
+        _write(self._file(task), [{**task._asdict(), **fit._asdict()} for fit in fits])
 
     def gather(self, file: Path, known: Iterable[Task]) -> None:
         """All tasks in one table; what the table has of others stays."""
-        before: dict[Task, list[list[str]]] = {}
-        if file.exists():
-            with file.open(newline="") as rows:
-                for row in list(csv.reader(rows))[1:]:
-                    before.setdefault(Task(*row[: len(Task._fields)]), []).append(row)
-        lines: list[list[str]] = []
+        before: dict[Task, list[dict[str, str]]] = {}
+        for row in _read(file) if file.exists() else []:
+            before.setdefault(Task(*(row[name] for name in Task._fields)), []).append(row)
+        lines: list[dict[str, str]] = []
         for task in known:
-            if task in self:
-                with self._file(task).open(newline="") as rows:
-                    lines += csv.reader(rows)
-            else:
-                lines += before.get(task, [])
-        _write(file, [list(HEADER), *lines])
+            lines += _read(self._file(task)) if task in self else before.get(task, [])
+        _write(file, lines)
 
 
-def _write(file: Path, lines: list[list[object]] | list[list[str]]) -> None:
+def _read(file: Path) -> list[dict[str, str]]:
+    with file.open(newline="") as rows:
+        return list(csv.DictReader(rows))
+
+
+def _write(file: Path, lines: Sequence[Mapping[str, object]]) -> None:
     """Write next to the place and move there: a stop at any moment leaves the old file or the new one."""
     file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_suffix(f".{os.getpid()}.part")
     with beside.open("w", newline="") as out:
-        csv.writer(out, lineterminator="\n").writerows(
-            [["" if each is None else _short(each) for each in line] for line in lines]
-        )
+        writer = csv.DictWriter(out, HEADER, restval="", extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({name: _short(value) for name, value in line.items()} for line in lines)
     beside.replace(file)
 
 
 def _short(value: object) -> object:
-    return f"{value:.6g}" if isinstance(value, float) else value
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else value

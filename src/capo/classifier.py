@@ -77,8 +77,9 @@ class CAPOClassifier(HoldsAuxiliaries, Measured):
     auxiliaries : "auto" or list, default="auto"
         Classifiers, or (name, classifier) pairs, with `decision_function`, `predict_proba` or only
         `predict`. They get X as it came and labels 0 and 1. One in a
-        `sklearn.frozen.FrozenEstimator`, or without `fit`, is used as it is. "auto" takes boosted
-        trees, random trees, a linear and a kernel machine, which need no preparation of the table.
+        `sklearn.frozen.FrozenEstimator`, or without `fit`, is used as it is, and should not have seen
+        these rows. "auto" takes boosted trees, random trees, a linear and a kernel machine, which need no
+        preparation of the table.
     pos_label : label, optional
         The label of the positive class; the larger one by default.
     max_auxiliaries : int, optional
@@ -107,7 +108,8 @@ class CAPOClassifier(HoldsAuxiliaries, Measured):
         upwards that is extended while its last C is the best. 0 is the prior, which "auto" keeps if a fold
         has fewer than 5 rows of a class to judge by.
     extend : bool, default=False
-        Whether a grid of C's is continued past its ends, too, while the best C is at one of them.
+        Whether a grid of C's is continued past its ends, too, while the best C is at one of them, by up to
+        16 values.
     selection : {"best", "one_se"}, default="best"
         The C with the best out-of-fold value among those whose gain over C = 0 is above twice its
         standard error, and there whichever fold is left out; or the smallest C within one standard error
@@ -119,8 +121,8 @@ class CAPOClassifier(HoldsAuxiliaries, Measured):
     tol : float, default=1e-3
         Accuracy of the solver: R could be better by at most `tol`.
     memory : str or joblib.Memory, optional
-        Where to keep the trained auxiliaries, each by itself, so that neither another measure nor another
-        auxiliary trains them again; give a `random_state` too, since other folds need other models.
+        Where to keep the trained auxiliaries, each by itself, so that another measure does not train them
+        again; give a `random_state` too, since other folds need other models.
     n_jobs : int, optional
         Models trained at the same time, as in scikit-learn. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -294,6 +296,11 @@ class CAPOClassifier(HoldsAuxiliaries, Measured):
         positive, weight = self._labels(X, y, sample_weight)
         auxiliaries, split_params = self._given(X, weight, random, sample_weight, params)
         in_sample = isinstance(self.cv, str)
+        if in_sample and split_params.get("groups") is not None:
+            raise InvalidInputError(
+                "cv='in-sample' has stratified folds, which would part the groups: give a splitter such as "
+                "GroupKFold as cv."
+            )
         splits = split(None if in_sample else self.cv, X, positive, split_params, random)
         features = clock("delta", self._fit_delta, X, random)
         fitted = clock("auxiliaries", self._cross_fit, auxiliaries, X, positive, splits, progress)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from .auxiliary import is_frozen
+
 #: Features of the delta function that are named.
 STRONGEST = 3
 #: Which rows the values are of.
@@ -93,7 +95,14 @@ def summarise(model: Any) -> Summary:
             "weights of either sign play out-of-fold outputs off against the delta function, which can leak "
             "labels: trust the figure of C > 0 only on rows kept aside"
         )
+    if given := trained_elsewhere(model):
+        notes["given"] = f"{given} came trained: its values hold only if it has not seen these rows"
     return Summary(title, model.measure_.name or "measure", _lines(model), notes)
+
+
+def trained_elsewhere(model: Any) -> str:
+    """Names of the auxiliaries that came trained, whose rows nobody knows here."""
+    return ", ".join(name for name, each in model.auxiliaries_.items() if is_frozen(each))
 
 
 def _lines(model: Any) -> list[Line]:

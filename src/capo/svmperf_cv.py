@@ -51,7 +51,7 @@ class SVMPerfClassifierCV(Measured):
     gammas : array-like, optional
         The widths to try; a quarter to four times the default one if not given.
     extend : bool, default=True
-        Whether the C's are continued past their ends while the best is at one of them.
+        Whether the C's are continued past their ends, by up to 16 values, while the best is at one of them.
     cv : int, splitter or iterable, default=5
         Folds; a number means stratified folds of shuffled rows.
     cv_rank : int, default=500

@@ -85,6 +85,17 @@ def test_other_results_stay_when_a_part_is_run_again(tmp_path):
     assert rows["score"].tolist() == [0.5, 0.6, 0.7]
 
 
+def test_results_of_another_form_are_read_by_name(tmp_path):
+    task, file = Task("c", "usps", "capo1", "f1"), tmp_path / "fits.csv"
+    file.write_text(
+        "experiment,data,system,measure,score,rounds,C,forgotten\nc,usps,capo1,f1,0.5,7,100.0,x\n"
+    )
+    Store(tmp_path / "done").gather(file, [task])
+    rows = pd.read_csv(file)
+    assert tuple(rows.columns) == HEADER
+    assert rows.loc[0, ["score", "rounds", "C"]].tolist() == [0.5, 7, 100.0]
+
+
 def test_another_table_of_the_same_name_is_another_task(data, tmp_path):
     task = Task("auxiliaries", "splice", "dt", "f1")
     Store(tmp_path, {"splice": fingerprint(data, "splice")}).put(task, [Fit(0.5)])

@@ -237,5 +237,46 @@ def test_a_kernel_that_is_no_inner_product_is_refused(max_rank):
     X = np.random.RandomState(0).randn(200, 3)
     kernel = Kernel(lambda X, Z: np.tanh(X @ Z.T - 1.0))
     assert np.linalg.eigvalsh(kernel(X, X))[0] < -1
-    with pytest.raises(InvalidInputError, match=r"no inner product.*squared lengths below 0.*'rbf'"):
+    with pytest.raises(InvalidInputError, match=r"no inner product.*'rbf'"):
         factorise(kernel, X, max_rank, np.random.RandomState(0))
+
+
+def three_apart(X, Z):
+    """Three directions, each two of them 143 degrees apart, which no three directions are."""
+    same = X.argmax(axis=1)[:, None] == Z.argmax(axis=1)[None, :]
+    return np.where(same, 1.0, -0.8)
+
+
+@pytest.mark.parametrize("max_rank", [2, 1000])
+def test_angles_that_do_not_fit_together_are_refused(max_rank):
+    X = np.eye(3)[np.arange(60) % 3]
+    assert np.linalg.eigvalsh(three_apart(X, X))[0] < -1
+    with pytest.raises(InvalidInputError, match=r"no inner product.*squared lengths below 0.*'rbf'"):
+        factorise(Kernel(three_apart), X, max_rank, np.random.RandomState(0))
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_a_distance_is_no_kernel(power):
+    X = np.random.RandomState(0).randn(50, 3)
+    distance = Kernel(lambda X, Z: -(((X[:, None] - Z[None]) ** 2).sum(axis=2) ** (power / 2)))
+    with pytest.raises(InvalidInputError, match=r"no inner product.*squared lengths 0 and 0"):
+        factorise(distance, X, 50, np.random.RandomState(0))
+
+
+def test_an_outlier_hides_nothing():
+    X = np.random.RandomState(0).randn(100, 3)
+    X[0] *= 300
+    with pytest.raises(InvalidInputError, match="no inner product"):
+        factorise(Kernel(lambda X, Z: (X @ Z.T - 3.0) ** 3), X, 100, np.random.RandomState(0))
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize("kind", ["rbf", "poly", "laplacian", "inverse_distance", "inverse_squared_distance"])
+def test_a_kernel_is_not_refused_for_its_rows(kind, scale):
+    X = scale * np.random.RandomState(0).randn(300, 4)
+    X[:50] = X[50:100]
+    X[100:110] = 0.0
+    X[110] *= 1e4
+    for table in (X, X.astype(np.float32), sparse.csr_array(X)):
+        kernel = kernels.make_kernel(kind, table)
+        assert factorise(kernel, table, 100, np.random.RandomState(0)).rank > 0

@@ -20,9 +20,9 @@ from .problem import Problem, Rows, Settings, Weights
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
-#: The grid of ``C="auto"``, its factor and how often it may be extended.
+#: The grid of ``C="auto"``, its factor and how often it may be extended; and how often a grid of the user's.
 AUTO_GRID = tuple(10.0 ** (0.5 * step) for step in range(-4, 7))
-FACTOR, MOST_EXTENSIONS = 10.0**0.5, 4
+FACTOR, MOST_EXTENSIONS, MOST_OF_A_GRID = 10.0**0.5, 4, 16
 #: The walk ends after this many C's in a row that are worse than the best by this many errors.
 LOST_IN_A_ROW, LOST_ERRORS = 2, 2.0
 #: In cross-validation the gap may be this share of the risk of a prior, within these limits.
@@ -96,7 +96,7 @@ class Walk:
         ahead = sorted(Cs)
         above_zero = [C for C in ahead if C > 0]
         factor = above_zero[-1] / above_zero[-2] if len(above_zero) > 1 else FACTOR
-        extensions = MOST_EXTENSIONS if extend else 0
+        extensions = 0 if not extend else MOST_EXTENSIONS if leave else MOST_OF_A_GRID
         while ahead:
             found = self.step(ahead.pop(0))
             say("C=%g: %s %.4f out of fold", found.C, self.settings.measure.name, found.figure.value)

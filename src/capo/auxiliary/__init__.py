@@ -4,7 +4,7 @@ from .auto import auto_auxiliaries
 from .crossfit import Auxiliary, CrossFitted, Split, cross_fit
 from .folds import fold_of_rows, split
 from .given import named, seeded, with_weight
-from .outputs import Scale, read
+from .outputs import Scale, is_frozen, read
 from .scaling import Scaling, on_scale
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "auto_auxiliaries",
     "cross_fit",
     "fold_of_rows",
+    "is_frozen",
     "named",
     "on_scale",
     "read",

@@ -27,6 +27,10 @@ NEGLIGIBLE = 1e-6
 EXACT = 1e-12
 #: A squared length below 0 by this share of the largest is no rounding error.
 INDEFINITE = 1e-3
+#: Rows whose angles are looked at.
+LOOKED_AT = 200
+NO_KERNEL = "the kernel is no inner product on this table"
+USE_ONE = "Use a positive semidefinite kernel, such as 'rbf'."
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,7 @@ def factorise(
     kernel: Kernel, X: Any, max_rank: int, rng: np.random.RandomState, tol: float = NEGLIGIBLE
 ) -> Factor:
     """Draw pivots until they span all rows, up to `tol` of the diagonal, or there are `max_rank`."""
+    _check_angles(kernel, X)
     left = kernel.diagonal(X)
     largest = float(np.abs(left).max(initial=0.0))
     pivots = _choose(kernel, X, min(max_rank, X.shape[0]), left, rng, tol)
@@ -87,11 +92,24 @@ def factorise(
     left[pivots] = 0.0
     if left.min(initial=0.0) < -INDEFINITE * largest:
         raise InvalidInputError(
-            f"the kernel is no inner product on this table: beside the {len(pivots)} rows that were taken to "
-            f"span the others, {int((left < 0).sum())} have squared lengths below 0. Use a positive "
-            "semidefinite kernel, such as 'rbf'."
+            f"{NO_KERNEL}: beside the {len(pivots)} rows that were taken to span the others, "
+            f"{int((left < 0).sum())} have squared lengths below 0. {USE_ONE}"
         )
     return Factor(kernel, chosen, triangle, rows, np.maximum(left, 0.0))
+
+
+def _check_angles(kernel: Kernel, X: Any) -> None:
+    """Whether the cosines of the angles between some rows are at most 1."""
+    some = X[np.unique(np.linspace(0, X.shape[0] - 1, LOOKED_AT).astype(int))]
+    matrix = np.asarray(kernel(some, some), dtype=np.float64) + 0.0  # which makes -0 a 0
+    length = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
+    longer = np.abs(matrix) > (1.0 + INDEFINITE) * np.outer(length, length) + np.finfo(np.float64).tiny
+    if longer.any():
+        i, j = np.argwhere(longer)[0]
+        raise InvalidInputError(
+            f"{NO_KERNEL}: two rows of squared lengths {matrix[i, i]:.3g} and {matrix[j, j]:.3g} have the "
+            f"product {matrix[i, j]:.3g}. {USE_ONE}"
+        )
 
 
 def _choose(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import Status
+from ..summary import trained_elsewhere
 from . import axes, words
 from .curves import called
 from .drawing import Chart, bar
@@ -46,11 +47,13 @@ def models(model: Any) -> str:
 
 def _models_lead(model: Any) -> str:
     n_rows, n_pos = len(model.oof_decision_), model.n_positive_
-    positive = words.positive_class(model)
+    positive, given = words.positive_class(model), trained_elsewhere(model)
+    but = f" (which {escape(given)}, trained elsewhere, may have)" if given else ""
     return (
         f"<p>Trained on {words.many(n_rows, 'row')}, {n_pos:,} of them {positive} "
-        f"({words.percent(n_pos, n_rows)}). Every value is of rows that the models had not seen, thresholds "
-        "included. The weights are those of the auxiliaries in the final model; the spread is over folds.</p>"
+        f"({words.percent(n_pos, n_rows)}). Every value is of rows that the models had not seen{but}, "
+        "thresholds included. The weights are those of the auxiliaries in the final model; the spread is over "
+        "folds.</p>"
     )
 
 

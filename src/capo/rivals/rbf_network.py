@@ -134,7 +134,8 @@ class RBFNetworkClassifier(CutAtZero):
         y : array-like of shape (n_samples,)
             Two labels; the larger one is the positive class.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights; a whole number counts as that many copies of the row.
+            Weights; a whole number counts as that many copies of the row, but for where ``init="weka"``
+            starts.
 
         Returns
         -------
