@@ -52,8 +52,8 @@ def _models_lead(model: Any) -> str:
     return (
         f"<p>Trained on {words.many(n_rows, 'row')}, {n_pos:,} of them {positive} "
         f"({words.percent(n_pos, n_rows)}). Every value is of rows that the models had not seen{but}, "
-        "thresholds included. The weights are those of the auxiliaries in the final model; the spread is over "
-        "folds.</p>"
+        "thresholds included. The weights are those of the auxiliaries in the final model; the spread is "
+        "over folds.</p>"
     )
 
 
