@@ -43,7 +43,7 @@ auxiliaries, when C = 0 is left) were chosen on these tables, so that other tabl
   al., 2004), then the tuned threshold.
 - **lightgbm**, at 0.5 and in a `TunedThresholdClassifierCV`, default parameters.
 - **capo, paper's mode**: in-sample labels -1/+1 of the auxiliaries, no prior, C from the paper's grid by folds that
-  train auxiliaries of their own.
+  train auxiliaries of their own (seed {own}).
 - **capo**: `CAPOClassifier(measure)`, nothing set.
 """
 #: What is behind a loss that is worth a word.
@@ -71,11 +71,12 @@ def write_page(results: Path) -> None:
         "tables": rows["table"].nunique(),
         "suite": rows.loc[~rows["table"].isin(PAPER), "table"].nunique(),
         "seeds": rows["seed"].nunique(),
+        "own": ", ".join(map(str, sorted(rows.loc[rows["system"] == PAPERS_MODE, "seed"].unique()))),
     }
     parts = [
         INTRODUCTION.format(**counts),
         "## CAPO minus each rival\n\nMean over tables ± its standard error; wins / ties / losses.\n",
-        _differences(compared),
+        _differences(rows),
         _share_won(compared),
         "## Average rank\n\n1 is best, over the systems of the table.\n",
         _ranks(compared),
@@ -91,10 +92,13 @@ def write_page(results: Path) -> None:
     PAGE.write_text("\n".join(parts))
 
 
-def _differences(compared: pd.DataFrame) -> str:
+def _differences(rows: pd.DataFrame) -> str:
+    """On the splits that both systems have seen."""
+    wide = rows.pivot_table(index=["table", "measure", "seed"], columns="system", values="score")
     lines = ["| rival | " + " | ".join(MEASURES) + " | all |", "|---" * (len(MEASURES) + 2) + "|"]
     for rival in RIVALS:
-        gain = compared[CAPO] - compared[rival]
+        gain = (wide[CAPO] - wide[rival]).dropna().groupby(level=["table", "measure"]).mean()
+        gain = gain[gain.index.get_level_values("measure").isin(MEASURES)]
         cells = [_cell(gain.xs(measure, level="measure")) for measure in MEASURES]
         lines.append(f"| {rival} | " + " | ".join([*cells, _cell(gain)]) + " |")
     return "\n".join(lines) + "\n"
