@@ -1,6 +1,6 @@
 """The paper's study, whole: every system on every task, every table and figure.
 
-python -m benchmarks.paper --data FOLDER              all of it, 50 minutes on two cores
+python -m benchmarks.paper --data FOLDER              all of it, about an hour on two cores
 python -m benchmarks.paper --data FOLDER --only performance --data-set usps splice
 python -m benchmarks.paper --data FOLDER --quick      a few minutes: small data sets, short grids
 python -m benchmarks.paper --page                     the page again, from the results there are
