@@ -94,8 +94,8 @@ def _better_than_auxiliaries(rows: pd.DataFrame) -> list[str]:
     return [
         "adaptation improves on the auxiliary",
         verdict,
-        f"{_counts(gains.stack())} than the auxiliary's labels, on average by {each}; the paper's own "
-        f"figures: {_counts(paper.stack())}",
+        f"against the auxiliary's labels {_counts(gains.stack())}, mean gains {each}; in the paper's own "
+        f"figures {_counts(paper.stack())}",
     ]
 
 
@@ -130,7 +130,7 @@ def _delta_helps(rows: pd.DataFrame) -> list[str]:
     return [
         "the delta function helps",
         verdict,
-        f"{_counts(gain)} than the weighted ensemble; median {gain.median():+.4f}, mean {gain.mean():+.4f}",
+        f"against the weighted ensemble {_counts(gain)}; median {gain.median():+.4f}, mean {gain.mean():+.4f}",
     ]
 
 

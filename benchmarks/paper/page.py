@@ -18,8 +18,8 @@ INTRODUCTION = """\
 # The paper, reproduced
 
 N. Li, I. W. Tsang, Z.-H. Zhou, *Efficient optimization of performance measures by classifier adaptation*, on
-its own five data sets. Written by `python -m benchmarks.paper --data FOLDER` (about an hour on two cores; 4 minutes with
-`--quick`, on the two small sets); every fit is a line of
+its own five data sets. Written by `python -m benchmarks.paper --data FOLDER` (about an hour on two cores; 4
+minutes with `--quick`, on the two small sets); every fit is a line of
 [fits.csv](../benchmarks/paper/results/fits.csv). Two numbers in a cell are ours / the paper's; "n/a" is what
 the paper could not finish in 24 hours.
 
