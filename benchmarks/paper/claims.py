@@ -130,7 +130,8 @@ def _delta_helps(rows: pd.DataFrame) -> list[str]:
     return [
         "the delta function helps",
         verdict,
-        f"against the weighted ensemble {_counts(gain)}; median {gain.median():+.4f}, mean {gain.mean():+.4f}",
+        f"against the weighted ensemble {_counts(gain)}; median {gain.median():+.4f}, mean "
+        f"{gain.mean():+.4f}",
     ]
 
 

@@ -53,21 +53,19 @@ def performance(rows: pd.DataFrame) -> str:
 
 
 def auxiliaries(rows: pd.DataFrame) -> str:
+    """Each by itself; where scores and labels differ, those of the labels in brackets."""
     ours, theirs = scores(rows, "auxiliaries"), published("auxiliary_raw_performance")
     if not has(ours, *AUXILIARIES):
         return "Not run.\n"
-    lines = [
-        [
-            data,
-            SHORT[measure],
-            *(
-                f"{number(ours.loc[(data, measure), name])} / {number(theirs.loc[(data, measure), name])}"
-                for name in AUXILIARIES
-            ),
-        ]
-        for data, measure in order(ours)
-    ]
-    note = "Accuracy and F1 are of labels, PRBEP and AUC of scores; the paper's are so in some cells only.\n"
+    alone = rows[rows["experiment"] == "auxiliaries"]
+    labels = alone.pivot_table(index=["data", "measure"], columns="system", values="raw")
+
+    def cell(task: tuple[str, str], name: str) -> str:
+        by_labels = f" ({number(labels.loc[task, name])})" if task[1] in ("prbep", "roc_auc") else ""
+        return f"{number(ours.loc[task, name])}{by_labels} / {number(theirs.loc[task, name])}"
+
+    lines = [[task[0], SHORT[task[1]], *(cell(task, name) for name in AUXILIARIES)] for task in order(ours)]
+    note = "PRBEP and AUC are of scores, in brackets of labels; the paper's are now the one, now the other.\n"
     return table(["data", "measure", "CVM", "DT", "NN"], lines) + "\n" + note
 
 
