@@ -131,6 +131,25 @@ def test_every_kind_of_task_gives_sensible_fits(data, tmp_path, experiment, syst
         assert [fit.rows for fit in fits] == sorted({fit.rows for fit in fits})
 
 
+@pytest.mark.parametrize(
+    ("shown", "experiments"), [("table2", {"auxiliaries", "performance"}), ("figure4", {"b"})]
+)
+def test_tables_and_figures_are_asked_for_by_name(data, tmp_path, monkeypatch, shown, experiments):
+    asked = []
+    monkeypatch.setattr(command, "run_all", lambda data, cache, wanted, **_: asked.extend(wanted) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        command.main(["--data", str(data), "--cache", str(tmp_path), "--only", shown])
+    assert {task.experiment for task in asked} == experiments
+
+
+def test_what_no_data_set_has_is_told(data, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        command.main(
+            ["--data", str(data), "--cache", str(tmp_path), "--only", "figure5", "--data-set", "splice"]
+        )
+    assert "figure5 is of ijcnn1" in capsys.readouterr().err
+
+
 def test_a_stopped_run_goes_on_where_it_was(data, tmp_path, capsys):
     wanted = list(tasks({"auxiliaries"}, {"splice"}))
     store = Store(tmp_path / "done", {"splice": fingerprint(data, "splice")})
