@@ -103,10 +103,10 @@ def cross_fit(
     models: list[Any] = [None] * len(auxiliaries)
     seconds = [0.0] * len(auxiliaries)
     for number, (job, (model, column, taken)) in enumerate(zip(jobs, done, strict=True), start=1):
-        if by_fold is None or job.fold is None:
-            columns[slice(None) if job.read is None else job.read, job.auxiliary] = column
-        if by_fold is not None and (job.fold is not None or auxiliaries[job.auxiliary].frozen):
-            by_fold[slice(None) if job.fold is None else job.fold, :, job.auxiliary] = column
+        place = columns if by_fold is None or job.fold is None else by_fold[job.fold]
+        place[slice(None) if job.read is None else job.read, job.auxiliary] = column
+        if by_fold is not None and auxiliaries[job.auxiliary].frozen:
+            by_fold[:, :, job.auxiliary] = column
         if job.fold is None:
             models[job.auxiliary] = model
         seconds[job.auxiliary] += taken
