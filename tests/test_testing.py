@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from capo import measures
-from capo.measures import Cut, TableMeasure, search
+from capo.measures import ConfusionMeasure, Cut
+from capo.measures import _search as search
 from capo.testing import brute_force, check_case, check_measure, check_weights
 
 
-class Careless(TableMeasure):
+class Careless(ConfusionMeasure):
     """Claims to be convex in tp and concave in fp, and is neither."""
 
     name = "careless"
@@ -18,7 +19,7 @@ class Careless(TableMeasure):
         return np.sqrt(tp / (tp + fn)) * np.sqrt(tn / (tn + fp)) ** 0.2
 
 
-class Greedy(TableMeasure):
+class Greedy(ConfusionMeasure):
     """Finds a cut that is too good to be true."""
 
     name = "greedy"

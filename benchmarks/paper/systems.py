@@ -18,11 +18,11 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.extmath import safe_sparse_dot
 
 from capo import CAPOClassifier, SVMPerfClassifierCV, measures
+from capo.baselines import C45Classifier, CoreVectorMachine, CostSVMClassifier, RBFNetworkClassifier
 from capo.design import augment
 from capo.engine import minimize
-from capo.kernels import Expansion, factorise, make_kernel
-from capo.rivals import C45Classifier, CoreVectorMachine, CostSVMClassifier, RBFNetworkClassifier
-from capo.svmperf_cv import CS as CS_CV
+from capo.estimators._svmperf_cv import CS as CS_CV
+from capo.kernels import KernelExpansion, factorize_kernel, make_kernel
 
 from ..data import Table, load_paper
 from ..quality.systems import Judge, Models, stack
@@ -339,9 +339,9 @@ def _adapted(model: CAPOClassifier, table: Table) -> Fit:
         model.score(table.X_test, table.y_test),
         model.C_,
         B=model.B,
-        selection_seconds=model.seconds_["adaptation"] + model.seconds_["delta"],
+        selection_seconds=model.timings_["adaptation"] + model.timings_["delta"],
         training_seconds=sum(
-            taken for name, taken in model.seconds_.items() if name.startswith("auxiliary ")
+            taken for name, taken in model.timings_.items() if name.startswith("auxiliary ")
         ),
         rounds=model.n_iter_,
         oracle_calls=solution.n_oracle_calls if solution else 0,
@@ -351,10 +351,10 @@ def _adapted(model: CAPOClassifier, table: Table) -> Fit:
 
 def _kernel_problem(table: Table) -> Problem:
     """Coordinates in the span of some rows."""
-    factor = factorise(make_kernel("rbf", table.X), table.X, RANK, np.random.RandomState(0))
+    factor = factorize_kernel(make_kernel("rbf", table.X), table.X, RANK, np.random.RandomState(0))
 
     def on_test_rows(w: np.ndarray) -> np.ndarray:
-        return Expansion(factor.kernel, factor.pivots, factor.dual_coef(w))(table.X_test)
+        return KernelExpansion(factor.kernel, factor.pivots, factor.dual_coef(w))(table.X_test)
 
     return Problem(factor.rows, on_test_rows)
 

@@ -25,11 +25,19 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 
-from capo.adaptation import Rows, Weights
-from capo.adaptation.operating import operating_point
-from capo.adaptation.problem import stack
-from capo.auxiliary import Auxiliary, Scale, auto_auxiliaries, cross_fit, read, seeded, split
-from capo.features import linear_features, rbf_features, tree_features
+from capo.adaptation import AdaptationData, LinearCombination
+from capo.adaptation._problem import stack
+from capo.adaptation._threshold import operating_point
+from capo.auxiliary import (
+    Auxiliary,
+    OutputScale,
+    cross_fit,
+    decision_scores,
+    default_auxiliaries,
+    set_random_states,
+)
+from capo.model_selection import split_folds
+from capo.preprocessing._features import linear_features, rbf_features, tree_features
 
 from ..data import Table, folder
 from .page import MEASURES as COMPARED
@@ -63,7 +71,7 @@ def candidates(X: Any) -> list[tuple[str, Any]]:
     """The default auxiliaries and what else could be one."""
     network = MLPClassifier((64,), early_stopping=True, max_iter=60)
     return [
-        *auto_auxiliaries(X),
+        *default_auxiliaries(X),
         ("forest", make_pipeline(tree_features(X), RandomForestClassifier(100, min_samples_leaf=2))),
         ("network", make_pipeline(linear_features(X), network)),
         ("lightgbm", LGBMClassifier(n_jobs=1, verbose=-1)),
@@ -74,15 +82,15 @@ def candidates(X: Any) -> list[tuple[str, Any]]:
 def scores(table: Table, seed: int, cache: Path) -> dict[tuple[str, str], float]:
     """The value on test rows for each set and measure."""
     random = np.random.RandomState(seed)
-    given = [Auxiliary(name, seeded(each, random), {}) for name, each in candidates(table.X)]
-    splits = split(5, table.X, table.y, {}, random)
+    given = [Auxiliary(name, set_random_states(each, random), {}) for name, each in candidates(table.X)]
+    splits = split_folds(5, table.X, table.y, {}, random)
     memory, classes = Memory(cache, verbose=0), np.array([False, True])
     fitted = cross_fit(given, table.X, table.y.astype(int), splits, classes, "scores", memory=memory)
     columns, test = {}, {}
     for auxiliary, raw, model in zip(given, fitted.columns.T, fitted.models, strict=True):
-        scale = Scale.fit(raw, table.y)
+        scale = OutputScale.fit(raw, table.y)
         columns[auxiliary.name] = scale(raw)
-        test[auxiliary.name] = scale(read(model, table.X_test, classes, "scores"))
+        test[auxiliary.name] = scale(decision_scores(model, table.X_test, classes, "scores"))
     return {
         (name, measure): _value(table, [each for each in members if each in columns], measure, columns, test)
         for name, members in SETS.items()
@@ -97,9 +105,9 @@ def _value(
     columns: dict[str, np.ndarray],
     test: dict[str, np.ndarray],
 ) -> float:
-    rows = Rows(np.column_stack([columns[each] for each in members]), None, table.y, None)
+    rows = AdaptationData(np.column_stack([columns[each] for each in members]), None, table.y, None)
     a, b = stack(rows, positive=True)
-    weights = Weights(a, np.zeros(0), b)
+    weights = LinearCombination(a, np.zeros(0), b)
     on_test = weights.scores(np.column_stack([test[each] for each in members]), None)
     cut = operating_point(MEASURES[measure], weights.scores(rows.columns, None), table.y, None).score
     return MEASURES[measure].score(table.y_test, on_test - cut)

@@ -44,7 +44,7 @@ def validate(path: Path, table: str, half: int, cache: Path) -> list[tuple]:
             warnings.simplefilter("ignore")
             model = models.capo(MEASURES[name]).fit(data.X, data.y)
         honest = model.score(data.X_test, data.y_test)
-        rows.append((table, half, name, model.score_, model.spread_, honest))
+        rows.append((table, half, name, model.score_, model.score_std_, honest))
     return rows
 
 

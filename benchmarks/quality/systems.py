@@ -22,10 +22,10 @@ from sklearn.metrics import balanced_accuracy_score, f1_score, make_scorer, matt
 from sklearn.model_selection import StratifiedKFold, TunedThresholdClassifierCV, cross_val_predict
 
 from capo import CAPOClassifier, measures
-from capo.auxiliary import auto_auxiliaries, read
-from capo.calibration import Platt
+from capo.auxiliary import decision_scores, default_auxiliaries
+from capo.estimators._svmperf_cv import CS as PAPER_GRID
 from capo.measures import Measure
-from capo.svmperf_cv import CS as PAPER_GRID
+from capo.model_selection._calibration import PlattCalibrator
 
 from ..data import Table
 
@@ -128,7 +128,7 @@ def _systems(judge: Judge, models: Models) -> dict[str, Callable[[], Row]]:
         STACK: lambda: stack(judge, models.outputs),
         SELECTION: lambda: _ensemble_selection(judge, models.outputs),
     }
-    for column, (auxiliary, _) in enumerate(auto_auxiliaries(judge.table.X)):
+    for column, (auxiliary, _) in enumerate(default_auxiliaries(judge.table.X)):
         named[f"{auxiliary} + threshold"] = partial(_single, judge, models.outputs, auxiliary, column)
     return named
 
@@ -161,11 +161,11 @@ def _capo(system: str, model: CAPOClassifier, table: Table) -> Row:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(table.X, table.y)
-    seconds = model.seconds_
+    seconds = model.timings_
     training = sum(taken for step, taken in seconds.items() if step.startswith("auxiliary "))
     score = model.score(table.X_test, table.y_test)
     taken = seconds["adaptation"] + seconds["delta"]
-    return Row(system, score, taken, training, model.C_, model.score_, model.spread_)
+    return Row(system, score, taken, training, model.C_, model.score_, model.score_std_)
 
 
 def _lightgbm(table: Table, seed: int) -> Outputs:
@@ -177,11 +177,13 @@ def _lightgbm(table: Table, seed: int) -> Outputs:
 
 def _outputs(model: CAPOClassifier, table: Table) -> Outputs:
     """Probabilities of each auxiliary; a margin becomes one by its calibration."""
-    raw = [read(each, table.X_test, model.classes_, "scores") for each in model.auxiliaries_.values()]
+    raw = [
+        decision_scores(each, table.X_test, model.classes_, "scores") for each in model.auxiliaries_.values()
+    ]
     train, test = model.auxiliary_outputs_.copy(), np.column_stack(raw)
     for column, auxiliary in enumerate(model.auxiliaries_.values()):
         if not hasattr(auxiliary, "predict_proba"):
-            curve = Platt.fit(train[:, column], table.y)
+            curve = PlattCalibrator.fit(train[:, column], table.y)
             train[:, column] = curve.log_odds(train[:, column])
             test[:, column] = curve.log_odds(test[:, column])
     return Outputs(expit(train), expit(test))

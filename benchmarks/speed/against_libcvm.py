@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from capo.rivals import CoreVectorMachine
+from capo.baselines import CoreVectorMachine
 
 from ..data import load_paper
 

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from capo import measures
 from capo.design import augment
-from capo.engine.cutting_plane import CuttingPlane
+from capo.engine._solver import CuttingPlane
 
 SIZES = {"dense": (10_000, 100_000, 1_000_000, 10_000_000), "sparse": (10_000, 100_000, 1_000_000)}
 N_FEATURES = {"dense": 20, "sparse": 100_000}

@@ -43,11 +43,11 @@ class Tape:
 
     def scores(self, v):
         self._record("product", partial(self.design.scores, v.copy()))
-        return self.design.scores(v)
+        return self.design.matvec(v)
 
-    def pull(self, coef):
-        self._record("pull", partial(self.design.pull, coef.copy()))
-        return self.design.pull(coef)
+    def rmatvec(self, coef):
+        self._record("pull", partial(self.design.rmatvec, coef.copy()))
+        return self.design.rmatvec(coef)
 
     def search(self, scores):
         for sort in self.sorts(scores):

@@ -4,22 +4,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import design, engine, measures, rivals
-    from .classifier import CAPOClassifier
-    from .files import load, save
-    from .svmperf import SVMPerfClassifier, svmperf_path
-    from .svmperf_cv import SVMPerfClassifierCV
+    from . import baselines, design, engine, measures
+    from .estimators import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, svmperf_path
+    from .io.model_files import load, save
 
 __all__ = [
     "CAPOClassifier",
     "SVMPerfClassifier",
     "SVMPerfClassifierCV",
     "__version__",
+    "baselines",
     "design",
     "engine",
     "load",
     "measures",
-    "rivals",
     "save",
     "svmperf_path",
 ]
@@ -28,12 +26,12 @@ __version__ = "0.1.0"
 
 #: Where each name is; imported on first use, so that the command line starts at once.
 _WHERE = {
-    "CAPOClassifier": "classifier",
-    "SVMPerfClassifier": "svmperf",
-    "SVMPerfClassifierCV": "svmperf_cv",
-    "load": "files",
-    "save": "files",
-    "svmperf_path": "svmperf",
+    "CAPOClassifier": "estimators",
+    "SVMPerfClassifier": "estimators",
+    "SVMPerfClassifierCV": "estimators",
+    "load": "io.model_files",
+    "save": "io.model_files",
+    "svmperf_path": "estimators",
 }
 
 

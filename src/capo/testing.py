@@ -46,7 +46,7 @@ def labelling_losses(measure: Measure, sign: IntArray, labellings: IntArray) -> 
     known: dict[object, float] = {}
     for i, y_pred in enumerate(labellings):
         tp, fp = int(np.sum(y_pred[sign > 0] > 0)), int(np.sum(y_pred[sign < 0] > 0))
-        key: object = (tp, fp) if measure.of_table else i
+        key: object = (tp, fp) if measure.depends_on_confusion_only else i
         if key not in known:
             known[key] = measure.loss(sign, y_pred) if measure.admits(sign, y_pred) else -np.inf
         losses[i] = known[key]

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_classification
 
 from capo import measures
-from capo.adaptation import Figure, Rows, Settings
-from capo.adaptation.figures import figure
-from capo.adaptation.operating import operating_point
-from capo.adaptation.problem import Problem, stack
-from capo.adaptation.selection import Walk
-from capo.calibration import Platt
+from capo.adaptation import AdaptationData, CVScore, Settings
+from capo.adaptation._path_search import PathSearch
+from capo.adaptation._problem import Problem, stack
+from capo.adaptation._scores import cv_score
+from capo.adaptation._threshold import operating_point
+from capo.model_selection._calibration import PlattCalibrator
 
 from ..cases import ALL_MEASURES
 
@@ -22,7 +22,9 @@ def problem(seed=0, n=120, k=3, d=4, weighted=False):
     positive = rng.random(n) < 0.4
     columns = rng.normal(size=(n, k)) + positive[:, None] * np.linspace(0.5, 2.0, k)
     features = rng.normal(size=(n, d)) + positive[:, None] * np.linspace(-1, 1, d)
-    return Rows(columns, features, positive, rng.integers(1, 4, n).astype(float) if weighted else None)
+    return AdaptationData(
+        columns, features, positive, rng.integers(1, 4, n).astype(float) if weighted else None
+    )
 
 
 def objective(rows, given, C, weights, prior):
@@ -73,7 +75,7 @@ def test_the_stack_meets_the_conditions_of_its_optimum():
     a, b = stack(rows, positive=False)
     for part in slope(a, b, rows.columns):
         np.testing.assert_allclose(part, 0.0, atol=1e-3)
-    flipped = Rows(-rows.columns, None, rows.positive, rows.weight)
+    flipped = AdaptationData(-rows.columns, None, rows.positive, rows.weight)
     a, b = stack(flipped, positive=True)
     np.testing.assert_allclose(a, 0.0, atol=1e-8)
     assert (slope(a, b, flipped.columns)[0] > 0).all()
@@ -96,7 +98,7 @@ def test_the_operating_point_is_the_best_of_all_cuts_of_the_expected_table(seed,
     scores = np.round(rng.normal(size=25) + positive, 1)  # ties
     weight = rng.integers(1, 4, 25).astype(float)
     point = operating_point(measures.get(name), scores, positive, weight)
-    share = Platt.fit(scores, positive, weight).probability(scores)
+    share = PlattCalibrator.fit(scores, positive, weight).probability(scores)
 
     def value(cut):
         above = scores > cut
@@ -124,12 +126,12 @@ def test_figures_hold_out_scores_and_cuts():
     rows = problem(2, n=200)
     folds = np.arange(200) % 4
     scores = rows.columns[:, 2]
-    ranked = figure(Settings(measures.get("roc_auc")), scores, rows, folds)
+    ranked = cv_score(Settings(measures.get("roc_auc")), scores, rows, folds)
     assert ranked.value == measures.get("roc_auc").score(rows.positive, scores)
     for number in range(4):
         kept = folds != number
         assert ranked.without[number] == measures.get("roc_auc").score(rows.positive[kept], scores[kept])
-    cut = figure(Settings(measures.get("f1")), scores, rows, folds)
+    cut = cv_score(Settings(measures.get("f1")), scores, rows, folds)
     predicted = np.zeros(200, dtype=bool)
     for number in range(4):
         kept = folds != number
@@ -145,20 +147,20 @@ def test_the_spread_is_that_of_a_mean_where_the_value_is_one():
     right = rng.random(200) < 0.7
     by_fold = np.array([right[folds == number].mean() for number in range(5)])
     without = np.array([right[folds != number].mean() for number in range(5)])
-    assert Figure(right.mean(), without).spread == pytest.approx(by_fold.std(ddof=1))
-    assert Figure(right.mean(), without).error == pytest.approx(by_fold.std(ddof=1) / np.sqrt(5))
+    assert CVScore(right.mean(), without).spread == pytest.approx(by_fold.std(ddof=1))
+    assert CVScore(right.mean(), without).error == pytest.approx(by_fold.std(ddof=1) / np.sqrt(5))
 
 
 def test_c_zero_is_left_only_for_a_gain_above_its_error():
     X, y = make_classification(400, n_features=4, n_informative=4, n_redundant=0, random_state=0)
     noise = np.random.default_rng(0).normal(size=(400, 1))
     folds = np.arange(400) % 5
-    useful = Rows(noise, X, y == 1, None)
-    walk = Walk(useful, folds, Settings(measures.get("roc_auc")))
+    useful = AdaptationData(noise, X, y == 1, None)
+    walk = PathSearch(useful, folds, Settings(measures.get("roc_auc")))
     walk.run([0.0, 1.0, 100.0], extend=False, leave=False, say=lambda *_: None)
     assert walk.chosen("best").C > 0
-    useless = Rows(X @ [[1.0], [1.0], [0.0], [0.0]], noise, y == 1, None)
-    walk = Walk(useless, folds, Settings(measures.get("roc_auc")))
+    useless = AdaptationData(X @ [[1.0], [1.0], [0.0], [0.0]], noise, y == 1, None)
+    walk = PathSearch(useless, folds, Settings(measures.get("roc_auc")))
     walk.run([0.0, 1.0, 100.0], extend=False, leave=False, say=lambda *_: None)
     assert walk.chosen("best").C == 0
     assert walk.chosen("one_se").C == 0

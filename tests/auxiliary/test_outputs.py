@@ -9,9 +9,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from capo.auxiliary import Scale, read
-from capo.calibration import Platt, logistic
+from capo.auxiliary import OutputScale, decision_scores
 from capo.exceptions import InvalidInputError
+from capo.model_selection._calibration import PlattCalibrator, fit_logistic
 
 RNG = np.random.default_rng(0)
 Y = RNG.random(300) < 0.3
@@ -31,23 +31,29 @@ class Margins:
 def test_the_most_detailed_output_is_read():
     labels = np.where(Y, "yes", "no")
     both = LogisticRegression().fit(X, labels)
-    np.testing.assert_array_equal(read(both, X, both.classes_, "scores"), both.decision_function(X))
+    np.testing.assert_array_equal(
+        decision_scores(both, X, both.classes_, "scores"), both.decision_function(X)
+    )
     shares = GaussianNB().fit(X, Y.astype(int))
-    odds = read(shares, X, np.array(["no", "yes"]), "scores")
+    odds = decision_scores(shares, X, np.array(["no", "yes"]), "scores")
     np.testing.assert_allclose(1 / (1 + np.exp(-odds)), shares.predict_proba(X)[:, 1])
-    np.testing.assert_array_equal(read(both, X, both.classes_, "labels") > 0, both.predict(X) == "yes")
+    np.testing.assert_array_equal(
+        decision_scores(both, X, both.classes_, "labels") > 0, both.predict(X) == "yes"
+    )
     frozen = FrozenEstimator(SVC().fit(X, labels))
     np.testing.assert_array_equal(
-        read(frozen, X, np.array(["no", "yes"]), "scores"), frozen.decision_function(X)
+        decision_scores(frozen, X, np.array(["no", "yes"]), "scores"), frozen.decision_function(X)
     )
 
 
 def test_margins_of_two_columns_and_infinite_ones():
     both = np.column_stack([-np.arange(300.0), np.arange(300.0)])
-    np.testing.assert_array_equal(read(Margins(both), X, np.array([0, 1]), "scores"), np.arange(300.0))
+    np.testing.assert_array_equal(
+        decision_scores(Margins(both), X, np.array([0, 1]), "scores"), np.arange(300.0)
+    )
     values = np.where(Y, np.inf, -np.inf)
-    raw = read(Margins(values), X, np.array([0, 1]), "scores")
-    assert np.isfinite(Scale.fit(raw, Y)(raw)).all()
+    raw = decision_scores(Margins(values), X, np.array([0, 1]), "scores")
+    assert np.isfinite(OutputScale.fit(raw, Y)(raw)).all()
 
 
 @pytest.mark.parametrize(
@@ -61,7 +67,7 @@ def test_margins_of_two_columns_and_infinite_ones():
 )
 def test_what_cannot_be_read(values, classes, message):
     with pytest.raises(InvalidInputError, match=message):
-        read(Margins(values, classes), X, np.array([0, 1]), "scores")
+        decision_scores(Margins(values, classes), X, np.array([0, 1]), "scores")
 
 
 @settings(max_examples=80, deadline=None)
@@ -73,7 +79,7 @@ def test_the_scale_keeps_the_order_and_bounds_the_size(seed, size, outlier):
     raw = size * (rng.normal(size=40) + 2 * y)
     if outlier:
         raw[3] = 1e100
-    scaled = Scale.fit(raw, y)(raw)
+    scaled = OutputScale.fit(raw, y)(raw)
     assert np.isfinite(scaled).all()
     order = np.argsort(raw, kind="stable")
     assert (np.diff(scaled[order]) >= 0).all()
@@ -84,26 +90,26 @@ def test_the_scale_keeps_the_order_and_bounds_the_size(seed, size, outlier):
 def test_platt_agrees_with_a_logistic_regression():
     y = RNG.random(2000) < 0.4
     scores = RNG.normal(size=2000) + y
-    curve = Platt.fit(scores, y)
+    curve = PlattCalibrator.fit(scores, y)
     reference = LogisticRegression(C=1e8, tol=1e-10).fit(scores[:, None], y)
     assert curve.slope == pytest.approx(reference.coef_[0, 0], rel=0.01)
     assert curve.intercept == pytest.approx(reference.intercept_[0], abs=0.02)
 
 
 def test_platt_on_constant_separable_and_inverted_scores():
-    constant = Platt.fit(np.full(300, 3.0), Y)
+    constant = PlattCalibrator.fit(np.full(300, 3.0), Y)
     assert constant.probability(np.array([3.0]))[0] == pytest.approx(Y.mean(), abs=0.01)
-    separable = Platt.fit(Y * 2.0 - 1.0, Y)
+    separable = PlattCalibrator.fit(Y * 2.0 - 1.0, Y)
     assert 0.9 < separable.probability(np.array([1.0]))[0] < 1.0
-    inverted = Platt.fit(-1.0 * Y, Y)
+    inverted = PlattCalibrator.fit(-1.0 * Y, Y)
     assert 0 < inverted.slope < 1e-3
-    assert Platt.fit(-1.0 * Y, Y, positive=False).slope < -1
+    assert PlattCalibrator.fit(-1.0 * Y, Y, positive=False).slope < -1
 
 
 def test_a_repeated_row_is_a_row_of_weight_two():
     scores, weight = X[:, 0], RNG.integers(1, 4, 300)
-    repeated = Platt.fit(np.repeat(scores, weight), np.repeat(Y, weight))
-    weighted = Platt.fit(scores, Y, weight)
+    repeated = PlattCalibrator.fit(np.repeat(scores, weight), np.repeat(Y, weight))
+    weighted = PlattCalibrator.fit(scores, Y, weight)
     at = np.linspace(-2, 3, 9)
     np.testing.assert_allclose(weighted.probability(at), repeated.probability(at), rtol=0.06)
 
@@ -111,7 +117,7 @@ def test_a_repeated_row_is_a_row_of_weight_two():
 def test_bounded_weights_meet_the_conditions_of_their_optimum():
     Z = np.column_stack([X[:, 0], -X[:, 0], RNG.normal(size=300)])
     target, weight = Y.astype(float), np.ones(300)
-    a, b = logistic(Z, target, weight, ridge=1.0)
+    a, b = fit_logistic(Z, target, weight, ridge=1.0)
     slope = Z.T @ (1 / (1 + np.exp(-(Z @ a + b))) - target) + a
     assert (a >= 0).all()
     assert (slope >= -1e-4).all()

@@ -118,7 +118,7 @@ def test_ten_thousand_columns_of_text(capsys, tmp_path):
 
 
 def test_the_output_is_tried_before_the_training(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("capo.cli.training._problem", lambda *_args: pytest.fail("it was trained"))
+    monkeypatch.setattr("capo.cli._training._problem", lambda *_args: pytest.fail("it was trained"))
     (tmp_path / "t.csv").write_bytes(GOOD)
     absent = ("-o", tmp_path / "absent" / "m.capo")
     refused(capsys, "its folder does not exist", "fit", tmp_path / "t.csv", "-t", "y", *absent)
@@ -148,10 +148,14 @@ def test_a_seed_that_is_none_is_refused(folder, capsys, tmp_path):
 
 def test_a_package_that_is_not_installed_is_named(capsys, tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_bytes(GOOD)
-    monkeypatch.setitem(sys.modules, "capo.cli.training", None)
+    monkeypatch.setitem(sys.modules, "capo.cli._training", None)
     arguments = ("-t", "y", "-o", tmp_path / "m.capo")
     refused(
-        capsys, "the command line needs capo.cli.training: pip install", "fit", tmp_path / "t.csv", *arguments
+        capsys,
+        "the command line needs capo.cli._training: pip install",
+        "fit",
+        tmp_path / "t.csv",
+        *arguments,
     )
 
 
@@ -202,7 +206,7 @@ def test_tables_that_do_not_fit_the_model(change, sentence, model, capsys, tmp_p
 
 
 def test_a_late_bad_row_leaves_the_old_predictions(model, capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("capo.tables.blocks.BLOCK", 200)
+    monkeypatch.setattr("capo.io.tables._line_blocks.BLOCK", 200)
     (tmp_path / "t.csv").write_bytes(GOOD + b"1,2,3\n")
     (tmp_path / "p.csv").write_bytes(b"old")
     refused(capsys, "has 3 values", "predict", model, tmp_path / "t.csv", "-o", tmp_path / "p.csv")

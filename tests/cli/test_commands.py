@@ -19,7 +19,7 @@ from sklearn.metrics import confusion_matrix, f1_score
 
 import capo
 from capo import measures
-from capo.cli.auxiliaries import auxiliary_names
+from capo.cli._auxiliaries import auxiliary_names
 from capo.export import onnx_inputs
 
 from .cases import FAST, run, table
@@ -167,8 +167,8 @@ def test_predictions_go_to_a_file(name, folder, model, capsys, tmp_path):
 
 def test_small_batches_predict_the_same(folder, model, capsys, monkeypatch):
     whole = run(capsys, "predict", model, folder / "test.csv")[1]
-    monkeypatch.setattr("capo.cli.using.ROWS", 7)
-    monkeypatch.setattr("capo.tables.blocks.BLOCK", 100)
+    monkeypatch.setattr("capo.cli._using.ROWS", 7)
+    monkeypatch.setattr("capo.io.tables._line_blocks.BLOCK", 100)
     assert run(capsys, "predict", model, folder / "test.csv")[1] == whole
 
 
@@ -357,7 +357,7 @@ def test_the_study_runs_from_a_checkout(capsys, monkeypatch):
 
 
 def test_the_study_says_where_it_is(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("capo.cli.telling.__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
+    monkeypatch.setattr("capo.cli._telling.__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
     code, _, err = run(capsys, "paper", "--quick")
     assert code == 2
     assert "in a checkout" in err

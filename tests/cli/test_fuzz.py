@@ -3,7 +3,7 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ..mutated import mutated
+from ..strategies import mutated
 from .cases import FAST, exit_code, table
 
 FILES = mutated(table().write_csv().encode())

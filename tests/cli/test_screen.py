@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from capo.cli.output import to_stdout
-from capo.cli.screen import Interrupted, Screen, finite
+from capo.cli._console import Console, Interrupted, finite
+from capo.cli._output import to_stdout
 
 from .cases import FAST, run, table
 
@@ -19,20 +19,20 @@ def test_json_has_neither_nan_nor_infinity():
 
 
 def test_results_are_strict_json(capsys):
-    Screen(as_json=True).result("text", {"value": float("nan"), "name": "é"})
+    Console(as_json=True).result("text", {"value": float("nan"), "name": "é"})
     assert json.loads(capsys.readouterr().out) == {"value": None, "name": "é"}
 
 
 def test_brackets_in_names_are_shown_as_they_are(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with Screen().step("reading d[/e].csv") as step:
+    with Console().step("reading d[/e].csv") as step:
         step.progress("[bold]10 rows")
     assert "Traceback" not in capsys.readouterr().err
 
 
 def test_an_interruption_has_a_name_of_its_own():
     def interrupted():
-        with Screen(quiet=True).step("work"):
+        with Console(quiet=True).step("work"):
             raise KeyboardInterrupt
 
     with pytest.raises(Interrupted):
@@ -40,11 +40,11 @@ def test_an_interruption_has_a_name_of_its_own():
 
 
 def test_a_note_is_given_once(capsys):
-    screen = Screen()
+    screen = Console()
     for _ in range(3):
         screen.note("look here")
     assert capsys.readouterr().err == "note: look here\n"
-    Screen(quiet=True).note("not here")
+    Console(quiet=True).note("not here")
     assert capsys.readouterr().err == ""
 
 

@@ -36,9 +36,9 @@ def tolerance(matrix):
 def test_products(matrix):
     design = as_design(matrix)
     v, c = RNG.normal(size=X.shape[1]), RNG.normal(size=len(X))
-    np.testing.assert_allclose(design.scores(v), X @ v, atol=tolerance(matrix) * 10)
-    np.testing.assert_allclose(design.pull(c), X.T @ c, atol=tolerance(matrix) * 500)
-    assert design.scores(v).dtype == design.pull(c).dtype == np.float64
+    np.testing.assert_allclose(design.matvec(v), X @ v, atol=tolerance(matrix) * 10)
+    np.testing.assert_allclose(design.rmatvec(c), X.T @ c, atol=tolerance(matrix) * 500)
+    assert design.matvec(v).dtype == design.rmatvec(c).dtype == np.float64
     assert design.shape == X.shape
 
 
@@ -47,7 +47,7 @@ def test_float32_is_summed_in_float64():
     ones = np.ones((1_000_000, 1), dtype=np.float32)
     coef = np.full(1_000_000, 0.1)
     for design in (Dense(ones), Sparse(sparse.csr_array(ones))):
-        assert design.pull(coef)[0] == pytest.approx(coef.sum(), rel=1e-10)
+        assert design.rmatvec(coef)[0] == pytest.approx(coef.sum(), rel=1e-10)
 
 
 @pytest.mark.parametrize("name", ["float32 C", "float64 F", "csr_array float32"])
@@ -61,8 +61,8 @@ def test_nothing_the_size_of_the_matrix_is_allocated(name):
     v, c, auxiliary = np.ones(big.shape[1] + 2), np.ones(big.shape[0]), np.ones((big.shape[0], 1))
     tracemalloc.start()
     design = augment(big, auxiliary=auxiliary)
-    design.scores(v)
-    design.pull(c)
+    design.matvec(v)
+    design.rmatvec(c)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 3 * c.nbytes + 8_000_000 < size / 4  # two or three score vectors, and a block
@@ -74,8 +74,8 @@ def test_augmented_is_the_matrix_side_by_side():
     for phi in (X, sparse.csr_array(X)):
         design = augment(phi, auxiliary=auxiliary, B=4.0, bias=3.0)
         v, c = RNG.normal(size=whole.shape[1]), RNG.normal(size=len(X))
-        np.testing.assert_allclose(design.scores(v), whole @ v)
-        np.testing.assert_allclose(design.pull(c), whole.T @ c)
+        np.testing.assert_allclose(design.matvec(v), whole @ v)
+        np.testing.assert_allclose(design.rmatvec(c), whole.T @ c)
         assert design.shape == whole.shape
 
 
@@ -90,8 +90,8 @@ def test_designs_side_by_side_need_the_same_rows():
 
 def test_scaled_and_constant():
     design = Scaled(Constant(3, 2.0), 0.5)
-    np.testing.assert_array_equal(design.scores(np.array([7.0])), [7.0, 7.0, 7.0])
-    np.testing.assert_array_equal(design.pull(np.array([1.0, 2.0, 3.0])), [6.0])
+    np.testing.assert_array_equal(design.matvec(np.array([7.0])), [7.0, 7.0, 7.0])
+    np.testing.assert_array_equal(design.rmatvec(np.array([1.0, 2.0, 3.0])), [6.0])
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
@@ -104,8 +104,8 @@ def test_chunked_passes(kind):
 
     design = chunked(blocks, X.shape)
     v, c = RNG.normal(size=X.shape[1]), RNG.normal(size=len(X))
-    np.testing.assert_allclose(design.scores(v), X @ v)
-    np.testing.assert_allclose(design.pull(c), X.T @ c)
+    np.testing.assert_allclose(design.matvec(v), X @ v)
+    np.testing.assert_allclose(design.rmatvec(c), X.T @ c)
     assert len(passes) == 2
 
 
@@ -119,15 +119,15 @@ def test_chunked_passes(kind):
 )
 def test_blocks_that_do_not_make_up_the_table(blocks, found):
     with pytest.raises(InvalidInputError, match=found):
-        chunked(blocks, X.shape).scores(np.ones(X.shape[1]))
+        chunked(blocks, X.shape).matvec(np.ones(X.shape[1]))
 
 
 def test_a_generator_that_runs_dry_is_noticed():
     once = iter([X])
     design = chunked(lambda: once, X.shape)
-    design.scores(np.ones(X.shape[1]))
+    design.matvec(np.ones(X.shape[1]))
     with pytest.raises(InvalidInputError, match="must start the same blocks over"):
-        design.scores(np.ones(X.shape[1]))
+        design.matvec(np.ones(X.shape[1]))
 
 
 @pytest.mark.parametrize("wrong", [[[1.0, 2.0]], np.ones(3), np.array([["a"]]), None], ids=str)

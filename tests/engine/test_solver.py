@@ -142,7 +142,7 @@ def test_history_rises_from_below_and_falls_from_above():
     assert [state.number for state in seen] == list(range(1, solution.n_rounds + 1))
     assert all(np.diff([state.primal for state in seen]) <= 1e-9)
     assert all(np.diff([state.dual for state in seen]) >= 0)
-    assert solution.n_products == solution.n_rounds + 1  # one a round, one to check the certificate
+    assert solution.n_matvecs == solution.n_rounds + 1  # one a round, one to check the certificate
     assert solution.n_oracle_calls < 4.5 * solution.n_rounds
 
 

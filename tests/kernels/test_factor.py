@@ -9,14 +9,14 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from capo import kernels
 from capo.exceptions import InvalidInputError
-from capo.kernels import Expansion, Kernel, factorise
+from capo.kernels import Kernel, KernelExpansion, factorize_kernel
 
 #: F is in single precision.
 SINGLE = 1e-6
 
 
 def factor_of(kernel, X, max_rank, seed=0):
-    return factorise(kernel, X, max_rank, np.random.RandomState(seed))
+    return factorize_kernel(kernel, X, max_rank, np.random.RandomState(seed))
 
 
 def dense(X):
@@ -216,7 +216,7 @@ def test_the_function_on_new_rows(name, max_rank, kind):
     kernel = Kernel(name, 0.2, degree=3.0, coef0=1.0)
     factor = factor_of(kernel, kind(X), max_rank)
     w = rng.normal(size=factor.rank)
-    function = Expansion(kernel, factor.pivots, factor.dual_coef(w))
+    function = KernelExpansion(kernel, factor.pivots, factor.dual_coef(w))
     at_rows = factor.rows.astype(np.float64) @ w
     np.testing.assert_allclose(function(kind(X)), at_rows, atol=2e-5 * np.abs(at_rows).max())
     assert function.squared_norm() == pytest.approx(w @ w, rel=1e-6)
@@ -238,7 +238,7 @@ def test_a_kernel_that_is_no_inner_product_is_refused(max_rank):
     kernel = Kernel(lambda X, Z: np.tanh(X @ Z.T - 1.0))
     assert np.linalg.eigvalsh(kernel(X, X))[0] < -1
     with pytest.raises(InvalidInputError, match=r"no inner product.*'rbf'"):
-        factorise(kernel, X, max_rank, np.random.RandomState(0))
+        factorize_kernel(kernel, X, max_rank, np.random.RandomState(0))
 
 
 def three_apart(X, Z):
@@ -252,7 +252,7 @@ def test_angles_that_do_not_fit_together_are_refused(max_rank):
     X = np.eye(3)[np.arange(60) % 3]
     assert np.linalg.eigvalsh(three_apart(X, X))[0] < -1
     with pytest.raises(InvalidInputError, match=r"no inner product.*squared lengths below 0.*'rbf'"):
-        factorise(Kernel(three_apart), X, max_rank, np.random.RandomState(0))
+        factorize_kernel(Kernel(three_apart), X, max_rank, np.random.RandomState(0))
 
 
 @pytest.mark.parametrize("power", [1, 2])
@@ -260,14 +260,14 @@ def test_a_distance_is_no_kernel(power):
     X = np.random.RandomState(0).randn(50, 3)
     distance = Kernel(lambda X, Z: -(((X[:, None] - Z[None]) ** 2).sum(axis=2) ** (power / 2)))
     with pytest.raises(InvalidInputError, match=r"no inner product.*squared lengths 0 and 0"):
-        factorise(distance, X, 50, np.random.RandomState(0))
+        factorize_kernel(distance, X, 50, np.random.RandomState(0))
 
 
 def test_an_outlier_hides_nothing():
     X = np.random.RandomState(0).randn(100, 3)
     X[0] *= 300
     with pytest.raises(InvalidInputError, match="no inner product"):
-        factorise(Kernel(lambda X, Z: (X @ Z.T - 3.0) ** 3), X, 100, np.random.RandomState(0))
+        factorize_kernel(Kernel(lambda X, Z: (X @ Z.T - 3.0) ** 3), X, 100, np.random.RandomState(0))
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
@@ -279,4 +279,4 @@ def test_a_kernel_is_not_refused_for_its_rows(kind, scale):
     X[110] *= 1e4
     for table in (X, X.astype(np.float32), sparse.csr_array(X)):
         kernel = kernels.make_kernel(kind, table)
-        assert factorise(kernel, table, 100, np.random.RandomState(0)).rank > 0
+        assert factorize_kernel(kernel, table, 100, np.random.RandomState(0)).rank > 0

@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import euclidean_distances, laplacian_kernel, poly
 
 from capo import kernels
 from capo.exceptions import InvalidInputError
-from capo.kernels import Expansion, Kernel, make_kernel, mean_squared_distance, row_blocks
+from capo.kernels import Kernel, KernelExpansion, iter_row_blocks, make_kernel, mean_squared_distance
 
 OF_DISTANCE = {
     "rbf": lambda gamma, d: exp(-gamma * d * d),
@@ -203,7 +203,7 @@ def test_the_default_width():
 def test_an_expansion_is_the_sum(kind):
     rng = np.random.default_rng(5)
     X, Z, coef = rng.normal(size=(9, 2)), rng.normal(size=(4, 2)), rng.normal(size=4)
-    function = Expansion(Kernel("rbf", 0.3), kind(Z), coef)
+    function = KernelExpansion(Kernel("rbf", 0.3), kind(Z), coef)
     expected = [sum(c * plain("rbf", 0.3, 0, 0, x, z) for c, z in zip(coef, Z, strict=True)) for x in X]
     np.testing.assert_allclose(function(kind(X)), expected)
     parts = list(zip(coef, Z, strict=True))
@@ -212,16 +212,18 @@ def test_an_expansion_is_the_sum(kind):
 
 
 def test_an_expansion_in_blocks(monkeypatch):
-    monkeypatch.setattr("capo.kernels.expansion.row_blocks", lambda X, width: row_blocks(X, width, 8))
+    monkeypatch.setattr(
+        "capo.kernels._expansion.iter_row_blocks", lambda X, width: iter_row_blocks(X, width, 8)
+    )
     X, Z = np.random.default_rng(6).normal(size=(11, 2)), np.eye(2)
     np.testing.assert_allclose(
-        Expansion(Kernel("rbf"), Z, np.ones(2))(X), rbf_kernel(X, Z, gamma=1.0).sum(axis=1)
+        KernelExpansion(Kernel("rbf"), Z, np.ones(2))(X), rbf_kernel(X, Z, gamma=1.0).sum(axis=1)
     )
 
 
 def test_an_expansion_of_nothing_is_zero():
     X = np.ones((3, 2))
-    nothing = Expansion(Kernel("rbf"), X[:0], np.zeros(0))
+    nothing = KernelExpansion(Kernel("rbf"), X[:0], np.zeros(0))
     np.testing.assert_array_equal(nothing(X), np.zeros(3))
     assert nothing.squared_norm() == 0.0
 
@@ -229,7 +231,7 @@ def test_an_expansion_of_nothing_is_zero():
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 50), st.integers(0, 20), st.integers(1, 40))
 def test_blocks_are_all_rows_once(n, width, numbers):
-    blocks = row_blocks(np.empty((n, 1)), width, numbers)
+    blocks = iter_row_blocks(np.empty((n, 1)), width, numbers)
     rows = [row for block in blocks for row in range(n)[block]]
     assert rows == list(range(n))
     assert all(len(range(n)[block]) * width <= max(numbers, width) for block in blocks)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from capo import measures
 from capo.measures import Cut
-from capo.measures.labels import Labels
-from capo.measures.search import Exhaustive
-from capo.measures.table import TableMeasure, TableOracle
+from capo.measures._confusion import ConfusionMeasure, ConfusionOracle
+from capo.measures._labels import Labels
+from capo.measures._search import Exhaustive
 from capo.testing import brute_force, check_case, check_lower_bound, check_weights
 
 from ..cases import ALL_MEASURES, LABEL_MEASURES, RANKING_MEASURES, problems
@@ -125,7 +125,7 @@ def test_rows_of_weight_zero_do_not_count(measure):
     np.testing.assert_allclose(whole.value(scores), part.value(scores[some]), rtol=1e-12)
 
 
-@pytest.mark.parametrize("measure", [m for m in LABEL_MEASURES if isinstance(m, TableMeasure)], ids=repr)
+@pytest.mark.parametrize("measure", [m for m in LABEL_MEASURES if isinstance(m, ConfusionMeasure)], ids=repr)
 @pytest.mark.parametrize("scale", [0.02, 1.0, 30.0])
 def test_fast_searches_agree_with_every_table(measure, scale):
     """Where the grid is too large for all labellings, all tables are still few enough."""
@@ -134,7 +134,7 @@ def test_fast_searches_agree_with_every_table(measure, scale):
         y = np.repeat([1, -1], [n_pos, n_neg])
         scores = scale * (rng.normal(size=len(y)) + 0.7 * y)
         labels = Labels.of(y)
-        every = TableOracle(measure, labels)
+        every = ConfusionOracle(measure, labels)
         every.strategy = Exhaustive(measure, labels.pos, labels.neg)
         found = measure.most_violated(scores, y).value(scores)
         assert found == pytest.approx(every(scores).value(scores), abs=1e-12)

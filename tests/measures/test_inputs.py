@@ -16,8 +16,8 @@ from capo.exceptions import (
     MeasureFunctionError,
     UnknownMeasureError,
 )
-from capo.measures import function
-from capo.measures.labels import Labels
+from capo.measures import _function as function
+from capo.measures._labels import Labels
 
 from ..cases import ALL_MEASURES
 

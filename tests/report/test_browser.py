@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from capo.report import page
-from capo.report.curves import trace
+from capo.report._curves import trace
 
 from .cases import COMPARISON, EVALUATION, judged
 

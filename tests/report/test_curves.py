@@ -6,7 +6,7 @@ from scipy.special import expit, logit
 from sklearn.metrics import confusion_matrix, precision_recall_curve, roc_curve
 
 from capo import measures
-from capo.report.curves import MOST, trace
+from capo.report._curves import MOST, trace
 
 from .cases import judged
 

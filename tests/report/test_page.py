@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from capo import CAPOClassifier
 from capo.exceptions import InvalidInputError
 from capo.report import page
-from capo.report.words import figure, minus, plain, threshold
+from capo.report._formatting import figure, minus, plain, threshold
 
 from .cases import COMPARISON, EVALUATION, LABELS, X, judged
 

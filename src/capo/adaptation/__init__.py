@@ -1,19 +1,19 @@
 """From cross-fitted columns to a classifier: prior, path over C, choice, operating point."""
 
-from .adapt import Adapted, adapt, as_grid
-from .figures import Figure, figure
-from .problem import Rows, Settings, Weights
-from .selection import Candidate, Walk
+from ._path_search import GridPoint, PathSearch
+from ._pipeline import AdaptationResult, adapt, parse_C
+from ._problem import AdaptationData, LinearCombination, Settings
+from ._scores import CVScore, cv_score
 
 __all__ = [
-    "Adapted",
-    "Candidate",
-    "Figure",
-    "Rows",
+    "AdaptationData",
+    "AdaptationResult",
+    "CVScore",
+    "GridPoint",
+    "LinearCombination",
+    "PathSearch",
     "Settings",
-    "Walk",
-    "Weights",
     "adapt",
-    "as_grid",
-    "figure",
+    "cv_score",
+    "parse_C",
 ]

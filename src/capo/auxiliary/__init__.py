@@ -1,26 +1,26 @@
 """Auxiliary classifiers: what they are, how they are cross-fitted, what is read from them."""
 
-from .auto import auto_auxiliaries
-from .crossfit import Auxiliary, CrossFitted, Split, cross_fit
-from .folds import fold_of_rows, split
-from .given import named, seeded, with_weight
-from .outputs import Scale, is_frozen, read
-from .scaling import Scaling, on_scale
+from ._cross_fit import Auxiliary, CrossFitResult, cross_fit
+from ._defaults import MIN_SAMPLES_LEAF, default_auxiliaries, to_dense
+from ._outputs import MAX_MARGIN, PROBABILITY_EPS, OutputScale, decision_scores, is_frozen
+from ._scaling import Scaling, apply_scales
+from ._validation import bind_sample_weight, name_auxiliaries, set_random_states
 
 __all__ = [
+    "MAX_MARGIN",
+    "MIN_SAMPLES_LEAF",
+    "PROBABILITY_EPS",
     "Auxiliary",
-    "CrossFitted",
-    "Scale",
+    "CrossFitResult",
+    "OutputScale",
     "Scaling",
-    "Split",
-    "auto_auxiliaries",
+    "apply_scales",
+    "bind_sample_weight",
     "cross_fit",
-    "fold_of_rows",
+    "decision_scores",
+    "default_auxiliaries",
     "is_frozen",
-    "named",
-    "on_scale",
-    "read",
-    "seeded",
-    "split",
-    "with_weight",
+    "name_auxiliaries",
+    "set_random_states",
+    "to_dense",
 ]

@@ -15,11 +15,11 @@ DEFECT, BAD_INPUT, INTERRUPTED = 1, 2, 130
 def main() -> None:
     """What the command ``capo`` runs: every failure is a sentence on the standard error."""
     try:
-        from .app import app  # noqa: PLC0415 (an extra)
+        from ._app import app  # noqa: PLC0415 (an extra)
     except ModuleNotFoundError as error:
         _lacks(error)
     from ..exceptions import CapoError  # noqa: PLC0415 (nothing is imported before its time)
-    from .screen import Interrupted  # noqa: PLC0415
+    from ._console import Interrupted  # noqa: PLC0415
 
     _prepare()
     try:

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ..exceptions import InvalidInputError
-from .augmented import Augmented, Constant, Scaled
-from .base import Design
-from .chunked import Block, Chunked
-from .dense import Dense
-from .sparse import Sparse
+from ._augmented import Augmented, Constant, Scaled
+from ._base import Design
+from ._chunked import Block, Chunked
+from ._dense import Dense
+from ._sparse import Sparse
 
 __all__ = [
     "Augmented",
@@ -37,7 +37,7 @@ def as_design(X: Any) -> Design:
     --------
     >>> import numpy as np
     >>> from capo.design import as_design
-    >>> as_design(np.eye(3)).scores(np.array([1.0, 2.0, 3.0]))
+    >>> as_design(np.eye(3)).matvec(np.array([1.0, 2.0, 3.0]))
     array([1., 2., 3.])
     """
     if issparse(X):
@@ -64,7 +64,7 @@ def chunked(blocks: Callable[[], Iterable[Block]], shape: tuple[int, int]) -> Ch
     >>> import numpy as np
     >>> from capo.design import chunked
     >>> table = chunked(lambda: (np.full((2, 1), i) for i in (1.0, 2.0)), shape=(4, 1))
-    >>> table.scores(np.array([10.0]))
+    >>> table.matvec(np.array([10.0]))
     array([10., 10., 20., 20.])
     """
     return Chunked(blocks, shape, as_design)

@@ -1,6 +1,5 @@
 """Fitted models as files for other systems."""
 
-from .convert import to_onnx
-from .inputs import onnx_inputs
+from .onnx import onnx_inputs, to_onnx
 
 __all__ = ["onnx_inputs", "to_onnx"]

@@ -1,26 +1,26 @@
 """Kernels: functions of two rows, and their matrices as products of thin factors."""
 
-from .expansion import Expansion
-from .factor import Factor, factorise
-from .functions import (
+from ._expansion import KernelExpansion
+from ._factorization import KernelFactor, factorize_kernel
+from ._functions import (
     Kernel,
     KernelLike,
+    default_gamma_grid,
+    iter_row_blocks,
     make_kernel,
     mean_squared_distance,
     names,
-    row_blocks,
-    widths_to_try,
 )
 
 __all__ = [
-    "Expansion",
-    "Factor",
     "Kernel",
+    "KernelExpansion",
+    "KernelFactor",
     "KernelLike",
-    "factorise",
+    "default_gamma_grid",
+    "factorize_kernel",
+    "iter_row_blocks",
     "make_kernel",
     "mean_squared_distance",
     "names",
-    "row_blocks",
-    "widths_to_try",
 ]

@@ -4,23 +4,28 @@
 (tp, fp, fn, tn) becomes one by ``get(function)``, and so does a formula by ``get("10 * tp - 2 * fp")``.
 """
 
-from .base import Cut, Measure, Oracle
-from .formula import Formula
-from .function import FunctionMeasure
-from .ranking import RankingMeasure
-from .registry import Description, describe, get, names
-from .table import TableMeasure
+from ._base import Cut, Measure, Oracle
+from ._confusion import ConfusionMeasure, ratio
+from ._formula import Formula
+from ._function import FunctionMeasure
+from ._labels import Labels, ScoreCurve, score_curve
+from ._ranking import RankingMeasure
+from ._registry import Description, describe, get, names
 
 __all__ = [
+    "ConfusionMeasure",
     "Cut",
     "Description",
     "Formula",
     "FunctionMeasure",
+    "Labels",
     "Measure",
     "Oracle",
     "RankingMeasure",
-    "TableMeasure",
+    "ScoreCurve",
     "describe",
     "get",
     "names",
+    "ratio",
+    "score_curve",
 ]

@@ -4,6 +4,6 @@ The page is one file that opens offline: styles, script and numbers are in it, a
 nothing.
 """
 
-from .assembly import page
+from ._page import page
 
 __all__ = ["page"]

@@ -1,0 +1,8 @@
+"""Classic classifiers that the paper builds on or compares with."""
+
+from ._c45 import C45Classifier
+from ._core_vector_machine import CoreVectorMachine
+from ._cost_svm import CostSVMClassifier
+from ._rbf_network import RBFNetworkClassifier
+
+__all__ = ["C45Classifier", "CoreVectorMachine", "CostSVMClassifier", "RBFNetworkClassifier"]

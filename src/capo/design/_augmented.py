@@ -1,0 +1,70 @@
+"""Several designs side by side: [auxiliary / sqrt(B) | Phi | bias]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._typing import FloatArray
+from ..exceptions import InvalidInputError
+from ._base import Design
+
+
+class Constant:
+    """One column that holds the same number in every row: the bias."""
+
+    def __init__(self, n_rows: int, value: float = 1.0) -> None:
+        self.shape = (n_rows, 1)
+        self.value = value
+
+    def matvec(self, v: FloatArray) -> FloatArray:
+        """The number, times its coefficient, in every row."""
+        return np.full(self.shape[0], self.value * v[0])
+
+    def rmatvec(self, coef: FloatArray) -> FloatArray:
+        """The number times the sum."""
+        return np.array([self.value * coef.sum()])
+
+
+class Scaled:
+    """A design times a number, such as the auxiliaries over sqrt(B)."""
+
+    def __init__(self, design: Design, factor: float) -> None:
+        self.design, self.factor = design, factor
+        self.shape = design.shape
+
+    def matvec(self, v: FloatArray) -> FloatArray:
+        """The scores of the scaled coefficients."""
+        return self.design.matvec(self.factor * v)
+
+    def rmatvec(self, coef: FloatArray) -> FloatArray:
+        """The scaled pull."""
+        return self.factor * self.design.rmatvec(coef)
+
+
+class Augmented:
+    """Designs side by side; none of them is copied."""
+
+    def __init__(self, parts: Sequence[Design]) -> None:
+        rows = {part.shape[0] for part in parts}
+        if len(rows) != 1:
+            raise InvalidInputError(
+                f"designs side by side must have the same number of rows: got "
+                f"{', '.join(str(part.shape[0]) for part in parts)}."
+            )
+        self.parts = tuple(parts)
+        self.shape = (rows.pop(), sum(part.shape[1] for part in parts))
+        self._ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+
+    def matvec(self, v: FloatArray) -> FloatArray:
+        """The sum of the parts' scores."""
+        pieces = np.split(v, self._ends)
+        out = self.parts[0].matvec(pieces[0])
+        for part, piece in zip(self.parts[1:], pieces[1:], strict=True):
+            out += part.matvec(piece)
+        return out
+
+    def rmatvec(self, coef: FloatArray) -> FloatArray:
+        """The parts' pulls, one after the other."""
+        return np.concatenate([part.rmatvec(coef) for part in self.parts])

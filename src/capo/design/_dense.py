@@ -1,0 +1,40 @@
+"""A NumPy array as a design."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._typing import FloatArray
+from ._base import iter_row_blocks
+
+
+class Dense:
+    """A two-dimensional array in float64 or float32, in C or Fortran order, never copied.
+
+    What BLAS cannot take as it is (float32, which is summed in float64 here; views with
+    gaps) is converted some rows at a time.
+    """
+
+    def __init__(self, X: NDArray[np.floating]) -> None:
+        self.X = X
+        self.shape: tuple[int, int] = X.shape
+        in_one = X.dtype == np.float64 and (X.flags.c_contiguous or X.flags.f_contiguous)
+        self._blocks = [slice(None)] if in_one else list(iter_row_blocks(*X.shape))
+
+    def matvec(self, v: FloatArray) -> FloatArray:
+        """``A v``, block by block."""
+        out = np.empty(self.shape[0])
+        for rows in self._blocks:
+            np.dot(self._block(rows), v, out=out[rows])
+        return out
+
+    def rmatvec(self, coef: FloatArray) -> FloatArray:
+        """``A' c``, block by block."""
+        out = np.zeros(self.shape[1])
+        for rows in self._blocks:
+            out += coef[rows] @ self._block(rows)
+        return out
+
+    def _block(self, rows: slice) -> FloatArray:
+        return np.asarray(self.X[rows], dtype=np.float64)

@@ -1,0 +1,50 @@
+"""A scipy sparse matrix or array as a design."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._typing import FloatArray
+from ._base import BLOCK_NUMBERS, iter_row_blocks
+
+
+class Sparse:
+    """A sparse matrix or array; anything but CSR is converted to it once.
+
+    float64 is multiplied as a whole. float32 is summed in float64, some rows at a time, on
+    views of the three arrays, so that no second copy of the values ever exists.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.X = sparse.csr_array(X)
+        self.shape: tuple[int, int] = self.X.shape
+        self._blocks = [slice(0, self.shape[0])]
+        if self.X.dtype != np.float64:
+            # A block costs its making, and a dense row of work in `rmatvec`: it must hold many more numbers.
+            numbers = max(8 * BLOCK_NUMBERS, 8 * self.shape[1])
+            self._blocks = list(iter_row_blocks(self.shape[0], self.X.nnz / max(self.shape[0], 1), numbers))
+
+    def matvec(self, v: FloatArray) -> FloatArray:
+        """``A v``, block by block."""
+        out = np.empty(self.shape[0])
+        for rows in self._blocks:
+            out[rows] = self._block(rows) @ v
+        return out
+
+    def rmatvec(self, coef: FloatArray) -> FloatArray:
+        """``A' c``, block by block."""
+        out = np.zeros(self.shape[1])
+        for rows in self._blocks:
+            out += self._block(rows).T @ coef[rows]
+        return out
+
+    def _block(self, rows: slice) -> Any:
+        if len(self._blocks) == 1:
+            return self.X
+        indptr = self.X.indptr[rows.start : rows.stop + 1]
+        inside = slice(indptr[0], indptr[-1])
+        parts = (self.X.data[inside], self.X.indices[inside], indptr - indptr[0])
+        return sparse.csr_array(parts, shape=(rows.stop - rows.start, self.shape[1]))

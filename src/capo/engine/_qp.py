@@ -1,0 +1,85 @@
+"""The small quadratic programme of a cutting-plane round, through PIQP.
+
+    min over v, xi >= 0:  1/2 ||v - v0||^2 + C xi   s.t.  slope_i'v + xi >= offset_i,  v_j >= 0 where bounded
+
+It is solved as it stands where there are fewer coefficients than cuts, or few of them: then no product
+of slopes is ever formed, which matters when features differ in scale. Otherwise its dual is, over the
+multipliers of the cuts and the bounds, with the Gram matrix of the slopes. Either way what is returned
+are multipliers made feasible, from which the caller computes a lower bound that holds however exactly
+the programme was solved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import piqp
+
+from .._typing import FloatArray, IntArray
+from ..exceptions import CapoError
+
+#: With up to this many coefficients the programme is always solved as it stands.
+FEW_COEFFICIENTS = 64
+#: Accuracy asked of the interior point method, relative to an objective of order 1.
+ACCURACY = 1e-10
+
+
+def cut_multipliers(
+    slopes: FloatArray,
+    offsets: FloatArray,
+    gram: Callable[[], FloatArray],
+    v0: FloatArray,
+    bounded: IntArray,
+    C: float,
+) -> FloatArray:
+    """Multipliers of the cuts, not negative and with a sum of at most C; `gram` is asked for if needed."""
+    if len(v0) <= max(len(offsets), FEW_COEFFICIENTS):
+        x = _solve_primal(slopes, offsets, v0, bounded, C)
+    else:
+        x = _solve_dual(slopes, offsets, gram(), v0, bounded, C)
+    if not np.isfinite(x).all():
+        raise CapoError(
+            f"the quadratic programme of {len(offsets)} cuts could not be solved. Scale the features to a "
+            "similar range, or lower C."
+        )
+    x = np.maximum(x, 0.0)
+    return x * (C / max(x.sum(), 1.0))
+
+
+def _solve_primal(
+    slopes: FloatArray, offsets: FloatArray, v0: FloatArray, bounded: IntArray, C: float
+) -> FloatArray:
+    """Over (v, xi), divided by C: the multipliers of the cuts then sum to 1."""
+    d = len(v0)
+    P = np.zeros((d + 1, d + 1))
+    np.fill_diagonal(P[:d, :d], 1.0 / C)
+    lower = np.full(d + 1, -np.inf)
+    lower[bounded], lower[d] = 0.0, 0.0
+    G = np.empty((len(offsets), d + 1))
+    np.negative(slopes, out=G[:, :d])
+    G[:, d] = -1.0
+    result = _solve(P, np.append(v0 / -C, 1.0), G, -offsets, lower)
+    return np.asarray(result.z_u)
+
+
+def _solve_dual(
+    slopes: FloatArray, offsets: FloatArray, gram: FloatArray, v0: FloatArray, bounded: IntArray, C: float
+) -> FloatArray:
+    """Over the multipliers divided by C, those of the bounds after those of the cuts."""
+    m, k = len(offsets), len(bounded)
+    cross = slopes[:, bounded]
+    P = C * np.block([[gram, cross], [cross.T, np.eye(k)]]) if k else C * gram
+    q = np.concatenate([slopes @ v0 - offsets, v0[bounded]])
+    total = np.concatenate([np.ones(m), np.zeros(k)])[None, :]
+    result = _solve(P, q, total, np.ones(1), np.zeros(m + k))
+    return np.asarray(result.x[:m])
+
+
+def _solve(P: FloatArray, c: FloatArray, G: FloatArray, upper: FloatArray, lower: FloatArray) -> piqp.Result:
+    """Minimise 1/2 x'Px + c'x subject to G x <= upper and x >= lower."""
+    solver = piqp.DenseSolver()
+    solver.settings.eps_abs = solver.settings.eps_rel = ACCURACY
+    solver.setup(P, c, None, None, G, None, upper, lower, None)
+    solver.solve()
+    return solver.result

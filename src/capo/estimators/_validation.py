@@ -1,0 +1,33 @@
+"""Checks of parameters and weights that several estimators share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._sklearn_compat import check_sample_weight
+from .._typing import FloatArray
+from ..exceptions import InvalidInputError
+
+
+def check_positive_grid(values: ArrayLike, name: str) -> list[float]:
+    """Numbers to try, all above 0; with a sentence for what is not."""
+    try:
+        grid = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        grid = np.zeros(0)
+    if grid.ndim != 1 or grid.size == 0 or not np.isfinite(grid).all() or (grid <= 0).any():
+        raise InvalidInputError(f"{name} must be a list of at least one number above 0: got {values!r}.")
+    return list(grid.tolist())
+
+
+def check_row_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
+    """One weight a row, 1 where none are given; rows of weight 0 do not count, but some must."""
+    if sample_weight is None:
+        return np.ones(X.shape[0])
+    weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weight.any():
+        raise InvalidInputError("all sample weights are 0: at least one row must count.")
+    return np.asarray(weight)

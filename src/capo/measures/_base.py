@@ -1,0 +1,140 @@
+"""What a measure is: the user's value, its loss, and the worst labelling.
+
+Throughout, ``s`` are scores, ``y`` labels (the positives are 1, or True; the
+negatives 0, -1 or False), and ``W`` is the number of rows, or the sum of their
+weights. A measure with loss Delta gives the convex, piecewise linear risk
+
+    R(s) = max over labellings y'  { Delta(y, y') - (1/2W) sum_i w_i (y_i - y'_i) s_i }
+
+(labels as -1/+1; rankings instead of labellings for the ranking family). The
+maximiser is a `Cut`: ``R(s) = cut.loss - cut.coef @ s``, and for any other
+scores ``t`` the same cut is a lower bound, ``R(t) >= cut.loss - cut.coef @ t``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._typing import FloatArray
+from ..exceptions import InvalidInputError
+from ._labels import Labels, score_curve
+
+#: A number, or an array of numbers that broadcasts with others.
+Cells = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A linear lower bound of the risk that is exact where it was found.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n,)
+        One number per row; ``A.T @ coef`` is the cut's slope.
+    loss : float
+        Delta of the labelling behind the cut.
+    """
+
+    coef: FloatArray
+    loss: float
+
+    def value(self, scores: ArrayLike) -> float:
+        """The bound ``loss - coef @ scores``."""
+        return float(self.loss - self.coef @ np.asarray(scores, dtype=np.float64))
+
+
+#: The worst labelling as a function of the scores alone.
+Oracle = Callable[[FloatArray], Cut]
+
+
+class Measure(ABC):
+    """A performance measure that can be optimised directly.
+
+    A subclass says three things: what users call its value (`score`), the loss
+    Delta by its plain definition (`loss`), and how to find the worst labelling
+    (`oracle`). `capo.testing.check_measure` compares the third with the second by
+    brute force.
+    """
+
+    #: The name under which `capo.measures.get` knows the measure.
+    name: str = ""
+    #: Whether the loss of a labelling depends on its confusion table alone.
+    depends_on_confusion_only: ClassVar[bool] = True
+    #: Whether `score` reads labels, scores above 0 being positive, and not only the order of scores.
+    needs_threshold: ClassVar[bool] = False
+
+    @abstractmethod
+    def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The user's value of these scores; higher is better."""
+
+    @abstractmethod
+    def loss(self, y: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Delta by its plain definition, between 0 and 1."""
+
+    @abstractmethod
+    def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
+        """The function ``scores -> Cut`` for these labels, prepared once for many calls."""
+
+    def most_violated(self, scores: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Cut:
+        """The worst labelling for these scores, as a `Cut`."""
+        values = np.ascontiguousarray(scores, dtype=np.float64)
+        oracle = self.oracle(y, sample_weight)
+        Labels.check_scores(values, len(np.asarray(y)))
+        return oracle(values)
+
+    @abstractmethod
+    def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Where to cut the training scores so that predictions fit the measure."""
+
+    def for_training(self) -> Measure:
+        """The measure whose R a fit minimises: this one, unless its own R is of no use for that."""
+        return self
+
+    def admits(self, y: ArrayLike, y_pred: ArrayLike) -> bool:
+        """Whether the labelling `y_pred` is one that R ranges over."""
+        return True
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The parameters this measure was made with."""
+        return {key: value for key, value in vars(self).items() if not key.startswith("_")}
+
+    def __repr__(self) -> str:
+        known = inspect.signature(type(self)).parameters
+        changed = (
+            f"{key}={value!r}" for key, value in self.params.items() if not _same(value, known[key].default)
+        )
+        return f"{self.name}({', '.join(changed)})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return False
+        mine, theirs = self.params, other.params
+        return all(np.array_equal(value, theirs[key]) for key, value in mine.items())
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
+def number_above_zero(value: object, name: str) -> float:
+    """A finite number above 0, or a sentence about what it must be."""
+    if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0):
+        raise InvalidInputError(f"{name} must be a number above 0: got {value!r}.")
+    return float(value)
+
+
+def base_rate_threshold(y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None) -> float:
+    """The cut that predicts as many positives as there are."""
+    labels = Labels.of(y, sample_weight)
+    return score_curve(labels, scores).cut_at(labels.n_pos)
+
+
+def _same(value: object, default: object) -> bool:
+    return type(value) is type(default) and bool(value == default)

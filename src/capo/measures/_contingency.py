@@ -1,0 +1,149 @@
+"""Non-linear measures of the confusion table: F1, MCC and their kin, and quantification."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import _search as search
+from ._base import Cells, number_above_zero
+from ._confusion import ConfusionMeasure, Range, ratio
+
+
+class F1(ConfusionMeasure):
+    """F1, the harmonic mean of precision and recall: 2 tp / (2 tp + fn + fp)."""
+
+    name = "f1"
+    strategy = search.ConvexConcave
+    _square = 1.0
+
+    def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        weighted = (1 + self._square) * tp
+        return ratio(weighted, weighted + self._square * fn + fp)
+
+    def delta(self, tp: Cells, fp: Cells, n_pos: float, n_neg: float) -> Cells:
+        # The same with tp + fn = P > 0 put in: half the work in the innermost loop.
+        return 1.0 - (1 + self._square) * tp / (tp + fp + self._square * n_pos)
+
+
+class FBeta(F1):
+    """F-beta: (1 + beta^2) tp / ((1 + beta^2) tp + beta^2 fn + fp).
+
+    Parameters
+    ----------
+    beta : float, default=1.0
+        How many times as important recall is as precision.
+    """
+
+    name = "fbeta"
+
+    def __init__(self, beta: float = 1.0) -> None:
+        self._square = number_above_zero(beta, "beta") ** 2
+        self.beta = beta
+
+
+class Jaccard(ConfusionMeasure):
+    """Jaccard index: tp / (tp + fp + fn)."""
+
+    name = "jaccard"
+    strategy = search.ConvexConcave
+
+    def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        return ratio(tp, tp + fp + fn)
+
+    def delta(self, tp: Cells, fp: Cells, n_pos: float, n_neg: float) -> Cells:
+        return 1.0 - tp / (n_pos + fp)
+
+
+class GMean(ConfusionMeasure):
+    """Geometric mean of the two classes' recalls: sqrt(tp / P * tn / N)."""
+
+    name = "gmean"
+
+    def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        return np.sqrt(ratio(tp, tp + fn) * ratio(tn, tn + fp))
+
+
+class MCC(ConfusionMeasure):
+    """Matthews' correlation coefficient, from -1 to 1; its loss is (1 - MCC) / 2.
+
+    With P and N fixed it is (tp N - fp P) / sqrt(P N m (n - m)) for m = tp + fp, and
+    rises with tp and falls with fp over the whole table: the derivative in tp has the
+    sign of 2 N m (n - m) - (tp N - fp P)(n - 2 m), and tp N - fp P lies between
+    -N (n - m) and N m.
+    """
+
+    name = "mcc"
+    worst = -1.0
+
+    def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        # Two square roots: the product of all four margins overflows in whole numbers.
+        root = np.sqrt((tp + fn) * (fp + tn)) * np.sqrt((tp + fp) * (fn + tn))
+        return ratio(tp * tn - fp * fn, root)
+
+
+class CohenKappa(ConfusionMeasure):
+    """Cohen's kappa, agreement beyond chance, from -1 to 1; its loss is (1 - kappa) / 2."""
+
+    name = "cohen_kappa"
+    worst = -1.0
+
+    def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        chance = (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn)
+        return ratio(2.0 * (tp * tn - fp * fn), chance)
+
+
+class KLD(ConfusionMeasure):
+    """Quantification: how well the share of predicted positives matches the true share.
+
+    The loss is the normalised Kullback-Leibler divergence 2 / (1 + exp(-KLD)) - 1 between
+    the true and the predicted class shares, smoothed by 1 / (2 n) as Forman and QuaPy do;
+    the score is 1 minus that. Only tp + fp matters.
+    """
+
+    name = "kld"
+    strategy = search.Bounded
+
+    def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        total = tp + fp + fn + tn
+        smooth = 0.5 / total
+        true = ((tp + fn) / total + smooth) / (1 + 2 * smooth)
+        guess = ((tp + fp) / total + smooth) / (1 + 2 * smooth)
+        divergence = true * np.log(true / guess) + (1 - true) * np.log((1 - true) / (1 - guess))
+        return 1.0 - np.tanh(np.maximum(divergence, 0.0) / 2.0)
+
+    def delta_bound(self, tp: Range, fp: Range, n_pos: float, n_neg: float) -> Cells:
+        # It grows with the distance of tp + fp from P, to either side.
+        ends = (self.delta(tp[i], fp[i], n_pos, n_neg) for i in (0, 1))
+        return np.maximum(*ends)
+
+
+class QMeasure(ConfusionMeasure):
+    """Quantification and classification at once: the F-beta mean of recall and agreement.
+
+    Agreement is 1 - abs(fn - fp) / max(P, N), as in Barranquero, Diez and del Coz (2015).
+
+    Parameters
+    ----------
+    beta : float, default=1.0
+        How many times as important agreement is as recall.
+    """
+
+    name = "q_measure"
+    strategy = search.Bounded
+
+    def __init__(self, beta: float = 1.0) -> None:
+        number_above_zero(beta, "beta")
+        self.beta = beta
+
+    def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        agreement = 1.0 - np.abs(fn - fp) / np.maximum(tp + fn, fp + tn)
+        return self._mean(ratio(tp, tp + fn), agreement)
+
+    def _mean(self, recall: Cells, agreement: Cells) -> Cells:
+        square = self.beta**2
+        return ratio((1 + square) * recall * agreement, square * recall + agreement)
+
+    def delta_bound(self, tp: Range, fp: Range, n_pos: float, n_neg: float) -> Cells:
+        # The mean rises with both its parts; take the worst of each over the block.
+        off = np.maximum(np.abs(n_pos - tp[0] - fp[0]), np.abs(n_pos - tp[1] - fp[1]))
+        return 1.0 - self._mean(tp[0] / n_pos, 1.0 - off / max(n_pos, n_neg))

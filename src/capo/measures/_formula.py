@@ -1,0 +1,134 @@
+"""A measure as a formula of tp, fp, fn and tn: text that can be typed, kept in a file and read again."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import InvalidInputError
+from ._base import Cells
+
+CELLS = ("tp", "fp", "fn", "tn")
+
+_OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "sqrt": np.sqrt,
+    "log": np.log,
+    "exp": np.exp,
+    "abs": np.abs,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+#: Longer formulas, or deeper ones, are no measure.
+MOST_LETTERS = 1000
+
+
+class Formula:
+    """A function of the confusion table from its text: arithmetic, and a few functions.
+
+    Nothing but numbers, tp, fp, fn, tn, ``+ - * / **``, brackets, sqrt, log, exp, abs, min and max is
+    understood, so that the text may come from anywhere.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``"10 * tp - 2 * fp"``.
+
+    Examples
+    --------
+    >>> from capo.measures import Formula
+    >>> float(Formula("10 * tp - 2 * fp")(3.0, 1.0, 0.0, 5.0))
+    28.0
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._tree  # noqa: B018 (a formula that cannot be read says so at once)
+
+    @cached_property
+    def _tree(self) -> ast.expr:
+        try:
+            if len(self.text) > MOST_LETTERS:
+                raise SyntaxError(f"it has more than {MOST_LETTERS} letters")
+            tree = ast.parse(self.text.strip(), mode="eval").body
+            _check(tree)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            reason = error.msg if isinstance(error, SyntaxError) else str(error)
+            raise InvalidInputError(
+                f"the measure {_short(self.text)!r} is neither a name nor a formula: {reason}. A formula is "
+                f"made of {', '.join(CELLS)}, numbers, + - * / **, brackets and {', '.join(_FUNCTIONS)}."
+            ) from error
+        return tree
+
+    def __call__(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        cells = dict(zip(CELLS, (tp, fp, fn, tn), strict=True))
+        return _value(self._tree, cells)
+
+    def __getstate__(self) -> dict[str, str]:
+        return {"text": self.text}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Formula) and other.text == self.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        return f"Formula({self.text!r})"
+
+    @property
+    def __name__(self) -> str:
+        return self.text
+
+
+def _check(node: ast.AST) -> None:
+    """Refuse what no formula needs."""
+    match node:
+        case ast.Constant(value=int() | float()) if not isinstance(node.value, bool):
+            return
+        case ast.Name(id=name) if name in CELLS:
+            return
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            _check(left)
+            _check(right)
+        case ast.UnaryOp(op=op, operand=operand) if type(op) in _OPERATORS:
+            _check(operand)
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
+            if len(args) != (takes := _FUNCTIONS[name].nin):  # type: ignore[attr-defined]
+                raise SyntaxError(f"{name} takes {takes} value{'s' if takes > 1 else ''}, not {len(args)}")
+            for each in args:
+                _check(each)
+        case _:
+            raise SyntaxError(f"{_short(ast.unparse(node))!r} is not understood")
+
+
+def _value(node: ast.AST, cells: dict[str, Cells]) -> Any:
+    match node:
+        case ast.Constant(value=value):
+            return np.float64(value)  # type: ignore[arg-type]
+        case ast.Name(id=name):
+            return cells[name]
+        case ast.BinOp(left=left, op=op, right=right):
+            return _OPERATORS[type(op)](_value(left, cells), _value(right, cells))
+        case ast.UnaryOp(op=op, operand=operand):
+            return _OPERATORS[type(op)](_value(operand, cells))
+        case ast.Call(func=ast.Name(id=name), args=args):
+            return _FUNCTIONS[name](*(_value(each, cells) for each in args))
+    raise AssertionError(f"{type(node).__name__} passed the check")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else text[:37] + "..."

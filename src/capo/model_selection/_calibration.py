@@ -1,0 +1,106 @@
+"""Scores as probabilities: Platt's logistic curve, fitted so that it always exists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from .._typing import FloatArray
+
+#: The least slope, in units of the scores' spread: the order of scores is never lost.
+MIN_SLOPE = 1e-6
+
+
+@dataclass(frozen=True)
+class PlattCalibrator:
+    """``P(y = 1 | s) = 1 / (1 + exp(-(slope s + intercept)))``.
+
+    The slope is above 0 unless a free sign is asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.model_selection import PlattCalibrator
+    >>> scores = np.array([-2.0, -1.0, 0.0, 1.0, 2.0, 3.0])
+    >>> curve = PlattCalibrator.fit(scores, np.array([0, 0, 1, 0, 1, 1]))
+    >>> bool(0.6 < curve.probability(np.array([3.0]))[0] < 0.9)
+    True
+    """
+
+    slope: float
+    intercept: float
+
+    @classmethod
+    def fit(
+        cls,
+        scores: FloatArray,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        positive: bool = True,
+    ) -> PlattCalibrator:
+        """Fit to labels softened by one row each (Platt, 1999), so that no probability is 0 or 1."""
+        labels = np.asarray(y, dtype=bool)
+        weight = normalize_weights(len(labels), sample_weight)
+        n_pos, n_neg = weight[labels].sum(), weight[~labels].sum()
+        target = np.where(labels, (n_pos + 1.0) / (n_pos + 2.0), 1.0 / (n_neg + 2.0))
+        centre, spread = robust_scale(np.asarray(scores, dtype=np.float64))
+        coef, bias = fit_logistic(((scores - centre) / spread)[:, None], target, weight, positive=positive)
+        slope = max(float(coef[0]), MIN_SLOPE) / spread if positive else float(coef[0]) / spread
+        return cls(slope, bias - slope * centre)
+
+    def log_odds(self, scores: FloatArray) -> FloatArray:
+        """The log-odds of the positive class."""
+        return self.slope * scores + self.intercept
+
+    def probability(self, scores: FloatArray) -> FloatArray:
+        """The probability of the positive class."""
+        return np.asarray(expit(self.log_odds(scores)))
+
+
+def normalize_weights(n_rows: int, sample_weight: ArrayLike | None) -> FloatArray:
+    """Weights that add up to the number of rows that have one, whatever their unit."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    return weight * (np.count_nonzero(weight) / weight.sum())
+
+
+def robust_scale(values: FloatArray) -> tuple[float, float]:
+    """Median and mean distance from it, without the extremes; (c, 1) for a constant."""
+    low, centre, high = np.quantile(values, (0.001, 0.5, 0.999))
+    spread = float(np.abs(np.clip(values, low, high) - centre).mean())
+    return float(centre), spread if spread > 0 else float(np.ptp(values)) or 1.0
+
+
+def fit_logistic(
+    Z: FloatArray,
+    target: FloatArray,
+    weight: FloatArray,
+    *,
+    ridge: float = 1e-3,
+    towards: float = 0.0,
+    positive: bool = True,
+) -> tuple[FloatArray, float]:
+    """Weights and bias of a logistic regression on probabilities `target`, weights >= 0 if asked.
+
+    The penalty is ``ridge / 2`` times the squared distance of the weights from `towards`.
+    """
+    n_coef, total = Z.shape[1], weight.sum()
+
+    def value(v: FloatArray) -> tuple[float, FloatArray]:
+        away, odds = v[:-1] - towards, Z @ v[:-1] + v[-1]
+        loss = weight @ (np.logaddexp(0.0, odds) - target * odds) + 0.5 * ridge * (away @ away)
+        slope = weight * (expit(odds) - target)
+        return float(loss) / total, np.append(Z.T @ slope + ridge * away, slope.sum()) / total
+
+    share = float(np.clip(weight @ target / total, 1e-9, 1.0 - 1e-9))
+    start = np.append(np.full(n_coef, 1.0 / n_coef), np.log(share / (1.0 - share)))
+    bounds = [(0.0 if positive else None, None)] * n_coef + [(None, None)]
+    options = {"maxiter": 1000, "ftol": 1e-13, "gtol": 1e-9}
+    found = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return found.x[:-1], float(found.x[-1])

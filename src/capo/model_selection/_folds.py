@@ -1,0 +1,70 @@
+"""Which rows are held out together: folds that part the rows, with both classes left to train on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold, check_cv
+
+from .._typing import BoolArray, IntArray
+from ..exceptions import InvalidInputError
+
+#: Positions of the training rows and of the held-out rows.
+Split = tuple[IntArray, IntArray]
+
+#: Folds where none are asked for.
+DEFAULT_N_FOLDS = 5
+
+
+def split_folds(
+    cv: Any, X: Any, positive: BoolArray, split_params: Mapping[str, Any], random: RandomState | None
+) -> list[Split]:
+    """The training and held-out rows of each fold.
+
+    A whole number means stratified folds of shuffled rows, since tables often come sorted; fewer of
+    them if a class has fewer rows than that.
+    """
+    rarest = int(min(positive.sum(), (~positive).sum()))
+    if rarest < 2:
+        raise InvalidInputError(
+            "y has a single row of one of its classes, so that no fold can hold it out and train on another: "
+            "cross-fitting needs at least 2 rows of each class."
+        )
+    if cv is None or isinstance(cv, Integral):
+        cv = StratifiedKFold(min(cv or DEFAULT_N_FOLDS, rarest), shuffle=True, random_state=random)
+    splitter = check_cv(cv, positive, classifier=True)
+    parts = splitter.split(X, positive, **split_params)
+    splits = [(np.asarray(train), np.asarray(test)) for train, test in parts]
+    _check(splits, positive)
+    return splits
+
+
+def fold_numbers(splits: list[Split], n_rows: int) -> NDArray[np.intp]:
+    """The number of the fold in which each row is held out."""
+    folds = np.zeros(n_rows, dtype=np.intp)
+    for number, (_, test) in enumerate(splits):
+        folds[test] = number
+    return folds
+
+
+def _check(splits: list[Split], positive: BoolArray) -> None:
+    held_out = np.zeros(len(positive), dtype=int)
+    for number, (train, test) in enumerate(splits):
+        held_out[test] += 1
+        if len(set(positive[train].tolist())) < 2:
+            raise InvalidInputError(
+                f"fold {number} of cv leaves rows of one class alone to train on. Use stratified folds, or "
+                "fewer of them."
+            )
+    if len(splits) < 2 or (held_out != 1).any():
+        raise InvalidInputError(
+            f"cv must hold out every row exactly once, in at least two folds: it holds out "
+            f"{int((held_out == 0).sum())} rows never and {int((held_out > 1).sum())} more than once in "
+            f"{len(splits)} folds. KFold, StratifiedKFold and GroupKFold do; ShuffleSplit, TimeSeriesSplit "
+            "and repeated splits do not."
+        )

@@ -1,5 +1,0 @@
-"""C4.5's decision tree for numeric features, as WEKA's J48 grows and prunes it."""
-
-from .classifier import C45Classifier
-
-__all__ = ["C45Classifier"]

@@ -1,0 +1,309 @@
+"""Whole models in ONNX Runtime against themselves, on 10,000 rows."""
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+import xgboost
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    OneHotEncoder,
+    PolynomialFeatures,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+    TargetEncoder,
+)
+from sklearn.svm import SVC, LinearSVC, NuSVC
+from sklearn.tree import DecisionTreeClassifier
+
+import capo
+from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
+from capo.auxiliary import default_auxiliaries
+from capo.export import to_onnx
+
+from .running import assert_same, frame, in_pandas, numbers, run
+
+TRAINING, NEW = 600, 10_000
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return (*frame(TRAINING, 0), frame(NEW, 1, unseen=True)[0])
+
+
+@pytest.fixture(scope="module")
+def arrays():
+    return (*numbers(TRAINING, 0), numbers(NEW, 1)[0])
+
+
+def adapted(auxiliaries, X, y, **params):
+    settings = {"cv": 2, "random_state": 0, "C": 1.0, "prior": "unit", **params}
+    return CAPOClassifier(auxiliaries=auxiliaries, **settings).fit(X, y)
+
+
+@pytest.mark.parametrize("delta", ["linear", "rbf", None])
+def test_the_default_auxiliaries_on_a_frame(tables, delta):
+    X, y, new = tables
+    # The prior gives all auxiliaries one weight, so that none is left out.
+    model = adapted("auto", X, y, delta=delta)
+    assert min(model.auxiliary_weights_.values()) > 0
+    assert delta is None or np.any(model._weights.delta)
+    graph = assert_same(model, X, new)
+    assert [each.name for each in graph.graph.input] == X.columns
+
+
+def test_pandas_with_categories_of_numbers_and_dates(tables):
+    X, y, new = tables
+
+    def more(table, seed):
+        table = in_pandas(table)
+        table["colour"] = table["colour"].astype(pd.CategoricalDtype(["blue", "green", "red", "white"]))
+        rng = np.random.default_rng(seed)
+        table["size"] = pd.Categorical(rng.integers(0, 8 + seed, len(table)))
+        table["day"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(
+            rng.integers(0, 5 + seed, len(table)), "D"
+        )
+        return table
+
+    model = adapted("auto", X := more(X, 0), y)
+    assert_same(model, X, more(new[:2000], 1))
+
+
+def test_an_array_with_missing_values():
+    X, y = numbers(TRAINING, 0, missing=0.1)
+    X[:, 2] = np.nan  # is left out for trees
+    X[:, 4] *= 1e-6  # is standardised for trees
+    new = numbers(NEW, 1, missing=0.1)[0] * [1, 1, 1, 1, 1e-6]
+    graph = assert_same(adapted("auto", X, y), X, new)
+    assert [each.name for each in graph.graph.input] == ["X"]
+
+
+def test_a_model_trained_on_a_sparse_matrix_takes_a_dense_one():
+    rng = np.random.default_rng(0)
+    X, new = (
+        scipy.sparse.random_array((n, 60), density=0.1, rng=rng, format="csr") for n in (TRAINING, 2000)
+    )
+    y = np.asarray(X[:, :20].sum(axis=1)).ravel() + 0.3 * rng.normal(size=TRAINING) > 1
+    assert_same(adapted("auto", X, y), X, new)
+
+
+def linear():
+    return LogisticRegression(max_iter=1000)
+
+
+def trees():
+    return RandomForestClassifier(10)
+
+
+CLASSIFIERS = {
+    "forest": trees(),
+    "extra": ExtraTreesClassifier(10),
+    "boosting": GradientBoostingClassifier(n_estimators=10),
+    "exponential": GradientBoostingClassifier(loss="exponential", n_estimators=10, init="zero"),
+    "histograms": HistGradientBoostingClassifier(categorical_features=[3], max_iter=20),
+    "one leaf": HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=500),
+    "ada": AdaBoostClassifier(n_estimators=10),
+    "bags of trees": BaggingClassifier(n_estimators=5),
+    "bags of lines": BaggingClassifier(linear(), n_estimators=4, max_features=3),
+    "soft vote": VotingClassifier([("a", GaussianNB()), ("b", linear())], voting="soft", weights=[1, 2]),
+    "hard vote": VotingClassifier([("a", GaussianNB()), ("b", linear()), ("c", trees())]),
+    "stack": StackingClassifier(
+        [("a", GaussianNB()), ("b", DecisionTreeClassifier(max_depth=3)), ("c", LinearSVC())],
+        linear(),
+        passthrough=True,
+        cv=3,
+    ),
+    "isotonic": CalibratedClassifierCV(trees(), method="isotonic", cv=2),
+    "platt": CalibratedClassifierCV(LinearSVC(), cv=2),
+    "bayes": GaussianNB(),
+    "network": make_pipeline(StandardScaler(), MLPClassifier((8,), solver="lbfgs", max_iter=5000, alpha=1.0)),
+    "neighbours": KNeighborsClassifier(7),
+    "discriminant": LinearDiscriminantAnalysis(),
+    "descent": make_pipeline(StandardScaler(), SGDClassifier()),
+    "ridge": RidgeClassifier(),
+    "poly": make_pipeline(StandardScaler(), SVC(kernel="poly", coef0=1)),
+    "sigmoid": SVC(kernel="sigmoid", gamma=0.01),
+    "nu": NuSVC(nu=0.3),
+    "searched": GridSearchCV(linear(), {"C": [0.1, 1]}, cv=2),
+    "quantiles": make_pipeline(QuantileTransformer(n_quantiles=10), linear()),
+    "products": make_pipeline(StandardScaler(), PolynomialFeatures(3, interaction_only=True), linear()),
+    "svmperf": SVMPerfClassifier("f1"),
+    "lightgbm": lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1),
+    "mean of trees": lightgbm.LGBMClassifier(
+        n_estimators=20, verbose=-1, n_jobs=1, boosting_type="rf", bagging_freq=1, bagging_fraction=0.6
+    ),
+    "xgboost": xgboost.XGBClassifier(n_jobs=1, n_estimators=60),
+}
+
+
+@pytest.mark.parametrize("outputs", ["scores", "labels"])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_a_classifier_of_the_user(arrays, name, outputs):
+    X, y, new = arrays
+    settings = {"cv": "in-sample"} if outputs == "labels" else {}
+    model = adapted([(name, CLASSIFIERS[name])], X, y, delta="linear", outputs=outputs, **settings)
+    assert_same(model, X, new)
+
+
+BOOSTERS = {
+    "lightgbm": lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1),
+    "zero is missing": lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1, zero_as_missing=True),
+    "xgboost": xgboost.XGBClassifier(n_jobs=1, n_estimators=20),
+    "histograms": HistGradientBoostingClassifier(max_iter=20, categorical_features=[3]),
+}
+
+
+@pytest.mark.parametrize("name", BOOSTERS)
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_missing_values_that_training_had_or_not(name, share):
+    X, y = numbers(TRAINING, 0, missing=share)
+    assert_same(adapted([BOOSTERS[name]], X, y, delta=None), X, numbers(NEW, 1, missing=0.1)[0])
+
+
+def test_a_forest_on_missing_values():
+    X, y = numbers(TRAINING, 0, missing=0.1)
+    assert_same(adapted([trees()], X, y, delta=None), X, numbers(NEW, 1, missing=0.1)[0])
+
+
+def test_hundreds_of_words():
+    rng = np.random.default_rng(0)
+    word, x = rng.integers(0, 300, 1500), rng.normal(size=1500)
+    X = pd.DataFrame({"word": [f"word {each}" for each in word], "x": x})
+    y = np.sin(word) + x + 0.5 * rng.normal(size=1500) > 0.5
+    words = [f"word {each}" for each in rng.integers(0, 330, NEW)]
+    new = pd.DataFrame({"word": words, "x": rng.normal(size=NEW)})
+    trees = [model for name, model in default_auxiliaries(X) if name in ("boosting", "trees", "linear")]
+    assert_same(adapted(trees, X, y, delta=None), X, new)
+
+
+def test_an_array_in_single_precision(arrays):
+    X, y, new = (each.astype(np.float32) for each in arrays)
+    model = adapted("auto", X, y.astype(int))
+    # The model reckons in single precision then, and its kernel loses most digits.
+    found = run(to_onnx(model, X), new)["probability"]
+    np.testing.assert_allclose(found, model.predict_proba(new)[:, 1], rtol=0, atol=5e-3)
+
+
+def test_early_stopping_keeps_the_best_trees(arrays):
+    X, y, new = arrays
+    stopped = xgboost.XGBClassifier(n_jobs=1, n_estimators=200, early_stopping_rounds=3, learning_rate=0.5)
+    stopped.fit(X[:300], y[:300], eval_set=[(X[300:], y[300:])], verbose=False)
+    assert stopped.best_iteration < 190
+    assert_same(adapted([FrozenEstimator(stopped)], X, y, delta=None), X, new)
+
+
+@pytest.mark.filterwarnings("ignore:`TargetEncoder.shuffle` and:FutureWarning")
+@pytest.mark.parametrize("pandas", [False, True])
+def test_a_pipeline_of_the_user_on_a_frame(tables, pandas):
+    X, y, new = (in_pandas(each) if pandas and isinstance(each, pl.DataFrame) else each for each in tables)
+    filled = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"))
+    first = make_column_transformer(
+        (filled, ["town"]),
+        (OneHotEncoder(handle_unknown="ignore", drop="if_binary"), ["visits", "new"]),
+        (make_pipeline(SimpleImputer(add_indicator=True), RobustScaler()), ["age", "pay"]),
+    )
+    second = make_column_transformer(
+        (TargetEncoder(), ["town", "colour"]),
+        (SimpleImputer(strategy="constant", fill_value=-1.0), ["age"]),
+        remainder="passthrough",
+    )
+    boosting = HistGradientBoostingClassifier(max_iter=10)
+    models = [make_pipeline(first, linear()), make_pipeline(second, boosting)]
+    assert_same(adapted(models, X, y, delta=None), X, new)
+
+
+def test_lightgbm_on_categories_of_numbers(arrays):
+    X, y, new = arrays
+    model = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1, min_data_per_group=5)
+    model.fit(X, y, categorical_feature=[3])
+    assert "==" in str(model.booster_.dump_model())
+    assert_same(adapted([FrozenEstimator(model)], X, y, delta=None), X, new)
+
+
+def test_lightgbm_on_the_categories_of_a_frame(tables):
+    X, y, new = (in_pandas(each) if isinstance(each, pl.DataFrame) else each for each in tables)
+    X, new = (each.astype({"town": "category", "colour": "category"}) for each in (X, new))
+    model = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1, min_data_per_group=5)
+    assert_same(adapted([model], X, y, delta=None), X, new)
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), (-1, 1), (3, 7), (False, True), (0.0, 1.0)], ids=repr)
+def test_labels_come_out_as_they_went_in(arrays, labels):
+    X, y, new = arrays
+    model = adapted([trees()], X, np.array(labels)[y], measure="mcc", delta=None)
+    found = run(assert_same(model, X, new), new)["label"]
+    assert set(found.tolist()) == set(labels)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian", "inverse_squared_distance", "poly"])
+def test_svmperf_alone(arrays, kernel):
+    X, y, new = arrays
+    assert_same(SVMPerfClassifier("f1", kernel=kernel, C=10.0).fit(X[:200], y[:200]), X, new)
+
+
+def test_svmperf_with_its_own_choice_of_C(arrays):
+    X, y, new = arrays
+    assert_same(SVMPerfClassifierCV("f1", cv=2).fit(X, y), X, new)
+
+
+def test_auxiliaries_of_weight_zero_are_left_out(arrays):
+    X, y, new = arrays
+    constant = DecisionTreeClassifier(min_samples_leaf=TRAINING)
+    model = adapted([("said", trees()), ("silent", constant)], X, y, delta=None, prior="stack", C=0)
+    assert model.auxiliary_weights_["silent"] == 0.0
+    graph = assert_same(model, X, new)
+    assert sum(node.op_type == "TreeEnsemble" for node in graph.graph.node) == 1
+
+
+def test_a_model_that_says_the_same_of_every_row(arrays):
+    X, y, _ = arrays
+    model = adapted([DecisionTreeClassifier(min_samples_leaf=TRAINING)], X, y, delta=None, C=0)
+    found = run(to_onnx(model, X), X[:7])
+    np.testing.assert_allclose(found["probability"], model.predict_proba(X[:7])[:, 1])
+
+
+def test_the_file_says_where_it_comes_from(arrays):
+    X, y, new = arrays
+    model = adapted([trees()], X, y, measure="fbeta", delta=None)
+    notes = {each.key: each.value for each in assert_same(model, X, new).metadata_props}
+    assert notes == {
+        "capo_version": capo.__version__,
+        "measure": str(model.measure_),
+        "threshold": repr(model.threshold_),
+    }
+
+
+def test_columns_with_the_names_of_outputs_or_none():
+    X, y = numbers(TRAINING, 0)
+    table = pd.DataFrame(X, columns=["score", "label", "", "capo:1", "capo:2"])
+    graph = assert_same(adapted([trees()], table, y), table, table)
+    assert [each.name for each in graph.graph.input] == ["score_", "label_", "column2", "capo:1", "capo:2"]
+
+
+def test_columns_named_by_numbers():
+    X, y = numbers(TRAINING, 0)
+    table = pd.DataFrame(X)
+    assert_same(adapted([trees()], table, y), table, table)

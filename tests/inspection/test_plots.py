@@ -1,0 +1,88 @@
+"""Displays hold the numbers they draw."""
+
+import builtins
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import f1_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from capo import CAPOClassifier, SVMPerfClassifier
+from capo.exceptions import InvalidInputError, MissingExtraError
+from capo.inspection._plots import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
+
+X, Y = load_breast_cancer(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def model():
+    auxiliaries = [("bayes", GaussianNB()), ("stump", DecisionTreeClassifier(max_depth=1))]
+    return CAPOClassifier("f1", auxiliaries=auxiliaries, prior="zero", C=[10.0, 100.0], random_state=0).fit(
+        X, Y
+    )
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_is_left():
+    yield
+    plt.close("all")
+
+
+def test_the_threshold(model):
+    display = ThresholdDisplay.from_estimator(model, X, Y)
+    assert display.chosen == model.threshold_
+    assert display.value == pytest.approx(model.score(X, Y))
+    share = model.predict_proba(X)[:, 1]
+    for cut, value in list(zip(display.thresholds, display.values, strict=True))[::50]:
+        assert value == pytest.approx(f1_score(Y, share > cut))
+    assert "f1" in display.ax_.get_ylabel()
+
+
+def test_a_measure_without_thresholds_has_no_curve():
+    model = CAPOClassifier("roc_auc", auxiliaries=[GaussianNB()], C=1.0).fit(X, Y)
+    with pytest.raises(InvalidInputError, match="depends on the order of the scores"):
+        ThresholdDisplay.from_estimator(model, X, Y)
+
+
+def test_the_path(model):
+    display = CPathDisplay.from_estimator(model)
+    np.testing.assert_array_equal(display.C, [10.0, 100.0])
+    np.testing.assert_array_equal(display.values, model.cv_results_["test_score"])
+    assert f"C = {model.C_:.3g}" in display.ax_.get_legend().get_texts()[0].get_text()
+
+
+def test_the_weights(model):
+    _, ax = plt.subplots()
+    display = WeightsDisplay.from_estimator(model, ax=ax)
+    assert display.ax_ is ax
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["stump", "bayes"]
+    widths = [bar.get_width() for bar in ax.patches]
+    assert widths == [model.auxiliary_weights_["stump"], model.auxiliary_weights_["bayes"]]
+
+
+def test_the_solver(model):
+    display = SolverDisplay.from_estimator(model)
+    assert display.primal[-1] >= display.dual[-1]
+    assert len(display.primal) == model.n_iter_ + 1
+    assert (display.primal[-1], display.dual[-1]) == (model.primal_, model.dual_)
+    linear = SVMPerfClassifier(C=10.0).fit(X / X.max(axis=0), Y)
+    assert len(SolverDisplay.from_estimator(linear).dual) == linear.n_iter_ + 1
+    kept = CAPOClassifier(auxiliaries=[GaussianNB()], C=0.0).fit(X, Y)
+    with pytest.raises(InvalidInputError, match="no rounds to draw"):
+        SolverDisplay.from_estimator(kept)
+
+
+def test_without_matplotlib_one_sentence(model, monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingExtraError, match=r"capo-learn\[plots\]"):
+        WeightsDisplay.from_estimator(model)

@@ -1,0 +1,40 @@
+"""Thousands of mutated files: a table or a sentence."""
+
+import numpy as np
+import polars as pl
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from capo.exceptions import TableError
+from capo.io.tables import Roles, SparseRows, SparseSchema, TableSchema, open_table
+
+from ...strategies import mutated
+
+N = 40
+FRAME = pl.DataFrame(
+    {"id": range(N), "x": np.linspace(-1, 1, N), "word": ["a", "b"] * (N // 2), "y": ["no", "yes"] * (N // 2)}
+)
+LINES = "".join(f"{1 if i % 2 else -1} 1:{i / 7:.3f} {i + 2}:1\n" for i in range(N))
+FILES = st.one_of(mutated(FRAME.write_csv().encode()), mutated(LINES.encode()))
+
+
+@settings(max_examples=3000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=FILES, name=st.sampled_from(["t.csv", "t", "t.svm", "t.tsv"]))
+def test_mutated_files_are_tables_or_get_a_sentence(data, name, tmp_path_factory):
+    path = tmp_path_factory.getbasetemp() / name
+    path.write_bytes(data)
+    try:
+        batch = open_table(str(path)).read()
+        sparse = isinstance(batch.rows, SparseRows)
+        schema = (
+            SparseSchema.learn(batch)
+            if sparse
+            else TableSchema.learn(batch, Roles(batch.rows.columns[-1])).schema
+        )
+        X, y = schema.features(batch), schema.labels(batch)
+    except TableError:
+        return
+    assert X.shape == (len(batch), schema.n_features)
+    assert len(y) == len(batch) > 0
+    again = open_table(str(path)).read()
+    assert len(again) == len(batch)
