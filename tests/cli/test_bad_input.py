@@ -6,11 +6,14 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import capo
+from capo.inspection import Comparison, System
+from capo.inspection._comparison import SYSTEMS
 
 from .cases import FAST, run, table
 
@@ -266,15 +269,11 @@ def test_comparisons_that_are_none(folder, model, capsys, tmp_path):
     arguments = ("report", model, folder / "test.csv", "-o", tmp_path / "r.html", "--comparison")
     refused(capsys, "is not what 'capo compare --json' writes", *arguments, tmp_path / "c.json")
     refused(capsys, "No such file", *arguments, tmp_path / "absent.json")
-    system = {"name": "capo", "value": "high", "spread": None, "seconds": 1}
-    (tmp_path / "c.json").write_text(
-        json.dumps({"measure": "f1", "folds": 2, "verdict": "", "systems": [system]})
-    )
-    refused(capsys, "is no system with a value, a spread and seconds", *arguments, tmp_path / "c.json")
-    for value in ("1" + "0" * 400, "true", "NaN"):
-        text = json.dumps({"measure": "f1", "folds": 2, "verdict": "", "systems": [system]})
-        (tmp_path / "c.json").write_text(text.replace('"high"', value).replace("null", "1"))
-        refused(capsys, "is no system with a value", *arguments, tmp_path / "c.json")
+    stored = Comparison("f1", "nb", [System(name, np.array([0.5, 0.6]), 1.0) for name in SYSTEMS]).to_dict()
+    stored["systems"][0]["values"][1] = "high"
+    for value in ('"high"', "null", "1" + "0" * 400, "true", "NaN"):
+        (tmp_path / "c.json").write_text(json.dumps(stored).replace('"high"', value))
+        refused(capsys, "is not a system with a name, a finite value", *arguments, tmp_path / "c.json")
     folds = ("compare", folder / "train.csv", "-t", "y", *FAST[:4], "--folds", "100")
     refused(capsys, "folds: got 100 folds", *folds)
 

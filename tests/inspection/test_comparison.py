@@ -1,5 +1,7 @@
 """Is it worth it? The sentence says what the table shows."""
 
+import json
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
@@ -80,3 +82,34 @@ def test_the_four_ways_are_what_they_say():
         compare(model, X[:20], np.arange(20) < 3, folds=2)
     with pytest.raises(InvalidInputError, match="enough for 2 to 5 folds: got 6 folds"):
         compare(model, X[:20], np.arange(20) < 10, folds=6)
+
+
+def test_a_stored_comparison_is_read_back():
+    found = comparison(0.6, 0.7, 0.72, 0.75)
+    again = Comparison.from_dict(json.loads(json.dumps(found.to_dict())))
+    assert again.to_dict() == found.to_dict()
+    assert str(again) == str(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda stored: stored.pop("learner"), 'needs the keys "measure", "learner" and "systems"'),
+        (lambda stored: stored.update(systems={}), 'needs the keys "measure", "learner" and "systems"'),
+        (lambda stored: stored.update(systems=[]), "its systems must be default learner, tuned threshold"),
+        (lambda stored: stored["systems"].pop(), "tuned stack, capo, each once"),
+        (lambda stored: stored["systems"].append(stored["systems"][0]), "each once"),
+        (lambda stored: stored["systems"][1]["values"].pop(), "the same number of values, at least 2"),
+        (lambda stored: [each["values"].clear() for each in stored["systems"]], "at least 2"),
+        (lambda stored: stored["systems"][2].update(seconds=None), "not a system with a name"),
+        (lambda stored: stored["systems"][2].update(values=[0.5, True]), "not a system with a name"),
+        (lambda stored: stored["systems"][2].update(values=[0.5, float("inf")]), "not a system with a name"),
+    ],
+)
+def test_other_data_is_not_a_comparison(change, message):
+    stored = comparison(0.6, 0.7, 0.72, 0.75, folds=2).to_dict()
+    change(stored)
+    with pytest.raises(ValueError, match=message):
+        Comparison.from_dict(stored)
+    with pytest.raises(ValueError, match="it needs the keys"):
+        Comparison.from_dict([stored])

@@ -8,6 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from capo import CAPOClassifier, measures
+from capo.inspection import Comparison, Evaluation, System, Value
 
 X, LABELS = load_breast_cancer(return_X_y=True)
 X = X[:, :8]
@@ -15,19 +16,21 @@ X = X[:, :8]
 Y = np.where(LABELS == 1, "</script><b>x</b>", "& 'no' \"no\"\n")
 TRAIN, TEST = slice(None, None, 2), slice(1, None, 2)
 
-COMPARISON = {
-    "measure": "f1",
-    "folds": 5,
-    "systems": [
-        {"name": "default <learner>", "value": 0.61, "spread": 0.02, "seconds": 3.1},
-        {"name": "capo", "value": 0.66, "spread": 0.03, "seconds": 300.0},
+COMPARISON = Comparison(
+    "f1",
+    "boosting",
+    [
+        System("default learner", np.array([0.59, 0.63]), 3.1),
+        System("tuned threshold", np.array([0.60, 0.64]), 5.0),
+        System("tuned stack", np.array([0.62, 0.66]), 200.0),
+        System("capo", np.array([0.63, 0.69]), 300.0),
     ],
-    "verdict": "capo is better & faster.",
-}
-EVALUATION = [
-    {"name": "f1", "value": 0.7, "low": 0.68, "high": 0.72},
-    {"name": "lift_at_k", "value": 2.5, "low": 2.25, "high": 2.75},
-]
+)
+EVALUATION = Evaluation(
+    [Value("f1", 0.7, 0.68, 0.72), Value("lift_at_k", 2.5, 2.25, 2.75)],
+    (40.0, 10.0, 20.0, 60.0),
+    ("no", "yes"),
+)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from capo import CAPOClassifier
 from capo.exceptions import InvalidInputError
+from capo.inspection import Value
 from capo.report import page
 from capo.report._formatting import figure, minus, plain, threshold
 
@@ -136,8 +138,8 @@ def test_hostile_names_stay_names():
         model.decision_function(frame.to_numpy()),
         table="</title><script>alert(2)</script>",
         notes=["<script>alert(3)</script>", "a\ud800b"],
-        comparison={**COMPARISON, "verdict": "<script>alert(4)</script>", "measure": "<s>"},
-        evaluation=[{**EVALUATION[0], "name": "<script>alert(5)</script>"}],
+        comparison=replace(COMPARISON, measure="<s><script>alert(4)</script>"),
+        evaluation=replace(EVALUATION, values=[Value("<script>alert(5)</script>", 0.7, 0.68, 0.72)]),
     )
     text.encode()
     found = Checked(text)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..estimators import CAPOClassifier
 from ..exceptions import InvalidInputError, ModelFileError
-from ..inspection import Evaluation
+from ..inspection import Comparison, Evaluation
 from ..inspection import evaluate as evaluate_measures
 from ..io.model_files import Manifest, open_model
 from ..io.tables import Batch, Schema, TableReader, require_column, schema_from_dict
@@ -136,7 +136,7 @@ def run_report(
     trained = open_trained(path, trust, screen)
     judged = _judged(trained, table, screen)
     notes = _note_known_rows(trained, table, screen)
-    evaluation = _evaluated(trained, judged, seed, screen).to_dict()["measures"]
+    evaluation = _evaluated(trained, judged, seed, screen)
     with screen.step("drawing"):
         html = page(
             trained.model,
@@ -239,29 +239,10 @@ def _note_known_rows(trained: LoadedModel, table: TableReader, screen: Console) 
     return [caution[0].upper() + caution[1:]]
 
 
-def _comparison(path: Path) -> dict[str, Any]:
+def _comparison(path: Path) -> Comparison:
     """What ``capo compare --json`` wrote."""
     try:
-        found = json.loads(path.read_bytes())
-        match found:
-            case {"measure": str(), "folds": int(), "verdict": str(), "systems": [_, *_] as systems}:
-                for each in systems:
-                    _check_system(each)
-            case _:
-                raise ValueError("it lacks some of its parts")
+        return Comparison.from_dict(json.loads(path.read_bytes()))
     except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InvalidInputError(f"{path} is not what 'capo compare --json' writes: {reason}.") from error
-    return dict(found)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e100
-
-
-def _check_system(found: object) -> None:
-    match found:
-        case {"name": str(), "value": value, "spread": spread, "seconds": seconds}:
-            if all(_is_number(each) for each in (value, spread, seconds)):
-                return
-    raise ValueError(f"{str(found)[:60]} is no system with a value, a spread and seconds")

@@ -1,7 +1,7 @@
 """What a fitted classifier does and how well: summary, evaluation, comparison, plots."""
 
-from ._comparison import Comparison, compare, compare_on_fold
-from ._evaluation import Evaluation, evaluate
+from ._comparison import Comparison, System, compare, compare_on_fold
+from ._evaluation import Evaluation, Value, evaluate
 from ._plots import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
 from ._summary import Summary, frozen_auxiliary_names, summarize
 
@@ -11,7 +11,9 @@ __all__ = [
     "Evaluation",
     "SolverDisplay",
     "Summary",
+    "System",
     "ThresholdDisplay",
+    "Value",
     "WeightsDisplay",
     "compare",
     "compare_on_fold",

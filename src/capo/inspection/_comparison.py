@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,12 +31,15 @@ if TYPE_CHECKING:
     from ..estimators import CAPOClassifier
 
 DEFAULT, TUNED, STACK, CAPO = "default learner", "tuned threshold", "tuned stack", "capo"
+SYSTEMS = (DEFAULT, TUNED, STACK, CAPO)
 #: How sure one must be of a difference, on either side.
 SURE = 0.975
 #: The least error of a difference: folds that agree to the last digit prove nothing.
 LEAST_ERROR = 1e-4
 #: The auxiliary that stands for a default learner, if it is there; else the first.
 LEARNER = "boosting"
+#: Numbers beyond this in a stored comparison are refused.
+MAX_STORED_NUMBER = 1e100
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,15 @@ class System:
     def spread(self) -> float:
         """The standard deviation over folds."""
         return float(self.values.std(ddof=1)) if len(self.values) > 1 else 0.0
+
+    @classmethod
+    def from_dict(cls, data: object) -> Self:
+        """One entry of "systems" in `Comparison.to_dict`; a ValueError for anything else."""
+        match data:
+            case {"name": str() as name, "values": list() as values, "seconds": seconds}:
+                if all(_is_finite_number(each) for each in (*values, seconds)):
+                    return cls(name, np.array(values, dtype=np.float64), float(seconds))
+        raise ValueError(f"{str(data)[:60]} is not a system with a name, a finite value per fold and seconds")
 
 
 @dataclass(frozen=True)
@@ -134,6 +146,43 @@ class Comparison:
             "verdict": self.verdict,
         }
 
+    @classmethod
+    def from_dict(cls, data: object) -> Self:
+        """The comparison that `to_dict` describes.
+
+        Parameters
+        ----------
+        data : dict
+            "measure", "learner" and "systems" as `to_dict` returns them, read from JSON for instance. Means,
+            spreads and the verdict are computed again from the values on the folds.
+
+        Raises
+        ------
+        ValueError
+            If `data` is not of that form.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from capo.inspection import Comparison, System
+        >>> names = ["default learner", "tuned threshold", "tuned stack", "capo"]
+        >>> systems = [System(name, np.array([0.7, 0.8]), seconds=1.0) for name in names]
+        >>> stored = Comparison("f1", "boosting", systems).to_dict()
+        >>> Comparison.from_dict(stored).folds
+        2
+        """
+        match data:
+            case {"measure": str() as measure, "learner": str() as learner, "systems": list() as entries}:
+                systems = [System.from_dict(each) for each in entries]
+            case _:
+                raise ValueError('it needs the keys "measure", "learner" and "systems"')
+        if {each.name for each in systems} != set(SYSTEMS) or len(systems) != len(SYSTEMS):
+            raise ValueError(f"its systems must be {', '.join(SYSTEMS)}, each once")
+        counts = {len(each.values) for each in systems}
+        if len(counts) > 1 or min(counts) < 2:
+            raise ValueError("its systems must have the same number of values, at least 2")
+        return cls(measure, learner, systems)
+
     def __str__(self) -> str:
         column = max(8, len(self.measure))
         rows = [f"{'held out':<16}  {self.measure:>{column}}  {'spread':>7}  {'seconds':>8}"]
@@ -144,6 +193,10 @@ class Comparison:
         return "\n".join([*rows, "", self.verdict])
 
     __repr__ = __str__
+
+
+def _is_finite_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MAX_STORED_NUMBER
 
 
 def _last_if_nan(system: System) -> float:
@@ -279,7 +332,7 @@ def _together(model: CAPOClassifier, found: list[FoldResult]) -> Comparison:
             np.array([each.values[name] for each in found]),
             float(np.mean([each.seconds[name] for each in found])),
         )
-        for name in (DEFAULT, TUNED, STACK, CAPO)
+        for name in SYSTEMS
     ]
     learner = list(model.auxiliaries_)[_learner(model)]
     return Comparison(model.measure_.name or "measure", learner, systems)

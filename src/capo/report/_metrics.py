@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from ..inspection import Comparison, Evaluation, System, Value
 from . import _formatting as formatting
 from ._svg import interval
 from ._tables import Row, Table, section
@@ -16,17 +16,17 @@ _UNIT = (
 )
 
 
-def evaluation(found: Sequence[Mapping[str, Any]] | None) -> str:
+def evaluation(found: Evaluation | None) -> str:
     """All measures on these rows."""
-    if not found:
+    if found is None:
         return ""
-    scaled = [each for each in found if each["low"] >= 0 and each["high"] <= 1]
+    scaled = [each for each in found.values if each.low >= 0 and each.high <= 1]
     rows = [
         Row(
-            formatting.name(each["name"]),
-            [formatting.figure(each["value"]), _range(each), _drawn(each) if each in scaled else ""],
+            formatting.name(each.name),
+            [formatting.figure(each.value), _range(each), _drawn(each) if each in scaled else ""],
         )
-        for each in found
+        for each in found.values
     ]
     columns = ["measure", "value", "interval", _UNIT]
     table = Table("measures", "Measures on these rows", columns, rows, frozenset({3}))
@@ -34,46 +34,46 @@ def evaluation(found: Sequence[Mapping[str, Any]] | None) -> str:
     return section("evaluation", "All measures", lead, table.html())
 
 
-def of_measure(found: Sequence[Mapping[str, Any]] | None, names: set[str]) -> str:
+def of_measure(found: Evaluation | None, names: set[str]) -> str:
     """The interval of the measure that counts, if it is among those found."""
-    return next((_range(each) for each in found or () if each["name"] in names), "")
+    values = found.values if found else []
+    return next((_range(each) for each in values if each.name in names), "")
 
 
-def _range(each: Mapping[str, Any]) -> str:
-    return f"{formatting.figure(each['low'])} to {formatting.figure(each['high'])}"
+def _range(each: Value) -> str:
+    return f"{formatting.figure(each.low)} to {formatting.figure(each.high)}"
 
 
-def _drawn(each: Mapping[str, Any]) -> str:
-    return interval(each["low"], each["value"], each["high"], (0.0, 1.0))
+def _drawn(each: Value) -> str:
+    return interval(each.low, each.value, each.high, (0.0, 1.0))
 
 
-def comparison(found: Mapping[str, Any] | None) -> str:
+def comparison(found: Comparison | None) -> str:
     """The model against other systems, in cross-validation."""
-    if not found:
+    if found is None:
         return ""
-    systems = found["systems"]
-    rows = [Row(formatting.name(each["name"]), _cells(each, _axis(systems))) for each in systems]
-    columns = ["system", formatting.name(found["measure"]), "spread", "time", _SEEN]
-    folds = formatting.many(found["folds"], "fold")
+    axis = _axis(found.systems)
+    rows = [Row(formatting.name(each.name), _cells(each, axis)) for each in found.systems]
+    columns = ["system", formatting.name(found.measure), "spread", "time", _SEEN]
+    folds = formatting.many(found.folds, "fold")
     caption = f"Mean over {folds}, and spread between them"
     table = Table("systems", caption, columns, rows, frozenset({4}))
-    verdict = f'<p class="verdict">{formatting.said(found["verdict"])}</p>' if found.get("verdict") else ""
+    verdict = f'<p class="verdict">{formatting.said(found.verdict)}</p>'
     return section("comparison", "Against other systems", verdict, table.html())
 
 
-def _cells(each: Mapping[str, Any], axis: tuple[float, float]) -> list[str]:
-    value, spread, taken = each["value"], each.get("spread"), each.get("seconds")
-    low, high = value - (spread or 0.0), value + (spread or 0.0)
+def _cells(system: System, axis: tuple[float, float]) -> list[str]:
+    mean, spread = system.mean, system.spread
     return [
-        formatting.figure(value, 4),
-        "" if spread is None else f"± {formatting.figure(spread, 4)}",
-        "" if taken is None else formatting.seconds(taken),
-        interval(low, value, high, axis),
+        formatting.figure(mean, 4),
+        f"± {formatting.figure(spread, 4)}",
+        formatting.seconds(system.seconds),
+        interval(mean - spread, mean, mean + spread, axis),
     ]
 
 
-def _axis(systems: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
+def _axis(systems: Sequence[System]) -> tuple[float, float]:
     """A scale that all systems fit on, with a little room."""
-    ends = [each["value"] + sign * (each.get("spread") or 0.0) for each in systems for sign in (-1, 1)]
+    ends = [each.mean + sign * each.spread for each in systems for sign in (-1, 1)]
     room = 0.05 * (max(ends) - min(ends)) or 1.0
     return min(ends) - room, max(ends) + room

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from html import escape
 from importlib import resources
@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
 from ..engine import Status
+from ..inspection import Comparison, Evaluation
 from ..preprocessing import positive_mask
 from . import _formatting as formatting
 from . import _metrics as metrics
@@ -34,8 +35,8 @@ def page(
     *,
     sample_weight: ArrayLike | None = None,
     table: str = "",
-    comparison: Mapping[str, Any] | None = None,
-    evaluation: Sequence[Mapping[str, Any]] | None = None,
+    comparison: Comparison | None = None,
+    evaluation: Evaluation | None = None,
     notes: Iterable[str] = (),
 ) -> str:
     """A fitted classifier and what it does on some rows, as one HTML file.
@@ -52,11 +53,10 @@ def page(
         Weights of the rows.
     table : str, default=""
         What the table is called.
-    comparison : dict, optional
-        Other systems in cross-validation: "measure", "folds", "verdict" (a sentence) and "systems", a list of
-        dicts with "name", "value", "spread" and "seconds".
-    evaluation : list of dict, optional
-        Measures with bootstrap intervals: "name", "value", "low", "high".
+    comparison : capo.inspection.Comparison, optional
+        The model against simpler ones in cross-validation, as `capo.inspection.compare` returns it.
+    evaluation : capo.inspection.Evaluation, optional
+        Measures with bootstrap intervals, as `capo.inspection.evaluate` returns them.
     notes : iterable of str, optional
         Cautions, one sentence each.
 
@@ -124,7 +124,7 @@ def _header(
     value: float,
     table: str,
     n_rows: int,
-    evaluation: Sequence[Mapping[str, Any]] | None,
+    evaluation: Evaluation | None,
 ) -> str:
     full = called_in_full(model.measure_)
     found = metrics.of_measure(evaluation, {full, called(model.measure_)})
