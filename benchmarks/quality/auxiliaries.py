@@ -37,7 +37,7 @@ from capo.auxiliary import (
     set_random_states,
 )
 from capo.model_selection import split_folds
-from capo.preprocessing._features import linear_features, rbf_features, tree_features
+from capo.preprocessing import make_linear_features, make_rbf_features, make_tree_features
 
 from ..data import Table, folder
 from .page import MEASURES as COMPARED
@@ -72,10 +72,10 @@ def candidates(X: Any) -> list[tuple[str, Any]]:
     network = MLPClassifier((64,), early_stopping=True, max_iter=60)
     return [
         *default_auxiliaries(X),
-        ("forest", make_pipeline(tree_features(X), RandomForestClassifier(100, min_samples_leaf=2))),
-        ("network", make_pipeline(linear_features(X), network)),
+        ("forest", make_pipeline(make_tree_features(X), RandomForestClassifier(100, min_samples_leaf=2))),
+        ("network", make_pipeline(make_linear_features(X), network)),
         ("lightgbm", LGBMClassifier(n_jobs=1, verbose=-1)),
-        ("kernel300", make_pipeline(rbf_features(X, 300), LogisticRegression(C=0.3, max_iter=300))),
+        ("kernel300", make_pipeline(make_rbf_features(X, 300), LogisticRegression(C=0.3, max_iter=300))),
     ]
 
 

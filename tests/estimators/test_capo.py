@@ -759,5 +759,5 @@ def test_either_label_can_be_the_positive_one(labels, outputs):
         assert model.classes_.tolist() == [*(set(labels) - {positive}), positive]
         assert model.score(X, y) == pytest.approx(f1_score(y, model.predict(X), pos_label=positive))
         assert model.score(X, y) > 0.9
-    with pytest.raises(InvalidInputError, match="pos_label='maybe' is none of the labels of y"):
+    with pytest.raises(InvalidInputError, match="pos_label='maybe' is not a label of y"):
         CAPOClassifier("f1", pos_label="maybe", **settings).fit(X, y)

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
-from ..preprocessing import column_kinds, linear_features, rbf_features, tree_features
+from ..preprocessing import infer_column_kinds, make_linear_features, make_rbf_features, make_tree_features
 
 #: Trees, the rows a leaf needs, and columns of the kernel's basis.
 N_TREES, MIN_SAMPLES_LEAF, N_KERNEL_COMPONENTS = 100, 2, 500
@@ -37,20 +37,20 @@ def default_auxiliaries(X: Any, *, svm: bool = False) -> list[tuple[str, Any]]:
 
 
 def _dense(X: Any, svm: bool) -> list[tuple[str, Any]]:
-    _, categories, texts = column_kinds(X)
-    coded = list(range(len(categories) + len(texts)))
-    boosting = HistGradientBoostingClassifier(categorical_features=coded or None)
+    _, categorical, text = infer_column_kinds(X)
+    encoded = list(range(len(categorical) + len(text)))
+    boosting = HistGradientBoostingClassifier(categorical_features=encoded or None)
     models = [
-        ("boosting", make_pipeline(tree_features(X), boosting)),
-        ("trees", make_pipeline(tree_features(X), _trees())),
-        ("linear", make_pipeline(linear_features(X), LogisticRegression(max_iter=1000))),
+        ("boosting", make_pipeline(make_tree_features(X), boosting)),
+        ("trees", make_pipeline(make_tree_features(X), _trees())),
+        ("linear", make_pipeline(make_linear_features(X), LogisticRegression(max_iter=1000))),
         (
             "kernel",
-            make_pipeline(rbf_features(X, N_KERNEL_COMPONENTS), LogisticRegression(C=0.3, max_iter=300)),
+            make_pipeline(make_rbf_features(X, N_KERNEL_COMPONENTS), LogisticRegression(C=0.3, max_iter=300)),
         ),
     ]
     if svm:
-        models.append(("svm", make_pipeline(linear_features(X), SVC(C=10.0))))
+        models.append(("svm", make_pipeline(make_linear_features(X), SVC(C=10.0))))
     return models
 
 
@@ -60,7 +60,7 @@ def _sparse(X: Any) -> list[tuple[str, Any]]:
     models = [
         ("boosting", make_pipeline(best, dense, HistGradientBoostingClassifier())),
         ("trees", make_pipeline(best, _trees())),
-        ("linear", make_pipeline(linear_features(X), LogisticRegression(max_iter=1000))),
+        ("linear", make_pipeline(make_linear_features(X), LogisticRegression(max_iter=1000))),
     ]
     if X.shape[1] > 2:
         latent = TruncatedSVD(min(N_LATENT_COMPONENTS, X.shape[1] - 1))

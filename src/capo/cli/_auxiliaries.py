@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from ..auxiliary import MIN_SAMPLES_LEAF, default_auxiliaries
 from ..baselines import C45Classifier, CoreVectorMachine, RBFNetworkClassifier
 from ..exceptions import InvalidInputError, MissingExtraError
-from ..preprocessing import linear_features, tree_features
+from ..preprocessing import make_linear_features, make_tree_features
 
 #: Trees of a random forest, and the place of missing values in a tree that has none for them.
 TREES, FAR_BELOW = 200, -1e9
@@ -40,19 +40,19 @@ def _extreme() -> Any:
 
 def _filled_features(X: Any) -> Any:
     """Features for trees that take no missing values: they are far below all others."""
-    return make_pipeline(tree_features(X), SimpleImputer(strategy="constant", fill_value=FAR_BELOW))
+    return make_pipeline(make_tree_features(X), SimpleImputer(strategy="constant", fill_value=FAR_BELOW))
 
 
 #: Names beyond those of the default set: what prepares the table, and what learns.
 _MORE: dict[str, tuple[Callable[[Any], Any], Callable[[], Any]]] = {
-    "lgbm": (tree_features, _light),
-    "xgb": (tree_features, _extreme),
-    "rf": (tree_features, lambda: RandomForestClassifier(TREES, min_samples_leaf=MIN_SAMPLES_LEAF)),
-    "knn": (linear_features, lambda: KNeighborsClassifier(25, algorithm="brute")),
-    "nb": (linear_features, BernoulliNB),
-    "cvm": (linear_features, lambda: CoreVectorMachine(C=10.0)),
+    "lgbm": (make_tree_features, _light),
+    "xgb": (make_tree_features, _extreme),
+    "rf": (make_tree_features, lambda: RandomForestClassifier(TREES, min_samples_leaf=MIN_SAMPLES_LEAF)),
+    "knn": (make_linear_features, lambda: KNeighborsClassifier(25, algorithm="brute")),
+    "nb": (make_linear_features, BernoulliNB),
+    "cvm": (make_linear_features, lambda: CoreVectorMachine(C=10.0)),
     "c45": (_filled_features, C45Classifier),
-    "rbfnet": (linear_features, RBFNetworkClassifier),
+    "rbfnet": (make_linear_features, RBFNetworkClassifier),
 }
 DEFAULT = ("boosting", "trees", "linear", "kernel", "svm", "latent")
 
@@ -88,7 +88,7 @@ def _made(name: str, X: Any) -> dict[str, Any]:
     if name in _MORE:
         features, model = _MORE[name]
         # A sparse matrix is what trees take as it is.
-        as_it_is = issparse(X) and features is not linear_features
+        as_it_is = issparse(X) and features is not make_linear_features
         return {name: model() if as_it_is else make_pipeline(features(X), model())}
     default = dict(default_auxiliaries(X, svm=name == "svm"))
     if name == "auto":

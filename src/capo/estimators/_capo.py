@@ -36,7 +36,7 @@ from ..exceptions import AuxiliaryError, InvalidInputError
 from ..inspection import Summary, summarize
 from ..measures import Measure
 from ..model_selection import Split, fold_numbers, split_folds
-from ..preprocessing import check_features, encode_binary_labels, is_dataframe, make_delta
+from ..preprocessing import check_features, encode_binary_labels, is_dataframe, make_delta_features
 from ._base import MeasureScoreMixin
 from ._convergence import warn_not_converged
 from ._meta import AuxiliaryMetaEstimatorMixin
@@ -387,12 +387,13 @@ class CAPOClassifier(AuxiliaryMetaEstimatorMixin, MeasureScoreMixin):
         if self.delta is None:
             self.delta_ = None
             return None
-        own = not isinstance(self.delta, str)
-        self.delta_ = set_random_states(clone(self.delta) if own else make_delta(self.delta, X), random)
+        is_name = isinstance(self.delta, str)
+        delta = make_delta_features(self.delta, X) if is_name else clone(self.delta)
+        self.delta_ = set_random_states(delta, random)
         try:
             return check_features(self.delta_.fit_transform(X))
         except Exception as error:
-            if not own:
+            if is_name:
                 raise
             raise InvalidInputError(
                 f"the delta transformer {type(self.delta_).__name__} failed on X, which it is given without "

@@ -1,19 +1,15 @@
-"""Raw tables and labels as numbers: column kinds, encoders, features."""
+"""Raw tables and labels as numbers: column kinds, encoders, feature pipelines, binary labels."""
 
+from ._columns import ColumnKinds, infer_column_kinds, is_dataframe, is_missing
+from ._encoders import DropEmptyColumns, KnownCategoryFilter
 from ._features import (
     MAX_STANDARDIZED,
-    ColumnKinds,
-    DropEmptyColumns,
-    KnownCategoryFilter,
     check_features,
     clip_standardized,
-    column_kinds,
-    is_dataframe,
-    is_missing,
-    linear_features,
-    make_delta,
-    rbf_features,
-    tree_features,
+    make_delta_features,
+    make_linear_features,
+    make_rbf_features,
+    make_tree_features,
 )
 from ._labels import encode_binary_labels, positive_mask
 
@@ -24,13 +20,13 @@ __all__ = [
     "KnownCategoryFilter",
     "check_features",
     "clip_standardized",
-    "column_kinds",
     "encode_binary_labels",
+    "infer_column_kinds",
     "is_dataframe",
     "is_missing",
-    "linear_features",
-    "make_delta",
+    "make_delta_features",
+    "make_linear_features",
+    "make_rbf_features",
+    "make_tree_features",
     "positive_mask",
-    "rbf_features",
-    "tree_features",
 ]

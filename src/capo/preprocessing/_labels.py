@@ -1,4 +1,4 @@
-"""Two classes as the labels of y: which is the positive one, and which rows have it."""
+"""Binary labels: the two classes of y, and the mask of its positive rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from ..exceptions import InvalidInputError
 def encode_binary_labels(
     y: NDArray[np.generic], pos_label: Any = None
 ) -> tuple[NDArray[np.generic], BoolArray]:
-    """The two labels, the positive one second, and which rows have it; the larger unless one is given."""
+    """Return the two classes, the positive one second, and the mask of the positive rows.
+
+    The positive class is `pos_label`, by default the larger of the two.
+    """
     if y.dtype == object:
         missing = sum(label is None or is_scalar_nan(label) or is_pandas_na(label) for label in y.tolist())
         if missing:
@@ -25,32 +28,33 @@ def encode_binary_labels(
     check_classification_targets(y)
     classes, encoded = np.unique(y, return_inverse=True)
     if len(classes) != 2:
-        raise InvalidInputError(_not_two(classes))
+        raise InvalidInputError(_class_count_message(classes))
     if pos_label is None or pos_label == classes[1]:
         return classes, encoded == 1
     if pos_label == classes[0]:
         return classes[::-1].copy(), encoded == 0
     raise InvalidInputError(
-        f"pos_label={pos_label!r} is none of the labels of y: {' and '.join(map(repr, classes.tolist()))}."
+        f"pos_label={pos_label!r} is not a label of y: its labels are "
+        f"{' and '.join(map(repr, classes.tolist()))}."
     )
 
 
 def positive_mask(y: ArrayLike, classes: NDArray[np.generic]) -> BoolArray:
-    """The positive rows among labels that a classifier knows."""
+    """Return which rows have the second of a fitted classifier's classes."""
     labels = column_or_1d(y)
     unknown = np.setdiff1d(labels, classes)
     if unknown.size:
         raise InvalidInputError(
-            f"y holds the label {unknown.tolist()[0]!r}, which the classifier was not trained on: it "
-            f"knows {' and '.join(repr(label) for label in classes.tolist())}."
+            f"y contains the label {unknown.tolist()[0]!r}, which the classifier was not trained on: its "
+            f"classes are {' and '.join(repr(label) for label in classes.tolist())}."
         )
     return np.asarray(labels == classes[1])
 
 
-def _not_two(classes: NDArray[np.generic]) -> str:
+def _class_count_message(classes: NDArray[np.generic]) -> str:
     shown = ", ".join(repr(label) for label in classes[:5].tolist()) + (", ..." if len(classes) > 5 else "")
     if len(classes) == 1:
-        return f"y has only one class, {shown}: a classifier needs two. Check the labels or the split."
+        return f"y has only one class, {shown}: a classifier needs two. Check the labels and the split."
     return (
         f"Only binary classification is supported: y has {len(classes)} classes ({shown}). "
         "Merge them into two, or wrap the estimator in sklearn.multiclass.OneVsRestClassifier."

@@ -26,7 +26,12 @@ from capo.export.onnx._classifiers import classifier_outputs
 from capo.export.onnx._graph import Graph
 from capo.export.onnx._table import input_table
 from capo.export.onnx._transformers import transform_table
-from capo.preprocessing._features import KnownCategoryFilter, linear_features, rbf_features, tree_features
+from capo.preprocessing import (
+    KnownCategoryFilter,
+    make_linear_features,
+    make_rbf_features,
+    make_tree_features,
+)
 
 from .running import frame, numbers, run
 
@@ -48,7 +53,9 @@ def assert_transforms(transformer, X, new):
     np.testing.assert_allclose(found, dense(transformer.transform(new)), rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize("make", [linear_features, tree_features, lambda X: rbf_features(X, 50)])
+@pytest.mark.parametrize(
+    "make", [make_linear_features, make_tree_features, lambda X: make_rbf_features(X, 50)]
+)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_features_of_a_frame(make, seed):
     X, new = frame(300, seed)[0], frame(1000, seed + 10, unseen=True)[0]
@@ -104,7 +111,7 @@ def test_encoders_of_words(seen, new, most, rarest, one_hot):
             handle_unknown="use_encoded_value", unknown_value=np.nan, encoded_missing_value=np.nan, **rare
         )
     )
-    for transformer in (make_pipeline(KnownCategoryFilter(text=True), encoder), encoder):
+    for transformer in (make_pipeline(KnownCategoryFilter(as_text=True), encoder), encoder):
         assert_transforms(transformer.fit(X), X, others)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from ...preprocessing import column_kinds, is_dataframe, is_missing
+from ...preprocessing import infer_column_kinds, is_dataframe, is_missing
 
 #: Names of the outputs, which no input may have.
 OUTPUTS = ("label", "probability", "score")
@@ -57,7 +57,7 @@ def _as_input(values: list[Any], words: bool) -> NDArray[Any]:
 def input_kinds(X: Any) -> list[tuple[str, bool]]:
     """The input of each column of a frame, and whether it takes words."""
     frame = nw.from_native(X, eager_only=True)
-    numbers = column_kinds(X).numbers
+    numbers = infer_column_kinds(X).numeric
     by_name = all(isinstance(each, str) for each in frame.columns)
     found = []
     for position, name in enumerate(frame.columns):

@@ -151,7 +151,7 @@ def _selector(selector: Any, table: Table) -> Table:
 
 
 def _known_values(transformer: KnownCategoryFilter, table: Table) -> Table:
-    pairs = zip(table.columns(), transformer.values_, strict=True)
+    pairs = zip(table.columns(), transformer.categories_, strict=True)
     return Table(table.graph, tuple(known(table, block, values) for block, values in pairs))
 
 

@@ -1,0 +1,107 @@
+"""Transformers that scikit-learn lacks: dropping empty columns and masking unknown categories."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
+
+from .._typing import BoolArray
+from ._columns import is_missing, iter_columns
+
+
+class DropEmptyColumns(SelectorMixin, BaseEstimator):
+    """Drop the columns that have only missing values in the training data.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_features_in_,) of bool
+        Which columns are kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.preprocessing import DropEmptyColumns
+    >>> DropEmptyColumns().fit_transform(np.array([[1.0, np.nan], [np.nan, np.nan]]))
+    array([[ 1.],
+           [nan]])
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the columns with at least one value."""
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        self.support_ = ~np.isnan(X).all(axis=0)
+        return self
+
+    def _get_support_mask(self) -> BoolArray:
+        return self.support_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class KnownCategoryFilter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Keep the categories of the training data and replace any other value by NaN.
+
+    Parameters
+    ----------
+    as_text : bool, default=False
+        Whether values are converted to text first, so that the number 1 and the text "1" are the same
+        category.
+
+    Attributes
+    ----------
+    categories_ : list of list
+        The categories of each column, sorted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.preprocessing import KnownCategoryFilter
+    >>> known = KnownCategoryFilter().fit(np.array([["red"], ["blue"]], dtype=object))
+    >>> known.transform(np.array([["blue"], ["green"]], dtype=object))
+    array([['blue'],
+           [nan]], dtype=object)
+    """
+
+    def __init__(self, as_text: bool = False) -> None:
+        self.as_text = as_text
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Collect the categories of each column."""
+        validate_data(self, X, skip_check_array=True)
+        columns = ({self._category(v) for v in column if not is_missing(v)} for column in iter_columns(X))
+        self.categories_ = [sorted(categories, key=_sort_key) for categories in columns]
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.object_]:
+        """Replace the values that are not known categories by NaN."""
+        validate_data(self, X, reset=False, skip_check_array=True)
+        result = np.empty(X.shape, dtype=object)
+        for position, (column, categories) in enumerate(zip(iter_columns(X), self.categories_, strict=True)):
+            known = {category: category for category in categories}
+            result[:, position] = [known[v] if v in known else self._known_or_nan(v, known) for v in column]
+        return result
+
+    def _known_or_nan(self, value: Any, known: dict[Any, Any]) -> Any:
+        return np.nan if is_missing(value) else known.get(self._category(value), np.nan)
+
+    def _category(self, value: Any) -> Any:
+        return str(value) if self.as_text else value
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
+
+
+def _sort_key(value: object) -> tuple[str, Any]:
+    """By type, then by value where the type has an order, else by text."""
+    return type(value).__name__, value if isinstance(value, str | int | float) else str(value)
