@@ -278,7 +278,7 @@ def test_measures_are_listed_and_explained(capsys):
     ("options", "measure"),
     [
         (("-m", "fbeta", "--measure-arg", "beta=2"), "fbeta(beta=2)"),
-        (("-m", "10*tp - 2*fp"), "FunctionMeasure(10*tp - 2*fp)"),
+        (("-m", "10*tp - 2*fp"), "10*tp - 2*fp"),
         (("-m", "precision_at_k", "--measure-arg", "k=0.2", "--positive", "no"), "precision_at_k(k=0.2)"),
         (("-m", "recall_at_precision", "--measure-arg", "floor=0.6"), "recall_at_precision(floor=0.6)"),
     ],
@@ -288,7 +288,7 @@ def test_measures_and_the_positive_class_can_be_chosen(options, measure, folder,
     code, _, err = run(capsys, "fit", folder / "train.csv", "-t", "y", *FAST, *options, "-o", path)
     assert code == 0, err
     model = capo.load(path)
-    assert repr(model.measure_) == measure
+    assert model.measure_.label == measure
     assert model.classes_.tolist()[1] == ("no" if "--positive" in options else "yes")
 
 

@@ -16,6 +16,7 @@ from capo.exceptions import (
     MeasureFunctionError,
     UnknownMeasureError,
 )
+from capo.measures import ConfusionMeasure, FunctionMeasure
 from capo.measures import _function as function
 from capo.measures._labels import Labels
 
@@ -242,6 +243,36 @@ def test_errors_are_value_errors_and_capos_own():
     for kind in (InvalidInputError, UnknownMeasureError, MeasureFunctionError):
         assert issubclass(kind, ValueError)
         assert issubclass(kind, CapoError)
+
+
+@pytest.mark.parametrize(
+    ("measure", "label"),
+    [
+        (measures.get("f1"), "f1"),
+        (measures.get("fbeta", beta=2), "fbeta(beta=2)"),
+        (measures.get("recall_at_precision"), "recall_at_precision(floor=0.9)"),
+        (measures.get("recall_at_precision", penalty=2), "recall_at_precision(floor=0.9, penalty=2.0)"),
+        (measures.get("precision_at_k", k=np.int64(20)), "precision_at_k(k=20)"),
+        (measures.get("precision_at_k", k=1.0), "precision_at_k(k=1.0)"),
+        (measures.get("partial_auc"), "partial_auc(max_fpr=0.1, min_fpr=0.0)"),
+        (measures.get("cost", cost_fn=5), "cost(cost_fp=1.0, cost_fn=5)"),
+        (measures.get("cost", costs=np.ones(300)), "cost(costs=<300 values>)"),
+        (measures.get("10*tp - 2*fp"), "10*tp - 2*fp"),
+        (measures.get(np.hypot), "hypot"),
+        (measures.get(lambda tp, fp, fn, tn: tp), "custom measure"),
+        (FunctionMeasure(lambda tp, fp, fn, tn: tp, name="profit"), "profit"),
+    ],
+)
+def test_a_label_shows_the_name_and_what_identifies_the_measure(measure, label):
+    assert measure.label == label
+
+
+def test_a_measure_without_a_name_is_labelled_by_its_class():
+    class Specificity(ConfusionMeasure):
+        def value(self, tp, fp, fn, tn):
+            return tn / (tn + fp)
+
+    assert Specificity().label == "Specificity"
 
 
 def test_repr_shows_what_was_changed():

@@ -67,7 +67,7 @@ def test_values_are_those_of_the_measure(measure, weighted):
     positive, decision = _many(3_000)
     weight = RANDOM.uniform(0, 2, len(decision)) if weighted else None
     curves = trace(model, positive, decision, weight)
-    assert curves.name == measure
+    assert curves.name == model.measure_.label
     for i in range(0, len(curves.cuts), 41):
         exact = model.measure_.score(positive, np.where(decision > curves.cuts[i], 1.0, -1.0), weight)
         assert curves.values[i] == pytest.approx(exact, abs=1e-9)
@@ -95,7 +95,7 @@ def test_a_constrained_measure_shows_what_each_threshold_reaches():
     model, y, decision = judged("recall_at_precision")
     positive = y == model.classes_[1]
     curves = trace(model, positive, decision, None)
-    assert curves.name == "recall_at_precision"
+    assert curves.name == "recall_at_precision(floor=0.9)"
     kept = np.where(curves.precision[:-1] >= 0.9, curves.recall[:-1], 0.0)
     np.testing.assert_allclose(curves.values[:-1], kept)
     assert curves.values.max() == pytest.approx(model.measure_.score(positive, decision))

@@ -186,7 +186,7 @@ def test_a_ranking_measure_says_that_f1_is_shown():
 
 def test_a_constrained_measure_says_what_the_curve_is():
     found = Checked(page(*judged("recall_at_precision", C=1.0)))
-    assert "recall_at_precision is the best that any threshold reaches" in found.text
+    assert "recall_at_precision(floor=0.9) is the best that any threshold reaches" in found.text
 
 
 def test_the_certificate_and_the_delta_function():

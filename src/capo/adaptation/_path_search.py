@@ -96,7 +96,7 @@ class PathSearch:
         extensions = 0 if not extend else MOST_EXTENSIONS if leave else MOST_OF_A_GRID
         while ahead:
             found = self.step(ahead.pop(0))
-            say("C=%g: %s %.4f out of fold", found.C, self.settings.measure.name, found.cv_score.value)
+            say("C=%g: %s %.4f out of fold", found.C, self.settings.measure.label, found.cv_score.value)
             if leave and self._lost():
                 return
             if not ahead and extensions:

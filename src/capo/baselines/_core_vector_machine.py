@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import Interval, StrOptions
 from .._typing import FloatArray, IntArray
-from ..estimators import DecisionFunctionMixin, ProgressLogger, check_row_weights
+from ..estimators import BinaryClassifier, DecisionFunctionMixin, ProgressLogger, check_row_weights
 from ..kernels import Kernel, KernelExpansion, make_kernel, names
 from ..preprocessing import encode_binary_labels
 
@@ -38,7 +38,7 @@ class Ball(NamedTuple):
     square: float  # a' K a, the squared distance of the centre from the origin
 
 
-class CoreVectorMachine(DecisionFunctionMixin):
+class CoreVectorMachine(DecisionFunctionMixin, BinaryClassifier):
     """Kernel classifier whose training is a smallest enclosing ball.
 
     Minimises ``||w||^2 + b^2 - 2 rho + C sum_i xi_i^2`` subject to ``y_i (w'phi(x_i) + b) >= rho - xi_i``,
@@ -191,7 +191,7 @@ class CoreVectorMachine(DecisionFunctionMixin):
             ball = space.smallest_ball(core, self.tol)
             outside, self.excess_ = self._look(space, ball, rng)
             self.n_iter_, self.radius_ = round_number, space.radius(ball)
-            progress.say("round %d: %d core vectors, excess %.3g", round_number, len(ball.rows), self.excess_)
+            progress.log("round %d: %d core vectors, excess %.3g", round_number, len(ball.rows), self.excess_)
             if np.isin(outside, core).all():  # none, or as close as rounding errors allow
                 break
             core = np.union1d(ball.rows, outside)
@@ -250,7 +250,7 @@ class CoreVectorMachine(DecisionFunctionMixin):
         """
         check_is_fitted(self)
         centre = KernelExpansion(self.kernel_, self.support_vectors_, self.dual_coef_[0])
-        return np.asarray(centre(self._rows(X)) + self.intercept_[0])
+        return np.asarray(centre(self._validate_predict_data(X)) + self.intercept_[0])
 
 
 class Space:

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, check_memory
 from .. import measures
 from .._sklearn_compat import HasMethods, Interval, StrOptions
 from .._typing import BoolArray, FloatArray
-from ..estimators import MeasureScoreMixin, check_positive_grid
+from ..estimators import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin, check_positive_grid
 from ..exceptions import InvalidInputError
 from ..kernels import default_gamma_grid, make_kernel
 from ..measures import Measure
@@ -43,7 +43,7 @@ class Candidate(NamedTuple):
     gamma: float | None
 
 
-class CostSVMClassifier(MeasureScoreMixin):
+class CostSVMClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifier):
     """Support vector machine whose C, class costs and width are those that the measure likes best.
 
     The classic way to a measure that is not accuracy (Morik, Brockhausen and Joachims, 1999; Lewis,
@@ -198,7 +198,7 @@ class CostSVMClassifier(MeasureScoreMixin):
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Signed distance from the border, in units of the margin: above 0 is positive."""
         check_is_fitted(self)
-        rows = self._rows(X)
+        rows = self._validate_predict_data(X)
         if issparse(rows) and not self._sparse:  # a machine of dense rows takes no others
             rows = rows.toarray()
         return np.asarray(self.best_estimator_.decision_function(rows))

@@ -27,13 +27,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import Interval, StrOptions
 from .._typing import BoolArray, FloatArray, IntArray
-from ..estimators import DecisionFunctionMixin, check_row_weights
+from ..estimators import BinaryClassifier, DecisionFunctionMixin, check_row_weights
 from ..exceptions import InvalidInputError
 from ..preprocessing import encode_binary_labels
 from ._weka import first_rows
 
 
-class RBFNetworkClassifier(DecisionFunctionMixin):
+class RBFNetworkClassifier(DecisionFunctionMixin, BinaryClassifier):
     """Gaussian units found by k-means in each class, and a logistic regression on the memberships.
 
     The units are axis-parallel Gaussians fitted to the clusters. The regression's features are the
@@ -198,7 +198,7 @@ class RBFNetworkClassifier(DecisionFunctionMixin):
             Memberships; each row sums to 1.
         """
         check_is_fitted(self)
-        return self._memberships(self._rows(X))
+        return self._memberships(self._validate_predict_data(X))
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Log-odds of the positive class.

@@ -87,7 +87,7 @@ def show(found: Iterator[tuple[Measure, list[Fit]]], write: Callable[[str], obje
     for measure, fits in found:
         mean = np.mean([fit.scores for fit in fits], axis=0)
         cells = "".join(f"{value:>8.4f}{'*' if value >= mean.max() - 1e-12 else ' '}" for value in mean)
-        write(f"{repr(measure).removesuffix('()'):<34}{cells}{sum(fit.seconds for fit in fits):>9.1f}\n")
+        write(f"{measure.label:<34}{cells}{sum(fit.seconds for fit in fits):>9.1f}\n")
         models.append(fits[0].model)
     return models[0]
 

@@ -225,7 +225,7 @@ def _found(model: CAPOClassifier, output: Path) -> dict[str, Any]:
     lines = model.summary().lines
     return {
         "model": str(output),
-        "measure": repr(model.measure_),
+        "measure": model.measure_.label,
         "classes": model.classes_.tolist(),
         "rows": len(model.oof_decision_),
         "positive": model.n_positive_,

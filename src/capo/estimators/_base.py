@@ -1,4 +1,4 @@
-"""What all classifiers here share: two classes, a cut at a score of 0, a measure as the score."""
+"""The classifiers' shared base, and mixins for the decision function and the measure's score."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ..measures import Measure
 
 
-def _short_indices(X: Any) -> Any:
-    """A sparse matrix with the indices that all of scikit-learn takes, where they suffice."""
+def _use_int32_indices(X: Any) -> Any:
+    """A sparse matrix with 32-bit indices, which all of scikit-learn accepts, where they suffice."""
     if not issparse(X) or X.indices.dtype == np.int32 or X.nnz > np.iinfo(np.int32).max:
         return X
     parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
@@ -26,23 +26,23 @@ def _short_indices(X: Any) -> Any:
 
 
 class BinaryClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier of two classes that takes dense and sparse tables of numbers."""
+    """Base of the classifiers: two classes, and dense or sparse numeric input."""
 
     classes_: NDArray[Any]
 
-    #: Formats and types that are used as they are.
-    _formats: Any = "csr"
-    _types: Any = np.float64
+    #: Sparse formats and dtypes that are used without conversion.
+    _accept_sparse: Any = "csr"
+    _dtypes: Any = np.float64
 
     def _validate_fit_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
-        """The table and the labels to train on, checked."""
-        X, y = validate_data(self, X, y, accept_sparse=self._formats, dtype=self._types)
-        return _short_indices(X), np.asarray(y)
+        """Check the training rows and labels."""
+        X, y = validate_data(self, X, y, accept_sparse=self._accept_sparse, dtype=self._dtypes)
+        return _use_int32_indices(X), np.asarray(y)
 
-    def _rows(self, X: ArrayLike) -> Any:
-        """Rows to be judged, checked against those trained on."""
-        X = validate_data(self, X, accept_sparse=self._formats, dtype=self._types, reset=False)
-        return _short_indices(X)
+    def _validate_predict_data(self, X: ArrayLike) -> Any:
+        """Check rows to predict against the columns seen in `fit`."""
+        X = validate_data(self, X, accept_sparse=self._accept_sparse, dtype=self._dtypes, reset=False)
+        return _use_int32_indices(X)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -51,24 +51,30 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-class DecisionFunctionMixin(BinaryClassifier):
-    """A classifier with a score for every row: above 0 is positive."""
+class DecisionFunctionMixin:
+    """Adds `predict` to a classifier with a `decision_function`."""
 
     if TYPE_CHECKING:
+        classes_: NDArray[Any]
 
         def decision_function(self, X: Any) -> NDArray[np.float64]:
             """The score of each row."""
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row: the second class where `decision_function` is above 0."""
+        """Predict the label of each row: the second class where `decision_function` is above 0."""
         above = self.decision_function(X) > 0
         return np.asarray(self.classes_[above.astype(int)])
 
 
-class MeasureScoreMixin(DecisionFunctionMixin):
-    """A classifier that is judged by the measure it was made for."""
+class MeasureScoreMixin:
+    """Makes the measure that was optimised the `score` of a classifier with a `decision_function`."""
 
-    measure_: Measure
+    if TYPE_CHECKING:
+        classes_: NDArray[Any]
+        measure_: Measure
+
+        def decision_function(self, X: Any) -> NDArray[np.float64]:
+            """The score of each row."""
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The measure that was optimised, on these rows; higher is better."""

@@ -37,13 +37,13 @@ from ..inspection import Summary, summarize
 from ..measures import Measure
 from ..model_selection import Split, fold_numbers, split_folds
 from ..preprocessing import check_features, encode_binary_labels, is_dataframe, make_delta_features
-from ._base import MeasureScoreMixin
+from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._convergence import warn_not_converged
 from ._meta import AuxiliaryMetaEstimatorMixin
 from ._progress import ProgressLogger, StepTimer
 
 
-class CAPOClassifier(AuxiliaryMetaEstimatorMixin, MeasureScoreMixin):
+class CAPOClassifier(AuxiliaryMetaEstimatorMixin, MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifier):
     """Classifiers of any kind, adapted to the measure that counts.
 
     Learns, in one convex problem solved to a certified gap, weights for the auxiliary classifiers'
@@ -300,7 +300,7 @@ class CAPOClassifier(AuxiliaryMetaEstimatorMixin, MeasureScoreMixin):
         if self.max_auxiliaries is not None:
             rows, auxiliaries, fitted = self._best(rows, auxiliaries, fitted, settings, folds)
         adapted = clock(
-            "adaptation", adapt, rows, folds, settings, grid, self.extend, self.selection, progress.say
+            "adaptation", adapt, rows, folds, settings, grid, self.extend, self.selection, progress.log
         )
         self.measure_, self._outputs, self._fitted = settings.measure, self.outputs, (settings, in_sample)
         self._store(adapted, auxiliaries, fitted, clock)
@@ -421,7 +421,7 @@ class CAPOClassifier(AuxiliaryMetaEstimatorMixin, MeasureScoreMixin):
                 in_sample=isinstance(self.cv, str),
                 memory=self.memory,
                 n_jobs=self.n_jobs,
-                say=progress.say,
+                say=progress.log,
             )
 
     def _best(

@@ -1,4 +1,4 @@
-"""What to tell a user about a solution that fell short of its certificate."""
+"""Warnings about solutions that did not reach the tolerance."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..exceptions import InterruptedFitWarning
 
 
 def warn_not_converged(solution: Solution, stacklevel: int, limits: str = "max_iter or tol") -> None:
-    """Say so once if the solver did not reach its tolerance."""
+    """Warn if the solver stopped before it reached its tolerance."""
     if solution.status is Status.INTERRUPTED:
-        kept = f"{solution.message}. The best solution so far is kept."
-        warnings.warn(kept, InterruptedFitWarning, stacklevel=stacklevel + 1)
+        message = f"{solution.message}. The best solution so far is kept."
+        warnings.warn(message, InterruptedFitWarning, stacklevel=stacklevel + 1)
     elif solution.status in (Status.MAX_ROUNDS, Status.STALLED):
         warnings.warn(
             f"{solution.message}. Raise {limits}, lower C, or scale the features to a similar range.",

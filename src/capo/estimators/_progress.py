@@ -1,4 +1,4 @@
-"""Words while something long runs: by the logger ``"capo"``, never by print."""
+"""Progress of long fits, logged by the logger ``"capo"``."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ..engine import Round
 
 logger = logging.getLogger("capo")
 
-#: Seconds between two lines of progress.
-EVERY = 2.0
+#: Least time between two lines of progress.
+SECONDS_BETWEEN_LINES = 2.0
 
 
 class ProgressLogger:
-    """Lines for a person who waits: one every two seconds, or all of them.
+    """Logs progress during a fit: one line every two seconds, or all lines.
 
     Parameters
     ----------
     verbose : int
-        0 leaves the lines to whoever set the logger to DEBUG, 1 shows one every two seconds, 2 shows
-        all of them; on the standard error if logging has not been set up.
+        0 logs at level DEBUG; 1 logs at level INFO, one line every two seconds; 2 logs all lines at
+        level INFO. With 1 or 2 the lines go to the standard error if logging has not been configured.
     """
 
     def __init__(self, verbose: int) -> None:
@@ -32,27 +32,27 @@ class ProgressLogger:
             logger.addHandler(logging.StreamHandler())
             logger.setLevel(logging.INFO)
 
-    def say(self, line: str, *values: object) -> None:
-        """A line if it is due."""
+    def log(self, line: str, *values: object) -> None:
+        """Log a line, unless the last one was logged too recently."""
         now = time.monotonic()
-        if self.verbose > 1 or now - self.last >= EVERY:
+        if self.verbose > 1 or now - self.last >= SECONDS_BETWEEN_LINES:
             self.last = now
             logger.log(logging.INFO if self.verbose else logging.DEBUG, line, *values)
 
     def round(self, state: Round) -> None:
-        """A round of the solver, as its callback."""
+        """Log a round of the solver; passed to it as its callback."""
         line = "round %d: primal %.6g, dual %.6g, gap %.3g, %d cuts"
-        self.say(line, state.number, state.primal, state.dual, state.gap, state.cuts)
+        self.log(line, state.number, state.primal, state.dual, state.gap, state.cuts)
 
 
 class StepTimer:
-    """Seconds of each step of a fit."""
+    """Records how long each step of a fit takes."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
     def __call__(self, step: str, work: Callable[..., Any], *args: Any) -> Any:
-        """Do the work and note how long it took."""
+        """Call ``work(*args)``, record its time under the name of the step and return its result."""
         start = time.perf_counter()
         result = work(*args)
         self.seconds[step] = time.perf_counter() - start

@@ -24,7 +24,7 @@ from ..kernels import KernelExpansion, KernelFactor, KernelLike, factorize_kerne
 from ..kernels import names as kernel_names
 from ..measures import Measure
 from ..preprocessing import encode_binary_labels
-from ._base import MeasureScoreMixin
+from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._convergence import warn_not_converged
 from ._progress import ProgressLogger
 
@@ -41,7 +41,7 @@ ROUGH = 0.1
 OF_A_KERNEL = ("coef_", "kernel_", "kernel_residual_", "support_vectors_", "dual_coef_")
 
 
-class SVMPerfClassifier(MeasureScoreMixin):
+class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifier):
     """Linear or kernel classifier that optimises a performance measure instead of a loss per row.
 
     Minimises, to a certified gap,
@@ -147,7 +147,7 @@ class SVMPerfClassifier(MeasureScoreMixin):
     True
     """
 
-    _types = [np.float64, np.float32]  # noqa: RUF012 (scikit-learn wants a list)
+    _dtypes = [np.float64, np.float32]  # noqa: RUF012 (scikit-learn wants a list)
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
         "measure": [str, Measure, callable],
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -237,7 +237,7 @@ class SVMPerfClassifier(MeasureScoreMixin):
         self.kernel_ = make_kernel(self.kernel, table, self.gamma, self.degree, self.coef0, weight)
         most = self.max_rank or max(1, FACTOR_NUMBERS // table.shape[0])
         factor = factorize_kernel(self.kernel_, table, most, check_random_state(self.random_state))
-        ProgressLogger(self.verbose).say(
+        ProgressLogger(self.verbose).log(
             "kernel: %d rows span all but %.3g of it", factor.rank, factor.residual
         )
         return factor
@@ -291,7 +291,7 @@ class SVMPerfClassifier(MeasureScoreMixin):
             )
         if not (v[:-1] if self.fit_intercept else v).any():
             warnings.warn(
-                f"the optimum for {self.measure_!r} at C={self.C:g} has no weight on any feature, so that "
+                f"the optimum for {self.measure_.label} at C={self.C:g} has no weight on any feature: "
                 "all rows get the same score. Check that the features vary and raise C; if that does not "
                 "help, the classes overlap too much for this measure's convex bound, and training for "
                 "'balanced_accuracy' or 'roc_auc' does better.",
@@ -313,7 +313,7 @@ class SVMPerfClassifier(MeasureScoreMixin):
             One number a row.
         """
         check_is_fitted(self)
-        rows = self._rows(X)
+        rows = self._validate_predict_data(X)
         if hasattr(self, "coef_"):
             scores = safe_sparse_dot(rows, self.coef_[0], dense_output=True)
         else:

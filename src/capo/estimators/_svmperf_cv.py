@@ -19,7 +19,7 @@ from ..kernels import KernelFactor, KernelLike, default_gamma_grid, factorize_ke
 from ..measures import Measure
 from ..model_selection import fold_numbers, split_folds
 from ..preprocessing import encode_binary_labels
-from ._base import MeasureScoreMixin
+from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._progress import ProgressLogger
 from ._svmperf import SVMPerfClassifier
 from ._validation import check_positive_grid, check_row_weights
@@ -35,7 +35,7 @@ class KernelGridPoint(NamedTuple):
     point: GridPoint
 
 
-class SVMPerfClassifierCV(MeasureScoreMixin):
+class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifier):
     """`SVMPerfClassifier` that chooses C, and with a kernel gamma, in cross-validation.
 
     For each width the folds walk up the C's together, sharing the cuts of the smaller ones, so that all
@@ -90,7 +90,7 @@ class SVMPerfClassifierCV(MeasureScoreMixin):
     True
     """
 
-    _types = [np.float64, np.float32]  # noqa: RUF012 (scikit-learn wants a list)
+    _dtypes = [np.float64, np.float32]  # noqa: RUF012 (scikit-learn wants a list)
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
         **{
             name: allowed
@@ -182,7 +182,7 @@ class SVMPerfClassifierCV(MeasureScoreMixin):
             features = table if gamma is None else self._factor(table, gamma, random).rows
             rows = AdaptationData(np.zeros((len(positive), 0)), features, positive, weight)
             walk = PathSearch(rows, folds, settings)
-            walk.run(grid, extend=self.extend, leave=False, say=progress.say)
+            walk.run(grid, extend=self.extend, leave=False, say=progress.log)
             tried += [KernelGridPoint(gamma, point) for point in walk.candidates]
         return tried
 
@@ -215,7 +215,7 @@ class SVMPerfClassifierCV(MeasureScoreMixin):
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """The score of each row minus the threshold: above 0 is positive."""
         check_is_fitted(self)
-        return self.best_estimator_.decision_function(self._rows(X))
+        return self.best_estimator_.decision_function(self._validate_predict_data(X))
 
 
 def _results(tried: list[KernelGridPoint]) -> dict[str, NDArray[Any]]:

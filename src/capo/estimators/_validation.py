@@ -1,4 +1,4 @@
-"""Checks of parameters and weights that several estimators share."""
+"""Checks of parameters and sample weights, shared by the estimators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..exceptions import InvalidInputError
 
 
 def check_positive_grid(values: ArrayLike, name: str) -> list[float]:
-    """Numbers to try, all above 0; with a sentence for what is not."""
+    """Return the grid as a list of numbers, all of them above 0, or raise an error."""
     try:
         grid = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -24,10 +24,10 @@ def check_positive_grid(values: ArrayLike, name: str) -> list[float]:
 
 
 def check_row_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
-    """One weight a row, 1 where none are given; rows of weight 0 do not count, but some must."""
+    """Return one weight per row, 1 by default; at least one must be above 0."""
     if sample_weight is None:
         return np.ones(X.shape[0])
     weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weight.any():
-        raise InvalidInputError("all sample weights are 0: at least one row must count.")
+        raise InvalidInputError("all sample weights are 0: at least one row must have a weight above 0.")
     return np.asarray(weight)

@@ -335,4 +335,4 @@ def _together(model: CAPOClassifier, found: list[FoldResult]) -> Comparison:
         for name in SYSTEMS
     ]
     learner = list(model.auxiliaries_)[_learner(model)]
-    return Comparison(model.measure_.name or "measure", learner, systems)
+    return Comparison(model.measure_.label, learner, systems)

@@ -131,10 +131,10 @@ def evaluate(
     draw = _Bootstrap(known, scores, table, check_random_state(random_state))
     values = []
     for measure in _all(own):
-        say(_called(measure))
+        say(measure.label)
         low, high = np.quantile(draw(measure), (0.025, 0.975))
         value = measure.score(known.positive, scores, known.weight)
-        values.append(Value(_called(measure), float(value), float(low), float(high)))
+        values.append(Value(measure.label, float(value), float(low), float(high)))
     return Evaluation(values, table, labels)  # type: ignore[arg-type]
 
 
@@ -171,13 +171,6 @@ class _Bootstrap:
         drawn.sort()
         weight = None if self.weight is None else self.weight[drawn]
         return measure.score(self.positive[drawn], self.scores[drawn], weight)
-
-
-def _called(measure: Measure) -> str:
-    """The name, with the parameters that say something."""
-    told = {key: value for key, value in measure.params.items() if value is not None and value != np.inf}
-    inner = ", ".join(f"{key}={value}" for key, value in told.items())
-    return f"{measure.name}({inner})" if inner else measure.name or "measure"
 
 
 def _all(own: Measure) -> Iterable[Measure]:

@@ -114,7 +114,7 @@ class ThresholdDisplay(Display):
         """From labels and the probabilities of the positive class."""
         if not measure.needs_threshold:
             raise InvalidInputError(
-                f"{measure!r} depends on the order of the scores, not on where they are cut: there is no "
+                f"{measure.label} depends on the order of the scores, not on where they are cut: there is no "
                 "curve over thresholds to draw."
             )
         share = np.asarray(y_score, dtype=np.float64)
@@ -124,7 +124,7 @@ class ThresholdDisplay(Display):
             return measure.score(y_true, share - cut, sample_weight)
 
         values = np.array([value(cut) for cut in thresholds])
-        return cls(thresholds, values, threshold, value(threshold), measure.name or "measure").plot(ax)
+        return cls(thresholds, values, threshold, value(threshold), measure.label).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         ax.plot(self.thresholds, self.values, drawstyle="steps-post")
@@ -163,7 +163,7 @@ class CPathDisplay(Display):
             found["test_score"],
             found["std_test_score"],
             estimator.C_,
-            estimator.measure_.name or "measure",
+            estimator.measure_.label,
         ).plot(ax)
 
     def _draw(self, ax: Any) -> None:

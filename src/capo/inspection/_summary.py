@@ -78,7 +78,7 @@ class Summary:
 
 def summarize(model: Any) -> Summary:
     """The summary of a fitted CAPOClassifier."""
-    name = repr(model.measure_).removesuffix("()")
+    name = model.measure_.label
     n_rows, n_pos = len(model.oof_decision_), model.n_positive_
     title = f"CAPOClassifier for {name}: {n_rows:,} rows, {n_pos:,} positive ({n_pos / n_rows:.1%})"
     notes = {
@@ -97,7 +97,7 @@ def summarize(model: Any) -> Summary:
         )
     if given := frozen_auxiliary_names(model):
         notes["given"] = f"{given} came trained: its values hold only if it has not seen these rows"
-    return Summary(title, model.measure_.name or "measure", _lines(model), notes)
+    return Summary(title, name, _lines(model), notes)
 
 
 def frozen_auxiliary_names(model: Any) -> str:

@@ -106,6 +106,31 @@ class Measure(ABC):
         """The parameters this measure was made with."""
         return {key: value for key, value in vars(self).items() if not key.startswith("_")}
 
+    @property
+    def label(self) -> str:
+        """The name with the parameters that identify the measure, as printed for users.
+
+        Parameters are shown whether or not they have their default values; those that are None or
+        infinite have no effect and are left out.
+
+        Examples
+        --------
+        >>> from capo import measures
+        >>> measures.get("f1").label
+        'f1'
+        >>> measures.get("recall_at_precision").label
+        'recall_at_precision(floor=0.9)'
+        >>> measures.get("10 * tp - 2 * fp").label
+        '10 * tp - 2 * fp'
+        """
+        name = self.name or type(self).__name__
+        parts = [f"{key}={_format(value)}" for key, value in self._label_params().items()]
+        return f"{name}({', '.join(parts)})" if parts else name
+
+    def _label_params(self) -> dict[str, Any]:
+        """The parameters that `label` shows."""
+        return {key: value for key, value in self.params.items() if not _has_no_effect(value)}
+
     def __repr__(self) -> str:
         known = inspect.signature(type(self)).parameters
         changed = (
@@ -134,6 +159,17 @@ def base_rate_threshold(y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLik
     """The cut that predicts as many positives as there are."""
     labels = Labels.of(y, sample_weight)
     return score_curve(labels, scores).cut_at(labels.n_pos)
+
+
+def _has_no_effect(value: object) -> bool:
+    return value is None or (isinstance(value, (float, np.floating)) and bool(np.isinf(value)))
+
+
+def _format(value: object) -> str:
+    """A parameter for `Measure.label`: an array by its size, anything else in full."""
+    if isinstance(value, (np.ndarray, list, tuple)):
+        return f"<{np.size(value)} values>"
+    return str(value)
 
 
 def _same(value: object, default: object) -> bool:

@@ -77,7 +77,7 @@ class ConstrainedMeasure(ConfusionMeasure):
         if self.score(y, scores, sample_weight) > 0:
             return super().threshold(y, scores, sample_weight)
         warnings.warn(
-            f"no threshold on the training scores meets {self!r}: predictions use the nearest one. "
+            f"no threshold on the training scores meets {self.label}: predictions use the nearest one. "
             "Relax the constraint, raise C or give better features.",
             ConstraintWarning,
             stacklevel=4,

@@ -63,6 +63,11 @@ class FunctionMeasure(ConfusionMeasure):
     def params(self) -> dict[str, object]:
         return {}
 
+    @property
+    def label(self) -> str:
+        """The formula's text or the function's name; a lambda has none."""
+        return "custom measure" if self.name == "<lambda>" else self.name
+
     def __repr__(self) -> str:
         return f"FunctionMeasure({self.name})"
 

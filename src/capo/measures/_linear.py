@@ -11,6 +11,7 @@ and needs no sort at all.
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -135,6 +136,10 @@ class Cost(LinearMeasure):
                 + (f"got cost_fp={cost_fp!r}, cost_fn={cost_fn!r}." if costs is None else "check `costs`.")
             )
         self.cost_fp, self.cost_fn, self.costs = cost_fp, cost_fn, costs
+
+    def _label_params(self) -> dict[str, Any]:
+        # Costs of the rows take the place of the two costs of a class.
+        return super()._label_params() if self.costs is None else {"costs": np.asarray(self.costs)}
 
     def _per_row(self, labels: Labels) -> FloatArray:
         if self.costs is None:

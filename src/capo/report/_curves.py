@@ -121,10 +121,10 @@ def _spaced(curve: ScoreCurve, zero: int) -> IntArray:
 def _drawn(measure: Measure, tp: FloatArray, fp: FloatArray) -> tuple[str, FloatArray]:
     """What is drawn against the threshold: the measure, or F1 if no threshold changes the measure."""
     if measure.needs_threshold:
-        return called(measure), _scored(measure, tp, fp)
+        return measure.label, _scored(measure, tp, fp)
     shown = measure if isinstance(measure, ConfusionMeasure) else get("f1")
     assert isinstance(shown, ConfusionMeasure)
-    return called(shown), np.asarray(shown.value(tp, fp, tp[0] - tp, fp[0] - fp), dtype=np.float64)
+    return shown.label, np.asarray(shown.value(tp, fp, tp[0] - tp, fp[0] - fp), dtype=np.float64)
 
 
 def _scored(measure: Measure, tp: FloatArray, fp: FloatArray) -> FloatArray:
@@ -134,14 +134,3 @@ def _scored(measure: Measure, tp: FloatArray, fp: FloatArray) -> FloatArray:
     positive = np.repeat((True, False), len(tp))
     mass = np.maximum(np.concatenate(masses), 0.0)
     return np.array([measure.score(positive, place - i + 0.5, mass) for i in range(len(tp))])
-
-
-def called(measure: Measure) -> str:
-    """The measure's name for people."""
-    return measure.name if measure.name not in ("", "<lambda>") else "measure"
-
-
-def called_in_full(measure: Measure) -> str:
-    """The measure's name with the parameters that were changed."""
-    full = repr(measure).removesuffix("()")
-    return full if measure.name and full.startswith(measure.name) else called(measure)

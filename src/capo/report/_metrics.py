@@ -34,10 +34,10 @@ def evaluation(found: Evaluation | None) -> str:
     return section("evaluation", "All measures", lead, table.html())
 
 
-def of_measure(found: Evaluation | None, names: set[str]) -> str:
+def of_measure(found: Evaluation | None, name: str) -> str:
     """The interval of the measure that counts, if it is among those found."""
     values = found.values if found else []
-    return next((_range(each) for each in values if each.name in names), "")
+    return next((_range(each) for each in values if each.name == name), "")
 
 
 def _range(each: Value) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from . import _axes as axes
 from . import _formatting as formatting
-from ._curves import Curves, called, called_in_full
+from ._curves import Curves
 from ._svg import Chart
 from ._tables import section, terms
 
@@ -158,10 +158,10 @@ def _lead(model: Any, curves: Curves, value: float) -> str:
         f"Rows above the threshold are predicted as {positive}. The slider shows what other thresholds would "
         "do on these rows; the model keeps its own."
     )
-    full, text = formatting.breakable(called_in_full(measure)), formatting.figure(value)
+    full, text = formatting.breakable(measure.label), formatting.figure(value)
     if measure.needs_threshold:
         second = ""
-    elif curves.name == called(measure):
+    elif curves.name == measure.label:
         second = (
             f" {full} is the best that any threshold reaches, {text} on these rows; the curve shows what "
             "each one reaches by itself."
@@ -241,7 +241,7 @@ def _rates(model: Any, curves: Curves, value: float) -> list[tuple[str, str]]:
         ("share", "predicted positive", formatting.percent(tp + fp, curves.total)),
     ]
     rates = [(label, f'<span id="rate-{id}">{text}</span>') for id, label, text in shown]
-    measure = called(model.measure_)
+    measure = model.measure_.label
     if measure in ("f1", "accuracy"):
         return rates
     here = formatting.figure(float(curves.values[curves.chosen]))

@@ -25,7 +25,7 @@ from . import _formatting as formatting
 from . import _metrics as metrics
 from . import _operating_point as operating_point
 from . import _training as training
-from ._curves import Curves, called, called_in_full, trace
+from ._curves import Curves, trace
 
 
 def page(
@@ -115,7 +115,7 @@ def _digest(text: str) -> str:
 
 def _title(model: Any, value: float, table: str) -> str:
     on = f" on {formatting.plain(table)}" if table else ""
-    return f"{called_in_full(model.measure_)} {formatting.figure(value)}{on} | capo report"
+    return f"{model.measure_.label} {formatting.figure(value)}{on} | capo report"
 
 
 def _header(
@@ -126,8 +126,8 @@ def _header(
     n_rows: int,
     evaluation: Evaluation | None,
 ) -> str:
-    full = called_in_full(model.measure_)
-    found = metrics.of_measure(evaluation, {full, called(model.measure_)})
+    full = model.measure_.label
+    found = metrics.of_measure(evaluation, full)
     within = f'<p class="within">{found} by the bootstrap</p>' if found else ""
     on = f" on {formatting.name(table)}" if table else ""
     return (

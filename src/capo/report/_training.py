@@ -11,7 +11,6 @@ from ..engine import Status
 from ..inspection import frozen_auxiliary_names
 from . import _axes as axes
 from . import _formatting as formatting
-from ._curves import called
 from ._svg import Chart, bar
 from ._tables import Row, Table, section, terms
 
@@ -38,7 +37,7 @@ def models(model: Any) -> str:
         )
         for line in summary.lines
     ]
-    columns = ["model", formatting.breakable(called(model.measure_)), "spread", "weight", ""]
+    columns = ["model", formatting.breakable(model.measure_.label), "spread", "weight", ""]
     columns[-1] = '<span class="unseen">weight as a bar</span>'
     table = Table(
         "models", "Values in training and weights of the auxiliaries", columns, rows, frozenset({4})
@@ -176,7 +175,7 @@ def path(model: Any) -> str:
 
 def _path_chart(model: Any, C: np.ndarray) -> str:
     order = np.argsort(C)
-    found, name = model.cv_results_, called(model.measure_)
+    found, name = model.cv_results_, model.measure_.label
     value, spread = found["test_score"][order], found["std_test_score"][order]
     chosen = int(np.flatnonzero(C[order] == model.C_)[0])
     across, places = axes.logarithmic(C[order], "C")
@@ -199,7 +198,7 @@ def _path_chart(model: Any, C: np.ndarray) -> str:
 
 def _path_table(model: Any) -> Table:
     found = model.cv_results_
-    columns = ["C", formatting.breakable(called(model.measure_)), "spread", "gain", "its error", "rounds"]
+    columns = ["C", formatting.breakable(model.measure_.label), "spread", "gain", "its error", "rounds"]
     keys = ("param_C", "test_score", "std_test_score", "gain", "gain_error", "rounds")
     rows = [
         Row(

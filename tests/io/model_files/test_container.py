@@ -110,7 +110,7 @@ def test_the_card_says_what_the_model_is(saved):
     path, model = saved
     card = read_manifest(path)
     assert card == open_model(path).card
-    assert (card.measure, card.classes, card.threshold) == ("f1()", [0, 1], model.threshold_)
+    assert (card.measure, card.classes, card.threshold) == ("f1", [0, 1], model.threshold_)
     assert card.estimator == "capo.estimators._capo.CAPOClassifier"
     assert card.training == {"table": "cancer"}
     assert card.summary == str(model.summary())
@@ -141,7 +141,7 @@ def test_edited_parts_are_noticed(saved, tmp_path):
     path, _ = saved
     with zipfile.ZipFile(path) as archive:
         card, body, sums = (archive.read(name) for name in ("manifest.json", "model.skops", "SHA256SUMS"))
-    edited = card.replace(b'"f1()"', b'"f2()"')
+    edited = card.replace(b'"f1"', b'"f2"')
     for change in ({"manifest.json": edited}, {"model.skops": body + b" "}):
         with pytest.raises(ModelFileError, match="has been changed or damaged since it was written"):
             capo.load(rewritten(path, tmp_path / "edited.capo", SHA256SUMS=sums, **change))

@@ -87,7 +87,7 @@ class C45Classifier(BinaryClassifier):
     worst area > 880.8: 0 (183.0/8.0)
     """
 
-    _formats = ("csc", "csr")
+    _accept_sparse = ("csc", "csr")
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
         "confidence": [Interval(Real, 0, 0.5, closed="right")],
         "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
@@ -159,7 +159,7 @@ class C45Classifier(BinaryClassifier):
             Probabilities, in the order of `classes_`.
         """
         check_is_fitted(self)
-        table = self._rows(X)
+        table = self._validate_predict_data(X)
         share = np.empty(table.shape[0])
         for leaf, rows in self._tree.routes(0, np.arange(len(share)), reader(table)):
             share[rows] = self._tree.P[leaf] / self._tree.W[leaf]

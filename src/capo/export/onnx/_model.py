@@ -114,7 +114,7 @@ def _finished(model: Any, graph: Graph, outputs: dict[str, str]) -> ModelProto:
     }
     notes = {
         "capo_version": __version__,
-        "measure": str(model.measure_),
+        "measure": model.measure_.label,
         "threshold": repr(_threshold(model)),
     }
     return graph.model(found, notes)

@@ -75,7 +75,7 @@ class Manifest:
         threshold = getattr(model, "threshold_", None)
         return cls(
             estimator=f"{type(model).__module__}.{type(model).__qualname__}",
-            measure=repr(model.measure_) if hasattr(model, "measure_") else "",
+            measure=model.measure_.label if hasattr(model, "measure_") else "",
             classes=np.asarray(getattr(model, "classes_", ())).tolist(),
             threshold=None if threshold is None else float(threshold),
             schema=schema or _names(model),
