@@ -12,8 +12,8 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import capo
-from capo.inspection import Comparison, System
-from capo.inspection._comparison import SYSTEMS
+from capo.inspection import Comparison, MethodResult
+from capo.inspection._comparison import METHODS
 
 from .cases import FAST, run, table
 
@@ -269,11 +269,13 @@ def test_comparisons_that_are_none(folder, model, capsys, tmp_path):
     arguments = ("report", model, folder / "test.csv", "-o", tmp_path / "r.html", "--comparison")
     refused(capsys, "is not what 'capo compare --json' writes", *arguments, tmp_path / "c.json")
     refused(capsys, "No such file", *arguments, tmp_path / "absent.json")
-    stored = Comparison("f1", "nb", [System(name, np.array([0.5, 0.6]), 1.0) for name in SYSTEMS]).to_dict()
-    stored["systems"][0]["values"][1] = "high"
+    stored = Comparison(
+        "f1", "nb", [MethodResult(name, np.array([0.5, 0.6]), 1.0) for name in METHODS]
+    ).to_dict()
+    stored["methods"][0]["values"][1] = "high"
     for value in ('"high"', "null", "1" + "0" * 400, "true", "NaN"):
         (tmp_path / "c.json").write_text(json.dumps(stored).replace('"high"', value))
-        refused(capsys, "is not a system with a name, a finite value", *arguments, tmp_path / "c.json")
+        refused(capsys, "is not a method with a name, a finite value", *arguments, tmp_path / "c.json")
     folds = ("compare", folder / "train.csv", "-t", "y", *FAST[:4], "--folds", "100")
     refused(capsys, "folds: got 100 folds", *folds)
 

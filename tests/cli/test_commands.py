@@ -223,9 +223,9 @@ def test_evaluate_gives_every_measure_with_an_interval(folder, model, capsys):
     assert by_name["f1"]["value"] == pytest.approx(f1_score(y, fitted.predict(X), pos_label="yes"))
     assert all(each["low"] <= each["high"] for each in found["measures"])
     tn, fp, fn, tp = confusion_matrix(y, fitted.predict(X), labels=["no", "yes"]).ravel()
-    assert found["table"] == {"tp": tp, "fp": fp, "fn": fn, "tn": tn}
+    assert found["confusion"] == {"tp": tp, "fp": fp, "fn": fn, "tn": tn}
     text = run(capsys, "evaluate", model, folder / "test.csv")[1]
-    assert re.search(rf"truly yes +{fn} +{tp}$", text, re.MULTILINE)
+    assert re.search(rf"actual yes +{fn} +{tp}$", text, re.MULTILINE)
 
 
 def test_the_rows_of_the_training_are_known_again(folder, model, capsys):
@@ -241,7 +241,7 @@ def test_compare_ends_in_a_sentence(folder, capsys):
         assert re.search(rf"^{name} +[\d.]+ +[\d.]+ +[\d.]+$", out, re.MULTILINE)
     assert out.rstrip().splitlines()[-1].startswith("capo is")
     found = json.loads(run(capsys, *arguments, "--json")[1])
-    assert [len(system["values"]) for system in found["systems"]] == [3] * 4
+    assert [len(method["values"]) for method in found["methods"]] == [3] * 4
 
 
 def test_report_is_a_page(folder, model, capsys, tmp_path):

@@ -1,4 +1,4 @@
-"""Is it worth it? The sentence says what the table shows."""
+"""The comparison with simpler methods, and its verdict."""
 
 import json
 
@@ -10,16 +10,19 @@ from sklearn.naive_bayes import GaussianNB
 
 from capo import CAPOClassifier
 from capo.exceptions import InvalidInputError
-from capo.inspection._comparison import CAPO, DEFAULT, STACK, TUNED, Comparison, System, compare
+from capo.inspection import Comparison, MethodResult, compare
+from capo.inspection._comparison import DEFAULT_LEARNER, METHODS
 
 X, Y = make_classification(200, n_features=5, flip_y=0.2, random_state=0)
 
 
 def comparison(default, tuned, stack, capo, folds=5, noise=0.001):
     rng = np.random.default_rng(0)
-    means = {DEFAULT: default, TUNED: tuned, STACK: stack, CAPO: capo}
+    means = zip(METHODS, (default, tuned, stack, capo), strict=True)
     return Comparison(
-        "f1", "nb", [System(n, m + noise * rng.normal(size=folds), 1.0) for n, m in means.items()]
+        "f1",
+        "nb",
+        [MethodResult(name, mean + noise * rng.normal(size=folds), 1.0) for name, mean in means],
     )
 
 
@@ -28,17 +31,21 @@ def comparison(default, tuned, stack, capo, folds=5, noise=0.001):
     [
         (
             comparison(0.6, 0.7, 0.72, 0.75),
-            "capo is worth it here: f1 +0.0",
-            "against the tuned stack, the best of the others.",
+            "capo is better here than simpler methods: f1 +0.0",
+            "compared with the tuned stack, the best alternative.",
         ),
-        (comparison(0.8, 0.7, 0.7, 0.75), "capo is not worth it here: f1 -0.0", "Use the default learner."),
-        (comparison(0.6, 0.75, 0.7, 0.75), "capo is no better here", "is the tuned threshold."),
-        (comparison(0.6, 0.7, 0.75, 0.75), "capo is no better here", "is the tuned stack."),
-        (comparison(0.75, 0.7, 0.75, 0.75), "capo is no better here", "is the default learner."),
-        (comparison(0.6, 0.7, 0.72, 0.75, noise=0.1), "capo is no better here", "is the default learner."),
+        (
+            comparison(0.8, 0.7, 0.7, 0.75),
+            "capo is worse here than a simpler method: f1 -0.0",
+            "Use the default learner.",
+        ),
+        (comparison(0.6, 0.75, 0.7, 0.75), "capo is not better here", "is the tuned threshold."),
+        (comparison(0.6, 0.7, 0.75, 0.75), "capo is not better here", "is the tuned stack."),
+        (comparison(0.75, 0.7, 0.75, 0.75), "capo is not better here", "is the default learner."),
+        (comparison(0.6, 0.7, 0.72, 0.75, noise=0.1), "capo is not better here", "is the default learner."),
         (
             comparison(0.6, 0.7, 0.72, 0.75, folds=2, noise=0.02),
-            "capo is no better here",
+            "capo is not better here",
             "is the tuned stack.",
         ),
     ],
@@ -50,34 +57,34 @@ def test_the_verdict_is_that_of_the_table(found, start, end):
 
 
 def exact(default, tuned, stack, capo):
-    values = zip((DEFAULT, TUNED, STACK, CAPO), (default, tuned, stack, capo), strict=True)
-    return Comparison("f1", "nb", [System(name, np.array(each), 1.0) for name, each in values])
+    values = zip(METHODS, (default, tuned, stack, capo), strict=True)
+    return Comparison("f1", "nb", [MethodResult(name, np.array(each), 1.0) for name, each in values])
 
 
-def test_folds_that_agree_to_the_last_digit_prove_nothing():
-    assert "no better" in exact([0.3] * 2, [0.3] * 2, [0.3] * 2, [0.1 + 0.2] * 2).verdict
+def test_folds_that_agree_to_the_last_digit_are_no_evidence():
+    assert "not better" in exact([0.3] * 2, [0.3] * 2, [0.3] * 2, [0.1 + 0.2] * 2).verdict
     noisy = [0.51, 0.53, 0.2, 0.9, 0.5]
     assert exact([0.51] * 5, noisy, [0.5] * 5, [0.5] * 5).verdict.endswith("Use the default learner.")
-    assert "no better" in exact([0.5] * 5, [np.nan] * 5, [0.5] * 5, [0.5] * 5).verdict
+    assert "not better" in exact([0.5] * 5, [np.nan] * 5, [0.5] * 5, [0.5] * 5).verdict
 
 
 def test_the_error_of_a_gain_counts_shared_training_rows():
     found = comparison(0.5, 0.6, 0.7, 0.8, noise=0.05)
-    difference = found.systems[3].values - found.systems[0].values
-    gain, error = found.gain(DEFAULT)
+    difference = found.methods[3].values - found.methods[0].values
+    gain, error = found.gain(DEFAULT_LEARNER)
     assert gain == pytest.approx(difference.mean())
     assert error == pytest.approx(np.sqrt(difference.var(ddof=1) * (1 / 5 + 1 / 4)))
 
 
-def test_the_four_ways_are_what_they_say():
+def test_the_four_methods_are_evaluated_on_every_fold():
     model = CAPOClassifier("f1", auxiliaries=[("nb", GaussianNB()), LogisticRegression()], random_state=0)
     weight = np.where(np.arange(200) % 2, 1.0, 2.0)
     found = compare(model, X, Y, sample_weight=weight, folds=4, random_state=1)
-    assert found.learner == "nb"
-    assert [system.name for system in found.systems] == [DEFAULT, TUNED, STACK, CAPO]
-    assert all(len(system.values) == 4 for system in found.systems)
-    assert all(0 <= value <= 1 for system in found.systems for value in system.values)
-    assert found.systems[0].seconds < found.systems[1].seconds <= found.systems[3].seconds
+    assert found.default_learner == "nb"
+    assert [method.name for method in found.methods] == list(METHODS)
+    assert all(len(method.values) == 4 for method in found.methods)
+    assert all(0 <= value <= 1 for method in found.methods for value in method.values)
+    assert found.methods[0].seconds < found.methods[1].seconds <= found.methods[3].seconds
     with pytest.raises(InvalidInputError, match="the rarer class has 3 rows, and at least 4 are needed"):
         compare(model, X[:20], np.arange(20) < 3, folds=2)
     with pytest.raises(InvalidInputError, match="enough for 2 to 5 folds: got 6 folds"):
@@ -94,16 +101,22 @@ def test_a_stored_comparison_is_read_back():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda stored: stored.pop("learner"), 'needs the keys "measure", "learner" and "systems"'),
-        (lambda stored: stored.update(systems={}), 'needs the keys "measure", "learner" and "systems"'),
-        (lambda stored: stored.update(systems=[]), "its systems must be default learner, tuned threshold"),
-        (lambda stored: stored["systems"].pop(), "tuned stack, capo, each once"),
-        (lambda stored: stored["systems"].append(stored["systems"][0]), "each once"),
-        (lambda stored: stored["systems"][1]["values"].pop(), "the same number of values, at least 2"),
-        (lambda stored: [each["values"].clear() for each in stored["systems"]], "at least 2"),
-        (lambda stored: stored["systems"][2].update(seconds=None), "not a system with a name"),
-        (lambda stored: stored["systems"][2].update(values=[0.5, True]), "not a system with a name"),
-        (lambda stored: stored["systems"][2].update(values=[0.5, float("inf")]), "not a system with a name"),
+        (
+            lambda stored: stored.pop("default_learner"),
+            '"measure", "default_learner" and "methods"',
+        ),
+        (
+            lambda stored: stored.update(methods={}),
+            '"measure", "default_learner" and "methods"',
+        ),
+        (lambda stored: stored.update(methods=[]), "its methods must be default learner, tuned threshold"),
+        (lambda stored: stored["methods"].pop(), "tuned stack, capo, each once"),
+        (lambda stored: stored["methods"].append(stored["methods"][0]), "each once"),
+        (lambda stored: stored["methods"][1]["values"].pop(), "the same number of values, at least 2"),
+        (lambda stored: [each["values"].clear() for each in stored["methods"]], "at least 2"),
+        (lambda stored: stored["methods"][2].update(seconds=None), "not a method with a name"),
+        (lambda stored: stored["methods"][2].update(values=[0.5, True]), "not a method with a name"),
+        (lambda stored: stored["methods"][2].update(values=[0.5, float("inf")]), "not a method with a name"),
     ],
 )
 def test_other_data_is_not_a_comparison(change, message):

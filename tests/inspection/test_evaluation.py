@@ -6,24 +6,24 @@ from sklearn.metrics import f1_score, roc_auc_score
 
 from capo import measures
 from capo.exceptions import InvalidInputError
-from capo.inspection._evaluation import evaluate
+from capo.inspection import evaluate
 
 RNG = np.random.default_rng(0)
 Y = RNG.random(400) < 0.3
 SCORES = Y + RNG.normal(size=400) - 0.8
 
 
-def by_name(found):
-    return {each.name: each for each in found.values}
+def by_name(evaluation):
+    return {each.name: each for each in evaluation.estimates}
 
 
 def test_values_are_those_of_scikit_learn_and_within_their_intervals():
-    found = evaluate(measures.get("fbeta", beta=0.5), Y, SCORES, random_state=0)
-    values = by_name(found)
-    assert found.values[0].name == "fbeta(beta=0.5)"
+    evaluation = evaluate(measures.get("fbeta", beta=0.5), Y, SCORES, random_state=0)
+    values = by_name(evaluation)
+    assert evaluation.estimates[0].name == "fbeta(beta=0.5)"
     assert values["f1"].value == pytest.approx(f1_score(Y, SCORES > 0))
     assert values["roc_auc"].value == pytest.approx(roc_auc_score(Y, SCORES))
-    assert all(each.low <= each.value <= each.high for each in found.values if each.name != "kld")
+    assert all(each.low <= each.value <= each.high for each in evaluation.estimates if each.name != "kld")
     assert len(values) == len(measures.names()) + 1
 
 
@@ -48,9 +48,9 @@ def test_weights_count():
 
 def test_one_class_alone_gets_a_sentence():
     with pytest.raises(InvalidInputError, match="all rows are 'yes': measures need rows of both classes"):
-        evaluate(measures.get("f1"), [1, 1], [0.5, -0.5], labels=("no", "yes"))
+        evaluate(measures.get("f1"), [1, 1], [0.5, -0.5], class_names=("no", "yes"))
     with pytest.raises(InvalidInputError, match="all rows are 'no'"):
-        evaluate(measures.get("f1"), [0, 0], [0.5, -0.5], labels=("no", "yes"))
+        evaluate(measures.get("f1"), [0, 0], [0.5, -0.5], class_names=("no", "yes"))
 
 
 def test_rows_without_weight_do_not_count():

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from capo import CAPOClassifier, SVMPerfClassifier
 from capo.exceptions import InvalidInputError, MissingExtraError
-from capo.inspection._plots import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
+from capo.inspection import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
 
 X, Y = load_breast_cancer(return_X_y=True)
 
@@ -33,11 +33,11 @@ def _no_figure_is_left():
 
 def test_the_threshold(model):
     display = ThresholdDisplay.from_estimator(model, X, Y)
-    assert display.chosen == model.threshold_
-    assert display.value == pytest.approx(model.score(X, Y))
-    share = model.predict_proba(X)[:, 1]
+    assert display.chosen_threshold == model.threshold_
+    assert display.chosen_value == pytest.approx(model.score(X, Y))
+    probability = model.predict_proba(X)[:, 1]
     for cut, value in list(zip(display.thresholds, display.values, strict=True))[::50]:
-        assert value == pytest.approx(f1_score(Y, share > cut))
+        assert value == pytest.approx(f1_score(Y, probability > cut))
     assert "f1" in display.ax_.get_ylabel()
 
 
@@ -71,7 +71,7 @@ def test_the_solver(model):
     linear = SVMPerfClassifier(C=10.0).fit(X / X.max(axis=0), Y)
     assert len(SolverDisplay.from_estimator(linear).dual) == linear.n_iter_ + 1
     kept = CAPOClassifier(auxiliaries=[GaussianNB()], C=0.0).fit(X, Y)
-    with pytest.raises(InvalidInputError, match="no rounds to draw"):
+    with pytest.raises(InvalidInputError, match="no solver iterations to draw"):
         SolverDisplay.from_estimator(kept)
 
 

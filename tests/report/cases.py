@@ -8,7 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from capo import CAPOClassifier, measures
-from capo.inspection import Comparison, Evaluation, System, Value
+from capo.inspection import Comparison, ConfusionCounts, Evaluation, MeasureEstimate, MethodResult
 
 X, LABELS = load_breast_cancer(return_X_y=True)
 X = X[:, :8]
@@ -20,15 +20,15 @@ COMPARISON = Comparison(
     "f1",
     "boosting",
     [
-        System("default learner", np.array([0.59, 0.63]), 3.1),
-        System("tuned threshold", np.array([0.60, 0.64]), 5.0),
-        System("tuned stack", np.array([0.62, 0.66]), 200.0),
-        System("capo", np.array([0.63, 0.69]), 300.0),
+        MethodResult("default learner", np.array([0.59, 0.63]), 3.1),
+        MethodResult("tuned threshold", np.array([0.60, 0.64]), 5.0),
+        MethodResult("tuned stack", np.array([0.62, 0.66]), 200.0),
+        MethodResult("capo", np.array([0.63, 0.69]), 300.0),
     ],
 )
 EVALUATION = Evaluation(
-    [Value("f1", 0.7, 0.68, 0.72), Value("lift_at_k", 2.5, 2.25, 2.75)],
-    (40.0, 10.0, 20.0, 60.0),
+    [MeasureEstimate("f1", 0.7, 0.68, 0.72), MeasureEstimate("lift_at_k", 2.5, 2.25, 2.75)],
+    ConfusionCounts(40.0, 10.0, 20.0, 60.0),
     ("no", "yes"),
 )
 

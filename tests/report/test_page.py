@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from capo import CAPOClassifier
 from capo.exceptions import InvalidInputError
-from capo.inspection import Value
+from capo.inspection import MeasureEstimate
 from capo.report import page
 from capo.report._formatting import figure, minus, plain, threshold
 
@@ -139,7 +139,9 @@ def test_hostile_names_stay_names():
         table="</title><script>alert(2)</script>",
         notes=["<script>alert(3)</script>", "a\ud800b"],
         comparison=replace(COMPARISON, measure="<s><script>alert(4)</script>"),
-        evaluation=replace(EVALUATION, values=[Value("<script>alert(5)</script>", 0.7, 0.68, 0.72)]),
+        evaluation=replace(
+            EVALUATION, estimates=[MeasureEstimate("<script>alert(5)</script>", 0.7, 0.68, 0.72)]
+        ),
     )
     text.encode()
     found = Checked(text)

@@ -101,9 +101,10 @@ def run_compare(table: TableReader, wanted: FitOptions, folds: int, screen: Cons
             sample_weight=problem.weight,
             folds=folds,
             random_state=wanted.seed,
-            say=step.progress,
+            on_progress=step.progress,
         )
-    head = f"{table.name}: {len(problem.y):,} rows, {found.folds} folds; default learner: {found.learner}"
+    size = f"{len(problem.y):,} rows, {found.folds} folds"
+    head = f"{table.name}: {size}; default learner: {found.default_learner}"
     screen.result(f"{head}\n\n{found}", found.to_dict())
 
 

@@ -224,9 +224,9 @@ def _evaluated(trained: LoadedModel, judged: ScoredRows, seed: int, screen: Cons
             judged.positive,
             judged.decision,
             sample_weight=judged.weight,
-            labels=(str(classes[0]), str(classes[1])),
+            class_names=(str(classes[0]), str(classes[1])),
             random_state=seed,
-            say=step.progress,
+            on_progress=step.progress,
         )
 
 

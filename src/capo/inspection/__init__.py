@@ -1,19 +1,24 @@
-"""What a fitted classifier does and how well: summary, evaluation, comparison, plots."""
+"""Inspect fitted classifiers: summary, evaluation, comparison with simpler methods, plots.
 
-from ._comparison import Comparison, System, compare, compare_on_fold
-from ._evaluation import Evaluation, Value, evaluate
+The plots need matplotlib: ``pip install 'capo-learn[plots]'``.
+"""
+
+from ._comparison import Comparison, FoldResult, MethodResult, compare, compare_on_fold
+from ._evaluation import ConfusionCounts, Evaluation, MeasureEstimate, evaluate
 from ._plots import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
 from ._summary import Summary, frozen_auxiliary_names, summarize
 
 __all__ = [
     "CPathDisplay",
     "Comparison",
+    "ConfusionCounts",
     "Evaluation",
+    "FoldResult",
+    "MeasureEstimate",
+    "MethodResult",
     "SolverDisplay",
     "Summary",
-    "System",
     "ThresholdDisplay",
-    "Value",
     "WeightsDisplay",
     "compare",
     "compare_on_fold",

@@ -1,9 +1,12 @@
-"""Is it worth it? The same rows, the same auxiliaries: a default learner, tuned, stacked, and adapted.
+"""Compare `CAPOClassifier` with simpler methods on the same rows and the same auxiliaries.
 
-One fit of a `CAPOClassifier` has all that the four need: its auxiliaries, cross-fitted. The default
-learner is one of them at a probability of 0.5; its threshold is tuned on its out-of-fold
-probabilities; the stack is a logistic regression on all auxiliaries' out-of-fold probabilities with its
-threshold tuned in the same way.
+One fitted `CAPOClassifier` provides all that the four methods need, because its auxiliaries are cross-fitted:
+
+- the default learner is one of the auxiliaries, with its probabilities cut at 0.5;
+- the tuned threshold is the same learner, with a threshold chosen on its out-of-fold probabilities;
+- the tuned stack is a logistic regression on all auxiliaries' out-of-fold probabilities, with a threshold
+  chosen in the same way;
+- capo is the fitted model itself.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from .._sklearn_compat import safe_indexing
-from .._typing import FloatArray
+from .._typing import BoolArray, FloatArray
 from ..auxiliary import decision_scores
 from ..exceptions import InvalidInputError
 from ..preprocessing import encode_binary_labels, positive_mask
@@ -30,21 +33,33 @@ from ..preprocessing import encode_binary_labels, positive_mask
 if TYPE_CHECKING:
     from ..estimators import CAPOClassifier
 
-DEFAULT, TUNED, STACK, CAPO = "default learner", "tuned threshold", "tuned stack", "capo"
-SYSTEMS = (DEFAULT, TUNED, STACK, CAPO)
-#: How sure one must be of a difference, on either side.
-SURE = 0.975
-#: The least error of a difference: folds that agree to the last digit prove nothing.
-LEAST_ERROR = 1e-4
-#: The auxiliary that stands for a default learner, if it is there; else the first.
-LEARNER = "boosting"
+DEFAULT_LEARNER, TUNED_THRESHOLD, TUNED_STACK = "default learner", "tuned threshold", "tuned stack"
+CAPO = "capo"
+#: The methods from the simplest to the most complex.
+METHODS = (DEFAULT_LEARNER, TUNED_THRESHOLD, TUNED_STACK, CAPO)
+#: Quantile of Student's t distribution for a two-sided test at the 5% level.
+SIGNIFICANCE_QUANTILE = 0.975
+#: Lower limit of a standard error: folds that agree to the last digit are no evidence.
+MIN_STANDARD_ERROR = 1e-4
+#: The auxiliary used as the default learner if the model has it; otherwise the first one is used.
+PREFERRED_LEARNER = "boosting"
 #: Numbers beyond this in a stored comparison are refused.
 MAX_STORED_NUMBER = 1e100
 
 
 @dataclass(frozen=True)
-class System:
-    """One way to do it: its value on each held-out fold, and the seconds of a fit."""
+class MethodResult:
+    """One method: its value on each held-out fold and the time of one fit.
+
+    Attributes
+    ----------
+    name : str
+        The method.
+    values : ndarray of shape (n_folds,)
+        The measure on each held-out fold.
+    seconds : float
+        Mean time of one fit.
+    """
 
     name: str
     values: FloatArray
@@ -52,109 +67,126 @@ class System:
 
     @property
     def mean(self) -> float:
-        """The mean value."""
+        """The mean value over folds."""
         return float(self.values.mean())
 
     @property
-    def spread(self) -> float:
+    def std(self) -> float:
         """The standard deviation over folds."""
         return float(self.values.std(ddof=1)) if len(self.values) > 1 else 0.0
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
-        """One entry of "systems" in `Comparison.to_dict`; a ValueError for anything else."""
+        """Restore one entry of "methods" in `Comparison.to_dict`; raise ValueError for other data."""
         match data:
             case {"name": str() as name, "values": list() as values, "seconds": seconds}:
                 if all(_is_finite_number(each) for each in (*values, seconds)):
                     return cls(name, np.array(values, dtype=np.float64), float(seconds))
-        raise ValueError(f"{str(data)[:60]} is not a system with a name, a finite value per fold and seconds")
+        raise ValueError(f"{str(data)[:60]} is not a method with a name, a finite value per fold and seconds")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Four ways on the same held-out rows; prints as a table that ends in a sentence.
+    """Four methods on the same held-out folds; prints as a table followed by a verdict.
 
     Attributes
     ----------
     measure : str
-        What they are judged by.
-    learner : str
-        The auxiliary that is the default learner.
-    systems : list of System
-        The default learner, with a tuned threshold, the tuned stack, capo.
+        The measure by which the methods are compared.
+    default_learner : str
+        The auxiliary used as the default learner.
+    methods : list of MethodResult
+        The default learner, the same with a tuned threshold, the tuned stack, and capo.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.inspection import Comparison, MethodResult
+    >>> values = {
+    ...     "default learner": [0.60, 0.62, 0.61],
+    ...     "tuned threshold": [0.70, 0.71, 0.72],
+    ...     "tuned stack": [0.71, 0.70, 0.72],
+    ...     "capo": [0.75, 0.76, 0.77],
+    ... }
+    >>> results = [MethodResult(name, np.array(each), seconds=1.0) for name, each in values.items()]
+    >>> gain, standard_error = Comparison("f1", "boosting", results).gain("tuned threshold")
+    >>> round(gain, 3)
+    0.05
     """
 
     measure: str
-    learner: str
-    systems: list[System]
+    default_learner: str
+    methods: list[MethodResult]
 
     @property
     def folds(self) -> int:
-        """Held-out folds."""
-        return len(self.systems[0].values)
+        """Number of held-out folds."""
+        return len(self.methods[0].values)
 
     def gain(self, over: str) -> tuple[float, float]:
-        """By how much capo is better than another, and the standard error of that.
+        """Mean difference between capo and another method, and its standard error.
 
-        Folds share training rows, so that the variance of the mean is that of the differences times
-        1/k + 1/(k - 1) in place of 1/k (Nadeau and Bengio, 2003).
+        Folds share training rows. The variance of the mean is therefore that of the differences times
+        1/k + 1/(k - 1) instead of 1/k, where k is the number of folds (Nadeau and Bengio, 2003).
         """
-        by_name = {system.name: system.values for system in self.systems}
+        by_name = {method.name: method.values for method in self.methods}
         difference, k = by_name[CAPO] - by_name[over], self.folds
         return float(difference.mean()), float(difference.std(ddof=1) * np.sqrt(1 / k + 1 / (k - 1)))
 
-    def _tells(self, over: str) -> int:
-        """1 if capo is better than another beyond chance, -1 if it is worse, 0 if that cannot be told."""
+    def _significant_sign(self, over: str) -> int:
+        """1 if capo is significantly better than another method, -1 if significantly worse, else 0."""
         gain, error = self.gain(over)
-        needed = float(student.ppf(SURE, self.folds - 1)) * max(error, LEAST_ERROR)
+        needed = float(student.ppf(SIGNIFICANCE_QUANTILE, self.folds - 1)) * max(error, MIN_STANDARD_ERROR)
         return int(gain > needed) - int(gain < -needed)
 
     @property
     def verdict(self) -> str:
-        """Whether capo is worth it here, in a plain sentence."""
-        others = sorted((each for each in self.systems if each.name != CAPO), key=_last_if_nan, reverse=True)
-        rival = next((each for each in others if self._tells(each.name) < 0), others[0])
+        """Whether capo is better here than simpler methods, as text."""
+        others = [each for each in self.methods if each.name != CAPO]
+        others.sort(key=_mean_nan_last, reverse=True)
+        rival = next((each for each in others if self._significant_sign(each.name) < 0), others[0])
+        sign = self._significant_sign(rival.name)
         gain, error = self.gain(rival.name)
-        told = f"{self.measure} {gain:+.4f} ± {error:.4f} against the {rival.name}"
-        if self._tells(rival.name) < 0:
-            return f"capo is not worth it here: {told}. Use the {rival.name}."
-        told += ", the best of the others"
-        if self._tells(rival.name) > 0:
-            return f"capo is worth it here: {told}."
-        simplest = next(each for each in self.systems if self._tells(each.name) == 0)
+        evidence = f"{self.measure} {gain:+.4f} ± {error:.4f} (standard error) compared with the {rival.name}"
+        if sign < 0:
+            return f"capo is worse here than a simpler method: {evidence}. Use the {rival.name}."
+        if sign > 0:
+            return f"capo is better here than simpler methods: {evidence}, the best alternative."
+        simplest = next(each for each in self.methods if self._significant_sign(each.name) == 0)
         return (
-            f"capo is no better here than what is simpler: {told}, cannot be told from chance with "
-            f"{self.folds} folds. The simplest that cannot be told from it either is the {simplest.name}."
+            f"capo is not better here than simpler methods: {evidence}, the best alternative; with "
+            f"{self.folds} folds this difference is not statistically significant. The simplest "
+            f"statistically equivalent option is the {simplest.name}."
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """The comparison as values that JSON can hold."""
         return {
             "measure": self.measure,
-            "learner": self.learner,
+            "default_learner": self.default_learner,
             "folds": self.folds,
-            "systems": [
+            "methods": [
                 {
                     "name": each.name,
                     "value": each.mean,
-                    "spread": each.spread,
+                    "std": each.std,
                     "seconds": each.seconds,
                     "values": each.values.tolist(),
                 }
-                for each in self.systems
+                for each in self.methods
             ],
             "verdict": self.verdict,
         }
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
-        """The comparison that `to_dict` describes.
+        """Restore a comparison from the output of `to_dict`.
 
         Parameters
         ----------
         data : dict
-            "measure", "learner" and "systems" as `to_dict` returns them, read from JSON for instance. Means,
-            spreads and the verdict are computed again from the values on the folds.
+            "measure", "default_learner" and "methods" as `to_dict` returns them, for instance read from
+            JSON. Means, standard deviations and the verdict are computed again from the values on the folds.
 
         Raises
         ------
@@ -164,33 +196,36 @@ class Comparison:
         Examples
         --------
         >>> import numpy as np
-        >>> from capo.inspection import Comparison, System
+        >>> from capo.inspection import Comparison, MethodResult
         >>> names = ["default learner", "tuned threshold", "tuned stack", "capo"]
-        >>> systems = [System(name, np.array([0.7, 0.8]), seconds=1.0) for name in names]
-        >>> stored = Comparison("f1", "boosting", systems).to_dict()
+        >>> methods = [MethodResult(name, np.array([0.7, 0.8]), seconds=1.0) for name in names]
+        >>> stored = Comparison("f1", "boosting", methods).to_dict()
         >>> Comparison.from_dict(stored).folds
         2
         """
         match data:
-            case {"measure": str() as measure, "learner": str() as learner, "systems": list() as entries}:
-                systems = [System.from_dict(each) for each in entries]
+            case {
+                "measure": str() as measure,
+                "default_learner": str() as learner,
+                "methods": list() as entries,
+            }:
+                methods = [MethodResult.from_dict(each) for each in entries]
             case _:
-                raise ValueError('it needs the keys "measure", "learner" and "systems"')
-        if {each.name for each in systems} != set(SYSTEMS) or len(systems) != len(SYSTEMS):
-            raise ValueError(f"its systems must be {', '.join(SYSTEMS)}, each once")
-        counts = {len(each.values) for each in systems}
+                raise ValueError('it needs the keys "measure", "default_learner" and "methods"')
+        if {each.name for each in methods} != set(METHODS) or len(methods) != len(METHODS):
+            raise ValueError(f"its methods must be {', '.join(METHODS)}, each once")
+        counts = {len(each.values) for each in methods}
         if len(counts) > 1 or min(counts) < 2:
-            raise ValueError("its systems must have the same number of values, at least 2")
-        return cls(measure, learner, systems)
+            raise ValueError("its methods must have the same number of values, at least 2")
+        return cls(measure, learner, methods)
 
     def __str__(self) -> str:
         column = max(8, len(self.measure))
-        rows = [f"{'held out':<16}  {self.measure:>{column}}  {'spread':>7}  {'seconds':>8}"]
-        for each in self.systems:
-            rows.append(
-                f"{each.name:<16}  {each.mean:>{column}.4f}  {each.spread:>7.4f}  {each.seconds:>8.1f}"
-            )
-        return "\n".join([*rows, "", self.verdict])
+        rows = [f"{'held-out folds':<16}  {self.measure:>{column}}  {'std':>7}  {'seconds':>8}"]
+        for each in self.methods:
+            rows.append(f"{each.name:<16}  {each.mean:>{column}.4f}  {each.std:>7.4f}  {each.seconds:>8.1f}")
+        legend = "std: standard deviation over folds; seconds: time of one fit"
+        return "\n".join([*rows, legend, "", self.verdict])
 
     __repr__ = __str__
 
@@ -199,8 +234,8 @@ def _is_finite_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MAX_STORED_NUMBER
 
 
-def _last_if_nan(system: System) -> float:
-    return -np.inf if np.isnan(system.mean) else system.mean
+def _mean_nan_last(method: MethodResult) -> float:
+    return -np.inf if np.isnan(method.mean) else method.mean
 
 
 def compare(
@@ -211,27 +246,27 @@ def compare(
     sample_weight: ArrayLike | None = None,
     folds: int = 5,
     random_state: int | None = None,
-    say: Callable[[str], None] = lambda line: None,
+    on_progress: Callable[[str], None] = lambda message: None,
 ) -> Comparison:
-    """Compare four ways by cross-validation on your own table.
+    """Compare capo with three simpler methods by cross-validation.
 
     Parameters
     ----------
     model : CAPOClassifier
-        What to compare, not fitted: its measure, its auxiliaries, its settings.
+        The unfitted model; the other methods use its measure and its auxiliaries.
     X, y, sample_weight
-        The table, as for `CAPOClassifier.fit`.
+        The training data, as for `CAPOClassifier.fit`.
     folds : int, default=5
-        Held-out folds, stratified and shuffled.
+        Number of held-out folds, stratified and shuffled.
     random_state : int, optional
         Seed of the folds.
-    say : callable, optional
-        Is told a line after each fold.
+    on_progress : callable, optional
+        Called with a message after each fold.
 
     Returns
     -------
     Comparison
-        The values, and a verdict in words.
+        The value of each method on each fold, and a verdict.
 
     Examples
     --------
@@ -241,33 +276,38 @@ def compare(
     >>> from capo.inspection import compare
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = CAPOClassifier("f1", auxiliaries=[GaussianNB()], random_state=0)
-    >>> [system.name for system in compare(model, X, y, folds=3, random_state=0).systems]
+    >>> [method.name for method in compare(model, X, y, folds=3, random_state=0).methods]
     ['default learner', 'tuned threshold', 'tuned stack', 'capo']
     """
     labels = np.asarray(y)
     _, positive = encode_binary_labels(labels, model.pos_label)
+    _check_folds(folds, positive)
+    splits = StratifiedKFold(folds, shuffle=True, random_state=random_state).split(positive, positive)
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    results = []
+    for number, (train, test) in enumerate(splits, start=1):
+        start = time.perf_counter()
+        weight_train, weight_test = (None, None) if weight is None else (weight[train], weight[test])
+        fitted = clone(model).fit(safe_indexing(X, train), labels[train], sample_weight=weight_train)
+        results.append(
+            compare_on_fold(
+                fitted, labels[train], weight_train, safe_indexing(X, test), labels[test], weight_test
+            )
+        )
+        on_progress(f"fold {number} of {folds}: {time.perf_counter() - start:.0f} s")
+    return _aggregate_folds(fitted, results)
+
+
+def _check_folds(folds: int, positive: BoolArray) -> None:
     fewest = int(min(positive.sum(), (~positive).sum()))
     if not 2 <= folds <= fewest // 2:
         enough = f"enough for 2 to {fewest // 2} folds" if fewest > 3 else "and at least 4 are needed"
         raise InvalidInputError(f"the rarer class has {fewest} rows, {enough}: got {folds} folds.")
-    splits = StratifiedKFold(folds, shuffle=True, random_state=random_state).split(positive, positive)
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    found = []
-    for number, (train, test) in enumerate(splits, start=1):
-        start = time.perf_counter()
-        inner = None if weight is None else weight[train]
-        fitted = clone(model).fit(safe_indexing(X, train), labels[train], sample_weight=inner)
-        outer = None if weight is None else weight[test]
-        found.append(
-            compare_on_fold(fitted, labels[train], inner, safe_indexing(X, test), labels[test], outer)
-        )
-        say(f"fold {number} of {folds}: {time.perf_counter() - start:.0f} s")
-    return _together(fitted, found)
 
 
 @dataclass(frozen=True)
 class FoldResult:
-    """The four ways on rows that were held out: value and seconds by name."""
+    """Value and fit time of each method on one held-out fold, by the method's name."""
 
     values: dict[str, float]
     seconds: dict[str, float]
@@ -281,58 +321,68 @@ def compare_on_fold(
     y_test: ArrayLike,
     weight_test: FloatArray | None = None,
 ) -> FoldResult:
-    """The four ways for one fitted model, on rows that it has not seen; `y` are its training labels."""
-    measure, learner = model.measure_, _learner(model)
-    positive, truth = positive_mask(y, model.classes_), positive_mask(y_test, model.classes_)
+    """Evaluate the four methods on held-out rows, given one fitted model and its training labels `y`."""
+    measure, learner = model.measure_, _default_learner_index(model)
+    positive, positive_test = positive_mask(y, model.classes_), positive_mask(y_test, model.classes_)
     outputs = [
         decision_scores(each, X_test, model.classes_, model.outputs) for each in model.auxiliaries_.values()
     ]
-    held_out, test = expit(model.auxiliary_outputs_), expit(np.column_stack(outputs))
+    oof, test = expit(model.auxiliary_outputs_), expit(np.column_stack(outputs))
 
-    def tuned(known: FloatArray, new: FloatArray) -> float:
-        return measure.score(truth, new - measure.threshold(positive, known, weight), weight_test)
+    def score(decision: FloatArray) -> float:
+        return measure.score(positive_test, decision, weight_test)
+
+    def score_tuned(oof_scores: FloatArray, test_scores: FloatArray) -> float:
+        return score(test_scores - measure.threshold(positive, oof_scores, weight))
 
     start = time.perf_counter()
+    stack_oof, stack_test = _fit_stack(oof, positive, weight, test)
+    stack_seconds = time.perf_counter() - start
+    values = {
+        DEFAULT_LEARNER: score(test[:, learner] - 0.5),
+        TUNED_THRESHOLD: score_tuned(oof[:, learner], test[:, learner]),
+        TUNED_STACK: score_tuned(stack_oof, stack_test),
+        CAPO: score(model.decision_function(X_test)),
+    }
+    return FoldResult(values, _fit_seconds(model, learner, stack_seconds))
+
+
+def _fit_stack(
+    oof: FloatArray, positive: BoolArray, weight: FloatArray | None, test: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Fit a logistic stack; its scores of the training rows (out of fold) and of the test rows."""
     stack = LogisticRegression(max_iter=1000)
     params = {} if weight is None else {"sample_weight": weight}
-    stacked = cross_val_predict(stack, held_out, positive, method="decision_function", params=params)
-    stack_test = stack.fit(held_out, positive, **params).decision_function(test)
-    stacking = time.perf_counter() - start
-    values = {
-        DEFAULT: measure.score(truth, test[:, learner] - 0.5, weight_test),
-        TUNED: tuned(held_out[:, learner], test[:, learner]),
-        STACK: tuned(stacked, stack_test),
-        CAPO: measure.score(truth, model.decision_function(X_test), weight_test),
-    }
-    return FoldResult(values, _seconds(model, learner, stacking))
+    stack_oof = cross_val_predict(stack, oof, positive, method="decision_function", params=params)
+    return stack_oof, stack.fit(oof, positive, **params).decision_function(test)
 
 
-def _learner(model: CAPOClassifier) -> int:
+def _default_learner_index(model: CAPOClassifier) -> int:
     names = list(model.auxiliaries_)
-    return names.index(LEARNER) if LEARNER in names else 0
+    return names.index(PREFERRED_LEARNER) if PREFERRED_LEARNER in names else 0
 
 
-def _seconds(model: CAPOClassifier, learner: int, stacking: float) -> dict[str, float]:
-    """What each way takes; a default learner is trained once, the others once more a fold."""
-    taken = model.timings_
-    one = taken[f"auxiliary {list(model.auxiliaries_)[learner]}"]
-    models = 1 if isinstance(model.cv, str) else 1 + len(model.auxiliary_scores_[0].without)
+def _fit_seconds(model: CAPOClassifier, learner: int, stack_seconds: float) -> dict[str, float]:
+    """Fit time of each method; a default learner is fitted once, the others also once per fold."""
+    timings = model.timings_
+    cross_fitted = timings[f"auxiliary {list(model.auxiliaries_)[learner]}"]
+    n_fits = 1 if isinstance(model.cv, str) else 1 + len(model.auxiliary_scores_[0].without)
     return {
-        DEFAULT: one / models,
-        TUNED: one,
-        STACK: taken["auxiliaries"] + stacking,
-        CAPO: sum(taken[step] for step in ("auxiliaries", "delta", "adaptation")),
+        DEFAULT_LEARNER: cross_fitted / n_fits,
+        TUNED_THRESHOLD: cross_fitted,
+        TUNED_STACK: timings["auxiliaries"] + stack_seconds,
+        CAPO: sum(timings[step] for step in ("auxiliaries", "delta", "adaptation")),
     }
 
 
-def _together(model: CAPOClassifier, found: list[FoldResult]) -> Comparison:
-    systems = [
-        System(
+def _aggregate_folds(model: CAPOClassifier, results: list[FoldResult]) -> Comparison:
+    methods = [
+        MethodResult(
             name,
-            np.array([each.values[name] for each in found]),
-            float(np.mean([each.seconds[name] for each in found])),
+            np.array([each.values[name] for each in results]),
+            float(np.mean([each.seconds[name] for each in results])),
         )
-        for name in SYSTEMS
+        for name in METHODS
     ]
-    learner = list(model.auxiliaries_)[_learner(model)]
-    return Comparison(model.measure_.label, learner, systems)
+    learner = list(model.auxiliaries_)[_default_learner_index(model)]
+    return Comparison(model.measure_.label, learner, methods)

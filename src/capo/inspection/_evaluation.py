@@ -1,10 +1,10 @@
-"""Every measure on labelled rows, with bootstrap intervals."""
+"""Evaluate decisions by every measure, with bootstrap intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,16 +15,28 @@ from .._typing import FloatArray
 from ..exceptions import InvalidInputError
 from ..measures import ConfusionMeasure, Labels, Measure
 
-#: Resamples for measures of the table, which take no time, and for those of the order of rows.
-TABLE_RESAMPLES, ORDER_RESAMPLES = 2000, 200
+#: Bootstrap resamples for measures of the confusion matrix, which are cheap, and for all others.
+N_CONFUSION_RESAMPLES, N_ROW_RESAMPLES = 2000, 200
+#: Quantiles of the resampled values that bound the 95% interval.
+INTERVAL_QUANTILES = (0.025, 0.975)
 
-#: Parameters in the place of defaults that make a measure another one.
-INSTEAD: dict[str, dict[str, Any]] = {"fbeta": {"beta": 2}}
+#: Parameters for measures whose defaults would repeat another measure: fbeta with beta=1 is f1.
+PARAMETER_OVERRIDES: dict[str, dict[str, Any]] = {"fbeta": {"beta": 2}}
 
 
 @dataclass(frozen=True)
-class Value:
-    """A measure's value and the interval in which the bootstrap finds 95% of its values."""
+class MeasureEstimate:
+    """A measure's value and its 95% bootstrap interval.
+
+    Attributes
+    ----------
+    name : str
+        The measure.
+    value : float
+        Its value on all rows.
+    low, high : float
+        The 2.5% and 97.5% quantiles of its values on rows drawn with replacement.
+    """
 
     name: str
     value: float
@@ -32,151 +44,180 @@ class Value:
     high: float
 
 
+class ConfusionCounts(NamedTuple):
+    """The confusion matrix: numbers of rows, or sums of their weights if they have any."""
+
+    tp: float
+    fp: float
+    fn: float
+    tn: float
+
+
 @dataclass(frozen=True)
 class Evaluation:
-    """All measures on some rows; prints as a table.
+    """All measures on a set of rows; prints as a table.
 
     Attributes
     ----------
-    values : list of Value
+    estimates : list of MeasureEstimate
         The measures, the model's own first.
-    table : tuple of float
-        True positives, false positives, false negatives and true negatives; weights if rows have any.
-    labels : tuple of str
-        What the negatives and the positives are called.
+    confusion : ConfusionCounts
+        The confusion matrix.
+    class_names : tuple of str
+        Names of the negative and the positive class.
+
+    Examples
+    --------
+    >>> from capo.inspection import ConfusionCounts, Evaluation, MeasureEstimate
+    >>> estimates = [MeasureEstimate("f1", 0.5, low=0.4, high=0.6)]
+    >>> print(Evaluation(estimates, ConfusionCounts(tp=20, fp=20, fn=20, tn=40), ("no", "yes")))
+    measure      value          95% interval
+    f1          0.5000      0.4000 to 0.6000
+    <BLANKLINE>
+    predicted          no        yes
+    actual no          40         20
+    actual yes         20         20
     """
 
-    values: list[Value]
-    table: tuple[float, float, float, float]
-    labels: tuple[str, str]
+    estimates: list[MeasureEstimate]
+    confusion: ConfusionCounts
+    class_names: tuple[str, str]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        cells = dict(zip(("tp", "fp", "fn", "tn"), self.table, strict=True))
+        """The evaluation as values that JSON can hold."""
         return {
-            "measures": [asdict(each) for each in self.values],
-            "table": cells,
-            "labels": list(self.labels),
+            "measures": [asdict(each) for each in self.estimates],
+            "confusion": self.confusion._asdict(),
+            "labels": list(self.class_names),
         }
 
     def __str__(self) -> str:
-        wide = max(len("measure"), *(len(each.name) for each in self.values))
+        wide = max(len("measure"), *(len(each.name) for each in self.estimates))
         lines = [f"{'measure':<{wide}}  {'value':>9}  {'95% interval':>20}"]
-        for each in self.values:
+        for each in self.estimates:
             interval = f"{each.low:.4f} to {each.high:.4f}"
             lines.append(f"{each.name:<{wide}}  {each.value:>9.4f}  {interval:>20}")
-        return "\n".join([*lines, "", *self._confusion()])
+        return "\n".join([*lines, "", *self._confusion_lines()])
 
     __repr__ = __str__
 
-    def _confusion(self) -> list[str]:
-        tp, fp, fn, tn = (f"{cell:,.6g}" if cell % 1 else f"{cell:,.0f}" for cell in self.table)
-        negative, positive = (f"{label[:20]}" for label in self.labels)
-        first = max(len(f"truly {label}") for label in (negative, positive))
+    def _confusion_lines(self) -> list[str]:
+        tp, fp, fn, tn = (f"{cell:,.6g}" if cell % 1 else f"{cell:,.0f}" for cell in self.confusion)
+        negative, positive = (f"{name[:20]}" for name in self.class_names)
+        first = max(len(f"actual {name}") for name in (negative, positive))
         column = max(9, len(negative), len(positive), *(len(cell) for cell in (tp, fp, fn, tn)))
         return [
             f"{'predicted':<{first}}  {negative:>{column}}  {positive:>{column}}",
-            f"{'truly ' + negative:<{first}}  {tn:>{column}}  {fp:>{column}}",
-            f"{'truly ' + positive:<{first}}  {fn:>{column}}  {tp:>{column}}",
+            f"{'actual ' + negative:<{first}}  {tn:>{column}}  {fp:>{column}}",
+            f"{'actual ' + positive:<{first}}  {fn:>{column}}  {tp:>{column}}",
         ]
 
 
 def evaluate(
-    own: Measure,
-    y: ArrayLike,
+    measure: Measure,
+    positive: ArrayLike,
     decision: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
-    labels: tuple[str, str] = ("negative", "positive"),
+    class_names: tuple[str, str] = ("negative", "positive"),
     random_state: Any = None,
-    say: Callable[[str], None] = lambda line: None,
+    on_progress: Callable[[str], None] = lambda message: None,
 ) -> Evaluation:
-    """All measures of decisions, above 0 positive, on rows with known labels.
+    """Evaluate decisions on labelled rows by every measure.
 
     Parameters
     ----------
-    own : Measure
-        The measure that comes first.
-    y : array-like of bool
-        Which rows are positive; both classes must be there.
-    decision : array-like
-        One number a row.
-    sample_weight : array-like, optional
+    measure : Measure
+        The measure to list first; all registered measures follow.
+    positive : array-like of bool of shape (n_samples,)
+        Which rows are positive; both classes must occur.
+    decision : array-like of shape (n_samples,)
+        The output of a decision function; rows above 0 are predicted as positive.
+    sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows.
-    labels : tuple of str
-        Names of the two classes.
+    class_names : tuple of str
+        Names of the negative and the positive class.
     random_state : int, RandomState instance or None
         Seed of the bootstrap, which draws rows with replacement.
-    say : callable, optional
-        Is told the name of each measure before its resamples.
+    on_progress : callable, optional
+        Called with the name of each measure before it is resampled.
+
+    Returns
+    -------
+    Evaluation
+        The value and the 95% interval of each measure, and the confusion matrix.
 
     Examples
     --------
     >>> import numpy as np
     >>> from capo import measures
-    >>> from capo.inspection._evaluation import evaluate
-    >>> found = evaluate(measures.get("f1"), [1, 1, 0, 0, 0] * 20, [2.0, -1, -1, -1, 1] * 20, random_state=0)
-    >>> found.values[0].name, found.values[0].value
+    >>> from capo.inspection import evaluate
+    >>> positive = np.array([True, True, False, False, False] * 20)
+    >>> decision = np.array([2.0, -1, -1, -1, 1] * 20)
+    >>> evaluation = evaluate(measures.get("f1"), positive, decision, random_state=0)
+    >>> evaluation.estimates[0].name, evaluation.estimates[0].value
     ('f1', 0.5)
-    >>> found.table
-    (20.0, 20.0, 20.0, 40.0)
+    >>> evaluation.confusion
+    ConfusionCounts(tp=20.0, fp=20.0, fn=20.0, tn=40.0)
     """
-    known = Labels.lenient(y, sample_weight)
-    if known.n_pos <= 0 or known.n_neg <= 0:
+    labels = Labels.lenient(positive, sample_weight)
+    if labels.n_pos <= 0 or labels.n_neg <= 0:
         raise InvalidInputError(
-            f"all rows are {labels[known.n_neg <= 0]!r}: measures need rows of both classes."
+            f"all rows are {class_names[labels.n_neg <= 0]!r}: measures need rows of both classes."
         )
     scores = np.asarray(decision, dtype=np.float64)
-    table = tuple(float(cell) for cell in known.table(scores > 0))
-    draw = _Bootstrap(known, scores, table, check_random_state(random_state))
-    values = []
-    for measure in _all(own):
-        say(measure.label)
-        low, high = np.quantile(draw(measure), (0.025, 0.975))
-        value = measure.score(known.positive, scores, known.weight)
-        values.append(Value(measure.label, float(value), float(low), float(high)))
-    return Evaluation(values, table, labels)  # type: ignore[arg-type]
+    confusion = ConfusionCounts(*(float(cell) for cell in labels.table(scores > 0)))
+    bootstrap = _Bootstrap(labels, scores, confusion, check_random_state(random_state))
+    estimates = []
+    for each in _own_then_registered(measure):
+        on_progress(each.label)
+        low, high = np.quantile(bootstrap.values(each), INTERVAL_QUANTILES)
+        value = each.score(labels.positive, scores, labels.weight)
+        estimates.append(MeasureEstimate(each.label, float(value), float(low), float(high)))
+    return Evaluation(estimates, confusion, class_names)
 
 
 class _Bootstrap:
-    """The values of a measure on rows drawn with replacement."""
+    """Values of a measure on rows drawn with replacement."""
 
     def __init__(
-        self, labels: Labels, scores: FloatArray, table: tuple[float, ...], random: np.random.RandomState
+        self, labels: Labels, scores: FloatArray, confusion: ConfusionCounts, random: np.random.RandomState
     ) -> None:
-        self.labels, self.random = labels, random
+        self.random = random
         order = np.argsort(scores, kind="stable")
         order = order if labels.weight is None else order[labels.weight[order] > 0]
         self.scores, self.positive = scores[order], labels.positive[order]
         self.weight = None if labels.weight is None else labels.weight[order]
-        self.cells = None if self.weight is not None else self._cells(table)
-        self.seeds = random.randint(2**31 - 1, size=ORDER_RESAMPLES)
+        self.cells = self._draw_cells(confusion) if self.weight is None else None
+        self.seeds = random.randint(2**31 - 1, size=N_ROW_RESAMPLES)
 
-    def _cells(self, table: tuple[float, ...]) -> FloatArray:
-        """Confusion tables of rows drawn with replacement: a multinomial draw of the four cells."""
+    def _draw_cells(self, confusion: ConfusionCounts) -> FloatArray:
+        """Confusion matrices of rows drawn with replacement: a multinomial draw of the four cells."""
         n = len(self.scores)
-        return self.random.multinomial(n, np.array(table) / n, size=TABLE_RESAMPLES).T.astype(np.float64)
+        cells = self.random.multinomial(n, np.array(confusion) / n, size=N_CONFUSION_RESAMPLES)
+        return cells.T.astype(np.float64)
 
-    def __call__(self, measure: Measure) -> FloatArray:
+    def values(self, measure: Measure) -> FloatArray:
+        """The measure on each resample."""
         if self.cells is not None and isinstance(measure, ConfusionMeasure) and measure.needs_threshold:
             both = (self.cells[0] + self.cells[2] > 0) & (self.cells[1] + self.cells[3] > 0)
             return np.asarray(measure.value(*self.cells[:, both]))
-        return np.array([self._resampled(measure, seed) for seed in self.seeds])
+        return np.array([self._value_on_resample(measure, seed) for seed in self.seeds])
 
-    def _resampled(self, measure: Measure, seed: int) -> float:
+    def _value_on_resample(self, measure: Measure, seed: int) -> float:
         n = len(self.scores)
-        drawn = np.random.default_rng(seed).integers(n, size=n)
-        if not 0 < np.count_nonzero(self.positive[drawn]) < n:  # both classes, so that there is a value
-            drawn[:2] = np.argmin(self.positive), np.argmax(self.positive)
-        drawn.sort()
-        weight = None if self.weight is None else self.weight[drawn]
-        return measure.score(self.positive[drawn], self.scores[drawn], weight)
+        rows = np.random.default_rng(seed).integers(n, size=n)
+        if not 0 < np.count_nonzero(self.positive[rows]) < n:  # measures need both classes
+            rows[:2] = np.argmin(self.positive), np.argmax(self.positive)
+        rows.sort()
+        weight = None if self.weight is None else self.weight[rows]
+        return measure.score(self.positive[rows], self.scores[rows], weight)
 
 
-def _all(own: Measure) -> Iterable[Measure]:
-    """The model's own measure, then all others with their defaults."""
+def _own_then_registered(own: Measure) -> Iterable[Measure]:
+    """The model's own measure, then all registered ones."""
     yield own
     for name in (each.name for each in measures.describe()):
-        measure = measures.get(name, **INSTEAD.get(name, {}))
+        measure = measures.get(name, **PARAMETER_OVERRIDES.get(name, {}))
         if measure != own:
             yield measure

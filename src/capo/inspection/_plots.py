@@ -1,6 +1,7 @@
-"""Plots in scikit-learn's manner: a Display holds the numbers, `from_estimator` makes it, `plot` draws.
+"""Plots in the style of scikit-learn's displays.
 
-They need matplotlib, which ``pip install capo-learn[plots]`` brings.
+A display holds the numbers, `from_estimator` creates and draws it, and `plot` draws it again. The displays
+need matplotlib: ``pip install 'capo-learn[plots]'``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import FloatArray
@@ -22,12 +22,12 @@ from ..preprocessing import positive_mask
 __all__ = ["CPathDisplay", "SolverDisplay", "ThresholdDisplay", "WeightsDisplay"]
 
 
-#: Thresholds at which the measure is drawn.
-GRID = 400
+#: Number of thresholds at which the measure is evaluated.
+N_THRESHOLDS = 400
 
 
-class Display(ABC):
-    """Numbers that can be drawn; after `plot`, `ax_` and `figure_` are what they were drawn on."""
+class _Display(ABC):
+    """Numbers that can be drawn; `plot` sets `ax_` and `figure_`."""
 
     ax_: Any
     figure_: Any
@@ -37,7 +37,18 @@ class Display(ABC):
         """Draw on the axes."""
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw on `ax`, or on axes of a new figure."""
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            The axes to draw on; by default those of a new figure.
+
+        Returns
+        -------
+        Self
+            The display, with the axes as `ax_` and their figure as `figure_`.
+        """
         try:
             import matplotlib.pyplot as plt  # noqa: PLC0415 (an extra)
         except ImportError as error:
@@ -50,21 +61,23 @@ class Display(ABC):
 
 
 @dataclass
-class ThresholdDisplay(Display):
-    """The measure against the threshold, with the chosen point.
+class ThresholdDisplay(_Display):
+    """The measure as a function of the threshold, with the model's threshold marked.
 
     Attributes
     ----------
     thresholds : ndarray
-        Probabilities above which a row is positive.
+        Thresholds; rows with a higher probability are predicted as positive.
     values : ndarray
-        The measure at each of them.
-    chosen : float
-        The threshold of the model.
-    value : float
-        The measure at the chosen threshold.
-    name : str
+        The measure at each threshold.
+    chosen_threshold : float
+        The model's threshold.
+    chosen_value : float
+        The measure at the model's threshold.
+    measure_name : str
         The measure.
+    ax_, figure_ : matplotlib Axes and Figure
+        Set by `plot`.
 
     Examples
     --------
@@ -81,19 +94,19 @@ class ThresholdDisplay(Display):
 
     thresholds: FloatArray
     values: FloatArray
-    chosen: float
-    value: float
-    name: str
+    chosen_threshold: float
+    chosen_value: float
+    measure_name: str
 
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, ax: Any = None
     ) -> Self:
-        """From a fitted CAPOClassifier, on the rows given."""
+        """Evaluate a fitted CAPOClassifier on labelled rows, and draw."""
         check_is_fitted(estimator)
         return cls.from_predictions(
             positive_mask(y, estimator.classes_),
-            expit(estimator.decision_function(X) + estimator._log_odds_cut),
+            estimator.as_probability(estimator.decision_function(X)),
             measure=estimator.measure_,
             threshold=estimator.threshold_,
             sample_weight=sample_weight,
@@ -111,76 +124,94 @@ class ThresholdDisplay(Display):
         sample_weight: ArrayLike | None = None,
         ax: Any = None,
     ) -> Self:
-        """From labels and the probabilities of the positive class."""
+        """Evaluate probabilities of the positive class, and draw; `y_true` is True for positive rows."""
         if not measure.needs_threshold:
             raise InvalidInputError(
-                f"{measure.label} depends on the order of the scores, not on where they are cut: there is no "
+                f"{measure.label} depends on the order of the scores and not on a threshold: there is no "
                 "curve over thresholds to draw."
             )
-        share = np.asarray(y_score, dtype=np.float64)
-        thresholds = np.unique(np.append(np.quantile(share, np.linspace(0, 1, GRID)), threshold))
+        probability = np.asarray(y_score, dtype=np.float64)
+        quantiles = np.quantile(probability, np.linspace(0, 1, N_THRESHOLDS))
+        thresholds = np.unique(np.append(quantiles, threshold))
 
-        def value(cut: float) -> float:
-            return measure.score(y_true, share - cut, sample_weight)
+        def value_at(cut: float) -> float:
+            return measure.score(y_true, probability - cut, sample_weight)
 
-        values = np.array([value(cut) for cut in thresholds])
-        return cls(thresholds, values, threshold, value(threshold), measure.label).plot(ax)
+        values = np.array([value_at(cut) for cut in thresholds])
+        return cls(thresholds, values, threshold, value_at(threshold), measure.label).plot(ax)
 
     def _draw(self, ax: Any) -> None:
+        chosen = f"chosen: {self.measure_name} {self.chosen_value:.4f}"
         ax.plot(self.thresholds, self.values, drawstyle="steps-post")
-        ax.plot([self.chosen], [self.value], "o", label=f"chosen: {self.name} {self.value:.4f}")
-        ax.set(xlabel="threshold (probability of the positive class)", ylabel=self.name)
+        ax.plot([self.chosen_threshold], [self.chosen_value], "o", label=chosen)
+        ax.set(xlabel="threshold (probability of the positive class)", ylabel=self.measure_name)
         ax.legend()
 
 
 @dataclass
-class CPathDisplay(Display):
-    """The measure out of fold along the path of C's, with its spread and the chosen C.
+class CPathDisplay(_Display):
+    """The out-of-fold value of the measure for each C, with the chosen C marked.
 
     Attributes
     ----------
-    C, values, spread : ndarray
-        The C's, the measure and its standard deviation over folds.
-    chosen : float
-        The C of the model.
-    name : str
+    C : ndarray
+        The values of C that were tried; C = 0 keeps the prior, the model before adaptation.
+    values : ndarray
+        The out-of-fold value of the measure for each C.
+    std : ndarray
+        Its standard deviation over folds, drawn as a band.
+    chosen_C : float
+        The model's C.
+    measure_name : str
         The measure.
+    ax_, figure_ : matplotlib Axes and Figure
+        Set by `plot`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from capo import CAPOClassifier
+    >>> from capo.inspection import CPathDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = CAPOClassifier("f1", auxiliaries=[GaussianNB()], C=[1.0, 10.0], random_state=0).fit(X, y)
+    >>> CPathDisplay.from_estimator(model).C.tolist()
+    [0.0, 1.0, 10.0]
     """
 
     C: FloatArray
     values: FloatArray
-    spread: FloatArray
-    chosen: float
-    name: str
+    std: FloatArray
+    chosen_C: float
+    measure_name: str
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """From a fitted CAPOClassifier."""
+        """Read `cv_results_` of a fitted CAPOClassifier, and draw."""
         check_is_fitted(estimator)
-        found = estimator.cv_results_
+        results = estimator.cv_results_
         return cls(
-            found["param_C"],
-            found["test_score"],
-            found["std_test_score"],
+            results["param_C"],
+            results["test_score"],
+            results["std_test_score"],
             estimator.C_,
             estimator.measure_.label,
         ).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        above = self.C[self.C > 0]
-        ax.set_xscale("symlog", linthresh=above.min() if above.size else 1.0)
-        ax.fill_between(self.C, self.values - self.spread, self.values + self.spread, alpha=0.2)
+        nonzero = self.C[self.C > 0]
+        ax.set_xscale("symlog", linthresh=nonzero.min() if nonzero.size else 1.0)
+        ax.fill_between(self.C, self.values - self.std, self.values + self.std, alpha=0.2)
         ax.plot(self.C, self.values, ".-")
-        ax.plot(
-            [self.chosen], self.values[self.chosen == self.C], "o", label=f"chosen: C = {self.chosen:.3g}"
-        )
-        ax.set(xlabel="C (0 is the prior)", ylabel=f"{self.name} out of fold")
+        chosen_value = self.values[self.chosen_C == self.C]
+        ax.plot([self.chosen_C], chosen_value, "o", label=f"chosen: C = {self.chosen_C:.3g}")
+        ax.set(xlabel="C (0 keeps the prior)", ylabel=f"{self.measure_name}, out of fold")
         ax.legend()
 
 
 @dataclass
-class WeightsDisplay(Display):
-    """The auxiliaries' weights.
+class WeightsDisplay(_Display):
+    """The weight of each auxiliary in the final model, as bars.
 
     Attributes
     ----------
@@ -188,6 +219,19 @@ class WeightsDisplay(Display):
         The auxiliaries.
     weights : ndarray
         Their weights.
+    ax_, figure_ : matplotlib Axes and Figure
+        Set by `plot`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from capo import CAPOClassifier
+    >>> from capo.inspection import WeightsDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = CAPOClassifier("f1", auxiliaries=[("bayes", GaussianNB())], random_state=0).fit(X, y)
+    >>> WeightsDisplay.from_estimator(model).names
+    ['bayes']
     """
 
     names: list[str]
@@ -195,10 +239,10 @@ class WeightsDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """From a fitted CAPOClassifier."""
+        """Read `auxiliary_weights_` of a fitted CAPOClassifier, and draw."""
         check_is_fitted(estimator)
-        given = estimator.auxiliary_weights_
-        return cls(list(given), np.array(list(given.values()))).plot(ax)
+        weights = estimator.auxiliary_weights_
+        return cls(list(weights), np.array(list(weights.values()))).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         ax.barh(self.names[::-1], self.weights[::-1])
@@ -207,13 +251,30 @@ class WeightsDisplay(Display):
 
 
 @dataclass
-class SolverDisplay(Display):
-    """The solver's primal and dual value over its rounds: the certificate as it closes.
+class SolverDisplay(_Display):
+    """The solver's primal and dual objective after each iteration.
+
+    The difference between them, the duality gap, bounds the distance of the solution from the optimum.
 
     Attributes
     ----------
-    primal, dual : ndarray
-        The value of the best point and the lower bound, after each round; last, those of the certificate.
+    primal : ndarray
+        The lowest objective found after each iteration; the last value is that of the solution.
+    dual : ndarray
+        The lower bound of the objective after each iteration; the last value is that of the solution.
+    ax_, figure_ : matplotlib Axes and Figure
+        Set by `plot`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from capo import SVMPerfClassifier
+    >>> from capo.inspection import SolverDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> display = SolverDisplay.from_estimator(SVMPerfClassifier("f1", C=10.0).fit(scale(X), y))
+    >>> bool(display.primal[-1] >= display.dual[-1])
+    True
     """
 
     primal: FloatArray
@@ -221,21 +282,22 @@ class SolverDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """From a fitted classifier that keeps its solution."""
+        """Read `solution_` of a fitted classifier, and draw."""
         check_is_fitted(estimator)
         if estimator.solution_ is None or not estimator.solution_.history:
             raise InvalidInputError(
-                "there are no rounds to draw: the prior was kept or was already within the tolerance."
+                "there are no solver iterations to draw: the prior was kept, or it was already within the "
+                "tolerance."
             )
-        # The last pair is that of the certificate, computed afresh.
+        # The solution's own values are recomputed after the last iteration.
         states = [*estimator.solution_.history, estimator.solution_]
         primal, dual = ([getattr(each, value) for each in states] for value in ("primal", "dual"))
         return cls(np.array(primal), np.array(dual)).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        rounds = np.arange(1, len(self.primal) + 1)
-        ax.plot(rounds, self.primal, label="primal: the best point so far")
-        ax.plot(rounds, self.dual, label="dual: no point is lower")
-        ax.fill_between(rounds, self.dual, self.primal, alpha=0.15)
-        ax.set(xlabel="round", ylabel="objective")
+        iterations = np.arange(1, len(self.primal) + 1)
+        ax.plot(iterations, self.primal, label="primal: lowest objective found")
+        ax.plot(iterations, self.dual, label="dual: lower bound of the objective")
+        ax.fill_between(iterations, self.dual, self.primal, alpha=0.15)
+        ax.set(xlabel="iteration", ylabel="objective")
         ax.legend()
