@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint bench paper clean
+.PHONY: demo test test-all lint bench paper clean
 
 demo: $(VENV)/.installed
 	$(BIN)/capo demo
@@ -11,10 +11,15 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest
 
+test-all: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -m ""
+
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m pytest -n 0 tests/test_architecture.py
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --group bench

@@ -76,6 +76,7 @@ def test_the_readme_runs_as_pasted():
     assert len(blocks) >= 4
 
 
+@pytest.mark.slow
 def test_the_demo_shows_a_row_for_each_measure():
     out = io.StringIO()
     demo.main(out)

@@ -1,11 +1,13 @@
 """Mutated files: a result or a sentence, never a traceback, and nothing half-written."""
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ..strategies import mutated
 from .cases import FAST, exit_code, table
 
+pytestmark = pytest.mark.slow
 FILES = mutated(table().write_csv().encode())
 FUZZ = settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -50,9 +50,20 @@ def light(measure="f1", **params):
     return CAPOClassifier(measure, auxiliaries=LIGHT, random_state=0, **params)
 
 
-@parametrize_with_checks([CAPOClassifier(), light("mcc", threshold=0.5)])
+@parametrize_with_checks([light("mcc", threshold=0.5)])
 @pytest.mark.filterwarnings("ignore")  # the checks train on a handful of rows, about which auxiliaries warn
 def test_scikit_learns_own_checks(estimator, check):
+    run_check(estimator, check)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([CAPOClassifier()])
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_own_checks_of_the_default(estimator, check):
+    run_check(estimator, check)
+
+
+def run_check(estimator, check):
     name = check.func.__name__
     if name in EXPECTED and not (name == "check_classifiers_train" and estimator.threshold == 0.5):
         pytest.skip(EXPECTED[name])

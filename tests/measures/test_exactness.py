@@ -17,6 +17,7 @@ from capo.testing import brute_force, check_case, check_lower_bound, check_weigh
 from ..cases import ALL_MEASURES, LABEL_MEASURES, RANKING_MEASURES, problems
 
 LABEL_CASES, LONG_CASES, RANKING_CASES = 650, 12, 500
+FEW_CASES = 60
 quick = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True, "database": None}
 
 
@@ -25,6 +26,14 @@ def test_the_suite_holds_enough_cases():
     assert label + len(RANKING_MEASURES) * RANKING_CASES >= 20_000
 
 
+@pytest.mark.parametrize("measure", ALL_MEASURES, ids=repr)
+@settings(max_examples=FEW_CASES, **quick)
+@given(problems(max_rows=5))
+def test_worst_case_of_a_few_problems(measure, problem):
+    check_case(measure, *problem)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", LABEL_MEASURES, ids=repr)
 @settings(max_examples=LABEL_CASES, **quick)
 @given(problems(max_rows=6))
@@ -39,6 +48,7 @@ def test_worst_labelling_among_all_of_up_to_ten_rows(measure, problem):
     check_case(measure, *problem)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", RANKING_MEASURES, ids=repr)
 @settings(max_examples=RANKING_CASES, **quick)
 @given(problems(max_rows=5))

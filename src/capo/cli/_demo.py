@@ -18,7 +18,8 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from .. import CAPOClassifier, measures
+from .. import measures
+from ..estimators import CAPOClassifier
 from ..inspection import compare_on_fold
 from ..measures import Measure
 

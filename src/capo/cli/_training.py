@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import CAPOClassifier, measures, save
+from .. import measures
+from ..estimators import CAPOClassifier
 from ..exceptions import InvalidInputError
 from ..inspection import compare
+from ..io.model_files import save
 from ..io.tables import (
     Batch,
     Roles,

@@ -2,6 +2,7 @@
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from capo.io.tables import Roles, SparseRows, SparseSchema, TableSchema, open_ta
 
 from ...strategies import mutated
 
+pytestmark = pytest.mark.slow
 N = 40
 FRAME = pl.DataFrame(
     {"id": range(N), "x": np.linspace(-1, 1, N), "word": ["a", "b"] * (N // 2), "y": ["no", "yes"] * (N // 2)}
