@@ -1,4 +1,4 @@
-"""Fitted models as files for other systems."""
+"""Export of fitted models to other formats."""
 
 from .onnx import onnx_inputs, to_onnx
 

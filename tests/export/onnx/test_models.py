@@ -1,4 +1,4 @@
-"""Whole models in ONNX Runtime against themselves, on 10,000 rows."""
+"""Exported models in ONNX Runtime against the original models, on 10,000 rows."""
 
 import lightgbm
 import numpy as np
@@ -44,22 +44,22 @@ from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
 from capo.auxiliary import default_auxiliaries
 from capo.export import to_onnx
 
-from .running import assert_same, frame, in_pandas, numbers, run
+from .runtime import assert_same_predictions, make_array, make_frame, run, to_pandas
 
 TRAINING, NEW = 600, 10_000
 
 
 @pytest.fixture(scope="module")
 def tables():
-    return (*frame(TRAINING, 0), frame(NEW, 1, unseen=True)[0])
+    return (*make_frame(TRAINING, 0), make_frame(NEW, 1, unknown=True)[0])
 
 
 @pytest.fixture(scope="module")
 def arrays():
-    return (*numbers(TRAINING, 0), numbers(NEW, 1)[0])
+    return (*make_array(TRAINING, 0), make_array(NEW, 1)[0])
 
 
-def adapted(auxiliaries, X, y, **params):
+def fit_capo(auxiliaries, X, y, **params):
     settings = {"cv": 2, "random_state": 0, "C": 1.0, "prior": "unit", **params}
     return CAPOClassifier(auxiliaries=auxiliaries, **settings).fit(X, y)
 
@@ -67,11 +67,11 @@ def adapted(auxiliaries, X, y, **params):
 @pytest.mark.parametrize("delta", ["linear", "rbf", None])
 def test_the_default_auxiliaries_on_a_frame(tables, delta):
     X, y, new = tables
-    # The prior gives all auxiliaries one weight, so that none is left out.
-    model = adapted("auto", X, y, delta=delta)
+    # The unit prior gives all auxiliaries the same weight, so that none is left out.
+    model = fit_capo("auto", X, y, delta=delta)
     assert min(model.auxiliary_weights_.values()) > 0
     assert delta is None or np.any(model._weights.delta)
-    graph = assert_same(model, X, new)
+    graph = assert_same_predictions(model, X, new)
     assert [each.name for each in graph.graph.input] == X.columns
 
 
@@ -79,7 +79,7 @@ def test_pandas_with_categories_of_numbers_and_dates(tables):
     X, y, new = tables
 
     def more(table, seed):
-        table = in_pandas(table)
+        table = to_pandas(table)
         table["colour"] = table["colour"].astype(pd.CategoricalDtype(["blue", "green", "red", "white"]))
         rng = np.random.default_rng(seed)
         table["size"] = pd.Categorical(rng.integers(0, 8 + seed, len(table)))
@@ -88,16 +88,16 @@ def test_pandas_with_categories_of_numbers_and_dates(tables):
         )
         return table
 
-    model = adapted("auto", X := more(X, 0), y)
-    assert_same(model, X, more(new[:2000], 1))
+    model = fit_capo("auto", X := more(X, 0), y)
+    assert_same_predictions(model, X, more(new[:2000], 1))
 
 
 def test_an_array_with_missing_values():
-    X, y = numbers(TRAINING, 0, missing=0.1)
-    X[:, 2] = np.nan  # is left out for trees
-    X[:, 4] *= 1e-6  # is standardised for trees
-    new = numbers(NEW, 1, missing=0.1)[0] * [1, 1, 1, 1, 1e-6]
-    graph = assert_same(adapted("auto", X, y), X, new)
+    X, y = make_array(TRAINING, 0, missing=0.1)
+    X[:, 2] = np.nan  # dropped for trees
+    X[:, 4] *= 1e-6  # standardized for trees
+    new = make_array(NEW, 1, missing=0.1)[0] * [1, 1, 1, 1, 1e-6]
+    graph = assert_same_predictions(fit_capo("auto", X, y), X, new)
     assert [each.name for each in graph.graph.input] == ["X"]
 
 
@@ -107,7 +107,7 @@ def test_a_model_trained_on_a_sparse_matrix_takes_a_dense_one():
         scipy.sparse.random_array((n, 60), density=0.1, rng=rng, format="csr") for n in (TRAINING, 2000)
     )
     y = np.asarray(X[:, :20].sum(axis=1)).ravel() + 0.3 * rng.normal(size=TRAINING) > 1
-    assert_same(adapted("auto", X, y), X, new)
+    assert_same_predictions(fit_capo("auto", X, y), X, new)
 
 
 def linear():
@@ -161,11 +161,11 @@ CLASSIFIERS = {
 
 @pytest.mark.parametrize("outputs", ["scores", "labels"])
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_a_classifier_of_the_user(arrays, name, outputs):
+def test_user_classifiers(arrays, name, outputs):
     X, y, new = arrays
     settings = {"cv": "in-sample"} if outputs == "labels" else {}
-    model = adapted([(name, CLASSIFIERS[name])], X, y, delta="linear", outputs=outputs, **settings)
-    assert_same(model, X, new)
+    model = fit_capo([(name, CLASSIFIERS[name])], X, y, delta="linear", outputs=outputs, **settings)
+    assert_same_predictions(model, X, new)
 
 
 BOOSTERS = {
@@ -178,17 +178,19 @@ BOOSTERS = {
 
 @pytest.mark.parametrize("name", BOOSTERS)
 @pytest.mark.parametrize("share", [0.0, 0.1])
-def test_missing_values_that_training_had_or_not(name, share):
-    X, y = numbers(TRAINING, 0, missing=share)
-    assert_same(adapted([BOOSTERS[name]], X, y, delta=None), X, numbers(NEW, 1, missing=0.1)[0])
+def test_missing_values_with_or_without_missing_values_in_training(name, share):
+    X, y = make_array(TRAINING, 0, missing=share)
+    assert_same_predictions(
+        fit_capo([BOOSTERS[name]], X, y, delta=None), X, make_array(NEW, 1, missing=0.1)[0]
+    )
 
 
 def test_a_forest_on_missing_values():
-    X, y = numbers(TRAINING, 0, missing=0.1)
-    assert_same(adapted([trees()], X, y, delta=None), X, numbers(NEW, 1, missing=0.1)[0])
+    X, y = make_array(TRAINING, 0, missing=0.1)
+    assert_same_predictions(fit_capo([trees()], X, y, delta=None), X, make_array(NEW, 1, missing=0.1)[0])
 
 
-def test_hundreds_of_words():
+def test_hundreds_of_categories():
     rng = np.random.default_rng(0)
     word, x = rng.integers(0, 300, 1500), rng.normal(size=1500)
     X = pd.DataFrame({"word": [f"word {each}" for each in word], "x": x})
@@ -196,13 +198,13 @@ def test_hundreds_of_words():
     words = [f"word {each}" for each in rng.integers(0, 330, NEW)]
     new = pd.DataFrame({"word": words, "x": rng.normal(size=NEW)})
     trees = [model for name, model in default_auxiliaries(X) if name in ("boosting", "trees", "linear")]
-    assert_same(adapted(trees, X, y, delta=None), X, new)
+    assert_same_predictions(fit_capo(trees, X, y, delta=None), X, new)
 
 
 def test_an_array_in_single_precision(arrays):
     X, y, new = (each.astype(np.float32) for each in arrays)
-    model = adapted("auto", X, y.astype(int))
-    # The model reckons in single precision then, and its kernel loses most digits.
+    model = fit_capo("auto", X, y.astype(int))
+    # The model computes in single precision here, and its kernel loses most digits.
     found = run(to_onnx(model, X), new)["probability"]
     np.testing.assert_allclose(found, model.predict_proba(new)[:, 1], rtol=0, atol=5e-3)
 
@@ -212,13 +214,13 @@ def test_early_stopping_keeps_the_best_trees(arrays):
     stopped = xgboost.XGBClassifier(n_jobs=1, n_estimators=200, early_stopping_rounds=3, learning_rate=0.5)
     stopped.fit(X[:300], y[:300], eval_set=[(X[300:], y[300:])], verbose=False)
     assert stopped.best_iteration < 190
-    assert_same(adapted([FrozenEstimator(stopped)], X, y, delta=None), X, new)
+    assert_same_predictions(fit_capo([FrozenEstimator(stopped)], X, y, delta=None), X, new)
 
 
 @pytest.mark.filterwarnings("ignore:`TargetEncoder.shuffle` and:FutureWarning")
 @pytest.mark.parametrize("pandas", [False, True])
-def test_a_pipeline_of_the_user_on_a_frame(tables, pandas):
-    X, y, new = (in_pandas(each) if pandas and isinstance(each, pl.DataFrame) else each for each in tables)
+def test_user_pipelines_on_a_frame(tables, pandas):
+    X, y, new = (to_pandas(each) if pandas and isinstance(each, pl.DataFrame) else each for each in tables)
     filled = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"))
     first = make_column_transformer(
         (filled, ["town"]),
@@ -232,7 +234,7 @@ def test_a_pipeline_of_the_user_on_a_frame(tables, pandas):
     )
     boosting = HistGradientBoostingClassifier(max_iter=10)
     models = [make_pipeline(first, linear()), make_pipeline(second, boosting)]
-    assert_same(adapted(models, X, y, delta=None), X, new)
+    assert_same_predictions(fit_capo(models, X, y, delta=None), X, new)
 
 
 def test_lightgbm_on_categories_of_numbers(arrays):
@@ -240,70 +242,70 @@ def test_lightgbm_on_categories_of_numbers(arrays):
     model = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1, min_data_per_group=5)
     model.fit(X, y, categorical_feature=[3])
     assert "==" in str(model.booster_.dump_model())
-    assert_same(adapted([FrozenEstimator(model)], X, y, delta=None), X, new)
+    assert_same_predictions(fit_capo([FrozenEstimator(model)], X, y, delta=None), X, new)
 
 
 def test_lightgbm_on_the_categories_of_a_frame(tables):
-    X, y, new = (in_pandas(each) if isinstance(each, pl.DataFrame) else each for each in tables)
+    X, y, new = (to_pandas(each) if isinstance(each, pl.DataFrame) else each for each in tables)
     X, new = (each.astype({"town": "category", "colour": "category"}) for each in (X, new))
     model = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1, min_data_per_group=5)
-    assert_same(adapted([model], X, y, delta=None), X, new)
+    assert_same_predictions(fit_capo([model], X, y, delta=None), X, new)
 
 
 @pytest.mark.parametrize("labels", [("no", "yes"), (-1, 1), (3, 7), (False, True), (0.0, 1.0)], ids=repr)
-def test_labels_come_out_as_they_went_in(arrays, labels):
+def test_labels_keep_their_type(arrays, labels):
     X, y, new = arrays
-    model = adapted([trees()], X, np.array(labels)[y], measure="mcc", delta=None)
-    found = run(assert_same(model, X, new), new)["label"]
+    model = fit_capo([trees()], X, np.array(labels)[y], measure="mcc", delta=None)
+    found = run(assert_same_predictions(model, X, new), new)["label"]
     assert set(found.tolist()) == set(labels)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian", "inverse_squared_distance", "poly"])
-def test_svmperf_alone(arrays, kernel):
+def test_svmperf(arrays, kernel):
     X, y, new = arrays
-    assert_same(SVMPerfClassifier("f1", kernel=kernel, C=10.0).fit(X[:200], y[:200]), X, new)
+    assert_same_predictions(SVMPerfClassifier("f1", kernel=kernel, C=10.0).fit(X[:200], y[:200]), X, new)
 
 
-def test_svmperf_with_its_own_choice_of_C(arrays):
+def test_svmperf_cv(arrays):
     X, y, new = arrays
-    assert_same(SVMPerfClassifierCV("f1", cv=2).fit(X, y), X, new)
+    assert_same_predictions(SVMPerfClassifierCV("f1", cv=2).fit(X, y), X, new)
 
 
-def test_auxiliaries_of_weight_zero_are_left_out(arrays):
+def test_auxiliaries_with_weight_zero_are_left_out(arrays):
     X, y, new = arrays
     constant = DecisionTreeClassifier(min_samples_leaf=TRAINING)
-    model = adapted([("said", trees()), ("silent", constant)], X, y, delta=None, prior="stack", C=0)
-    assert model.auxiliary_weights_["silent"] == 0.0
-    graph = assert_same(model, X, new)
+    model = fit_capo([("forest", trees()), ("constant", constant)], X, y, delta=None, prior="stack", C=0)
+    assert model.auxiliary_weights_["constant"] == 0.0
+    graph = assert_same_predictions(model, X, new)
     assert sum(node.op_type == "TreeEnsemble" for node in graph.graph.node) == 1
 
 
-def test_a_model_that_says_the_same_of_every_row(arrays):
+def test_a_model_with_constant_output(arrays):
     X, y, _ = arrays
-    model = adapted([DecisionTreeClassifier(min_samples_leaf=TRAINING)], X, y, delta=None, C=0)
+    model = fit_capo([DecisionTreeClassifier(min_samples_leaf=TRAINING)], X, y, delta=None, C=0)
     found = run(to_onnx(model, X), X[:7])
     np.testing.assert_allclose(found["probability"], model.predict_proba(X[:7])[:, 1])
 
 
-def test_the_file_says_where_it_comes_from(arrays):
+def test_the_metadata_of_the_graph(arrays):
     X, y, new = arrays
-    model = adapted([trees()], X, y, measure="fbeta", delta=None)
-    notes = {each.key: each.value for each in assert_same(model, X, new).metadata_props}
+    model = fit_capo([trees()], X, y, measure="fbeta", delta=None)
+    notes = {each.key: each.value for each in assert_same_predictions(model, X, new).metadata_props}
     assert notes == {
         "capo_version": capo.__version__,
-        "measure": str(model.measure_),
+        "measure": model.measure_.label,
         "threshold": repr(model.threshold_),
     }
 
 
-def test_columns_with_the_names_of_outputs_or_none():
-    X, y = numbers(TRAINING, 0)
+def test_columns_named_like_outputs_or_without_a_name():
+    X, y = make_array(TRAINING, 0)
     table = pd.DataFrame(X, columns=["score", "label", "", "capo:1", "capo:2"])
-    graph = assert_same(adapted([trees()], table, y), table, table)
+    graph = assert_same_predictions(fit_capo([trees()], table, y), table, table)
     assert [each.name for each in graph.graph.input] == ["score_", "label_", "column2", "capo:1", "capo:2"]
 
 
 def test_columns_named_by_numbers():
-    X, y = numbers(TRAINING, 0)
+    X, y = make_array(TRAINING, 0)
     table = pd.DataFrame(X)
-    assert_same(adapted([trees()], table, y), table, table)
+    assert_same_predictions(fit_capo([trees()], table, y), table, table)

@@ -1,6 +1,6 @@
-"""Fitted models as ONNX graphs."""
+"""Export of fitted models to ONNX."""
 
-from ._convert import to_onnx
 from ._inputs import onnx_inputs
+from ._to_onnx import to_onnx
 
 __all__ = ["onnx_inputs", "to_onnx"]

@@ -1,4 +1,4 @@
-"""LightGBM and XGBoost in the graph, from what they write of their trees themselves."""
+"""LightGBM and XGBoost classifiers in the graph, from the trees that the libraries dump."""
 
 from __future__ import annotations
 
@@ -11,128 +11,146 @@ import numpy as np
 from onnx import TensorProto
 
 from ...exceptions import ExportError
-from ._graph import Graph
+from ._graph import GraphBuilder
+from ._graph_table import (
+    ColumnBlock,
+    GraphTable,
+    NumericColumns,
+    TextColumn,
+    encode_categories,
+    gather_by_code,
+)
 from ._outputs import ClassifierOutputs
-from ._table import Numbers, Table, Words, coded, look_up
-from ._trees import AT_MOST, BELOW, Leaf, Tree, TreeSplit, among_split, forest, forest_in_single
+from ._trees import (
+    BRANCH_LEQ,
+    BRANCH_LT,
+    TreeLeaf,
+    TreeNodes,
+    TreeSplit,
+    emit_tree_ensemble,
+    emit_tree_ensemble_float32,
+    make_member_split,
+)
 
-#: LightGBM takes numbers this near to 0 as 0.
-NEAR_ZERO = 1e-35
-#: XGBoost raises e to no higher power.
-LARGEST_EXPONENT = 88.7
+#: LightGBM treats numbers with an absolute value up to this as 0.
+LIGHTGBM_ZERO = 1e-35
+#: XGBoost clips the exponent in its logistic function to this.
+XGBOOST_MAX_EXPONENT = 88.7
 
 
-def boosters() -> Mapping[type, Callable[[Any, Table], ClassifierOutputs]]:
-    """The classifiers of the libraries that are loaded: a model of theirs is not there without them."""
-    found: dict[type, Callable[[Any, Table], ClassifierOutputs]] = {}
+def booster_converters() -> Mapping[type, Callable[[Any, GraphTable], ClassifierOutputs]]:
+    """The converters for the libraries that are imported; a model of any other cannot exist."""
+    converters: dict[type, Callable[[Any, GraphTable], ClassifierOutputs]] = {}
     if "lightgbm" in sys.modules:
-        found[sys.modules["lightgbm"].LGBMClassifier] = _lightgbm
+        converters[sys.modules["lightgbm"].LGBMClassifier] = _convert_lightgbm
     if "xgboost" in sys.modules:
-        found[sys.modules["xgboost"].XGBClassifier] = _xgboost
-    return found
+        converters[sys.modules["xgboost"].XGBClassifier] = _convert_xgboost
+    return converters
 
 
-def _lightgbm(model: Any, table: Table) -> ClassifierOutputs:
-    written = model.booster_.dump_model()
-    kind, *options = written["objective"].split()
-    if kind != "binary":
-        raise ExportError(f"its LGBMClassifier has the objective {kind!r}, not 'binary'")
-    graph, trees = table.graph, [_lightgbm_tree(each) for each in written["tree_info"]]
-    matrix = _zeros_missing(graph, _categories_coded(table, written["pandas_categorical"]).matrix(), written)
-    total = forest(graph, matrix, trees)
-    mean = graph.op("Div", total, float(len(trees))) if written["average_output"] else total
-    slope = float(dict(each.split(":") for each in options if ":" in each).get("sigmoid", 1.0))
+def _convert_lightgbm(model: Any, table: GraphTable) -> ClassifierOutputs:
+    dump = model.booster_.dump_model()
+    objective, *options = dump["objective"].split()
+    if objective != "binary":
+        raise ExportError(f"its LGBMClassifier has the objective {objective!r} instead of 'binary'")
+    graph, trees = table.graph, [_lightgbm_tree(tree) for tree in dump["tree_info"]]
+    matrix = _encode_pandas_categories(table, dump["pandas_categorical"]).to_matrix()
+    total = emit_tree_ensemble(graph, _mask_zeros(graph, matrix, dump), trees)
+    mean = graph.op("Div", total, float(len(trees))) if dump["average_output"] else total
+    slope = float(dict(option.split(":") for option in options if ":" in option).get("sigmoid", 1.0))
     margin = total if hasattr(model, "decision_function") else None  # from version 4.7 on
     return ClassifierOutputs(graph, margin, graph.op("Sigmoid", graph.op("Mul", mean, slope)))
 
 
-def _categories_coded(table: Table, categories: list[list[Any]] | None) -> Table:
-    """The table with the columns of words as the codes of a pandas frame's categories."""
-    left = list(categories or [])
-    if sum(isinstance(each, Words) for each in table.blocks) != len(left):
-        raise ExportError("its LGBMClassifier has categories other than those of columns of words")
-    blocks = []
+def _encode_pandas_categories(table: GraphTable, categories: list[list[Any]] | None) -> GraphTable:
+    """Replace text columns by the codes that LightGBM gives to the categories of a pandas data frame."""
+    remaining = iter(categories or [])
+    n_text = sum(isinstance(block, TextColumn) for block in table.blocks)
+    if n_text != len(categories or []):
+        raise ExportError("its LGBMClassifier has categorical columns that are not text")
+    blocks: list[ColumnBlock] = []
     for block in table.blocks:
-        if isinstance(block, Words):
-            codes = coded(table, block, values := left.pop(0))
-            rows = [[each] for each in (*range(len(values)), np.nan, np.nan)]
-            block = Numbers(look_up(table.graph, codes, rows), 1)  # noqa: PLW2901
-        blocks.append(block)
-    return Table(table.graph, tuple(blocks))
+        if isinstance(block, TextColumn):
+            column = encode_categories(table, block, values := next(remaining))
+            codes = [[code] for code in (*range(len(values)), np.nan, np.nan)]
+            blocks.append(NumericColumns(gather_by_code(table.graph, column, codes), 1))
+        else:
+            blocks.append(block)
+    return GraphTable(table.graph, tuple(blocks))
 
 
-def _zeros_missing(graph: Graph, matrix: str, written: dict[str, Any]) -> str:
-    """The matrix with NaN for 0 where LightGBM was told that 0 is missing."""
-    nodes = (node for each in written["tree_info"] for node in _below(each["tree_structure"]))
+def _mask_zeros(graph: GraphBuilder, matrix: str, dump: dict[str, Any]) -> str:
+    """Replace 0 by NaN if the model was trained with ``zero_as_missing``."""
+    nodes = (node for tree in dump["tree_info"] for node in _iter_nodes(tree["tree_structure"]))
     if all(node.get("missing_type") != "Zero" for node in nodes):
         return matrix
-    near = graph.op("LessOrEqual", graph.op("Abs", matrix), NEAR_ZERO)
-    return graph.op("Where", near, np.nan, matrix)
+    is_zero = graph.op("LessOrEqual", graph.op("Abs", matrix), LIGHTGBM_ZERO)
+    return graph.op("Where", is_zero, np.nan, matrix)
 
 
-def _below(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A node and all below it, each before its children, without recursion: trees may be deep."""
-    waiting = [node]
-    while waiting:
-        found = waiting.pop()
-        yield found
-        waiting.extend(found[side] for side in ("right_child", "left_child") if side in found)
+def _iter_nodes(root: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a node and its descendants, parents first, without recursion: trees may be deep."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(node[side] for side in ("right_child", "left_child") if side in node)
 
 
-def _lightgbm_tree(tree: dict[str, Any]) -> Tree:
-    nodes = list(_below(tree["tree_structure"]))
-    places = {id(node): place for place, node in enumerate(nodes)}
-    return [_lightgbm_node(node, places) for node in nodes]
+def _lightgbm_tree(tree: dict[str, Any]) -> TreeNodes:
+    nodes = list(_iter_nodes(tree["tree_structure"]))
+    positions = {id(node): position for position, node in enumerate(nodes)}
+    return [_lightgbm_node(node, positions) for node in nodes]
 
 
-def _lightgbm_node(node: dict[str, Any], places: dict[int, int]) -> Leaf | TreeSplit:
+def _lightgbm_node(node: dict[str, Any], positions: dict[int, int]) -> TreeLeaf | TreeSplit:
     if "leaf_coeff" in node:
         raise ExportError("its LGBMClassifier has linear models in its leaves")
     if "leaf_value" in node:
-        return Leaf(node["leaf_value"])
+        return TreeLeaf(node["leaf_value"])
     column = node["split_feature"]
-    yes, no = places[id(node["left_child"])], places[id(node["right_child"])]
+    left, right = positions[id(node["left_child"])], positions[id(node["right_child"])]
     if node["decision_type"] == "==":
-        return among_split(column, map(int, node["threshold"].split("||")), yes, no, False)
-    # Where there was nothing missing in training, a missing number is 0.
-    missing = node["threshold"] >= 0 if node["missing_type"] == "None" else node["default_left"]
-    return TreeSplit(column, node["threshold"], yes, no, missing, AT_MOST)
+        return make_member_split(column, map(int, node["threshold"].split("||")), left, right, False)
+    # A column without missing values in training treats a missing value as 0.
+    missing_left = node["threshold"] >= 0 if node["missing_type"] == "None" else node["default_left"]
+    return TreeSplit(column, node["threshold"], left, right, missing_left, BRANCH_LEQ)
 
 
-def _xgboost(model: Any, table: Table) -> ClassifierOutputs:
+def _convert_xgboost(model: Any, table: GraphTable) -> ClassifierOutputs:
     learner = _xgboost_learner(model)
-    graph, written = table.graph, learner["gradient_booster"]
-    trees = [_xgboost_tree(each) for each in written["model"]["trees"]]
-    start = np.float32(json.loads(learner["learner_model_param"]["base_score"].strip("[]")))
-    base = Leaf(float(-np.log(np.float32(1.0) / start - np.float32(1.0))))
-    # XGBoost reckons in single precision, from the base on: its probabilities near 1 are coarse.
-    margin = graph.cast(forest_in_single(graph, table.matrix(), [[base], *trees]))
-    odds = graph.op("Exp", graph.op("Min", graph.op("Neg", margin), LARGEST_EXPONENT))
-    one = graph.constant(np.ones((1, 1), dtype=np.float32))
-    share = graph.op("Div", one, graph.op("Add", graph.cast(odds, TensorProto.FLOAT), one))
-    return ClassifierOutputs(graph, probability=graph.cast(share))
+    graph, trees = table.graph, [_xgboost_tree(t) for t in learner["gradient_booster"]["model"]["trees"]]
+    base_score = np.float32(json.loads(learner["learner_model_param"]["base_score"].strip("[]")))
+    base = TreeLeaf(float(-np.log(np.float32(1.0) / base_score - np.float32(1.0))))
+    # XGBoost computes in single precision, from the base score on: its probabilities near 1 are coarse.
+    margin = graph.cast(emit_tree_ensemble_float32(graph, table.to_matrix(), [[base], *trees]))
+    odds = graph.op("Exp", graph.op("Min", graph.op("Neg", margin), XGBOOST_MAX_EXPONENT))
+    one = graph.add_constant(np.ones((1, 1), dtype=np.float32))
+    probability = graph.op("Div", one, graph.op("Add", graph.cast(odds, TensorProto.FLOAT), one))
+    return ClassifierOutputs(graph, probability=graph.cast(probability))
 
 
 def _xgboost_learner(model: Any) -> dict[str, Any]:
     booster = model.get_booster()
-    stopped = booster.attr("best_iteration")
-    if stopped is not None:
-        booster = booster[: int(stopped) + 1]
+    best_iteration = booster.attr("best_iteration")
+    if best_iteration is not None:
+        booster = booster[: int(best_iteration) + 1]
     learner = json.loads(bytes(booster.save_raw("json")))["learner"]
-    kinds = learner["gradient_booster"]["name"], learner["objective"]["name"]
-    if kinds != ("gbtree", "binary:logistic"):
+    kind, objective = learner["gradient_booster"]["name"], learner["objective"]["name"]
+    if (kind, objective) != ("gbtree", "binary:logistic"):
         raise ExportError(
-            f"its XGBClassifier is a {kinds[0]} for {kinds[1]}, not a gbtree for binary:logistic"
+            f"its XGBClassifier has the booster {kind!r} and the objective {objective!r} instead of "
+            "'gbtree' and 'binary:logistic'"
         )
     if not np.isnan(model.missing):
-        raise ExportError(f"its XGBClassifier takes {model.missing!r} as missing")
+        raise ExportError(f"its XGBClassifier has missing={model.missing!r} instead of NaN")
     return learner
 
 
-def _xgboost_tree(tree: dict[str, Any]) -> Tree:
+def _xgboost_tree(tree: dict[str, Any]) -> TreeNodes:
     if any(tree["split_type"]):
         raise ExportError("its XGBClassifier splits on categories: encode them as numbers first")
-    parts = zip(
+    nodes = zip(
         tree["left_children"],
         tree["right_children"],
         tree["split_indices"],
@@ -141,6 +159,6 @@ def _xgboost_tree(tree: dict[str, Any]) -> Tree:
         strict=True,
     )
     return [
-        Leaf(value) if left < 0 else TreeSplit(column, value, left, right, bool(missing), BELOW)
-        for left, right, column, value, missing in parts
+        TreeLeaf(value) if left < 0 else TreeSplit(column, value, left, right, bool(missing), BRANCH_LT)
+        for left, right, column, value, missing in nodes
     ]

@@ -1,4 +1,4 @@
-"""Kernels between the rows of a table and rows that are known now."""
+"""Kernels between the rows of a table and constant vectors, such as support vectors."""
 
 from __future__ import annotations
 
@@ -6,82 +6,88 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from ..._typing import FloatArray
 from ...exceptions import ExportError
-from ._graph import Graph
+from ._graph import GraphBuilder
 
 
-def kernel(graph: Graph, name: Any, rows: str, others: Any, **params: float) -> str:
-    """The kernel of each row with each of the others; `params` are gamma, coef0 and degree."""
-    make = _KERNELS.get(name) if isinstance(name, str) else None
-    if make is None:
-        raise ExportError(f"its kernel is none of {', '.join(_KERNELS)}")
-    return make(graph, rows, dense(others), **params)
+def emit_kernel(graph: GraphBuilder, name: Any, rows: str, vectors: Any, **params: float) -> str:
+    """Add the kernel values of each row with each vector; `params` are gamma, coef0 and degree."""
+    emit = _KERNELS.get(name) if isinstance(name, str) else None
+    if emit is None:
+        raise ExportError(f"its kernel is not one of {', '.join(_KERNELS)}")
+    return emit(graph, rows, as_dense_array(vectors), **params)
 
 
-def dense(matrix: Any) -> NDArray[np.float64]:
-    """A matrix, sparse or not, as an array of doubles."""
+def as_dense_array(matrix: Any) -> FloatArray:
+    """Convert a matrix, sparse or not, to an array of doubles."""
     return np.asarray(matrix.toarray() if issparse(matrix) else matrix, dtype=np.float64)
 
 
-def _inner(graph: Graph, rows: str, others: NDArray[np.float64]) -> str:
-    return graph.op("MatMul", rows, others.T.copy())
+def _inner_products(graph: GraphBuilder, rows: str, vectors: FloatArray) -> str:
+    return graph.op("MatMul", rows, vectors.T.copy())
 
 
-def _linear(graph: Graph, rows: str, others: NDArray[np.float64], **_: float) -> str:
-    return _inner(graph, rows, others)
+def _linear(graph: GraphBuilder, rows: str, vectors: FloatArray, **_: float) -> str:
+    return _inner_products(graph, rows, vectors)
 
 
-def _distance(graph: Graph, rows: str, others: NDArray[np.float64], gamma: float) -> str:
-    """The gamma-fold squared distances, with rows counted from one of the others to keep digits."""
-    rows, others = graph.op("Sub", rows, others[:1]), others - others[:1]
-    lengths = graph.op("ReduceSum", graph.op("Mul", rows, rows), np.array([1]), keepdims=1)
-    cross = _inner(graph, rows, -2.0 * others)
-    distance = graph.op("Add", graph.op("Add", cross, lengths), (others**2).sum(axis=1)[None, :])
+def _scaled_squared_distances(graph: GraphBuilder, rows: str, vectors: FloatArray, gamma: float) -> str:
+    """Squared distances times gamma, with one vector as the origin for numerical accuracy."""
+    rows, vectors = graph.op("Sub", rows, vectors[:1]), vectors - vectors[:1]
+    squared_norms = graph.op("ReduceSum", graph.op("Mul", rows, rows), np.array([1]), keepdims=1)
+    cross_terms = _inner_products(graph, rows, -2.0 * vectors)
+    distance = graph.op("Add", graph.op("Add", cross_terms, squared_norms), (vectors**2).sum(axis=1)[None, :])
     return graph.op("Mul", graph.op("Max", distance, 0.0), gamma)
 
 
-def _rbf(graph: Graph, rows: str, others: NDArray[np.float64], *, gamma: float, **_: float) -> str:
-    return graph.op("Exp", graph.op("Neg", _distance(graph, rows, others, gamma)))
+def _rbf(graph: GraphBuilder, rows: str, vectors: FloatArray, *, gamma: float, **_: float) -> str:
+    return graph.op("Exp", graph.op("Neg", _scaled_squared_distances(graph, rows, vectors, gamma)))
 
 
-def _laplacian(graph: Graph, rows: str, others: NDArray[np.float64], *, gamma: float, **_: float) -> str:
-    return graph.op("Exp", graph.op("Neg", graph.op("Sqrt", _distance(graph, rows, others, gamma))))
+def _laplacian(graph: GraphBuilder, rows: str, vectors: FloatArray, *, gamma: float, **_: float) -> str:
+    return graph.op(
+        "Exp", graph.op("Neg", graph.op("Sqrt", _scaled_squared_distances(graph, rows, vectors, gamma)))
+    )
 
 
-def _inverse(graph: Graph, rows: str, others: NDArray[np.float64], *, gamma: float, **_: float) -> str:
-    distance = graph.op("Sqrt", _distance(graph, rows, others, gamma))
+def _inverse_distance(
+    graph: GraphBuilder, rows: str, vectors: FloatArray, *, gamma: float, **_: float
+) -> str:
+    distance = graph.op("Sqrt", _scaled_squared_distances(graph, rows, vectors, gamma))
     return graph.op("Reciprocal", graph.op("Add", distance, 1.0))
 
 
-def _inverse_squared(
-    graph: Graph, rows: str, others: NDArray[np.float64], *, gamma: float, **_: float
+def _inverse_squared_distance(
+    graph: GraphBuilder, rows: str, vectors: FloatArray, *, gamma: float, **_: float
 ) -> str:
-    return graph.op("Reciprocal", graph.op("Add", _distance(graph, rows, others, gamma), 1.0))
+    return graph.op(
+        "Reciprocal", graph.op("Add", _scaled_squared_distances(graph, rows, vectors, gamma), 1.0)
+    )
 
 
 def _poly(
-    graph: Graph, rows: str, others: NDArray[np.float64], *, gamma: float, coef0: float, degree: float
+    graph: GraphBuilder, rows: str, vectors: FloatArray, *, gamma: float, coef0: float, degree: float
 ) -> str:
-    scaled = _inner(graph, rows, gamma * others)
-    return graph.op("Pow", graph.op("Add", scaled, coef0), degree)
+    products = _inner_products(graph, rows, gamma * vectors)
+    return graph.op("Pow", graph.op("Add", products, coef0), degree)
 
 
 def _sigmoid(
-    graph: Graph, rows: str, others: NDArray[np.float64], *, gamma: float, coef0: float, **_: float
+    graph: GraphBuilder, rows: str, vectors: FloatArray, *, gamma: float, coef0: float, **_: float
 ) -> str:
-    scaled = _inner(graph, rows, gamma * others)
-    return graph.op("Tanh", graph.op("Add", scaled, coef0))
+    products = _inner_products(graph, rows, gamma * vectors)
+    return graph.op("Tanh", graph.op("Add", products, coef0))
 
 
 _KERNELS: dict[str, Callable[..., str]] = {
     "linear": _linear,
     "rbf": _rbf,
     "laplacian": _laplacian,
-    "inverse_distance": _inverse,
-    "inverse_squared_distance": _inverse_squared,
+    "inverse_distance": _inverse_distance,
+    "inverse_squared_distance": _inverse_squared_distance,
     "poly": _poly,
     "sigmoid": _sigmoid,
 }

@@ -1,4 +1,4 @@
-"""What a classifier says of a row, in the graph: as `capo.auxiliary.read` reads it."""
+"""The outputs of a classifier in the graph, chosen as `capo.auxiliary.decision_scores` chooses them."""
 
 from __future__ import annotations
 
@@ -9,60 +9,60 @@ from onnx import TensorProto
 
 from ...auxiliary import MAX_MARGIN, PROBABILITY_EPS
 from ...exceptions import ExportError
-from ._graph import Graph
+from ._graph import GraphBuilder
 
 
 @dataclass(frozen=True)
 class ClassifierOutputs:
-    """Columns for the positive class: a margin, a probability and a vote (1 or 0), those that there are."""
+    """Columns for the positive class: a margin, a probability and a vote (1 or 0), as far as available."""
 
-    graph: Graph
+    graph: GraphBuilder
     margin: str | None = None
     probability: str | None = None
     vote: str | None = None
 
     def score(self) -> str:
-        """The margin, or the log-odds, or -1 and +1."""
+        """The margin, else the log-odds, else the label as -1 or +1."""
         if self.margin is not None:
             return self.graph.op("Clip", self.margin, -MAX_MARGIN, MAX_MARGIN)
         if self.probability is None:
-            return self.label()
-        share = self.graph.op("Clip", self.probability, PROBABILITY_EPS, 1.0 - PROBABILITY_EPS)
-        return self.graph.op("Log", self.graph.op("Div", share, self.graph.op("Sub", 1.0, share)))
+            return self.signed_label()
+        clipped = self.graph.op("Clip", self.probability, PROBABILITY_EPS, 1.0 - PROBABILITY_EPS)
+        return self.graph.op("Log", self.graph.op("Div", clipped, self.graph.op("Sub", 1.0, clipped)))
 
-    def label(self) -> str:
+    def signed_label(self) -> str:
         """+1 for a positive row, else -1."""
-        return self.graph.op("Sub", self.graph.op("Mul", self.voted(), 2.0), 1.0)
+        return self.graph.op("Sub", self.graph.op("Mul", self.binary_label(), 2.0), 1.0)
 
-    def voted(self) -> str:
+    def binary_label(self) -> str:
         """1 for a positive row, else 0."""
         if self.vote is not None:
             return self.vote
         value, cut = (self.probability, 0.5) if self.margin is None else (self.margin, 0.0)
         if value is None:
-            raise ExportError("it says nothing of a row")
+            raise ExportError("its graph has no output")
         return self.graph.cast(self.graph.op("Greater", value, cut))
 
-    def share(self, who: object) -> str:
-        """The probability."""
+    def require_probability(self, estimator: object) -> str:
+        """The probability, or an error if the graph of the estimator has none."""
         if self.probability is None:
-            raise ExportError(f"the probability of its {type(who).__name__} is not known to the graph")
+            raise ExportError(f"the graph of its {type(estimator).__name__} has no probability")
         return self.probability
 
 
-def with_margin(graph: Graph, margin: str, *, logistic: bool = True) -> ClassifierOutputs:
-    """A margin above 0 is positive; a `logistic` one is the log-odds."""
+def outputs_from_margin(graph: GraphBuilder, margin: str, *, logistic: bool = True) -> ClassifierOutputs:
+    """The outputs for a margin that is positive above 0 and, if `logistic`, equal to the log-odds."""
     return ClassifierOutputs(graph, margin, graph.op("Sigmoid", margin) if logistic else None)
 
 
-def average(graph: Graph, values: list[str], weights: list[float] | None = None) -> str:
-    """The weighted mean of columns."""
+def weighted_mean(graph: GraphBuilder, values: list[str], weights: list[float] | None = None) -> str:
+    """The mean of columns, weighted if there are weights."""
     if weights is None:
         return graph.op("Div", graph.op("Sum", *values), float(len(values)))
-    parts = [graph.op("Mul", value, float(weight)) for value, weight in zip(values, weights, strict=True)]
-    return graph.op("Div", graph.op("Sum", *parts), float(sum(weights)))
+    terms = [graph.op("Mul", value, float(weight)) for value, weight in zip(values, weights, strict=True)]
+    return graph.op("Div", graph.op("Sum", *terms), float(sum(weights)))
 
 
-def as_column(graph: Graph, value: str) -> str:
-    """A vector, or a matrix of one column, as a column of doubles."""
+def to_column(graph: GraphBuilder, value: str) -> str:
+    """A vector, or a matrix with one column, as a column of doubles."""
     return graph.cast(graph.op("Reshape", value, np.array([-1, 1], dtype=np.int64)), TensorProto.DOUBLE)

@@ -1,4 +1,4 @@
-"""Estimators that are left to skl2onnx: all that it, or the user, has registered a converter for."""
+"""The fallback for all other estimators: converters that skl2onnx has or the user has registered with it."""
 
 from __future__ import annotations
 
@@ -16,93 +16,112 @@ from skl2onnx.common.data_types import DoubleTensorType
 
 from ..._typing import FloatArray
 from ...exceptions import ExportError
-from ._graph import ML, OPSETS, Graph
+from ._graph import ML_DOMAIN, OPSETS, GraphBuilder
+from ._graph_table import GraphTable, NumericColumns
 from ._inputs import onnx_inputs
-from ._outputs import ClassifierOutputs, as_column
-from ._table import Numbers, Table
+from ._outputs import ClassifierOutputs, to_column
 
-#: Operators that skl2onnx knows of this domain.
-ML_VERSION = 3
-#: Operators of that version which the later one has no more.
-OUTDATED = frozenset({"TreeEnsembleClassifier", "TreeEnsembleRegressor"})
-#: Rows on which a graph that was not made here is compared with its estimator, and how near it must be.
-MOST_ROWS, CLOSE = 200, 1e-5
-#: Where a slice begins and ends, and its axis.
-_LAST_COLUMN = tuple(np.array([each], dtype=np.int64) for each in (-1, np.iinfo(np.int64).max, 1))
+#: The version of the ``ai.onnx.ml`` operators that skl2onnx writes.
+SKL2ONNX_ML_OPSET = 3
+#: Operators of that version that the version used here no longer has.
+REMOVED_OPERATORS = frozenset({"TreeEnsembleClassifier", "TreeEnsembleRegressor"})
+#: Rows on which an external converter is checked against its estimator.
+MAX_CHECKED_ROWS = 200
+#: Relative and absolute tolerance of that check.
+CHECK_TOLERANCE = 1e-5
+#: Start, end and axis of a slice that holds the last column.
+_LAST_COLUMN = tuple(np.array([number], dtype=np.int64) for number in (-1, np.iinfo(np.int64).max, 1))
 
 
-def foreign_transformer(estimator: Any, table: Table) -> Table:
-    """What a transformer makes of a table of numbers."""
-    (found,) = table.graph.call(converted(estimator, table.width), table.matrix())[:1]
+def convert_transformer_with_skl2onnx(estimator: Any, table: GraphTable) -> GraphTable:
+    """Convert a transformer of numeric tables."""
+    model = _run_skl2onnx(estimator, table.width)
+    output, *_ = table.graph.inline_model(model, table.to_matrix())
     width = len(estimator.get_feature_names_out())
-    return Table(table.graph, (Numbers(table.graph.cast(found), width),))
+    return GraphTable(table.graph, (NumericColumns(table.graph.cast(output), width),))
 
 
-def converted(estimator: Any, width: int, **options: Any) -> ModelProto:
-    """A model of one estimator that takes a matrix of doubles."""
-    kinds = [("X", DoubleTensorType([None, width]))]
+def convert_classifier_with_skl2onnx(estimator: Any, table: GraphTable) -> ClassifierOutputs:
+    """Convert a binary classifier of numeric tables."""
+    supported, has_margin = _converter_options(estimator), hasattr(estimator, "decision_function")
+    if has_margin and "raw_scores" not in supported:
+        raise ExportError(f"skl2onnx does not export the decision_function of {type(estimator).__name__}")
+    requested = {"zipmap": False, "raw_scores": has_margin}
+    options = {key: value for key, value in requested.items() if key in supported}
+    graph, model = table.graph, _run_skl2onnx(estimator, table.width, **options)
+    label, *scores = graph.inline_model(model, table.to_matrix())
+    positive = np.asarray(getattr(estimator, "classes_", (0, 1))[1:])
+    vote = to_column(graph, graph.op("Equal", label, positive))
+    column = to_column(graph, graph.op("Slice", scores[0], *_LAST_COLUMN)) if scores else None
+    if has_margin:
+        return ClassifierOutputs(graph, margin=column, vote=vote)
+    return ClassifierOutputs(graph, probability=column, vote=vote)
+
+
+def _converter_options(estimator: Any) -> Container[str]:
+    """The options that the estimator's converter supports."""
+    try:
+        return get_converter(get_model_alias(type(estimator))).get_allowed_options() or ()
+    except Exception as error:
+        raise ExportError(f"skl2onnx has no converter for {type(estimator).__name__}") from error
+
+
+def _run_skl2onnx(estimator: Any, width: int, **options: Any) -> ModelProto:
+    """Convert one estimator to a model whose input is a matrix of doubles."""
     try:
         with warnings.catch_warnings():
-            # Of libraries that skl2onnx uses, about each other.
+            # Warnings of the libraries that skl2onnx uses, about each other.
             warnings.simplefilter("ignore")
             model = to_onnx(
                 estimator,
-                initial_types=kinds,
+                initial_types=[("X", DoubleTensorType([None, width]))],
                 options={id(estimator): options} if options else None,
-                target_opset={"": OPSETS[""], ML: ML_VERSION},
+                target_opset={"": OPSETS[""], ML_DOMAIN: SKL2ONNX_ML_OPSET},
             )
             infer_shapes(model, check_type=True, strict_mode=True)
     except Exception as error:
         raise ExportError(
-            f"skl2onnx cannot convert a {type(estimator).__name__} in double precision"
+            f"skl2onnx cannot convert {type(estimator).__name__} in double precision"
         ) from error
-    unknown = {
-        node.op_type for node in model.graph.node if node.domain not in OPSETS or node.op_type in OUTDATED
-    }
-    if unknown:
-        raise ExportError(
-            f"skl2onnx converts a {type(estimator).__name__} with {', '.join(sorted(unknown))}, an operator "
-            "that is not in double precision or not part of ONNX"
-        )
+    _check_operators(model, estimator)
     return model
 
 
-def foreign_classifier(estimator: Any, table: Table) -> ClassifierOutputs:
-    """What a classifier of two classes says of a table of numbers."""
-    allowed, scored = _options(estimator), hasattr(estimator, "decision_function")
-    if scored and "raw_scores" not in allowed:
-        raise ExportError(f"skl2onnx does not give the decision_function of a {type(estimator).__name__}")
-    wanted = {"zipmap": False, "raw_scores": scored}
-    options = {key: value for key, value in wanted.items() if key in allowed}
-    graph = table.graph
-    label, *rest = graph.call(converted(estimator, table.width, **options), table.matrix())
-    positive = np.asarray(getattr(estimator, "classes_", (0, 1))[1:])
-    vote = as_column(graph, graph.op("Equal", label, positive))
-    column = as_column(graph, graph.op("Slice", rest[0], *_LAST_COLUMN)) if rest else None
-    return ClassifierOutputs(graph, column if scored else None, None if scored else column, vote)
+def _check_operators(model: ModelProto, estimator: Any) -> None:
+    unsupported = {
+        node.op_type
+        for node in model.graph.node
+        if node.domain not in OPSETS or node.op_type in REMOVED_OPERATORS
+    }
+    if unsupported:
+        raise ExportError(
+            f"skl2onnx converts {type(estimator).__name__} with {', '.join(sorted(unsupported))}, which is "
+            "not in double precision or not a standard ONNX operator"
+        )
 
 
-def _options(estimator: Any) -> Container[str]:
-    """What can be asked of the estimator's converter."""
-    try:
-        return get_converter(get_model_alias(type(estimator))).get_allowed_options() or ()
-    except Exception as error:
-        raise ExportError(f"skl2onnx does not know a {type(estimator).__name__}") from error
-
-
-def compare(
-    graph: Graph,
+def check_external_nodes(
+    graph: GraphBuilder,
     value: str,
     X: Any,
-    true: Callable[[Any], FloatArray],
-    seen: Callable[[FloatArray], FloatArray] = np.asarray,
+    expected: Callable[[Any], FloatArray],
+    transform: Callable[[FloatArray], FloatArray] = np.asarray,
 ) -> None:
-    """Refuse a value to which others' converters have led if it is not the true one for the rows of X."""
-    if not graph.borrowed:
+    """Raise if a value that external converters contribute to differs from the expected one on rows of X.
+
+    Both are compared after `transform`. A graph without external nodes is not checked.
+    """
+    if not graph.has_external_nodes:
         return
-    graph.borrowed, rows = False, X[:MOST_ROWS]
-    inner = graph.model({"value": (value, TensorProto.DOUBLE, ["n", None])}, {})
+    graph.has_external_nodes, rows = False, X[:MAX_CHECKED_ROWS]
+    model = graph.build({"value": (value, TensorProto.DOUBLE, ["n", None])}, {})
     with np.errstate(all="ignore"):
-        (found,) = list(ReferenceEvaluator(inner).run(None, onnx_inputs(rows)))
-    if not np.allclose(seen(np.asarray(found)), seen(true(rows)), rtol=CLOSE, atol=CLOSE):
-        raise ExportError("the graph that skl2onnx makes of it does not say what it says itself")
+        (output,) = list(ReferenceEvaluator(model).run(None, onnx_inputs(rows)))
+    close = np.allclose(
+        transform(np.asarray(output)),
+        transform(expected(rows)),
+        rtol=CHECK_TOLERANCE,
+        atol=CHECK_TOLERANCE,
+    )
+    if not close:
+        raise ExportError("the outputs of its skl2onnx graph differ from those of the estimator")

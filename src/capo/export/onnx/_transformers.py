@@ -1,4 +1,4 @@
-"""Transformers in the graph: what each does to a table."""
+"""Conversion of fitted transformers."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
+from ..._typing import FloatArray
 from ...auxiliary import to_dense
 from ...exceptions import ExportError
 from ...preprocessing import (
@@ -46,229 +47,247 @@ from ...preprocessing import (
     clip_standardized,
     is_missing,
 )
-from ._graph import Graph
-from ._kernels import kernel
-from ._skl2onnx_fallback import foreign_transformer
-from ._table import Numbers, Table, UnknownCategory, Words, coded, known, look_up
+from ._graph import GraphBuilder
+from ._graph_table import (
+    GraphTable,
+    NumericColumns,
+    TextColumn,
+    UnknownCategory,
+    encode_categories,
+    encode_known_categories,
+    gather_by_code,
+)
+from ._kernels import emit_kernel
+from ._skl2onnx_fallback import convert_transformer_with_skl2onnx
 
-#: From an estimator of exactly this type and its table to the transformed table.
-Transform = Callable[[Any, Table], Table]
+#: From a transformer and its input table to the transformed table.
+TransformerConverter = Callable[[Any, GraphTable], GraphTable]
 
 
-def transform_table(estimator: Any, table: Table) -> Table:
-    """What a fitted transformer makes of a table."""
-    return _TRANSFORMS.get(type(estimator), foreign_transformer)(estimator, table)
+def convert_transformer(estimator: Any, table: GraphTable) -> GraphTable:
+    """Convert a fitted transformer; the result is the transformed table."""
+    return _CONVERTERS.get(type(estimator), convert_transformer_with_skl2onnx)(estimator, table)
 
 
-def _numbers(table: Table, value: str, width: int) -> Table:
-    return Table(table.graph, (Numbers(value, width),))
+def _numeric_table(table: GraphTable, value: str, width: int) -> GraphTable:
+    return GraphTable(table.graph, (NumericColumns(value, width),))
 
 
-def _pipeline(pipeline: Any, table: Table) -> Table:
+def _convert_pipeline(pipeline: Any, table: GraphTable) -> GraphTable:
     for _, step in pipeline.steps:
         if step not in (None, "passthrough"):
-            table = transform_table(step, table)
+            table = convert_transformer(step, table)
     return table
 
 
-def _frozen(frozen: Any, table: Table) -> Table:
-    return transform_table(frozen.estimator, table)
+def _convert_frozen(frozen: Any, table: GraphTable) -> GraphTable:
+    return convert_transformer(frozen.estimator, table)
 
 
-def _by_columns(transformer: Any, table: Table) -> Table:
-    parts = []
+def _convert_column_transformer(transformer: Any, table: GraphTable) -> GraphTable:
+    tables = []
     for name, part, _ in transformer.transformers_:
-        taken = table.take(transformer._transformer_to_input_indices[name])
-        if taken.width and not (isinstance(part, str) and part == "drop"):
-            parts.append(_weighted(_part(part, taken), transformer.transformer_weights, name))
-    return Table(table.graph, ()).beside(*parts)
+        columns = table.take(transformer._transformer_to_input_indices[name])
+        if columns.width and not (isinstance(part, str) and part == "drop"):
+            tables.append(_apply_weight(_convert_part(part, columns), transformer.transformer_weights, name))
+    return GraphTable(table.graph, ()).hstack(*tables)
 
 
-def _union(union: Any, table: Table) -> Table:
-    kept = [(name, part) for name, part in union.transformer_list if part != "drop"]
-    parts = [_weighted(_part(part, table), union.transformer_weights, name) for name, part in kept]
-    return Table(table.graph, ()).beside(*parts)
+def _convert_feature_union(union: Any, table: GraphTable) -> GraphTable:
+    used = [(name, part) for name, part in union.transformer_list if part != "drop"]
+    parts = [
+        _apply_weight(_convert_part(part, table), union.transformer_weights, name) for name, part in used
+    ]
+    return GraphTable(table.graph, ()).hstack(*parts)
 
 
-def _part(part: Any, table: Table) -> Table:
-    return table if isinstance(part, str) else transform_table(part, table)
+def _convert_part(part: Any, table: GraphTable) -> GraphTable:
+    return table if isinstance(part, str) else convert_transformer(part, table)
 
 
-def _weighted(table: Table, weights: dict[str, float] | None, name: str) -> Table:
+def _apply_weight(table: GraphTable, weights: dict[str, float] | None, name: str) -> GraphTable:
     if not weights or name not in weights:
         return table
     factors = np.full((1, table.width), float(weights[name]))
-    return _numbers(table, table.graph.op("Mul", table.matrix(), factors), table.width)
+    return _numeric_table(table, table.graph.op("Mul", table.to_matrix(), factors), table.width)
 
 
-def _scaler(table: Table, shift: NDArray[np.float64] | None, scale: NDArray[np.float64] | None) -> Table:
-    value = table.matrix()
+def _shift_and_divide(table: GraphTable, shift: FloatArray | None, scale: FloatArray | None) -> GraphTable:
+    value = table.to_matrix()
     if shift is not None:
         value = table.graph.op("Sub", value, np.asarray(shift, dtype=np.float64)[None, :])
     if scale is not None:
         value = table.graph.op("Div", value, np.asarray(scale, dtype=np.float64)[None, :])
-    return _numbers(table, value, table.width)
+    return _numeric_table(table, value, table.width)
 
 
-def _standard(scaler: Any, table: Table) -> Table:
-    return _scaler(table, scaler.mean_ if scaler.with_mean else None, scaler.scale_)
+def _convert_standard_scaler(scaler: Any, table: GraphTable) -> GraphTable:
+    return _shift_and_divide(table, scaler.mean_ if scaler.with_mean else None, scaler.scale_)
 
 
-def _largest(scaler: Any, table: Table) -> Table:
+def _convert_max_abs_scaler(scaler: Any, table: GraphTable) -> GraphTable:
     if getattr(scaler, "clip", False):
-        return foreign_transformer(scaler, table)
-    return _scaler(table, None, scaler.scale_)
+        return convert_transformer_with_skl2onnx(scaler, table)
+    return _shift_and_divide(table, None, scaler.scale_)
 
 
-def _robust(scaler: Any, table: Table) -> Table:
-    centre = scaler.center_ if scaler.with_centering else None
-    return _scaler(table, centre, scaler.scale_ if scaler.with_scaling else None)
+def _convert_robust_scaler(scaler: Any, table: GraphTable) -> GraphTable:
+    center = scaler.center_ if scaler.with_centering else None
+    return _shift_and_divide(table, center, scaler.scale_ if scaler.with_scaling else None)
 
 
-def _range(scaler: Any, table: Table) -> Table:
+def _convert_min_max_scaler(scaler: Any, table: GraphTable) -> GraphTable:
     graph = table.graph
-    value = graph.op("Add", graph.op("Mul", table.matrix(), scaler.scale_[None, :]), scaler.min_[None, :])
+    value = graph.op("Add", graph.op("Mul", table.to_matrix(), scaler.scale_[None, :]), scaler.min_[None, :])
     if scaler.clip:
         value = graph.op("Clip", value, *scaler.feature_range)
-    return _numbers(table, value, table.width)
+    return _numeric_table(table, value, table.width)
 
 
-def _function(transformer: Any, table: Table) -> Table:
+def _convert_function(transformer: Any, table: GraphTable) -> GraphTable:
     if transformer.func is None or transformer.func is to_dense:
         return table
     if transformer.func is not clip_standardized:
         raise ExportError(
             f"its FunctionTransformer applies {getattr(transformer.func, '__name__', 'a function')}, "
-            "which ONNX does not know"
+            "which has no ONNX equivalent"
         )
-    return _numbers(
-        table, table.graph.op("Clip", table.matrix(), -MAX_STANDARDIZED, MAX_STANDARDIZED), table.width
+    return _numeric_table(
+        table, table.graph.op("Clip", table.to_matrix(), -MAX_STANDARDIZED, MAX_STANDARDIZED), table.width
     )
 
 
-def _selector(selector: Any, table: Table) -> Table:
+def _convert_selector(selector: Any, table: GraphTable) -> GraphTable:
     return table.take(np.flatnonzero(selector.get_support()).tolist())
 
 
-def _known_values(transformer: KnownCategoryFilter, table: Table) -> Table:
-    pairs = zip(table.columns(), transformer.categories_, strict=True)
-    return Table(table.graph, tuple(known(table, block, values) for block, values in pairs))
+def _convert_known_category_filter(transformer: KnownCategoryFilter, table: GraphTable) -> GraphTable:
+    pairs = zip(table.iter_columns(), transformer.categories_, strict=True)
+    return GraphTable(
+        table.graph, tuple(encode_known_categories(table, block, values) for block, values in pairs)
+    )
 
 
-def _ordinal(encoder: Any, table: Table) -> Table:
-    return _encoded(encoder, table, [1] * table.width)
+def _convert_ordinal_encoder(encoder: Any, table: GraphTable) -> GraphTable:
+    return _encode_columns(encoder, table, [1] * table.width)
 
 
-def _target(encoder: Any, table: Table) -> Table:
+def _convert_target_encoder(encoder: Any, table: GraphTable) -> GraphTable:
     if encoder.target_type_ == "multiclass":
-        raise ExportError("its TargetEncoder knows more than two classes")
-    return _encoded(encoder, table, [1] * table.width)
+        raise ExportError("its TargetEncoder was fitted to more than two classes")
+    return _encode_columns(encoder, table, [1] * table.width)
 
 
-def _one_hot(encoder: Any, table: Table) -> Table:
-    return _encoded(encoder, table, encoder._n_features_outs)
+def _convert_one_hot_encoder(encoder: Any, table: GraphTable) -> GraphTable:
+    return _encode_columns(encoder, table, encoder._n_features_outs)
 
 
-def _encoded(encoder: Any, table: Table, widths: Iterable[int]) -> Table:
-    """Each column by the encoder's own answer for each value that the column can have."""
+def _encode_columns(encoder: Any, table: GraphTable, widths: Iterable[int]) -> GraphTable:
+    """Replace each category by the encoder's own output for it."""
     start, blocks = 0, []
-    for position, (block, width) in enumerate(zip(table.columns(), widths, strict=True)):
-        codes = coded(table, block, encoder.categories_[position])
-        rows = _answers(encoder, position, codes.meanings)[:, start : start + width]
-        blocks.append(Numbers(look_up(table.graph, codes, rows), width))
+    for position, (block, width) in enumerate(zip(table.iter_columns(), widths, strict=True)):
+        column = encode_categories(table, block, encoder.categories_[position])
+        rows = _transform_categories(encoder, position, column.categories)[:, start : start + width]
+        blocks.append(NumericColumns(gather_by_code(table.graph, column, rows), width))
         start += width
-    return Table(table.graph, tuple(blocks))
+    return GraphTable(table.graph, tuple(blocks))
 
 
-def _answers(encoder: Any, position: int, values: tuple[Any, ...]) -> NDArray[Any]:
-    """What the encoder makes of rows with these values in one column; NaN where it refuses them."""
+def _transform_categories(encoder: Any, position: int, values: tuple[Any, ...]) -> NDArray[Any]:
+    """The encoder's output for rows with these values in one column; NaN where it raises an error."""
     rows = np.empty((len(values), len(encoder.categories_)), dtype=object)
-    rows[:] = [each[0] if len(each) else np.nan for each in encoder.categories_]
-    rows[:, position] = [str(each) if isinstance(each, UnknownCategory) else each for each in values]
-    if all(each.dtype.kind in "fiub" for each in encoder.categories_):
+    rows[:] = [known[0] if len(known) else np.nan for known in encoder.categories_]
+    rows[:, position] = [str(value) if isinstance(value, UnknownCategory) else value for value in values]
+    if all(known.dtype.kind in "fiub" for known in encoder.categories_):
         rows = rows.astype(np.float64)
     try:
-        return _answer(encoder, rows)
+        return _transform_rows(encoder, rows)
     except ValueError:
-        return np.vstack([_answer_or_nan(encoder, row[None, :]) for row in rows])
+        return np.vstack([_transform_row_or_nan(encoder, row[None, :]) for row in rows])
 
 
-def _answer(estimator: Any, rows: NDArray[Any]) -> Any:
+def _transform_rows(estimator: Any, rows: NDArray[Any]) -> Any:
     with warnings.catch_warnings():
-        # That columns have no names here, and that a value is not known.
+        # Warnings about missing column names and about unknown categories.
         warnings.simplefilter("ignore", UserWarning)
-        found = estimator.transform(rows)
-    return found.toarray() if issparse(found) else np.asarray(found)
+        output = estimator.transform(rows)
+    return output.toarray() if issparse(output) else np.asarray(output)
 
 
-def _answer_or_nan(encoder: Any, row: NDArray[Any]) -> Any:
+def _transform_row_or_nan(encoder: Any, row: NDArray[Any]) -> Any:
     try:
-        return _answer(encoder, row)
+        return _transform_rows(encoder, row)
     except ValueError:
         return np.full((1, len(encoder.get_feature_names_out())), np.nan)
 
 
-def _imputer(imputer: Any, table: Table) -> Table:
+def _convert_imputer(imputer: Any, table: GraphTable) -> GraphTable:
     if not is_missing(imputer.missing_values):
-        raise ExportError(f"its SimpleImputer takes {imputer.missing_values!r} as missing")
-    if any(isinstance(each, Words) for each in table.blocks):
-        return _filled_words(imputer, table)
-    graph, matrix = table.graph, table.matrix()
+        raise ExportError(f"its SimpleImputer has missing_values={imputer.missing_values!r} instead of NaN")
+    if any(isinstance(block, TextColumn) for block in table.blocks):
+        return _impute_text(imputer, table)
+    graph, matrix = table.graph, table.to_matrix()
     fill = np.asarray(imputer.statistics_, dtype=np.float64)
     filled = graph.op("Where", graph.op("IsNaN", matrix), fill[None, :], matrix)
-    kept = np.flatnonzero(~np.isnan(fill))
-    found = _numbers(table, filled, table.width).take(kept.tolist())
-    if not imputer.add_indicator:
-        return found
+    # A column without a statistic had no values in training, and the imputer drops it.
+    imputed = _numeric_table(table, filled, table.width).take(np.flatnonzero(~np.isnan(fill)).tolist())
+    if not imputer.add_indicator or not len(imputer.indicator_.features_):
+        return imputed
     columns = imputer.indicator_.features_
-    marked = graph.cast(graph.op("IsNaN", graph.columns(matrix, columns)))
-    return found.beside(_numbers(table, marked, len(columns))) if len(columns) else found
+    indicators = graph.cast(graph.op("IsNaN", graph.take_columns(matrix, columns)))
+    return imputed.hstack(_numeric_table(table, indicators, len(columns)))
 
 
-def _filled_words(imputer: Any, table: Table) -> Table:
-    words = [each for each in table.blocks if isinstance(each, Words)]
-    if imputer.add_indicator or len(words) < len(table.blocks):
-        raise ExportError("its SimpleImputer marks missing words or takes words and numbers together")
-    # To a SimpleImputer None is not NaN.
-    row = np.empty((1, len(words)), dtype=object)
-    row[0] = [each.missing for each in words]
-    filled = _answer(imputer, row)[0]
-    return Table(table.graph, tuple(map(partial(_filled, table.graph), words, filled)))
+def _impute_text(imputer: Any, table: GraphTable) -> GraphTable:
+    columns = [block for block in table.blocks if isinstance(block, TextColumn)]
+    if imputer.add_indicator or len(columns) < len(table.blocks):
+        raise ExportError(
+            "its SimpleImputer has add_indicator=True for text columns, or takes text and numeric columns "
+            "together"
+        )
+    # A SimpleImputer treats None and NaN differently, so it gets the data frame's own missing value.
+    row = np.empty((1, len(columns)), dtype=object)
+    row[0] = [column.missing for column in columns]
+    fills = _transform_rows(imputer, row)[0]
+    return GraphTable(table.graph, tuple(map(partial(_fill_text, table.graph), columns, fills)))
 
 
-def _filled(graph: Graph, block: Words, fill: Any) -> Words:
+def _fill_text(graph: GraphBuilder, column: TextColumn, fill: Any) -> TextColumn:
     if is_missing(fill):
-        return block
-    missing = graph.op("Equal", block.value, np.array([""], dtype=object))
-    return Words(graph.op("Where", missing, np.array([str(fill)], dtype=object), block.value), block.missing)
+        return column
+    missing = graph.op("Equal", column.value, np.array([""], dtype=object))
+    filled = graph.op("Where", missing, np.array([str(fill)], dtype=object), column.value)
+    return TextColumn(filled, column.missing)
 
 
-def _nystroem(basis: Any, table: Table) -> Table:
-    given = basis.kernel_params or {}
+def _convert_nystroem(basis: Any, table: GraphTable) -> GraphTable:
     gamma = 1.0 / table.width if basis.gamma is None else basis.gamma
-    if given or basis.kernel not in ("rbf", "linear"):
-        raise ExportError(f"its Nystroem has the kernel {basis.kernel!r}, not 'rbf' or 'linear'")
-    matrix = kernel(table.graph, basis.kernel, table.matrix(), basis.components_, gamma=gamma)
+    if basis.kernel_params or basis.kernel not in ("rbf", "linear"):
+        raise ExportError(
+            f"its Nystroem has the kernel {basis.kernel!r} or kernel_params: use 'rbf' or 'linear' without "
+            "kernel_params"
+        )
+    matrix = emit_kernel(table.graph, basis.kernel, table.to_matrix(), basis.components_, gamma=gamma)
     value = table.graph.op("MatMul", matrix, basis.normalization_.T.copy())
-    return _numbers(table, value, basis.normalization_.shape[0])
+    return _numeric_table(table, value, basis.normalization_.shape[0])
 
 
-def _polynomials(transformer: Any, table: Table) -> Table:
-    """Each monomial as a product of columns, filled up with a column of ones."""
+def _convert_polynomial_features(transformer: Any, table: GraphTable) -> GraphTable:
+    """Each monomial as a product of columns, padded with a column of ones."""
     graph, powers = table.graph, transformer.powers_
-    shape = graph.op("Concat", graph.rows(matrix := table.matrix()), np.array([1]), axis=0)
+    shape = graph.op("Concat", graph.n_rows(matrix := table.to_matrix()), np.array([1]), axis=0)
     padded = graph.op("Concat", matrix, graph.op("Expand", 1.0, shape), axis=1)
     factors = np.full((len(powers), max(1, int(powers.sum(axis=1).max()))), powers.shape[1])
-    for monomial, exponents in zip(factors, powers, strict=True):
-        chosen = np.repeat(np.arange(len(exponents)), exponents)
-        monomial[: len(chosen)] = chosen
-    parts = [graph.columns(padded, positions) for positions in factors.T.tolist()]
-    return _numbers(table, reduce(partial(graph.op, "Mul"), parts), len(powers))
+    for factor_row, exponents in zip(factors, powers, strict=True):
+        columns = np.repeat(np.arange(len(exponents)), exponents)
+        factor_row[: len(columns)] = columns
+    parts = [graph.take_columns(padded, positions) for positions in factors.T.tolist()]
+    return _numeric_table(table, reduce(partial(graph.op, "Mul"), parts), len(powers))
 
 
-def _directions(decomposition: Any, table: Table) -> Table:
-    value = table.graph.op("MatMul", table.matrix(), decomposition.components_.T.copy())
-    return _numbers(table, value, decomposition.components_.shape[0])
+def _convert_truncated_svd(decomposition: Any, table: GraphTable) -> GraphTable:
+    value = table.graph.op("MatMul", table.to_matrix(), decomposition.components_.T.copy())
+    return _numeric_table(table, value, decomposition.components_.shape[0])
 
 
 _SELECTORS = (
@@ -282,23 +301,23 @@ _SELECTORS = (
     VarianceThreshold,
 )
 
-_TRANSFORMS: dict[type, Transform] = {
-    Pipeline: _pipeline,
-    FrozenEstimator: _frozen,
-    ColumnTransformer: _by_columns,
-    FeatureUnion: _union,
-    StandardScaler: _standard,
-    MaxAbsScaler: _largest,
-    RobustScaler: _robust,
-    MinMaxScaler: _range,
-    FunctionTransformer: _function,
-    KnownCategoryFilter: _known_values,
-    OrdinalEncoder: _ordinal,
-    OneHotEncoder: _one_hot,
-    TargetEncoder: _target,
-    SimpleImputer: _imputer,
-    Nystroem: _nystroem,
-    PolynomialFeatures: _polynomials,
-    TruncatedSVD: _directions,
-    **dict.fromkeys(_SELECTORS, _selector),
+_CONVERTERS: dict[type, TransformerConverter] = {
+    Pipeline: _convert_pipeline,
+    FrozenEstimator: _convert_frozen,
+    ColumnTransformer: _convert_column_transformer,
+    FeatureUnion: _convert_feature_union,
+    StandardScaler: _convert_standard_scaler,
+    MaxAbsScaler: _convert_max_abs_scaler,
+    RobustScaler: _convert_robust_scaler,
+    MinMaxScaler: _convert_min_max_scaler,
+    FunctionTransformer: _convert_function,
+    KnownCategoryFilter: _convert_known_category_filter,
+    OrdinalEncoder: _convert_ordinal_encoder,
+    OneHotEncoder: _convert_one_hot_encoder,
+    TargetEncoder: _convert_target_encoder,
+    SimpleImputer: _convert_imputer,
+    Nystroem: _convert_nystroem,
+    PolynomialFeatures: _convert_polynomial_features,
+    TruncatedSVD: _convert_truncated_svd,
+    **dict.fromkeys(_SELECTORS, _convert_selector),
 }

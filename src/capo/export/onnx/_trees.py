@@ -1,8 +1,8 @@
-"""Trees of any maker as one operator.
+"""Decision trees of any library as one TreeEnsemble operator.
 
-A tree is the list of its nodes, the root first. A node asks whether its column is at most (or below,
-or equal to one of) some values, and missing values go the way that the node says. A forest's value is the
-sum of the leaves that a row falls into.
+A tree is the list of its nodes, the root first. A split tests whether a column's value is at most (or below,
+or equal to one of) some values, and sends missing values to a fixed side. The value of an ensemble is
+the sum of the leaves that a row reaches.
 """
 
 from __future__ import annotations
@@ -15,160 +15,172 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from ._graph import ML, Graph, tensor
+from ..._typing import FloatArray
+from ._graph import ML_DOMAIN, GraphBuilder, make_tensor
 
-#: How the operator calls its questions.
-AT_MOST, BELOW, AMONG = 0, 1, 6
-#: The operator's "sum of the leaves", and no function of the sum.
-SUM, PLAIN = 1, 0
+#: The operator's codes for the tests <=, < and "is one of".
+BRANCH_LEQ, BRANCH_LT, BRANCH_MEMBER = 0, 1, 6
+#: The operator's codes for "sum of the leaves" and "no function of the sum".
+AGGREGATE_SUM, POST_TRANSFORM_NONE = 1, 0
 
 
 @dataclass(frozen=True)
-class Leaf:
-    """Where a tree ends."""
+class TreeLeaf:
+    """A leaf of a tree."""
 
     value: float
 
 
 @dataclass(frozen=True)
 class TreeSplit:
-    """A question, and the positions in the tree of the nodes to go to."""
+    """A test of one column, and the positions in the tree of the two nodes that follow."""
 
     column: int
-    value: float
-    yes: int
-    no: int
-    missing_yes: bool
-    question: int = AT_MOST
-    among: tuple[int, ...] = ()
+    threshold: float
+    true_node: int
+    false_node: int
+    missing_is_true: bool
+    mode: int = BRANCH_LEQ
+    members: tuple[int, ...] = ()
 
 
-Tree = Sequence[Leaf | TreeSplit]
+TreeNodes = Sequence[TreeLeaf | TreeSplit]
+
+
+@dataclass(frozen=True)
+class _NodeRef:
+    """The position of a node in the ensemble's list of splits or of leaves."""
+
+    position: int
+    is_leaf: bool
 
 
 @dataclass
-class _Lists:
-    """The operator's attributes while they grow."""
+class _Ensemble:
+    """The nodes of all trees, in the order of the operator's attributes."""
 
     roots: list[int] = field(default_factory=list)
     splits: list[TreeSplit] = field(default_factory=list)
     leaves: list[float] = field(default_factory=list)
-    tree_of_leaf: list[int] = field(default_factory=list)
-    yes: list[tuple[int, bool]] = field(default_factory=list)
-    no: list[tuple[int, bool]] = field(default_factory=list)
+    leaf_trees: list[int] = field(default_factory=list)
+    true_nodes: list[_NodeRef] = field(default_factory=list)
+    false_nodes: list[_NodeRef] = field(default_factory=list)
 
-    def add(self, tree: Tree) -> None:
-        """One tree more."""
-        if isinstance(tree[0], Leaf):
-            # A tree must begin with a question: this one has the same answer both ways.
+    @classmethod
+    def from_trees(cls, trees: Iterable[TreeNodes]) -> _Ensemble:
+        ensemble = cls()
+        for tree in trees:
+            ensemble.add(tree)
+        return ensemble
+
+    def add(self, tree: TreeNodes) -> None:
+        if isinstance(tree[0], TreeLeaf):
+            # The operator needs a split at the root: both sides of this one lead to the same leaf.
             tree = [TreeSplit(0, 0.0, 1, 1, False), tree[0]]
-        places = self._places(tree)
-        self.tree_of_leaf.extend([len(self.roots)] * sum(leaf for _, leaf in places))
+        refs = self._node_refs(tree)
+        self.leaf_trees.extend([len(self.roots)] * sum(ref.is_leaf for ref in refs))
         self.roots.append(len(self.splits))
         for node in tree:
-            if isinstance(node, Leaf):
+            if isinstance(node, TreeLeaf):
                 self.leaves.append(node.value)
             else:
                 self.splits.append(node)
-                self.yes.append(places[node.yes])
-                self.no.append(places[node.no])
+                self.true_nodes.append(refs[node.true_node])
+                self.false_nodes.append(refs[node.false_node])
 
-    def _places(self, tree: Tree) -> list[tuple[int, bool]]:
-        """Where each node of a tree comes, among splits or leaves, and whether it is a leaf."""
-        n_splits, n_leaves, places = len(self.splits), len(self.leaves), []
+    def _node_refs(self, tree: TreeNodes) -> list[_NodeRef]:
+        n_splits, n_leaves, refs = len(self.splits), len(self.leaves), []
         for node in tree:
-            leaf = isinstance(node, Leaf)
-            places.append((n_leaves if leaf else n_splits, leaf))
-            n_splits, n_leaves = n_splits + (not leaf), n_leaves + leaf
-        return places
+            is_leaf = isinstance(node, TreeLeaf)
+            refs.append(_NodeRef(n_leaves if is_leaf else n_splits, is_leaf))
+            n_splits, n_leaves = n_splits + (not is_leaf), n_leaves + is_leaf
+        return refs
+
+    def attributes(self, dtype: type[np.floating[Any]]) -> dict[str, Any]:
+        """The attributes of the TreeEnsemble operator."""
+        splits = self.splits
+        attributes: dict[str, Any] = {
+            "n_targets": 1,
+            "aggregate_function": AGGREGATE_SUM,
+            "post_transform": POST_TRANSFORM_NONE,
+            "tree_roots": self.roots,
+            "nodes_featureids": [split.column for split in splits],
+            "nodes_modes": make_tensor(np.array([split.mode for split in splits], dtype=np.uint8)),
+            "nodes_splits": make_tensor(np.array([split.threshold for split in splits], dtype=dtype)),
+            "nodes_truenodeids": [ref.position for ref in self.true_nodes],
+            "nodes_trueleafs": [int(ref.is_leaf) for ref in self.true_nodes],
+            "nodes_falsenodeids": [ref.position for ref in self.false_nodes],
+            "nodes_falseleafs": [int(ref.is_leaf) for ref in self.false_nodes],
+            "nodes_missing_value_tracks_true": [int(split.missing_is_true) for split in splits],
+            "leaf_targetids": [0] * len(self.leaves),
+            "leaf_weights": make_tensor(np.array(self.leaves, dtype=dtype)),
+        }
+        # The operator expects the sets one after the other, each followed by NaN.
+        sets = [[*split.members, np.nan] for split in splits if split.mode == BRANCH_MEMBER]
+        if sets:
+            attributes["membership_values"] = make_tensor(np.concatenate(sets).astype(dtype))
+        return attributes
 
 
-def forest(graph: Graph, matrix: str, trees: Iterable[Tree]) -> str:
-    """The sum over trees of the leaf that each row falls into."""
-    return graph.op("TreeEnsemble", matrix, domain=ML, **_attributes(_gathered(trees), np.float64))
+def emit_tree_ensemble(graph: GraphBuilder, matrix: str, trees: Iterable[TreeNodes]) -> str:
+    """Add the sum over trees of the leaf that each row reaches."""
+    attributes = _Ensemble.from_trees(trees).attributes(np.float64)
+    return graph.op("TreeEnsemble", matrix, domain=ML_DOMAIN, **attributes)
 
 
-def forest_in_single(graph: Graph, matrix: str, trees: Iterable[Tree]) -> str:
-    """The sum in single precision, in the order of the trees."""
-    values = graph.cast(matrix, TensorProto.FLOAT)
-    attributes = _attributes(lists := _gathered(trees), np.float32)
-    apart = {"n_targets": len(lists.roots), "leaf_targetids": lists.tree_of_leaf}
-    leaves = graph.op("TreeEnsemble", values, domain=ML, **attributes | apart)
-    # The operator itself sums in an order of its own.
+def emit_tree_ensemble_float32(graph: GraphBuilder, matrix: str, trees: Iterable[TreeNodes]) -> str:
+    """Add the same sum in single precision, accumulated in the order of the trees."""
+    values, ensemble = graph.cast(matrix, TensorProto.FLOAT), _Ensemble.from_trees(trees)
+    n_trees = len(ensemble.roots)
+    # The operator does not define the order of its own sum: one target for each tree, and CumSum instead.
+    targets = {"n_targets": n_trees, "leaf_targetids": ensemble.leaf_trees}
+    attributes = ensemble.attributes(np.float32) | targets
+    leaves = graph.op("TreeEnsemble", values, domain=ML_DOMAIN, **attributes)
     sums = graph.op("CumSum", leaves, np.array(1))
-    return graph.columns(sums, [len(lists.roots) - 1])
+    return graph.take_columns(sums, [n_trees - 1])
 
 
-def _gathered(trees: Iterable[Tree]) -> _Lists:
-    lists = _Lists()
-    for tree in trees:
-        lists.add(tree)
-    return lists
-
-
-def _attributes(lists: _Lists, dtype: type[np.floating[Any]]) -> dict[str, Any]:
-    splits = lists.splits
-    attributes: dict[str, Any] = {
-        "n_targets": 1,
-        "aggregate_function": SUM,
-        "post_transform": PLAIN,
-        "tree_roots": lists.roots,
-        "nodes_featureids": [each.column for each in splits],
-        "nodes_modes": tensor(np.array([each.question for each in splits], dtype=np.uint8)),
-        "nodes_splits": tensor(np.array([each.value for each in splits], dtype=dtype)),
-        "nodes_truenodeids": [place for place, _ in lists.yes],
-        "nodes_trueleafs": [int(leaf) for _, leaf in lists.yes],
-        "nodes_falsenodeids": [place for place, _ in lists.no],
-        "nodes_falseleafs": [int(leaf) for _, leaf in lists.no],
-        "nodes_missing_value_tracks_true": [int(each.missing_yes) for each in splits],
-        "leaf_targetids": [0] * len(lists.leaves),
-        "leaf_weights": tensor(np.array(lists.leaves, dtype=dtype)),
-    }
-    sets = [[*each.among, np.nan] for each in splits if each.question == AMONG]
-    if sets:
-        attributes["membership_values"] = tensor(np.concatenate(sets).astype(dtype))
-    return attributes
-
-
-def single(graph: Graph, matrix: str) -> str:
-    """The numbers rounded to single precision, as doubles."""
+def round_to_float32(graph: GraphBuilder, matrix: str) -> str:
+    """Round numbers to single precision, and keep them as doubles."""
     return graph.cast(graph.cast(matrix, TensorProto.FLOAT))
 
 
-def of_sklearn(tree: Any, values: NDArray[np.float64]) -> Tree:
-    """A tree of scikit-learn, which compares numbers rounded to single precision."""
+def nodes_from_sklearn_tree(tree: Any, values: FloatArray) -> TreeNodes:
+    """The nodes of a scikit-learn tree, which compares numbers rounded to single precision."""
     left, right = tree.children_left.tolist(), tree.children_right.tolist()
     columns, thresholds = tree.feature.tolist(), tree.threshold.tolist()
     missing = tree.missing_go_to_left.astype(bool).tolist()
     return [
-        Leaf(float(values[i]))
+        TreeLeaf(float(values[i]))
         if left[i] == right[i]
         else TreeSplit(columns[i], thresholds[i], left[i], right[i], missing[i])
         for i in range(tree.node_count)
     ]
 
 
-def of_histograms(predictor: Any) -> Tree:
-    """A tree of scikit-learn's histogram-based boosting."""
-    return [_of_record(node, predictor.raw_left_cat_bitsets) for node in predictor.nodes]
+def nodes_from_histogram_predictor(predictor: Any) -> TreeNodes:
+    """The nodes of a tree of scikit-learn's histogram-based gradient boosting."""
+    return [_node_from_record(node, predictor.raw_left_cat_bitsets) for node in predictor.nodes]
 
 
-def _of_record(node: Any, sets: NDArray[np.uint32]) -> Leaf | TreeSplit:
+def _node_from_record(node: Any, bitsets: NDArray[np.uint32]) -> TreeLeaf | TreeSplit:
     if node["is_leaf"]:
-        return Leaf(float(node["value"]))
-    column, yes, no = (int(node[each]) for each in ("feature_idx", "left", "right"))
+        return TreeLeaf(float(node["value"]))
+    column, left, right = (int(node[field]) for field in ("feature_idx", "left", "right"))
     missing = bool(node["missing_go_to_left"])
     if not node["is_categorical"]:
-        return TreeSplit(column, float(node["num_threshold"]), yes, no, missing)
-    words = sets[node["bitset_idx"]]
-    among = [code for code in range(32 * len(words)) if words[code // 32] >> (code % 32) & 1]
-    return among_split(column, among, yes, no, missing)
+        return TreeSplit(column, float(node["num_threshold"]), left, right, missing)
+    bitset = bitsets[node["bitset_idx"]]
+    members = [code for code in range(32 * len(bitset)) if bitset[code // 32] >> (code % 32) & 1]
+    return make_member_split(column, members, left, right, missing)
 
 
-def among_split(column: int, among: Iterable[int], yes: int, no: int, missing_yes: bool) -> TreeSplit:
-    """Whether a column has one of some codes; no codes are no question."""
-    codes = tuple(among)
+def make_member_split(
+    column: int, members: Iterable[int], true_node: int, false_node: int, missing_is_true: bool
+) -> TreeSplit:
+    """A split on whether a column's code is one of some codes."""
+    codes = tuple(members)
     if not codes:
-        # No number is below minus infinity.
-        return TreeSplit(column, -np.inf, yes, no, missing_yes, BELOW)
-    return TreeSplit(column, 0.0, yes, no, missing_yes, AMONG, codes)
+        # The operator needs at least one code; no number is below minus infinity.
+        return TreeSplit(column, -np.inf, true_node, false_node, missing_is_true, BRANCH_LT)
+    return TreeSplit(column, 0.0, true_node, false_node, missing_is_true, BRANCH_MEMBER, codes)

@@ -1,4 +1,4 @@
-"""What cannot be exported is refused in a sentence that names the part and what to do."""
+"""Models that cannot be exported raise an error that names the part and the remedy."""
 
 import subprocess
 import sys
@@ -27,11 +27,11 @@ from capo import CAPOClassifier, SVMPerfClassifier
 from capo.exceptions import ExportError, InvalidInputError, MissingExtraError
 from capo.export import to_onnx
 
-from .running import assert_same, numbers
+from .runtime import assert_same_predictions, make_array
 
 
 class Oracle(ClassifierMixin, BaseEstimator):
-    """Says what its first column says, and nobody has a converter for it."""
+    """Predicts from its first column; skl2onnx has no converter for it."""
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
@@ -46,16 +46,16 @@ class Oracle(ClassifierMixin, BaseEstimator):
         return self.classes_[(X[:, 0] > 0).astype(int)]
 
 
-class Known(Oracle):
-    """The same, for which the user registers a converter."""
+class Registered(Oracle):
+    """The same, with a converter that the user registers."""
 
 
-class Mistaken(Oracle):
-    """The same, with a converter that is wrong."""
+class WronglyRegistered(Oracle):
+    """The same, with a wrong converter."""
 
 
 class Halves(TransformerMixin, BaseEstimator):
-    """A transformer of the user."""
+    """A user-defined transformer."""
 
     def fit(self, X, y=None):
         return self
@@ -90,10 +90,10 @@ def register(kind, slope):
     )
 
 
-X, Y = numbers(300, 0)
+X, Y = make_array(300, 0)
 
 
-def adapted(auxiliary, **params):
+def fit_capo(auxiliary, **params):
     settings = {"cv": 2, "random_state": 0, "delta": None, "prior": "unit", **params}
     return CAPOClassifier(auxiliaries=[("mine", auxiliary)], **settings).fit(X, Y)
 
@@ -101,17 +101,20 @@ def adapted(auxiliary, **params):
 @pytest.mark.parametrize(
     ("auxiliary", "reason"),
     [
-        (Oracle(), "skl2onnx does not know a Oracle"),
-        (QuadraticDiscriminantAnalysis(), "does not give the decision_function of a Quadratic"),
-        (GaussianProcessClassifier(), "converts a GaussianProcessClassifier with Solve"),
+        (Oracle(), "skl2onnx has no converter for Oracle"),
+        (QuadraticDiscriminantAnalysis(), "does not export the decision_function of Quadratic"),
+        (GaussianProcessClassifier(), "converts GaussianProcessClassifier with Solve"),
         (make_pipeline(FunctionTransformer(np.sin), LogisticRegression()), "FunctionTransformer applies sin"),
-        (make_pipeline(Halves(), LogisticRegression()), "skl2onnx cannot convert a Halves"),
-        (SVC(kernel=lambda a, b: a @ b.T), "its kernel is none of linear, rbf"),
+        (make_pipeline(Halves(), LogisticRegression()), "skl2onnx cannot convert Halves"),
+        (SVC(kernel=lambda a, b: a @ b.T), "its kernel is not one of linear, rbf"),
         (
             xgboost.XGBClassifier(n_jobs=1, n_estimators=2, booster="gblinear"),
-            "XGBClassifier is a gblinear for",
+            "XGBClassifier has the booster 'gblinear' and",
         ),
-        (xgboost.XGBClassifier(n_jobs=1, n_estimators=2, missing=-1.0), r"takes -1\.0 as missing"),
+        (
+            xgboost.XGBClassifier(n_jobs=1, n_estimators=2, missing=-1.0),
+            r"XGBClassifier has missing=-1\.0 instead of NaN",
+        ),
         (
             xgboost.XGBClassifier(
                 n_jobs=1, n_estimators=2, feature_types=["q", "q", "q", "c", "q"], enable_categorical=True
@@ -124,54 +127,54 @@ def adapted(auxiliary, **params):
         ),
         (
             lightgbm.LGBMClassifier(n_estimators=2, verbose=-1, n_jobs=1, objective="cross_entropy"),
-            "the objective 'cross_entropy', not 'binary'",
+            "the objective 'cross_entropy' instead of 'binary'",
         ),
     ],
     ids=lambda each: each[:20] if isinstance(each, str) else type(each).__name__,
 )
-def test_an_auxiliary_that_cannot_be_written(auxiliary, reason):
+def test_an_auxiliary_that_cannot_be_exported(auxiliary, reason):
     with pytest.raises(
-        ExportError, match=rf"^the auxiliary 'mine' cannot be written as ONNX: .*{reason}"
+        ExportError, match=rf"^the auxiliary 'mine' cannot be exported to ONNX: .*{reason}"
     ) as got:
-        to_onnx(adapted(auxiliary), X)
+        to_onnx(fit_capo(auxiliary), X)
     assert str(got.value).endswith(
-        ". Leave it out, replace it, or give it a converter with skl2onnx.update_registered_converter."
+        ". Leave it out, replace it, or register a converter with skl2onnx.update_registered_converter."
     )
 
 
-def test_a_bag_of_one_class_alone():
+def test_a_bagged_estimator_with_one_class():
     bags = BaggingClassifier(KNeighborsClassifier(1), n_estimators=30, max_samples=2, random_state=0)
-    with pytest.raises(ExportError, match="its KNeighborsClassifier knows one class alone"):
-        to_onnx(adapted(bags), X)
+    with pytest.raises(ExportError, match="its KNeighborsClassifier was trained on one class only"):
+        to_onnx(fit_capo(bags), X)
 
 
-def test_a_delta_transformer_that_cannot_be_written():
-    model = adapted(GaussianNB(), delta=Halves(), C=1.0)
-    with pytest.raises(ExportError, match=r"the delta transformer cannot be written as ONNX: .* a Halves"):
+def test_a_delta_transformer_that_cannot_be_exported():
+    model = fit_capo(GaussianNB(), delta=Halves(), C=1.0)
+    with pytest.raises(ExportError, match=r"the delta transformer cannot be exported to ONNX: .* Halves"):
         to_onnx(model, X)
 
 
-def test_a_kernel_of_the_user():
+def test_a_callable_kernel():
     model = SVMPerfClassifier("f1", kernel=lambda a, b: a @ b.T).fit(X, Y)
     with pytest.raises(ExportError, match=r"the model cannot be .* Train it with another kernel\.$"):
         to_onnx(model, X)
 
 
-def test_a_converter_of_the_user_is_taken():
-    register(Known, 1.0)
-    assert_same(adapted(Known()), X, numbers(10_000, 1)[0])
+def test_a_registered_converter_is_used():
+    register(Registered, 1.0)
+    assert_same_predictions(fit_capo(Registered()), X, make_array(10_000, 1)[0])
 
 
-def test_a_converter_that_is_wrong_is_not_taken():
-    register(Mistaken, 1.1)
-    with pytest.raises(ExportError, match="does not say what it says itself"):
-        to_onnx(adapted(Mistaken()), X)
-
-
-def test_models_of_others():
+def test_a_wrong_converter_is_detected():
+    register(WronglyRegistered, 1.1)
     with pytest.raises(
-        InvalidInputError, match=r"to_onnx takes a fitted CAPOClassifier, .*: got a GaussianNB"
+        ExportError, match="the outputs of its skl2onnx graph differ from those of the estimator"
     ):
+        to_onnx(fit_capo(WronglyRegistered()), X)
+
+
+def test_other_models():
+    with pytest.raises(InvalidInputError, match=r"to_onnx takes a fitted CAPOClassifier, .*: got GaussianNB"):
         to_onnx(GaussianNB().fit(X, Y), X)
 
 
@@ -180,9 +183,9 @@ def test_a_model_that_is_not_fitted():
         to_onnx(CAPOClassifier(), X)
 
 
-def test_a_table_unlike_the_one_trained_on():
+def test_a_table_with_other_columns():
     with pytest.raises(ValueError, match="features"):
-        to_onnx(adapted(DecisionTreeClassifier()), X[:, :3])
+        to_onnx(fit_capo(DecisionTreeClassifier()), X[:, :3])
 
 
 def test_without_the_extra(monkeypatch):
@@ -193,7 +196,7 @@ def test_without_the_extra(monkeypatch):
         to_onnx(None, X)
 
 
-def test_importing_capo_loads_no_package_of_onnx():
+def test_importing_capo_does_not_import_onnx():
     code = "import capo, capo.export, sys; print(sorted({'onnx', 'skl2onnx'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

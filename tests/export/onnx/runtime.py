@@ -1,4 +1,4 @@
-"""Tables to predict on, and what ONNX Runtime says of them."""
+"""Test tables, and runs of exported graphs in ONNX Runtime."""
 
 import numpy as np
 import pandas as pd
@@ -7,44 +7,44 @@ from onnxruntime import InferenceSession, SessionOptions
 
 from capo.export import onnx_inputs, to_onnx
 
-#: Rows whose score is nearer to the threshold than this may get either label.
+#: Rows whose score is this close to the threshold may get either label.
 ROUNDING = 1e-9
 
 
-def frame(n_rows, seed, *, unseen=False):
-    """Numbers, truth values, text and categories, rare ones among them, some missing."""
+def make_frame(n_rows, seed, *, unknown=False):
+    """NumericColumns, truth values, text and categories, rare ones among them, some missing."""
     rng = np.random.default_rng(seed)
     age, pay = rng.normal(size=n_rows), np.exp(rng.normal(size=n_rows))
     towns = np.array([*(f"town{i}" for i in range(12)), "hamlet", "farm"])
     town = rng.choice(towns, n_rows, p=[*[0.99 / 12] * 12, 0.005, 0.005])
     colour = rng.choice(["red", "green", "blue"], n_rows)
-    wanted = age + np.sin(3 * pay) + np.isin(town, towns[::3]) + (colour == "red") + rng.normal(size=n_rows)
-    if unseen:
-        town = np.where(rng.random(n_rows) < 0.05, "a town of tomorrow", town)
+    signal = age + np.sin(3 * pay) + np.isin(town, towns[::3]) + (colour == "red") + rng.normal(size=n_rows)
+    if unknown:
+        town = np.where(rng.random(n_rows) < 0.05, "unknown town", town)
 
-    def some(values, share):
-        gone = rng.random(n_rows) < share
-        return [None if missing else value for value, missing in zip(values.tolist(), gone, strict=True)]
+    def with_missing(values, share):
+        is_missing = rng.random(n_rows) < share
+        return [None if gone else value for value, gone in zip(values.tolist(), is_missing, strict=True)]
 
     table = {
-        "age": some(age, 0.1),
-        "pay": some(pay, 0.05),
+        "age": with_missing(age, 0.1),
+        "pay": with_missing(pay, 0.05),
         "visits": rng.integers(0, 5, n_rows),
         "new": rng.random(n_rows) < 0.3,
-        "town": some(town, 0.05),
-        "colour": some(colour, 0.02),
+        "town": with_missing(town, 0.05),
+        "colour": with_missing(colour, 0.02),
     }
-    return pl.DataFrame(table, schema_overrides={"colour": pl.Categorical}), (wanted > 1.8).astype(int)
+    return pl.DataFrame(table, schema_overrides={"colour": pl.Categorical}), (signal > 1.8).astype(int)
 
 
-def in_pandas(table):
-    """The same table for pandas."""
+def to_pandas(table):
+    """Convert a polars data frame to pandas."""
     kinds = {name: pd.Categorical if kind == pl.Categorical else list for name, kind in table.schema.items()}
     return pd.DataFrame({name: kinds[name](table[name].to_list()) for name in table.columns})
 
 
-def numbers(n_rows, seed, *, missing=0.0):
-    """An array, one column of it whole numbers."""
+def make_array(n_rows, seed, *, missing=0.0):
+    """An array with one column of integers."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, 5))
     X[:, 3] = rng.integers(0, 6, n_rows)
@@ -54,7 +54,7 @@ def numbers(n_rows, seed, *, missing=0.0):
 
 
 def run(graph, X):
-    """The outputs of a graph by name."""
+    """Run a graph in ONNX Runtime, and return its outputs by name."""
     options = SessionOptions()
     options.intra_op_num_threads = 1
     session = InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
@@ -62,8 +62,8 @@ def run(graph, X):
     return dict(zip(names, session.run(names, onnx_inputs(X)), strict=True))
 
 
-def assert_same(model, X, new, atol=1e-6):
-    """Export with the rows X; labels and probabilities of the new rows are those of the model."""
+def assert_same_predictions(model, X, new, atol=1e-6):
+    """Assert that the graph exported for X and the model agree on new rows."""
     graph = to_onnx(model, X)
     found, score = run(graph, new), model.decision_function(new)
     np.testing.assert_allclose(found["score"], score, rtol=0, atol=max(atol, 1e-6 * np.abs(score).max()))

@@ -1,4 +1,4 @@
-"""Single pieces of the graph against scikit-learn: transformers, trees and kernels."""
+"""Single converters against scikit-learn: transformers, trees and kernels."""
 
 import warnings
 
@@ -22,10 +22,10 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from capo.export.onnx._classifiers import classifier_outputs
-from capo.export.onnx._graph import Graph
-from capo.export.onnx._table import input_table
-from capo.export.onnx._transformers import transform_table
+from capo.export.onnx._classifiers import convert_classifier
+from capo.export.onnx._graph import GraphBuilder
+from capo.export.onnx._graph_table import make_input_table
+from capo.export.onnx._transformers import convert_transformer
 from capo.preprocessing import (
     KnownCategoryFilter,
     make_linear_features,
@@ -33,14 +33,14 @@ from capo.preprocessing import (
     make_tree_features,
 )
 
-from .running import frame, numbers, run
+from .runtime import make_array, make_frame, run
 
 
-def exported(X, emit):
-    """What the graph that `emit` makes of a table like X says of a table."""
-    graph = Graph()
-    value = emit(input_table(graph, X))
-    model = graph.model({"value": (value, onnx.TensorProto.DOUBLE, ["n", None])}, {})
+def export(X, convert):
+    """A function that runs, on a table, the graph that `convert` builds for tables like X."""
+    graph = GraphBuilder()
+    value = convert(make_input_table(graph, X))
+    model = graph.build({"value": (value, onnx.TensorProto.DOUBLE, ["n", None])}, {})
     return lambda new: run(model, new)["value"]
 
 
@@ -49,7 +49,7 @@ def dense(values):
 
 
 def assert_transforms(transformer, X, new):
-    found = exported(X, lambda table: transform_table(transformer, table).matrix())(new)
+    found = export(X, lambda table: convert_transformer(transformer, table).to_matrix())(new)
     np.testing.assert_allclose(found, dense(transformer.transform(new)), rtol=1e-9, atol=1e-11)
 
 
@@ -57,8 +57,8 @@ def assert_transforms(transformer, X, new):
     "make", [make_linear_features, make_tree_features, lambda X: make_rbf_features(X, 50)]
 )
 @pytest.mark.parametrize("seed", range(3))
-def test_the_features_of_a_frame(make, seed):
-    X, new = frame(300, seed)[0], frame(1000, seed + 10, unseen=True)[0]
+def test_feature_pipelines_on_a_frame(make, seed):
+    X, new = make_frame(300, seed)[0], make_frame(1000, seed + 10, unknown=True)[0]
     assert_transforms(make(X).fit(X), X, new)
 
 
@@ -79,26 +79,26 @@ def test_the_features_of_a_frame(make, seed):
     ],
     ids=lambda each: str(each).replace("\n", "")[:40],
 )
-def test_a_transformer_of_numbers(transformer):
-    X, y = numbers(200, 0, missing=0.2)
+def test_numeric_transformers(transformer):
+    X, y = make_array(200, 0, missing=0.2)
     X[:, 2] = np.nan
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the column without any value
-        assert_transforms(transformer.fit(X, y), X, numbers(500, 1, missing=0.2)[0])
+        warnings.simplefilter("ignore")  # about the column without any value
+        assert_transforms(transformer.fit(X, y), X, make_array(500, 1, missing=0.2)[0])
 
 
-WORDS = st.sampled_from(["a", "b", "c", "dd", "e e", "ä", None])
+CATEGORIES = st.sampled_from(["a", "b", "c", "dd", "e e", "ä", None])
 
 
 @settings(max_examples=25, deadline=None)
 @given(
-    seen=st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=30),
-    new=st.lists(st.tuples(WORDS, st.one_of(WORDS, st.text("xyz", min_size=1)))),
+    seen=st.lists(st.tuples(CATEGORIES, CATEGORIES), min_size=1, max_size=30),
+    new=st.lists(st.tuples(CATEGORIES, st.one_of(CATEGORIES, st.text("xyz", min_size=1)))),
     most=st.sampled_from([None, 2, 3]),
     rarest=st.sampled_from([None, 2, 4]),
     one_hot=st.booleans(),
 )
-def test_encoders_of_words(seen, new, most, rarest, one_hot):
+def test_encoders_of_text(seen, new, most, rarest, one_hot):
     X, others = (
         pl.DataFrame(rows, schema={"a": pl.String, "b": pl.String}, orient="row")
         for rows in (seen, seen + new)
@@ -115,9 +115,9 @@ def test_encoders_of_words(seen, new, most, rarest, one_hot):
         assert_transforms(transformer.fit(X), X, others)
 
 
-def test_a_word_that_an_encoder_refuses_is_nan():
+def test_a_category_that_an_encoder_rejects_is_nan():
     X = np.array([[1.0], [2.0], [2.0]])
-    found = exported(X, lambda table: transform_table(OneHotEncoder().fit(X), table).matrix())
+    found = export(X, lambda table: convert_transformer(OneHotEncoder().fit(X), table).to_matrix())
     assert np.isnan(found(np.array([[3.0]]))).all()
     assert found(X).tolist() == [[1, 0], [0, 1], [0, 1]]
 
@@ -136,12 +136,12 @@ def test_trees_at_their_thresholds(seed, digits, missing):
     ]
     for model in models:
         new = at_thresholds(X, model)
-        found = exported(X, lambda table, model=model: classifier_outputs(model, table).probability)(new)
+        found = export(X, lambda table, model=model: convert_classifier(model, table).probability)(new)
         np.testing.assert_allclose(found[:, 0], model.predict_proba(new)[:, 1], rtol=0, atol=1e-13)
 
 
 def at_thresholds(X, model):
-    """The rows, and rows whose numbers are thresholds of the model or next to them."""
+    """The rows, and rows with values at the thresholds of the model or next to them."""
     if isinstance(model, ExtraTreesClassifier):
         cuts = np.concatenate([each.tree_.threshold[each.tree_.feature == 0] for each in model.estimators_])
     else:

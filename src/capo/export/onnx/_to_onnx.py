@@ -1,4 +1,4 @@
-"""ONNX export: the public functions, which load the packages they need when they are called."""
+"""The public function for ONNX export, which imports the optional packages only when it is called."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ if TYPE_CHECKING:
 
 
 def to_onnx(model: Any, X: Any) -> ModelProto:
-    """A fitted model as an ONNX graph, from the raw table to the label, in double precision.
+    """Convert a fitted model to an ONNX graph, from the raw table to the label, in double precision.
 
-    The graph has one input of shape (n, 1) for each column of a data frame, under the column's name: doubles
-    with NaN for what is missing, or strings with "" for what is missing; for an array the one input
-    "X". Its outputs are "label", "score" (`decision_function`) and "probability" (of the positive class, if
-    the model has `predict_proba`), each of shape (n,). Auxiliaries of weight 0 are left out.
+    For a data frame the graph has one input of shape (n, 1) for each column, with the column's name: doubles
+    with NaN for a missing value, or strings with "" for a missing value. For an array it has the single
+    input "X". Its outputs are "label", "score" (`decision_function`) and, if the model has `predict_proba`,
+    "probability" (of the positive class), each of shape (n,). Auxiliaries with weight 0 are left out.
 
     Parameters
     ----------
     model : CAPOClassifier, SVMPerfClassifier or SVMPerfClassifierCV
         A fitted model.
     X : data frame, array or sparse matrix
-        Rows like those that it was trained on, at least one: they tell the columns and their types.
+        At least one row with the columns and data types of the training table.
 
     Returns
     -------
     onnx.ModelProto
-        The graph; ``.SerializeToString()`` is the content of an .onnx file.
+        The graph; ``.SerializeToString()`` gives the content of an .onnx file.
 
     Raises
     ------
     ExportError
-        An auxiliary, or the delta function, is of a kind that cannot be written as ONNX.
+        If an auxiliary or the delta transformer cannot be exported to ONNX.
 
     Examples
     --------
@@ -57,6 +57,6 @@ def to_onnx(model: Any, X: Any) -> ModelProto:
         import skl2onnx  # noqa: F401, PLC0415 (an extra)
     except ImportError as error:
         raise MissingExtraError("ONNX export needs skl2onnx: pip install 'capo-learn[onnx]'.") from error
-    from ._model import graph_of  # noqa: PLC0415 (needs the extra)
+    from ._models import convert_model  # noqa: PLC0415 (needs the extra)
 
-    return graph_of(model, X)
+    return convert_model(model, X)

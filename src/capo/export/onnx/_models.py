@@ -1,0 +1,156 @@
+"""Conversion of a whole fitted classifier of capo to one graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import ModelProto, TensorProto
+from scipy.sparse import issparse
+from scipy.special import expit
+from sklearn.utils.validation import check_is_fitted
+
+from ... import __version__
+from ...auxiliary import OutputScale
+from ...estimators import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
+from ...exceptions import ExportError, InvalidInputError
+from ...preprocessing import is_dataframe
+from ._classifiers import convert_classifier
+from ._graph import GraphBuilder
+from ._graph_table import GraphTable, make_input_table
+from ._kernels import as_dense_array
+from ._skl2onnx_fallback import check_external_nodes
+from ._transformers import convert_transformer
+
+#: What the user can do about a part that has no converter.
+REGISTER_CONVERTER = "or register a converter with skl2onnx.update_registered_converter"
+
+
+def convert_model(model: Any, X: Any) -> ModelProto:
+    """Convert a fitted classifier to a graph for tables like X."""
+    convert = _CONVERTERS.get(type(model))
+    if convert is None:
+        raise InvalidInputError(
+            "to_onnx takes a fitted CAPOClassifier, SVMPerfClassifier or SVMPerfClassifierCV: got "
+            f"{type(model).__name__}."
+        )
+    check_is_fitted(model)
+    X = X if is_dataframe(X) or issparse(X) else np.asarray(X)
+    model.decision_function(X[:1])  # raises if X does not have the columns of the training table
+    return convert(model, X)
+
+
+def _convert_svmperf(model: Any, X: Any) -> ModelProto:
+    graph = GraphBuilder()
+    table = make_input_table(graph, X)
+    with _explain_export_errors("the model", "Train it with another kernel"):
+        score = convert_classifier(model, table).margin
+    assert score is not None
+    return _build(model, graph, {"score": score})
+
+
+def _convert_capo(model: CAPOClassifier, X: Any) -> ModelProto:
+    graph = GraphBuilder()
+    log_odds = _log_odds(model, make_input_table(graph, X), X)
+    score, probability = graph.op("Sub", log_odds, model._log_odds_cut), graph.op("Sigmoid", log_odds)
+    return _build(model, graph, {"score": score, "probability": probability})
+
+
+def _log_odds(model: CAPOClassifier, table: GraphTable, X: Any) -> str:
+    graph, weights = table.graph, model._weights
+    shape = graph.op("Concat", graph.n_rows(table.blocks[0].value), np.array([1]), axis=0)
+    total = graph.op("Expand", weights.bias, shape)
+    parts = zip(model.auxiliaries_, model._scales, weights.auxiliary.tolist(), strict=True)
+    for name, scale, weight in parts:
+        if weight != 0.0:
+            output = _apply_scale(graph, _auxiliary_output(model, name, table, X), scale)
+            total = graph.op("Add", total, graph.op("Mul", output, weight))
+    if np.any(weights.delta):
+        delta = graph.op("MatMul", _delta_features(model, table, X), weights.delta[:, None])
+        total = graph.op("Add", total, delta)
+    return total
+
+
+def _auxiliary_output(model: CAPOClassifier, name: str, table: GraphTable, X: Any) -> str:
+    """The unscaled output of one auxiliary."""
+    remedy = f"Leave it out, replace it, {REGISTER_CONVERTER}"
+    with _explain_export_errors(f"the auxiliary {name!r}", remedy):
+        outputs = convert_classifier(model.auxiliaries_[name], table)
+        raw = outputs.score() if model._outputs == "scores" else outputs.signed_label()
+        # Compared as probabilities: large scores may differ by rounding.
+        check_external_nodes(table.graph, raw, X, lambda rows: model._said(name, rows)[:, None], expit)
+    return raw
+
+
+def _delta_features(model: CAPOClassifier, table: GraphTable, X: Any) -> str:
+    transformer: Any = model.delta_
+    with _explain_export_errors("the delta transformer", f"Train with delta='linear', {REGISTER_CONVERTER}"):
+        features = convert_transformer(transformer, table).to_matrix()
+        check_external_nodes(
+            table.graph, features, X, lambda rows: as_dense_array(transformer.transform(rows))
+        )
+    return features
+
+
+def _apply_scale(graph: GraphBuilder, raw: str, scale: OutputScale) -> str:
+    """Platt's log-odds, growing only logarithmically beyond the limit."""
+    if scale.platt is None:
+        return raw
+    log_odds = graph.op("Add", graph.op("Mul", raw, scale.platt.slope), scale.platt.intercept)
+    size = graph.op("Abs", log_odds)
+    excess = graph.op("Max", graph.op("Sub", size, scale.limit), 0.0)
+    log_excess = graph.op("Log", graph.op("Add", excess, 1.0))
+    limited = graph.op("Add", graph.op("Min", size, scale.limit), log_excess)
+    return graph.op("Mul", graph.op("Sign", log_odds), limited)
+
+
+def _build(model: Any, graph: GraphBuilder, scores: dict[str, str]) -> ModelProto:
+    """Add the label to the scores, and build the graph with vectors as outputs."""
+    labels, label_dtype = _label_array(model.classes_)
+    is_positive = graph.cast(graph.op("Greater", scores["score"], 0.0), TensorProto.INT64)
+    columns = {"label": (graph.op("Gather", labels, is_positive), label_dtype)}
+    columns.update((name, (value, TensorProto.DOUBLE)) for name, value in sorted(scores.items()))
+    outputs = {
+        name: (graph.op("Reshape", value, np.array([-1])), dtype, ["n"])
+        for name, (value, dtype) in columns.items()
+    }
+    metadata = {
+        "capo_version": __version__,
+        "measure": model.measure_.label,
+        "threshold": repr(_threshold(model)),
+    }
+    return graph.build(outputs, metadata)
+
+
+def _threshold(model: Any) -> float:
+    return float(getattr(model, "best_estimator_", model).threshold_)
+
+
+def _label_array(classes: NDArray[Any]) -> tuple[NDArray[Any], int]:
+    """The two classes as int64, double or string, and that data type."""
+    if classes.dtype.kind in "iub":
+        return classes.astype(np.int64), TensorProto.INT64
+    if classes.dtype.kind == "f":
+        return classes.astype(np.float64), TensorProto.DOUBLE
+    return classes.astype(object), TensorProto.STRING
+
+
+@contextmanager
+def _explain_export_errors(part: str, remedy: str) -> Iterator[None]:
+    """Complete the reason in an ExportError to a sentence about a part of the model, with a remedy."""
+    try:
+        yield
+    except ExportError as error:
+        raise ExportError(f"{part} cannot be exported to ONNX: {error}. {remedy}.") from (
+            error.__cause__ or error
+        )
+
+
+_CONVERTERS: dict[type, Callable[[Any, Any], ModelProto]] = {
+    CAPOClassifier: _convert_capo,
+    SVMPerfClassifier: _convert_svmperf,
+    SVMPerfClassifierCV: _convert_svmperf,
+}
