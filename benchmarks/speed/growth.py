@@ -16,7 +16,7 @@ from scipy import sparse
 
 from capo import measures
 from capo.design import augment
-from capo.engine._solver import CuttingPlane
+from capo.engine import CuttingPlane
 
 SIZES = {"dense": (10_000, 100_000, 1_000_000, 10_000_000), "sparse": (10_000, 100_000, 1_000_000)}
 N_FEATURES = {"dense": 20, "sparse": 100_000}
@@ -70,7 +70,7 @@ def measure_one(kind: str, name: str, n: int) -> dict:
     before = memory("VmRSS")
     solver = CuttingPlane(augment(X), measure.oracle(y))
     start = time.perf_counter()
-    solution = solver.run(1000.0, 1e-6, max_rounds=ROUNDS)
+    solution = solver.solve(1000.0, 1e-6, max_rounds=ROUNDS)
     seconds = time.perf_counter() - start
     return {
         "table": kind,

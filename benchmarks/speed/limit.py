@@ -41,8 +41,8 @@ class Tape:
         self.parts[kind].append(work)
         self.work.append(work)
 
-    def scores(self, v):
-        self._record("product", partial(self.design.scores, v.copy()))
+    def matvec(self, v):
+        self._record("product", partial(self.design.matvec, v.copy()))
         return self.design.matvec(v)
 
     def rmatvec(self, coef):

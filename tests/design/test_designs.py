@@ -5,8 +5,18 @@ import tracemalloc
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from capo.design import Augmented, Constant, Dense, Scaled, Sparse, as_design, augment, chunked
+from capo.design import (
+    AugmentedDesign,
+    ConstantColumn,
+    DenseDesign,
+    ScaledDesign,
+    SparseDesign,
+    as_design,
+    augment,
+    from_blocks,
+)
 from capo.exceptions import InvalidInputError
 
 RNG = np.random.default_rng(0)
@@ -46,7 +56,7 @@ def test_float32_is_summed_in_float64():
     """A million float32 ones and an epsilon that float32 sums would lose."""
     ones = np.ones((1_000_000, 1), dtype=np.float32)
     coef = np.full(1_000_000, 0.1)
-    for design in (Dense(ones), Sparse(sparse.csr_array(ones))):
+    for design in (DenseDesign(ones), SparseDesign(sparse.csr_array(ones))):
         assert design.rmatvec(coef)[0] == pytest.approx(coef.sum(), rel=1e-10)
 
 
@@ -80,16 +90,16 @@ def test_augmented_is_the_matrix_side_by_side():
 
 
 def test_augment_without_bias_or_auxiliary_is_the_matrix():
-    assert isinstance(augment(X, bias=None), Dense)
+    assert isinstance(augment(X, bias=None), DenseDesign)
 
 
 def test_designs_side_by_side_need_the_same_rows():
     with pytest.raises(InvalidInputError, match="the same number of rows: got 4000, 3"):
-        Augmented([Dense(X), Constant(3)])
+        AugmentedDesign([DenseDesign(X), ConstantColumn(3)])
 
 
 def test_scaled_and_constant():
-    design = Scaled(Constant(3, 2.0), 0.5)
+    design = ScaledDesign(ConstantColumn(3, 2.0), 0.5)
     np.testing.assert_array_equal(design.matvec(np.array([7.0])), [7.0, 7.0, 7.0])
     np.testing.assert_array_equal(design.rmatvec(np.array([1.0, 2.0, 3.0])), [6.0])
 
@@ -102,7 +112,7 @@ def test_chunked_passes(kind):
         passes.append(1)
         return (kind(X[start : start + 700]) for start in range(0, len(X), 700))
 
-    design = chunked(blocks, X.shape)
+    design = from_blocks(blocks, X.shape)
     v, c = RNG.normal(size=X.shape[1]), RNG.normal(size=len(X))
     np.testing.assert_allclose(design.matvec(v), X @ v)
     np.testing.assert_allclose(design.rmatvec(c), X.T @ c)
@@ -119,12 +129,12 @@ def test_chunked_passes(kind):
 )
 def test_blocks_that_do_not_make_up_the_table(blocks, found):
     with pytest.raises(InvalidInputError, match=found):
-        chunked(blocks, X.shape).matvec(np.ones(X.shape[1]))
+        from_blocks(blocks, X.shape).matvec(np.ones(X.shape[1]))
 
 
 def test_a_generator_that_runs_dry_is_noticed():
     once = iter([X])
-    design = chunked(lambda: once, X.shape)
+    design = from_blocks(lambda: once, X.shape)
     design.matvec(np.ones(X.shape[1]))
     with pytest.raises(InvalidInputError, match="must start the same blocks over"):
         design.matvec(np.ones(X.shape[1]))
@@ -132,8 +142,103 @@ def test_a_generator_that_runs_dry_is_noticed():
 
 @pytest.mark.parametrize("wrong", [[[1.0, 2.0]], np.ones(3), np.array([["a"]]), None], ids=str)
 def test_what_is_not_a_table(wrong):
-    with pytest.raises(InvalidInputError, match="two-dimensional array of numbers or a sparse matrix: got"):
+    with pytest.raises(InvalidInputError, match="two-dimensional array of real numbers, a sparse matrix"):
         as_design(wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [X * 1j, sparse.csr_array(X * 1j), X[:, 0], X[None], X.astype(object)],
+    ids=lambda X: str(X.dtype),
+)
+def test_matrices_that_are_not_real_or_not_two_dimensional(wrong):
+    with pytest.raises(InvalidInputError, match=rf"got \w+ of shape \(.*\) and type {wrong.dtype}"):
+        as_design(wrong)
+
+
+class Columns:
+    """A design of one's own, which returns columns in single precision."""
+
+    shape = X.shape
+
+    def matvec(self, v):
+        return (X @ v)[:, None].astype(np.float32)
+
+    def rmatvec(self, coef):
+        return (X.T @ coef)[:, None].astype(np.float32)
+
+
+OPERATORS = {
+    "float64": aslinearoperator(X),
+    "float32": aslinearoperator(X.astype(np.float32)),
+    "sparse": aslinearoperator(sparse.csr_array(X)),
+    "functions": LinearOperator(X.shape, matvec=lambda v: X @ v, rmatvec=lambda c: X.T @ c),
+    "sum": aslinearoperator(0.25 * X) + 0.75 * aslinearoperator(X),
+    "own class": Columns(),
+}
+
+
+@pytest.mark.parametrize("operator", OPERATORS.values(), ids=OPERATORS)
+def test_products_of_operators(operator):
+    design = as_design(operator)
+    v, c = RNG.normal(size=X.shape[1]), RNG.normal(size=len(X))
+    np.testing.assert_allclose(design.matvec(v), X @ v, atol=5e-6)
+    np.testing.assert_allclose(design.rmatvec(c), X.T @ c, atol=2e-4)
+    assert design.matvec(v).dtype == design.rmatvec(c).dtype == np.float64
+    assert design.shape == X.shape
+
+
+def test_an_operator_that_returns_its_input_is_not_written_to():
+    identity = LinearOperator((4, 4), matvec=lambda v: v, rmatvec=lambda c: c, dtype=float)
+    v = np.arange(5.0)
+    np.testing.assert_array_equal(augment(identity).matvec(v), [4.0, 5.0, 6.0, 7.0])
+    np.testing.assert_array_equal(v, np.arange(5.0))
+
+
+def test_designs_of_this_package_are_returned_as_they_are():
+    for design in (as_design(X), augment(X), from_blocks(lambda: [X], X.shape), as_design(OPERATORS["sum"])):
+        assert as_design(design) is design
+
+
+class WrongShape(Columns):
+    shape = (4000, 13, 1)
+
+
+@pytest.mark.parametrize(
+    ("operator", "product", "message"),
+    [
+        (aslinearoperator(X * 1j), None, "must be a real matrix: got .* of type complex128"),
+        (WrongShape(), None, r"must be two whole numbers, rows and coefficients: got \(4000, 13, 1\)"),
+        (
+            LinearOperator(X.shape, matvec=lambda v: X @ v),
+            "rmatvec",
+            r"of shape \(4000, 13\) does not implement rmatvec: the solver needs",
+        ),
+        (
+            LinearOperator(X.shape, matvec=lambda v: (X @ v)[:9], dtype=float),
+            "matvec",
+            r"matvec of .* of shape \(4000, 13\) failed: cannot reshape array of size 9",
+        ),
+        (
+            LinearOperator(X.shape, matvec=lambda v: X @ v * 1j, dtype=float),
+            "matvec",
+            "must return 4000 real numbers: got an array of shape .* and type complex128",
+        ),
+        (
+            type("Transposed", (Columns,), {"rmatvec": Columns.matvec})(),
+            "rmatvec",
+            "matmul: Input operand 1 has a mismatch",
+        ),
+        (
+            type("Short", (Columns,), {"rmatvec": lambda self, c: c[:5]})(),
+            "rmatvec",
+            r"rmatvec of Short of shape \(4000, 13\) must return 13 real numbers: got .* shape \(5,\)",
+        ),
+    ],
+)
+def test_operators_that_are_no_designs(operator, product, message):
+    with pytest.raises(InvalidInputError, match=message):
+        getattr(as_design(operator), product)(np.ones(13 if product == "matvec" else 4000))
 
 
 def test_B_must_be_above_zero():

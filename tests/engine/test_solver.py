@@ -7,14 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize as scipy_minimize
+from scipy.sparse.linalg import aslinearoperator
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 from sklearn.svm import LinearSVC
 
 from capo import measures
 from capo.design import as_design, augment
-from capo.engine import Status, minimize, minimize_path
+from capo.engine import CuttingPlane, Status, minimize, minimize_path
 from capo.exceptions import InvalidInputError
+from capo.measures import Cut
 
 from ..cases import ALL_MEASURES
 
@@ -276,3 +278,113 @@ def test_an_array_will_do_for_a_design():
 def test_a_path_needs_a_C():
     with pytest.raises(InvalidInputError, match="at least one number"):
         minimize_path(as_design(X), measures.get("f1").oracle(Y), Cs=[])
+
+
+def test_an_oracle_of_ones_own():
+    """The mean absolute error, against the linear programme's optimum as SciPy finds it."""
+    rng = np.random.default_rng(0)
+    A, target, C = rng.normal(size=(40, 3)), rng.normal(size=40), 5.0
+
+    def absolute_error(scores):
+        coef = np.sign(target - scores) / len(target)
+        return Cut(coef, coef @ target)
+
+    solution = minimize(A, absolute_error, C=C, tol=1e-7)
+    result = scipy_minimize(
+        lambda z: 0.5 * z[:3] @ z[:3] + C * z[3:].mean(),
+        np.append(np.zeros(3), np.abs(target)),
+        constraints=[
+            {"type": "ineq", "fun": lambda z: z[3:] - (target - A @ z[:3])},
+            {"type": "ineq", "fun": lambda z: z[3:] + (target - A @ z[:3])},
+        ],
+        method="SLSQP",
+        options={"ftol": 1e-12, "maxiter": 1000},
+    )
+    assert result.success
+    assert solution.primal == pytest.approx(result.fun, abs=1e-6)
+    np.testing.assert_allclose(solution.v, result.x[:3], atol=1e-4)
+
+
+def test_a_linear_operator_will_do_for_a_design():
+    oracle = measures.get("f1").oracle(Y)
+    theirs, ours = minimize(aslinearoperator(X), oracle, C=100.0), minimize(X, oracle, C=100.0)
+    np.testing.assert_allclose(theirs.v, ours.v, rtol=1e-6, atol=1e-9)
+
+
+def test_one_solver_for_many_C():
+    solver = CuttingPlane(X, measures.get("f1").oracle(Y))
+    for C in (10.0, 1000.0, 1.0):
+        solution = solver.solve(C, tol=1e-4)
+        alone = minimize(X, measures.get("f1").oracle(Y), C=C, tol=1e-4)
+        assert max(solution.dual, alone.dual) <= min(solution.primal, alone.primal)
+        np.testing.assert_array_equal(solver.v, solution.v)
+        np.testing.assert_allclose(solver.scores, X @ solution.v)
+        assert solver.objective(C) == solution.primal
+        assert solver.risk == pytest.approx((solution.primal - 0.5 * solution.v @ solution.v) / C)
+
+
+def test_the_dual_solution_bounds_the_objective():
+    solver = CuttingPlane(X, measures.get("f1").oracle(Y), keep_cuts=True)
+    solution = solver.solve(100.0)
+    u, beta = solver.dual_solution()
+    assert beta - 0.5 * np.sum((X.T @ u) ** 2) == pytest.approx(solution.dual)
+    with pytest.raises(InvalidInputError, match="needs a solver with keep_cuts=True"):
+        CuttingPlane(X, measures.get("f1").oracle(Y)).dual_solution()
+
+
+@pytest.mark.parametrize(
+    ("returned", "found"),
+    [
+        ((np.zeros(569), 1.0), "got tuple"),
+        (None, "got NoneType"),
+        (Cut(np.zeros(3), 1.0), r"got Cut with `coef` of shape \(3,\)"),
+        (Cut([0.0] * 569, 1.0), "an array of shape"),
+    ],
+    ids=str,
+)
+def test_an_oracle_that_returns_no_cut(returned, found):
+    with pytest.raises(InvalidInputError, match=rf"the oracle must return a cut.* {found}"):
+        minimize(X, lambda scores: returned, C=1.0)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+@pytest.mark.parametrize("when", [0, 1, 3])
+def test_an_oracle_that_returns_nan_or_infinity(number, when):
+    plain, calls = measures.get("f1").oracle(Y), []
+
+    def oracle(scores):
+        calls.append(1)
+        cut = plain(scores)
+        return cut if len(calls) <= when else Cut(cut.coef, number)
+
+    with pytest.raises(InvalidInputError, match="the design or the oracle gave NaN or infinity"):
+        minimize(X, oracle, C=100.0)
+
+
+def test_cuts_that_are_no_lower_bounds_are_not_called_optimal():
+    """R = 3 - s^2 / 4 is concave: its tangents lie above it, and so does the dual value."""
+
+    def oracle(scores):
+        return Cut(scores / 2, 3.0 + float(scores @ scores) / 4)
+
+    solution = minimize(np.array([[1.0]]), oracle, C=1.0, v0=[1.0])
+    assert solution.dual > solution.primal
+    assert solution.status is Status.INCONSISTENT
+    assert "exceeds the value that was reached" in solution.message
+
+
+class NotTransposed:
+    """A design whose `rmatvec` belongs to another matrix."""
+
+    shape = X.shape
+
+    def matvec(self, v):
+        return X @ v
+
+    def rmatvec(self, coef):
+        return -X.T @ coef
+
+
+def test_a_wrong_transpose_is_not_called_optimal():
+    solution = minimize(NotTransposed(), measures.get("f1").oracle(Y), C=100.0, max_rounds=200)
+    assert solution.status is not Status.OPTIMAL

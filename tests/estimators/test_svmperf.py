@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.exceptions import ConvergenceWarning
@@ -22,6 +23,7 @@ from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from capo import SVMPerfClassifier, measures, svmperf_path
+from capo.design import as_design, from_blocks
 from capo.exceptions import InterruptedFitWarning, InvalidInputError, TrivialSolutionWarning
 from capo.measures import Measure
 
@@ -168,7 +170,7 @@ def test_constant_features_are_not_an_error(name):
 
 def test_scoring_with_labels_it_was_not_trained_on():
     model = SVMPerfClassifier(C=10.0).fit(X, np.where(Y, "yes", "no"))
-    with pytest.raises(InvalidInputError, match=r"label 'No', which .* knows 'no' and 'yes'"):
+    with pytest.raises(InvalidInputError, match=r"label 'No', which .* 'no' and 'yes'"):
         model.score(X, np.where(Y, "Yes", "No"))
 
 
@@ -300,6 +302,132 @@ def test_out_of_core(tmp_path):
     inside = SVMPerfClassifier("f1", C=10.0, tol=0.01).fit(np.asarray(table), y)
     assert primal - dual <= 10.0 * 0.01
     assert max(dual, inside.dual_) <= min(primal, inside.primal_)
+
+
+def in_blocks(X):
+    return from_blocks(lambda: (X[i : i + 100] for i in range(0, len(X), 100)), X.shape)
+
+
+DESIGNS = {"operator": aslinearoperator, "design": as_design, "blocks": in_blocks}
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("kind", DESIGNS.values(), ids=DESIGNS)
+def test_designs_and_operators_give_the_same_model_as_the_array(kind, fit_intercept):
+    reference = SVMPerfClassifier(C=100.0, fit_intercept=fit_intercept).fit(X, Y)
+    model = SVMPerfClassifier(C=100.0, fit_intercept=fit_intercept).fit(kind(X), Y)
+    np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-6, atol=1e-9)
+    assert max(model.dual_, reference.dual_) <= min(model.primal_, reference.primal_)
+    assert model.n_features_in_ == X.shape[1]
+    assert not hasattr(model, "feature_names_in_")
+    for rows in (X, kind(X)):
+        np.testing.assert_allclose(model.decision_function(rows), reference.decision_function(X), atol=1e-7)
+    np.testing.assert_array_equal(model.predict(kind(X[:150])), model.predict(X[:150]))
+    assert model.score(kind(X), Y) == model.score(X, Y)
+
+
+def test_designs_with_weights_are_repeated_rows():
+    counts = np.random.default_rng(0).integers(0, 4, len(Y))
+    rows = np.repeat(np.arange(len(Y)), counts)
+    weighted = SVMPerfClassifier(C=50.0, tol=1e-5).fit(aslinearoperator(X), Y, sample_weight=counts)
+    repeated = SVMPerfClassifier(C=50.0, tol=1e-5).fit(X[rows], Y[rows])
+    assert max(weighted.dual_, repeated.dual_) <= min(weighted.primal_, repeated.primal_) + 1e-9
+
+
+@pytest.mark.parametrize("kind", DESIGNS.values(), ids=DESIGNS)
+def test_path_of_a_design(kind):
+    Cs = [1.0, 100.0]
+    for solution, reference in zip(svmperf_path(kind(X), Y, Cs=Cs), svmperf_path(X, Y, Cs=Cs), strict=True):
+        np.testing.assert_allclose(solution.v, reference.v, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("fit", "message"),
+    [
+        (
+            lambda model: model.set_params(kernel="rbf").fit(in_blocks(X), Y),
+            "kernel='rbf' needs the rows of X, and X is a ChunkedDesign, .* Use kernel='linear'",
+        ),
+        (lambda model: model.fit(in_blocks(X), Y[:100]), r"inconsistent numbers of samples: \[569, 100\]"),
+        (lambda model: model.fit(in_blocks(X), Y, np.ones(3)), "sample_weight"),
+        (lambda model: model.fit(in_blocks(X), np.where(Y, np.nan, 1.0)), "NaN"),
+        (lambda model: model.fit(in_blocks(X), Y[:, None] * [1, 1]), "1d array"),
+        (lambda model: model.fit(in_blocks(X), np.ones(len(Y))), "only one class"),
+        (
+            lambda model: model.fit(as_design(X[:, :0]), Y),
+            r"got DenseDesign of shape \(569, 0\)",
+        ),
+        (lambda model: model.fit(as_design(X * np.where(X > 2, np.nan, 1)), Y), "gave NaN or infinity"),
+        (lambda model: model.fit(aslinearoperator(X * 1j), Y), "must be a real matrix"),
+        (
+            lambda model: model.fit(LinearOperator(X.shape, matvec=lambda v: X @ v), Y),
+            "does not implement rmatvec",
+        ),
+        (
+            lambda model: model.fit(X, Y).predict(in_blocks(X[:, :5])),
+            "X has 5 features, but SVMPerfClassifier is expecting 30",
+        ),
+        (
+            lambda model: model.set_params(kernel="rbf").fit(X, Y).predict(in_blocks(X)),
+            "kernel='rbf' needs the rows of X",
+        ),
+    ],
+)
+def test_bad_designs(fit, message):
+    with pytest.raises(ValueError, match=message):
+        fit(SVMPerfClassifier())
+
+
+def fails_at_round_2(state):
+    if state.number == 2:
+        raise RuntimeError("the callback failed")
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize(
+    ("params", "X", "y", "weight", "error"),
+    [
+        ({}, X[:, :4], Y, -np.ones(len(Y)), "must not be negative"),
+        ({}, X[:, :4], np.ones(len(Y)), None, "only one class"),
+        ({}, X[:, :4], Y[:9], None, "inconsistent numbers"),
+        ({}, X[:, :4] * 1j, Y, None, "Complex"),
+        ({"measure": "f11"}, X[:, :4], Y, None, "Did you mean"),
+        (
+            {"measure": measures.get("precision_at_k", k=10**6)},
+            X[:, :4],
+            Y,
+            None,
+            "is larger than the number",
+        ),
+        (
+            {"callback": fails_at_round_2, "C": 1e4},
+            pd.DataFrame(X[:, :4]).add_prefix("x"),
+            Y,
+            None,
+            "callback",
+        ),
+        ({"kernel": lambda A, B: np.full((len(A), len(B)), np.nan)}, X[:, :4], Y, None, "kernel"),
+    ],
+)
+def test_a_refit_that_fails_leaves_the_fitted_model(kernel, params, X, y, weight, error):
+    table = pd.DataFrame(scale(load_breast_cancer().data)).add_prefix("feature")
+    model = SVMPerfClassifier("prbep", kernel=kernel, C=10.0)
+    model.fit(table, np.where(Y, "yes", "no"))
+    before, scores = dict(vars(model)), model.decision_function(table)
+    with pytest.raises((ValueError, RuntimeError), match=error):
+        model.set_params(**params).fit(X, y, sample_weight=weight)
+    model.set_params(**{name: before[name] for name in params})
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
+    np.testing.assert_array_equal(model.decision_function(table), scores)
+
+
+def test_a_refit_keeps_nothing_of_the_earlier_fit():
+    table = pd.DataFrame(X).add_prefix("feature")
+    model = SVMPerfClassifier(kernel="rbf", C=10.0).fit(table, Y)
+    assert {"feature_names_in_", "dual_coef_", "kernel_residual_"} <= vars(model).keys()
+    model.set_params(kernel="linear").fit(X, Y)
+    assert vars(model).keys() == vars(SVMPerfClassifier().fit(X, Y)).keys()
 
 
 def test_nothing_warns_on_ordinary_data():

@@ -148,7 +148,7 @@ class Problem:
         """The weights for one C and their certificate; C = 0 is the prior, which needs none."""
         if C == 0:
             return self._weights(self.solver.v0), None
-        solution = self.solver.run(C, tol or self.settings.tol, max_rounds)
+        solution = self.solver.solve(C, tol or self.settings.tol, max_rounds)
         if solution.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         return self._weights(solution.v), solution

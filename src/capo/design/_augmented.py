@@ -11,7 +11,7 @@ from ..exceptions import InvalidInputError
 from ._base import Design
 
 
-class Constant:
+class ConstantColumn:
     """One column that holds the same number in every row: the bias."""
 
     def __init__(self, n_rows: int, value: float = 1.0) -> None:
@@ -19,15 +19,15 @@ class Constant:
         self.value = value
 
     def matvec(self, v: FloatArray) -> FloatArray:
-        """The number, times its coefficient, in every row."""
+        """The number times its coefficient, in every row."""
         return np.full(self.shape[0], self.value * v[0])
 
     def rmatvec(self, coef: FloatArray) -> FloatArray:
-        """The number times the sum."""
+        """The number times the sum of `coef`."""
         return np.array([self.value * coef.sum()])
 
 
-class Scaled:
+class ScaledDesign:
     """A design times a number, such as the auxiliaries over sqrt(B)."""
 
     def __init__(self, design: Design, factor: float) -> None:
@@ -39,22 +39,22 @@ class Scaled:
         return self.design.matvec(self.factor * v)
 
     def rmatvec(self, coef: FloatArray) -> FloatArray:
-        """The scaled pull."""
+        """The scaled product with the transpose."""
         return self.factor * self.design.rmatvec(coef)
 
 
-class Augmented:
+class AugmentedDesign:
     """Designs side by side; none of them is copied."""
 
     def __init__(self, parts: Sequence[Design]) -> None:
-        rows = {part.shape[0] for part in parts}
-        if len(rows) != 1:
+        n_rows = {part.shape[0] for part in parts}
+        if len(n_rows) != 1:
             raise InvalidInputError(
                 f"designs side by side must have the same number of rows: got "
                 f"{', '.join(str(part.shape[0]) for part in parts)}."
             )
         self.parts = tuple(parts)
-        self.shape = (rows.pop(), sum(part.shape[1] for part in parts))
+        self.shape = (n_rows.pop(), sum(part.shape[1] for part in parts))
         self._ends = np.cumsum([part.shape[1] for part in parts])[:-1]
 
     def matvec(self, v: FloatArray) -> FloatArray:
@@ -66,5 +66,5 @@ class Augmented:
         return out
 
     def rmatvec(self, coef: FloatArray) -> FloatArray:
-        """The parts' pulls, one after the other."""
+        """The parts' products with their transposes, one after the other."""
         return np.concatenate([part.rmatvec(coef) for part in self.parts])

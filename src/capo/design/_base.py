@@ -1,7 +1,7 @@
-"""What scores are made of: a matrix A that is only ever multiplied.
+"""The protocol of a design: a matrix A of which only products are ever needed.
 
-A design answers two questions, in float64 whatever its storage: the scores ``A v`` of a
-coefficient vector, and the pull ``A' c`` of a number per row.
+A design returns two products, in float64 whatever its storage: the scores ``A v`` of a
+coefficient vector, and ``A' c`` for one number per row.
 """
 
 from __future__ import annotations
@@ -12,26 +12,43 @@ from typing import Protocol, runtime_checkable
 from .._typing import FloatArray
 
 #: Numbers that are converted or read at once: 256 KiB of float64 stay in a core's cache.
-BLOCK_NUMBERS = 2**15
+BLOCK_SIZE = 2**15
 
 
 @runtime_checkable
 class Design(Protocol):
-    """A matrix of `shape` (rows, coefficients), known by its two products."""
+    """A real matrix A of shape (n_rows, n_coefficients), known by ``A v`` and ``A' c``.
+
+    Any object with these three members is a design, a `scipy.sparse.linalg.LinearOperator` included.
+    `as_design` makes one from an array or a sparse matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.design import Design
+    >>> class Cumulative:  # a lower triangle of ones that is never stored
+    ...     shape = (3, 3)
+    ...     def matvec(self, v):
+    ...         return np.cumsum(v)
+    ...     def rmatvec(self, coef):
+    ...         return np.cumsum(coef[::-1])[::-1]
+    >>> isinstance(Cumulative(), Design)
+    True
+    """
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and coefficients."""
+        """Number of rows and number of coefficients."""
 
     def matvec(self, v: FloatArray) -> FloatArray:
         """``A v``: one score per row."""
 
     def rmatvec(self, coef: FloatArray) -> FloatArray:
-        """``A' c``: one number per coefficient."""
+        """``A' coef``: one number per coefficient."""
 
 
-def iter_row_blocks(n_rows: int, numbers_per_row: float, numbers: int = BLOCK_NUMBERS) -> Iterator[slice]:
-    """Consecutive rows, some `numbers` numbers at a time."""
-    step = max(1, int(numbers / max(numbers_per_row, 1.0)))
+def iter_row_blocks(n_rows: int, row_size: float, block_size: int = BLOCK_SIZE) -> Iterator[slice]:
+    """Slices of consecutive rows with about `block_size` numbers each, for rows of `row_size` numbers."""
+    step = max(1, int(block_size / max(row_size, 1.0)))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NoReturn
 
 import numpy as np
 
 from .._typing import FloatArray
 from ..exceptions import InvalidInputError
 from ._base import Design
+from ._matrix import matrix_design
 
-#: An array or a sparse matrix, whatever `as_design` takes.
+#: A two-dimensional array or a sparse matrix.
 Block = Any
 
 
-class Chunked:
+class ChunkedDesign:
     """Blocks of rows from a function that starts them over; each product is one pass.
 
     Parameters
@@ -25,44 +26,37 @@ class Chunked:
         matrices, the rows of the table in their order.
     shape : tuple of int
         Rows and columns of the whole table.
-    as_design : callable
-        What turns a block into a design.
     """
 
-    def __init__(
-        self,
-        blocks: Callable[[], Iterable[Block]],
-        shape: tuple[int, int],
-        as_design: Callable[[Block], Design],
-    ) -> None:
-        self.blocks, self.shape, self._as_design = blocks, shape, as_design
+    def __init__(self, blocks: Callable[[], Iterable[Block]], shape: tuple[int, int]) -> None:
+        self.blocks, self.shape = blocks, shape
 
     def matvec(self, v: FloatArray) -> FloatArray:
         """``A v``, filled block by block."""
         out = np.empty(self.shape[0])
-        for rows, block in self._pass():
+        for rows, block in self._iter_blocks():
             out[rows] = block.matvec(v)
         return out
 
     def rmatvec(self, coef: FloatArray) -> FloatArray:
-        """``A' c``, summed over the blocks."""
+        """``A' coef``, summed over the blocks."""
         out = np.zeros(self.shape[1])
-        for rows, block in self._pass():
+        for rows, block in self._iter_blocks():
             out += block.rmatvec(coef[rows])
         return out
 
-    def _pass(self) -> Iterable[tuple[slice, Design]]:
+    def _iter_blocks(self) -> Iterator[tuple[slice, Design]]:
         stop = 0
-        for raw in self.blocks():
-            block = self._as_design(raw)
+        for matrix in self.blocks():
+            block = matrix_design(matrix)
             start, stop = stop, stop + block.shape[0]
             if stop > self.shape[0] or block.shape[1] != self.shape[1]:
-                self._refuse(f"a block of shape {block.shape} that ends at row {stop}")
+                self._raise_mismatch(f"a block of shape {block.shape} that ends at row {stop}")
             yield slice(start, stop), block
         if stop != self.shape[0]:
-            self._refuse(f"{stop} rows in all")
+            self._raise_mismatch(f"{stop} rows in all")
 
-    def _refuse(self, found: str) -> None:
+    def _raise_mismatch(self, found: str) -> NoReturn:
         raise InvalidInputError(
             f"the blocks must make up a table of shape {self.shape}: found {found}. "
             "The function must start the same blocks over on every call."

@@ -9,18 +9,18 @@ from .._typing import FloatArray
 from ._base import iter_row_blocks
 
 
-class Dense:
+class DenseDesign:
     """A two-dimensional array in float64 or float32, in C or Fortran order, never copied.
 
-    What BLAS cannot take as it is (float32, which is summed in float64 here; views with
-    gaps) is converted some rows at a time.
+    Arrays that BLAS cannot take as they are (float32, which is summed in float64 here; views with
+    gaps) are converted some rows at a time.
     """
 
     def __init__(self, X: NDArray[np.floating]) -> None:
         self.X = X
         self.shape: tuple[int, int] = X.shape
-        in_one = X.dtype == np.float64 and (X.flags.c_contiguous or X.flags.f_contiguous)
-        self._blocks = [slice(None)] if in_one else list(iter_row_blocks(*X.shape))
+        whole = X.dtype == np.float64 and (X.flags.c_contiguous or X.flags.f_contiguous)
+        self._blocks = [slice(None)] if whole else list(iter_row_blocks(*X.shape))
 
     def matvec(self, v: FloatArray) -> FloatArray:
         """``A v``, block by block."""
@@ -30,7 +30,7 @@ class Dense:
         return out
 
     def rmatvec(self, coef: FloatArray) -> FloatArray:
-        """``A' c``, block by block."""
+        """``A' coef``, block by block."""
         out = np.zeros(self.shape[1])
         for rows in self._blocks:
             out += coef[rows] @ self._block(rows)

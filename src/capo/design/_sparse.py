@@ -8,10 +8,10 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import FloatArray
-from ._base import BLOCK_NUMBERS, iter_row_blocks
+from ._base import BLOCK_SIZE, iter_row_blocks
 
 
-class Sparse:
+class SparseDesign:
     """A sparse matrix or array; anything but CSR is converted to it once.
 
     float64 is multiplied as a whole. float32 is summed in float64, some rows at a time, on
@@ -23,9 +23,10 @@ class Sparse:
         self.shape: tuple[int, int] = self.X.shape
         self._blocks = [slice(0, self.shape[0])]
         if self.X.dtype != np.float64:
-            # A block costs its making, and a dense row of work in `rmatvec`: it must hold many more numbers.
-            numbers = max(8 * BLOCK_NUMBERS, 8 * self.shape[1])
-            self._blocks = list(iter_row_blocks(self.shape[0], self.X.nnz / max(self.shape[0], 1), numbers))
+            # A block costs its construction and, in `rmatvec`, a pass over all columns: it must be larger.
+            block_size = max(8 * BLOCK_SIZE, 8 * self.shape[1])
+            row_size = self.X.nnz / max(self.shape[0], 1)
+            self._blocks = list(iter_row_blocks(self.shape[0], row_size, block_size))
 
     def matvec(self, v: FloatArray) -> FloatArray:
         """``A v``, block by block."""
@@ -35,7 +36,7 @@ class Sparse:
         return out
 
     def rmatvec(self, coef: FloatArray) -> FloatArray:
-        """``A' c``, block by block."""
+        """``A' coef``, block by block."""
         out = np.zeros(self.shape[1])
         for rows in self._blocks:
             out += self._block(rows).T @ coef[rows]
@@ -45,6 +46,6 @@ class Sparse:
         if len(self._blocks) == 1:
             return self.X
         indptr = self.X.indptr[rows.start : rows.stop + 1]
-        inside = slice(indptr[0], indptr[-1])
-        parts = (self.X.data[inside], self.X.indices[inside], indptr - indptr[0])
+        stored = slice(indptr[0], indptr[-1])
+        parts = (self.X.data[stored], self.X.indices[stored], indptr - indptr[0])
         return sparse.csr_array(parts, shape=(rows.stop - rows.start, self.shape[1]))

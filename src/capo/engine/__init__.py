@@ -1,6 +1,18 @@
-"""How to optimise: cutting planes to a certified gap, for one C or a path of them."""
+"""The solver: cutting planes to a certified gap, for one C or a path of them."""
 
+from ._line_search import CutLike, CutOracle
+from ._minimize import minimize, minimize_path
 from ._solution import Round, Solution, Status
-from ._solver import Callback, CuttingPlane, minimize, minimize_path
+from ._solver import Callback, CuttingPlane
 
-__all__ = ["Callback", "CuttingPlane", "Round", "Solution", "Status", "minimize", "minimize_path"]
+__all__ = [
+    "Callback",
+    "CutLike",
+    "CutOracle",
+    "CuttingPlane",
+    "Round",
+    "Solution",
+    "Status",
+    "minimize",
+    "minimize_path",
+]

@@ -1,26 +1,32 @@
-"""The best point on a segment of scores, by few searches for the worst labelling.
+"""The best point on a segment of scores, by few calls of the oracle.
 
 Scores are linear in v: from v_b towards v_t they are ``s + t d``, and no product with A
-is needed to look at any t. Along the segment the objective is
+is needed to evaluate any t. Along the segment the objective is
 
     phi(t) = q0 t + q1 t^2 / 2 + C R(s + t d)         (up to a constant)
 
-with R convex and piecewise linear. Each look gives R and a subgradient; the next t
+with R convex and piecewise linear. Each evaluation gives R and a subgradient; the next t
 minimises the larger of the two parabolas that bound phi from both sides.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from .._typing import FloatArray
+from ..exceptions import InvalidInputError
 
 
+@runtime_checkable
 class CutLike(Protocol):
-    """What the engine knows of a cut: ``R(t) >= loss - coef @ t`` for all scores t."""
+    """A linear lower bound of R: ``R(t) >= loss - coef @ t`` for all scores t.
+
+    Any object with these two attributes will do; `capo.measures.Cut` is one.
+    """
 
     @property
     def coef(self) -> FloatArray:
@@ -31,21 +37,39 @@ class CutLike(Protocol):
         """The constant."""
 
 
-Oracle = Callable[[FloatArray], CutLike]
+NOT_FINITE = (
+    "the design or the oracle gave NaN or infinity: remove or impute such rows, and scale features that "
+    "overflow."
+)
+
+#: A function of the scores that returns the cut that is exact at them: ``R(s) = loss - coef @ s``.
+CutOracle = Callable[[FloatArray], CutLike]
 
 
-class Zero(NamedTuple):
-    """The cut R >= 0, for risks that would fall below."""
+class ZeroCut(NamedTuple):
+    """The cut R >= 0, for risks that would be negative."""
 
     coef: FloatArray
     loss: float = 0.0
 
 
-def risk_at(oracle: Oracle, scores: FloatArray) -> tuple[float, CutLike]:
+def evaluate_risk(oracle: CutOracle, scores: FloatArray) -> tuple[float, CutLike]:
     """R at these scores, at least 0, and the cut that gives it."""
     cut = oracle(scores)
-    risk = cut.loss - float(cut.coef @ scores)
-    return (risk, cut) if risk >= 0.0 else (0.0, Zero(np.zeros_like(scores)))
+    if not isinstance(cut, CutLike) or getattr(cut.coef, "shape", None) != scores.shape:
+        raise InvalidInputError(
+            f"the oracle must return a cut, an object with `coef`, an array of shape {scores.shape}, and "
+            f"`loss`, a number, such as capo.measures.Cut(coef, loss): got {_describe(cut)}."
+        )
+    risk = float(cut.loss - cut.coef @ scores)
+    if not math.isfinite(risk):
+        raise InvalidInputError(NOT_FINITE)
+    return (risk, cut) if risk >= 0.0 else (0.0, ZeroCut(np.zeros_like(scores)))
+
+
+def _describe(cut: object) -> str:
+    kind = type(cut).__name__
+    return f"{kind} with `coef` of shape {np.shape(cut.coef)}" if isinstance(cut, CutLike) else kind
 
 
 class LinePoint(NamedTuple):
@@ -59,25 +83,25 @@ class LinePoint(NamedTuple):
 
 
 class Segment:
-    """phi along ``s + t d``; counts its looks."""
+    """phi along ``s + t d``; counts its calls of the oracle."""
 
     def __init__(
-        self, oracle: Oracle, scores: FloatArray, direction: FloatArray, q0: float, q1: float, C: float
+        self, oracle: CutOracle, scores: FloatArray, direction: FloatArray, q0: float, q1: float, C: float
     ) -> None:
         self.oracle, self.scores, self.direction = oracle, scores, direction
         self.q0, self.q1, self.C = q0, q1, C
-        self.looks = 0
+        self.n_evaluations = 0
 
-    def look(self, t: float) -> tuple[LinePoint, CutLike]:
-        """Search for the worst labelling at t."""
-        self.looks += 1
-        here = self.direction * t
-        here += self.scores
-        risk, cut = risk_at(self.oracle, here)
-        return self.describe(t, risk, cut), cut
+    def evaluate(self, t: float) -> tuple[LinePoint, CutLike]:
+        """Call the oracle at t."""
+        self.n_evaluations += 1
+        scores = self.direction * t
+        scores += self.scores
+        risk, cut = evaluate_risk(self.oracle, scores)
+        return self.make_point(t, risk, cut), cut
 
-    def describe(self, t: float, risk: float, cut: CutLike) -> LinePoint:
-        """What a known cut and risk at t say."""
+    def make_point(self, t: float, risk: float, cut: CutLike) -> LinePoint:
+        """Value and slopes at t, where the risk and the cut are known."""
         risk_slope = -float(cut.coef @ self.direction)
         value = self.q0 * t + 0.5 * self.q1 * t * t + self.C * risk
         return LinePoint(t, risk, value, self.q0 + self.q1 * t + self.C * risk_slope, risk_slope)
@@ -90,51 +114,51 @@ class Segment:
             t = -(self.q0 + self.C * low.risk_slope) / self.q1
         elif self.q1 > 0 and self.q0 + self.q1 * kink + self.C * high.risk_slope < 0:
             t = -(self.q0 + self.C * high.risk_slope) / self.q1
-        risk = max(look.risk + look.risk_slope * (t - look.t) for look in (low, high))
+        risk = max(point.risk + point.risk_slope * (t - point.t) for point in (low, high))
         return t, self.q0 * t + 0.5 * self.q1 * t * t + self.C * risk
 
     @staticmethod
     def _crossing(low: LinePoint, high: LinePoint) -> float:
-        steeper = low.risk_slope - high.risk_slope
-        if not steeper < 0:
+        slope_change = low.risk_slope - high.risk_slope
+        if not slope_change < 0:
             return 0.5 * (low.t + high.t)
-        start = low.risk - low.risk_slope * low.t
-        return ((high.risk - high.risk_slope * high.t) - start) / steeper
+        intercept = low.risk - low.risk_slope * low.t
+        return ((high.risk - high.risk_slope * high.t) - intercept) / slope_change
 
 
-#: At most this many looks.
-MOST_LOOKS = 6
-#: A look before the minimum is followed by one this much further.
-LONGER = 3.0
-#: A new look keeps this share of the bracket from its ends.
-MARGIN = 0.05
+#: Limit on the evaluations of one search.
+MAX_EVALUATIONS = 6
+#: While phi still falls at t, the next t is this many times larger.
+STEP_EXPANSION = 3.0
+#: The next t is at least this share of the bracket away from both of its ends.
+MIN_BRACKET_SHARE = 0.05
 
 
-def search(
+def line_search(
     segment: Segment, start: LinePoint, cut: CutLike, first: float, accuracy: float
 ) -> tuple[LinePoint, CutLike]:
-    """The best look between 0 and 1 with its cut; `start` and `cut` are those of t = 0.
+    """The best point found between 0 and 1 with its cut; `start` and `cut` are those of t = 0.
 
-    Its value is within `accuracy` of the least on the segment unless the looks run out.
+    Its value is within `accuracy` of the least on the segment unless the limit on evaluations is reached.
     """
     low, high, best = start, (start if start.slope >= 0 else None), start
     t = first
-    for _ in range(MOST_LOOKS):
-        look, here = segment.look(t)
-        if look.value < best.value:
-            best, cut = look, here
-        if look.slope > 0:
-            high = look
+    for _ in range(MAX_EVALUATIONS):
+        point, point_cut = segment.evaluate(t)
+        if point.value < best.value:
+            best, cut = point, point_cut
+        if point.slope > 0:
+            high = point
         else:
-            low = look
+            low = point
         if high is None:
             if t >= 1.0:
                 break
-            t = min(1.0, LONGER * t)
+            t = min(1.0, STEP_EXPANSION * t)
             continue
         t, least = segment.model_minimum(low, high)
         if best.value - least <= accuracy:
             break
-        width = high.t - low.t
-        t = min(max(t, low.t + MARGIN * width), high.t - MARGIN * width)
+        margin = MIN_BRACKET_SHARE * (high.t - low.t)
+        t = min(max(t, low.t + margin), high.t - margin)
     return best, cut

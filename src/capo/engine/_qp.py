@@ -2,10 +2,10 @@
 
     min over v, xi >= 0:  1/2 ||v - v0||^2 + C xi   s.t.  slope_i'v + xi >= offset_i,  v_j >= 0 where bounded
 
-It is solved as it stands where there are fewer coefficients than cuts, or few of them: then no product
-of slopes is ever formed, which matters when features differ in scale. Otherwise its dual is, over the
-multipliers of the cuts and the bounds, with the Gram matrix of the slopes. Either way what is returned
-are multipliers made feasible, from which the caller computes a lower bound that holds however exactly
+It is solved in this form where there are fewer coefficients than cuts, or few of them: then no product
+of slopes is ever formed, which matters when features differ in scale. Otherwise its dual is solved, over
+the multipliers of the cuts and the bounds, with the Gram matrix of the slopes. Either way the result is a
+feasible vector of multipliers, from which the caller computes a lower bound that holds however exactly
 the programme was solved.
 """
 
@@ -19,13 +19,13 @@ import piqp
 from .._typing import FloatArray, IntArray
 from ..exceptions import CapoError
 
-#: With up to this many coefficients the programme is always solved as it stands.
-FEW_COEFFICIENTS = 64
-#: Accuracy asked of the interior point method, relative to an objective of order 1.
-ACCURACY = 1e-10
+#: With up to this many coefficients the programme is always solved in its primal form.
+MAX_PRIMAL_COEFFICIENTS = 64
+#: Tolerance of the interior point method, relative to an objective of order 1.
+QP_TOL = 1e-10
 
 
-def cut_multipliers(
+def solve_multipliers(
     slopes: FloatArray,
     offsets: FloatArray,
     gram: Callable[[], FloatArray],
@@ -33,8 +33,8 @@ def cut_multipliers(
     bounded: IntArray,
     C: float,
 ) -> FloatArray:
-    """Multipliers of the cuts, not negative and with a sum of at most C; `gram` is asked for if needed."""
-    if len(v0) <= max(len(offsets), FEW_COEFFICIENTS):
+    """Multipliers of the cuts, at least 0 and with a sum of at most C; `gram` is called only if needed."""
+    if len(v0) <= max(len(offsets), MAX_PRIMAL_COEFFICIENTS):
         x = _solve_primal(slopes, offsets, v0, bounded, C)
     else:
         x = _solve_dual(slopes, offsets, gram(), v0, bounded, C)
@@ -79,7 +79,7 @@ def _solve_dual(
 def _solve(P: FloatArray, c: FloatArray, G: FloatArray, upper: FloatArray, lower: FloatArray) -> piqp.Result:
     """Minimise 1/2 x'Px + c'x subject to G x <= upper and x >= lower."""
     solver = piqp.DenseSolver()
-    solver.settings.eps_abs = solver.settings.eps_rel = ACCURACY
+    solver.settings.eps_abs = solver.settings.eps_rel = QP_TOL
     solver.setup(P, c, None, None, G, None, upper, lower, None)
     solver.solve()
     return solver.result

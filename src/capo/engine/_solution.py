@@ -1,4 +1,4 @@
-"""What the solver returns: a point, and the proof of how good it is."""
+"""The solver's result: a point, and the certificate of how good it is."""
 
 from __future__ import annotations
 
@@ -8,26 +8,68 @@ from typing import Any
 
 from .._typing import FloatArray
 
+#: How far the dual value may exceed the primal one by rounding, in units of max(C, primal).
+MAX_ROUNDING_ERROR = 1e-9
+
 
 class Status(Enum):
-    """Why the solver stopped; the value is the sentence for people."""
+    """Why the solver stopped; the value is a sentence that explains it.
+
+    Attributes
+    ----------
+    OPTIMAL
+        The gap is at most ``C * tol``.
+    MAX_ROUNDS
+        The limit on rounds was reached first.
+    STALLED
+        The gap stopped falling above ``C * tol``, because of rounding errors.
+    INCONSISTENT
+        The lower bound exceeds the value that was reached, so that the certificate proves nothing: a cut
+        of the oracle is no lower bound of R, or `rmatvec` is not the transpose of `matvec`.
+    STOPPED
+        The callback returned a true value.
+    INTERRUPTED
+        Ctrl-C.
+
+    Examples
+    --------
+    >>> from capo.engine import Status
+    >>> Status.OPTIMAL.value
+    'the gap is within the tolerance'
+    """
 
     OPTIMAL = "the gap is within the tolerance"
     MAX_ROUNDS = "the limit on rounds was reached before the tolerance"
     STALLED = "rounding errors keep the gap above the tolerance"
+    INCONSISTENT = "the lower bound exceeds the value that was reached, so that it proves nothing"
     STOPPED = "a callback asked to stop"
     INTERRUPTED = "interrupted from the keyboard"
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The state after a round: what a callback sees."""
+    """The state after a round: the argument of a callback, and an entry of `Solution.history`.
+
+    Attributes
+    ----------
+    number : int
+        Number of the round, from 1.
+    primal, dual : float
+        The objective J at the best point so far, and the best lower bound so far.
+    n_oracle_calls : int
+        Calls of the oracle since the start.
+    n_cuts : int
+        Cuts in the model.
+    step : float
+        Length of the last step, as a share of the way to the model's minimiser; reduced in rounds that
+        found no better point.
+    """
 
     number: int
     primal: float
     dual: float
-    oracle_calls: int
-    cuts: int
+    n_oracle_calls: int
+    n_cuts: int
     step: float
 
     @property
@@ -38,10 +80,10 @@ class Round:
 
 @dataclass(frozen=True)
 class Solution:
-    """The minimiser of J(v) = 1/2 ||v - v0||^2 + C R(v), with its certificate.
+    """A minimiser of J(v) = 1/2 ||v - v0||^2 + C R(v), with its certificate.
 
-    `primal` is J(v), computed afresh at `v`; `dual` is a lower bound of the minimum of J, so
-    that `v` is within `gap` of optimal whatever the status.
+    `primal` is J(v), computed anew at `v`; `dual` is a lower bound of the minimum of J. So
+    ``J(v) - min J <= gap``, whatever the status (other than INCONSISTENT).
 
     Attributes
     ----------
@@ -55,10 +97,22 @@ class Solution:
         The value of `v`, and a lower bound of all values.
     n_rounds : int
         Rounds: each takes one product with A and adds new cuts.
-    n_oracle_calls, n_products, n_pulls : int
-        Searches for the worst labelling, products ``A v`` and products ``A' c``.
+    n_oracle_calls, n_matvecs, n_rmatvecs : int
+        Calls of the oracle, products ``A v`` and products ``A' c``.
     history : list of Round
-        One entry a round.
+        One entry per round.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.engine import minimize
+    >>> from capo.measures import get
+    >>> X, y = np.array([[2.0], [1.0], [-1.0], [-3.0]]), np.array([1, 1, -1, -1])
+    >>> solution = minimize(X, get("accuracy").oracle(y), C=10.0, tol=1e-6)
+    >>> solution.v.round(4), solution.status
+    (array([1.]), <Status.OPTIMAL: 'the gap is within the tolerance'>)
+    >>> solution.gap <= solution.C * solution.tol
+    True
     """
 
     v: FloatArray
@@ -73,6 +127,11 @@ class Solution:
     n_rmatvecs: int
     history: list[Round] = field(repr=False)
 
+    def __post_init__(self) -> None:
+        consistent = self.gap >= -MAX_ROUNDING_ERROR * max(self.C, abs(self.primal))
+        if self.status is Status.OPTIMAL and not consistent:
+            object.__setattr__(self, "status", Status.INCONSISTENT)
+
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "status": self.status.name}
 
@@ -81,7 +140,7 @@ class Solution:
 
     @property
     def gap(self) -> float:
-        """How far `v` can be from optimal, in units of J."""
+        """Primal minus dual value: how far `v` can be from optimal, in units of J."""
         return self.primal - self.dual
 
     @property

@@ -42,7 +42,7 @@ class ProgressLogger:
     def round(self, state: Round) -> None:
         """Log a round of the solver; passed to it as its callback."""
         line = "round %d: primal %.6g, dual %.6g, gap %.3g, %d cuts"
-        self.log(line, state.number, state.primal, state.dual, state.gap, state.cuts)
+        self.log(line, state.number, state.primal, state.dual, state.gap, state.n_cuts)
 
 
 class StepTimer:

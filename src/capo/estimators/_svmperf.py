@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from copy import copy
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from .. import measures
-from .._sklearn_compat import Interval, StrOptions, check_sample_weight
-from ..design import Design, augment
-from ..engine import CuttingPlane, Round, Solution, Status, minimize_path
-from ..exceptions import TrivialSolutionWarning
+from .._sklearn_compat import Interval, StrOptions, check_sample_weight, check_y
+from .._typing import BoolArray, FloatArray
+from ..design import Design, as_design, augment
+from ..engine import CuttingPlane, Round, Solution, Status
+from ..exceptions import InvalidInputError, TrivialSolutionWarning
 from ..kernels import KernelExpansion, KernelFactor, KernelLike, factorize_kernel, make_kernel
 from ..kernels import names as kernel_names
 from ..measures import Measure
@@ -28,17 +30,25 @@ from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._convergence import warn_not_converged
 from ._progress import ProgressLogger
 
-#: How far the tolerance is lowered in search of a solution that tells the rows apart.
-LOWEST_TOL = 1e-8
-#: Numbers of a kernel's factor, in single precision, unless `max_rank` says otherwise.
-FACTOR_NUMBERS = 2**27
-#: A gap this much above what was asked for is worth a warning; it is the factor's, not the solver's.
-MUCH_WIDER = 2.0
-#: A share of the tolerance; what the factor leaves out is not looked at if it cannot be worth more.
-ROUGH = 0.1
+#: While all coefficients are 0, the tolerance is lowered down to this.
+MIN_TOL = 1e-8
+#: Limit on the numbers of a kernel's factor, in single precision, where `max_rank` is not given.
+MAX_FACTOR_SIZE = 2**27
+#: A gap of the whole kernel above this multiple of C * tol is reported in a warning.
+MAX_GAP_RATIO = 2.0
+#: The factor's residual is computed exactly if its bound exceeds this share of C * tol.
+MAX_RESIDUAL_SHARE = 0.1
 
-#: Attributes that a fit has or has not, depending on its kernel.
-OF_A_KERNEL = ("coef_", "kernel_", "kernel_residual_", "support_vectors_", "dual_coef_")
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Validated arguments of `fit`; `inputs` are scikit-learn's attributes of the features, by name."""
+
+    table: Any
+    positive: BoolArray
+    weight: FloatArray | None
+    classes: NDArray[Any]
+    inputs: dict[str, Any]
 
 
 class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifier):
@@ -55,8 +65,8 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
     With a kernel, w is a function in its space. The kernel matrix is factorised once (pivoted Cholesky),
     and the problem is the linear one on the factor, without any kernel evaluation in its rounds. The
     factor is exact as long as it fits in 512 MiB, that is up to some 11,000 rows; beyond that it holds the
-    part of the kernel that `max_rank` rows span, and the gap, which is always that of the whole kernel,
-    says what the rest could still be worth.
+    part of the kernel that `max_rank` rows span. The gap is always that of the whole kernel, and so bounds
+    what the rest could improve.
 
     Parameters
     ----------
@@ -76,8 +86,8 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         Rows that may span the kernel's space; None for as many as fit.
     tol : float, default=1e-3
         Accuracy: the fit ends when J is proven to be within ``C * tol`` of its minimum, that is
-        when R could be better by at most `tol`. If all coefficients are still 0 then, which tells no
-        two rows apart, it goes on with a tenth of the tolerance, down to 1e-8.
+        when R could be better by at most `tol`. If all coefficients are still 0 then, so that all rows
+        have the same score, it goes on with a tenth of the tolerance, down to 1e-8.
     fit_intercept : bool, default=True
         Whether to fit an intercept, as a constant feature 1 inside the regulariser.
     max_iter : int, default=10000
@@ -112,11 +122,11 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         The two labels; the second is the positive class.
     primal_, dual_, gap_ : float
         J at the solution, a lower bound of its minimum, and their difference. With a kernel they are
-        those of the whole kernel, also where its matrix was not taken whole.
+        those of the whole kernel, also where its factor is not exact.
     n_iter_ : int
         Rounds.
     solution_ : capo.engine.Solution
-        All that the solver returned, its history included; ``solution_.v`` is (w, b), with a kernel in
+        The solver's result, with its history; ``solution_.v`` is (w, b), with a kernel in
         coordinates of the space that `support_vectors_` span.
     measure_ : Measure
         The measure that was optimised.
@@ -195,14 +205,16 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         self.random_state = random_state
         self.callback = callback
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike | Design, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, LinearOperator, Design} of shape (n_samples, n_features)
             Features. float64 or float32, dense or CSR, are never copied; a NumPy memory map is read
-            from disk in two passes a round.
+            from disk in two passes a round. With the linear kernel, also any object with `shape`, `matvec`
+            and `rmatvec`: a `scipy.sparse.linalg.LinearOperator`, or a table that is read in blocks by
+            `capo.design.from_blocks`.
         y : array-like of shape (n_samples,)
             Two labels; the larger one is the positive class.
         sample_weight : array-like of shape (n_samples,), optional
@@ -214,78 +226,113 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
             The fitted classifier.
         """
         self._validate_params()
-        table, positive, weight = self._validated(X, y, sample_weight)
-        self.measure_ = measures.get(self.measure)
-        oracle = self.measure_.for_training().oracle(positive, weight)
-        for name in OF_A_KERNEL:  # left by an earlier fit with another one
-            self.__dict__.pop(name, None)
-        linear = self.kernel == "linear"
-        factor = None if linear else self._factor(table, weight)
-        design = augment(table if factor is None else factor.rows, bias=1.0 if self.fit_intercept else None)
-        solver = CuttingPlane(design, oracle, keep_cuts=not linear)
-        self.solution_ = self._solve(solver)
-        if factor is not None:
-            self.solution_ = _of_whole_kernel(self.solution_, *solver.dual_point(), factor, table, design)
-        scores = solver.scores
-        del solver, oracle  # what they hold is as large as several score vectors
-        self._set_coefficients(scores, positive, weight, factor)
-        self._warn()
+        attributes = self._fit(self._validate_training_data(X, y, sample_weight))
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)  # those of another kernel, or of a table with other columns
+        for name, value in attributes.items():
+            setattr(self, name, value)
+        self._warn_about_solution()
         return self
 
-    def _factor(self, table: Any, weight: np.ndarray | None) -> KernelFactor:
-        """The kernel matrix's factor, with as many columns as are wanted or fit."""
-        self.kernel_ = make_kernel(self.kernel, table, self.gamma, self.degree, self.coef0, weight)
-        most = self.max_rank or max(1, FACTOR_NUMBERS // table.shape[0])
-        factor = factorize_kernel(self.kernel_, table, most, check_random_state(self.random_state))
-        ProgressLogger(self.verbose).log(
-            "kernel: %d rows span all but %.3g of it", factor.rank, factor.residual
-        )
-        return factor
-
-    def _validated(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        table, labels = self._validate_fit_data(X, y)
-        self.classes_, positive = encode_binary_labels(labels)
+    def _validate_training_data(
+        self, X: ArrayLike | Design, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> TrainingData:
+        """Check the arguments of `fit`; self is not changed, in case the fit fails later."""
+        recorder = copy(self)  # scikit-learn sets n_features_in_ and feature_names_in_ while it validates
+        if isinstance(X, Design):
+            table, labels = recorder._validate_design(X, reset=True), check_y(y, estimator=self)
+            check_consistent_length(table, labels)
+        else:
+            table, labels = recorder._validate_fit_data(X, y)
+        classes, positive = encode_binary_labels(labels)
         weight = None
         if sample_weight is not None:
             weight = check_sample_weight(sample_weight, table, dtype=np.float64)
-        return table, positive, weight
+        names = ("n_features_in_", "feature_names_in_")
+        inputs = {name: getattr(recorder, name) for name in names if hasattr(recorder, name)}
+        return TrainingData(table, positive, weight, classes, inputs)
+
+    def _validate_design(self, X: Design, *, reset: bool) -> Design:
+        """Check a design: only its products are known, so there is its shape and nothing else to check."""
+        if self.kernel != "linear":
+            raise InvalidInputError(
+                f"kernel={self.kernel!r} needs the rows of X, and X is a {type(X).__name__}, which gives "
+                "only matrix-vector products. Use kernel='linear', or pass an array or a sparse matrix."
+            )
+        design = as_design(X)
+        if 0 in design.shape:
+            raise InvalidInputError(
+                f"X must have at least one row and one feature: got {type(X).__name__} of shape "
+                f"{design.shape}."
+            )
+        validate_data(self, design, skip_check_array=True, reset=reset)
+        return design
+
+    def _fit(self, data: TrainingData) -> dict[str, Any]:
+        """The fitted attributes, by name."""
+        measure = measures.get(self.measure)
+        oracle = measure.for_training().oracle(data.positive, data.weight)
+        factor = None if self.kernel == "linear" else self._factorize(data)
+        features = data.table if factor is None else factor.rows
+        design = augment(features, bias=1.0 if self.fit_intercept else None)
+        solver = CuttingPlane(design, oracle, keep_cuts=factor is not None)
+        solution = self._solve(solver)
+        if factor is not None:
+            solution = _bound_whole_kernel(solution, *solver.dual_solution(), factor, data.table, design)
+        scores = solver.scores
+        del solver, oracle  # they hold several arrays as large as the scores
+        threshold = measure.threshold(data.positive, scores, data.weight)
+        return {
+            **data.inputs,
+            "classes_": data.classes,
+            "measure_": measure,
+            "threshold_": threshold,
+            **self._coefficients(solution.v, threshold, factor),
+            **_certificate(solution),
+        }
+
+    def _factorize(self, data: TrainingData) -> KernelFactor:
+        """The kernel matrix's factor, of rank `max_rank` or as large as fits."""
+        kernel = make_kernel(self.kernel, data.table, self.gamma, self.degree, self.coef0, data.weight)
+        max_rank = self.max_rank or max(1, MAX_FACTOR_SIZE // data.table.shape[0])
+        factor = factorize_kernel(kernel, data.table, max_rank, check_random_state(self.random_state))
+        ProgressLogger(self.verbose).log(
+            "kernel: factor of rank %d, without %.3g of the trace", factor.rank, factor.residual
+        )
+        return factor
 
     def _solve(self, solver: CuttingPlane) -> Solution:
-        """Run the solver; a solution of zeros tells no two rows apart, so it is refined."""
-        progress = _followed(self.verbose, self.callback)
+        """Run the solver; a solution of zeros gives all rows the same score, so it is refined."""
+        callback = _make_callback(self.verbose, self.callback)
         tol = float(self.tol)
-        solution = solver.run(self.C, tol, self.max_iter, progress)
-        while solution.status is Status.OPTIMAL and not solution.v.any() and tol >= 10 * LOWEST_TOL:
+        solution = solver.solve(self.C, tol, self.max_iter, callback)
+        while solution.status is Status.OPTIMAL and not solution.v.any() and tol >= 10 * MIN_TOL:
             tol /= 10
-            solution = solver.run(self.C, tol, self.max_iter, progress)
+            solution = solver.solve(self.C, tol, self.max_iter, callback)
         return solution
 
-    def _set_coefficients(
-        self, scores: np.ndarray, positive: np.ndarray, weight: np.ndarray | None, factor: KernelFactor | None
-    ) -> None:
-        v = self.solution_.v
-        self.threshold_ = self.measure_.threshold(positive, scores, weight)
+    def _coefficients(self, v: FloatArray, threshold: float, factor: KernelFactor | None) -> dict[str, Any]:
+        """The attributes that `decision_function` reads, by name."""
+        weights, bias = (v[:-1], v[-1]) if self.fit_intercept else (v, 0.0)
+        intercept = np.array([bias - threshold])
         if factor is None:
-            self.coef_ = v[None, : self.n_features_in_].copy()
-        else:
-            self.support_vectors_ = factor.pivots
-            self.dual_coef_ = factor.dual_coef(v[: factor.rank])[None, :]
-            self.kernel_residual_ = factor.residual
-        bias = v[-1] if self.fit_intercept else 0.0
-        self.intercept_ = np.array([bias - self.threshold_])
-        self.primal_, self.dual_, self.gap_ = self.solution_.primal, self.solution_.dual, self.solution_.gap
-        self.n_iter_ = self.solution_.n_rounds
+            return {"coef_": weights[None, :].copy(), "intercept_": intercept}
+        return {
+            "support_vectors_": factor.pivots,
+            "dual_coef_": factor.dual_coef(weights)[None, :],
+            "intercept_": intercept,
+            "kernel_": factor.kernel,
+            "kernel_residual_": factor.residual,
+        }
 
-    def _warn(self) -> None:
+    def _warn_about_solution(self) -> None:
         warn_not_converged(self.solution_, stacklevel=3)
-        v, wanted = self.solution_.v, self.C * self.tol
-        if self.solution_.status is Status.OPTIMAL and self.gap_ > MUCH_WIDER * wanted:
+        v, max_gap = self.solution_.v, self.C * self.tol
+        if self.solution_.status is Status.OPTIMAL and self.gap_ > MAX_GAP_RATIO * max_gap:
             warnings.warn(
                 f"the {len(self.dual_coef_[0])} rows that span the kernel's space leave a gap of "
-                f"{self.gap_:.3g} to the optimum in the whole space, against C * tol = {wanted:.3g}. Raise "
-                "max_rank, or take a smaller gamma.",
+                f"{self.gap_:.3g} to the optimum in the whole space, against C * tol = {max_gap:.3g}. Raise "
+                "max_rank, or use a smaller gamma.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -299,13 +346,13 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
                 stacklevel=3,
             )
 
-    def decision_function(self, X: ArrayLike) -> np.ndarray:
+    def decision_function(self, X: ArrayLike | Design) -> FloatArray:
         """The score of each row minus the threshold: above 0 is positive.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
+        X : {array-like, sparse matrix, LinearOperator, Design} of shape (n_samples, n_features)
+            Features; operators and designs with the linear kernel only.
 
         Returns
         -------
@@ -313,95 +360,58 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
             One number a row.
         """
         check_is_fitted(self)
-        rows = self._validate_predict_data(X)
-        if hasattr(self, "coef_"):
+        if isinstance(X, Design):
+            scores = self._validate_design(X, reset=False).matvec(self.coef_[0])
+        elif hasattr(self, "coef_"):
+            rows = self._validate_predict_data(X)
             scores = safe_sparse_dot(rows, self.coef_[0], dense_output=True)
         else:
-            scores = KernelExpansion(self.kernel_, self.support_vectors_, self.dual_coef_[0])(rows)
+            expansion = KernelExpansion(self.kernel_, self.support_vectors_, self.dual_coef_[0])
+            scores = expansion(self._validate_predict_data(X))
         return np.asarray(scores + self.intercept_[0])
 
 
-def svmperf_path(
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    measure: str | Measure | Callable[..., Any] = "f1",
-    Cs: ArrayLike,
-    tol: float = 1e-3,
-    fit_intercept: bool = True,
-    sample_weight: ArrayLike | None = None,
-    max_iter: int = 10_000,
-) -> list[Solution]:
-    """Solutions for many C's, which share their cuts.
-
-    Parameters
-    ----------
-    X, y, sample_weight
-        As in `SVMPerfClassifier.fit`.
-    measure, tol, fit_intercept, max_iter
-        As in `SVMPerfClassifier`.
-    Cs : array-like
-        The values of C.
-
-    Returns
-    -------
-    list of Solution
-        One for each C, in the order given; ``v`` is (w, b).
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from capo import svmperf_path
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> path = svmperf_path(X / X.max(axis=0), y, measure="roc_auc", Cs=[1, 10, 100])
-    >>> [bool(solution.gap <= solution.C * 1e-3) for solution in path]
-    [True, True, True]
-    """
-    model = SVMPerfClassifier(measure, tol=tol, fit_intercept=fit_intercept, max_iter=max_iter)
-    model._validate_params()
-    table, positive, weight = model._validated(X, y, sample_weight)
-    path = minimize_path(
-        augment(table, bias=1.0 if fit_intercept else None),
-        measures.get(measure).for_training().oracle(positive, weight),
-        Cs=Cs,
-        tol=tol,
-        max_rounds=max_iter,
-    )
-    for solution in path:
-        warn_not_converged(solution, stacklevel=3)
-    return path
+def _certificate(solution: Solution) -> dict[str, Any]:
+    """The attributes of the solver's result, by name."""
+    return {
+        "solution_": solution,
+        "primal_": solution.primal,
+        "dual_": solution.dual,
+        "gap_": solution.gap,
+        "n_iter_": solution.n_rounds,
+    }
 
 
-def _of_whole_kernel(
-    solution: Solution, u: np.ndarray, beta: float, factor: KernelFactor, table: Any, design: Design
+def _bound_whole_kernel(
+    solution: Solution, u: FloatArray, beta: float, factor: KernelFactor, table: Any, design: Design
 ) -> Solution:
     """The solution with the lower bound that holds for the whole kernel.
 
-    The dual solution is longer there, by u'E u, the squared length of what of it lies outside the factor's
-    span. E is positive semidefinite, so that its diagonal bounds that; if the bound is too rough, one pass
-    over the kernel gives the value. The solution is then shortened to where its own bound is highest.
+    There the squared norm of the dual solution is larger by u'E u, the part outside the factor's span. E is
+    positive semidefinite, so that its diagonal gives an upper bound; if that is too loose, one pass over
+    the kernel gives the value. The dual solution is then scaled to where its lower bound is highest.
     """
     slope = design.rmatvec(u)
     inside = float(slope[: factor.rank] @ slope[: factor.rank])
     outside = float(np.abs(u) @ np.sqrt(factor.left)) ** 2
-    if 0.5 * outside > ROUGH * solution.C * solution.tol:
-        carried = np.flatnonzero(u)
-        rows = table[carried].astype(np.float64)
-        whole = KernelExpansion(factor.kernel, rows, u[carried]).squared_norm()
-        outside = max(0.0, whole - inside)
+    if 0.5 * outside > MAX_RESIDUAL_SHARE * solution.C * solution.tol:
+        support = np.flatnonzero(u)
+        rows = table[support].astype(np.float64)
+        total = KernelExpansion(factor.kernel, rows, u[support]).squared_norm()
+        outside = max(0.0, total - inside)
     square = float(slope @ slope) + outside
-    step = 1.0 if square <= beta else beta / square
-    return replace(solution, dual=step * beta - 0.5 * step**2 * square)
+    scale = 1.0 if square <= beta else beta / square
+    return replace(solution, dual=scale * beta - 0.5 * scale**2 * square)
 
 
-def _followed(
+def _make_callback(
     verbose: int, callback: Callable[[Round], bool | None] | None
 ) -> Callable[[Round], bool | None]:
-    """What to call after each round: progress, and the user's own callback."""
+    """A function to call after each round: it logs progress and calls the user's own callback."""
     progress = ProgressLogger(verbose)
 
-    def after(state: Round) -> bool | None:
+    def after_round(state: Round) -> bool | None:
         progress.round(state)
         return None if callback is None else callback(state)
 
-    return after
+    return after_round
