@@ -29,12 +29,12 @@ CASES = [
 REPEATS = 15
 
 
-class Tape:
-    """A design and an oracle that remember the expensive parts of what they did."""
+class Recorder:
+    """A design and an oracle that record the products and sorts they were called for."""
 
     def __init__(self, design, oracle, sorts: Callable[[np.ndarray], list]) -> None:
         self.design, self.oracle, self.sorts, self.shape = design, oracle, sorts, design.shape
-        self.parts: dict[str, list] = {"product": [], "pull": [], "sort": []}
+        self.parts: dict[str, list] = {"matvec": [], "rmatvec": [], "sort": []}
         self.work: list[Callable[[], object]] = []
 
     def _record(self, kind: str, work: Callable[[], object]) -> None:
@@ -42,11 +42,11 @@ class Tape:
         self.work.append(work)
 
     def matvec(self, v):
-        self._record("product", partial(self.design.matvec, v.copy()))
+        self._record("matvec", partial(self.design.matvec, v.copy()))
         return self.design.matvec(v)
 
     def rmatvec(self, coef):
-        self._record("pull", partial(self.design.rmatvec, coef.copy()))
+        self._record("rmatvec", partial(self.design.rmatvec, coef.copy()))
         return self.design.rmatvec(coef)
 
     def search(self, scores):
@@ -78,12 +78,12 @@ def run(path: Path, report) -> list[dict]:
     for data, name, c in CASES:
         X, y = load(path, data)
         oracle, design = measures.get(name).oracle(y), augment(X)
-        tape = Tape(design, oracle, sorts_of(name, y))
-        solution = minimize(tape, tape.search, C=100.0 * c, tol=1e-3)
+        recorder = Recorder(design, oracle, sorts_of(name, y))
+        solution = minimize(recorder, recorder.search, C=100.0 * c, tol=1e-3)
         fit = partial(minimize, design, oracle, C=100.0 * c, tol=1e-3)
-        times = [(timed(fit), timed(lambda: [work() for work in tape.work])) for _ in range(REPEATS)]  # noqa: B023
+        times = [(timed(fit), timed(lambda: [work() for work in recorder.work])) for _ in range(REPEATS)]  # noqa: B023
         whole, floor = (min(column) for column in zip(*times, strict=True))
-        counts = {f"{kind}s": len(work) for kind, work in tape.parts.items()}
+        counts = {f"{kind}s": len(work) for kind, work in recorder.parts.items()}
         rows.append(
             {
                 "data": data,
@@ -102,7 +102,7 @@ def run(path: Path, report) -> list[dict]:
 
 def summary(rows: list[dict]) -> str:
     return "\n".join(
-        f"{data}: a fit takes {min(some):.2f} to {max(some):.2f} times its products, pulls and sorts."
+        f"{data}: a fit takes {min(some):.2f} to {max(some):.2f} times its matrix-vector products and sorts."
         for data in ("ijcnn1", "usps")
         if (some := [row["ratio"] for row in rows if row["data"] == data])
     )
