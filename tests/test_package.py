@@ -1,4 +1,4 @@
-"""The package as a whole: its public names, its README, its demo."""
+"""The package as a whole: its public names and its README."""
 
 import contextlib
 import importlib
@@ -13,7 +13,6 @@ import pytest
 
 import capo
 from capo import exceptions
-from capo.cli import _demo as demo
 
 README = Path(__file__).parents[1] / "README.md"
 MODULES = [
@@ -74,16 +73,3 @@ def test_the_readme_runs_as_pasted():
             numbers = [[float(each) for each in re.findall(r"[\d.]+", line)] for line in (said, printed)]
             np.testing.assert_allclose(*numbers, rtol=0.03)
     assert len(blocks) >= 4
-
-
-@pytest.mark.slow
-def test_the_demo_shows_a_row_for_each_measure():
-    out = io.StringIO()
-    demo.main(out)
-    text = out.getvalue()
-    for name, _ in demo.CASES:
-        row = next(line for line in text.splitlines() if line.startswith(name))
-        scores = [float(each) for each in re.findall(r"0\.\d{4}", row)]
-        assert len(scores) == len(demo.SYSTEMS)
-        assert scores[-1] >= scores[0] - 0.01
-    assert "CAPOClassifier for f1" in text

@@ -36,7 +36,7 @@ def report(line: str) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.paper" if arguments is None else "capo paper",
+        prog="python -m benchmarks.paper",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -59,16 +59,16 @@ def refused(capsys, sentence, *arguments):
         (
             GOOD,
             ("-m", "fbeta", "--measure-arg", "beta"),
-            "--measure-arg is a name and a number, such as beta=2",
+            "--measure-arg must be a name and a number, such as beta=2",
         ),
         (GOOD, ("-m", "fbeta", "--measure-arg", "beta=-1"), "beta must be a number above 0"),
         (GOOD, ("-m", "fbeta", "--measure-arg", "k=1"), "measure 'fbeta' has no parameter 'k'"),
         (GOOD, ("-a", "lgmb"), "there is no auxiliary 'lgmb'. Did you mean 'lgbm'?"),
         (GOOD, ("-a", ","), "name at least one auxiliary"),
-        (GOOD, ("--positive", "maybe"), "the target 'y' has no label 'maybe': it has 'no' and 'yes'"),
+        (GOOD, ("--positive", "maybe"), "the target 'y' has no label 'maybe': its labels are 'no' and 'yes'"),
         (GOOD, ("--weight", "word"), "the weights in 'word' must be numbers"),
         (GOOD, ("--drop", "wrod"), "there is no column 'wrod'. Did you mean 'word'?"),
-        (GOOD, ("--delta", "cubic"), "the delta function is linear, rbf or none"),
+        (GOOD, ("--delta", "cubic"), "--delta must be linear, rbf or none"),
         (GOOD, ("--encoding", "klingon"), "there is no encoding 'klingon'"),
         (GOOD, ("--encoding", "rot13"), "there is no encoding 'rot13'"),
         (GOOD, ("--drop", "y"), "the column 'y' is named both as --target and as --drop"),
@@ -77,7 +77,7 @@ def refused(capsys, sentence, *arguments):
             ("--category", "x", "--drop", "x"),
             "the column 'x' is named both as --drop and as --category",
         ),
-        (GOOD, ("-m", "fbeta", "--measure-arg", "beta=1e300"), "--measure-arg is a name and a number"),
+        (GOOD, ("-m", "fbeta", "--measure-arg", "beta=1e300"), "--measure-arg must be a name and a number"),
         (GOOD, ("-m", "tp / (tp + fp)"), "max(..., 1) in a formula"),
         (
             GOOD.replace(b"\n0,", b"\n1e200,"),
@@ -108,8 +108,8 @@ def test_a_target_is_needed_and_none_for_svmlight(capsys, tmp_path):
     (tmp_path / "t.csv").write_bytes(GOOD)
     (tmp_path / "t.svm").write_bytes(b"1 1:2\n-1 1:3\n")
     output = ("-o", tmp_path / "m.capo")
-    refused(capsys, "say which column holds the labels with --target", "fit", tmp_path / "t.csv", *output)
-    refused(capsys, "has its labels in front", "fit", tmp_path / "t.svm", "-t", "y", *output)
+    refused(capsys, "name the column with the labels by --target", "fit", tmp_path / "t.csv", *output)
+    refused(capsys, "starts each row with its label", "fit", tmp_path / "t.svm", "-t", "y", *output)
 
 
 def test_ten_thousand_columns_of_text(capsys, tmp_path):
@@ -120,19 +120,30 @@ def test_ten_thousand_columns_of_text(capsys, tmp_path):
     refused(capsys, "10,000 columns hold text", "fit", tmp_path / "t.csv", *arguments)
 
 
-def test_the_output_is_tried_before_the_training(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("capo.cli._training._problem", lambda *_args: pytest.fail("it was trained"))
+def test_the_output_is_checked_before_the_table_is_read(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "capo.cli.commands._fit.prepare_training", lambda *_args: pytest.fail("the table was read")
+    )
     (tmp_path / "t.csv").write_bytes(GOOD)
     absent = ("-o", tmp_path / "absent" / "m.capo")
     refused(capsys, "its folder does not exist", "fit", tmp_path / "t.csv", "-t", "y", *absent)
-    refused(capsys, "a model goes to a file", "fit", tmp_path / "t.csv", "-t", "y", "-o", "-")
+    refused(
+        capsys,
+        "a model cannot be written to the standard output",
+        "fit",
+        tmp_path / "t.csv",
+        "-t",
+        "y",
+        "-o",
+        "-",
+    )
 
 
 def test_what_is_read_is_not_overwritten(folder, model, capsys, tmp_path):
     copy, other = tmp_path / "t.csv", tmp_path / "m.capo"
     copy.write_bytes((folder / "test.csv").read_bytes())
     other.write_bytes(model.read_bytes())
-    sentence = "would be overwritten, and it is what is read"
+    sentence = "is an input file and would be overwritten"
     refused(capsys, sentence, "fit", copy, "-t", "y", *FAST, "-o", copy)
     refused(capsys, sentence, "predict", other, copy, "-o", copy)
     refused(capsys, sentence, "report", other, copy, "-o", other)
@@ -151,11 +162,11 @@ def test_a_seed_that_is_none_is_refused(folder, capsys, tmp_path):
 
 def test_a_package_that_is_not_installed_is_named(capsys, tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_bytes(GOOD)
-    monkeypatch.setitem(sys.modules, "capo.cli._training", None)
+    monkeypatch.setitem(sys.modules, "capo.cli.commands._fit", None)
     arguments = ("-t", "y", "-o", tmp_path / "m.capo")
     refused(
         capsys,
-        "the command line needs capo.cli._training: pip install",
+        "the command line needs capo.cli.commands._fit: pip install",
         "fit",
         tmp_path / "t.csv",
         *arguments,
@@ -182,7 +193,7 @@ def test_outputs_that_cannot_be_written(folder, model, capsys, tmp_path):
         absent,
     )
     refused(capsys, "it is a folder", "report", model, folder / "test.csv", "-o", tmp_path)
-    refused(capsys, "as .csv or .tsv", "predict", model, folder / "test.csv", "-o", tmp_path / "p.xlsx")
+    refused(capsys, "to .csv or .tsv files", "predict", model, folder / "test.csv", "-o", tmp_path / "p.xlsx")
     if Path("/dev/full").exists():
         refused(capsys, "the disk is full", "predict", model, folder / "test.csv", "-o", "/dev/full")
 
@@ -261,13 +272,13 @@ def test_cards_that_name_no_columns(columns, folder, model, capsys, tmp_path):
         for name, data in parts.items():
             archive.writestr(name, data)
     assert run(capsys, "show", path)[0] == 0
-    refused(capsys, "is not a model that 'capo fit' wrote", "predict", path, folder / "test.csv")
+    refused(capsys, "is not a model file written by 'capo fit'", "predict", path, folder / "test.csv")
 
 
 def test_comparisons_that_are_none(folder, model, capsys, tmp_path):
     (tmp_path / "c.json").write_text("{}")
     arguments = ("report", model, folder / "test.csv", "-o", tmp_path / "r.html", "--comparison")
-    refused(capsys, "is not what 'capo compare --json' writes", *arguments, tmp_path / "c.json")
+    refused(capsys, "is not a comparison written by 'capo compare --json'", *arguments, tmp_path / "c.json")
     refused(capsys, "No such file", *arguments, tmp_path / "absent.json")
     stored = Comparison(
         "f1", "nb", [MethodResult(name, np.array([0.5, 0.6]), 1.0) for name in METHODS]
@@ -284,4 +295,4 @@ def test_a_model_from_python_says_where_it_can_be_used(folder, capsys, tmp_path)
     rows = table()
     model = capo.CAPOClassifier("f1", auxiliaries=[GaussianNB()], random_state=0)
     capo.save(model.fit(rows.select("x", "z"), rows["y"].to_numpy()), tmp_path / "m.capo")
-    refused(capsys, "saved from Python", "predict", tmp_path / "m.capo", folder / "test.csv")
+    refused(capsys, "was saved from Python", "predict", tmp_path / "m.capo", folder / "test.csv")

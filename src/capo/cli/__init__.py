@@ -1,6 +1,6 @@
-"""The command line: from a table to a model, a comparison and a report, without writing Python.
+"""The command ``capo``: train, apply and inspect models from a shell, without writing Python.
 
-Exit codes: 0 done, 1 a defect in capo, 2 bad input or usage, 130 interrupted, 143 terminated.
+Exit codes: 0 success, 1 internal error, 2 bad input or usage, 130 interrupted, 143 terminated.
 """
 
 import os
@@ -9,61 +9,66 @@ import sys
 import threading
 from typing import Any, NoReturn
 
-DEFECT, BAD_INPUT, INTERRUPTED = 1, 2, 130
+EXIT_INTERNAL_ERROR, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 
 
 def main() -> None:
-    """What the command ``capo`` runs: every failure is a sentence on the standard error."""
+    """Run the command line; every failure ends with one message on the standard error."""
     try:
         from ._app import app  # noqa: PLC0415 (an extra)
     except ModuleNotFoundError as error:
-        _lacks(error)
-    from ..exceptions import CapoError  # noqa: PLC0415 (nothing is imported before its time)
-    from ._console import Interrupted  # noqa: PLC0415
+        _exit_missing_package(error)
+    from ..exceptions import CapoError  # noqa: PLC0415 (the package without the extra comes first)
+    from ._console import CommandInterrupted  # noqa: PLC0415
 
-    _prepare()
+    _configure_streams()
+    _handle_termination_signals()
     try:
         app()
     except CapoError as error:
-        _end(str(error), BAD_INPUT)
-    except Interrupted:
-        _end("interrupted; files are as they were.", INTERRUPTED)
+        _exit(str(error), EXIT_BAD_INPUT)
+    except CommandInterrupted:
+        _exit("interrupted: no output file was changed.", EXIT_INTERRUPTED)
     except ModuleNotFoundError as error:
-        _lacks(error)
+        _exit_missing_package(error)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to flush
-        _end(f"the output cannot be written: {error.strerror or error}.", BAD_INPUT)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the flush at exit fails again
+        _exit(f"the output cannot be written: {error.strerror or error}.", EXIT_BAD_INPUT)
     except MemoryError:
-        _end("there is not enough memory for this.", BAD_INPUT)
+        _exit("there is not enough memory for this.", EXIT_BAD_INPUT)
     except Exception as error:
         if os.environ.get("CAPO_DEBUG"):
             raise
-        _end(
-            f"this should not have happened: {type(error).__name__}: {error}. Please report it; CAPO_DEBUG=1 "
-            "shows where it was.",
-            DEFECT,
+        _exit(
+            f"internal error: {type(error).__name__}: {error}. Please report it; set CAPO_DEBUG=1 to see the "
+            "traceback.",
+            EXIT_INTERNAL_ERROR,
         )
 
 
-def _prepare() -> None:
-    """Names of all kinds can be shown, and whoever ends the program lets it clean up."""
+def _configure_streams() -> None:
+    """Escape characters that the terminal's encoding lacks instead of failing on them."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _handle_termination_signals() -> None:
+    """Exit through SystemExit on SIGTERM and SIGHUP, so that temporary files are removed."""
     if threading.current_thread() is threading.main_thread():
         for name in ("SIGTERM", "SIGHUP"):
             if hasattr(signal, name):
-                signal.signal(getattr(signal, name), _terminated)
+                signal.signal(getattr(signal, name), _exit_on_signal)
 
 
-def _lacks(error: ModuleNotFoundError) -> NoReturn:
-    _end(f"the command line needs {error.name}: pip install 'capo-learn[cli]'.", BAD_INPUT)
+def _exit_on_signal(number: int, _frame: Any) -> NoReturn:
+    _exit("terminated: no output file was changed.", 128 + number)
 
 
-def _terminated(number: int, _frame: Any) -> NoReturn:
-    _end("ended from outside; files are as they were.", 128 + number)
+def _exit_missing_package(error: ModuleNotFoundError) -> NoReturn:
+    _exit(f"the command line needs {error.name}: pip install 'capo-learn[cli]'.", EXIT_BAD_INPUT)
 
 
-def _end(sentence: str, code: int) -> NoReturn:
-    sys.stderr.write(f"capo: {sentence}\n")
+def _exit(message: str, code: int) -> NoReturn:
+    sys.stderr.write(f"capo: {message}\n")
     sys.exit(code)

@@ -1,4 +1,7 @@
-"""The commands and their options; each imports what it needs when it runs."""
+"""The Typer application: the commands, their options and their help.
+
+Each command imports its implementation when it runs, so that ``capo --help`` answers at once.
+"""
 # ruff: noqa: PLC0415, D301
 
 from __future__ import annotations
@@ -9,126 +12,54 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ._console import Console
+from ._help import GroupedHelpCommand
+from ._options import (
+    COLUMNS,
+    AuxiliariesOption,
+    CategoryOption,
+    CrossFitFoldsOption,
+    DelimiterOption,
+    DeltaOption,
+    DropOption,
+    EncodingOption,
+    FormatOption,
+    HeldOutFoldsOption,
+    IdOption,
+    JobsOption,
+    JsonOption,
+    MeasureArgOption,
+    MeasureOption,
+    ModelArgument,
+    ModelOutputOption,
+    PageOutputOption,
+    PositiveOption,
+    PredictionsOutputOption,
+    QuietOption,
+    SeedOption,
+    TableArgument,
+    TargetOption,
+    TrustOption,
+    WeightOption,
+)
 
 if TYPE_CHECKING:
     from ..io.tables import TableReader
 
-
-def _measure_names() -> list[str]:
-    from ..measures import names
-
-    return names()
-
-
-#: Folds of cross-fitting inside each of those held out.
-INNER_FOLDS = 5
+MAX_HELP_WIDTH = 110
+#: Cross-fitting folds of each model that 'capo compare' trains.
+N_CROSS_FIT_FOLDS = 5
 
 app = typer.Typer(
     name="capo",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": MAX_HELP_WIDTH},
 )
 
-Table = Annotated[
-    str,
-    typer.Argument(metavar="TABLE", help="CSV, TSV, Parquet or svmlight, also .gz, .bz2, .xz; - for stdin."),
-]
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model that 'capo fit' wrote.")]
-Target = Annotated[str | None, typer.Option("--target", "-t", metavar="COLUMN", help="Column of the labels.")]
-Measure = Annotated[
-    str,
-    typer.Option(
-        "--measure",
-        "-m",
-        metavar="MEASURE",
-        help="What to optimise: a name ('capo measures' lists them) or a formula such as '10*tp - 2*fp'.",
-        autocompletion=_measure_names,
-    ),
-]
-MeasureArg = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--measure-arg",
-        metavar="NAME=NUMBER",
-        help="A parameter of the measure, such as beta=2; may be repeated.",
-    ),
-]
-Auxiliaries = Annotated[
-    str,
-    typer.Option(
-        "--auxiliaries",
-        "-a",
-        metavar="NAMES",
-        help="The models to adapt: auto, or some of boosting, trees, linear, kernel, svm, latent, lgbm, xgb, "
-        "rf, knn, nb, cvm, c45, rbfnet, with commas.",
-    ),
-]
-Positive = Annotated[
-    str | None,
-    typer.Option(
-        "--positive", metavar="LABEL", help="The label of the positive class; the larger one by default."
-    ),
-]
-Weight = Annotated[
-    str | None, typer.Option("--weight", metavar="COLUMN", help="Column of the rows' weights.")
-]
-Drop = Annotated[
-    list[str] | None, typer.Option("--drop", metavar="COLUMN", help="A column to leave out; may be repeated.")
-]
-Ids = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--id", metavar="COLUMN", help="A column to keep beside predictions, not learned; may be repeated."
-    ),
-]
-Categories = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--category", metavar="COLUMN", help="A column of numbers to take as categories; may be repeated."
-    ),
-]
-Delta = Annotated[
-    str, typer.Option("--delta", metavar="NAME", help="The delta function: linear, rbf or none.")
-]
-Folds = Annotated[int, typer.Option("--folds", metavar="NUMBER", min=2, help="Folds of cross-fitting.")]
-HeldOut = Annotated[
-    int, typer.Option("--folds", metavar="NUMBER", min=2, help="Folds that are held out, one after another.")
-]
-Jobs = Annotated[
-    int,
-    typer.Option("--jobs", "-j", metavar="NUMBER", help="Models trained at the same time; -1 for all cores."),
-]
-Seed = Annotated[
-    int, typer.Option("--seed", metavar="NUMBER", min=0, max=2**32 - 1, help="Seed of all that is random.")
-]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format", metavar="NAME", help="csv, parquet or svmlight, if it cannot be told from the file."
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        "--delimiter", metavar="LETTER", help="What separates values: , ; | or tab. Told from the header."
-    ),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option("--encoding", metavar="NAME", help="Of a text file that is not UTF-8: latin-1, ..."),
-]
-Trust = Annotated[
-    list[str] | None,
-    typer.Option("--trust", metavar="TYPE", help="A type that the model file may hold, if you trust it."),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No words but errors.")]
-Json = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
 
-
-def _version(wanted: bool) -> None:
-    if wanted:
+def _show_version(requested: bool) -> None:
+    if requested:
         from .. import __version__
 
         typer.echo(f"capo {__version__}")
@@ -138,284 +69,273 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def capo(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Train the classifier your metric asks for.
+    """Train binary classifiers for the measure you are evaluated by.
 
     \b
-    A first round, from a table to a report:
+    A typical session, from a table to a report:
       capo compare train.csv --target churned --measure f1
       capo fit train.csv --target churned --measure f1 -o churn.capo
       capo predict churn.capo new.csv -o predictions.csv
       capo report churn.capo test.csv -o report.html
 
     \b
-    Results go to the standard output, words to the standard error.
-    Exit codes: 0 done, 1 a defect in capo, 2 bad input, 130 interrupted, 143 terminated.
+    Results go to the standard output, messages to the standard error.
+    Exit codes: 0 success, 1 internal error, 2 bad input or usage, 130 interrupted, 143 terminated.
     """
 
 
-@app.command()
+@app.command(cls=GroupedHelpCommand)
 def fit(
-    table: Table,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model goes.")],
-    target: Target = None,
-    measure: Measure = "f1",
-    measure_arg: MeasureArg = None,
-    auxiliaries: Auxiliaries = "auto",
-    positive: Positive = None,
-    weight: Weight = None,
-    drop: Drop = None,
-    ids: Ids = None,
-    category: Categories = None,
-    delta: Delta = "linear",
-    folds: Folds = 5,
-    jobs: Jobs = 1,
-    seed: Seed = 0,
-    format: Format = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    table: TableArgument,
+    output: ModelOutputOption,
+    target: TargetOption = None,
+    measure: MeasureOption = "f1",
+    measure_arg: MeasureArgOption = None,
+    auxiliaries: AuxiliariesOption = "auto",
+    positive: PositiveOption = None,
+    weight: WeightOption = None,
+    drop: DropOption = None,
+    ids: IdOption = None,
+    category: CategoryOption = None,
+    delta: DeltaOption = "linear",
+    folds: CrossFitFoldsOption = 5,
+    jobs: JobsOption = 1,
+    seed: SeedOption = 0,
+    format: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
-    """Train a model for a measure, and say what was found.
+    """Train a model for a measure and print its out-of-fold scores.
 
     \b
-    Columns of numbers and of text, missing values included, go in as they are.
+    Columns may hold numbers or text and may have missing values.
       capo fit train.csv --target churned --measure f1 -o churn.capo
       capo fit train.parquet -t y -m fbeta --measure-arg beta=2 --positive yes --id customer -o m.capo
       capo fit train.csv -t y -m recall_at_precision --measure-arg floor=0.9 -a lgbm,rf,linear -o m.capo
       capo fit train.csv -t y -m '10*tp - 2*fp - 5*fn' -o profit.capo
       zcat big.csv.gz | capo fit - -t y -o m.capo
     """
-    from ._training import FitOptions, run_fit
+    from .commands._fit import run_fit
+    from .commands._model_options import ModelOptions
+    from .commands._training_data import ColumnOptions
 
-    wanted = FitOptions(
-        target=target,
+    columns = ColumnOptions(
+        target=target, positive=positive, weight=weight, drop=drop, ids=ids, categories=category
+    )
+    options = ModelOptions(
         measure=measure,
         measure_args=measure_arg,
         auxiliaries=auxiliaries,
-        positive=positive,
-        weight=weight,
-        drop=drop,
-        ids=ids,
-        categories=category,
         delta=delta,
         folds=folds,
         jobs=jobs,
         seed=seed,
     )
-    run_fit(_table(table, format, delimiter, encoding), wanted, output, Console(quiet, json))
+    run_fit(_open_table(table, format, delimiter, encoding), columns, options, output, Console(quiet, json))
 
 
-@app.command()
+@app.command(cls=GroupedHelpCommand)
 def predict(
-    model: Model,
-    table: Table,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="A CSV or TSV file; the standard output if not given."
-        ),
-    ] = None,
+    model: ModelArgument,
+    table: TableArgument,
+    output: PredictionsOutputOption = None,
     ids: Annotated[
         list[str] | None,
         typer.Option(
             "--id",
             metavar="COLUMN",
-            help="A column to keep; those of the training by default; may be repeated.",
+            help="Column to copy to the predictions; by default those named in training; repeatable.",
+            rich_help_panel=COLUMNS,
         ),
     ] = None,
-    format: Format = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    trust: Trust = None,
-    quiet: Quiet = False,
+    format: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+    trust: TrustOption = None,
+    quiet: QuietOption = False,
 ) -> None:
-    """Predict the rows of a table: label, score and threshold.
+    """Predict the label, the score and the threshold for each row of a table.
 
     \b
-    The table is read in pieces, whatever its length. Columns may be in any order, further ones are ignored;
-    a category that was not there in training counts as missing.
+    The table is read in batches, so that it can be of any length. Columns may be in any order, and
+    additional ones are ignored. A category that did not occur in training counts as a missing value.
       capo predict churn.capo new.csv -o predictions.csv
       capo predict churn.capo new.csv --id customer | head
     """
-    from ._using import run_predict
+    from .commands._predict import run_predict
 
-    run_predict(model, _table(table, format, delimiter, encoding), output, ids, trust, Console(quiet))
+    run_predict(model, _open_table(table, format, delimiter, encoding), output, ids, trust, Console(quiet))
 
 
-@app.command()
+@app.command(cls=GroupedHelpCommand)
 def evaluate(
-    model: Model,
-    table: Table,
-    format: Format = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    trust: Trust = None,
-    seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
+    model: ModelArgument,
+    table: TableArgument,
+    format: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+    trust: TrustOption = None,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
-    """Judge a model on labelled rows: every measure with a bootstrap interval, and the confusion table.
+    """Evaluate a model on labeled rows: all measures and the confusion matrix.
 
     \b
+    Each measure comes with a 95% bootstrap interval.
       capo evaluate churn.capo test.csv
-      capo evaluate churn.capo test.csv --json > figures.json
+      capo evaluate churn.capo test.csv --json > evaluation.json
     """
-    from ._using import run_evaluate
+    from .commands._evaluate import run_evaluate
 
-    run_evaluate(model, _table(table, format, delimiter, encoding), trust, seed, Console(quiet, json))
+    run_evaluate(model, _open_table(table, format, delimiter, encoding), trust, seed, Console(quiet, json))
 
 
-@app.command()
+@app.command(cls=GroupedHelpCommand)
 def compare(
-    table: Table,
-    target: Target = None,
-    measure: Measure = "f1",
-    measure_arg: MeasureArg = None,
-    auxiliaries: Auxiliaries = "auto",
-    positive: Positive = None,
-    weight: Weight = None,
-    drop: Drop = None,
-    category: Categories = None,
-    delta: Delta = "linear",
-    folds: HeldOut = 5,
-    jobs: Jobs = 1,
-    seed: Seed = 0,
-    format: Format = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    table: TableArgument,
+    target: TargetOption = None,
+    measure: MeasureOption = "f1",
+    measure_arg: MeasureArgOption = None,
+    auxiliaries: AuxiliariesOption = "auto",
+    positive: PositiveOption = None,
+    weight: WeightOption = None,
+    drop: DropOption = None,
+    category: CategoryOption = None,
+    delta: DeltaOption = "linear",
+    folds: HeldOutFoldsOption = 5,
+    jobs: JobsOption = 1,
+    seed: SeedOption = 0,
+    format: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
-    """Is capo worth it on this table? Cross-validated, against what is simpler.
+    """Compare capo with simpler methods on a table by cross-validation.
 
     \b
-    A default learner, the same with its threshold tuned, the stack of all auxiliaries with its threshold
-    tuned, and capo, on the same held-out rows.
+    The simpler methods are a default learner, the same learner with a tuned threshold, and the stack of
+    all auxiliaries with a tuned threshold. All are evaluated on the same held-out rows.
       capo compare train.csv --target churned --measure f1
       capo compare train.csv -t y -m mcc -a lgbm,rf,linear --json > comparison.json
     """
-    from ._training import FitOptions, run_compare
+    from .commands._compare import run_compare
+    from .commands._model_options import ModelOptions
+    from .commands._training_data import ColumnOptions
 
-    wanted = FitOptions(
-        target=target,
+    columns = ColumnOptions(target=target, positive=positive, weight=weight, drop=drop, categories=category)
+    options = ModelOptions(
         measure=measure,
         measure_args=measure_arg,
         auxiliaries=auxiliaries,
-        positive=positive,
-        weight=weight,
-        drop=drop,
-        ids=None,
-        categories=category,
         delta=delta,
-        folds=INNER_FOLDS,
+        folds=N_CROSS_FIT_FOLDS,
         jobs=jobs,
         seed=seed,
     )
-    run_compare(_table(table, format, delimiter, encoding), wanted, folds, Console(quiet, json))
+    run_compare(
+        _open_table(table, format, delimiter, encoding), columns, options, folds, Console(quiet, json)
+    )
 
 
-@app.command()
+@app.command(cls=GroupedHelpCommand)
 def report(
-    model: Model,
-    table: Table,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the page goes.")],
+    model: ModelArgument,
+    table: TableArgument,
+    output: PageOutputOption,
     comparison: Annotated[
         Path | None,
         typer.Option(
-            "--comparison", metavar="FILE", help="What 'capo compare --json' wrote, to be shown too."
+            "--comparison", metavar="FILE", help="Output of 'capo compare --json' to include in the report."
         ),
     ] = None,
-    format: Format = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    trust: Trust = None,
-    seed: Seed = 0,
-    quiet: Quiet = False,
+    format: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+    trust: TrustOption = None,
+    seed: SeedOption = 0,
+    quiet: QuietOption = False,
 ) -> None:
-    """Write one HTML page on a model and labelled rows; it opens offline in any browser.
+    """Write an HTML report on a model and labeled rows: one file that opens offline.
 
     \b
       capo report churn.capo test.csv -o report.html
       capo report churn.capo test.csv --comparison comparison.json -o report.html
     """
-    from ._using import run_report
+    from .commands._report import run_report
 
-    given = _table(table, format, delimiter, encoding)
-    run_report(model, given, output, comparison, trust, seed, Console(quiet))
+    reader = _open_table(table, format, delimiter, encoding)
+    run_report(model, reader, output, comparison, trust, seed, Console(quiet))
 
 
-@app.command()
-def show(model: Model, json: Json = False) -> None:
-    """Say what a model file holds, without opening the model.
+@app.command(cls=GroupedHelpCommand)
+def show(model: ModelArgument, json: JsonOption = False) -> None:
+    """Describe a model file without loading the model.
 
     \b
       capo show churn.capo
     """
-    from ._telling import run_show
+    from .commands._show import run_show
 
     run_show(model, Console(as_json=json))
 
 
-@app.command()
+@app.command(cls=GroupedHelpCommand)
 def measures(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="One measure; all of them if not given.")
+        str | None, typer.Argument(metavar="NAME", help="Name of a measure, or a formula; by default all.")
     ] = None,
-    json: Json = False,
+    json: JsonOption = False,
 ) -> None:
-    """List the measures: formula, parameters, when to use them.
+    """List the measures: formula, parameters, and when to use them.
 
     \b
       capo measures
       capo measures fbeta
     """
-    from ._telling import run_measures
+    from .commands._measures import run_measures
 
     run_measures(name, Console(as_json=json))
 
 
-@app.command()
+@app.command(cls=GroupedHelpCommand)
 def export(
-    model: Model,
-    output: Annotated[Path, typer.Argument(metavar="FILE", help="The ONNX file to write.")],
-    trust: Trust = None,
-    quiet: Quiet = False,
+    model: ModelArgument,
+    output: Annotated[Path, typer.Argument(metavar="FILE", help="ONNX file to write.")],
+    trust: TrustOption = None,
+    quiet: QuietOption = False,
 ) -> None:
-    """Write a model as ONNX, for onnxruntime and others.
+    """Convert a model to ONNX, for onnxruntime and other runtimes.
 
     \b
       capo export churn.capo churn.onnx
     """
-    from ._using import run_export
+    from .commands._export import run_export
 
     run_export(model, output, trust, Console(quiet))
 
 
-@app.command()
+@app.command(cls=GroupedHelpCommand)
 def demo() -> None:
-    """See what adapting to the measure gains, on data that comes with scikit-learn."""
-    from ._demo import main
-
-    main()
-
-
-@app.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
-def paper(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:
-    """Repeat the paper's study, every table and figure; from a checkout of the repository.
+    """Compare capo with simpler methods on scikit-learn's digits, and adapt a yes-or-no rule.
 
     \b
-      capo paper --data FOLDER --quick
+    The data comes with scikit-learn.
+      capo demo
     """
-    from ._telling import run_paper
+    from .commands._demo import run_demo
 
-    run_paper(arguments or [])
+    run_demo()
 
 
-def _table(path: str, format: str | None, delimiter: str | None, encoding: str | None) -> TableReader:
+def _open_table(path: str, format: str | None, delimiter: str | None, encoding: str | None) -> TableReader:
     from ..io.tables import open_table
 
     return open_table(path, format=format, delimiter=delimiter, encoding=encoding)

@@ -1,4 +1,4 @@
-"""What is shown: results on the standard output, words on the standard error."""
+"""What a command shows: results on the standard output, messages on the standard error."""
 
 from __future__ import annotations
 
@@ -15,101 +15,103 @@ from typing import Any
 
 from ..exceptions import OutputError
 
-#: Seconds after which a step without a terminal says that it goes on.
-PATIENCE = 2.0
+#: Without a terminal, progress is logged at most this often, and only steps that take longer are logged.
+PROGRESS_INTERVAL_SECONDS = 2.0
 
 
-class Interrupted(Exception):
-    """Ctrl-C, where Typer does not see it."""
+class CommandInterrupted(Exception):
+    """Ctrl-C during a step; Typer turns a plain KeyboardInterrupt into its own message and exit code."""
 
 
-def finite(data: Any) -> Any:
-    """The same without NaN and infinity, which JSON does not have."""
+def replace_non_finite(data: Any) -> Any:
+    """Replace NaN and infinity by None in nested data, because JSON has neither.
+
+    Examples
+    --------
+    >>> from capo.cli._console import replace_non_finite
+    >>> replace_non_finite({"gap": float("nan"), "values": [0.5, float("inf")]})
+    {'gap': None, 'values': [0.5, None]}
+    """
     if isinstance(data, dict):
-        return {str(key): finite(value) for key, value in data.items()}
+        return {str(key): replace_non_finite(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
-        return [finite(value) for value in data]
+        return [replace_non_finite(value) for value in data]
     return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
 @contextmanager
 def ignore_broken_pipe() -> Iterator[None]:
-    """Writing to the standard output, whose reader may go away, such as ``head``, which is no error."""
+    """Write to the standard output; a reader that stops early, such as ``head``, is not an error."""
     try:
         yield
         sys.stdout.flush()
     except OSError as error:
-        # Nothing is left to flush when the program ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the flush at exit fails again
         if not isinstance(error, BrokenPipeError):
             raise OutputError(f"the standard output cannot be written: {error.strerror}.") from error
 
 
 class Console:
-    """Where a command speaks.
+    """The output of one command.
 
     Parameters
     ----------
     quiet : bool
-        Nothing but results and errors.
+        Suppress everything except results and errors.
     as_json : bool
-        Results as JSON.
+        Write results as JSON.
     """
 
     def __init__(self, quiet: bool = False, as_json: bool = False) -> None:
         self.quiet, self.as_json = quiet, as_json
-        self.noted: set[str] = set()
+        self._shown_notes: set[str] = set()
 
-    def say(self, line: str) -> None:
-        """A line of words."""
+    def log(self, message: str) -> None:
+        """Write a line to the standard error, unless quiet."""
         if not self.quiet:
-            sys.stderr.write(f"{line}\n")
+            sys.stderr.write(f"{message}\n")
             sys.stderr.flush()
 
-    def note(self, line: str) -> None:
-        """Something to know, once."""
-        if line not in self.noted:
-            self.noted.add(line)
-            self.say(f"note: {line}")
+    def note(self, message: str) -> None:
+        """Log a note; the same note only once."""
+        if message not in self._shown_notes:
+            self._shown_notes.add(message)
+            self.log(f"note: {message}")
 
     def result(self, text: object, data: Any) -> None:
-        """What the command is for: as text for people, or as JSON."""
+        """Write the command's result to the standard output: `text`, or `data` as JSON."""
         shown = str(text)
         if self.as_json:
-            shown = json.dumps(finite(data), indent=1, ensure_ascii=False, allow_nan=False)
+            shown = json.dumps(replace_non_finite(data), indent=1, ensure_ascii=False, allow_nan=False)
         with ignore_broken_pipe():
             sys.stdout.write(shown + "\n")
 
     @contextmanager
-    def step(self, what: str) -> Iterator[Step]:
-        """Work that may take long: a moving line on a terminal, a line now and then elsewhere."""
-        step = Step(self, what)
+    def step(self, label: str) -> Iterator[Step]:
+        """Work that may take long: a spinner on a terminal, a line now and then elsewhere."""
+        step = Step(self, label)
         try:
-            with self._warnings(), self._logging(step), step.shown():
+            with self._warnings_as_notes(), self._logging_as_progress(step), step.spinner():
                 yield step
         except KeyboardInterrupt:
-            raise Interrupted from None
-        if step.seconds >= PATIENCE:
-            self.say(f"{what}: {step.seconds:.1f} s")
+            raise CommandInterrupted from None
+        if step.seconds >= PROGRESS_INTERVAL_SECONDS:
+            self.log(f"{label}: {step.seconds:.1f} s")
 
     @contextmanager
-    def _warnings(self) -> Iterator[None]:
-        """Warnings as notes."""
+    def _warnings_as_notes(self) -> Iterator[None]:
+        def show(message: Warning | str, category: type[Warning], *_args: Any, **_kwargs: Any) -> None:
+            if issubclass(category, UserWarning):
+                self.note(" ".join(str(message).split()))
+
         with warnings.catch_warnings():
             warnings.simplefilter("always")
-            warnings.showwarning = lambda message, category, *_args, **_kwargs: self._warned(
-                message, category
-            )
+            warnings.showwarning = show
             yield
 
-    def _warned(self, message: Warning | str, category: type[Warning]) -> None:
-        if issubclass(category, UserWarning):
-            self.note(" ".join(str(message).split()))
-
     @contextmanager
-    def _logging(self, step: Step) -> Iterator[None]:
-        """The library's lines as progress."""
-        logger, handler = logging.getLogger("capo"), _Lines(step)
+    def _logging_as_progress(self, step: Step) -> Iterator[None]:
+        logger, handler = logging.getLogger("capo"), _ProgressHandler(step)
         level = logger.level
         logger.addHandler(handler)
         logger.setLevel(logging.INFO)
@@ -121,45 +123,49 @@ class Console:
 
 
 class Step:
-    """A piece of work under way."""
+    """A part of a command that is running."""
 
-    def __init__(self, screen: Console, what: str) -> None:
-        self.screen, self.what = screen, what
-        self.status: Any = None
-        self.start = self.last = time.monotonic()
+    def __init__(self, console: Console, label: str) -> None:
+        self.console, self.label = console, label
+        self._status: Any = None
+        self._start = self._last_progress = time.monotonic()
 
     @contextmanager
-    def shown(self) -> Iterator[None]:
-        """A line that moves, on a terminal."""
-        if self.screen.quiet or not sys.stderr.isatty():
+    def spinner(self) -> Iterator[None]:
+        """Show a moving line for the duration of the step, if the standard error is a terminal."""
+        if self.console.quiet or not sys.stderr.isatty():
             yield
             return
-        from rich.console import Console  # noqa: PLC0415 (for terminals only)
+        from rich.console import Console as RichConsole  # noqa: PLC0415 (for terminals only)
 
-        with Console(stderr=True).status(self._line(self.what), spinner="line") as self.status:
+        with RichConsole(stderr=True).status(self._plain(self.label), spinner="line") as self._status:
             yield
 
     @staticmethod
-    def _line(text: str) -> Any:
+    def _plain(text: str) -> Any:
+        """Text in which rich does not interpret brackets as markup."""
         from rich.text import Text  # noqa: PLC0415 (for terminals only)
 
-        return Text(text)  # as it is, whatever brackets are in it
+        return Text(text)
 
     @property
     def seconds(self) -> float:
-        """Since it began."""
-        return time.monotonic() - self.start
+        """Time since the step began."""
+        return time.monotonic() - self._start
 
-    def progress(self, line: str) -> None:
-        """How far it is."""
-        if self.status is not None:
-            self.status.update(self._line(f"{self.what}: {line}"))
-        elif time.monotonic() - self.last >= PATIENCE:
-            self.last = time.monotonic()
-            self.screen.say(f"{self.what}: {line}")
+    def progress(self, message: str) -> None:
+        """Show how far the step is."""
+        now = time.monotonic()
+        if self._status is not None:
+            self._status.update(self._plain(f"{self.label}: {message}"))
+        elif now - self._last_progress >= PROGRESS_INTERVAL_SECONDS:
+            self._last_progress = now
+            self.console.log(f"{self.label}: {message}")
 
 
-class _Lines(logging.Handler):
+class _ProgressHandler(logging.Handler):
+    """Shows the library's log records as a step's progress."""
+
     def __init__(self, step: Step) -> None:
         super().__init__()
         self.step = step

@@ -1,4 +1,4 @@
-"""Where results go: files that are whole or not there, or the standard output."""
+"""Where results are written: complete files, or the standard output."""
 
 from __future__ import annotations
 
@@ -7,49 +7,51 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 from ..exceptions import InvalidInputError
 from ..io import atomic_write, check_writable
-from ._console import ignore_broken_pipe
+from ._console import Console, ignore_broken_pipe
+
+
+def is_stdout(output: Path | None) -> bool:
+    """Whether `output` means the standard output."""
+    return output is None or str(output) in ("-", "/dev/stdout", "/dev/fd/1")
 
 
 @contextmanager
-def sink(output: Path | None) -> Iterator[Any]:
-    """A file to write bytes to; the standard output for none and for ``-``."""
-    if to_stdout(output):
+def open_output(output: Path | None) -> Iterator[BinaryIO]:
+    """A binary file that replaces `output` once it is complete, or the standard output."""
+    if output is None or is_stdout(output):
         with ignore_broken_pipe():
             yield sys.stdout.buffer
     else:
-        assert output is not None
         with atomic_write(output) as file:
             yield file
 
 
-def to_stdout(output: Path | None) -> bool:
-    """Whether no file is meant."""
-    return output is None or str(output) in ("-", "/dev/stdout", "/dev/fd/1")
+def write_output(data: bytes, output: Path, console: Console) -> None:
+    """Write a complete result, and log the file's size."""
+    with open_output(output) as file:
+        file.write(data)
+    if not is_stdout(output):
+        console.log(f"wrote {output} ({format_file_size(output)})")
 
 
 def check_output(output: Path | None, *inputs: str | Path | None) -> None:
-    """Refuse, before any work is done, what cannot be written or would overwrite what is read."""
-    if to_stdout(output):
+    """Raise before any work is done if `output` cannot be written or is one of the input files."""
+    if output is None or is_stdout(output):
         return
-    assert output is not None
     check_writable(output)
-    for given in inputs:
-        if (
-            given is not None
-            and output.exists()
-            and os.path.exists(given)
-            and os.path.samefile(output, given)
-        ):
-            raise InvalidInputError(
-                f"{output} would be overwritten, and it is what is read: name another output."
-            )
+    if any(each is not None and _is_same_file(output, each) for each in inputs):
+        raise InvalidInputError(f"{output} is an input file and would be overwritten: name another output.")
 
 
-def size(output: Path) -> str:
-    """The size of a file, for people."""
-    count = output.stat().st_size
-    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"
+def _is_same_file(output: Path, other: str | Path) -> bool:
+    return output.exists() and os.path.exists(other) and os.path.samefile(output, other)
+
+
+def format_file_size(path: Path) -> str:
+    """The size of a file in kB or MB."""
+    n_bytes = path.stat().st_size
+    return f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e6 else f"{n_bytes / 1e3:.0f} kB"

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from capo.cli._console import Console, Interrupted, finite
-from capo.cli._output import to_stdout
+from capo.cli._console import CommandInterrupted, Console, replace_non_finite
+from capo.cli._output import is_stdout
 
 from .cases import FAST, run, table
 
 
 def test_json_has_neither_nan_nor_infinity():
     data = {"a": float("nan"), "b": [1.5, float("-inf"), {"c": float("inf")}], "d": "x", 3: True}
-    assert finite(data) == {"a": None, "b": [1.5, None, {"c": None}], "d": "x", "3": True}
+    assert replace_non_finite(data) == {"a": None, "b": [1.5, None, {"c": None}], "d": "x", "3": True}
 
 
 def test_results_are_strict_json(capsys):
@@ -30,19 +30,19 @@ def test_brackets_in_names_are_shown_as_they_are(monkeypatch, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_an_interruption_has_a_name_of_its_own():
+def test_an_interruption_is_raised_as_command_interrupted():
     def interrupted():
         with Console(quiet=True).step("work"):
             raise KeyboardInterrupt
 
-    with pytest.raises(Interrupted):
+    with pytest.raises(CommandInterrupted):
         interrupted()
 
 
 def test_a_note_is_given_once(capsys):
-    screen = Console()
+    console = Console()
     for _ in range(3):
-        screen.note("look here")
+        console.note("look here")
     assert capsys.readouterr().err == "note: look here\n"
     Console(quiet=True).note("not here")
     assert capsys.readouterr().err == ""
@@ -50,10 +50,10 @@ def test_a_note_is_given_once(capsys):
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1"])
 def test_the_standard_output_by_its_names(name, folder, capsys):
-    assert to_stdout(Path(name))
+    assert is_stdout(Path(name))
     code, _, err = run(capsys, "fit", folder / "train.csv", "-t", "y", *FAST, "-o", name)
     assert code == 2
-    assert "a model goes to a file" in err
+    assert "a model cannot be written to the standard output" in err
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux alone")

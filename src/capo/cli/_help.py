@@ -1,0 +1,33 @@
+"""Plain-text help with the options in groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand
+
+from ._options import OPTION_GROUPS
+
+ARGUMENTS, OTHER_OPTIONS = "Arguments", "Options"
+
+
+class GroupedHelpCommand(TyperCommand):
+    """A command whose help lists its options by their `rich_help_panel`, without loading rich."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {
+            name: [] for name in (ARGUMENTS, *OPTION_GROUPS, OTHER_OPTIONS)
+        }
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            if parameter.param_type_name == "argument":
+                name = getattr(parameter, "metavar", None) or str(parameter.name).upper()
+                groups[ARGUMENTS].append((name, record[1]))
+            else:
+                groups[getattr(parameter, "rich_help_panel", None) or OTHER_OPTIONS].append(record)
+        for name, records in groups.items():
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(records)

@@ -1,0 +1,202 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+COLUMNS, MODEL, READING, OUTPUT = "Columns", "Model", "Reading the table", "Output"
+#: Groups of options in the help of a command, in their order.
+OPTION_GROUPS = (COLUMNS, MODEL, READING, OUTPUT)
+MAX_SEED = 2**32 - 1
+
+
+def _complete_measure_names() -> list[str]:
+    from ..measures import names  # noqa: PLC0415 (only for tab completion)
+
+    return names()
+
+
+TableArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="CSV, TSV, Parquet or svmlight file, also .gz, .bz2 or .xz; - for the standard input.",
+    ),
+]
+ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Model file written by 'capo fit'.")]
+
+TargetOption = Annotated[
+    str | None,
+    typer.Option("--target", "-t", metavar="COLUMN", help="Column with the labels.", rich_help_panel=COLUMNS),
+]
+PositiveOption = Annotated[
+    str | None,
+    typer.Option(
+        "--positive",
+        metavar="LABEL",
+        help="Label of the positive class; by default the larger of the two.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+WeightOption = Annotated[
+    str | None,
+    typer.Option(
+        "--weight", metavar="COLUMN", help="Column with the sample weights.", rich_help_panel=COLUMNS
+    ),
+]
+DropOption = Annotated[
+    list[str] | None,
+    typer.Option("--drop", metavar="COLUMN", help="Ignore this column; repeatable.", rich_help_panel=COLUMNS),
+]
+IdOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--id",
+        metavar="COLUMN",
+        help="Identifier: copied to the predictions, not used as a feature; repeatable.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+CategoryOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--category",
+        metavar="COLUMN",
+        help="Treat this column of numbers as categories; repeatable.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+
+MeasureOption = Annotated[
+    str,
+    typer.Option(
+        "--measure",
+        "-m",
+        metavar="MEASURE",
+        help="Measure to optimize: a name (see 'capo measures') or a formula such as '10*tp - 2*fp'.",
+        autocompletion=_complete_measure_names,
+        rich_help_panel=MODEL,
+    ),
+]
+MeasureArgOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measure-arg",
+        metavar="NAME=NUMBER",
+        help="Parameter of the measure, such as beta=2; repeatable.",
+        rich_help_panel=MODEL,
+    ),
+]
+AuxiliariesOption = Annotated[
+    str,
+    typer.Option(
+        "--auxiliaries",
+        "-a",
+        metavar="NAMES",
+        help="Classifiers to combine and adapt: auto, or a comma-separated list of boosting, trees, linear, "
+        "kernel, svm, latent, lgbm, xgb, rf, knn, nb, cvm, c45, rbfnet.",
+        rich_help_panel=MODEL,
+    ),
+]
+DeltaOption = Annotated[
+    str,
+    typer.Option(
+        "--delta",
+        metavar="NAME",
+        help="Features of the delta function, which corrects the auxiliaries: linear, rbf or none.",
+        rich_help_panel=MODEL,
+    ),
+]
+CrossFitFoldsOption = Annotated[
+    int,
+    typer.Option(
+        "--folds",
+        metavar="NUMBER",
+        min=2,
+        help="Folds for cross-fitting the auxiliaries and choosing C.",
+        rich_help_panel=MODEL,
+    ),
+]
+HeldOutFoldsOption = Annotated[
+    int,
+    typer.Option(
+        "--folds",
+        metavar="NUMBER",
+        min=2,
+        help="Folds of the cross-validation; each is held out once.",
+        rich_help_panel=MODEL,
+    ),
+]
+JobsOption = Annotated[
+    int,
+    typer.Option(
+        "--jobs",
+        "-j",
+        metavar="NUMBER",
+        help="Auxiliaries trained in parallel; -1 uses all cores.",
+        rich_help_panel=MODEL,
+    ),
+]
+SeedOption = Annotated[
+    int, typer.Option("--seed", metavar="NUMBER", min=0, max=MAX_SEED, help="Random seed.")
+]
+
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="csv, parquet or svmlight; by default detected from the file.",
+        rich_help_panel=READING,
+    ),
+]
+DelimiterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter",
+        metavar="CHARACTER",
+        help="Separator of values: , ; | or tab; by default detected from the header.",
+        rich_help_panel=READING,
+    ),
+]
+EncodingOption = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        metavar="NAME",
+        help="Encoding of a text file that is not UTF-8, such as latin-1.",
+        rich_help_panel=READING,
+    ),
+]
+TrustOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust",
+        metavar="TYPE",
+        help="Allow this type in the model file, which capo does not know to be safe; repeatable.",
+    ),
+]
+
+ModelOutputOption = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.", rich_help_panel=OUTPUT)
+]
+PageOutputOption = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FILE", help="HTML file to write.", rich_help_panel=OUTPUT)
+]
+PredictionsOutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="CSV or TSV file to write, also .gz; by default the standard output.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=OUTPUT)]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Suppress progress messages.", rich_help_panel=OUTPUT)
+]

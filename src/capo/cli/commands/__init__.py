@@ -1,0 +1,1 @@
+"""The commands of ``capo``, one module each, and what several of them share."""

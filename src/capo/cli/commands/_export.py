@@ -1,0 +1,20 @@
+"""``capo export``: a model as an ONNX graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...export import to_onnx
+from .._console import Console
+from .._output import check_output, write_output
+from ._loaded_model import load_model
+
+
+def run_export(path: str, output: Path, trusted: Sequence[str] | None, console: Console) -> None:
+    """Convert the model and write the graph."""
+    check_output(output, path)
+    loaded = load_model(path, trusted, console)
+    with console.step("converting"):
+        graph = to_onnx(loaded.model, loaded.schema.example())
+    write_output(graph.SerializeToString(), output, console)

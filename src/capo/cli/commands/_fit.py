@@ -1,0 +1,54 @@
+"""``capo fit``: train a model and write it to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ...estimators import CAPOClassifier
+from ...exceptions import InvalidInputError
+from ...io.model_files import save
+from ...io.tables import TableReader
+from .._console import Console
+from .._output import check_output, format_file_size, is_stdout
+from ._model_options import ModelOptions, prepare_training
+from ._table_checksum import table_sha256
+from ._training_data import ColumnOptions
+
+
+def run_fit(
+    table: TableReader, columns: ColumnOptions, options: ModelOptions, output: Path, console: Console
+) -> None:
+    """Train a model, write it, and show its summary."""
+    if is_stdout(output):
+        raise InvalidInputError("a model cannot be written to the standard output: name a file by --output.")
+    check_output(output, table.path)
+    data, model = prepare_training(table, columns, options, console)
+    with console.step("training"):
+        model.fit(data.X, data.y, sample_weight=data.sample_weight)
+    with console.step("writing"):
+        training = {"table": table.name, "rows": len(data.y), "sha256": table_sha256(table)}
+        save(model, output, schema=data.schema.to_dict(), training=training)
+    console.result(model.summary(), _fit_results(model, output))
+    console.log(f"\nwrote {output} ({format_file_size(output)})")
+
+
+def _fit_results(model: CAPOClassifier, output: Path) -> dict[str, Any]:
+    """The results of a fit for ``--json``."""
+    return {
+        "model": str(output),
+        "measure": model.measure_.label,
+        "classes": model.classes_.tolist(),
+        "rows": len(model.oof_decision_),
+        "positive": model.n_positive_,
+        "value": model.score_,
+        "spread": model.score_std_,
+        "threshold": model.threshold_,
+        "C": model.C_,
+        "gap": model.gap_,
+        "out_of_fold": [
+            {"name": line.name, "value": line.value, "spread": line.spread} for line in model.summary().lines
+        ],
+        "weights": model.auxiliary_weights_,
+        "seconds": model.timings_,
+    }

@@ -1,0 +1,78 @@
+"""A model file together with the schema of the tables that it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..._typing import FloatArray
+from ...estimators import CAPOClassifier
+from ...exceptions import ModelFileError
+from ...io.model_files import Manifest, open_model
+from ...io.tables import Batch, Schema, TableReader, schema_from_dict
+from .._console import Console, Step
+
+#: Rows that are predicted at once.
+BATCH_SIZE = 10_000
+#: Columns of the predictions.
+PREDICTION_COLUMNS = ("label", "score", "threshold")
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A fitted model, the manifest of its file, and the schema of its tables."""
+
+    model: CAPOClassifier
+    manifest: Manifest
+    schema: Schema
+
+    def decision_function(self, batch: Batch) -> FloatArray:
+        """The model's decision for each row, positive above 0."""
+        return self.model.decision_function(self.schema.features(batch))
+
+    def predict(self, batch: Batch) -> pl.DataFrame:
+        """Identifiers, label, score and threshold of each row."""
+        decision = self.decision_function(batch)
+        labels = self.model.classes_[(decision > 0).astype(int)]
+        threshold = np.full(len(decision), self.model.threshold_)
+        values = (labels, self.model.as_probability(decision), threshold)
+        columns = [pl.Series(name, each) for name, each in zip(PREDICTION_COLUMNS, values, strict=True)]
+        return pl.DataFrame([*self.schema.kept(batch).get_columns(), *columns])
+
+
+def load_model(path: str, trusted: Sequence[str] | None, console: Console) -> LoadedModel:
+    """Load a model that was written by ``capo fit``."""
+    with console.step(f"loading {path}"):
+        file = open_model(path, trusted=trusted or ())
+    if file.card.schema.get("kind", "names") == "names":
+        raise ModelFileError(
+            f"{path} was saved from Python and does not describe the table that its model needs: load it in "
+            "Python with capo.load, or train the model with 'capo fit'."
+        )
+    try:
+        schema = schema_from_dict(file.card.schema)
+        _check_features(file.model, schema)
+    except ValueError as error:
+        raise ModelFileError(f"{path} is not a model file written by 'capo fit': {error}.") from error
+    return LoadedModel(file.model, file.card, schema)
+
+
+def _check_features(model: Any, schema: Schema) -> None:
+    if not isinstance(model, CAPOClassifier):
+        raise ValueError("its model is not a CAPOClassifier")
+    if model.n_features_in_ != schema.n_features:
+        raise ValueError("its model has another number of columns than its schema")
+    if schema.names is not None and schema.names != list(model.feature_names_in_):
+        raise ValueError("its model has other columns than its schema")
+
+
+def read_batches(table: TableReader, step: Step) -> Iterator[Batch]:
+    """The table in batches of at most `BATCH_SIZE` rows; each is reported as progress once it is used."""
+    for block in table.batches():
+        for batch in block.slices(BATCH_SIZE):
+            yield batch
+            step.progress(f"{batch.first + len(batch) - 1:,} rows")

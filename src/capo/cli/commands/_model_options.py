@@ -1,0 +1,83 @@
+"""From the options about the model to an unfitted classifier."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ... import measures
+from ...estimators import CAPOClassifier
+from ...exceptions import InvalidInputError
+from ...io.tables import TableReader
+from ...measures import Measure
+from .._auxiliaries import auxiliaries_by_name
+from .._console import Console
+from ._training_data import ColumnOptions, TrainingData, read_training_data
+
+#: Larger parameters of measures are refused as typing errors.
+MAX_MEASURE_ARG = 1e50
+DELTAS = {"linear": "linear", "rbf": "rbf", "none": None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """The options about the model, as given on the command line."""
+
+    measure: str
+    measure_args: Sequence[str] | None
+    auxiliaries: str
+    delta: str
+    folds: int
+    jobs: int
+    seed: int
+
+    def parse_measure(self) -> Measure:
+        """The measure with its parameters."""
+        return measures.get(
+            self.measure, **dict(_parse_measure_arg(each) for each in self.measure_args or [])
+        )
+
+    def parse_delta(self) -> str | None:
+        """The value of `CAPOClassifier.delta`."""
+        if self.delta not in DELTAS:
+            raise InvalidInputError(f"--delta must be linear, rbf or none: got {self.delta!r}.")
+        return DELTAS[self.delta]
+
+    def make_auxiliaries(self, X: Any) -> Any:
+        """The value of `CAPOClassifier.auxiliaries` for a table like X."""
+        names = [name.strip() for name in self.auxiliaries.split(",") if name.strip()]
+        return "auto" if names == ["auto"] else auxiliaries_by_name(names, X)
+
+
+def prepare_training(
+    table: TableReader, columns: ColumnOptions, options: ModelOptions, console: Console
+) -> tuple[TrainingData, CAPOClassifier]:
+    """Read the training data and make the unfitted model; options are checked before the table is read."""
+    measure, delta = options.parse_measure(), options.parse_delta()
+    data = read_training_data(table, columns, console)
+    model = CAPOClassifier(
+        measure,
+        auxiliaries=options.make_auxiliaries(data.X),
+        pos_label=data.pos_label,
+        cv=options.folds,
+        delta=delta,
+        n_jobs=options.jobs or None,
+        random_state=options.seed,
+        verbose=1,
+    )
+    return data, model
+
+
+def _parse_measure_arg(text: str) -> tuple[str, int | float]:
+    """Split ``beta=2`` into a name and a number."""
+    name, equals, value = text.partition("=")
+    try:
+        number = ast.literal_eval(value.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        number = None
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
+    if not equals or not is_number or not abs(number) < MAX_MEASURE_ARG:
+        raise InvalidInputError(f"--measure-arg must be a name and a number, such as beta=2: got {text!r}.")
+    return name.strip(), number

@@ -1,0 +1,57 @@
+"""``capo report``: an HTML page on a model and labeled rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...exceptions import InvalidInputError
+from ...inspection import Comparison
+from ...io.tables import TableReader
+from ...report import page
+from .._console import Console
+from .._output import check_output, write_output
+from ._labeled_predictions import evaluate_predictions, predict_labeled
+from ._loaded_model import load_model
+from ._table_checksum import training_table_notes
+
+
+def run_report(
+    path: str,
+    table: TableReader,
+    output: Path,
+    comparison: Path | None,
+    trusted: Sequence[str] | None,
+    seed: int,
+    console: Console,
+) -> None:
+    """Write the page."""
+    stored_comparison = None if comparison is None else _read_comparison(comparison)
+    check_output(output, table.path, path, comparison)
+    loaded = load_model(path, trusted, console)
+    predictions = predict_labeled(loaded, table, console)
+    notes = training_table_notes(loaded.manifest, table, console)
+    evaluation = evaluate_predictions(loaded, predictions, seed, console)
+    with console.step("drawing"):
+        html = page(
+            loaded.model,
+            predictions.y,
+            predictions.decision,
+            sample_weight=predictions.sample_weight,
+            table=table.name,
+            comparison=stored_comparison,
+            evaluation=evaluation,
+            notes=notes,
+        )
+    write_output(html.encode(errors="backslashreplace"), output, console)
+
+
+def _read_comparison(path: Path) -> Comparison:
+    try:
+        return Comparison.from_dict(json.loads(path.read_bytes()))
+    except (OSError, ValueError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InvalidInputError(
+            f"{path} is not a comparison written by 'capo compare --json': {reason}."
+        ) from error

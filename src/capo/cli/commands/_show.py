@@ -1,0 +1,41 @@
+"""``capo show``: the manifest of a model file."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ...io.model_files import Manifest, read_manifest
+from .._console import Console
+
+
+def run_show(path: str, console: Console) -> None:
+    """Show what a model file contains, without loading the model."""
+    manifest = read_manifest(path)
+    versions = ", ".join(f"{package} {version}" for package, version in manifest.versions.items())
+    fields = {
+        "estimator": manifest.estimator,
+        "measure": manifest.measure,
+        "classes": ", ".join(map(repr, manifest.classes)) + " (the last is positive)",
+        "columns": _describe_columns(manifest),
+        "target": manifest.schema.get("target", ""),
+        "trained on": manifest.training.get("table", ""),
+        "written": f"{manifest.created} with {versions}",
+    }
+    lines = "\n".join(f"{key:<11}{value}" for key, value in fields.items() if value)
+    console.result(_printable(f"{lines}\n\n{manifest.summary}".rstrip()), asdict(manifest))
+
+
+def _describe_columns(manifest: Manifest) -> str:
+    """The columns with their kinds, as far as the schema has them: it may come from a damaged file."""
+    columns: Any = manifest.schema.get("columns")
+    if isinstance(columns, dict) and columns:
+        return ", ".join(f"{name} ({kind})" for name, kind in columns.items())
+    if isinstance(columns, list) and columns:
+        return ", ".join(map(str, columns))
+    return str(manifest.schema.get("n_features", "unknown"))
+
+
+def _printable(text: str) -> str:
+    """Text from a file without control characters, which could steer a terminal."""
+    return "".join(each if each.isprintable() or each == "\n" else "?" for each in text)

@@ -1,0 +1,138 @@
+"""From a table and the options about its columns to training data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._typing import BoolArray, FloatArray
+from ...exceptions import InvalidInputError
+from ...io.tables import (
+    Batch,
+    Roles,
+    Schema,
+    SchemaInference,
+    SparseRows,
+    SparseSchema,
+    TableReader,
+    TableSchema,
+)
+from ...preprocessing import encode_binary_labels
+from .._console import Console
+
+#: Columns and labels that an error message lists at most.
+MAX_LISTED_COLUMNS, MAX_LISTED_LABELS = 10, 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnOptions:
+    """The options about the columns of a training table, as given on the command line."""
+
+    target: str | None = None
+    positive: str | None = None
+    weight: str | None = None
+    drop: Sequence[str] | None = None
+    ids: Sequence[str] | None = None
+    categories: Sequence[str] | None = None
+
+    @property
+    def any_column_named(self) -> bool:
+        """Whether an option names a column."""
+        return any((self.target, self.weight, self.drop, self.ids, self.categories))
+
+    def roles(self, target: str) -> Roles:
+        """The role of each column that is named, without repetitions."""
+        drop, ids, categories = (
+            tuple(dict.fromkeys(names or ())) for names in (self.drop, self.ids, self.categories)
+        )
+        return Roles(target, self.weight or "", drop, ids, categories)
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """A table that was read for training."""
+
+    schema: Schema
+    X: Any
+    y: NDArray[np.generic]
+    sample_weight: FloatArray | None
+    pos_label: Any
+
+
+def read_training_data(table: TableReader, options: ColumnOptions, console: Console) -> TrainingData:
+    """Read a table, infer its schema, check labels and weights, and log its size."""
+    with console.step(f"reading {table.name}"):
+        batch = table.read()
+        inference = _infer_schema(batch, options)
+        schema = inference.schema
+        X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
+    classes, positive = _encode_labels(y, options, schema)
+    if weight is not None:
+        _check_class_weights(weight, positive, classes, str(options.weight))
+    for note in inference.notes:
+        console.note(note)
+    console.log(_describe_size(schema, classes, positive))
+    return TrainingData(schema, X, y, weight, classes.tolist()[1])
+
+
+def _infer_schema(batch: Batch, options: ColumnOptions) -> SchemaInference:
+    if isinstance(batch.rows, SparseRows):
+        if options.any_column_named:
+            raise InvalidInputError(
+                "an svmlight file starts each row with its label and has no named columns: remove --target, "
+                "--weight, --drop, --id and --category."
+            )
+        return SchemaInference(SparseSchema.learn(batch))
+    if not options.target:
+        shown = ", ".join(map(repr, batch.rows.columns[:MAX_LISTED_COLUMNS]))
+        raise InvalidInputError(f"name the column with the labels by --target: the table has {shown}.")
+    return TableSchema.learn(batch, options.roles(options.target))
+
+
+def _encode_labels(
+    y: NDArray[np.generic], options: ColumnOptions, schema: Schema
+) -> tuple[NDArray[np.generic], BoolArray]:
+    """The two labels, the positive one last, and the positive rows; errors name the column."""
+    labels = np.unique(y).tolist()
+    target = f"the target {options.target!r}" if options.target else "the target"
+    _check_two_labels(labels, target)
+    if options.positive is None:
+        return encode_binary_labels(y)
+    pos_label = schema.label(options.positive)
+    if pos_label not in labels:
+        raise InvalidInputError(
+            f"{target} has no label {options.positive!r}: its labels are {labels[0]!r} and {labels[1]!r}."
+        )
+    return encode_binary_labels(y, pos_label)
+
+
+def _check_two_labels(labels: list[Any], target: str) -> None:
+    if len(labels) == 1:
+        raise InvalidInputError(f"{target} is {labels[0]!r} in every row: two classes are needed.")
+    if len(labels) > 2:
+        more = ", ..." if len(labels) > MAX_LISTED_LABELS else ""
+        shown = ", ".join(repr(label) for label in labels[:MAX_LISTED_LABELS]) + more
+        raise InvalidInputError(
+            f"{target} has {len(labels):,} different values ({shown}): two are needed. Is this the right "
+            "column?"
+        )
+
+
+def _check_class_weights(
+    weight: FloatArray, positive: BoolArray, classes: NDArray[np.generic], column: str
+) -> None:
+    for label, rows in zip(classes.tolist(), (~positive, positive), strict=True):
+        if not weight[rows].any():
+            raise InvalidInputError(
+                f"the weights in {column!r} are 0 for all rows of {label!r}: each class needs some weight."
+            )
+
+
+def _describe_size(schema: Schema, classes: NDArray[np.generic], positive: BoolArray) -> str:
+    n_rows, n_pos, label = len(positive), int(positive.sum()), classes.tolist()[1]
+    columns = f"{schema.n_features:,} column{'s' if schema.n_features > 1 else ''}"
+    return f"{n_rows:,} rows, {columns}; {label!r} is positive, {n_pos:,} rows ({n_pos / n_rows:.1%})"
