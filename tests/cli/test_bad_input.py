@@ -241,7 +241,7 @@ def test_other_columns_and_categories_are_taken(model, folder, capsys, tmp_path)
 
 def test_labels_that_the_model_does_not_know(model, capsys, tmp_path):
     table(80, seed=1).with_columns(y=pl.lit("maybe")).write_csv(tmp_path / "t.csv")
-    refused(capsys, "y holds the label 'maybe'", "evaluate", model, tmp_path / "t.csv")
+    refused(capsys, "y contains the label 'maybe'", "evaluate", model, tmp_path / "t.csv")
     table(80, seed=1).with_columns(y=pl.lit("no")).write_csv(tmp_path / "t.csv")
     refused(capsys, "all rows are 'no'", "evaluate", model, tmp_path / "t.csv")
     table(80, seed=1).drop("y").write_csv(tmp_path / "t.csv")
