@@ -1,4 +1,4 @@
-"""Models and pages that the tests of the report share."""
+"""Models and results that the tests of the report share."""
 
 from functools import cache
 
@@ -12,7 +12,7 @@ from capo.inspection import Comparison, ConfusionCounts, Evaluation, MeasureEsti
 
 X, LABELS = load_breast_cancer(return_X_y=True)
 X = X[:, :8]
-#: The labels as text that HTML and scripts could mistake for their own.
+#: Labels that contain markup.
 Y = np.where(LABELS == 1, "</script><b>x</b>", "& 'no' \"no\"\n")
 TRAIN, TEST = slice(None, None, 2), slice(1, None, 2)
 
@@ -37,13 +37,13 @@ EVALUATION = Evaluation(
 def fitted(measure="f1", **params):
     """A small model, trained once for all tests."""
     auxiliaries = [("bayes <i>", GaussianNB()), ("stump", DecisionTreeClassifier(max_depth=1))]
-    given = measures.get(measure, floor=0.9) if measure == "recall_at_precision" else measure
-    model = CAPOClassifier(given, auxiliaries=auxiliaries, random_state=0, **params)
+    chosen = measures.get(measure, floor=0.9) if measure == "recall_at_precision" else measure
+    model = CAPOClassifier(chosen, auxiliaries=auxiliaries, random_state=0, **params)
     return model.fit(X[TRAIN], Y[TRAIN])
 
 
 @cache
-def judged(measure="f1", **params):
-    """The model, the labels of other rows, and its decisions on them."""
+def decisions_on_test_rows(measure="f1", **params):
+    """The model, which of some other rows are positive, and its decisions on them."""
     model = fitted(measure, **params)
-    return model, Y[TEST], model.decision_function(X[TEST])
+    return model, Y[TEST] == model.classes_[1], model.decision_function(X[TEST])

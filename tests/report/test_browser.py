@@ -1,4 +1,4 @@
-"""The page in a real browser: it works, it asks for nothing, it fits."""
+"""The page in a browser: the slider works, there are no network requests, it fits the screen."""
 
 import re
 import shutil
@@ -6,16 +6,16 @@ import shutil
 import numpy as np
 import pytest
 
-from capo.report import page
-from capo.report._curves import trace
+from capo.report import render_report
+from capo.report._curves import compute_curves
 
-from .cases import COMPARISON, EVALUATION, judged
+from .cases import COMPARISON, EVALUATION, decisions_on_test_rows
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None, reason="there is no Chromium or Chrome on the path"),
+    pytest.mark.skipif(BROWSER is None, reason="Chromium or Chrome is not installed"),
 ]
 
 ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
@@ -41,9 +41,9 @@ def browser():
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     for name, params in CASES.items():
-        text = page(
-            *judged(**params),
-            table="a_long_name_" * 5,
+        text = render_report(
+            *decisions_on_test_rows(**params),
+            table_name="a_long_name_" * 5,
             comparison=COMPARISON,
             evaluation=EVALUATION,
             notes=["Careful."],
@@ -52,16 +52,16 @@ def files(tmp_path_factory):
     return folder
 
 
-class Opened:
-    """A page, and all that it said and asked for."""
+class OpenPage:
+    """A page in the browser, with its console messages and network requests."""
 
     def __init__(self, browser, file, **options):
         self.context = browser.new_context(**options)
         self.page = self.context.new_page()
-        self.said, self.asked = [], []
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.messages, self.requests = [], []
+        self.page.on("console", lambda message: self.messages.append(message.text))
+        self.page.on("pageerror", lambda error: self.messages.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(file.as_uri())
 
     def __enter__(self):
@@ -74,29 +74,36 @@ class Opened:
         return self.page.text_content(f"#{id}")
 
     def texts(self):
-        """All figures at once."""
+        """The text of all elements with an id."""
         return self.page.evaluate(
             "Object.fromEntries([...document.querySelectorAll('[id]')].map(all => [all.id, all.textContent]))"
         )
 
     @property
-    def place(self):
+    def slider_index(self):
         return int(self.page.input_value("#slider"))
 
 
-def _number(text):
+def _parse_number(text):
     return float(text.replace(",", "").replace("\N{MINUS SIGN}", "-"))
 
 
-def _check(opened, curves, i):
-    """All figures are those of the threshold `i`."""
+def _check_values(opened, curves, i):
+    """All values are those of the threshold with index `i`."""
     tp, fp = curves.tp[i], curves.fp[i]
     fn, tn = curves.n_pos - tp, curves.n_neg - fp
-    cells = {"tp": tp, "fp": fp, "fn": fn, "tn": tn, "above": tp + fp, "below": fn + tn}
+    cells = {
+        "tp": tp,
+        "fp": fp,
+        "fn": fn,
+        "tn": tn,
+        "predicted-positive": tp + fp,
+        "predicted-negative": fn + tn,
+    }
     texts = opened.texts()
-    assert {key: _number(texts[key]) for key in cells} == cells
-    assert _number(texts["threshold"]) == pytest.approx(curves.thresholds[i], rel=6e-3, abs=6e-4)
-    assert _number(texts["value"]) == pytest.approx(curves.values[i], abs=6e-4)
+    assert {key: _parse_number(texts[key]) for key in cells} == cells
+    assert _parse_number(texts["threshold"]) == pytest.approx(curves.thresholds[i], rel=6e-3, abs=6e-4)
+    assert _parse_number(texts["value"]) == pytest.approx(curves.values[i], abs=6e-4)
     rates = {"recall": tp / (tp + fn), "specificity": tn / (tn + fp), "accuracy": (tp + tn) / curves.total}
     rates["f1"] = 2 * tp / (2 * tp + fp + fn)
     if tp + fp:
@@ -104,74 +111,72 @@ def _check(opened, curves, i):
     else:
         assert texts["rate-precision"] == "n/a"
     for key, value in rates.items():
-        assert _number(texts[f"rate-{key}"]) == pytest.approx(value, abs=6e-4)
-    said = opened.page.get_attribute("#slider", "aria-valuetext")
-    assert said == f"threshold {texts['threshold']}: {curves.name} {texts['value']}"
+        assert _parse_number(texts[f"rate-{key}"]) == pytest.approx(value, abs=6e-4)
+    spoken = opened.page.get_attribute("#slider", "aria-valuetext")
+    assert spoken == f"threshold {texts['threshold']}: {curves.measure_label} {texts['value']}"
 
 
-def _set(opened, i):
+def _move_slider(opened, i):
     opened.page.eval_on_selector(
         "#slider", "(slider, i) => { slider.value = i; slider.dispatchEvent(new Event('input')); }", i
     )
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_slider_moves_everything(browser, files, case):
-    model, y, decision = judged(**CASES[case])
-    curves = trace(model, y == model.classes_[1], decision, None)
-    with Opened(browser, files / f"{case}.html") as opened:
-        _check(opened, curves, curves.chosen)
+def test_the_slider_updates_all_values(browser, files, case):
+    curves = compute_curves(*decisions_on_test_rows(**CASES[case]), None)
+    with OpenPage(browser, files / f"{case}.html") as opened:
+        _check_values(opened, curves, curves.chosen)
         opened.page.focus("#slider")
         opened.page.keyboard.press("ArrowRight")
-        assert opened.place == curves.chosen + 1
-        _check(opened, curves, curves.chosen + 1)
+        assert opened.slider_index == curves.chosen + 1
+        _check_values(opened, curves, curves.chosen + 1)
         for key, place in (("Home", 0), ("End", len(curves.cuts) - 1)):
             opened.page.keyboard.press(key)
-            assert opened.place == place
-            _check(opened, curves, place)
+            assert opened.slider_index == place
+            _check_values(opened, curves, place)
         opened.page.keyboard.press("PageDown")
-        _check(opened, curves, opened.place)
+        _check_values(opened, curves, opened.slider_index)
         for place in np.linspace(0, len(curves.cuts) - 1, 5).astype(int).tolist():
-            _set(opened, place)
-            _check(opened, curves, place)
-        opened.page.click("#back")
-        assert opened.place == curves.chosen
-        _check(opened, curves, curves.chosen)
-        assert opened.said == []
-        assert opened.asked == [(files / f"{case}.html").as_uri()]
+            _move_slider(opened, place)
+            _check_values(opened, curves, place)
+        opened.page.click("#reset")
+        assert opened.slider_index == curves.chosen
+        _check_values(opened, curves, curves.chosen)
+        assert opened.messages == []
+        assert opened.requests == [(files / f"{case}.html").as_uri()]
 
 
 def test_the_points_move_along_the_curves(browser, files):
-    model, y, decision = judged()
-    curves = trace(model, y == model.classes_[1], decision, None)
-    with Opened(browser, files / "f1.html") as opened:
+    curves = compute_curves(*decisions_on_test_rows(), None)
+    with OpenPage(browser, files / "f1.html") as opened:
         for i in (0, 40, len(curves.cuts) - 1):
-            _set(opened, i)
-            for chart in ("by-threshold", "by-recall", "by-alarms"):
+            _move_slider(opened, i)
+            for chart in ("threshold-chart", "precision-recall-chart", "roc-chart"):
                 point = opened.page.locator(f"#{chart}-point")
                 at = f"{float(point.get_attribute('cx')):g},{float(point.get_attribute('cy')):g}"
                 outline = point.locator("xpath=..").locator("path.curve").get_attribute("d")
                 assert at in re.split("[ML]", outline)
 
 
-def test_what_was_said_is_announced_once_it_rests(browser, files):
-    with Opened(browser, files / "f1.html") as opened:
+def test_rates_are_announced_once_the_slider_stops(browser, files):
+    with OpenPage(browser, files / "f1.html") as opened:
         assert opened.text("status") == ""
         opened.page.focus("#slider")
         for _ in range(3):
             opened.page.keyboard.press("ArrowRight")
         playwright.expect(opened.page.locator("#status")).not_to_be_empty()
-        assert f"{opened.text('above')} of" in opened.text("status")
+        assert f"{opened.text('predicted-positive')} of" in opened.text("status")
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_no_page_is_wider_than_the_screen(browser, files, case):
-    with Opened(browser, files / f"{case}.html") as opened:
+def test_the_page_fits_the_width_of_the_screen(browser, files, case):
+    with OpenPage(browser, files / f"{case}.html") as opened:
         for summary in opened.page.query_selector_all("summary"):
             summary.click()
         for width in (320, 360, 768, 1280):
             opened.page.set_viewport_size({"width": width, "height": 740})
-            _set(opened, 0)
+            _move_slider(opened, 0)
             wide, room = opened.page.evaluate(
                 "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
             )
@@ -205,18 +210,18 @@ _CONTRAST = """() => {
 }"""
 
 
-def test_light_and_dark_can_be_read(browser, files):
+def test_text_has_enough_contrast_in_light_and_dark(browser, files):
     papers = set()
     for scheme in ("light", "dark"):
-        with Opened(browser, files / "adapted.html", color_scheme=scheme) as opened:
+        with OpenPage(browser, files / "adapted.html", color_scheme=scheme) as opened:
             papers.add(opened.page.evaluate("getComputedStyle(document.body).backgroundColor"))
             ratio, where = opened.page.evaluate(_CONTRAST)
             assert ratio >= 4.5, where
     assert len(papers) == 2
 
 
-def test_the_keyboard_goes_through_in_order(browser, files):
-    with Opened(browser, files / "adapted.html") as opened:
+def test_the_keyboard_focus_order(browser, files):
+    with OpenPage(browser, files / "adapted.html") as opened:
         seen = []
         for _ in range(4):
             opened.page.keyboard.press("Tab")
@@ -226,7 +231,7 @@ def test_the_keyboard_goes_through_in_order(browser, files):
                     "document.activeElement.tagName"
                 )
             )
-        assert seen[:3] == ["skip", "slider", "back"]
+        assert seen[:3] == ["skip", "slider", "reset"]
         opened.page.focus("#slider")
         opened.page.keyboard.press("ArrowLeft")
         assert (
@@ -234,15 +239,15 @@ def test_the_keyboard_goes_through_in_order(browser, files):
         )
 
 
-def test_without_script_it_is_still_a_report(browser, files):
-    with Opened(browser, files / "f1.html", java_script_enabled=False) as opened:
+def test_the_page_works_without_javascript(browser, files):
+    with OpenPage(browser, files / "f1.html", java_script_enabled=False) as opened:
         assert not opened.page.is_visible("#slider")
         assert opened.page.is_visible("#confusion")
         assert opened.page.is_visible(".hint")
 
 
-def test_on_paper_there_is_no_slider(browser, files):
-    with Opened(browser, files / "f1.html", color_scheme="dark") as opened:
+def test_the_slider_is_not_printed(browser, files):
+    with OpenPage(browser, files / "f1.html", color_scheme="dark") as opened:
         opened.page.emulate_media(media="print")
         assert not opened.page.is_visible("#slider")
         assert opened.page.is_visible("#confusion")

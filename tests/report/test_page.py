@@ -1,7 +1,9 @@
-"""The page as HTML: whole, escaped, small, and with the right words."""
+"""The HTML of the page: well-formed, escaped, small, with the right text."""
 
+import importlib
 import json
 import re
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -11,23 +13,23 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from capo import CAPOClassifier
-from capo.exceptions import InvalidInputError
+from capo.exceptions import InvalidInputError, MissingExtraError
 from capo.inspection import MeasureEstimate
-from capo.report import page
-from capo.report._formatting import figure, minus, plain, threshold
+from capo.report import render_report
+from capo.report._formatting import clean_name, format_number, format_threshold, use_minus_sign
 
-from .cases import COMPARISON, EVALUATION, LABELS, X, judged
+from .cases import COMPARISON, EVALUATION, LABELS, X, decisions_on_test_rows
 
 VOID = {"meta", "link", "input", "br", "wbr", "img", "hr"}
 SELF_CLOSED = {"path", "circle", "line", "rect"}
 
 
-class Checked(HTMLParser):
-    """Opens and closes tags, and notes ids, references and headings."""
+class ParsedPage(HTMLParser):
+    """Checks that tags are closed, and collects ids, references, headings and text."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
-        self.open, self.ids, self.wanted, self.headings, self.words = [], [], [], [], []
+        self.open, self.ids, self.references, self.headings, self.words = [], [], [], [], []
         self.scripts, self.tags = [], []
         self.feed(text)
         self.close()
@@ -39,9 +41,9 @@ class Checked(HTMLParser):
         self.tags.append((tag, given))
         self.ids += [given["id"]] if "id" in given else []
         for key in ("aria-labelledby", "for", "aria-describedby"):
-            self.wanted += (given.get(key) or "").split()
+            self.references += (given.get(key) or "").split()
         if given.get("href", "").startswith("#"):
-            self.wanted.append(given["href"][1:])
+            self.references.append(given["href"][1:])
         if re.fullmatch("h[1-6]", tag):
             self.headings.append(int(tag[1]))
         if tag not in VOID:
@@ -81,17 +83,17 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_html_is_whole(case):
-    text = page(
-        *judged(**CASES[case]),
-        table='a <table> & "more"',
+def test_the_html_is_well_formed(case):
+    text = render_report(
+        *decisions_on_test_rows(**CASES[case]),
+        table_name='a <table> & "more"',
         comparison=COMPARISON,
         evaluation=EVALUATION,
         notes=["Careful: 1 < 2."],
     )
-    found = Checked(text)
+    found = ParsedPage(text)
     assert len(set(found.ids)) == len(found.ids)
-    assert set(found.wanted) <= set(found.ids)
+    assert set(found.references) <= set(found.ids)
     assert found.headings[0] == 1
     assert set(found.headings[1:]) == {2}
     assert "Careful: 1 < 2." in found.text
@@ -104,8 +106,8 @@ def test_the_html_is_whole(case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_nothing_is_asked_of_the_network(case):
-    found = Checked(page(*judged(**CASES[case])))
+def test_there_are_no_network_requests(case):
+    found = ParsedPage(render_report(*decisions_on_test_rows(**CASES[case])))
     for tag, given in found.tags:
         for key in ("src", "href", "action", "data", "srcset"):
             assert given.get(key, "#").startswith(("#", "data:")), tag
@@ -117,14 +119,14 @@ def test_nothing_is_asked_of_the_network(case):
     assert "url(" not in "".join(found.scripts)
 
 
-def test_hostile_names_stay_names():
+def test_names_are_escaped():
     names = [
         "</script><script>alert(1)</script>",
         "<img src=x onerror=alert(1)>",
         "a & \"b\" 'c'",
         "x\ny\x00\ud800",
     ]
-    names += ["🙂 naïve", "$style ${script}", "long " * 100, "x__class"]
+    names += ["🙂 naïve", "{{ 7 * 7 }} {% raw %}", "long " * 100, "x__class"]
     frame = pl.DataFrame({each: X[:, i] for i, each in enumerate(names) if "\ud800" not in each})
     y = np.where(LABELS == 1, "<!--</script>", "]]>&amp;")
     auxiliaries = [("<u>one", GaussianNB())]
@@ -132,11 +134,11 @@ def test_hostile_names_stay_names():
     # The measure's name is hostile too.
     model.set_params(measure=_hostile_measure).fit(frame.to_numpy(), y)
     model.delta_coef_ = {name: 1.0 + i for i, name in enumerate(names)}
-    text = page(
+    text = render_report(
         model,
-        y,
+        y == model.classes_[1],
         model.decision_function(frame.to_numpy()),
-        table="</title><script>alert(2)</script>",
+        table_name="</title><script>alert(2)</script>",
         notes=["<script>alert(3)</script>", "a\ud800b"],
         comparison=replace(COMPARISON, measure="<s><script>alert(4)</script>"),
         evaluation=replace(
@@ -144,14 +146,20 @@ def test_hostile_names_stay_names():
         ),
     )
     text.encode()
-    found = Checked(text)
+    found = ParsedPage(text)
     assert [tag for tag, _ in found.tags].count("script") == 2
     assert not {"img", "u", "s", "i", "table onerror"} & {tag for tag, _ in found.tags}
     assert found.data["positive"] == "“]]>&amp;”"
-    for name in ("<img src=x onerror=alert(1)>", "🙂 naïve", "$style ${script}", "<!--</script>", "<u>one"):
+    for name in (
+        "<img src=x onerror=alert(1)>",
+        "🙂 naïve",
+        "{{ 7 * 7 }} {% raw %}",
+        "<!--</script>",
+        "<u>one",
+    ):
         assert name in found.text
-    assert plain("long " * 100) in found.text
-    assert len(plain("long " * 100)) <= 64
+    assert clean_name("long " * 100) in found.text
+    assert len(clean_name("long " * 100)) <= 64
 
 
 def _hostile_measure(tp, fp, fn, tn):
@@ -161,92 +169,99 @@ def _hostile_measure(tp, fp, fn, tn):
 _hostile_measure.__name__ = "</script><p>"
 
 
-def test_the_headline_and_the_words():
-    model, y, decision = judged(C=0.0)
-    found = Checked(page(model, y, decision, table="cells", evaluation=EVALUATION))
-    value = model.measure_.score(y == model.classes_[1], decision)
+def test_the_header():
+    model, positive, decision = decisions_on_test_rows(C=0.0)
+    found = ParsedPage(render_report(model, positive, decision, table_name="cells", evaluation=EVALUATION))
+    value = model.measure_.score(positive, decision)
     assert f"f1 on cells {value:.3f}" in found.text
-    assert "0.680 to 0.720 by the bootstrap" in found.text
+    assert "95% bootstrap interval: 0.680 to 0.720" in found.text
     assert f"above a probability of {model.threshold_:.3f}" in found.text
-    assert f"The figures are of {len(y)} rows" in found.text
-    assert "None used" in found.text
+    assert f"The report is based on {len(positive)} rows" in found.text
+    assert "This model does not use it: all 8 features have weight 0." in found.text
     assert "Caution" not in found.text
-    assert "Against other systems" not in found.text
+    assert "Comparison with simpler methods" not in found.text
     for line in model.summary().lines:
         assert f"{line.value:.4f}" in found.text
-    assert found.text.count("chosen") >= 3
+    assert [given.get("class") for tag, given in found.tags if tag == "tr"].count("chosen-row") == 1
 
 
-def test_a_ranking_measure_says_that_f1_is_shown():
-    model, y, decision = judged("roc_auc")
-    found = Checked(page(model, y, decision))
-    value = model.measure_.score(y == model.classes_[1], decision)
-    assert (
-        f"roc_auc is {value:.3f} at every threshold, so that the first curve shows f1 instead" in found.text
-    )
+def test_f1_is_shown_for_a_ranking_measure():
+    model, positive, decision = decisions_on_test_rows("roc_auc")
+    found = ParsedPage(render_report(model, positive, decision))
+    value = model.measure_.score(positive, decision)
+    assert f"roc_auc does not depend on the threshold: it is {value:.3f} on these rows" in found.text
+    assert "The first curve shows f1 instead." in found.text
 
 
-def test_a_constrained_measure_says_what_the_curve_is():
-    found = Checked(page(*judged("recall_at_precision", C=1.0)))
-    assert "recall_at_precision(floor=0.9) is the best that any threshold reaches" in found.text
+def test_the_curve_of_a_constrained_measure_is_explained():
+    found = ParsedPage(render_report(*decisions_on_test_rows("recall_at_precision", C=1.0)))
+    assert "recall_at_precision(floor=0.9) is the best value that any threshold reaches" in found.text
 
 
 def test_the_certificate_and_the_delta_function():
-    model, y, decision = judged(C=10.0, prior="zero")
-    found = Checked(page(model, y, decision))
+    model, positive, decision = decisions_on_test_rows(C=10.0, prior="zero")
+    found = ParsedPage(render_report(model, positive, decision))
     for number in (model.primal_, model.dual_):
         assert f"{number:.6g}" in found.text
     assert f"within {model.gap_ / model.C_:.2g} of its minimum" in found.text
     assert len(model.solution_.history) > 1
-    assert "by-round-title" in found.ids
+    assert "solver-chart-title" in found.ids
     strongest = max(model.delta_coef_, key=lambda name: abs(model.delta_coef_[name]))
-    assert f"{strongest}{minus(f'{model.delta_coef_[strongest]:+.3f}')}" in found.text
+    assert f"{strongest}{use_minus_sign(f'{model.delta_coef_[strongest]:+.3f}')}" in found.text
 
 
-def test_free_signs_come_with_a_caution():
-    found = Checked(page(*judged(C=10.0, prior="zero", positive=False)))
+def test_weights_of_either_sign_come_with_a_caution():
+    found = ParsedPage(render_report(*decisions_on_test_rows(C=10.0, prior="zero", positive=False)))
     assert "Caution" in found.text
     assert "leak labels" in found.text
 
 
-def test_weights_are_rounded_for_people():
-    model, y, decision = judged()
-    weight = np.linspace(0.1, 2.0, len(y))
-    found = Checked(page(model, y, decision, sample_weight=weight))
-    tp = weight[(y == model.classes_[1]) & (decision > 0)].sum()
+def test_weighted_counts_are_rounded():
+    model, positive, decision = decisions_on_test_rows()
+    weight = np.linspace(0.1, 2.0, len(positive))
+    found = ParsedPage(render_report(model, positive, decision, sample_weight=weight))
+    tp = weight[positive & (decision > 0)].sum()
     assert f"{tp:,.1f}" in found.text
-    assert "Confusion table, weighted" in found.text
+    assert "Confusion matrix, weighted" in found.text
     assert f"with a total weight of {weight.sum():,.1f}" in found.text
     assert found.data["tp"][found.data["chosen"]] == pytest.approx(tp)
-    whole = Checked(page(model, y, decision, sample_weight=np.full(len(y), 3)))
-    assert "Confusion table, weighted" not in whole.text
-    assert whole.data["n_pos"] == 3 * np.count_nonzero(y == model.classes_[1])
+    whole = ParsedPage(render_report(model, positive, decision, sample_weight=np.full(len(positive), 3)))
+    assert "Confusion matrix, weighted" not in whole.text
+    assert whole.data["n_pos"] == 3 * np.count_nonzero(positive)
 
 
-def test_a_large_table_makes_a_small_page():
-    model, _, _ = judged()
+def test_the_page_is_small_for_many_rows():
+    model, _, _ = decisions_on_test_rows()
     random = np.random.default_rng(0)
     positive = random.random(300_000) < 0.1
     decision = random.normal(size=300_000) + positive
     weight = random.uniform(0.5, 2.0, 300_000)
-    for given in (None, weight):
-        text = page(model, model.classes_[positive.astype(int)], decision, sample_weight=given)
+    for sample_weight in (None, weight):
+        text = render_report(model, positive, decision, sample_weight=sample_weight)
         assert len(text.encode()) < 300_000
 
 
-def test_labels_and_decisions_must_fit():
-    model, y, decision = judged()
-    with pytest.raises(InvalidInputError, match="was not trained on"):
-        page(model, np.array(["other"] * len(y)), decision)
+def test_invalid_labels_and_decisions_are_rejected():
+    model, positive, decision = decisions_on_test_rows()
+    for labels in (positive.astype(int), np.where(positive, "yes", "no"), positive[:, None]):
+        with pytest.raises(InvalidInputError, match=r"pass y == model.classes_\[1\]"):
+            render_report(model, labels, decision)
     with pytest.raises(InvalidInputError, match="one number per row"):
-        page(model, y, decision[:-1])
+        render_report(model, positive, decision[:-1])
     with pytest.raises(InvalidInputError, match="NaN or infinity"):
-        page(model, y, np.append(decision[:-1], np.nan))
+        render_report(model, positive, np.append(decision[:-1], np.nan))
 
 
-def test_numbers_as_they_are_written():
-    assert [figure(each) for each in (0.12345, -0.0001, 12.34, -1234.5, np.inf)] == [
+def test_numbers_are_formatted():
+    assert [format_number(each) for each in (0.12345, -0.0001, 12.34, -1234.5, np.inf)] == [
         *("0.123", "0.000", "12.3", "\N{MINUS SIGN}1,234", "n/a")
     ]
-    given = (0.5, 0.0123, 0.99995, 0.0, 1.0, 1e-30)
-    assert [threshold(each) for each in given] == ["0.500", "0.0123", "0.99995", "0", "1", "0"]
+    probabilities = (0.5, 0.0123, 0.99995, 0.0, 1.0, 1e-30)
+    assert [format_threshold(each) for each in probabilities] == ["0.500", "0.0123", "0.99995", "0", "1", "0"]
+
+
+def test_without_jinja2_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    monkeypatch.delitem(sys.modules, "capo.report._templating")
+    with pytest.raises(MissingExtraError, match=r"capo-learn\[report\]"):
+        importlib.import_module("capo.report._templating")

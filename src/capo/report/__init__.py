@@ -1,9 +1,9 @@
-"""One HTML page about a fitted classifier: what it does, how well, and why.
+"""An HTML report about a fitted classifier: its operating point, its quality and its training.
 
-The page is one file that opens offline: styles, script and numbers are in it, and it asks the network for
-nothing.
+The report is a single file that works offline and makes no network requests. Rendering it needs Jinja2:
+``pip install 'capo-learn[report]'``.
 """
 
-from ._page import page
+from ._page import render_report
 
-__all__ = ["page"]
+__all__ = ["render_report"]

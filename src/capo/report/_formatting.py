@@ -1,119 +1,146 @@
-"""Names and numbers as they are written on the page."""
+"""Names and numbers as they appear on the page.
+
+Functions that return `str` return plain text, which the templates escape; those that return `Markup` have
+escaped their arguments.
+"""
 
 from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Iterable
-from html import escape
+from collections.abc import Callable, Iterable
 from typing import Any
 
-#: Names longer than this are cut in the middle.
-LONGEST = 64
-NOTHING = "n/a"
+from ._templating import Markup
+
+#: Longer names are cut in the middle.
+MAX_NAME_LENGTH = 64
+NOT_AVAILABLE = "n/a"
 
 
-def plain(value: object) -> str:
-    """A name in one line, without control characters and of a length that can be read; not escaped."""
-    kept = (" " if unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp") else each for each in str(value))
-    line = " ".join("".join(kept).split())
-    half = (LONGEST - 1) // 2
-    return line if len(line) <= LONGEST else f"{line[:half]}…{line[-half:]}"
+def clean_name(value: object) -> str:
+    """Write a name in one line, without control characters, and shortened if it is long."""
+    line = " ".join(_replace_characters(value, ("Cc", "Cs", "Zl", "Zp")).split())
+    half = (MAX_NAME_LENGTH - 1) // 2
+    return line if len(line) <= MAX_NAME_LENGTH else f"{line[:half]}…{line[-half:]}"
 
 
-def name(value: object) -> str:
-    """A name from outside, escaped, and apart from the text around it if it runs from right to left."""
-    return f"<bdi>{breakable(plain(value))}</bdi>"
+def clean_text(value: object) -> str:
+    """Write a sentence without control characters."""
+    return _replace_characters(value, ("Cc", "Cs"))
 
 
-def breakable(text: str) -> str:
-    """Text, escaped, that may go on in the next line after an underscore."""
-    return escape(text).replace("_", "_<wbr>")
+def _replace_characters(value: object, categories: tuple[str, ...]) -> str:
+    """Replace the characters of some Unicode categories by spaces."""
+    return "".join(" " if unicodedata.category(each) in categories else each for each in str(value))
 
 
-def said(value: object) -> str:
-    """A sentence from outside, escaped."""
-    kept = (" " if unicodedata.category(each) in ("Cc", "Cs") else each for each in str(value))
-    return escape("".join(kept))
+def isolate_name(value: object) -> Markup:
+    """Write a user's name so that text running from right to left does not affect what is around it."""
+    return Markup("<bdi>{}</bdi>").format(allow_breaks(clean_name(value)))
 
 
-def quoted(label: Any) -> str:
-    """A class label, in quotes if it is text; not escaped."""
-    return f"“{plain(label)}”" if isinstance(label, str) else plain(label)
+def allow_breaks(text: str) -> Markup:
+    """Allow a line break after each underscore."""
+    return Markup("_<wbr>").join(text.split("_"))
 
 
-def positive_class(model: Any) -> str:
-    """The label that the model finds, as HTML."""
-    return f"<bdi>{escape(quoted(model.classes_.tolist()[1]))}</bdi>"
+def quote_label(label: Any) -> str:
+    """Write a class label, with quotation marks if it is text."""
+    return f"“{clean_name(label)}”" if isinstance(label, str) else clean_name(label)
 
 
-def figure(value: float, digits: int = 3) -> str:
-    """A number with as many digits as can be read."""
+def isolate_label(label: Any) -> Markup:
+    """Write a class label inside a sentence."""
+    return Markup("<bdi>{}</bdi>").format(quote_label(label))
+
+
+def format_number(value: float, digits: int = 3) -> str:
+    """Write a number with fewer decimals the larger it is."""
     if not math.isfinite(value):
-        return NOTHING
+        return NOT_AVAILABLE
     size = abs(value)
     text = f"{value:,.0f}" if size >= 1000 else f"{value:.1f}" if size >= 10 else f"{value:.{digits}f}"
-    return minus(text)
+    return use_minus_sign(text)
 
 
-def signed(value: float) -> str:
-    """A weight with its sign."""
-    return minus(f"{value:+.3f}")
+def format_signed(value: float, digits: int = 3) -> str:
+    """Write a number with its sign."""
+    return use_minus_sign(f"{value:+.{digits}f}")
 
 
-def minus(text: str) -> str:
-    """The text with proper minus signs, and none before zero."""
+def format_significant(value: float, digits: int = 6) -> str:
+    """Write a number with some significant digits."""
+    return use_minus_sign(f"{value:.{digits}g}")
+
+
+def use_minus_sign(text: str) -> str:
+    """Replace hyphens by minus signs, and remove the sign of zero."""
     if text.startswith("-") and not text.strip("-0.,"):
         text = text[1:]
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-def compact(value: float) -> str:
-    """A number to six digits, for the certificate."""
-    return minus(f"{value:.6g}")
+def count_decimals(total: float, integers: bool) -> int:
+    """Number of decimals for weighted counts: none for integers, more the smaller the total is."""
+    return 0 if integers or total >= 10_000 else 1 if total >= 100 else 3
 
 
-def digits_of(total: float, whole: bool) -> int:
-    """Decimals of a weighted count: none for whole numbers, and enough to tell small ones apart."""
-    return 0 if whole or total >= 10_000 else 1 if total >= 100 else 3
+def format_count(count: float, decimals: int = 0) -> str:
+    """Write a count."""
+    return f"{count:,.{decimals}f}"
 
 
-def count(mass: float, digits: int = 0) -> str:
-    """A count, with the decimals given."""
-    return f"{mass:,.{digits}f}"
+def format_rate(part: float, whole: float) -> str:
+    """Write a share as a number from 0 to 1."""
+    return f"{part / whole:.3f}" if whole > 0 else NOT_AVAILABLE
 
 
-def rate(part: float, whole: float) -> str:
-    """A share from 0 to 1."""
-    return f"{part / whole:.3f}" if whole > 0 else NOTHING
+def format_percent(part: float, whole: float) -> str:
+    """Write a share in percent."""
+    return f"{part / whole:.1%}" if whole > 0 else NOT_AVAILABLE
 
 
-def percent(part: float, whole: float) -> str:
-    """A share in percent."""
-    return f"{part / whole:.1%}" if whole > 0 else NOTHING
-
-
-def threshold(value: float) -> str:
-    """A probability that is a threshold; one near 0 or 1 with as many digits as tell it from them."""
+def format_threshold(value: float) -> str:
+    """Write a probability, with enough digits to differ from 0 and 1."""
     edge = min(value, 1.0 - value)
     digits = 3 if edge >= 0.1 else 12 if edge <= 1e-10 else 2 + math.ceil(-math.log10(edge))
     text = f"{value:.{digits}f}"
     return text if digits == 3 else text.rstrip("0").rstrip(".")
 
 
-def seconds(value: float) -> str:
-    """A time."""
-    if value >= 90:
-        return f"{value / 60:.1f} min"
-    return f"{value:.1f} s" if value >= 0.05 else "under 0.1 s"
+def format_duration(seconds: float) -> str:
+    """Write a duration in seconds or minutes."""
+    if seconds >= 90:
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds:.1f} s" if seconds >= 0.05 else "under 0.1 s"
 
 
-def many(number: float, one: str, more: str | None = None) -> str:
-    """A number with its noun."""
-    return f"{number:,.0f} {one if number == 1 else more or one + 's'}"
+def pluralize(number: float, noun: str) -> str:
+    """Write a number with its noun."""
+    return f"{number:,.0f} {noun if number == 1 else noun + 's'}"
 
 
-def listed(parts: Iterable[str]) -> str:
-    """Words as a list: a, b and c."""
+def join_words(parts: Iterable[str]) -> str:
+    """Join words as a list: a, b and c."""
     *most, last = parts
     return f"{', '.join(most)} and {last}" if most else last
+
+
+#: The filters of the templates.
+FILTERS: dict[str, Callable[..., str]] = {
+    "count": format_count,
+    "duration": format_duration,
+    "isolate_label": isolate_label,
+    "isolate_name": isolate_name,
+    "allow_breaks": allow_breaks,
+    "clean_name": clean_name,
+    "clean_text": clean_text,
+    "number": format_number,
+    "percent_of": format_percent,
+    "pluralize": pluralize,
+    "quote_label": quote_label,
+    "signed": format_signed,
+    "significant": format_significant,
+    "threshold": format_threshold,
+}

@@ -1,79 +1,75 @@
-"""How good the model is: all measures with their intervals, and the comparison with others."""
+"""The sections on the model's quality: all measures with intervals, and simpler methods."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..inspection import Comparison, Evaluation, MeasureEstimate, MethodResult
-from . import _formatting as formatting
-from ._svg import interval
-from ._tables import Row, Table, section
-
-_SEEN = '<span class="unseen">interval as a drawing</span>'
-_UNIT = (
-    '<span class="unseen">interval as a drawing, from</span>'
-    '<span class="ends"><span>0</span> <span>1</span></span>'
-)
+from ._svg import draw_interval
+from ._templating import Markup
 
 
-def evaluation(found: Evaluation | None) -> str:
-    """All measures on these rows."""
-    if found is None:
-        return ""
-    scaled = [each for each in found.estimates if each.low >= 0 and each.high <= 1]
+@dataclass(frozen=True)
+class MeasureRow:
+    """A measure, and its interval drawn on a scale from 0 to 1 if it is within."""
+
+    estimate: MeasureEstimate
+    drawing: Markup
+
+
+@dataclass(frozen=True)
+class EvaluationSection:
+    """What the template shows."""
+
+    rows: list[MeasureRow]
+
+
+@dataclass(frozen=True)
+class MethodRow:
+    """A method, and its mean and standard deviation drawn on a common scale."""
+
+    method: MethodResult
+    drawing: Markup
+
+
+@dataclass(frozen=True)
+class ComparisonSection:
+    """What the template shows."""
+
+    comparison: Comparison
+    rows: list[MethodRow]
+
+
+def build_evaluation(evaluation: Evaluation) -> EvaluationSection:
+    """Collect all measures on the rows."""
+    return EvaluationSection([MeasureRow(each, _draw_estimate(each)) for each in evaluation.estimates])
+
+
+def _draw_estimate(estimate: MeasureEstimate) -> Markup:
+    if estimate.low < 0 or estimate.high > 1:
+        return Markup("")
+    return draw_interval(estimate.low, estimate.value, estimate.high, (0.0, 1.0))
+
+
+def find_estimate(evaluation: Evaluation | None, measure_label: str) -> MeasureEstimate | None:
+    """The estimate of one measure, if the evaluation has it."""
+    estimates = evaluation.estimates if evaluation else []
+    return next((each for each in estimates if each.name == measure_label), None)
+
+
+def build_comparison(comparison: Comparison) -> ComparisonSection:
+    """Collect the results of all methods in cross-validation."""
+    scale = _common_scale(comparison.methods)
     rows = [
-        Row(
-            formatting.name(each.name),
-            [formatting.figure(each.value), _range(each), _drawn(each) if each in scaled else ""],
-        )
-        for each in found.estimates
+        MethodRow(each, draw_interval(each.mean - each.std, each.mean, each.mean + each.std, scale))
+        for each in comparison.methods
     ]
-    columns = ["measure", "value", "interval", _UNIT]
-    table = Table("measures", "Measures on these rows", columns, rows, frozenset({3}))
-    lead = "<p>Each interval holds what other rows of the same kind could have given, by the bootstrap.</p>"
-    return section("evaluation", "All measures", lead, table.html())
+    return ComparisonSection(comparison, rows)
 
 
-def of_measure(found: Evaluation | None, name: str) -> str:
-    """The interval of the measure that counts, if it is among those found."""
-    values = found.estimates if found else []
-    return next((_range(each) for each in values if each.name == name), "")
-
-
-def _range(each: MeasureEstimate) -> str:
-    return f"{formatting.figure(each.low)} to {formatting.figure(each.high)}"
-
-
-def _drawn(each: MeasureEstimate) -> str:
-    return interval(each.low, each.value, each.high, (0.0, 1.0))
-
-
-def comparison(found: Comparison | None) -> str:
-    """The model against other systems, in cross-validation."""
-    if found is None:
-        return ""
-    axis = _axis(found.methods)
-    rows = [Row(formatting.name(each.name), _cells(each, axis)) for each in found.methods]
-    columns = ["system", formatting.name(found.measure), "spread", "time", _SEEN]
-    folds = formatting.many(found.folds, "fold")
-    caption = f"Mean over {folds}, and spread between them"
-    table = Table("systems", caption, columns, rows, frozenset({4}))
-    verdict = f'<p class="verdict">{formatting.said(found.verdict)}</p>'
-    return section("comparison", "Against other systems", verdict, table.html())
-
-
-def _cells(system: MethodResult, axis: tuple[float, float]) -> list[str]:
-    mean, spread = system.mean, system.std
-    return [
-        formatting.figure(mean, 4),
-        f"± {formatting.figure(spread, 4)}",
-        formatting.seconds(system.seconds),
-        interval(mean - spread, mean, mean + spread, axis),
-    ]
-
-
-def _axis(systems: Sequence[MethodResult]) -> tuple[float, float]:
-    """A scale that all systems fit on, with a little room."""
-    ends = [each.mean + sign * each.std for each in systems for sign in (-1, 1)]
-    room = 0.05 * (max(ends) - min(ends)) or 1.0
-    return min(ends) - room, max(ends) + room
+def _common_scale(methods: Sequence[MethodResult]) -> tuple[float, float]:
+    """The limits of a scale that covers all methods, with a margin."""
+    ends = [each.mean + sign * each.std for each in methods for sign in (-1, 1)]
+    margin = 0.05 * (max(ends) - min(ends)) or 1.0
+    return min(ends) - margin, max(ends) + margin

@@ -1,250 +1,252 @@
-"""The operating point: the curves, the slider, and what a threshold does."""
+"""The section with the slider: charts, confusion matrix and rates at each threshold."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from html import escape
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from . import _axes as axes
+from .._typing import FloatArray
 from . import _formatting as formatting
-from ._curves import Curves
+from ._axes import Axis, linear_axis, unit_axis
+from ._curves import ThresholdCurves
 from ._svg import Chart
-from ._tables import section, terms
+from ._templating import Markup
+
+if TYPE_CHECKING:
+    from ..estimators import CAPOClassifier
+
+THRESHOLD_CHART, PRECISION_RECALL_CHART, ROC_CHART = "threshold-chart", "precision-recall-chart", "roc-chart"
 
 
-def operating(model: Any, curves: Curves, value: float) -> str:
-    """The section with the slider."""
-    charts = _charts(curves)
-    figures = "".join(
-        f"<figure><figcaption>{escape(chart.title)}</figcaption>{chart.svg(marks)}</figure>"
-        for chart, marks in charts
+@dataclass(frozen=True)
+class Figure:
+    """A chart with its caption."""
+
+    title: str
+    svg: Markup
+
+
+@dataclass(frozen=True)
+class ConfusionCell:
+    """A count that the slider changes."""
+
+    id: str
+    count: float
+
+
+@dataclass(frozen=True)
+class ConfusionRow:
+    """The rows of one actual class, or of both if `label` is None."""
+
+    label: Any
+    cells: list[ConfusionCell]
+    total: float
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A value at the chosen threshold; without an id it is the same at every threshold."""
+
+    id: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class SliderData:
+    """The numbers that the script shows as the slider moves: one of each per threshold."""
+
+    measure: str
+    positive: str
+    chosen: int
+    decimals: int
+    n_pos: float
+    n_neg: float
+    thresholds: list[str]
+    values: list[str]
+    tp: list[float]
+    fp: list[float]
+    positions: dict[str, list[list[float]]]
+
+
+@dataclass(frozen=True)
+class OperatingPointSection:
+    """What the template shows."""
+
+    classes: list[Any]
+    measure_label: str
+    needs_threshold: bool
+    value: float
+    curves: ThresholdCurves
+    decimals: int
+    figures: list[Figure]
+    confusion: list[ConfusionRow]
+    rates: list[Rate]
+    slider_data: dict[str, Any]
+
+    @property
+    def chosen_threshold(self) -> float:
+        """The model's threshold."""
+        return float(self.curves.thresholds[self.curves.chosen])
+
+    @property
+    def chosen_value(self) -> float:
+        """The measure of the first chart at the model's threshold."""
+        return float(self.curves.values[self.curves.chosen])
+
+
+def build_operating_point(
+    model: CAPOClassifier, curves: ThresholdCurves, value: float
+) -> OperatingPointSection:
+    """Collect what the section shows at the chosen threshold."""
+    charts = [_threshold_chart(curves), _precision_recall_chart(curves), _roc_chart(curves)]
+    classes = model.classes_.tolist()
+    return OperatingPointSection(
+        classes=classes,
+        measure_label=model.measure_.label,
+        needs_threshold=model.measure_.needs_threshold,
+        value=value,
+        curves=curves,
+        decimals=formatting.count_decimals(curves.total, curves.integers),
+        figures=[Figure(chart.title, chart.render(elements)) for chart, elements in charts],
+        confusion=_confusion_rows(classes, curves),
+        rates=_rates(model.measure_.label, curves, value),
+        slider_data=asdict(_slider_data(classes[1], curves, [chart for chart, _ in charts])),
     )
-    below = (
-        f'<div class="outcome">{confusion(model.classes_, curves)}'
-        f"{terms(_rates(model, curves, value), 'rates')}</div>"
+
+
+def _slider_data(positive: Any, curves: ThresholdCurves, charts: list[Chart]) -> SliderData:
+    return SliderData(
+        measure=curves.measure_label,
+        positive=formatting.quote_label(positive),
+        chosen=curves.chosen,
+        decimals=formatting.count_decimals(curves.total, curves.integers),
+        n_pos=_round_count(curves.n_pos, curves.integers),
+        n_neg=_round_count(curves.n_neg, curves.integers),
+        thresholds=[formatting.format_threshold(each) for each in curves.thresholds.tolist()],
+        values=[formatting.format_number(each) for each in curves.values.tolist()],
+        tp=[_round_count(each, curves.integers) for each in curves.tp.tolist()],
+        fp=[_round_count(each, curves.integers) for each in curves.fp.tolist()],
+        positions={chart.id: chart.positions(*_coordinates(curves)[chart.id]).tolist() for chart in charts},
     )
-    return section(
-        "operating",
-        "Operating point",
-        _lead(model, curves, value),
-        _controls(curves),
-        f'<div class="charts">{figures}</div>',
-        _legend(),
-        below,
-    )
 
 
-def data(model: Any, curves: Curves) -> str:
-    """What the script needs, as JSON that cannot end its element."""
-    charts = {chart.id: _pairs(chart, curves) for chart, _ in _charts(curves)}
-    content = {
-        "name": curves.name,
-        "positive": formatting.quoted(model.classes_.tolist()[1]),
-        "chosen": curves.chosen,
-        "digits": formatting.digits_of(curves.total, curves.whole),
-        "n_pos": _number(curves.n_pos, curves.whole),
-        "n_neg": _number(curves.n_neg, curves.whole),
-        "thresholds": [formatting.threshold(each) for each in curves.thresholds.tolist()],
-        "values": [formatting.figure(each) for each in curves.values.tolist()],
-        "tp": [_number(each, curves.whole) for each in curves.tp.tolist()],
-        "fp": [_number(each, curves.whole) for each in curves.fp.tolist()],
-        "places": charts,
-    }
-    text = json.dumps(content, separators=(",", ":"))
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+def _round_count(count: float, integers: bool) -> float:
+    return round(count) if integers else float(f"{count:.12g}")
 
 
-def _number(mass: float, whole: bool) -> float:
-    return round(mass) if whole else float(f"{mass:.12g}")
-
-
-def _pairs(chart: Chart, curves: Curves) -> list[list[float]]:
-    """Where each threshold is on a chart."""
-    return chart.places(*_points(curves)[chart.id]).tolist()
-
-
-def _points(curves: Curves) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """The two numbers that each chart shows."""
+def _coordinates(curves: ThresholdCurves) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """The two quantities of each chart."""
     return {
-        "by-threshold": (curves.thresholds, curves.values),
-        "by-recall": (curves.recall, curves.precision),
-        "by-alarms": (curves.false_alarms, curves.recall),
+        THRESHOLD_CHART: (curves.thresholds, curves.values),
+        PRECISION_RECALL_CHART: (curves.recall, curves.precision),
+        ROC_CHART: (curves.false_positive_rate, curves.recall),
     }
 
 
-def _charts(curves: Curves) -> list[tuple[Chart, list[str]]]:
-    """The three charts, each with what is drawn on it."""
-    return [_by_threshold(curves), _by_recall(curves), _by_alarms(curves)]
-
-
-def _by_threshold(curves: Curves) -> tuple[Chart, list[str]]:
-    best = int(np.argmax(curves.values))
+def _threshold_chart(curves: ThresholdCurves) -> tuple[Chart, list[Markup]]:
+    best, chosen = int(np.argmax(curves.values)), curves.chosen
     chart = Chart(
-        "by-threshold",
-        f"{curves.name} by threshold",
-        f"{curves.name} is {formatting.figure(curves.values[curves.chosen])} at the chosen threshold, "
-        f"{_at(curves, curves.chosen)}; its highest value on these rows is "
-        f"{formatting.figure(curves.values[best])}, at {_at(curves, best)}.",
-        _threshold_axis(curves, "threshold (probability)"),
-        axes.around(curves.values, curves.name, zero=True),
+        THRESHOLD_CHART,
+        f"{curves.measure_label} by threshold",
+        f"{curves.measure_label} is {formatting.format_number(curves.values[chosen])} at the model's "
+        f"threshold, {_format_threshold_at(curves, chosen)}; its highest value on these rows is "
+        f"{formatting.format_number(curves.values[best])}, at {_format_threshold_at(curves, best)}.",
+        _threshold_axis(curves),
+        linear_axis(curves.values, curves.measure_label, include_zero=True),
     )
-    at = float(curves.thresholds[curves.chosen])
-    return chart, [
-        chart.upright(at, "mark"),
-        chart.upright(at, "follow", id="follow"),
-        *_curve(chart, curves),
+    threshold = float(curves.thresholds[chosen])
+    lines = [
+        chart.vertical_line(threshold, "chosen-line"),
+        chart.vertical_line(threshold, "slider-line", id="slider-line"),
     ]
+    return chart, [*lines, *_curve_elements(chart, curves)]
 
 
-def _by_recall(curves: Curves) -> tuple[Chart, list[str]]:
-    share = curves.n_pos / curves.total
+def _precision_recall_chart(curves: ThresholdCurves) -> tuple[Chart, list[Markup]]:
+    prevalence = curves.n_pos / curves.total
+    precision, recall = (
+        formatting.format_number(each[curves.chosen]) for each in (curves.precision, curves.recall)
+    )
     chart = Chart(
-        "by-recall",
+        PRECISION_RECALL_CHART,
         "Precision and recall",
-        f"At the chosen threshold precision is {formatting.figure(curves.precision[curves.chosen])} and recall "
-        f"{formatting.figure(curves.recall[curves.chosen])}. Guessing has a precision of {formatting.figure(share)}.",
-        axes.unit("recall"),
-        axes.unit("precision"),
+        f"At the model's threshold precision is {precision} and recall {recall}. Random predictions have a "
+        f"precision of {formatting.format_number(prevalence)}.",
+        unit_axis("recall"),
+        unit_axis("precision"),
     )
-    return chart, [chart.line([0, 1], [share, share], "guess"), *_curve(chart, curves)]
+    chance = chart.line([0, 1], [prevalence, prevalence], "chance")
+    return chart, [chance, *_curve_elements(chart, curves)]
 
 
-def _by_alarms(curves: Curves) -> tuple[Chart, list[str]]:
+def _roc_chart(curves: ThresholdCurves) -> tuple[Chart, list[Markup]]:
+    true_rate, false_rate = (
+        formatting.format_number(each[curves.chosen]) for each in (curves.recall, curves.false_positive_rate)
+    )
     chart = Chart(
-        "by-alarms",
+        ROC_CHART,
         "ROC curve",
-        "At the chosen threshold the true positive rate is "
-        f"{formatting.figure(curves.recall[curves.chosen])} and the false positive rate "
-        f"{formatting.figure(curves.false_alarms[curves.chosen])}.",
-        axes.unit("false positive rate"),
-        axes.unit("true positive rate"),
+        f"At the model's threshold the true positive rate is {true_rate} and the false positive rate "
+        f"{false_rate}.",
+        unit_axis("false positive rate"),
+        unit_axis("true positive rate"),
     )
-    return chart, [chart.line([0, 1], [0, 1], "guess"), *_curve(chart, curves)]
+    return chart, [chart.line([0, 1], [0, 1], "chance"), *_curve_elements(chart, curves)]
 
 
-def _curve(chart: Chart, curves: Curves) -> list[str]:
-    """A curve with the chosen point and the one that the slider moves."""
-    x, y = _points(curves)[chart.id]
-    at = float(x[curves.chosen]), float(y[curves.chosen])
+def _curve_elements(chart: Chart, curves: ThresholdCurves) -> list[Markup]:
+    """A curve with the chosen point and the point that the slider moves."""
+    x, y = _coordinates(curves)[chart.id]
+    point = float(x[curves.chosen]), float(y[curves.chosen])
     return [
         chart.line(x, y, "curve"),
-        chart.dot(*at, "chosen", radius=7),
-        chart.dot(*at, "point", radius=4.5, id=f"{chart.id}-point"),
+        chart.circle(*point, "chosen-point", radius=7),
+        chart.circle(*point, "slider-point", radius=4.5, id=f"{chart.id}-point"),
     ]
 
 
-def _threshold_axis(curves: Curves, label: str) -> axes.Axis:
-    return (
-        axes.unit(label)
-        if curves.thresholds.max() > 0.5
-        else axes.around([0, curves.thresholds.max()], label)
-    )
+def _threshold_axis(curves: ThresholdCurves) -> Axis:
+    highest, label = float(curves.thresholds.max()), "threshold (probability)"
+    return unit_axis(label) if highest > 0.5 else linear_axis([0, highest], label)
 
 
-def _at(curves: Curves, place: int) -> str:
-    return formatting.threshold(float(curves.thresholds[place]))
+def _format_threshold_at(curves: ThresholdCurves, index: int) -> str:
+    return formatting.format_threshold(float(curves.thresholds[index]))
 
 
-def _lead(model: Any, curves: Curves, value: float) -> str:
-    """What the slider is for, and what the measure has to do with a threshold."""
-    measure = model.measure_
-    positive = formatting.positive_class(model)
-    first = (
-        f"Rows above the threshold are predicted as {positive}. The slider shows what other thresholds would "
-        "do on these rows; the model keeps its own."
-    )
-    full, text = formatting.breakable(measure.label), formatting.figure(value)
-    if measure.needs_threshold:
-        second = ""
-    elif curves.name == measure.label:
-        second = (
-            f" {full} is the best that any threshold reaches, {text} on these rows; the curve shows what "
-            "each one reaches by itself."
-        )
-    else:
-        second = f" {full} is {text} at every threshold, so that the first curve shows {curves.name} instead."
-    return f'<p class="lead">{first}{second}</p>'
-
-
-def _controls(curves: Curves) -> str:
-    at, value = _at(curves, curves.chosen), formatting.figure(float(curves.values[curves.chosen]))
-    shown, name = formatting.breakable(curves.name), escape(curves.name)
-    return f"""
-<div class="controls">
-<label for="slider">Threshold <output id="threshold" for="slider" aria-live="off">{at}</output></label>
-<p class="now">{shown} <output id="value" for="slider" aria-live="off">{value}</output></p>
-<input type="range" id="slider" min="0" max="{len(curves.cuts) - 1}" step="1" value="{curves.chosen}"
- autocomplete="off" aria-valuetext="threshold {at}: {name} {value}">
-<button type="button" id="back">Back to the chosen threshold</button>
-</div>
-<p id="status" class="unseen" role="status" aria-live="polite"></p>
-<noscript><p class="hint">The slider needs JavaScript. Curves and figures are those of the chosen
-threshold.</p></noscript>
-"""
-
-
-def _legend() -> str:
-    swatch = '<svg class="swatch" viewBox="0 0 16 16" aria-hidden="true">{}</svg>'
-    chosen = swatch.format('<circle class="chosen" cx="8" cy="8" r="6"/>')
-    point = swatch.format('<circle class="point" cx="8" cy="8" r="4.5"/>')
-    guess = swatch.format('<path class="guess" d="M0,8L16,8"/>')
-    return (
-        f'<p class="legend"><span>{chosen} chosen threshold</span> <span class="live">{point} slider</span> '
-        f"<span>{guess} guessing</span></p>"
-    )
-
-
-def confusion(classes: NDArray[Any], curves: Curves) -> str:
-    """The confusion table at the chosen threshold, actual classes down and predicted ones across."""
-    negative, positive = (formatting.name(each) for each in classes.tolist())
+def _chosen_cells(curves: ThresholdCurves) -> tuple[float, float, float, float]:
+    """True and false positives, false and true negatives at the chosen threshold."""
     tp, fp = float(curves.tp[curves.chosen]), float(curves.fp[curves.chosen])
-    fn, tn = curves.n_pos - tp, curves.n_neg - fp
-    lines = [
-        (f"actual {negative}", [("tn", tn), ("fp", fp)], curves.n_neg),
-        (f"actual {positive}", [("fn", fn), ("tp", tp)], curves.n_pos),
-        ("all", [("below", fn + tn), ("above", tp + fp)], curves.total),
+    return tp, fp, curves.n_pos - tp, curves.n_neg - fp
+
+
+def _confusion_rows(classes: list[Any], curves: ThresholdCurves) -> list[ConfusionRow]:
+    tp, fp, fn, tn = _chosen_cells(curves)
+    predicted = [ConfusionCell("predicted-negative", fn + tn), ConfusionCell("predicted-positive", tp + fp)]
+    return [
+        ConfusionRow(classes[0], [ConfusionCell("tn", tn), ConfusionCell("fp", fp)], curves.n_neg),
+        ConfusionRow(classes[1], [ConfusionCell("fn", fn), ConfusionCell("tp", tp)], curves.n_pos),
+        ConfusionRow(None, predicted, curves.total),
     ]
-    digits = formatting.digits_of(curves.total, curves.whole)
-    body = "".join(_line(*each, digits) for each in lines)
-    return f"""
-<div class="scroll" role="group" aria-labelledby="confusion-caption"><table class="confusion" id="confusion">
-<caption id="confusion-caption"><span>Confusion table{"" if curves.whole else ", weighted"}</span></caption>
-<thead><tr><td></td><th scope="col">predicted {negative}</th><th scope="col">predicted {positive}</th>
-<th scope="col">all</th></tr></thead><tbody>{body}</tbody></table></div>
-"""
 
 
-def _line(heading: str, cells: Sequence[tuple[str, float]], total: float, digits: int) -> str:
-    inner = "".join(
-        f'<td><span id="{id}">{formatting.count(mass, digits)}</span> '
-        f'<small id="{id}-share">{formatting.percent(mass, total)}</small></td>'
-        for id, mass in cells
-    )
-    return f'<tr><th scope="row">{heading}</th>{inner}<td>{formatting.count(total, digits)}</td></tr>'
-
-
-def _rates(model: Any, curves: Curves, value: float) -> list[tuple[str, str]]:
-    """The measure and what else is read from a confusion table, at the chosen threshold."""
-    tp, fp = float(curves.tp[curves.chosen]), float(curves.fp[curves.chosen])
-    fn, tn = curves.n_pos - tp, curves.n_neg - fp
-    shown = [
-        ("precision", "precision", formatting.rate(tp, tp + fp)),
-        ("recall", "recall", formatting.rate(tp, tp + fn)),
-        ("f1", "F1", formatting.rate(2 * tp, 2 * tp + fp + fn)),
-        ("specificity", "specificity", formatting.rate(tn, tn + fp)),
-        ("accuracy", "accuracy", formatting.rate(tp + tn, curves.total)),
-        ("share", "predicted positive", formatting.percent(tp + fp, curves.total)),
+def _rates(measure_label: str, curves: ThresholdCurves, value: float) -> list[Rate]:
+    """The model's measure and common rates at the chosen threshold."""
+    tp, fp, fn, tn = _chosen_cells(curves)
+    rates = [
+        Rate("precision", "precision", formatting.format_rate(tp, tp + fp)),
+        Rate("recall", "recall", formatting.format_rate(tp, tp + fn)),
+        Rate("f1", "F1", formatting.format_rate(2 * tp, 2 * tp + fp + fn)),
+        Rate("specificity", "specificity", formatting.format_rate(tn, tn + fp)),
+        Rate("accuracy", "accuracy", formatting.format_rate(tp + tn, curves.total)),
+        Rate("predicted", "predicted positive", formatting.format_percent(tp + fp, curves.total)),
     ]
-    rates = [(label, f'<span id="rate-{id}">{text}</span>') for id, label, text in shown]
-    measure = model.measure_.label
-    if measure in ("f1", "accuracy"):
+    if measure_label in ("f1", "accuracy"):
         return rates
-    here = formatting.figure(float(curves.values[curves.chosen]))
-    fixed = f"{formatting.figure(value)} <small>at every threshold</small>"
-    text = f'<span id="rate-measure">{here}</span>' if curves.name == measure else fixed
-    return [(formatting.breakable(measure), text), *rates]
+    if curves.measure_label == measure_label:
+        text = formatting.format_number(float(curves.values[curves.chosen]))
+        return [Rate("measure", measure_label, text), *rates]
+    return [Rate("", measure_label, formatting.format_number(value)), *rates]

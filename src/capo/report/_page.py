@@ -1,4 +1,4 @@
-"""The page as a whole."""
+"""The whole page."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import base64
 import hashlib
 import platform
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from html import escape
-from importlib import resources
-from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sklearn
@@ -18,182 +16,215 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
+from .._typing import BoolArray
 from ..engine import Status
-from ..inspection import Comparison, Evaluation
-from ..preprocessing import positive_mask
+from ..exceptions import InvalidInputError
+from ..inspection import Comparison, Evaluation, MeasureEstimate
 from . import _formatting as formatting
-from . import _metrics as metrics
-from . import _operating_point as operating_point
-from . import _training as training
-from ._curves import Curves, trace
+from ._curves import ThresholdCurves, compute_curves
+from ._metrics import ComparisonSection, EvaluationSection, build_comparison, build_evaluation, find_estimate
+from ._operating_point import OperatingPointSection, build_operating_point
+from ._templating import Markup, load_environment, read_asset
+from ._training import (
+    CertificateSection,
+    DeltaSection,
+    ModelsSection,
+    PathSection,
+    build_certificate,
+    build_delta,
+    build_models,
+    build_path,
+)
+
+if TYPE_CHECKING:
+    from ..estimators import CAPOClassifier
 
 
-def page(
-    model: Any,
-    y: ArrayLike,
+def render_report(
+    model: CAPOClassifier,
+    positive: ArrayLike,
     decision: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
-    table: str = "",
+    table_name: str = "",
     comparison: Comparison | None = None,
     evaluation: Evaluation | None = None,
     notes: Iterable[str] = (),
 ) -> str:
-    """A fitted classifier and what it does on some rows, as one HTML file.
+    """Render an HTML page about a fitted classifier and its decisions on labelled rows.
 
     Parameters
     ----------
     model : CAPOClassifier
-        Fitted.
-    y : array-like of shape (n_samples,)
-        The labels of the rows.
+        The fitted classifier.
+    positive : array-like of bool of shape (n_samples,)
+        Which rows are positive, that is, of the class ``model.classes_[1]``.
     decision : array-like of shape (n_samples,)
-        What ``model.decision_function`` says of them.
+        The output of ``model.decision_function`` for the rows.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows.
-    table : str, default=""
-        What the table is called.
-    comparison : capo.inspection.Comparison, optional
-        The model against simpler ones in cross-validation, as `capo.inspection.compare` returns it.
-    evaluation : capo.inspection.Evaluation, optional
-        Measures with bootstrap intervals, as `capo.inspection.evaluate` returns them.
+    table_name : str, default=""
+        The name of the table that the rows are from.
+    comparison : Comparison, optional
+        The model and simpler methods in cross-validation, from `capo.inspection.compare`.
+    evaluation : Evaluation, optional
+        All measures on the rows with bootstrap intervals, from `capo.inspection.evaluate`.
     notes : iterable of str, optional
-        Cautions, one sentence each.
+        Cautions to show at the top, one sentence each.
 
     Returns
     -------
     str
-        The page. It opens offline and asks the network for nothing.
+        The page: a single file that works offline and makes no network requests.
 
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from capo import CAPOClassifier
-    >>> from capo.report import page
+    >>> from capo.report import render_report
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = CAPOClassifier("f1", auxiliaries=[GaussianNB()], random_state=0).fit(X[::2], y[::2])
-    >>> html = page(model, y[1::2], model.decision_function(X[1::2]), table="breast cancer")
+    >>> html = render_report(model, y[1::2] == 1, model.decision_function(X[1::2]))
     >>> html.startswith("<!DOCTYPE html>")
     True
     """
     check_is_fitted(model)
-    positive = positive_mask(y, model.classes_)
-    curves = trace(model, positive, decision, sample_weight)
-    value = float(model.measure_.score(positive, decision, sample_weight))
-    style, script = _file("style.css"), _file("script.js")
-    return Template(_file("page.html")).substitute(
-        policy=_policy(style, script),
-        title=escape(_title(model, value, table)),
-        style=style,
-        script=script,
-        header=_header(model, curves, value, table, len(positive), evaluation),
-        cautions=_cautions(model, notes),
-        operating=operating_point.operating(model, curves, value),
-        evaluation=metrics.evaluation(evaluation),
-        comparison=metrics.comparison(comparison),
-        training=_training(model),
-        footer=_footer(model),
-        data=operating_point.data(model, curves),
+    mask = _check_mask(positive)
+    curves = compute_curves(model, mask, decision, sample_weight)
+    value = float(model.measure_.score(mask, decision, sample_weight))
+    style, script = read_asset("style.css"), read_asset("script.js")
+    report = Report(
+        header=_build_header(model, curves, value, table_name, len(mask), evaluation),
+        cautions=_collect_cautions(model, notes),
+        operating_point=build_operating_point(model, curves, value),
+        evaluation=build_evaluation(evaluation) if evaluation else None,
+        comparison=build_comparison(comparison) if comparison else None,
+        models=build_models(model),
+        delta=build_delta(model),
+        certificate=build_certificate(model),
+        path=build_path(model),
+        footer=_build_footer(model),
+    )
+    return (
+        load_environment()
+        .get_template("page.html")
+        .render(
+            report=report,
+            content_security_policy=_content_security_policy(style, script),
+            style=Markup(style),
+            script=Markup(script),
+        )
     )
 
 
-def _file(name: str) -> str:
-    return resources.files(__package__).joinpath("templates", name).read_text(encoding="utf-8").strip()
+@dataclass(frozen=True)
+class Header:
+    """The measure's value and the rows that it is computed on."""
+
+    measure_label: str
+    value: float
+    estimate: MeasureEstimate | None
+    table_name: str
+    positive: Any
+    threshold: float
+    n_rows: int
+    n_positive: float
+    total: float
+    decimals: int
 
 
-def _policy(style: str, script: str) -> str:
-    """What the browser may do: show what is in the file, and nothing else."""
-    allowed = {"style": style, "script": script}
-    rules = [f"{kind}-src 'sha256-{_digest(text)}'" for kind, text in allowed.items()]
-    return "; ".join(["default-src 'none'", "img-src data:", *rules, "base-uri 'none'", "form-action 'none'"])
+@dataclass(frozen=True)
+class Footer:
+    """Training times and versions."""
+
+    durations: str
+    versions: str
+    date: str
 
 
-def _digest(text: str) -> str:
+@dataclass(frozen=True)
+class Report:
+    """All sections of the page."""
+
+    header: Header
+    cautions: list[str]
+    operating_point: OperatingPointSection
+    evaluation: EvaluationSection | None
+    comparison: ComparisonSection | None
+    models: ModelsSection
+    delta: DeltaSection
+    certificate: CertificateSection
+    path: PathSection
+    footer: Footer
+
+
+def _check_mask(positive: ArrayLike) -> BoolArray:
+    mask = np.asarray(positive)
+    if mask.dtype != np.bool_ or mask.ndim != 1:
+        raise InvalidInputError(
+            f"positive must be a one-dimensional Boolean array: got {mask.ndim} dimensions of dtype "
+            f"{mask.dtype}. For labels y, pass y == model.classes_[1]."
+        )
+    return mask
+
+
+def _content_security_policy(style: str, script: str) -> str:
+    """Allow the style and the script of the page, and nothing else."""
+    sources = [f"style-src 'sha256-{_sha256(style)}'", f"script-src 'sha256-{_sha256(script)}'"]
+    return "; ".join(
+        ["default-src 'none'", "img-src data:", *sources, "base-uri 'none'", "form-action 'none'"]
+    )
+
+
+def _sha256(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _title(model: Any, value: float, table: str) -> str:
-    on = f" on {formatting.plain(table)}" if table else ""
-    return f"{model.measure_.label} {formatting.figure(value)}{on} | capo report"
-
-
-def _header(
-    model: Any,
-    curves: Curves,
+def _build_header(
+    model: CAPOClassifier,
+    curves: ThresholdCurves,
     value: float,
-    table: str,
+    table_name: str,
     n_rows: int,
     evaluation: Evaluation | None,
-) -> str:
-    full = model.measure_.label
-    found = metrics.of_measure(evaluation, full)
-    within = f'<p class="within">{found} by the bootstrap</p>' if found else ""
-    on = f" on {formatting.name(table)}" if table else ""
-    return (
-        f'<p class="brand">capo report</p><h1><span class="measure">{formatting.breakable(full)}{on}</span> '
-        f'<span class="big">{formatting.figure(value)}</span></h1>{within}'
-        f'<p class="does">{_does(model, curves)} {_rows(model, curves, n_rows)}</p>'
+) -> Header:
+    return Header(
+        measure_label=model.measure_.label,
+        value=value,
+        estimate=find_estimate(evaluation, model.measure_.label),
+        table_name=table_name,
+        positive=model.classes_.tolist()[1],
+        threshold=float(curves.thresholds[curves.chosen]),
+        n_rows=n_rows,
+        n_positive=curves.n_pos,
+        total=curves.total,
+        decimals=formatting.count_decimals(curves.total, curves.integers),
     )
 
 
-def _does(model: Any, curves: Curves) -> str:
-    positive = formatting.positive_class(model)
-    at = formatting.threshold(float(curves.thresholds[curves.chosen]))
-    return f"The model predicts {positive} above a probability of <b>{at}</b>."
-
-
-def _rows(model: Any, curves: Curves, n_rows: int) -> str:
-    positive = formatting.positive_class(model)
-    digits = formatting.digits_of(curves.total, curves.whole)
-    rows, n_pos = formatting.many(n_rows, "row"), formatting.count(curves.n_pos, digits)
-    mass = (
-        "" if curves.total == n_rows else f" with a total weight of {formatting.count(curves.total, digits)}"
-    )
-    share = formatting.percent(curves.n_pos, curves.total)
-    return f"The figures are of {rows}{mass}: {n_pos} are {positive} ({share})."
-
-
-def _training(model: Any) -> str:
-    """What the training found, in two columns of about the same height."""
-    models, delta, path = training.models(model), training.delta(model), training.path(model)
-    proof = training.certificate(model)
-    columns = (models + path, delta + proof) if model.solution_ else (models + delta + proof, path)
-    return "".join(f"<div>{each}</div>" for each in columns)
-
-
-def _cautions(model: Any, notes: Iterable[str]) -> str:
-    """What a reader must know before trusting a figure."""
-    said = [formatting.said(note) for note in notes]
-    own = model.summary().notes.get("caution")
-    if own:
-        said.append(f"{escape(own[0].upper() + own[1:])}.")
+def _collect_cautions(model: CAPOClassifier, notes: Iterable[str]) -> list[str]:
+    """The notes, and what limits the trust in the model's values."""
+    cautions = [formatting.clean_text(note) for note in notes]
+    caution = model.summary().notes.get("caution")
+    if caution:
+        cautions.append(f"{caution[0].upper()}{caution[1:]}.")
     if model.solution_ is not None and model.solution_.status is not Status.OPTIMAL:
-        said.append(f"The solver fell short: {escape(model.solution_.message)}.")
-    if not said:
-        return ""
-    inner = "".join(f"<p>{each}</p>" for each in said)
-    return (
-        f'<section class="caution" aria-labelledby="caution"><h2 id="caution">Caution</h2>{inner}</section>'
+        cautions.append(f"The solver stopped before it reached its tolerance: {model.solution_.message}.")
+    return cautions
+
+
+def _build_footer(model: CAPOClassifier) -> Footer:
+    steps = {
+        "auxiliaries": "the auxiliaries",
+        "delta": "the features of the delta function",
+        "adaptation": "the adaptation",
+    }
+    durations = (
+        f"{formatting.format_duration(model.timings_[key])} for {step}" for key, step in steps.items()
     )
-
-
-def _footer(model: Any) -> str:
-    taken = model.timings_
-    steps = formatting.listed(f"{formatting.seconds(taken[key])} for the {what}" for key, what in _STEPS)
     versions = (
         f"capo {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, "
         f"scikit-learn {sklearn.__version__}"
     )
-    made = datetime.now(UTC).date().isoformat()
-    return (
-        f"<p>Training took {steps}.</p><p>Made on {made} with {escape(versions)}. This page is one file: it "
-        "works offline and sends nothing.</p>"
-    )
-
-
-_STEPS = (
-    ("auxiliaries", "auxiliaries"),
-    ("delta", "features of the delta function"),
-    ("adaptation", "adaptation"),
-)
+    return Footer(formatting.join_words(durations), versions, datetime.now(UTC).date().isoformat())

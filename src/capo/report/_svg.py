@@ -1,16 +1,19 @@
-"""Drawings as SVG: charts with axes, and bars that stand in tables."""
+"""SVG drawings: charts with axes, and small bars for table cells.
+
+All elements are `Markup` made with its `format`, which escapes the arguments.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import FloatArray
 from ._axes import Axis
+from ._templating import Markup
 
 WIDTH, HEIGHT = 360, 280
 LEFT, RIGHT, TOP, BOTTOM = 44, 14, 28, 46
@@ -18,7 +21,7 @@ LEFT, RIGHT, TOP, BOTTOM = 44, 14, 28, 46
 
 @dataclass(frozen=True)
 class Chart:
-    """Two axes on a sheet of 360 by 280; what is drawn on them are marks, pieces of SVG."""
+    """Two axes in an SVG of 360 by 280; its methods create elements in the axes' coordinates."""
 
     id: str
     title: str
@@ -26,107 +29,128 @@ class Chart:
     x: Axis
     y: Axis
 
-    def places(self, x: ArrayLike, y: ArrayLike) -> FloatArray:
-        """Where points lie on the sheet, a row for each."""
-        across = LEFT + self.x.share(x) * (WIDTH - LEFT - RIGHT)
-        down = HEIGHT - BOTTOM - self.y.share(y) * (HEIGHT - TOP - BOTTOM)
+    def positions(self, x: ArrayLike, y: ArrayLike) -> FloatArray:
+        """The SVG coordinates of points, one row per point."""
+        across = LEFT + self.x.fraction(x) * (WIDTH - LEFT - RIGHT)
+        down = HEIGHT - BOTTOM - self.y.fraction(y) * (HEIGHT - TOP - BOTTOM)
         return np.column_stack((across, down)).round(1)
 
-    def line(self, x: ArrayLike, y: ArrayLike, css: str) -> str:
-        """Points joined by straight lines."""
-        return f'<path class="{css}" d="M{_joined(self.places(x, y))}"/>'
+    def line(self, x: ArrayLike, y: ArrayLike, css: str) -> Markup:
+        """Points connected by straight lines."""
+        return Markup('<path class="{}" d="M{}"/>').format(css, _path_points(self.positions(x, y)))
 
-    def band(self, x: FloatArray, low: FloatArray, high: FloatArray, css: str) -> str:
+    def band(self, x: FloatArray, low: FloatArray, high: FloatArray, css: str) -> Markup:
         """The area between two lines."""
-        outline = self.places(np.concatenate((x, x[::-1])), np.concatenate((low, high[::-1])))
-        return f'<path class="{css}" d="M{_joined(outline)}Z"/>'
+        outline = self.positions(np.concatenate((x, x[::-1])), np.concatenate((low, high[::-1])))
+        return Markup('<path class="{}" d="M{}Z"/>').format(css, _path_points(outline))
 
-    def dot(self, x: float, y: float, css: str, radius: float = 5, id: str = "") -> str:
-        """A circle."""
-        across, down = self.places([x], [y])[0]
-        named = f' id="{id}"' if id else ""
-        return f'<circle{named} class="{css}" cx="{across:g}" cy="{down:g}" r="{radius:g}"/>'
-
-    def upright(self, x: float, css: str, id: str = "") -> str:
-        """A line from bottom to top."""
-        across = self.places([x], [self.y.low])[0, 0]
-        named = f' id="{id}"' if id else ""
-        ends = f'y1="{TOP}" y2="{HEIGHT - BOTTOM}"'
-        return f'<line{named} class="{css}" x1="{across:g}" x2="{across:g}" {ends}/>'
-
-    def note(self, x: float, y: float, text: str, css: str, dx: float = 0, dy: float = 0) -> str:
-        """A few words beside a point."""
-        across, down = self.places([x], [y])[0]
-        return f'<text class="{css}" x="{across + dx:g}" y="{down + dy:g}">{escape(text)}</text>'
-
-    def svg(self, marks: Sequence[str]) -> str:
-        """The whole drawing, with the words for those who do not see it."""
-        head = f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"'
-        label = f'aria-labelledby="{self.id}-title {self.id}-desc"'
-        words = (
-            f'<title id="{self.id}-title">{escape(self.title)}</title>'
-            f'<desc id="{self.id}-desc">{escape(self.description)}</desc>'
+    def circle(self, x: float, y: float, css: str, radius: float = 5, id: str = "") -> Markup:
+        """A circle around a point."""
+        across, down = self.positions([x], [y])[0]
+        return Markup('<circle{} class="{}" cx="{:g}" cy="{:g}" r="{:g}"/>').format(
+            _id_attribute(id), css, across, down, radius
         )
-        return f"{head} {label}>{words}{self._across()}{self._down()}{''.join(marks)}</svg>"
 
-    def _across(self) -> str:
-        """The lower axis."""
+    def vertical_line(self, x: float, css: str, id: str = "") -> Markup:
+        """A line from the bottom to the top of the chart."""
+        across = self.positions([x], [self.y.low])[0, 0]
+        return Markup('<line{} class="{}" x1="{:g}" x2="{:g}" y1="{}" y2="{}"/>').format(
+            _id_attribute(id), css, across, across, TOP, HEIGHT - BOTTOM
+        )
+
+    def render(self, elements: Sequence[Markup]) -> Markup:
+        """The whole drawing, with a title and a description for screen readers."""
+        return Markup(
+            '<svg class="chart" viewBox="0 0 {width} {height}" role="img" '
+            'aria-labelledby="{id}-title {id}-desc">'
+            '<title id="{id}-title">{title}</title><desc id="{id}-desc">{description}</desc>'
+            "{x_axis}{y_axis}{elements}</svg>"
+        ).format(
+            width=WIDTH,
+            height=HEIGHT,
+            id=self.id,
+            title=self.title,
+            description=self.description,
+            x_axis=self._x_axis(),
+            y_axis=self._y_axis(),
+            elements=Markup("").join(elements),
+        )
+
+    def _x_axis(self) -> Markup:
         base = HEIGHT - BOTTOM
-        parts = [f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{base}" y2="{base}"/>']
+        parts = [
+            Markup('<line class="axis" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(
+                LEFT, WIDTH - RIGHT, base, base
+            )
+        ]
         for value, text in self.x.ticks:
-            at = self.places([value], [self.y.low])[0, 0]
-            parts.append(f'<line class="axis" x1="{at:g}" x2="{at:g}" y1="{base}" y2="{base + 4}"/>')
-            parts.append(f'<text class="tick middle" x="{at:g}" y="{base + 18}">{escape(text)}</text>')
-        middle = (LEFT + WIDTH - RIGHT) / 2
-        parts.append(
-            f'<text class="label middle" x="{middle:g}" y="{HEIGHT - 8}">{escape(self.x.label)}</text>'
-        )
-        return "".join(parts)
+            across = self.positions([value], [self.y.low])[0, 0]
+            parts.append(
+                Markup(
+                    '<line class="axis" x1="{x:g}" x2="{x:g}" y1="{top}" y2="{bottom}"/>'
+                    '<text class="tick middle" x="{x:g}" y="{below}">{text}</text>'
+                ).format(x=across, top=base, bottom=base + 4, below=base + 18, text=text)
+            )
+        label = Markup('<text class="label middle" x="{:g}" y="{}">{}</text>')
+        parts.append(label.format((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, self.x.label))
+        return Markup("").join(parts)
 
-    def _down(self) -> str:
-        """The lines across at the ticks of the left axis, and their names."""
-        parts = [f'<text class="label" x="2" y="13">{escape(self.y.label)}</text>']
+    def _y_axis(self) -> Markup:
+        """The horizontal grid lines with their tick labels."""
+        parts = [Markup('<text class="label" x="2" y="13">{}</text>').format(self.y.label)]
         for value, text in self.y.ticks:
-            at = self.places([self.x.low], [value])[0, 1]
-            parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:g}" y2="{at:g}"/>')
-            parts.append(f'<text class="tick end" x="{LEFT - 7}" y="{at + 4:g}">{escape(text)}</text>')
-        return "".join(parts)
+            down = self.positions([self.x.low], [value])[0, 1]
+            parts.append(
+                Markup(
+                    '<line class="grid" x1="{left}" x2="{right}" y1="{y:g}" y2="{y:g}"/>'
+                    '<text class="tick end" x="{before}" y="{baseline:g}">{text}</text>'
+                ).format(
+                    left=LEFT, right=WIDTH - RIGHT, y=down, before=LEFT - 7, baseline=down + 4, text=text
+                )
+            )
+        return Markup("").join(parts)
 
 
-def bar(value: float, low: float, high: float) -> str:
-    """A bar from 0 to the value, on a scale from low to high; for a table, whose number says the same."""
-    start, end = sorted((_on(0.0, low, high), _on(value, low, high)))
-    css = "fill" if value >= 0 else "fill negative"
-    zero = _on(0.0, low, high)
-    marks = (
-        f'<rect class="{css}" x="{start:.1f}" width="{end - start:.1f}" y="1" height="10"/>'
-        f'<rect class="zero" x="{min(zero, 99.2):.1f}" width="0.8" y="0" height="12"/>'
-    )
-    return _strip(marks)
-
-
-def interval(low: float, value: float, high: float, axis: tuple[float, float]) -> str:
-    """An interval and the value in it, on a common scale; for a table."""
-    start, middle, end = (_on(each, *axis) for each in (low, value, high))
-    marks = (
-        '<rect class="track" x="0" width="100" y="5.5" height="1"/>'
-        f'<rect class="range" x="{start:.1f}" width="{max(end - start, 0.8):.1f}" y="3" height="6"/>'
-        f'<rect class="fill" x="{middle - 0.6:.1f}" width="1.2" y="0" height="12"/>'
-    )
-    return _strip(marks)
-
-
-def _strip(marks: str) -> str:
-    return (
-        f'<svg class="strip" viewBox="0 0 100 12" preserveAspectRatio="none" aria-hidden="true">{marks}</svg>'
+def draw_weight_bar(value: float, low: float, high: float) -> Markup:
+    """A bar from 0 to the value, on a scale from `low` to `high`."""
+    zero = _percent_along(0.0, low, high)
+    start, end = sorted((zero, _percent_along(value, low, high)))
+    return _cell_drawing(
+        Markup(
+            '<rect class="{}" x="{:.1f}" width="{:.1f}" y="1" height="10"/>'
+            '<rect class="zero" x="{:.1f}" width="0.8" y="0" height="12"/>'
+        ).format("fill" if value >= 0 else "fill negative", start, end - start, min(zero, 99.2))
     )
 
 
-def _on(value: float, low: float, high: float) -> float:
+def draw_interval(low: float, value: float, high: float, scale: tuple[float, float]) -> Markup:
+    """An interval with a mark at the value inside it."""
+    start, middle, end = (_percent_along(each, *scale) for each in (low, value, high))
+    return _cell_drawing(
+        Markup(
+            '<rect class="track" x="0" width="100" y="5.5" height="1"/>'
+            '<rect class="range" x="{:.1f}" width="{:.1f}" y="3" height="6"/>'
+            '<rect class="fill" x="{:.1f}" width="1.2" y="0" height="12"/>'
+        ).format(start, max(end - start, 0.8), middle - 0.6)
+    )
+
+
+def _cell_drawing(elements: Markup) -> Markup:
+    """A drawing that fills a table cell; screen readers skip it, since the row has the numbers."""
+    return Markup(
+        '<svg class="strip" viewBox="0 0 100 12" preserveAspectRatio="none" aria-hidden="true">{}</svg>'
+    ).format(elements)
+
+
+def _percent_along(value: float, low: float, high: float) -> float:
     return 100.0 * (value - low) / (high - low) if high > low else 0.0
 
 
-def _joined(points: FloatArray) -> str:
-    """Points as SVG writes them, each place once."""
+def _id_attribute(id: str) -> Markup:
+    return Markup(' id="{}"').format(id) if id else Markup("")
+
+
+def _path_points(points: FloatArray) -> str:
+    """Points in the syntax of an SVG path, without repetitions."""
     moved = np.append(True, (np.diff(points, axis=0) != 0).any(axis=1))
     return "L".join(f"{x:g},{y:g}" for x, y in points[moved])

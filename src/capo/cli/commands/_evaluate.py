@@ -19,7 +19,7 @@ def run_evaluate(
     predictions = predict_labeled(loaded, table, console)
     training_table_notes(loaded.manifest, table, console)
     evaluation = evaluate_predictions(loaded, predictions, seed, console)
-    n_rows = len(predictions.y)
+    n_rows = len(predictions.positive)
     console.result(
         f"{table.name}: {n_rows:,} rows\n\n{evaluation}",
         {"table": table.name, "rows": n_rows, **evaluation.to_dict()},

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._typing import BoolArray, FloatArray
 from ...inspection import Evaluation, evaluate
@@ -18,9 +17,8 @@ from ._loaded_model import LoadedModel, read_batches
 
 @dataclass(frozen=True)
 class LabeledPredictions:
-    """Labels, which of them are positive, the model's decisions, and the sample weights."""
+    """Which rows are positive, the model's decisions, and the sample weights."""
 
-    y: NDArray[np.generic]
     positive: BoolArray
     decision: FloatArray
     sample_weight: FloatArray | None
@@ -28,21 +26,17 @@ class LabeledPredictions:
 
 def predict_labeled(loaded: LoadedModel, table: TableReader, console: Console) -> LabeledPredictions:
     """Apply a model to a labeled table, batch by batch."""
-    labels: list[NDArray[np.generic]] = []
     positive: list[BoolArray] = []
     decisions: list[FloatArray] = []
     weights: list[Any] = []
     schema, model = loaded.schema, loaded.model
     with console.step("predicting") as step:
         for batch in read_batches(table, step):
-            labels.append(schema.labels(batch))
-            positive.append(positive_mask(labels[-1], model.classes_))
+            positive.append(positive_mask(schema.labels(batch), model.classes_))
             decisions.append(loaded.decision_function(batch))
             weights.append(schema.weights(batch))
     weight = None if weights[0] is None else np.concatenate(weights)
-    return LabeledPredictions(
-        np.concatenate(labels), np.concatenate(positive), np.concatenate(decisions), weight
-    )
+    return LabeledPredictions(np.concatenate(positive), np.concatenate(decisions), weight)
 
 
 def evaluate_predictions(

@@ -9,7 +9,7 @@ from pathlib import Path
 from ...exceptions import InvalidInputError
 from ...inspection import Comparison
 from ...io.tables import TableReader
-from ...report import page
+from ...report import render_report
 from .._console import Console
 from .._output import check_output, write_output
 from ._labeled_predictions import evaluate_predictions, predict_labeled
@@ -34,12 +34,12 @@ def run_report(
     notes = training_table_notes(loaded.manifest, table, console)
     evaluation = evaluate_predictions(loaded, predictions, seed, console)
     with console.step("drawing"):
-        html = page(
+        html = render_report(
             loaded.model,
-            predictions.y,
+            predictions.positive,
             predictions.decision,
             sample_weight=predictions.sample_weight,
-            table=table.name,
+            table_name=table.name,
             comparison=stored_comparison,
             evaluation=evaluation,
             notes=notes,

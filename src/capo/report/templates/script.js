@@ -1,34 +1,34 @@
 "use strict";
 {
   const get = (id) => document.getElementById(id);
-  const data = JSON.parse(get("curves").textContent);
+  const data = JSON.parse(get("slider-data").textContent);
   const slider = get("slider");
   const total = data.n_pos + data.n_neg;
-  const digits = { minimumFractionDigits: data.digits, maximumFractionDigits: data.digits };
-  const count = (mass) => Math.max(mass, 0).toLocaleString("en-US", digits);
-  const rate = (part, whole) => (whole > 0 ? (part / whole).toFixed(3) : "n/a");
-  const percent = (part, whole) => (whole > 0 ? ((100 * part) / whole).toFixed(1) + "%" : "n/a");
+  const decimals = { minimumFractionDigits: data.decimals, maximumFractionDigits: data.decimals };
+  const formatCount = (count) => Math.max(count, 0).toLocaleString("en-US", decimals);
+  const formatRate = (part, whole) => (whole > 0 ? (part / whole).toFixed(3) : "n/a");
+  const formatPercent = (part, whole) => (whole > 0 ? ((100 * part) / whole).toFixed(1) + "%" : "n/a");
   const write = (id, text) => {
     const element = get(id);
     if (element) element.textContent = text;
   };
-  let waiting = 0;
+  let announcement = 0;
 
-  const table = (i) => {
+  const confusionAt = (i) => {
     const tp = data.tp[i];
     const fp = data.fp[i];
     return { tp, fp, fn: data.n_pos - tp, tn: data.n_neg - fp };
   };
 
-  const showTable = ({ tp, fp, fn, tn }) => {
+  const showConfusion = ({ tp, fp, fn, tn }) => {
     const cells = [
       ["tn", tn, data.n_neg], ["fp", fp, data.n_neg],
       ["fn", fn, data.n_pos], ["tp", tp, data.n_pos],
-      ["below", fn + tn, total], ["above", tp + fp, total],
+      ["predicted-negative", fn + tn, total], ["predicted-positive", tp + fp, total],
     ];
-    for (const [id, mass, whole] of cells) {
-      write(id, count(mass));
-      write(id + "-share", percent(mass, whole));
+    for (const [id, count, whole] of cells) {
+      write(id, formatCount(count));
+      write(id + "-share", formatPercent(count, whole));
     }
   };
 
@@ -36,58 +36,58 @@
     write("threshold", data.thresholds[i]);
     write("value", data.values[i]);
     write("rate-measure", data.values[i]);
-    write("rate-precision", rate(tp, tp + fp));
-    write("rate-recall", rate(tp, data.n_pos));
-    write("rate-f1", rate(2 * tp, 2 * tp + fp + fn));
-    write("rate-specificity", rate(tn, data.n_neg));
-    write("rate-accuracy", rate(tp + tn, total));
-    write("rate-share", percent(tp + fp, total));
+    write("rate-precision", formatRate(tp, tp + fp));
+    write("rate-recall", formatRate(tp, data.n_pos));
+    write("rate-f1", formatRate(2 * tp, 2 * tp + fp + fn));
+    write("rate-specificity", formatRate(tn, data.n_neg));
+    write("rate-accuracy", formatRate(tp + tn, total));
+    write("rate-predicted", formatPercent(tp + fp, total));
   };
 
-  const move = (i) => {
-    for (const [id, places] of Object.entries(data.places)) {
+  const movePoints = (i) => {
+    for (const [id, positions] of Object.entries(data.positions)) {
       const point = get(id + "-point");
-      point.setAttribute("cx", places[i][0]);
-      point.setAttribute("cy", places[i][1]);
+      point.setAttribute("cx", positions[i][0]);
+      point.setAttribute("cy", positions[i][1]);
     }
-    const across = data.places["by-threshold"][i][0];
-    get("follow").setAttribute("x1", across);
-    get("follow").setAttribute("x2", across);
+    const across = data.positions["threshold-chart"][i][0];
+    get("slider-line").setAttribute("x1", across);
+    get("slider-line").setAttribute("x2", across);
   };
 
-  // The slider says threshold and measure itself; the rest is said once it rests.
-  const say = ({ tp, fp }) => {
-    clearTimeout(waiting);
-    waiting = setTimeout(() => {
-      const shares = `precision ${rate(tp, tp + fp)}, recall ${rate(tp, data.n_pos)}`;
-      write("status", `${count(tp + fp)} of ${count(total)} predicted as ${data.positive}: ${shares}`);
+  // Screen readers read the slider's own text as it moves; the rest is announced once it stops.
+  const announce = ({ tp, fp }) => {
+    clearTimeout(announcement);
+    announcement = setTimeout(() => {
+      const rates = `precision ${formatRate(tp, tp + fp)}, recall ${formatRate(tp, data.n_pos)}`;
+      write("status", `${formatCount(tp + fp)} of ${formatCount(total)} predicted as ${data.positive}: ${rates}`);
     }, 400);
   };
 
   const show = () => {
     const i = Number(slider.value);
-    const cells = table(i);
-    slider.setAttribute("aria-valuetext", `threshold ${data.thresholds[i]}: ${data.name} ${data.values[i]}`);
-    showTable(cells);
+    const cells = confusionAt(i);
+    slider.setAttribute("aria-valuetext", `threshold ${data.thresholds[i]}: ${data.measure} ${data.values[i]}`);
+    showConfusion(cells);
     showRates(i, cells);
-    move(i);
+    movePoints(i);
     return cells;
   };
 
-  const boxes = () => {
+  const makeScrollBoxesFocusable = () => {
     for (const box of document.querySelectorAll(".scroll")) {
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
     }
   };
 
-  slider.addEventListener("input", () => say(show()));
-  get("back").addEventListener("click", () => {
+  slider.addEventListener("input", () => announce(show()));
+  get("reset").addEventListener("click", () => {
     slider.value = data.chosen;
-    say(show());
+    announce(show());
   });
-  addEventListener("resize", boxes);
-  document.documentElement.classList.remove("still");
+  addEventListener("resize", makeScrollBoxesFocusable);
+  document.documentElement.classList.remove("no-script");
   show();
-  boxes();
+  makeScrollBoxesFocusable();
 }

@@ -1,0 +1,40 @@
+"""Jinja2 with autoescaping: every value in a template is escaped unless it is `Markup`."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ..exceptions import MissingExtraError
+
+try:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+except ImportError as error:
+    raise MissingExtraError("reports need Jinja2: pip install 'capo-learn[report]'.") from error
+
+__all__ = ["Markup", "load_environment", "read_asset"]
+
+
+@cache
+def load_environment() -> Environment:
+    """The templates of this package, with the filters that format names and numbers."""
+    from ._formatting import FILTERS  # noqa: PLC0415 (it imports Markup from here)
+
+    environment = Environment(
+        loader=PackageLoader(__package__ or "capo.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(FILTERS)
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    return environment
+
+
+def read_asset(name: str) -> str:
+    """The text of a file among the templates, without escaping."""
+    environment = load_environment()
+    assert environment.loader is not None
+    source, _, _ = environment.loader.get_source(environment, name)
+    return str(source).strip()
