@@ -38,7 +38,7 @@ def refused(capsys, sentence, *arguments):
         (b"x,y\n", (), "has a header but no rows"),
         (bytes(range(1, 256)) + b"\0", (), "binary data"),
         (b"x,y\n1,a\n2\n", (), "line 3 of"),
-        (b"x;y\n1;a\n2;b\n", ("--delimiter", ","), "it looks as if a semicolon separates them"),
+        (b"x;y\n1;a\n2;b\n", ("--delimiter", ","), "Its delimiter seems to be a semicolon"),
         (b"x,z\n1,a\n2,b\n", (), "there is no column 'y'."),
         (
             b"x,y\n1,a\n2,b\n3,c\n",
@@ -47,10 +47,10 @@ def refused(capsys, sentence, *arguments):
         ),
         (b"x,y\n1,a\n2,a\n", (), "the target 'y' is 'a' in every row: two classes are needed"),
         (b"x,y\n1,a\n2,\n3,b\n", (), "the target 'y' is missing in 1 of 3 rows, first in row 2"),
-        (b"x,x,y\n1,2,a\n", (), "must have different names: 'x' is there more than once"),
-        (b"x,y\n\xe9,a\nb,b\n", (), "is not in UTF-8: line 2"),
-        (b"x,y\ninf,a\n1,b\n", (), "'x' holds a number in row 1 that is infinite"),
-        (b"y\na\nb\n", (), "no column is left to learn from"),
+        (b"x,x,y\n1,2,a\n", (), "must be unique: 'x' appears more than once"),
+        (b"x,y\n\xe9,a\nb,b\n", (), "is not valid UTF-8: line 2"),
+        (b"x,y\ninf,a\n1,b\n", (), "'x' contains a number in row 1 that is infinite"),
+        (b"y\na\nb\n", (), "the table has no feature columns"),
         (b"x,y\n1,a\n2,b\n", (), "y has a single row of one of its classes"),
         (GOOD, ("-m", "f_1"), "there is no measure 'f_1'. Did you mean 'f1'"),
         (GOOD, ("-m", "tp +"), "is neither a name nor a formula"),
@@ -66,27 +66,27 @@ def refused(capsys, sentence, *arguments):
         (GOOD, ("-a", "lgmb"), "there is no auxiliary 'lgmb'. Did you mean 'lgbm'?"),
         (GOOD, ("-a", ","), "name at least one auxiliary"),
         (GOOD, ("--positive", "maybe"), "the target 'y' has no label 'maybe': its labels are 'no' and 'yes'"),
-        (GOOD, ("--weight", "word"), "the weights in 'word' must be numbers"),
+        (GOOD, ("--weight", "word"), "the weights in 'word' must be non-negative numbers"),
         (GOOD, ("--drop", "wrod"), "there is no column 'wrod'. Did you mean 'word'?"),
         (GOOD, ("--delta", "cubic"), "--delta must be linear, rbf or none"),
-        (GOOD, ("--encoding", "klingon"), "there is no encoding 'klingon'"),
-        (GOOD, ("--encoding", "rot13"), "there is no encoding 'rot13'"),
-        (GOOD, ("--drop", "y"), "the column 'y' is named both as --target and as --drop"),
+        (GOOD, ("--encoding", "klingon"), "unknown encoding 'klingon'"),
+        (GOOD, ("--encoding", "rot13"), "unknown encoding 'rot13'"),
+        (GOOD, ("--drop", "y"), "the column 'y' is given for both --target and --drop"),
         (
             GOOD,
             ("--category", "x", "--drop", "x"),
-            "the column 'x' is named both as --drop and as --category",
+            "the column 'x' is given for both --drop and --category",
         ),
         (GOOD, ("-m", "fbeta", "--measure-arg", "beta=1e300"), "--measure-arg must be a name and a number"),
         (GOOD, ("-m", "tp / (tp + fp)"), "max(..., 1) in a formula"),
         (
             GOOD.replace(b"\n0,", b"\n1e200,"),
             ("--drop", "x"),
-            "'id' holds a number in row 1 that is infinite or beyond",
+            "'id' contains a number in row 1 that is infinite or beyond",
         ),
-        (GOOD, ("--format", "xml"), "there is no format 'xml'"),
-        (GOOD, ("--format", "svmlight"), "is not in svmlight's format"),
-        (GOOD, ("--format", "parquet"), "is not a Parquet file"),
+        (GOOD, ("--format", "xml"), "unknown format 'xml'"),
+        (GOOD, ("--format", "svmlight"), "is not in svmlight format"),
+        (GOOD, ("--format", "parquet"), "cannot be read as a Parquet file"),
         (GOOD + b"1,2\n", (), "line 122 of"),
     ],
 )
@@ -117,7 +117,7 @@ def test_ten_thousand_columns_of_text(capsys, tmp_path):
     rows = "".join(",".join(["abc"] * 10_000) + f",{label}\n" for label in "abab")
     (tmp_path / "t.csv").write_text(head + rows)
     arguments = ("-t", "y", *FAST, "-o", tmp_path / "m.capo")
-    refused(capsys, "10,000 columns hold text", "fit", tmp_path / "t.csv", *arguments)
+    refused(capsys, "10,000 columns contain text", "fit", tmp_path / "t.csv", *arguments)
 
 
 def test_the_output_is_checked_before_the_table_is_read(capsys, tmp_path, monkeypatch):
@@ -208,7 +208,7 @@ def test_outputs_that_cannot_be_written(folder, model, capsys, tmp_path):
         ),
         (
             lambda t: t.with_columns(x=pl.lit("many")),
-            "'x' held numbers in training, but 'many' is no number (row 1)",
+            "'x' was numeric in training, but row 1 contains 'many'",
         ),
     ],
 )
@@ -220,7 +220,7 @@ def test_tables_that_do_not_fit_the_model(change, sentence, model, capsys, tmp_p
 
 
 def test_a_late_bad_row_leaves_the_old_predictions(model, capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("capo.io.tables._line_blocks.BLOCK", 200)
+    monkeypatch.setattr("capo.io.tables._line_blocks.BLOCK_SIZE", 200)
     (tmp_path / "t.csv").write_bytes(GOOD + b"1,2,3\n")
     (tmp_path / "p.csv").write_bytes(b"old")
     refused(capsys, "has 3 values", "predict", model, tmp_path / "t.csv", "-o", tmp_path / "p.csv")
@@ -257,7 +257,7 @@ def test_models_that_are_none(folder, model, capsys, tmp_path):
         refused(capsys, "is damaged or cut off", command, tmp_path / "cut.capo", *rest)
 
 
-@pytest.mark.parametrize("columns", [5, None, [1, 2], {"a": [1]}, {"x": "number"}, {}])
+@pytest.mark.parametrize("columns", [5, None, [1, 2], {"a": [1]}, {"x": "numeric"}, {}])
 def test_cards_that_name_no_columns(columns, folder, model, capsys, tmp_path):
     with zipfile.ZipFile(model) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}

@@ -181,7 +181,7 @@ def test_predictions_go_to_a_file(name, folder, model, capsys, tmp_path):
 def test_small_batches_predict_the_same(folder, model, capsys, monkeypatch):
     whole = run(capsys, "predict", model, folder / "test.csv")[1]
     monkeypatch.setattr("capo.cli.commands._loaded_model.BATCH_SIZE", 7)
-    monkeypatch.setattr("capo.io.tables._line_blocks.BLOCK", 100)
+    monkeypatch.setattr("capo.io.tables._line_blocks.BLOCK_SIZE", 100)
     assert run(capsys, "predict", model, folder / "test.csv")[1] == whole
 
 
@@ -275,7 +275,7 @@ def test_report_is_a_page(folder, model, capsys, tmp_path):
 def test_show_tells_without_opening(model, capsys):
     code, out, _ = run(capsys, "show", model)
     assert code == 0
-    assert "x (number), z (number), word (text)" in out
+    assert "x (numeric), z (numeric), word (text)" in out
     assert str(capo.load(model).summary()) in out
     assert json.loads(run(capsys, "show", model, "--json")[1])["classes"] == ["no", "yes"]
 

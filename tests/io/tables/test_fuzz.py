@@ -1,4 +1,4 @@
-"""Thousands of mutated files: a table or a sentence."""
+"""Mutated files: each is read as a table or raises a TableError."""
 
 import numpy as np
 import polars as pl
@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from capo.exceptions import TableError
-from capo.io.tables import Roles, SparseRows, SparseSchema, TableSchema, open_table
+from capo.io.tables import ColumnRoles, SparseRows, SparseSchema, infer_table_schema, open_table
 
 from ...strategies import mutated
 
@@ -22,16 +22,16 @@ FILES = st.one_of(mutated(FRAME.write_csv().encode()), mutated(LINES.encode()))
 
 @settings(max_examples=3000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=FILES, name=st.sampled_from(["t.csv", "t", "t.svm", "t.tsv"]))
-def test_mutated_files_are_tables_or_get_a_sentence(data, name, tmp_path_factory):
+def test_mutated_files_are_tables_or_raise_table_errors(data, name, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / name
     path.write_bytes(data)
     try:
         batch = open_table(str(path)).read()
         sparse = isinstance(batch.rows, SparseRows)
         schema = (
-            SparseSchema.learn(batch)
+            SparseSchema.infer(batch)
             if sparse
-            else TableSchema.learn(batch, Roles(batch.rows.columns[-1])).schema
+            else infer_table_schema(batch, ColumnRoles(batch.rows.columns[-1])).schema
         )
         X, y = schema.features(batch), schema.labels(batch)
     except TableError:

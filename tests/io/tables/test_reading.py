@@ -1,4 +1,4 @@
-"""Files as tables: every format, every way of writing the same values, and sentences for what is none."""
+"""Reading of tables: formats, compression, encodings, delimiters, and errors for invalid files."""
 
 import bz2
 import csv
@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
 from capo.exceptions import TableError
-from capo.io.tables import Roles, TableSchema, open_table
-from capo.io.tables import _line_blocks as blocks
+from capo.io.tables import ColumnRoles, _line_blocks, infer_table_schema, open_table
 
 PLAIN = b"a,b,c\n1,x,2.5\n4,y z,\n"
 
@@ -29,7 +28,7 @@ def read(path, **options):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK", 16)
+    monkeypatch.setattr(_line_blocks, "BLOCK_SIZE", 16)
 
 
 FIELDS = st.text(st.sampled_from("ab1,;\t\n\"' é|."), max_size=6)
@@ -48,21 +47,21 @@ def test_text_is_read_as_pandas_reads_it(rows, delimiter, end, tmp_path_factory)
     path = tmp_path_factory.mktemp("t") / "table.csv"
     path.write_bytes(text.getvalue().encode())
     expected = pd.read_csv(path, sep=delimiter, dtype=str, keep_default_na=False)
-    before = blocks.BLOCK
+    before = _line_blocks.BLOCK_SIZE
     try:
-        for blocks.BLOCK in (7, before):
+        for _line_blocks.BLOCK_SIZE in (7, before):
             found = read(path).with_columns(pl.all().fill_null(""))
             assert found.columns == list(expected)
             assert [list(row) for row in found.rows()] == expected.to_numpy().tolist()
     finally:
-        blocks.BLOCK = before
+        _line_blocks.BLOCK_SIZE = before
 
 
-@pytest.mark.parametrize("packed", [gzip.compress, bz2.compress, lzma.compress, bytes])
-@pytest.mark.parametrize("ending", ["csv", "csv.gz", "txt", "csv.bz2"])
-def test_compression_is_told_from_the_contents(packed, ending, tmp_path):
-    path = tmp_path / f"t.{ending}"
-    path.write_bytes(packed(PLAIN))
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress, bytes])
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "txt", "csv.bz2"])
+def test_compression_is_detected_from_the_content(compress, suffix, tmp_path):
+    path = tmp_path / f"t.{suffix}"
+    path.write_bytes(compress(PLAIN))
     assert read(path).rows() == [("1", "x", "2.5"), ("4", "y z", None)]
 
 
@@ -81,7 +80,7 @@ def test_compression_is_told_from_the_contents(packed, ending, tmp_path):
         (b'a,b,c\n"1","x",2.5\n4,"y z",\n', {}),
     ],
 )
-def test_other_ways_to_write_the_same_table(data, options, tmp_path, small_blocks):
+def test_equivalent_files_give_the_same_table(data, options, tmp_path, small_blocks):
     path = tmp_path / "t.csv"
     path.write_bytes(data)
     found = read(path, **options)
@@ -93,24 +92,26 @@ def test_another_encoding_can_be_given(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes("name,b\né,1\nü,2\n".encode("latin-1"))
     assert read(path, encoding="latin-1")["name"].to_list() == ["é", "ü"]
-    with pytest.raises(TableError, match=r"is not in UTF-8: line 2 holds the byte 0xe9.*--encoding latin-1"):
+    with pytest.raises(
+        TableError, match=r"is not valid UTF-8: line 2 contains the byte 0xe9.*--encoding latin-1"
+    ):
         read(path)
-    with pytest.raises(TableError, match="there is no encoding 'klingon'"):
+    with pytest.raises(TableError, match="unknown encoding 'klingon'"):
         read(path, encoding="klingon")
-    with pytest.raises(TableError, match="not in the encoding it is said to be in"):
+    with pytest.raises(TableError, match="cannot be decoded as utf-16"):
         read(path, encoding="utf-16")
 
 
-def test_parquet_keeps_its_types_and_comes_in_batches(tmp_path, monkeypatch):
+def test_parquet_keeps_its_types_and_is_read_in_batches(tmp_path, monkeypatch):
     frame = pl.DataFrame({"n": np.arange(50.0), "s": [f"v{i}" for i in range(50)]})
     path = tmp_path / "t.parquet"
     frame.write_parquet(path)
     assert read(path).equals(frame)
     (tmp_path / "t.gz").write_bytes(gzip.compress(path.read_bytes()))
     assert read(tmp_path / "t.gz").equals(frame)
-    monkeypatch.setattr("capo.io.tables._reader.PARQUET_ROWS", 20)
+    monkeypatch.setattr("capo.io.tables._reader.PARQUET_BATCH_SIZE", 20)
     batches = list(open_table(str(path)).batches())
-    assert [batch.first for batch in batches] == np.cumsum([1, *map(len, batches)])[:-1].tolist()
+    assert [batch.first_row for batch in batches] == np.cumsum([1, *map(len, batches)])[:-1].tolist()
     assert sum(map(len, batches)) == 50
 
 
@@ -126,16 +127,16 @@ def test_svmlight_in_blocks_is_the_whole_file(tmp_path, small_blocks):
     assert len(read(tmp_path / "unnamed")) == 20
 
 
-def test_slices_are_the_rows_in_order(tmp_path):
+def test_batches_are_split_in_order(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"a,b\n" + b"".join(b"%d,x\n" % i for i in range(25)))
-    parts = list(open_table(str(path)).read().slices(10))
-    assert [(part.first, len(part)) for part in parts] == [(1, 10), (11, 10), (21, 5)]
+    parts = list(open_table(str(path)).read().split(10))
+    assert [(part.first_row, len(part)) for part in parts] == [(1, 10), (11, 10), (21, 5)]
     assert [int(v) for part in parts for v in part.rows["a"]] == list(range(25))
 
 
 @pytest.mark.parametrize(
-    ("data", "sentence"),
+    ("data", "message"),
     [
         (b"", "is empty"),
         (b"\n\n", "is empty"),
@@ -144,72 +145,74 @@ def test_slices_are_the_rows_in_order(tmp_path):
         (b"a,b,c\n1,2,3\n4,5\n", r"line 3 of .* has 2 values, but the header has 3 columns"),
         (b"a,b\n1,2\n\n3,4,5\n", r"line 4 of .* has 3 values, but the header has 2 columns"),
         (b'a,b\n"x\n1",2\n3\n', r"line 4 of .* has 1 values"),
-        (b'a,b\n1,"2\n3,4\n', "a quote that is not closed"),
-        (b"a,b,a\n1,2,3\n", "must have different names: 'a' is there more than once"),
-        (b"a,b\n1,\x00\n", "holds binary data"),
-        (bytes(range(256)) * 9, "holds binary data"),
+        (b'a,b\n1,"2\n3,4\n', "has an unclosed quote in or after line"),
+        (b"a,b,a\n1,2,3\n", "must be unique: 'a' appears more than once"),
+        (b"a,b\n1,\x00\n", "contains binary data"),
+        (bytes(range(256)) * 9, "contains binary data"),
         (b"PK\x03\x04junk", "a zip archive or a spreadsheet"),
         (b"%PDF-1.7", "a PDF document"),
-        (b"PAR1junkjunkPAR1", "is not a Parquet file that can be read"),
-        (gzip.compress(PLAIN, mtime=0)[:-12], "is compressed, but damaged or cut off"),
-        (b"BZhjunkjunk", "cannot be read|damaged or cut off"),
-        (b"a,b\n\xff\xfe,1\n", "is not in UTF-8: line 2"),
-        (b"\xe9,b\n1,2\n", "the header is not in UTF-8"),
+        (b"PAR1junkjunkPAR1", "cannot be read as a Parquet file"),
+        (gzip.compress(PLAIN, mtime=0)[:-12], "is compressed, but damaged or truncated"),
+        (b"BZhjunkjunk", "cannot be read|damaged or truncated"),
+        (b"a,b\n\xff\xfe,1\n", "is not valid UTF-8: line 2"),
+        (b"\xe9,b\n1,2\n", "the header is not valid UTF-8"),
     ],
 )
-def test_what_is_no_table_gets_a_sentence(data, sentence, tmp_path, small_blocks):
+def test_invalid_files_raise_an_error(data, message, tmp_path, small_blocks):
     path = tmp_path / "t.csv"
     path.write_bytes(data)
-    with pytest.raises(TableError, match=sentence):
+    with pytest.raises(TableError, match=message):
         read(path)
 
 
 @pytest.mark.parametrize(
-    ("line", "sentence"),
+    ("line", "message"),
     [
-        (b"1 1:x\n", "line 2 of .* is not in svmlight's format"),
-        (b"1 2:1 1:2\n", "cannot be read from line 1 on: Feature indices"),
+        (b"1 1:x\n", "line 2 of .* is not in svmlight format"),
+        (b"1 2:1 1:2\n", "cannot be parsed from line 1 on: Feature indices"),
         (b"1 3:1e999\n", "infinite"),
     ],
 )
-def test_what_is_no_svmlight_file_gets_a_sentence(line, sentence, tmp_path):
+def test_invalid_svmlight_files_raise_an_error(line, message, tmp_path):
     path = tmp_path / "t.svm"
     path.write_bytes(b"1 1:2 5:3\n" + line)
-    with pytest.raises(TableError, match=sentence):
+    with pytest.raises(TableError, match=message):
         read(path)
 
 
-def test_a_wrong_delimiter_is_noticed(tmp_path):
+def test_invalid_settings_raise_an_error(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"a;b\n1;2\n")
-    with pytest.raises(TableError, match=r"has one column, 'a;b'.*it looks as if a semicolon separates them"):
+    with pytest.raises(
+        TableError, match=r"has only one column, 'a;b'.*Its delimiter seems to be a semicolon"
+    ):
         read(path, delimiter=",")
-    with pytest.raises(TableError, match="the delimiter must be one letter"):
+    with pytest.raises(TableError, match="the delimiter must be a single ASCII character"):
         read(path, delimiter="::")
-    with pytest.raises(TableError, match="there is no format 'xml'"):
+    with pytest.raises(TableError, match="unknown format 'xml'"):
         read(path, format="xml")
 
 
-def test_files_that_cannot_be_opened_get_a_sentence(tmp_path):
+def test_files_that_cannot_be_opened_raise_an_error(tmp_path):
     with pytest.raises(TableError, match="there is no file"):
         read(tmp_path / "absent.csv")
     with pytest.raises(TableError, match="is a folder"):
         read(tmp_path)
 
 
-def test_decimal_commas_are_read_where_another_delimiter_separates(tmp_path):
+def test_decimal_commas_are_read_if_the_delimiter_is_another_character(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"id;a;b;c;y\n0,100;1,5;1,234;x;0\n1,101;-2;5,678;1,y;1\n")
     batch = open_table(str(path)).read()
-    learned = TableSchema.learn(batch, Roles("y", ids=("id",)))
-    assert learned.schema.columns == {"a": "number", "b": "number", "c": "text"}
-    found = learned.schema.features(batch)
+    inference = infer_table_schema(batch, ColumnRoles("y", ids=("id",)))
+    assert inference.schema.columns == {"a": "numeric", "b": "numeric", "c": "text"}
+    found = inference.schema.features(batch)
     assert found.to_dict(as_series=False) == {"a": [1.5, -2.0], "b": [1.234, 5.678], "c": ["x", "1,y"]}
-    assert learned.schema.kept(batch)["id"].to_list() == ["0,100", "1,101"]
-    assert [note for note in learned.notes if "thousands" in note and "'b'" in note]
+    assert inference.schema.id_columns(batch)["id"].to_list() == ["0,100", "1,101"]
+    assert [note for note in inference.notes if "thousands" in note and "'b'" in note]
 
 
-def test_a_long_header_and_a_name_like_a_pattern(tmp_path):
+def test_long_headers_and_file_names_with_wildcards(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(",".join(f"feature_{i}" for i in range(20_000)) + "\n" + ",".join(["1"] * 20_000) + "\n")
     assert read(path).shape == (1, 20_000)
@@ -218,10 +221,10 @@ def test_a_long_header_and_a_name_like_a_pattern(tmp_path):
     assert read(tmp_path / "a[1].parquet").equals(frame)
 
 
-def test_stray_quotes_get_a_sentence(tmp_path):
+def test_stray_quotes_raise_an_error(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b'size,y\n5",1\n6,0\n7",1\n8,0\n')
-    with pytest.raises(TableError, match="its quotes do not follow the rules"):
+    with pytest.raises(TableError, match="because of its quotes"):
         read(path)
 
 

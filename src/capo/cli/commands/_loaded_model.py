@@ -41,7 +41,7 @@ class LoadedModel:
         threshold = np.full(len(decision), self.model.threshold_)
         values = (labels, self.model.as_probability(decision), threshold)
         columns = [pl.Series(name, each) for name, each in zip(PREDICTION_COLUMNS, values, strict=True)]
-        return pl.DataFrame([*self.schema.kept(batch).get_columns(), *columns])
+        return pl.DataFrame([*self.schema.id_columns(batch).get_columns(), *columns])
 
 
 def load_model(path: str, trusted: Sequence[str] | None, console: Console) -> LoadedModel:
@@ -66,13 +66,13 @@ def _check_features(model: Any, schema: Schema) -> None:
         raise ValueError("its model is not a CAPOClassifier")
     if model.n_features_in_ != schema.n_features:
         raise ValueError("its model has another number of columns than its schema")
-    if schema.names is not None and schema.names != list(model.feature_names_in_):
+    if schema.feature_names is not None and schema.feature_names != list(model.feature_names_in_):
         raise ValueError("its model has other columns than its schema")
 
 
 def read_batches(table: TableReader, step: Step) -> Iterator[Batch]:
     """The table in batches of at most `BATCH_SIZE` rows; each is reported as progress once it is used."""
     for block in table.batches():
-        for batch in block.slices(BATCH_SIZE):
+        for batch in block.split(BATCH_SIZE):
             yield batch
-            step.progress(f"{batch.first + len(batch) - 1:,} rows")
+            step.progress(f"{batch.first_row + len(batch) - 1:,} rows")

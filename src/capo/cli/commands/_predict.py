@@ -44,8 +44,8 @@ def run_predict(
 
 def _check_ids(schema: Schema, batch: Batch, requested: Sequence[str]) -> None:
     for name in requested:
-        require_column(name, batch.rows.columns, "identifier")
-    for name in schema.kept(batch).columns:
+        require_column(name, batch.frame.columns, "identifier")
+    for name in schema.id_columns(batch).columns:
         if name in PREDICTION_COLUMNS:
             raise InvalidInputError(
                 f"the identifier {name!r} has the name of a column of the predictions "

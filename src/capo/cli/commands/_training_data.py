@@ -13,13 +13,13 @@ from ..._typing import BoolArray, FloatArray
 from ...exceptions import InvalidInputError
 from ...io.tables import (
     Batch,
-    Roles,
+    ColumnRoles,
     Schema,
     SchemaInference,
     SparseRows,
     SparseSchema,
     TableReader,
-    TableSchema,
+    infer_table_schema,
 )
 from ...preprocessing import encode_binary_labels
 from .._console import Console
@@ -44,12 +44,12 @@ class ColumnOptions:
         """Whether an option names a column."""
         return any((self.target, self.weight, self.drop, self.ids, self.categories))
 
-    def roles(self, target: str) -> Roles:
+    def roles(self, target: str) -> ColumnRoles:
         """The role of each column that is named, without repetitions."""
         drop, ids, categories = (
             tuple(dict.fromkeys(names or ())) for names in (self.drop, self.ids, self.categories)
         )
-        return Roles(target, self.weight or "", drop, ids, categories)
+        return ColumnRoles(target, self.weight or "", drop, ids, categories)
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,11 @@ def _infer_schema(batch: Batch, options: ColumnOptions) -> SchemaInference:
                 "an svmlight file starts each row with its label and has no named columns: remove --target, "
                 "--weight, --drop, --id and --category."
             )
-        return SchemaInference(SparseSchema.learn(batch))
+        return SchemaInference(SparseSchema.infer(batch))
     if not options.target:
-        shown = ", ".join(map(repr, batch.rows.columns[:MAX_LISTED_COLUMNS]))
+        shown = ", ".join(map(repr, batch.frame.columns[:MAX_LISTED_COLUMNS]))
         raise InvalidInputError(f"name the column with the labels by --target: the table has {shown}.")
-    return TableSchema.learn(batch, options.roles(options.target))
+    return infer_table_schema(batch, options.roles(options.target))
 
 
 def _encode_labels(
@@ -102,7 +102,7 @@ def _encode_labels(
     _check_two_labels(labels, target)
     if options.positive is None:
         return encode_binary_labels(y)
-    pos_label = schema.label(options.positive)
+    pos_label = schema.parse_label(options.positive)
     if pos_label not in labels:
         raise InvalidInputError(
             f"{target} has no label {options.positive!r}: its labels are {labels[0]!r} and {labels[1]!r}."

@@ -1,26 +1,21 @@
-"""Files as tables: what a file holds, read in batches, and what a model needs of it."""
+"""Tables in files: reading in batches, and the schema that turns batches into features and labels."""
 
 from ._batch import Batch, SparseRows
+from ._inference import SchemaInference, infer_table_schema
 from ._reader import TableReader, open_table
-from ._schema import (
-    Roles,
-    Schema,
-    SchemaInference,
-    SparseSchema,
-    TableSchema,
-    require_column,
-    schema_from_dict,
-)
+from ._roles import ColumnRoles, require_column
+from ._schema import Schema, SparseSchema, TableSchema, schema_from_dict
 
 __all__ = [
     "Batch",
-    "Roles",
+    "ColumnRoles",
     "Schema",
     "SchemaInference",
     "SparseRows",
     "SparseSchema",
     "TableReader",
     "TableSchema",
+    "infer_table_schema",
     "open_table",
     "require_column",
     "schema_from_dict",

@@ -1,22 +1,25 @@
-"""Some rows of a file, as they were found there."""
+"""Consecutive rows of a file, before any conversion."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import polars as pl
 from scipy.sparse import vstack
+
+from ..._typing import FloatArray
+from ...exceptions import TableError
 
 
 @dataclass(frozen=True)
 class SparseRows:
-    """Rows of a file in svmlight's format: features by their index, and the number in front of each row."""
+    """Rows of a file in svmlight format: a sparse matrix of features, and the label of each row."""
 
     X: Any
-    labels: NDArray[np.float64]
+    labels: FloatArray
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -24,8 +27,8 @@ class SparseRows:
     def __getitem__(self, index: slice) -> SparseRows:
         return SparseRows(self.X[index], self.labels[index])
 
-    def wide(self, n_features: int) -> Any:
-        """The features below a number, columns of zeros where there are fewer."""
+    def resize_features(self, n_features: int) -> Any:
+        """Return the features with exactly this many columns: further ones are cut, missing ones are zero."""
         if self.X.shape[1] > n_features:
             return self.X[:, :n_features]
         X = self.X.copy()
@@ -33,29 +36,50 @@ class SparseRows:
         return X
 
     @classmethod
-    def joined(cls, parts: list[SparseRows]) -> SparseRows:
-        """The rows of all parts."""
-        width = max(part.X.shape[1] for part in parts)
-        X = vstack([part.wide(width) for part in parts], format="csr")
+    def concat(cls, parts: Sequence[SparseRows]) -> SparseRows:
+        """Concatenate rows."""
+        n_features = max(part.X.shape[1] for part in parts)
+        X = vstack([part.resize_features(n_features) for part in parts], format="csr")
         return cls(X, np.concatenate([part.labels for part in parts]))
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows that follow each other, and the number of the first of them, counted from 1.
+    """Consecutive rows of a file.
 
-    `rows` is a polars data frame, all of text if the file is, or `SparseRows`. `decimal_comma` says that
-    numbers may be written with one, since something else separates values.
+    Attributes
+    ----------
+    rows : polars.DataFrame or SparseRows
+        The rows; all columns of a data frame are text if the file is a text file.
+    first_row : int
+        The number of the first row in the file, counted from 1.
+    decimal_comma : bool
+        Whether numbers may have a decimal comma, because the delimiter is another character.
     """
 
-    rows: Any
-    first: int
+    rows: pl.DataFrame | SparseRows
+    first_row: int
     decimal_comma: bool = False
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def slices(self, most: int) -> Iterator[Batch]:
-        """The same rows in smaller batches."""
-        for start in range(0, len(self), most):
-            yield Batch(self.rows[start : start + most], self.first + start, self.decimal_comma)
+    @property
+    def frame(self) -> pl.DataFrame:
+        """The rows of a table with named columns; an error for svmlight format."""
+        if isinstance(self.rows, SparseRows):
+            raise TableError("a table with named columns is needed, but the file is in svmlight format.")
+        return self.rows
+
+    @property
+    def sparse_rows(self) -> SparseRows:
+        """The rows of a file in svmlight format; an error for a table with named columns."""
+        if not isinstance(self.rows, SparseRows):
+            raise TableError("a file in svmlight format is needed, but the file has named columns.")
+        return self.rows
+
+    def split(self, max_rows: int) -> Iterator[Batch]:
+        """Split the rows into smaller batches."""
+        for start in range(0, len(self), max_rows):
+            part = self.rows[start : start + max_rows]
+            yield Batch(part, self.first_row + start, self.decimal_comma)

@@ -1,4 +1,4 @@
-"""CSV, TSV and their like: every value as text, and every row of the same length."""
+"""Reader of CSV, TSV and similar files: all values as text, all rows of the same length."""
 
 from __future__ import annotations
 
@@ -12,91 +12,94 @@ import polars as pl
 
 from ...exceptions import TableError
 from ._batch import Batch
-from ._line_blocks import LONGEST_LINE, as_utf8, blocks, line_ends, outside_quotes
+from ._line_blocks import MAX_LINE_SIZE, find_line_ends, read_line_blocks, recode_to_utf8, unquoted_mask
 
-DELIMITERS = ",;\t|"
-_CALLED = {"\t": "a tab", ",": "a comma", ";": "a semicolon", "|": "a bar"}
-#: Columns that a table may have.
-MOST_COLUMNS = 100_000
+#: Delimiters that are detected, and their names in messages.
+_DELIMITER_NAMES = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}
+MAX_COLUMNS = 100_000
+#: Longer names are shortened in messages.
+MAX_SHOWN_NAME = 40
 
 
-def delimited(
+def read_delimited(
     stream: io.BufferedReader, head: bytes, name: str, delimiter: str | None, encoding: str | None
 ) -> Iterator[Batch]:
-    """The rows after the header, as text, missing values as they are written."""
-    parts = blocks(as_utf8(stream, head, encoding, name), name)
-    first = next(parts, b"").lstrip(b"\n")
+    """Yield the rows after the header in batches of text columns."""
+    blocks = read_line_blocks(recode_to_utf8(stream, head, encoding, name), name)
+    first = next(blocks, b"").lstrip(b"\n")
     if not first.strip():
         raise TableError(f"{name} is empty.")
-    header, _, rest = _header(first)
-    separator = delimiter or _likely(header)
-    columns = _columns(header, separator, name)
-    if not rest:
-        rest = next(parts, b"")
+    header, block = _split_header(first)
+    separator = delimiter or _guess_delimiter(header)
+    columns = _parse_header(header, separator, name)
+    block = block or next(blocks, b"")
     row, line = 1, 2 + header.count("\n")
-    while rest:
-        frame = _frame(rest, columns, separator, name, line)
+    while block:
+        frame = _parse_block(block, columns, separator, name, line)
         if frame.height:
-            yield Batch(frame, row, separator != ",")
-        row, line = row + frame.height, line + rest.count(b"\n")
-        rest = next(parts, b"")
+            yield Batch(frame, row, decimal_comma=separator != ",")
+        row, line = row + frame.height, line + block.count(b"\n")
+        block = next(blocks, b"")
     if row == 1:
         raise TableError(f"{name} has a header but no rows.")
 
 
-def _header(block: bytes) -> tuple[str, int, bytes]:
-    """The first line, where it ends, and what follows."""
-    ends = line_ends(np.frombuffer(block, dtype=np.uint8))
+def _split_header(block: bytes) -> tuple[str, bytes]:
+    """The first line and the rest of a block."""
+    ends = find_line_ends(np.frombuffer(block, dtype=np.uint8))
     end = int(ends[0]) if ends.size else len(block)
-    return _text(block[:end], "the header"), end, block[end + 1 :]
-
-
-def _text(line: bytes, what: str) -> str:
+    line = block[:end]
     try:
-        return line.decode()
+        return line.decode(), block[end + 1 :]
     except UnicodeDecodeError as error:
         raise TableError(
-            f"{what} is not in UTF-8 (byte 0x{line[error.start]:02x}): give the encoding of the file, such "
-            "as --encoding latin-1."
+            f"the header is not valid UTF-8 (byte 0x{line[error.start]:02x}): give the encoding of the file, "
+            "for example --encoding latin-1."
         ) from error
 
 
-def _fields(header: str, separator: str) -> list[str]:
-    before = csv.field_size_limit(LONGEST_LINE)
+def _split_fields(header: str, separator: str) -> list[str]:
+    previous_limit = csv.field_size_limit(MAX_LINE_SIZE)
     try:
         return next(csv.reader(io.StringIO(header), delimiter=separator), [])
     except csv.Error as error:
-        raise TableError(f"the header cannot be read: {error}.") from error
+        raise TableError(f"the header cannot be parsed: {error}.") from error
     finally:
-        csv.field_size_limit(before)
+        csv.field_size_limit(previous_limit)
 
 
-def _likely(header: str) -> str:
-    """The delimiter that gives the header most columns."""
-    return max(DELIMITERS, key=lambda each: len(_fields(header, each)))
+def _guess_delimiter(header: str) -> str:
+    """The delimiter that splits the header into the most columns."""
+    return max(_DELIMITER_NAMES, key=lambda delimiter: len(_split_fields(header, delimiter)))
 
 
-def _columns(header: str, separator: str, name: str) -> list[str]:
-    """The names in the header; a column without one gets its number."""
-    found = [field.strip() for field in _fields(header, separator)]
-    found = [field or f"column_{number}" for number, field in enumerate(found, start=1)]
-    likely = _likely(header)
-    if len(found) == 1 and len(_fields(header, likely)) > 1:
+def _parse_header(header: str, separator: str, name: str) -> list[str]:
+    """The column names; an empty one is replaced by the column's number."""
+    fields = [field.strip() for field in _split_fields(header, separator)]
+    columns = [field or f"column_{number}" for number, field in enumerate(fields, start=1)]
+    guess = _guess_delimiter(header)
+    if len(columns) == 1 and len(_split_fields(header, guess)) > 1:
         raise TableError(
-            f"{name} has one column, {_short(found[0])!r}, if values are separated by "
-            f"{_CALLED.get(separator, repr(separator))}: it looks as if {_CALLED[likely]} separates them."
+            f"{name} has only one column, {_shorten(columns[0])!r}, with "
+            f"{_DELIMITER_NAMES.get(separator, repr(separator))} as the delimiter. Its delimiter seems to be "
+            f"{_DELIMITER_NAMES[guess]}."
         )
-    if len(found) > MOST_COLUMNS:
-        raise TableError(f"{name} has {len(found):,} columns; at most {MOST_COLUMNS:,} can be read.")
-    twice = sorted(field for field, times in Counter(found).items() if times > 1)
-    if twice:
-        named = ", ".join(repr(_short(each)) for each in twice[:5])
-        raise TableError(f"the columns of {name} must have different names: {named} is there more than once.")
-    return found
+    if len(columns) > MAX_COLUMNS:
+        raise TableError(f"{name} has {len(columns):,} columns; at most {MAX_COLUMNS:,} are supported.")
+    _check_unique(columns, name)
+    return columns
 
 
-def _frame(block: bytes, columns: list[str], separator: str, name: str, line: int) -> pl.DataFrame:
-    block = _checked(block, len(columns), separator, name, line)
+def _check_unique(columns: list[str], name: str) -> None:
+    repeated = sorted(column for column, count in Counter(columns).items() if count > 1)
+    if repeated:
+        shown = ", ".join(repr(_shorten(column)) for column in repeated[:5])
+        verb = "appear" if len(repeated) > 1 else "appears"
+        raise TableError(f"the column names of {name} must be unique: {shown} {verb} more than once.")
+
+
+def _parse_block(block: bytes, columns: list[str], separator: str, name: str, line: int) -> pl.DataFrame:
+    block = _check_lines(block, len(columns), separator, name, line)
     try:
         return pl.read_csv(
             block,
@@ -106,20 +109,25 @@ def _frame(block: bytes, columns: list[str], separator: str, name: str, line: in
             empty_string_is_null=True,
         )
     except pl.exceptions.PolarsError as error:
-        if (bad := _not_utf8(block)) is not None:
-            where = line + block[:bad].count(b"\n")
-            raise TableError(
-                f"{name} is not in UTF-8: line {where:,} holds the byte 0x{block[bad]:02x}. Give the "
-                "encoding of the file, such as --encoding latin-1; if files of several encodings were "
-                "joined, write all of them in one."
-            ) from error
-        raise TableError(
-            f"{name} cannot be read from line {line:,} on: its quotes do not follow the rules. A value with "
-            "quotes or delimiters in it must be in quotes, with its own quotes doubled."
-        ) from error
+        raise TableError(_parse_error_message(block, name, line)) from error
 
 
-def _not_utf8(block: bytes) -> int | None:
+def _parse_error_message(block: bytes, name: str, line: int) -> str:
+    position = _find_invalid_utf8(block)
+    if position is None:
+        return (
+            f"{name} cannot be parsed from line {line:,} on because of its quotes. A value that contains "
+            "quotes or delimiters must be quoted, with the quotes inside it doubled."
+        )
+    invalid_line = line + block[:position].count(b"\n")
+    return (
+        f"{name} is not valid UTF-8: line {invalid_line:,} contains the byte "
+        f"0x{block[position]:02x}. Give the encoding of the file, for example --encoding latin-1. If it was "
+        "joined from files with different encodings, convert them to one encoding first."
+    )
+
+
+def _find_invalid_utf8(block: bytes) -> int | None:
     try:
         block.decode()
     except UnicodeDecodeError as error:
@@ -127,21 +135,21 @@ def _not_utf8(block: bytes) -> int | None:
     return None
 
 
-def _checked(block: bytes, n_columns: int, separator: str, name: str, line: int) -> bytes:
-    """The block without blank lines, every other line with as many fields as there are columns."""
+def _check_lines(block: bytes, n_columns: int, separator: str, name: str, line: int) -> bytes:
+    """Check the number of fields in each line, and return the block without blank lines."""
     text = np.frombuffer(block, dtype=np.uint8)
-    ends, marks, outside = line_ends(text), text == ord(separator), outside_quotes(text)
+    ends, delimiters, unquoted = find_line_ends(text), text == ord(separator), unquoted_mask(text)
     if ends.size == 0 or ends[-1] != len(text) - 1:
-        raise TableError(f"{name} has a quote that is not closed, in line {line:,} or after it.")
-    places = np.flatnonzero(marks if outside is None else marks & outside)
-    fields = np.diff(np.searchsorted(places, ends), prepend=0) + 1
+        raise TableError(f"{name} has an unclosed quote in or after line {line:,}.")
+    positions = np.flatnonzero(delimiters if unquoted is None else delimiters & unquoted)
+    n_fields = np.diff(np.searchsorted(positions, ends), prepend=0) + 1
     starts = np.append(0, ends[:-1] + 1)
     blank = (ends == starts) if n_columns > 1 else np.zeros(len(ends), dtype=bool)
-    wrong = np.flatnonzero((fields != n_columns) & ~blank)
+    wrong = np.flatnonzero((n_fields != n_columns) & ~blank)
     if wrong.size:
-        where = line + block[: starts[wrong[0]]].count(b"\n")
+        wrong_line = line + block[: starts[wrong[0]]].count(b"\n")
         raise TableError(
-            f"line {where:,} of {name} has {fields[wrong[0]]} values, but the header has {n_columns} "
+            f"line {wrong_line:,} of {name} has {n_fields[wrong[0]]} values, but the header has {n_columns} "
             "columns. Correct the line, or give the delimiter with --delimiter."
         )
     if not blank.any():
@@ -151,5 +159,5 @@ def _checked(block: bytes, n_columns: int, separator: str, name: str, line: int)
     return text[keep].tobytes()
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 40 else text[:37] + "..."
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_SHOWN_NAME else text[: MAX_SHOWN_NAME - 3] + "..."

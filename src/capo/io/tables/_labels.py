@@ -1,56 +1,67 @@
-"""Labels: what kind they are is learned once, and holds for every row that is judged later."""
+"""The labels of a target column, with a kind that is inferred in training and kept with the model."""
 
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from ...exceptions import TableError
-from . import _values as values
 from ._batch import Batch
+from ._values import INTEGER_PATTERN, clean_columns, to_text
 
-NUMBER, TEXT = "number", "text"
-#: Whole numbers as they are written, without zeros in front; larger ones lose their last digits.
-_WHOLE = r"^[+-]?(0|[1-9][0-9]{0,14})(\.0+)?$"
+LabelKind = Literal["integer", "text"]
+#: Integers without leading zeros, and not so large that a double would lose digits.
+_INTEGER_LABEL = r"^[+-]?(0|[1-9][0-9]{0,14})(\.0+)?$"
 
 
-def read_labels(batch: Batch, name: str, kind: str = "") -> tuple[NDArray[np.generic], str]:
-    """The labels of a column, none missing, and their kind: whole numbers if all of them are, or text."""
-    cleaned = values.clean(batch, [name])
-    _check_missing(batch, cleaned[name], name)
-    words = values.text(cleaned)[name]
-    kind = kind or (NUMBER if bool(words.str.contains(_WHOLE).all()) else TEXT)
-    if kind == TEXT:
-        return words.to_numpy().astype(str), kind
-    wrong = words.str.contains(_WHOLE).not_().arg_true()
+def infer_label_kind(batch: Batch, name: str) -> LabelKind:
+    """Return "integer" if all labels of a column are integers, else "text"."""
+    return "integer" if bool(_label_texts(batch, name).str.contains(_INTEGER_LABEL).all()) else "text"
+
+
+def read_labels(batch: Batch, name: str, kind: LabelKind) -> NDArray[np.generic]:
+    """Read the labels of a column, none of which may be missing."""
+    texts = _label_texts(batch, name)
+    if kind == "text":
+        return texts.to_numpy().astype(str)
+    wrong = texts.str.contains(_INTEGER_LABEL).not_().arg_true()
     if len(wrong):
+        position = int(wrong[0])
         raise TableError(
-            f"the target {name!r} held whole numbers in training, but {words[int(wrong[0])]!r} is none (row "
-            f"{batch.first + int(wrong[0]):,})."
+            f"the target {name!r} had integer labels in training, but row {batch.first_row + position:,} "
+            f"contains {texts[position]!r}."
         )
-    return words.cast(pl.Float64).cast(pl.Int64).to_numpy(), kind
+    return texts.cast(pl.Float64).cast(pl.Int64).to_numpy()
 
 
-def as_label(given: str, kind: str) -> int | str | None:
-    """A label that was typed, read as those of a column are; None if it cannot be one."""
-    word = given.strip()
-    if kind == TEXT:
-        small = word.lower() in ("true", "false")
-        return word.lower() if small else re.sub(values.WHOLE_WITH_POINT, r"\1", word)
-    return int(float(word)) if re.match(_WHOLE, word) else None
+def parse_label(text: str, kind: LabelKind) -> int | str | None:
+    """Parse a label that the user typed like those of a column; None if it cannot be one of them."""
+    text = text.strip()
+    if kind == "integer":
+        return int(float(text)) if re.match(_INTEGER_LABEL, text) else None
+    if text.lower() in ("true", "false"):
+        return text.lower()
+    return re.sub(INTEGER_PATTERN, r"\1", text)
 
 
-def _check_missing(batch: Batch, cleaned: pl.Series, name: str) -> None:
-    missing = cleaned.null_count()
-    if not missing:
+def _label_texts(batch: Batch, name: str) -> pl.Series:
+    cleaned = clean_columns(batch.frame, [name])
+    _check_no_missing(batch, cleaned[name], name)
+    return to_text(cleaned)[name]
+
+
+def _check_no_missing(batch: Batch, cleaned: pl.Series, name: str) -> None:
+    n_missing = cleaned.null_count()
+    if not n_missing:
         return
-    place = int(cleaned.is_null().arg_true()[0])
-    written = batch.rows[name][place]
-    how = f" ({written!r} counts as missing)" if isinstance(written, str) and written.strip() else ""
+    position = int(cleaned.is_null().arg_true()[0])
+    raw = batch.frame[name][position]
+    note = f" ({raw!r} counts as missing)" if isinstance(raw, str) and raw.strip() else ""
     raise TableError(
-        f"the target {name!r} is missing in {missing:,} of {len(batch):,} rows, first in row "
-        f"{batch.first + place:,}{how}: leave these rows out."
+        f"the target {name!r} is missing in {n_missing:,} of {len(batch):,} rows, first in row "
+        f"{batch.first_row + position:,}{note}: remove these rows."
     )

@@ -1,4 +1,4 @@
-"""Whole lines of a text file, some megabytes at a time."""
+"""Blocks of complete lines of a text file, in UTF-8."""
 
 from __future__ import annotations
 
@@ -9,101 +9,113 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._typing import BoolArray
 from ...exceptions import TableError
 
-#: Bytes that are read at once.
-BLOCK = 2**22
-#: A line longer than this is none.
-LONGEST_LINE = 2**28
-NEWLINE, QUOTE = ord("\n"), ord('"')
+#: Bytes per read.
+BLOCK_SIZE = 2**22
+#: A file with a longer line is rejected.
+MAX_LINE_SIZE = 2**28
+_NEWLINE, _QUOTE = ord("\n"), ord('"')
+#: Byte order marks and their encodings.
+_BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    codecs.BOM_UTF8: "utf-8-sig",
+}
 
-_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", codecs.BOM_UTF8: "utf-8-sig"}
 
-
-def as_utf8(stream: io.BufferedReader, head: bytes, encoding: str | None, name: str) -> io.BufferedReader:
-    """The same text in UTF-8, whatever it was in; a mark at its beginning says so, or the user does."""
-    marked = next((known for mark, known in _MARKS.items() if head.startswith(mark)), None)
-    encoding = marked or encoding
+def recode_to_utf8(
+    stream: io.BufferedReader, head: bytes, encoding: str | None, name: str
+) -> io.BufferedReader:
+    """Return the text in UTF-8; a byte order mark takes precedence over `encoding`."""
+    detected = next((known for mark, known in _BYTE_ORDER_MARKS.items() if head.startswith(mark)), None)
+    encoding = detected or encoding
     if encoding is None:
         return stream
     try:
-        "".encode(encoding)  # refuses what is no encoding of text
-        return io.BufferedReader(_Recoded(stream, codecs.getincrementaldecoder(encoding)(), name))
+        "".encode(encoding)  # raises if this is not an encoding of text
+        decoder = codecs.getincrementaldecoder(encoding)()
     except (LookupError, UnicodeError) as error:
         raise TableError(
-            f"there is no encoding {encoding!r}. Common ones are utf-8, latin-1, cp1252 and utf-16."
+            f"unknown encoding {encoding!r}. Common encodings are utf-8, latin-1, cp1252 and utf-16."
         ) from error
+    return io.BufferedReader(_Utf8Recoder(stream, decoder, name, encoding))
 
 
-class _Recoded(io.RawIOBase):
-    """Bytes of another encoding as UTF-8."""
+class _Utf8Recoder(io.RawIOBase):
+    """A stream of text in another encoding, read as UTF-8."""
 
-    def __init__(self, stream: io.BufferedReader, decoder: codecs.IncrementalDecoder, name: str) -> None:
-        self.stream, self.decoder, self.name, self.ready, self.over = stream, decoder, name, b"", False
+    def __init__(
+        self, stream: io.BufferedReader, decoder: codecs.IncrementalDecoder, name: str, encoding: str
+    ) -> None:
+        self.stream, self.decoder, self.name, self.encoding = stream, decoder, name, encoding
+        self.pending, self.at_end = b"", False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: object) -> int:
-        while not self.ready and not self.over:
+        while not self.pending and not self.at_end:
             data = self.stream.read(len(buffer))  # type: ignore[arg-type]
-            self.over = not data
+            self.at_end = not data
             try:
-                self.ready = self.decoder.decode(data, final=self.over).encode()
+                self.pending = self.decoder.decode(data, final=self.at_end).encode()
             except (UnicodeError, ValueError) as error:
                 raise TableError(
-                    f"{self.name} is not in the encoding it is said to be in: {error}. Give another with "
+                    f"{self.name} cannot be decoded as {self.encoding}: {error}. Give another encoding with "
                     "--encoding."
                 ) from error
-        size = min(len(self.ready), len(buffer))  # type: ignore[arg-type]
-        buffer[:size], self.ready = self.ready[:size], self.ready[size:]  # type: ignore[index]
+        size = min(len(self.pending), len(buffer))  # type: ignore[arg-type]
+        buffer[:size], self.pending = self.pending[:size], self.pending[size:]  # type: ignore[index]
         return size
 
 
-def blocks(stream: io.BufferedReader, name: str) -> Iterator[bytes]:
-    """Whole lines; a line does not end inside quotes, and the last one may lack its end."""
+def read_line_blocks(stream: io.BufferedReader, name: str) -> Iterator[bytes]:
+    """Yield blocks of complete lines, which may contain newlines inside quotes, each ending in a newline."""
     rest = b""
-    while data := stream.read(BLOCK):
+    while data := stream.read(BLOCK_SIZE):
         if b"\0" in data:
             raise TableError(
-                f"{name} does not look like a table of text: it holds binary data. If it is "
-                "text in UTF-16, say so with --encoding utf-16."
+                f"{name} is not a text table: it contains binary data. If it is UTF-16 text, give "
+                "--encoding utf-16."
             )
         if data.endswith(b"\r"):
             data += stream.read(1)
-        rest += _with_newlines(data)
-        end = _last_end(rest)
+        rest += _normalize_newlines(data)
+        end = _complete_lines_size(rest)
         if end:
             yield rest[:end]
             rest = rest[end:]
-        elif len(rest) > LONGEST_LINE:
-            raise TableError(f"{name} has a line of more than {LONGEST_LINE:,} bytes: it is no table.")
+        elif len(rest) > MAX_LINE_SIZE:
+            raise TableError(
+                f"{name} has a line of more than {MAX_LINE_SIZE:,} bytes: it does not look like a table."
+            )
     if rest:
         yield rest if rest.endswith(b"\n") else rest + b"\n"
 
 
-def _with_newlines(data: bytes) -> bytes:
-    """Lines that end as on Windows, or on a Mac of old, end in a newline."""
+def _normalize_newlines(data: bytes) -> bytes:
+    """Convert CR LF and CR line ends to LF."""
     if b"\r" not in data:
         return data
     return data.replace(b"\r\n", b"\n") if b"\n" in data else data.replace(b"\r", b"\n")
 
 
-def _last_end(data: bytes) -> int:
-    """The length of all whole lines."""
-    if QUOTE not in data:
+def _complete_lines_size(data: bytes) -> int:
+    if _QUOTE not in data:
         return data.rfind(b"\n") + 1
-    ends = line_ends(np.frombuffer(data, dtype=np.uint8))
+    ends = find_line_ends(np.frombuffer(data, dtype=np.uint8))
     return int(ends[-1]) + 1 if ends.size else 0
 
 
-def outside_quotes(text: NDArray[np.uint8]) -> NDArray[np.bool_] | None:
+def unquoted_mask(text: NDArray[np.uint8]) -> BoolArray | None:
     """Which bytes are outside quotes; None if there are no quotes."""
-    quotes = text == QUOTE
+    quotes = text == _QUOTE
     return None if not quotes.any() else np.cumsum(quotes, dtype=np.uint8) % 2 == 0
 
 
-def line_ends(text: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """Where lines end."""
-    outside, ends = outside_quotes(text), text == NEWLINE
-    return np.flatnonzero(ends if outside is None else ends & outside)
+def find_line_ends(text: NDArray[np.uint8]) -> NDArray[np.intp]:
+    """The positions of newlines outside quotes."""
+    unquoted, newlines = unquoted_mask(text), text == _NEWLINE
+    return np.flatnonzero(newlines if unquoted is None else newlines & unquoted)

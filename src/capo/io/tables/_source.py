@@ -1,4 +1,4 @@
-"""Bytes from a file or from the standard input, decompressed, with sentences for what goes wrong."""
+"""The bytes of a file or of the standard input, decompressed."""
 
 from __future__ import annotations
 
@@ -15,33 +15,35 @@ from typing import Any, BinaryIO
 
 from ...exceptions import TableError
 
-#: How compressed files begin, and what reads them.
-_PACKED: list[tuple[bytes, Any]] = [
+#: The first bytes of compressed files, and the functions that open them.
+_DECOMPRESSORS: list[tuple[bytes, Any]] = [
     (b"\x1f\x8b", gzip.open),
     (b"BZh", bz2.open),
     (b"\xfd7zXZ\x00", lzma.open),
 ]
-#: How files begin that are no tables, and what to do with them.
-_FOREIGN: list[tuple[bytes, str]] = [
+#: The first bytes of files that are not supported, and a description with a remedy.
+_UNSUPPORTED_FORMATS: list[tuple[bytes, str]] = [
     (b"PK\x03\x04", "a zip archive or a spreadsheet: unpack it, or save the sheet as CSV"),
     (b"\xd0\xcf\x11\xe0", "an old spreadsheet or document: save the sheet as CSV"),
     (b"\x28\xb5\x2f\xfd", "compressed with zstd: decompress it first"),
-    (b"%PDF", "a PDF document: a table is needed"),
-    (b"\x89HDF", "an HDF5 file: write the table as Parquet or CSV"),
+    (b"%PDF", "a PDF document: convert it to a table first"),
+    (b"\x89HDF", "an HDF5 file: save the table as Parquet or CSV"),
 ]
-#: Bytes by which a file is known.
-HEAD = 2**16
+#: Bytes that are inspected to detect the format of a file.
+HEAD_SIZE = 2**16
 
 
-class Source:
-    """A file's bytes in one pass, decompressed.
+class ByteSource:
+    """A file or the standard input, to be read once and decompressed.
 
     Attributes
     ----------
     name : str
-        What to call it in sentences.
+        The name of the source in messages.
     stem : str
-        The name without the ending of a compressed file.
+        The path without the suffix of a compressed file.
+    path : pathlib.Path, optional
+        The path of the file; None for the standard input.
     """
 
     def __init__(self, path: str) -> None:
@@ -51,48 +53,48 @@ class Source:
 
     @contextmanager
     def open(self) -> Iterator[io.BufferedReader]:
-        """The bytes, with everything that goes wrong as a `TableError`."""
+        """Open the decompressed stream; every failure becomes a `TableError`."""
         try:
-            with self._raw() as raw:
-                yield self._unpacked(raw)
+            with self._open_raw() as raw:
+                yield self._decompress(raw)
         except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
             raise TableError(
-                f"{self.name} is compressed, but damaged or cut off: {error}. Get the file again."
+                f"{self.name} is compressed, but damaged or truncated: {error}. Copy or download it again."
             ) from error
         except OSError as error:
-            raise TableError(self._why(error)) from error
+            raise TableError(self._error_message(error)) from error
 
-    def _raw(self) -> BinaryIO:
+    def _open_raw(self) -> BinaryIO:
         return sys.stdin.buffer if self.path is None else self.path.open("rb")
 
-    def _unpacked(self, raw: BinaryIO) -> io.BufferedReader:
-        head, reader = peek(raw)
-        for start, what in _FOREIGN:
-            if head.startswith(start):
-                raise TableError(f"{self.name} is {what}.")
-        for start, opened in _PACKED:
-            if head.startswith(start):
-                return io.BufferedReader(opened(reader))
-        return reader
+    def _decompress(self, raw: BinaryIO) -> io.BufferedReader:
+        head, stream = read_head(raw)
+        for signature, description in _UNSUPPORTED_FORMATS:
+            if head.startswith(signature):
+                raise TableError(f"{self.name} is {description}.")
+        for signature, open_compressed in _DECOMPRESSORS:
+            if head.startswith(signature):
+                return io.BufferedReader(open_compressed(stream))
+        return stream
 
-    def _why(self, error: OSError) -> str:
+    def _error_message(self, error: OSError) -> str:
         if isinstance(error, FileNotFoundError):
             return f"there is no file {self.name}."
         if isinstance(error, IsADirectoryError):
             return f"{self.name} is a folder: give a file."
         if isinstance(error, PermissionError):
-            return f"{self.name} may not be read: permission denied."
+            return f"{self.name} cannot be read: permission denied."
         return f"{self.name} cannot be read: {error.strerror or error}."
 
 
-def peek(stream: BinaryIO | io.BufferedReader) -> tuple[bytes, io.BufferedReader]:
-    """The beginning of a stream, and the stream from its beginning."""
-    head = stream.read(HEAD)
-    return head, io.BufferedReader(_Joined(head, stream))
+def read_head(stream: BinaryIO | io.BufferedReader) -> tuple[bytes, io.BufferedReader]:
+    """Read the first bytes, and return them with a stream that still begins with them."""
+    head = stream.read(HEAD_SIZE)
+    return head, io.BufferedReader(_PrependedStream(head, stream))
 
 
-class _Joined(io.RawIOBase):
-    """Bytes that were read already, and what follows them."""
+class _PrependedStream(io.RawIOBase):
+    """Bytes that were already read, followed by the rest of the stream."""
 
     def __init__(self, head: bytes, rest: BinaryIO | io.BufferedReader) -> None:
         self.head, self.rest = head, rest

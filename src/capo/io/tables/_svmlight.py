@@ -1,4 +1,4 @@
-"""svmlight's and LIBSVM's format: a label, then index:value pairs."""
+"""Reader of the svmlight (LIBSVM) format: a label, then index:value pairs."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from sklearn.datasets import load_svmlight_file
 
 from ...exceptions import TableError
 from ._batch import Batch, SparseRows
-from ._line_blocks import as_utf8, blocks
+from ._line_blocks import read_line_blocks, recode_to_utf8
 
 _NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_LINE = re.compile(rb"\s*(?:" + _NUMBER + rb"(?:\s+(?:qid:\d+|\d+:" + _NUMBER + rb"))*\s*)?(?:#.*)?")
-#: How a line looks that is in no other format.
-LIKE = re.compile(rb"\s*" + _NUMBER + rb"(?:[ \t]+(?:qid:\d+|\d+:" + _NUMBER + rb"))+\s*(?:#.*)?$")
-#: Features that a file may have.
-LARGEST_INDEX = 2**31 - 2
+_PAIR = rb"(?:qid:\d+|\d+:" + _NUMBER + rb")"
+_VALID_LINE = re.compile(rb"\s*(?:" + _NUMBER + rb"(?:\s+" + _PAIR + rb")*\s*)?(?:#.*)?")
+_TYPICAL_LINE = re.compile(rb"\s*" + _NUMBER + rb"(?:[ \t]+" + _PAIR + rb")+\s*(?:#.*)?$")
 
 
-def svmlight(stream: io.BufferedReader, head: bytes, name: str) -> Iterator[Batch]:
-    """The rows; feature 0 is there, too, whether or not the file counts from 1."""
+def is_svmlight_line(line: bytes) -> bool:
+    """Whether a line is in svmlight format and could not be a line of a CSV file."""
+    return _TYPICAL_LINE.match(line) is not None
+
+
+def read_svmlight(stream: io.BufferedReader, head: bytes, name: str) -> Iterator[Batch]:
+    """Yield the rows in batches; column 0 always exists, even if the file counts features from 1."""
     row, line = 1, 1
-    for block in blocks(as_utf8(stream, head, None, name), name):
-        rows = _rows(block, name, line)
+    for block in read_line_blocks(recode_to_utf8(stream, head, None, name), name):
+        rows = _parse_block(block, name, line)
         if len(rows):
             yield Batch(rows, row)
         row, line = row + len(rows), line + block.count(b"\n")
@@ -33,19 +36,23 @@ def svmlight(stream: io.BufferedReader, head: bytes, name: str) -> Iterator[Batc
         raise TableError(f"{name} is empty.")
 
 
-def _rows(block: bytes, name: str, line: int) -> SparseRows:
-    for number, text in enumerate(block.splitlines(), start=line):
-        if not _LINE.fullmatch(text):
-            shown = text[:40].decode(errors="replace")
-            raise TableError(
-                f"line {number:,} of {name} is not in svmlight's format, 'label index:value index:value ...'"
-                f": {shown!r}."
-            )
+def _parse_block(block: bytes, name: str, first_line: int) -> SparseRows:
+    _check_lines(block, name, first_line)
     try:
         X, labels = load_svmlight_file(io.BytesIO(block), zero_based=True)
     except (ValueError, OverflowError) as error:
         reason = str(error).rstrip(".")
-        raise TableError(f"{name} cannot be read from line {line:,} on: {reason}.") from error
+        raise TableError(f"{name} cannot be parsed from line {first_line:,} on: {reason}.") from error
     if not np.isfinite(X.data).all() or not np.isfinite(labels).all():
-        raise TableError(f"{name} holds infinite numbers, from line {line:,} on.")
+        raise TableError(f"{name} contains an infinite number in or after line {first_line:,}.")
     return SparseRows(X, labels)
+
+
+def _check_lines(block: bytes, name: str, first_line: int) -> None:
+    for number, line in enumerate(block.splitlines(), start=first_line):
+        if not _VALID_LINE.fullmatch(line):
+            shown = line[:40].decode(errors="replace")
+            raise TableError(
+                f"line {number:,} of {name} is not in svmlight format, 'label index:value index:value ...': "
+                f"{shown!r}."
+            )

@@ -1,7 +1,8 @@
-"""Values as they are written: what is missing, what is a number, what is text; all columns at once.
+"""Conversion of raw values: which are missing, numeric or text, for all columns at once.
 
-What a value becomes depends on the value and on the kind of its column, never on the rows around it or on the
-file it came from: 1.0 of a Parquet file is "1" and so is 1.0 of a CSV file; True is "true" in both.
+The result for a value depends on the value and on the kind of its column only, never on other rows or on the
+format of the file: 1.0 in a Parquet file and 1.0 in a CSV file both become "1" as text, and True becomes
+"true" in both.
 """
 
 from __future__ import annotations
@@ -11,126 +12,127 @@ from collections.abc import Sequence
 import polars as pl
 
 from ...exceptions import TableError
-from ._batch import Batch
 
-#: What is written where a value is missing, besides nothing at all.
-MISSING = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "<NA>", "NULL", "null", "None", "?")
-#: Numbers beyond this are as good as infinite: their squares are.
-LARGEST = 1e100
-#: A number with a decimal comma; one of those that look like thousands; a whole number with a sign or point.
-DECIMAL_COMMA = r"^([+-]?[0-9]+),([0-9]+)$"
-_THOUSANDS = r"^[+-]?[1-9][0-9]{0,2},[0-9]{3}$"
-WHOLE_WITH_POINT = r"^[+]?(-?[0-9]+)(?:\.0*)?$"
-#: Numbers as people write them, with signs that no program reads.
-_LIKE_NUMBERS = r"^[$€£+-]*\s*[0-9][0-9.,\s]*\s*[%$€£]?$"
-
-
-def clean(batch: Batch, names: Sequence[str]) -> pl.DataFrame:
-    """Columns as numbers or as text without blanks around it, null where a value is missing."""
-    kinds = batch.rows.select(names).schema
-    return batch.rows.select(_clean(name, kind) for name, kind in kinds.items())
+#: Texts that mean a missing value, besides the empty text.
+MISSING_TEXTS = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "<NA>", "NULL", "null", "None", "?")
+#: Larger numbers are rejected like infinite ones: sums of their squares could overflow.
+MAX_MAGNITUDE = 1e100
+#: An integer with an optional plus sign or decimal point; group 1 is the integer without them.
+INTEGER_PATTERN = r"^[+]?(-?[0-9]+)(?:\.0*)?$"
+#: A number with a decimal comma.
+_DECIMAL_COMMA = r"^([+-]?[0-9]+),([0-9]+)$"
+#: A number whose comma could also be a thousands separator.
+_THOUSANDS_SEPARATOR = r"^[+-]?[1-9][0-9]{0,2},[0-9]{3}$"
+#: A number with a currency or percent sign, or with thousands separators.
+_FORMATTED_NUMBER = r"^[$€£+-]*\s*[0-9][0-9.,\s]*\s*[%$€£]?$"
 
 
-def _clean(name: str, kind: pl.DataType) -> pl.Expr:
-    if kind.is_integer():
+def clean_columns(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Return columns as numbers or as stripped text, with null for a missing value."""
+    schema = frame.select(names).schema
+    return frame.select(_clean_column(name, dtype) for name, dtype in schema.items())
+
+
+def _clean_column(name: str, dtype: pl.DataType) -> pl.Expr:
+    if dtype.is_integer():
         return pl.col(name)
-    if kind.is_float():
+    if dtype.is_float():
         return pl.col(name).fill_nan(None)
-    if kind.is_numeric():
+    if dtype.is_numeric():
         return pl.col(name).cast(pl.Float64)
-    if kind == pl.Duration:
+    if dtype == pl.Duration:
         return pl.col(name).dt.total_microseconds().cast(pl.Float64)
-    words = as_words(name, kind).str.strip_chars()
-    return pl.when(words.is_in(["", *MISSING]).not_()).then(words).alias(name)
+    check_scalar_dtype(name, dtype)
+    text = pl.col(name).cast(pl.String).str.strip_chars()
+    return pl.when(text.is_in(["", *MISSING_TEXTS]).not_()).then(text).alias(name)
 
 
-def as_words(name: str, kind: pl.DataType) -> pl.Expr:
-    """A column as text, if its values are single ones."""
-    if kind.is_nested() or kind in (pl.Binary, pl.Object):
+def check_scalar_dtype(name: str, dtype: pl.DataType) -> None:
+    """Raise if the values of a column are not single values that can be written as text."""
+    if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
         raise TableError(
-            f"the column {name!r} holds values of type {kind}, where a number or text is needed: turn it "
-            "into one of them, or leave it out."
+            f"the column {name!r} has the type {dtype}, which is neither numeric nor text: convert it, or "
+            "leave it out."
         )
-    return pl.col(name).cast(pl.String)
 
 
-def numbers(cleaned: pl.DataFrame, decimal_comma: bool) -> pl.DataFrame:
-    """All columns as numbers, null where a value is missing or none."""
+def to_numeric(cleaned: pl.DataFrame, decimal_comma: bool) -> pl.DataFrame:
+    """Convert cleaned columns to numbers, with null for a value that is missing or not a number."""
     if decimal_comma:
-        cleaned = cleaned.with_columns(pl.col(pl.String).str.replace(DECIMAL_COMMA, "${1}.${2}"))
+        cleaned = cleaned.with_columns(pl.col(pl.String).str.replace(_DECIMAL_COMMA, "${1}.${2}"))
     return cleaned.select(pl.all().cast(pl.Float64, strict=False).fill_nan(None))
 
 
-def text(cleaned: pl.DataFrame) -> pl.DataFrame:
-    """All columns as text: whole numbers without a point, truth values in small letters."""
-    return cleaned.select(_text(name, kind) for name, kind in cleaned.schema.items())
+def to_text(cleaned: pl.DataFrame) -> pl.DataFrame:
+    """Convert cleaned columns to text, with integers without a decimal point and Booleans in lower case."""
+    return cleaned.select(_text_column(name, dtype) for name, dtype in cleaned.schema.items())
 
 
-def _text(name: str, kind: pl.DataType) -> pl.Expr:
-    words = pl.col(name).cast(pl.String)
-    if kind == pl.String:
-        words = words.str.replace(WHOLE_WITH_POINT, "${1}")
-    elif kind.is_float():
-        whole = (pl.col(name) == pl.col(name).round()) & (pl.col(name).abs() < 2.0**63)
-        words = (
-            pl.when(whole).then(pl.col(name).cast(pl.Int64, strict=False).cast(pl.String)).otherwise(words)
-        )
-    small = words.str.to_lowercase()
-    return pl.when(small.is_in(["true", "false"])).then(small).otherwise(words).alias(name)
+def _text_column(name: str, dtype: pl.DataType) -> pl.Expr:
+    column = pl.col(name)
+    text = column.cast(pl.String)
+    if dtype == pl.String:
+        text = text.str.replace(INTEGER_PATTERN, "${1}")
+    elif dtype.is_float():
+        is_integer = (column == column.round()) & (column.abs() < 2.0**63)
+        integer_text = column.cast(pl.Int64, strict=False).cast(pl.String)
+        text = pl.when(is_integer).then(integer_text).otherwise(text)
+    lower = text.str.to_lowercase()
+    return pl.when(lower.is_in(["true", "false"])).then(lower).otherwise(text).alias(name)
 
 
-def with_text(cleaned: pl.DataFrame, found: pl.DataFrame) -> list[str]:
-    """Which columns hold something that is no number."""
-    before, after = cleaned.null_count().row(0), found.null_count().row(0)
+def non_numeric_columns(cleaned: pl.DataFrame, numeric: pl.DataFrame) -> list[str]:
+    """The columns with at least one value that is not a number."""
+    before, after = cleaned.null_count().row(0), numeric.null_count().row(0)
     return [name for name, old, new in zip(cleaned.columns, before, after, strict=True) if new > old]
 
 
-def check_size(found: pl.DataFrame, first: int) -> None:
-    """Refuse numbers that are infinite or nearly so, with the row; `first` is the number of the first one."""
-    if not found.width:
+def first_non_numeric(cleaned: pl.Series, numeric: pl.Series, first_row: int) -> tuple[int, str]:
+    """The row number and the text of the first value of a column that is not a number."""
+    position = int((cleaned.is_not_null() & numeric.is_null()).arg_true()[0])
+    return first_row + position, str(cleaned[position])
+
+
+def check_magnitude(numeric: pl.DataFrame, first_row: int) -> None:
+    """Raise if a number is infinite or too large."""
+    if not numeric.width:
         return
-    large = found.select((pl.all().abs() > LARGEST).any()).row(0)
-    for name, any_of_them in zip(found.columns, large, strict=True):
-        if any_of_them:
-            row = first + int((found[name].abs() > LARGEST).fill_null(False).arg_true()[0])
+    too_large = numeric.select((pl.all().abs() > MAX_MAGNITUDE).any()).row(0)
+    for name, has_large in zip(numeric.columns, too_large, strict=True):
+        if has_large:
+            position = int((numeric[name].abs() > MAX_MAGNITUDE).fill_null(False).arg_true()[0])
             raise TableError(
-                f"the column {name!r} holds a number in row {row:,} that is infinite or beyond {LARGEST:g}: "
-                "correct it, or leave the column out."
+                f"the column {name!r} contains a number in row {first_row + position:,} that is infinite or "
+                f"beyond {MAX_MAGNITUDE:g}: correct it, or leave the column out."
             )
 
 
-def first_text(cleaned: pl.Series, found: pl.Series, first: int) -> tuple[int, str]:
-    """The first row of a column that holds no number, and what it holds."""
-    place = int((cleaned.is_not_null() & found.is_null()).arg_true()[0])
-    return first + place, str(cleaned[place])
-
-
-def all_different(cleaned: pl.DataFrame, least: int) -> list[str]:
-    """Columns with at least so many values, no two of them the same."""
+def all_unique_columns(cleaned: pl.DataFrame, min_values: int) -> list[str]:
+    """The columns with at least so many values of which no two are equal."""
     if not cleaned.width:
         return []
     counts = cleaned.select(pl.all().count()).row(0)
-    kinds = cleaned.select(pl.all().drop_nulls().n_unique()).row(0)
-    named = zip(cleaned.columns, counts, kinds, strict=True)
-    return [name for name, count, kind in named if count >= least and kind == count]
+    n_unique = cleaned.select(pl.all().drop_nulls().n_unique()).row(0)
+    columns = zip(cleaned.columns, counts, n_unique, strict=True)
+    return [name for name, count, unique in columns if count >= min_values and unique == count]
 
 
-def like_numbers(cleaned: pl.DataFrame) -> list[str]:
-    """Columns of text that a person would read as numbers: 12%, $5, 1,5."""
+def formatted_number_columns(cleaned: pl.DataFrame) -> list[str]:
+    """The text columns whose values are all numbers in a format that is not read: 12%, $5, 1,5."""
     if not cleaned.width:
         return []
-    alike = cleaned.select(pl.all().cast(pl.String).str.contains(_LIKE_NUMBERS).all()).row(0)
-    return [name for name, all_of_them in zip(cleaned.columns, alike, strict=True) if all_of_them]
+    matches = cleaned.select(pl.all().cast(pl.String).str.contains(_FORMATTED_NUMBER).all()).row(0)
+    return [name for name, all_match in zip(cleaned.columns, matches, strict=True) if all_match]
 
 
-def like_thousands(cleaned: pl.DataFrame) -> list[str]:
-    """Columns of numbers with commas that all look as if they parted thousands."""
+def ambiguous_comma_columns(cleaned: pl.DataFrame) -> list[str]:
+    """The columns with commas that could all be thousands separators."""
     texts = cleaned.select(pl.col(pl.String))
     if not texts.width:
         return []
-    commas = texts.select(pl.all().str.contains(",", literal=True).any()).row(0)
-    alike = texts.select(
-        (pl.all().str.contains(",", literal=True).not_() | pl.all().str.contains(_THOUSANDS)).all()
-    )
-    named = zip(texts.columns, commas, alike.row(0), strict=True)
-    return [name for name, with_comma, all_of_them in named if with_comma and all_of_them]
+    has_comma = pl.all().str.contains(",", literal=True)
+    any_comma = texts.select(has_comma.any()).row(0)
+    could_be_thousands = has_comma.not_() | pl.all().str.contains(_THOUSANDS_SEPARATOR)
+    all_ambiguous = texts.select(could_be_thousands.all()).row(0)
+    columns = zip(texts.columns, any_comma, all_ambiguous, strict=True)
+    return [name for name, comma, ambiguous in columns if comma and ambiguous]

@@ -1,0 +1,83 @@
+"""Inference of the schema of a training table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from ...exceptions import TableError
+from ._batch import Batch
+from ._labels import infer_label_kind
+from ._roles import ColumnRoles
+from ._schema import ColumnKind, Schema, TableSchema
+from ._values import (
+    all_unique_columns,
+    ambiguous_comma_columns,
+    check_magnitude,
+    clean_columns,
+    formatted_number_columns,
+    non_numeric_columns,
+    to_numeric,
+)
+
+MAX_TEXT_COLUMNS = 1000
+#: A text column with at least this many values, all different, is taken for an identifier and left out.
+MIN_IDENTIFIER_ROWS = 20
+
+
+@dataclass(frozen=True)
+class SchemaInference:
+    """A schema, and notes for the user on how columns were interpreted."""
+
+    schema: Schema
+    notes: tuple[str, ...] = ()
+
+
+def infer_table_schema(batch: Batch, roles: ColumnRoles) -> SchemaInference:
+    """Infer the kinds of the columns and labels of a training table."""
+    names = batch.frame.columns
+    roles.check(names)
+    cleaned = clean_columns(batch.frame, [name for name in names if name not in roles.non_features])
+    numeric = to_numeric(cleaned, batch.decimal_comma)
+    text = list(dict.fromkeys([*non_numeric_columns(cleaned, numeric), *roles.categories]))
+    check_magnitude(numeric.drop(text), batch.first_row)
+    _check_n_text_columns(text)
+    inferred_text = cleaned.select([name for name in text if name not in roles.categories])
+    identifiers = all_unique_columns(inferred_text, MIN_IDENTIFIER_ROWS)
+    columns: dict[str, ColumnKind] = {
+        name: "text" if name in text else "numeric" for name in cleaned.columns if name not in identifiers
+    }
+    notes = (*_text_notes(inferred_text, identifiers), *_comma_notes(cleaned.drop(text)))
+    if not columns:
+        raise TableError(" ".join(["the table has no feature columns.", *notes]))
+    label_kind = infer_label_kind(batch, roles.target)
+    return SchemaInference(TableSchema(columns, roles.target, label_kind, roles.weight, roles.ids), notes)
+
+
+def _text_notes(text: pl.DataFrame, identifiers: Sequence[str]) -> list[str]:
+    return [
+        f"The column {name!r} looks numeric, but values such as {text[name].drop_nulls()[0]!r} cannot be "
+        "read as numbers: it is used as text."
+        for name in formatted_number_columns(text)
+    ] + [
+        f"The column {name!r} has a different text in each row and is left out. Use --id to copy it to "
+        "the predictions."
+        for name in identifiers
+    ]
+
+
+def _comma_notes(numeric: pl.DataFrame) -> list[str]:
+    return [
+        f"The commas in the column {name!r} are read as decimal commas, not as thousands separators."
+        for name in ambiguous_comma_columns(numeric)
+    ]
+
+
+def _check_n_text_columns(text: Sequence[str]) -> None:
+    if len(text) > MAX_TEXT_COLUMNS:
+        raise TableError(
+            f"{len(text):,} columns contain text ({text[0]!r}, {text[1]!r}, ...), but at most "
+            f"{MAX_TEXT_COLUMNS:,} are supported. Leave columns out with --drop, or convert them to numbers."
+        )
