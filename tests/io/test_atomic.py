@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Atomic writes of files."""
 
 import os
 import stat
@@ -12,42 +12,42 @@ from capo.exceptions import OutputError
 from capo.io import atomic_write, check_writable
 
 
-def test_nothing_is_there_before_all_is_written(tmp_path):
-    place = tmp_path / "new.txt"
-    with atomic_write(place) as file:
+def test_the_file_appears_when_it_is_complete(tmp_path):
+    path = tmp_path / "new.txt"
+    with atomic_write(path) as file:
         file.write(b"half")
         file.flush()
-        assert not place.exists()
-    assert place.read_bytes() == b"half"
+        assert not path.exists()
+    assert path.read_bytes() == b"half"
     assert [each.name for each in tmp_path.iterdir()] == ["new.txt"]
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_a_failure_leaves_the_old_file(tmp_path, error):
-    place = tmp_path / "old.txt"
-    place.write_bytes(b"old")
+def test_an_error_leaves_the_old_file(tmp_path, error):
+    path = tmp_path / "old.txt"
+    path.write_bytes(b"old")
 
     def fail():
-        with atomic_write(place) as file:
+        with atomic_write(path) as file:
             file.write(b"new")
             raise error
 
     with pytest.raises(error):
         fail()
-    assert place.read_bytes() == b"old"
+    assert path.read_bytes() == b"old"
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_rights_and_links_are_kept(tmp_path):
-    place, link = tmp_path / "old.txt", tmp_path / "link"
-    place.write_bytes(b"old")
-    place.chmod(0o640)
-    link.symlink_to(place)
+def test_permissions_and_links_are_kept(tmp_path):
+    path, link = tmp_path / "old.txt", tmp_path / "link"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    link.symlink_to(path)
     with atomic_write(link) as file:
         file.write(b"new")
-    assert place.read_bytes() == b"new"
+    assert path.read_bytes() == b"new"
     assert link.is_symlink()
-    assert stat.S_IMODE(place.stat().st_mode) == 0o640
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
     mask = os.umask(0o022)
     try:
         with atomic_write(tmp_path / "fresh") as file:
@@ -57,19 +57,19 @@ def test_rights_and_links_are_kept(tmp_path):
     assert stat.S_IMODE((tmp_path / "fresh").stat().st_mode) == 0o644
 
 
-def test_what_cannot_be_written_gets_a_sentence(tmp_path):
+def test_paths_that_cannot_be_written_raise_an_error(tmp_path):
     (tmp_path / "file").write_bytes(b"")
-    for place, sentence in [
+    for path, message in [
         (tmp_path / "absent" / "x", "its folder does not exist"),
         (tmp_path, "it is a folder"),
         (tmp_path / "file" / "x", "its folder is a file"),
     ]:
-        with pytest.raises(OutputError, match=sentence), atomic_write(place) as file:
+        with pytest.raises(OutputError, match=message), atomic_write(path) as file:
             file.write(b"x")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is always full")
-def test_a_full_disk_gets_a_sentence():
+def test_a_full_disk_raises_an_error():
     with pytest.raises(OutputError, match="the disk is full"), atomic_write("/dev/full") as file:
         file.write(b"x" * 2**20)
 
@@ -90,17 +90,17 @@ except OutputError as error:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits on the size of files")
 def test_a_file_that_cannot_be_completed_leaves_the_old_one(tmp_path):
-    place = tmp_path / "old.txt"
-    place.write_bytes(b"old")
+    path = tmp_path / "old.txt"
+    path.write_bytes(b"old")
     done = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(place)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, check=True
     )
-    assert "cannot be written: it would be larger than files may be" in done.stdout
-    assert place.read_bytes() == b"old"
+    assert "cannot be written: it would exceed the maximum file size" in done.stdout
+    assert path.read_bytes() == b"old"
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_place_is_tried_before_the_work(tmp_path):
+def test_check_writable(tmp_path):
     check_writable(tmp_path / "new")
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(OutputError, match="its folder does not exist"):
@@ -109,17 +109,17 @@ def test_a_place_is_tried_before_the_work(tmp_path):
         check_writable(tmp_path)
 
 
-def test_a_pipe_is_written_to_as_it_is():
+def test_a_pipe_is_written_to_directly():
     code = "from capo.io import atomic_write\nwith atomic_write('/dev/stdout') as file: file.write(b'there')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert done.stdout == b"there"
 
 
-def test_a_name_as_long_as_names_can_be(tmp_path):
-    place = tmp_path / ("模" * 82 + ".capo")
-    check_writable(place)
-    with atomic_write(place) as file:
+def test_a_name_of_maximum_length(tmp_path):
+    path = tmp_path / ("模" * 82 + ".capo")
+    check_writable(path)
+    with atomic_write(path) as file:
         file.write(b"x")
-    assert place.read_bytes() == b"x"
+    assert path.read_bytes() == b"x"
     with pytest.raises(OutputError, match="File name too long"):
         check_writable(tmp_path / ("x" * 300))

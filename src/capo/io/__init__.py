@@ -1,4 +1,4 @@
-"""Files: tables to learn from, and models to keep."""
+"""Files: tables, model files, and atomic writes."""
 
 from ._atomic import atomic_write, check_writable
 

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Atomic writes: a file is either written completely or left as it was."""
 
 from __future__ import annotations
 
@@ -15,69 +15,70 @@ from ..exceptions import OutputError
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write to, which takes its place at `path` when all is written; else nothing changes.
+    """Open a temporary file that replaces `path` when the block ends without an error.
 
-    What is no ordinary file, such as a pipe or a device, is written to as it is.
+    If an error occurs, `path` is left as it was. A path that is not a regular file, such as a pipe or a
+    device, is written to directly.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from capo.io import atomic_write
-    >>> place = Path(tempfile.mkdtemp()) / "numbers.txt"
-    >>> with atomic_write(place) as file:
+    >>> path = Path(tempfile.mkdtemp()) / "numbers.txt"
+    >>> with atomic_write(path) as file:
     ...     _ = file.write(b"1 2 3")
-    >>> place.read_text()
+    >>> path.read_text()
     '1 2 3'
     """
-    given = Path(path)
+    destination = Path(path)
     try:
-        if given.exists() and not given.is_file():
-            with given.open("wb") as file:
+        if destination.exists() and not destination.is_file():
+            with destination.open("wb") as file:
                 yield file
         else:
-            yield from _in_place(Path(os.path.realpath(path)))
+            yield from _write_and_replace(Path(os.path.realpath(path)))
     except OSError as error:
-        raise OutputError(_why(os.fspath(path), error)) from error
+        raise OutputError(_error_message(os.fspath(path), error)) from error
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse, before any work is done, a place that cannot be written to."""
-    place = Path(os.path.realpath(path))
+    """Raise an `OutputError` if a file cannot be written, before any work is done."""
+    destination = Path(os.path.realpath(path))
     try:
-        if place.is_dir():
+        if destination.is_dir():
             raise IsADirectoryError(errno.EISDIR, "it is a folder")
-        if not Path(path).exists() or place.is_file():
-            tempfile.TemporaryFile(dir=place.parent).close()
+        if not Path(path).exists() or destination.is_file():
+            tempfile.TemporaryFile(dir=destination.parent).close()
     except OSError as error:
-        raise OutputError(_why(os.fspath(path), error)) from error
+        raise OutputError(_error_message(os.fspath(path), error)) from error
 
 
-def _in_place(place: Path) -> Iterator[BinaryIO]:
-    handle, temporary = tempfile.mkstemp(prefix=".capo-", suffix=".part", dir=place.parent)
+def _write_and_replace(destination: Path) -> Iterator[BinaryIO]:
+    handle, temporary = tempfile.mkstemp(prefix=".capo-", suffix=".part", dir=destination.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(_mode(place))
-        Path(temporary).replace(place)
+        Path(temporary).chmod(_file_mode(destination))
+        Path(temporary).replace(destination)
     except BaseException:
         with suppress(FileNotFoundError):
             Path(temporary).unlink()
         raise
 
 
-def _mode(place: Path) -> int:
-    """The rights of the file that is replaced, or those of a new one."""
-    if place.exists():
-        return place.stat().st_mode & 0o777
+def _file_mode(destination: Path) -> int:
+    """The permissions of the file that is replaced, or the default ones of a new file."""
+    if destination.exists():
+        return destination.stat().st_mode & 0o777
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
 
 
-def _why(path: str, error: OSError) -> str:
+def _error_message(path: str, error: OSError) -> str:
     reasons = {
         errno.ENOENT: "its folder does not exist",
         errno.EISDIR: "it is a folder",
@@ -85,8 +86,8 @@ def _why(path: str, error: OSError) -> str:
         errno.EACCES: "permission denied",
         errno.EROFS: "the file system is read-only",
         errno.ENOSPC: "the disk is full",
-        errno.EDQUOT: "the quota on the disk is used up",
-        errno.EFBIG: "it would be larger than files may be",
+        errno.EDQUOT: "the disk quota is exceeded",
+        errno.EFBIG: "it would exceed the maximum file size",
     }
     reason = reasons.get(error.errno or 0, error.strerror or str(error))
     return f"{path} cannot be written: {reason}. Nothing was changed."
