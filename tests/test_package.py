@@ -6,6 +6,8 @@ import inspect
 import io
 import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -38,11 +40,26 @@ def test_the_names_that_users_import():
         "baselines",
         "design",
         "engine",
+        "export",
+        "inspection",
         "load",
         "measures",
+        "report",
         "save",
         "svmperf_path",
     ]
+
+
+def test_public_names_need_no_optional_package():
+    extras = ["jinja2", "matplotlib", "onnx", "polars", "rich", "skl2onnx", "skops", "typer"]
+    code = f"import sys; sys.modules.update(dict.fromkeys({extras})); from capo import *; export, report"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_importing_the_package_imports_no_submodule():
+    code = "import sys, capo; print(*[name for name in sys.modules if name.startswith(('capo.', 'sklearn'))])"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == []
 
 
 def test_the_hierarchy_drawn_is_the_one_there_is():

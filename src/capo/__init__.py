@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import baselines, design, engine, measures
+    from . import baselines, design, engine, export, inspection, measures, report
     from .estimators import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, svmperf_path
     from .io.model_files import load, save
 
@@ -16,8 +16,11 @@ __all__ = [
     "baselines",
     "design",
     "engine",
+    "export",
+    "inspection",
     "load",
     "measures",
+    "report",
     "save",
     "svmperf_path",
 ]
