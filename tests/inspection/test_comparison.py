@@ -50,7 +50,7 @@ def comparison(default, tuned, stack, capo, folds=5, noise=0.001):
         ),
     ],
 )
-def test_the_verdict_is_that_of_the_table(found, start, end):
+def test_the_verdict_follows_from_the_values(found, start, end):
     assert found.verdict.startswith(start)
     assert found.verdict.endswith(end)
     assert str(found).endswith(found.verdict)
@@ -68,7 +68,7 @@ def test_folds_that_agree_to_the_last_digit_are_no_evidence():
     assert "not better" in exact([0.5] * 5, [np.nan] * 5, [0.5] * 5, [0.5] * 5).verdict
 
 
-def test_the_error_of_a_gain_counts_shared_training_rows():
+def test_the_standard_error_accounts_for_shared_training_rows():
     found = comparison(0.5, 0.6, 0.7, 0.8, noise=0.05)
     difference = found.methods[3].values - found.methods[0].values
     gain, error = found.gain(DEFAULT_LEARNER)
@@ -119,7 +119,7 @@ def test_a_stored_comparison_is_read_back():
         (lambda stored: stored["methods"][2].update(values=[0.5, float("inf")]), "not a method with a name"),
     ],
 )
-def test_other_data_is_not_a_comparison(change, message):
+def test_invalid_data_is_not_a_comparison(change, message):
     stored = comparison(0.6, 0.7, 0.72, 0.75, folds=2).to_dict()
     change(stored)
     with pytest.raises(ValueError, match=message):

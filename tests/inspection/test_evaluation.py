@@ -1,4 +1,4 @@
-"""Every measure with its interval."""
+"""Every measure with its bootstrap interval."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def by_name(evaluation):
     return {each.name: each for each in evaluation.estimates}
 
 
-def test_values_are_those_of_scikit_learn_and_within_their_intervals():
+def test_values_agree_with_scikit_learn_and_are_within_their_intervals():
     evaluation = evaluate(measures.get("fbeta", beta=0.5), Y, SCORES, random_state=0)
     values = by_name(evaluation)
     assert evaluation.estimates[0].name == "fbeta(beta=0.5)"
@@ -28,7 +28,7 @@ def test_values_are_those_of_scikit_learn_and_within_their_intervals():
 
 
 @pytest.mark.parametrize("name", ["f1", "accuracy", "roc_auc", "average_precision"])
-def test_intervals_are_those_of_rows_drawn_with_replacement(name):
+def test_intervals_agree_with_a_plain_bootstrap(name):
     measure = measures.get(name)
     rng = np.random.default_rng(1)
     drawn = [rng.integers(400, size=400) for _ in range(1000)]
@@ -37,7 +37,7 @@ def test_intervals_are_those_of_rows_drawn_with_replacement(name):
     assert (found.low, found.high) == pytest.approx(tuple(plain), abs=0.25 * (plain[1] - plain[0]))
 
 
-def test_weights_count():
+def test_a_weight_of_two_is_the_same_as_two_rows():
     weight = np.where(Y, 2.0, 1.0)
     doubled = np.concatenate((np.arange(400), np.flatnonzero(Y)))
     weighted = by_name(evaluate(measures.get("f1"), Y, SCORES, sample_weight=weight, random_state=0))
@@ -46,14 +46,14 @@ def test_weights_count():
         assert weighted[name].value == pytest.approx(copied[name].value)
 
 
-def test_one_class_alone_gets_a_sentence():
+def test_rows_of_one_class_are_rejected():
     with pytest.raises(InvalidInputError, match="all rows are 'yes': measures need rows of both classes"):
         evaluate(measures.get("f1"), [1, 1], [0.5, -0.5], class_names=("no", "yes"))
     with pytest.raises(InvalidInputError, match="all rows are 'no'"):
         evaluate(measures.get("f1"), [0, 0], [0.5, -0.5], class_names=("no", "yes"))
 
 
-def test_rows_without_weight_do_not_count():
+def test_rows_of_weight_zero_are_ignored():
     weight = np.where(Y, 0.0, 1.0)
     weight[np.flatnonzero(Y)[:2]] = 1.0
     kept = weight > 0

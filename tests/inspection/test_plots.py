@@ -1,4 +1,4 @@
-"""Displays hold the numbers they draw."""
+"""The displays hold the numbers that they draw."""
 
 import builtins
 
@@ -26,12 +26,12 @@ def model():
 
 
 @pytest.fixture(autouse=True)
-def _no_figure_is_left():
+def _close_figures():
     yield
     plt.close("all")
 
 
-def test_the_threshold(model):
+def test_threshold_display(model):
     display = ThresholdDisplay.from_estimator(model, X, Y)
     assert display.chosen_threshold == model.threshold_
     assert display.chosen_value == pytest.approx(model.score(X, Y))
@@ -47,14 +47,14 @@ def test_a_measure_without_thresholds_has_no_curve():
         ThresholdDisplay.from_estimator(model, X, Y)
 
 
-def test_the_path(model):
+def test_c_path_display(model):
     display = CPathDisplay.from_estimator(model)
     np.testing.assert_array_equal(display.C, [10.0, 100.0])
     np.testing.assert_array_equal(display.values, model.cv_results_["test_score"])
     assert f"C = {model.C_:.3g}" in display.ax_.get_legend().get_texts()[0].get_text()
 
 
-def test_the_weights(model):
+def test_weights_display(model):
     _, ax = plt.subplots()
     display = WeightsDisplay.from_estimator(model, ax=ax)
     assert display.ax_ is ax
@@ -63,7 +63,7 @@ def test_the_weights(model):
     assert widths == [model.auxiliary_weights_["stump"], model.auxiliary_weights_["bayes"]]
 
 
-def test_the_solver(model):
+def test_solver_display(model):
     display = SolverDisplay.from_estimator(model)
     assert display.primal[-1] >= display.dual[-1]
     assert len(display.primal) == model.n_iter_ + 1
@@ -75,7 +75,7 @@ def test_the_solver(model):
         SolverDisplay.from_estimator(kept)
 
 
-def test_without_matplotlib_one_sentence(model, monkeypatch):
+def test_without_matplotlib_the_error_names_the_extra(model, monkeypatch):
     real = builtins.__import__
 
     def without(name, *args, **kwargs):

@@ -32,9 +32,9 @@ CASES = {
 @pytest.fixture(scope="module")
 def browser():
     with playwright.sync_playwright() as started:
-        found = started.chromium.launch(executable_path=BROWSER, args=ARGS)
-        yield found
-        found.close()
+        chromium = started.chromium.launch(executable_path=BROWSER, args=ARGS)
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture(scope="module")
@@ -191,8 +191,8 @@ _CONTRAST = """() => {
   };
   const behind = (element) => {
     for (; element; element = element.parentElement) {
-      const found = parse(getComputedStyle(element).backgroundColor);
-      if (found.length === 3 || found[3] > 0) return found.slice(0, 3);
+      const color = parse(getComputedStyle(element).backgroundColor);
+      if (color.length === 3 || color[3] > 0) return color.slice(0, 3);
     }
     return [255, 255, 255];
   };

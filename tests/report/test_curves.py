@@ -29,8 +29,8 @@ def test_confusion_matrices_agree_with_scikit_learn(n_rows, weighted):
     assert (np.diff(curves.cuts) > 0).all()
     for i in [0, *range(7, len(curves.cuts), 45), curves.chosen, len(curves.cuts) - 1]:
         (tn, fp), (fn, tp) = confusion_matrix(positive, decision > curves.cuts[i], sample_weight=weight)
-        found = curves.n_neg - curves.fp[i], curves.fp[i], curves.n_pos - curves.tp[i], curves.tp[i]
-        np.testing.assert_allclose(found, (tn, fp, fn, tp), rtol=1e-9, atol=1e-6)
+        cells = curves.n_neg - curves.fp[i], curves.fp[i], curves.n_pos - curves.tp[i], curves.tp[i]
+        np.testing.assert_allclose(cells, (tn, fp, fn, tp), rtol=1e-9, atol=1e-6)
 
 
 def test_all_thresholds_are_kept_for_few_rows():
@@ -41,12 +41,13 @@ def test_all_thresholds_are_kept_for_few_rows():
     # The last point there is a convention: nothing predicted as positive has a precision of 1.
     np.testing.assert_allclose(curves.precision[:-1], precision[:-1])
     np.testing.assert_allclose(curves.recall, recall)
-    false_positive_rate, found, _ = roc_curve(positive, np.round(decision, 1), drop_intermediate=False)
-    drawn = dict(zip(curves.false_positive_rate, curves.recall, strict=True))
-    assert set(zip(false_positive_rate, found, strict=True)) == set(
+    false_positive_rate, true_positive_rate, _ = roc_curve(
+        positive, np.round(decision, 1), drop_intermediate=False
+    )
+    assert set(zip(false_positive_rate, true_positive_rate, strict=True)) == set(
         zip(curves.false_positive_rate, curves.recall, strict=True)
     )
-    assert drawn[1.0] == 1.0
+    assert curves.recall[curves.false_positive_rate == 1.0].tolist() == [1.0]
 
 
 def test_the_chosen_threshold_is_exact():

@@ -36,14 +36,14 @@ class ParsedPage(HTMLParser):
         assert not self.open
 
     def handle_starttag(self, tag, attrs):
-        given = dict(attrs)
-        assert len(given) == len(attrs)
-        self.tags.append((tag, given))
-        self.ids += [given["id"]] if "id" in given else []
+        attributes = dict(attrs)
+        assert len(attributes) == len(attrs)
+        self.tags.append((tag, attributes))
+        self.ids += [attributes["id"]] if "id" in attributes else []
         for key in ("aria-labelledby", "for", "aria-describedby"):
-            self.references += (given.get(key) or "").split()
-        if given.get("href", "").startswith("#"):
-            self.references.append(given["href"][1:])
+            self.references += (attributes.get(key) or "").split()
+        if attributes.get("href", "").startswith("#"):
+            self.references.append(attributes["href"][1:])
         if re.fullmatch("h[1-6]", tag):
             self.headings.append(int(tag[1]))
         if tag not in VOID:
@@ -91,32 +91,32 @@ def test_the_html_is_well_formed(case):
         evaluation=EVALUATION,
         notes=["Careful: 1 < 2."],
     )
-    found = ParsedPage(text)
-    assert len(set(found.ids)) == len(found.ids)
-    assert set(found.references) <= set(found.ids)
-    assert found.headings[0] == 1
-    assert set(found.headings[1:]) == {2}
-    assert "Careful: 1 < 2." in found.text
-    assert 'on a <table> & "more"' in found.text
-    for tag, given in found.tags:
-        assert tag != "svg" or given.get("aria-hidden") == "true" or given["role"] == "img"
-        assert tag != "th" or given["scope"] in ("col", "row")
-        assert not [key for key in given if key.startswith("on") or key == "style"]
-    assert sum(tag == "table" for tag, _ in found.tags) == sum(tag == "caption" for tag, _ in found.tags)
+    page = ParsedPage(text)
+    assert len(set(page.ids)) == len(page.ids)
+    assert set(page.references) <= set(page.ids)
+    assert page.headings[0] == 1
+    assert set(page.headings[1:]) == {2}
+    assert "Careful: 1 < 2." in page.text
+    assert 'on a <table> & "more"' in page.text
+    for tag, attributes in page.tags:
+        assert tag != "svg" or attributes.get("aria-hidden") == "true" or attributes["role"] == "img"
+        assert tag != "th" or attributes["scope"] in ("col", "row")
+        assert not [key for key in attributes if key.startswith("on") or key == "style"]
+    assert sum(tag == "table" for tag, _ in page.tags) == sum(tag == "caption" for tag, _ in page.tags)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_there_are_no_network_requests(case):
-    found = ParsedPage(render_report(*decisions_on_test_rows(**CASES[case])))
-    for tag, given in found.tags:
+    page = ParsedPage(render_report(*decisions_on_test_rows(**CASES[case])))
+    for tag, attributes in page.tags:
         for key in ("src", "href", "action", "data", "srcset"):
-            assert given.get(key, "#").startswith(("#", "data:")), tag
-    policy = next(given["content"] for _, given in found.tags if "http-equiv" in given)
+            assert attributes.get(key, "#").startswith(("#", "data:")), tag
+    policy = next(attributes["content"] for _, attributes in page.tags if "http-equiv" in attributes)
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert "http" not in policy
-    assert "@import" not in "".join(found.scripts)
-    assert "url(" not in "".join(found.scripts)
+    assert "@import" not in "".join(page.scripts)
+    assert "url(" not in "".join(page.scripts)
 
 
 def test_names_are_escaped():
@@ -146,10 +146,10 @@ def test_names_are_escaped():
         ),
     )
     text.encode()
-    found = ParsedPage(text)
-    assert [tag for tag, _ in found.tags].count("script") == 2
-    assert not {"img", "u", "s", "i", "table onerror"} & {tag for tag, _ in found.tags}
-    assert found.data["positive"] == "“]]>&amp;”"
+    page = ParsedPage(text)
+    assert [tag for tag, _ in page.tags].count("script") == 2
+    assert not {"img", "u", "s", "i", "table onerror"} & {tag for tag, _ in page.tags}
+    assert page.data["positive"] == "“]]>&amp;”"
     for name in (
         "<img src=x onerror=alert(1)>",
         "🙂 naïve",
@@ -157,8 +157,8 @@ def test_names_are_escaped():
         "<!--</script>",
         "<u>one",
     ):
-        assert name in found.text
-    assert clean_name("long " * 100) in found.text
+        assert name in page.text
+    assert clean_name("long " * 100) in page.text
     assert len(clean_name("long " * 100)) <= 64
 
 
@@ -171,60 +171,60 @@ _hostile_measure.__name__ = "</script><p>"
 
 def test_the_header():
     model, positive, decision = decisions_on_test_rows(C=0.0)
-    found = ParsedPage(render_report(model, positive, decision, table_name="cells", evaluation=EVALUATION))
+    page = ParsedPage(render_report(model, positive, decision, table_name="cells", evaluation=EVALUATION))
     value = model.measure_.score(positive, decision)
-    assert f"f1 on cells {value:.3f}" in found.text
-    assert "95% bootstrap interval: 0.680 to 0.720" in found.text
-    assert f"above a probability of {model.threshold_:.3f}" in found.text
-    assert f"The report is based on {len(positive)} rows" in found.text
-    assert "This model does not use it: all 8 features have weight 0." in found.text
-    assert "Caution" not in found.text
-    assert "Comparison with simpler methods" not in found.text
+    assert f"f1 on cells {value:.3f}" in page.text
+    assert "95% bootstrap interval: 0.680 to 0.720" in page.text
+    assert f"above a probability of {model.threshold_:.3f}" in page.text
+    assert f"The report is based on {len(positive)} rows" in page.text
+    assert "This model does not use it: all 8 features have weight 0." in page.text
+    assert "Caution" not in page.text
+    assert "Comparison with simpler methods" not in page.text
     for line in model.summary().lines:
-        assert f"{line.value:.4f}" in found.text
-    assert [given.get("class") for tag, given in found.tags if tag == "tr"].count("chosen-row") == 1
+        assert f"{line.value:.4f}" in page.text
+    assert [attributes.get("class") for tag, attributes in page.tags if tag == "tr"].count("chosen-row") == 1
 
 
 def test_f1_is_shown_for_a_ranking_measure():
     model, positive, decision = decisions_on_test_rows("roc_auc")
-    found = ParsedPage(render_report(model, positive, decision))
+    page = ParsedPage(render_report(model, positive, decision))
     value = model.measure_.score(positive, decision)
-    assert f"roc_auc does not depend on the threshold: it is {value:.3f} on these rows" in found.text
-    assert "The first curve shows f1 instead." in found.text
+    assert f"roc_auc does not depend on the threshold: it is {value:.3f} on these rows" in page.text
+    assert "The first curve shows f1 instead." in page.text
 
 
 def test_the_curve_of_a_constrained_measure_is_explained():
-    found = ParsedPage(render_report(*decisions_on_test_rows("recall_at_precision", C=1.0)))
-    assert "recall_at_precision(floor=0.9) is the best value that any threshold reaches" in found.text
+    page = ParsedPage(render_report(*decisions_on_test_rows("recall_at_precision", C=1.0)))
+    assert "recall_at_precision(floor=0.9) is the best value that any threshold reaches" in page.text
 
 
 def test_the_certificate_and_the_delta_function():
     model, positive, decision = decisions_on_test_rows(C=10.0, prior="zero")
-    found = ParsedPage(render_report(model, positive, decision))
+    page = ParsedPage(render_report(model, positive, decision))
     for number in (model.primal_, model.dual_):
-        assert f"{number:.6g}" in found.text
-    assert f"within {model.gap_ / model.C_:.2g} of its minimum" in found.text
+        assert f"{number:.6g}" in page.text
+    assert f"within {model.gap_ / model.C_:.2g} of its minimum" in page.text
     assert len(model.solution_.history) > 1
-    assert "solver-chart-title" in found.ids
+    assert "solver-chart-title" in page.ids
     strongest = max(model.delta_coef_, key=lambda name: abs(model.delta_coef_[name]))
-    assert f"{strongest}{use_minus_sign(f'{model.delta_coef_[strongest]:+.3f}')}" in found.text
+    assert f"{strongest}{use_minus_sign(f'{model.delta_coef_[strongest]:+.3f}')}" in page.text
 
 
 def test_weights_of_either_sign_come_with_a_caution():
-    found = ParsedPage(render_report(*decisions_on_test_rows(C=10.0, prior="zero", positive=False)))
-    assert "Caution" in found.text
-    assert "leak labels" in found.text
+    page = ParsedPage(render_report(*decisions_on_test_rows(C=10.0, prior="zero", positive=False)))
+    assert "Caution" in page.text
+    assert "leak labels" in page.text
 
 
 def test_weighted_counts_are_rounded():
     model, positive, decision = decisions_on_test_rows()
     weight = np.linspace(0.1, 2.0, len(positive))
-    found = ParsedPage(render_report(model, positive, decision, sample_weight=weight))
+    page = ParsedPage(render_report(model, positive, decision, sample_weight=weight))
     tp = weight[positive & (decision > 0)].sum()
-    assert f"{tp:,.1f}" in found.text
-    assert "Confusion matrix, weighted" in found.text
-    assert f"with a total weight of {weight.sum():,.1f}" in found.text
-    assert found.data["tp"][found.data["chosen"]] == pytest.approx(tp)
+    assert f"{tp:,.1f}" in page.text
+    assert "Confusion matrix, weighted" in page.text
+    assert f"with a total weight of {weight.sum():,.1f}" in page.text
+    assert page.data["tp"][page.data["chosen"]] == pytest.approx(tp)
     whole = ParsedPage(render_report(model, positive, decision, sample_weight=np.full(len(positive), 3)))
     assert "Confusion matrix, weighted" not in whole.text
     assert whole.data["n_pos"] == 3 * np.count_nonzero(positive)
