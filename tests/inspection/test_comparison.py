@@ -10,8 +10,8 @@ from sklearn.naive_bayes import GaussianNB
 
 from capo import CAPOClassifier
 from capo.exceptions import InvalidInputError
-from capo.inspection import Comparison, MethodResult, compare
-from capo.inspection._comparison import DEFAULT_LEARNER, METHODS
+from capo.inspection import Comparison, MethodResult, compare, compare_on_fold
+from capo.inspection._comparison import CAPO, DEFAULT_LEARNER, METHODS
 
 X, Y = make_classification(200, n_features=5, flip_y=0.2, random_state=0)
 
@@ -126,3 +126,22 @@ def test_invalid_data_is_not_a_comparison(change, message):
         Comparison.from_dict(stored)
     with pytest.raises(ValueError, match="it needs the keys"):
         Comparison.from_dict([stored])
+
+
+class _CountingBayes(GaussianNB):
+    """Counts the tables that it predicts."""
+
+    n_predicted = 0
+
+    def predict_proba(self, X):
+        type(self).n_predicted += 1
+        return super().predict_proba(X)
+
+
+def test_a_fold_computes_each_auxiliary_once():
+    auxiliaries = [("nb", _CountingBayes()), LogisticRegression()]
+    model = CAPOClassifier("f1", auxiliaries=auxiliaries, random_state=0).fit(X[::2], Y[::2])
+    _CountingBayes.n_predicted = 0
+    result = compare_on_fold(model, Y[::2], None, X[1::2], Y[1::2])
+    assert _CountingBayes.n_predicted == 1
+    assert result.values[CAPO] == pytest.approx(model.score(X[1::2], Y[1::2]))

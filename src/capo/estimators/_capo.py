@@ -504,14 +504,28 @@ class CAPOClassifier(AuxiliaryMetaEstimatorMixin, MeasureScoreMixin, DecisionFun
         check_is_fitted(self, "auxiliaries_")
         X = self._table(X, reset=False)
         weights = self.auxiliary_weights_
-        raw = [self._said(name, X) if weights[name] else np.zeros(X.shape[0]) for name in self.auxiliaries_]
+        raw = [
+            self._auxiliary_output(name, X) if weights[name] else np.zeros(X.shape[0])
+            for name in self.auxiliaries_
+        ]
+        return self._combine(raw, X)
+
+    def _decide_with_outputs(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """`decision_function`, and the raw outputs of all auxiliaries, each computed once."""
+        check_is_fitted(self, "auxiliaries_")
+        X = self._table(X, reset=False)
+        raw = [self._auxiliary_output(name, X) for name in self.auxiliaries_]
+        return self._combine(raw, X) - self._log_odds_cut, np.column_stack(raw)
+
+    def _combine(self, raw: list[FloatArray], X: Any) -> FloatArray:
+        """Log-odds from the auxiliaries' raw outputs and the delta function."""
         features = None
         if self.delta_ is not None and self._weights.delta.any():
             features = check_features(self.delta_.transform(X))
         return self._weights.scores(apply_scales(self._scales, raw), features)
 
-    def _said(self, name: str, X: Any) -> FloatArray:
-        """What one auxiliary says of new rows."""
+    def _auxiliary_output(self, name: str, X: Any) -> FloatArray:
+        """The raw output of one auxiliary for new rows."""
         try:
             return decision_scores(self.auxiliaries_[name], X, self.classes_, self._outputs)
         except Exception as error:

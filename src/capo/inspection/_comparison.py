@@ -26,7 +26,6 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from .._sklearn_compat import safe_indexing
 from .._typing import BoolArray, FloatArray
-from ..auxiliary import decision_scores
 from ..exceptions import InvalidInputError
 from ..preprocessing import encode_binary_labels, positive_mask
 
@@ -324,10 +323,8 @@ def compare_on_fold(
     """Evaluate the four methods on held-out rows, given one fitted model and its training labels `y`."""
     measure, learner = model.measure_, _default_learner_index(model)
     positive, positive_test = positive_mask(y, model.classes_), positive_mask(y_test, model.classes_)
-    outputs = [
-        decision_scores(each, X_test, model.classes_, model.outputs) for each in model.auxiliaries_.values()
-    ]
-    oof, test = expit(model.auxiliary_outputs_), expit(np.column_stack(outputs))
+    decision, outputs = model._decide_with_outputs(X_test)
+    oof, test = expit(model.auxiliary_outputs_), expit(outputs)
 
     def score(decision: FloatArray) -> float:
         return measure.score(positive_test, decision, weight_test)
@@ -342,7 +339,7 @@ def compare_on_fold(
         DEFAULT_LEARNER: score(test[:, learner] - 0.5),
         TUNED_THRESHOLD: score_tuned(oof[:, learner], test[:, learner]),
         TUNED_STACK: score_tuned(stack_oof, stack_test),
-        CAPO: score(model.decision_function(X_test)),
+        CAPO: score(decision),
     }
     return FoldResult(values, _fit_seconds(model, learner, stack_seconds))
 

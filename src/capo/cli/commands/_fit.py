@@ -42,12 +42,12 @@ def _fit_results(model: CAPOClassifier, output: Path) -> dict[str, Any]:
         "rows": len(model.oof_decision_),
         "positive": model.n_positive_,
         "value": model.score_,
-        "spread": model.score_std_,
+        "std": model.score_std_,
         "threshold": model.threshold_,
         "C": model.C_,
         "gap": model.gap_,
         "out_of_fold": [
-            {"name": line.name, "value": line.value, "spread": line.spread} for line in model.summary().lines
+            {"name": line.name, "value": line.value, "std": line.spread} for line in model.summary().lines
         ],
         "weights": model.auxiliary_weights_,
         "seconds": model.timings_,

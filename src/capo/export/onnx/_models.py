@@ -81,7 +81,9 @@ def _auxiliary_output(model: CAPOClassifier, name: str, table: GraphTable, X: An
         outputs = convert_classifier(model.auxiliaries_[name], table)
         raw = outputs.score() if model._outputs == "scores" else outputs.signed_label()
         # Compared as probabilities: large scores may differ by rounding.
-        check_external_nodes(table.graph, raw, X, lambda rows: model._said(name, rows)[:, None], expit)
+        check_external_nodes(
+            table.graph, raw, X, lambda rows: model._auxiliary_output(name, rows)[:, None], expit
+        )
     return raw
 
 
