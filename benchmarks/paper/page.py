@@ -36,8 +36,8 @@ HOW = """\
   while the best is at an end (16 times at most), by 5-fold cross-validation of all of that: the auxiliaries are
   trained in every fold anew. The five and the fifty core vector machines are trained once, and C and the five of
   fifty are chosen on their in-sample labels.
-- **Auxiliaries**: `C45Classifier`; `RBFNetworkClassifier(init="weka")`, which starts from the rows that WEKA's
-  default seed draws and has the paper's accuracy and F1 to the last digit on three sets; `CoreVectorMachine` with
+- **Auxiliaries**: `C45Classifier`; `RBFNetworkClassifier`, whose k-means starts from the rows that WEKA selects with
+  its default seed (`benchmarks/paper/weka.py`) and which has the paper's accuracy and F1 to the last digit on three sets; `CoreVectorMachine` with
   C = 1 and LibCVM's width, twice what the paper's words say, at the tolerance (of {tolerances}) that comes nearest
   to the accuracy and F1 of the paper's own machine.
 - **SVMperf rbf**: the kernel's factor has rank {cv_rank} in cross-validation ({rank} on splice) and

@@ -29,6 +29,7 @@ from ..quality.systems import Judge, Models, stack
 from .published import PUBLISHED
 from .store import Fit
 from .tasks import AUXILIARIES, CAPO, MEASURES, READINGS, Task
+from .weka import initial_centers
 
 #: SVMperf's grid in our units, and the value that stands for its C = 1.
 CS, C_ONE = CS_CV, 100.0
@@ -102,7 +103,7 @@ class Study:
         if name == "dt":
             return C45Classifier()
         if name == "nn":
-            return RBFNetworkClassifier(init="weka")
+            return RBFNetworkClassifier(init=initial_centers)
         gamma = make_kernel("rbf", table.X).gamma
         if task.experiment == "words":
             return _machine("rbf", gamma, 1e-3)

@@ -18,8 +18,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from capo.baselines._c45 import C45Classifier
-from capo.baselines._c45._entries import NodeSplit, sorted_entries
+from capo.baselines import C45Classifier
+from capo.baselines._c45._entries import NodeSplit, sort_entries
 from capo.baselines._c45._pruning import added_errors
 from capo.baselines._c45._tree import Tree, total_entropy
 from capo.exceptions import InvalidInputError
@@ -278,7 +278,7 @@ def test_quinlans_golf():
     assert model.describe(names).splitlines()[0] == "overcast <= 0"
     assert model.describe(names).splitlines()[-1] == "overcast > 0: play (4.0)"
     # in sunny weather Quinlan's tree asks for humidity <= 75: the rows have 70 and 85, the table 75
-    assert sorted_entries(X, np.ones(14, dtype=bool)).largest_not_above(NodeSplit(4, 70.0, 85.0)) == 75.0
+    assert sort_entries(X, np.ones(14, dtype=bool)).threshold_for(NodeSplit(4, 70.0, 85.0)) == 75.0
     sunny = C45Classifier(pruning=False).fit(X[:5], y[:5])
     assert sunny.describe(names) == "humidity <= 70: play (2.0)\nhumidity > 70: don't (3.0)"
 

@@ -242,7 +242,7 @@ def test_a_small_ball_far_from_the_origin():
 
 def test_a_tolerance_beyond_rounding_ends_with_a_warning():
     with pytest.warns(
-        ConvergenceWarning, match=r"outside the ball by .* against tol=1e-14, after \d+ rounds"
+        ConvergenceWarning, match=r"outside the ball by .* after \d+ rounds, more than tol=1e-14"
     ):
         model = CoreVectorMachine(C=10.0, tol=1e-14, random_state=0).fit(X[:150], Y[:150])
     assert model.excess_ > 1e-14
@@ -251,7 +251,7 @@ def test_a_tolerance_beyond_rounding_ends_with_a_warning():
 
 
 def test_a_fit_that_stops_short_says_so():
-    with pytest.warns(ConvergenceWarning, match=r"after 1 rounds\. Raise max_iter or tol") as caught:
+    with pytest.warns(ConvergenceWarning, match=r"after 1 rounds, .* Raise max_iter or tol") as caught:
         model = CoreVectorMachine(C=100.0, max_iter=1, random_state=0).fit(X, Y)
     assert caught[0].filename == __file__
     assert model.n_iter_ == 1
@@ -433,7 +433,7 @@ def test_a_tolerance_that_cannot_see_the_margin_is_said():
     rows = np.random.default_rng(0).normal(size=(100, 3))
     label = rows[:, 0] + 0.3 * rows[:, 1] > 0
     rows[0] *= 100
-    with pytest.warns(ConvergenceWarning, match="the margin of a row is short"):
+    with pytest.warns(ConvergenceWarning, match="the margin of a row is too small"):
         coarse = CoreVectorMachine("poly", coef0=0.5, C=100.0, random_state=0).fit(rows, label)
     assert coarse.excess_ <= coarse.tol
     assert coarse.shortfall_ > 0.5

@@ -1,4 +1,4 @@
-"""RBFNetworkClassifier: its units, its regression, and WEKA's probabilities."""
+"""RBFNetworkClassifier: its units, its regression and its initial centres."""
 
 import pickle
 
@@ -14,13 +14,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from capo.baselines._rbf_network import RBFNetworkClassifier
+from capo.baselines import RBFNetworkClassifier
 from capo.exceptions import InvalidInputError
 
 X, Y = load_breast_cancer(return_X_y=True)
 
-#: Where WEKA's k-means starts with its seed 1: two malignant rows and two benign ones.
-WEKAS_START = [517, 564, 456, 225]
+#: Two malignant rows and two benign ones.
+INITIAL_ROWS = [517, 564, 456, 225]
 
 
 @parametrize_with_checks(
@@ -98,24 +98,41 @@ def test_sparse_and_dense_are_the_same(seed):
         np.testing.assert_allclose(model.predict_proba(kind(X)), dense.predict_proba(X), atol=1e-5)
 
 
-def test_wekas_probabilities_for_breast_cancer():
-    """From WEKA 3.9: Standardize, ClusterMembership of SimpleKMeans with seed 1, Logistic."""
-    model = RBFNetworkClassifier(init="weka").fit(X, Y)
-    expected = [
-        0.014365,
-        0.902243,
-        0.993103,
-        0.993189,
-        0.993189,
-        0.898834,
-        0.993189,
-        0.899884,
-        0.898834,
-        0.018437,
-        0.917432,
-        0.788198,
-    ]
-    np.testing.assert_allclose(model.predict_proba(X)[::48, 1], expected, atol=2e-5)
+def first_and_last(X, n_clusters, random_state):
+    """Initial centres at the two ends of a class."""
+    assert n_clusters == 2
+    assert isinstance(random_state, np.random.RandomState)
+    return X[[0, -1]]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_initial_centres_from_a_function_or_an_array(kind):
+    malignant, benign = np.flatnonzero(Y == 0), np.flatnonzero(Y == 1)
+    rows = [malignant[0], malignant[-1], benign[0], benign[-1]]
+    by_function = RBFNetworkClassifier(init=first_and_last).fit(kind(X), Y)
+    by_array = RBFNetworkClassifier(init=X[rows]).fit(kind(X), Y)
+    np.testing.assert_allclose(by_function.centers_, by_array.centers_, rtol=1e-9)
+    np.testing.assert_allclose(by_function.predict_proba(kind(X)), by_array.predict_proba(kind(X)), atol=1e-6)
+    others = RBFNetworkClassifier(init=X[INITIAL_ROWS]).fit(kind(X), Y)
+    assert np.abs(others.predict_proba(kind(X)) - by_array.predict_proba(kind(X))).max() > 0.01
+
+
+def test_the_first_centres_are_those_of_the_negative_class():
+    random = np.random.default_rng(2)
+    X, y = xor(400, random)
+    model = RBFNetworkClassifier(init=[[0, 0], [4, 4], [0, 4], [4, 0]]).fit(X, y)
+    np.testing.assert_allclose(model.centers_, [[0, 0], [4, 4], [0, 4], [4, 0]], atol=0.5)
+
+
+def test_k_means_plus_plus_initialises_too():
+    random = np.random.default_rng(0)
+    (X, y), (X_new, y_new) = xor(500, random), xor(2000, random)
+    model = RBFNetworkClassifier(init="k-means++", random_state=0).fit(X, y)
+    assert model.score(X_new, y_new) > 0.93
+    again = RBFNetworkClassifier(init="k-means++", random_state=0).fit(sparse.csr_array(X), y)
+    np.testing.assert_allclose(again.centers_, model.centers_, atol=1e-9)
+    few = RBFNetworkClassifier(5, init="k-means++", random_state=0).fit([[0.0], [1.0], [5.0]], [0, 0, 1])
+    assert few.centers_.shape == (3, 1)
 
 
 def test_the_regression_is_at_its_optimum():
@@ -146,10 +163,9 @@ def test_weights_of_whole_numbers_are_repeated_rows():
 
 def test_constant_columns_do_no_harm():
     padded = np.column_stack([np.zeros(len(X)), X, np.ones(len(X))])
-    start = {"init": WEKAS_START}
-    plain = RBFNetworkClassifier(**start).fit(X, Y)
+    plain = RBFNetworkClassifier(init=X[INITIAL_ROWS]).fit(X, Y)
     for kind in (np.asarray, sparse.csr_array):
-        model = RBFNetworkClassifier(**start).fit(kind(padded), Y)
+        model = RBFNetworkClassifier(init=padded[INITIAL_ROWS]).fit(kind(padded), Y)
         np.testing.assert_allclose(model.predict_proba(kind(padded)), plain.predict_proba(X), atol=1e-5)
 
 
@@ -176,7 +192,7 @@ def test_inside_scikit_learn():
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
-def test_what_is_wrong_is_said():
+def test_invalid_input_is_refused():
     with pytest.raises(InvalidInputError, match="only one class"):
         RBFNetworkClassifier().fit(X, np.ones(len(X)))
     with pytest.raises(InvalidInputError, match="only one class"):
@@ -185,7 +201,10 @@ def test_what_is_wrong_is_said():
         RBFNetworkClassifier().fit(X, Y, sample_weight=np.zeros(len(Y)))
     with pytest.raises(ValueError, match="Input X contains NaN"):
         RBFNetworkClassifier().fit(np.where(X > 20, np.nan, X), Y)
-    with pytest.raises(InvalidInputError, match="init must list rows of X, numbers from 0 to 568"):
-        RBFNetworkClassifier(init=[0, 569]).fit(X, Y)
-    with pytest.raises(InvalidInputError, match="init has no row of one of the classes"):
-        RBFNetworkClassifier(init=[0, 1]).fit(X, Y)
+    with pytest.raises(InvalidInputError, match=r"\(2 \* n_clusters, n_features\) with 30 .*\(2, 30\)"):
+        RBFNetworkClassifier(init=X[:2]).fit(X, Y)
+    with pytest.raises(InvalidInputError, match=r"got float64 of shape \(4, 30\)"):
+        RBFNetworkClassifier(init=np.full((4, 30), np.nan)).fit(X, Y)
+    for centers in (X[:0], X[:2, :3], 1.0):
+        with pytest.raises(InvalidInputError, match=r"shape \(n_clusters, n_features\) with 30 features"):
+            RBFNetworkClassifier(init=lambda *_, centers=centers: centers).fit(X, Y)

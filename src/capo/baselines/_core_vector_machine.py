@@ -1,4 +1,4 @@
-"""The core vector machine: an L2-SVM as a minimum enclosing ball, solved on a core set."""
+"""Core vector machine: an L2-SVM trained as a minimum enclosing ball, on a core set."""
 
 from __future__ import annotations
 
@@ -20,60 +20,77 @@ from ..estimators import BinaryClassifier, DecisionFunctionMixin, ProgressLogger
 from ..kernels import Kernel, KernelExpansion, make_kernel, names
 from ..preprocessing import encode_binary_labels
 
-#: Rows of the first core set, and how much it may grow in a round.
-FIRST, GROWTH = 100, 0.5
-#: Rows looked at in a round, as a multiple of the core set and at least; all of them once so few are outside.
-LOOKED_AT, LEAST_LOOKED_AT, FEW_OUTSIDE = 2, 2000, 0.005
-#: A tolerance of at most this means to be exact; a margin that is short by more than this is not.
-FINE, MUCH = 1e-6, 0.5
-#: The ball of a core set is exact up to this share of what its rows' mean distance from it is.
-INNER_TOL = 1e-3
+#: Rows of the initial core set, and the largest relative growth of a core set in one round.
+N_INITIAL, MAX_GROWTH = 100, 0.5
+#: A round checks a sample of this many rows per row of the core set, and of at least this many rows.
+SAMPLE_FACTOR, MIN_SAMPLE = 2, 2000
+#: Once at most this share of the sample is outside the ball, a round checks all rows.
+MAX_SHARE_OUTSIDE = 0.005
+#: Up to this `tol` a user expects the exact solution, and is warned of a `shortfall_` above the limit.
+EXACT_TOL, MAX_SHORTFALL = 1e-6, 0.5
+#: Tolerance of the ball around a core set, relative to the mean squared norm of its points.
+BALL_TOL = 1e-3
 
 
 class Ball(NamedTuple):
-    """The smallest ball around the rows of the core set: a convex combination of some of them."""
+    """The smallest ball around a core set; its centre is a convex combination of the points `rows`."""
 
     rows: IntArray
-    share: FloatArray
-    square: float  # a' K a, the squared distance of the centre from the origin
+    weights: FloatArray
+    squared_norm: float  # of the centre
+
+
+class Enclosure(NamedTuple):
+    """A ball, its radius, the largest relative distance of a row outside it, and the rounds it took."""
+
+    ball: Ball
+    radius: float
+    excess: float
+    n_rounds: int
+
+    @property
+    def shortfall(self) -> float:
+        """How much smaller the furthest row's margin is than that of the support vectors, relative to it."""
+        return 0.5 * ((1.0 + self.excess) ** 2 - 1.0) * self.radius**2 / self.ball.squared_norm
 
 
 class CoreVectorMachine(DecisionFunctionMixin, BinaryClassifier):
-    """Kernel classifier whose training is a smallest enclosing ball.
+    """Kernel classifier trained as a minimum enclosing ball.
 
     Minimises ``||w||^2 + b^2 - 2 rho + C sum_i xi_i^2`` subject to ``y_i (w'phi(x_i) + b) >= rho - xi_i``,
-    whose dual asks for the smallest ball around points of a kernel space (Tsang, Kwok and Cheung,
-    2005). The ball is found on a core set that grows by the rows furthest outside, until all rows
-    are within ``1 + tol`` of its radius; rows that do not carry the ball leave the set. The ball of a core
-    set comes from scikit-learn's `OneClassSVM`, whose problem it is.
+    whose dual is the problem of the minimum enclosing ball of points in a kernel space (Tsang, Kwok and
+    Cheung, 2005). The ball is computed for a core set, to which the rows furthest outside are added until
+    all rows are within ``1 + tol`` times its radius; rows without weight in the centre are removed from
+    the set. The ball of a core set is computed by scikit-learn's `OneClassSVM`, which solves the same
+    problem.
 
     Parameters
     ----------
     kernel : str or callable, default="rbf"
         "rbf", "laplacian", "inverse_distance", "inverse_squared_distance", "poly", or a function of
-        two tables that returns the matrix of their rows' kernel.
+        two arrays of rows that returns their kernel matrix.
     C : float, default=1.0
         Weight of the squared slacks.
     gamma : "scale" or float, default="scale"
-        The kernel's width; "scale" is the inverse of the mean squared distance between two rows.
+        The kernel's coefficient; "scale" is the inverse of the mean squared distance between two rows.
     degree, coef0 : float, default=3.0 and 0.0
-        Of the polynomial kernel ``(gamma x'z + coef0) ** degree``.
+        Parameters of the polynomial kernel ``(gamma x'z + coef0) ** degree``.
     tol : float, default=1e-6
-        How far outside the ball a row may be, relative to the radius. LibCVM's ``-e 0.001`` is
-        ``tol=1e-3``; it ends with a few hundred vectors, far from the optimum on large tables.
+        Largest distance of a row from the ball, relative to the radius. LibCVM's ``-e 0.001`` is
+        ``tol=1e-3``; it stops with a few hundred vectors, far from the optimum on large data sets.
     max_iter : int, default=1000
-        Limit on rounds. A fit that reaches it keeps its ball, and warns.
+        Limit on the number of rounds. A fit that reaches it keeps its ball and issues a warning.
     random_state : int, RandomState instance or None, default=None
-        Draws the first core set.
+        Seed for the initial core set and the samples of rows.
     verbose : int, default=0
         1 logs a line every two seconds, 2 every round, by the logger ``"capo"``.
 
     Attributes
     ----------
     support_ : ndarray of int
-        Positions of the rows that carry the ball.
+        Indices of the support vectors.
     support_vectors_ : {ndarray, sparse matrix}
-        Those rows.
+        The support vectors.
     dual_coef_ : ndarray of shape (1, n_support)
         Their weights, with the sign of their class.
     intercept_ : ndarray of shape (1,)
@@ -81,14 +98,14 @@ class CoreVectorMachine(DecisionFunctionMixin, BinaryClassifier):
     radius_ : float
         The ball's radius.
     excess_ : float
-        How far outside the furthest row is, relative to the radius; at most `tol` unless the fit warned.
+        Distance of the furthest row from the ball, relative to the radius; at most `tol` unless `fit` warned.
     shortfall_ : float
-        How much that row's margin is short of the support vectors', as a share of it. Where the longest row
-        is far longer than the margin, a small `tol` still leaves much.
+        How much smaller that row's margin is than that of the support vectors, relative to it. It can be
+        large in spite of a small `tol` if some rows have norms far larger than the margin.
     kernel_ : Kernel
         The kernel with its parameters.
     n_iter_ : int
-        Rounds.
+        Number of rounds.
     classes_ : ndarray of shape (2,)
         The two labels; the second is the positive class.
     n_features_in_ : int
@@ -164,79 +181,86 @@ class CoreVectorMachine(DecisionFunctionMixin, BinaryClassifier):
             The fitted classifier.
         """
         self._validate_params()
-        table, labels = self._validate_fit_data(X, y)
-        weight = check_row_weights(sample_weight, table)
-        there = np.flatnonzero(weight)
-        table, weight = table[there], weight[there]
-        self.classes_, positive = encode_binary_labels(labels[there])
-        self.kernel_ = make_kernel(self.kernel, table, self.gamma, self.degree, self.coef0, weight)
-        space = Space(self.kernel_, table, positive, self.C * weight)
-        ball = self._enclose(space)
-        self._warn()
-        sign = space.sign[ball.rows]
-        # The ball's centre is defined up to its length; at this one the margin rho is 1.
-        coef = sign * ball.share / ball.square
-        self.support_ = there[ball.rows]
-        self.support_vectors_ = table[ball.rows]
-        self.dual_coef_ = coef[None, :]
-        self.intercept_ = np.array([coef.sum()])
+        with self._unchanged_on_error():
+            table, labels = self._validate_fit_data(X, y)
+            weight = check_row_weights(sample_weight, table)
+            rows = np.flatnonzero(weight)
+            table, weight = table[rows], weight[rows]
+            classes, positive = encode_binary_labels(labels[rows])
+            kernel = make_kernel(self.kernel, table, self.gamma, self.degree, self.coef0, weight)
+            problem = BallProblem(kernel, table, positive, self.C * weight)
+            found = self._enclose(problem)
+            self._warn_if_inexact(found)
+            self.classes_, self.kernel_ = classes, kernel
+            self._set_solution(found, problem)
+            self.support_ = rows[found.ball.rows]
         return self
 
-    def _enclose(self, space: Space) -> Ball:
-        """The ball around all rows, from balls around core sets."""
+    def _set_solution(self, found: Enclosure, problem: BallProblem) -> None:
+        ball = found.ball
+        # The centre determines the classifier up to a factor; with this one the margin rho is 1.
+        coef = problem.sign[ball.rows] * ball.weights / ball.squared_norm
+        self.support_vectors_ = problem.X[ball.rows]
+        self.dual_coef_ = coef[None, :]
+        self.intercept_ = np.array([coef.sum()])
+        self.radius_, self.excess_, self.n_iter_ = found.radius, found.excess, found.n_rounds
+        self.shortfall_ = found.shortfall
+
+    def _enclose(self, problem: BallProblem) -> Enclosure:
+        """A ball around all rows, from the balls of growing core sets."""
         progress = ProgressLogger(self.verbose)
-        rng = check_random_state(self.random_state)
-        core = space.first(rng)
+        random = check_random_state(self.random_state)
+        core = problem.initial_core(random)
         for round_number in range(1, self.max_iter + 1):
-            ball = space.smallest_ball(core, self.tol)
-            outside, self.excess_ = self._look(space, ball, rng)
-            self.n_iter_, self.radius_ = round_number, space.radius(ball)
-            progress.log("round %d: %d core vectors, excess %.3g", round_number, len(ball.rows), self.excess_)
-            if np.isin(outside, core).all():  # none, or as close as rounding errors allow
+            ball = problem.smallest_ball(core, self.tol)
+            outside, excess = self._furthest_rows(problem, ball, random)
+            progress.log("round %d: %d core vectors, excess %.3g", round_number, len(ball.rows), excess)
+            if np.isin(outside, core).all():  # no row is outside, or only by rounding errors
                 break
             core = np.union1d(ball.rows, outside)
-        self.shortfall_ = 0.5 * ((1.0 + self.excess_) ** 2 - 1.0) * self.radius_**2 / ball.square
-        return ball
+        return Enclosure(ball, problem.radius(ball), excess, round_number)
 
-    def _look(self, space: Space, ball: Ball, rng: np.random.RandomState) -> tuple[IntArray, float]:
-        """The rows that are furthest outside the ball, and how far the furthest is.
+    def _furthest_rows(
+        self, problem: BallProblem, ball: Ball, random: np.random.RandomState
+    ) -> tuple[IntArray, float]:
+        """The rows furthest outside the ball, and the relative distance of the furthest one.
 
-        Single precision finds them and double precision decides. That nothing is outside is said of all
-        rows in double precision.
+        Candidates are found in single precision and checked in double precision. Only a check of all
+        rows in double precision can find that no row is outside.
         """
-        n, few = len(space.sign), max(LEAST_LOOKED_AT, LOOKED_AT * len(ball.rows))
-        rows = rng.choice(n, few, replace=False) if few < n else np.arange(n)
-        excess = space.excess(ball, rows, space.single)
-        if few < n and np.mean(excess > self.tol) <= FEW_OUTSIDE:
+        n, n_sample = len(problem.sign), max(MIN_SAMPLE, SAMPLE_FACTOR * len(ball.rows))
+        rows = random.choice(n, n_sample, replace=False) if n_sample < n else np.arange(n)
+        excess = problem.excess(ball, rows, problem.X_single)
+        if n_sample < n and np.mean(excess > self.tol) <= MAX_SHARE_OUTSIDE:
             rows = np.arange(n)
-            excess = space.excess(ball, rows, space.single)
+            excess = problem.excess(ball, rows, problem.X_single)
         for candidates in (rows[_furthest(excess, self.tol, len(ball.rows))], np.arange(n)):
-            excess = space.excess(ball, candidates, space.X)
+            excess = problem.excess(ball, candidates, problem.X)
             if excess.max(initial=0.0) > self.tol:
                 break
         return candidates[_furthest(excess, self.tol, len(ball.rows))], float(excess.max())
 
-    def _warn(self) -> None:
-        """Say so if the ball is not what was asked for, or if what was asked for is not enough."""
-        if self.excess_ > self.tol:
+    def _warn_if_inexact(self, found: Enclosure) -> None:
+        """Warn if `tol` was not reached, or if it was too large for an exact solution."""
+        if found.excess > self.tol:
             warnings.warn(
-                f"a row is outside the ball by {self.excess_:.3g} of its radius, against tol={self.tol:g}, "
-                f"after {self.n_iter_} rounds. Raise max_iter or tol, lower C, or scale the features to a "
-                "similar range.",
+                f"a row is outside the ball by {found.excess:.3g} times its radius after {found.n_rounds} "
+                f"rounds, more than tol={self.tol:g}. Raise max_iter or tol, lower C, or scale the features "
+                "to a similar range.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        elif self.tol <= FINE and self.shortfall_ > MUCH:
+        elif self.tol <= EXACT_TOL and found.shortfall > MAX_SHORTFALL:
             warnings.warn(
-                f"the margin of a row is short by {self.shortfall_:.2g} times itself, which tol={self.tol:g} "
-                "of the radius cannot see: some rows are far longer than the margin. Centre and scale the "
-                "features, cut off outliers, lower C, or lower tol.",
+                f"the margin of a row is too small by {found.shortfall:.2g} times the margin of the support "
+                f"vectors, although tol={self.tol:g} was reached: some rows have norms far larger than the "
+                "margin. Centre and scale the features, clip outliers, lower C, or lower tol.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Signed distance from the border, in units of the margin: above 0 is positive.
+        """Signed distance from the decision boundary, in units of the margin; positive above 0.
 
         Parameters
         ----------
@@ -246,66 +270,65 @@ class CoreVectorMachine(DecisionFunctionMixin, BinaryClassifier):
         Returns
         -------
         ndarray of shape (n_samples,)
-            One number a row.
+            Decision values.
         """
         check_is_fitted(self)
         centre = KernelExpansion(self.kernel_, self.support_vectors_, self.dual_coef_[0])
         return np.asarray(centre(self._validate_predict_data(X)) + self.intercept_[0])
 
 
-class Space:
-    """The space whose smallest ball is the classifier.
+class BallProblem:
+    """The points whose minimum enclosing ball gives the classifier.
 
-    Row i is the point y_i (phi(x_i), 1, e_i / sqrt(C_i)); rows that are closer to the origin than the
-    longest are lifted to its length by one more direction each, which leaves inner products alone.
+    Row i is the point y_i (phi(x_i), 1, e_i / sqrt(C_i)). Each point gets one more coordinate of its own
+    that makes all norms equal to the largest; inner products of different points stay the same.
     """
 
     def __init__(self, kernel: Kernel, X: Any, positive: NDArray[np.bool_], C: FloatArray) -> None:
         self.kernel, self.X, self.sign, self.slack = kernel, X, np.where(positive, 1.0, -1.0), 1.0 / C
-        self.single = X.astype(np.float32)
-        self.square = kernel.diagonal(X) + 1.0 + self.slack
-        self.longest = float(self.square.max())
+        self.X_single = X.astype(np.float32)
+        self.squared_norms = kernel.diagonal(X) + 1.0 + self.slack
+        self.max_squared_norm = float(self.squared_norms.max())
 
-    def first(self, rng: np.random.RandomState) -> IntArray:
-        """Some rows of both classes."""
-        order = rng.permutation(len(self.sign))
-        one_each = [order[np.argmax(self.sign[order] == sign)] for sign in (-1.0, 1.0)]
-        return np.union1d(order[:FIRST], one_each)
+    def initial_core(self, random: np.random.RandomState) -> IntArray:
+        """A random sample of rows with at least one of each class."""
+        order = random.permutation(len(self.sign))
+        one_of_each = [order[np.argmax(self.sign[order] == sign)] for sign in (-1.0, 1.0)]
+        return np.union1d(order[:N_INITIAL], one_of_each)
 
     def smallest_ball(self, rows: IntArray, tol: float) -> Ball:
-        """The smallest ball around some rows: a convex combination of least length."""
+        """The minimum enclosing ball of some rows: the convex combination with the smallest norm."""
         sign, X = self.sign[rows], self.X[rows]
         matrix = self.kernel(X, X)
         matrix += 1.0
         matrix *= sign[:, None] * sign
-        matrix[np.diag_indices_from(matrix)] = self.square[rows]
-        # The ball is no smaller than this: its centre is no further from the origin than the mean row.
-        squared_radius = self.longest - matrix.mean()
-        accuracy = min(0.5 * tol * squared_radius, INNER_TOL * matrix.trace() / len(rows))
-        solver = OneClassSVM(kernel="precomputed", nu=1.0 / len(rows), tol=accuracy, cache_size=1000).fit(
-            matrix
-        )
-        share = solver.dual_coef_.ravel() / solver.dual_coef_.sum()
-        at = solver.support_
-        return Ball(rows[at], share, float(share @ matrix[np.ix_(at, at)] @ share))
+        matrix[np.diag_indices_from(matrix)] = self.squared_norms[rows]
+        # A lower bound: the norm of the centre is at most that of the mean point.
+        squared_radius = self.max_squared_norm - matrix.mean()
+        solver_tol = min(0.5 * tol * squared_radius, BALL_TOL * matrix.trace() / len(rows))
+        solver = OneClassSVM(kernel="precomputed", nu=1.0 / len(rows), tol=solver_tol, cache_size=1000)
+        solver.fit(matrix)
+        weights, support = solver.dual_coef_.ravel() / solver.dual_coef_.sum(), solver.support_
+        return Ball(rows[support], weights, float(weights @ matrix[np.ix_(support, support)] @ weights))
 
     def radius(self, ball: Ball) -> float:
         """The ball's radius."""
-        return float(np.sqrt(self.longest - ball.square))
+        return float(np.sqrt(self.max_squared_norm - ball.squared_norm))
 
-    def excess(self, ball: Ball, rows: IntArray, table: Any) -> FloatArray:
-        """How far outside the ball these rows of a table are, relative to its radius."""
-        coef = self.sign[ball.rows] * ball.share
-        centre = KernelExpansion(self.kernel, table[ball.rows], coef.astype(table.dtype))
-        inner = self.sign[rows] * (centre(table[rows]) + coef.sum())
-        share = np.zeros(len(self.sign))
-        share[ball.rows] = ball.share
-        inner += self.slack[rows] * share[rows]
-        distance = np.sqrt(self.longest + ball.square - 2.0 * inner)
+    def excess(self, ball: Ball, rows: IntArray, X: Any) -> FloatArray:
+        """Distances of these rows from the ball relative to its radius, in the precision of X."""
+        coef = self.sign[ball.rows] * ball.weights
+        centre = KernelExpansion(self.kernel, X[ball.rows], coef.astype(X.dtype))
+        inner = self.sign[rows] * (centre(X[rows]) + coef.sum())
+        weights = np.zeros(len(self.sign))
+        weights[ball.rows] = ball.weights
+        inner += self.slack[rows] * weights[rows]
+        distance = np.sqrt(self.max_squared_norm + ball.squared_norm - 2.0 * inner)
         return np.asarray(distance / self.radius(ball) - 1.0)
 
 
-def _furthest(excess: FloatArray, tol: float, core: int) -> IntArray:
-    """The rows furthest outside, as many as the core set may grow by."""
+def _furthest(excess: FloatArray, tol: float, core_size: int) -> IntArray:
+    """Positions of the largest excesses above `tol`, as many as the core set may grow by."""
     outside = np.flatnonzero(excess > tol)
-    return outside[np.argsort(-excess[outside], kind="stable")[: max(FIRST, int(GROWTH * core))]]
+    max_rows = max(N_INITIAL, int(MAX_GROWTH * core_size))
+    return outside[np.argsort(-excess[outside], kind="stable")[:max_rows]]

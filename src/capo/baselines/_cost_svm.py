@@ -1,16 +1,16 @@
-"""The support vector machine with a cost model: its costs chosen by the measure."""
+"""Support vector machine with class costs, chosen by a performance measure."""
 
 from __future__ import annotations
 
 import itertools
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, check_memory
 
 from .. import measures
 from .._sklearn_compat import HasMethods, Interval, StrOptions
-from .._typing import BoolArray, FloatArray
+from .._typing import BoolArray, FloatArray, IntArray
 from ..estimators import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin, check_positive_grid
 from ..exceptions import InvalidInputError
 from ..kernels import default_gamma_grid, make_kernel
@@ -28,15 +28,15 @@ from ..measures import Measure
 from ..model_selection import split_folds
 from ..preprocessing import encode_binary_labels
 
-#: SVMlight's grids: C, and the cost j of a positive row.
-CS = tuple((2.0 ** np.arange(-7, 8)).tolist())
-COSTS = tuple((2.0 ** np.arange(-2, 7)).tolist())
-#: Limit on the solver's steps in cross-validation, where most candidates are poor.
-CV_STEPS = 20_000
+#: The customary grids for SVMlight: C, and the cost factor j of errors on positive rows.
+DEFAULT_CS = tuple((2.0 ** np.arange(-7, 8)).tolist())
+DEFAULT_COSTS = tuple((2.0 ** np.arange(-2, 7)).tolist())
+#: Limit on the solver's iterations in cross-validation, where most settings are poor.
+MAX_CV_ITER = 20_000
 
 
-class Candidate(NamedTuple):
-    """One setting of the machine; gamma is None for the linear one."""
+class SVMParams(NamedTuple):
+    """Hyperparameters of one support vector machine; gamma is None for the linear one."""
 
     C: float
     cost: float
@@ -44,47 +44,47 @@ class Candidate(NamedTuple):
 
 
 class CostSVMClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifier):
-    """Support vector machine whose C, class costs and width are those that the measure likes best.
+    """Support vector machine whose C, class cost and kernel width are chosen by a performance measure.
 
-    The classic way to a measure that is not accuracy (Morik, Brockhausen and Joachims, 1999; Lewis,
-    2001): errors on positive rows cost j times as much, and j is chosen with C, and with the
-    Gaussian kernel gamma, by the measure in cross-validation. The machines are scikit-learn's
-    `LinearSVC` and `SVC`.
+    The classic approach to measures other than accuracy (Morik, Brockhausen and Joachims, 1999; Lewis,
+    2001): errors on positive rows cost j times as much, and cross-validation chooses j together with C,
+    and with gamma for the Gaussian kernel, by the measure. The support vector machines are
+    scikit-learn's `LinearSVC` and `SVC`.
 
     Parameters
     ----------
     measure : str, Measure or callable, default="f1"
-        What the choice is judged by.
+        The measure that the choice maximises.
     kernel : {"linear", "rbf"}, default="linear"
-        The machine.
+        The kernel.
     Cs, costs, gammas : array-like, optional
-        The grids; SVMlight's customary ones if not given: C from 2^-7 to 2^7, j from 2^-2 to 2^6, gamma
-        from a quarter to four times the inverse of the mean squared distance between two rows.
+        The grids. By default, the customary ones for SVMlight: C from 2^-7 to 2^7, j from 2^-2 to 2^6,
+        gamma from a quarter to four times the inverse of the mean squared distance between two rows.
     cv : int, splitter or iterable, default=5
-        Folds.
+        The folds of the cross-validation.
     max_rows : int, optional, default=2000
-        Rows, drawn at random within the classes, that the choice is made on; None for all. The chosen machine
-        is trained on all rows.
+        Number of rows for the cross-validation, a stratified random sample; None for all. The final fit
+        uses all rows.
     max_iter : int, default=-1
-        Limit on the last fit's steps with the Gaussian kernel; -1 for none.
+        Limit on the iterations of the final fit with the Gaussian kernel; -1 for no limit.
     memory : str or joblib.Memory, optional
-        Where to keep what cross-validation found, so that another measure need not repeat it; give a
-        `random_state` too.
+        Cache of the cross-validation's scores, so that it is not repeated for another measure; it needs
+        a fixed `random_state`.
     random_state : int, RandomState instance or None, default=None
-        Draws rows and folds.
+        Seed for the sample of rows and the folds.
 
     Attributes
     ----------
     C_, cost_, gamma_ : float
-        The chosen values; gamma_ is None for the linear machine.
+        The chosen values; gamma_ is None for the linear kernel.
     score_ : float
-        Their value of the measure in cross-validation.
+        The measure of the chosen values in cross-validation.
     best_estimator_ : LinearSVC or SVC
-        The machine trained on all rows.
+        The support vector machine fitted to all rows.
     n_iter_ : int
-        Steps of the last fit.
+        Iterations of the final fit.
     selection_seconds_ : float
-        CPU seconds of the cross-validation; those of the run that filled the memory if it was remembered.
+        CPU seconds of the cross-validation; if its scores came from the cache, those of the original run.
     classes_ : ndarray of shape (2,)
         The two labels; the second is the positive class.
     n_features_in_ : int
@@ -141,7 +141,7 @@ class CostSVMClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Choose the costs, and train on all rows with them.
+        """Choose the parameters, then fit to all rows.
 
         Parameters
         ----------
@@ -156,95 +156,101 @@ class CostSVMClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
             The fitted classifier.
         """
         self._validate_params()
-        self.measure_ = measures.get(self.measure)
-        table, labels = self._validate_fit_data(X, y)
-        self.classes_, positive = encode_binary_labels(labels)
-        random = check_random_state(self.random_state)
-        rows = _some(positive, self.max_rows, random)
-        few, marked = table[rows], positive[rows]
-        candidates = list(self._candidates(table))
-        try:
-            splits = split_folds(self.cv, few, marked, {}, random)
-        except IndexError as error:
-            raise InvalidInputError(
-                f"cv names rows beyond the {len(rows)} on which the choice is made: give max_rows=None, or a "
-                "number of folds."
-            ) from error
-        cached = check_memory(self.memory).cache(held_out_scores)
-        scores, self.selection_seconds_ = cached(candidates, few, marked, splits)
-        values = [self._value(each, marked, splits) for each in scores]
-        best = int(np.argmax(values))
-        (self.C_, self.cost_, self.gamma_), self.score_ = candidates[best], values[best]
-        self.best_estimator_ = machine(candidates[best], self.max_iter).fit(table, positive)
-        self._sparse = issparse(table)
-        self.n_iter_ = int(np.max(self.best_estimator_.n_iter_))
+        measure = measures.get(self.measure)
+        with self._unchanged_on_error():
+            table, labels = self._validate_fit_data(X, y)
+            classes, positive = encode_binary_labels(labels)
+            best, score, seconds = self._select(measure, table, positive)
+            model = make_svm(best, self.max_iter).fit(table, positive)
+            self.classes_, self.measure_, self.best_estimator_ = classes, measure, model
+            (self.C_, self.cost_, self.gamma_), self.score_ = best, score
+            self.selection_seconds_, self.n_iter_ = seconds, int(np.max(model.n_iter_))
+            self._fitted_to_sparse = issparse(table)
         return self
 
-    def _candidates(self, table: Any) -> Iterator[Candidate]:
-        """Every setting, those of one width together."""
+    def _select(self, measure: Measure, table: Any, positive: BoolArray) -> tuple[SVMParams, float, float]:
+        """The best parameters in cross-validation, their mean score and the CPU seconds."""
+        random = check_random_state(self.random_state)
+        rows = _sample_rows(positive, self.max_rows, random)
+        table_cv, positive_cv = table[rows], positive[rows]
+        grid = self._grid(table)
+        try:
+            splits = split_folds(self.cv, table_cv, positive_cv, {}, random)
+        except IndexError as error:
+            raise InvalidInputError(
+                f"cv contains row indices beyond the {len(rows)} rows of the cross-validation: give "
+                "max_rows=None, or a number of folds."
+            ) from error
+        compute_scores = check_memory(self.memory).cache(held_out_scores)
+        scores, seconds = compute_scores(grid, table_cv, positive_cv, splits)
+        values = [_mean_score(measure, each, positive_cv, splits) for each in scores]
+        best = int(np.argmax(values))
+        return grid[best], values[best], seconds
+
+    def _grid(self, table: Any) -> list[SVMParams]:
+        """All combinations of the parameters, those with the same gamma in succession."""
         gammas: list[float | None] = [None]
         if self.kernel == "rbf":
-            given = default_gamma_grid("rbf", table) if self.gammas is None else self.gammas
-            gammas = list(check_positive_grid(given, "gammas"))
-        Cs = check_positive_grid(CS if self.Cs is None else self.Cs, "Cs")
-        costs = check_positive_grid(COSTS if self.costs is None else self.costs, "costs")
-        for gamma, C, cost in itertools.product(gammas, Cs, costs):
-            yield Candidate(C, cost, gamma)
-
-    def _value(self, scores: FloatArray, positive: BoolArray, splits: Any) -> float:
-        """The measure on the rows held out, averaged over folds."""
-        return float(np.mean([self.measure_.score(positive[test], scores[test]) for _, test in splits]))
+            gamma_grid = default_gamma_grid("rbf", table) if self.gammas is None else self.gammas
+            gammas = list(check_positive_grid(gamma_grid, "gammas"))
+        Cs = check_positive_grid(DEFAULT_CS if self.Cs is None else self.Cs, "Cs")
+        costs = check_positive_grid(DEFAULT_COSTS if self.costs is None else self.costs, "costs")
+        return [SVMParams(C, cost, gamma) for gamma, C, cost in itertools.product(gammas, Cs, costs)]
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Signed distance from the border, in units of the margin: above 0 is positive."""
+        """Signed distance from the decision boundary, in units of the margin; positive above 0."""
         check_is_fitted(self)
         rows = self._validate_predict_data(X)
-        if issparse(rows) and not self._sparse:  # a machine of dense rows takes no others
+        if issparse(rows) and not self._fitted_to_sparse:  # scikit-learn's SVC needs what it was fitted to
             rows = rows.toarray()
         return np.asarray(self.best_estimator_.decision_function(rows))
 
 
-def machine(candidate: Candidate, max_iter: int = -1) -> LinearSVC | SVC:
-    """The machine for a setting; the linear one with squared slacks, which it solves fastest."""
-    weight = {False: 1.0, True: candidate.cost}
-    if candidate.gamma is None:
-        return LinearSVC(C=candidate.C, class_weight=weight, dual="auto", random_state=0)
-    return SVC(C=candidate.C, gamma=candidate.gamma, class_weight=weight, max_iter=max_iter, cache_size=1000)
+def make_svm(params: SVMParams, max_iter: int = -1) -> LinearSVC | SVC:
+    """The support vector machine, not fitted; the linear one with squared slacks, which are fastest."""
+    weight = {False: 1.0, True: params.cost}
+    if params.gamma is None:
+        return LinearSVC(C=params.C, class_weight=weight, dual="auto", random_state=0)
+    return SVC(C=params.C, gamma=params.gamma, class_weight=weight, max_iter=max_iter, cache_size=1000)
 
 
 def held_out_scores(
-    candidates: list[Candidate], X: Any, positive: BoolArray, splits: list[tuple[Any, Any]]
+    grid: list[SVMParams], X: Any, positive: BoolArray, splits: list[tuple[Any, Any]]
 ) -> tuple[list[FloatArray], float]:
-    """For every setting the scores of the rows held out, and the CPU seconds of them all."""
+    """For each setting of the grid the scores of the held-out rows, and the CPU seconds of all."""
     start = time.process_time()
-    scores = [np.zeros(len(positive)) for _ in candidates]
+    scores = [np.zeros(len(positive)) for _ in grid]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for number, candidate in enumerate(candidates):
-            known = X
-            if candidate.gamma is not None:
-                if number == 0 or candidate.gamma != candidates[number - 1].gamma:
-                    matrix = make_kernel("rbf", X, candidate.gamma)(X, X)
-                known = matrix
+        for number, params in enumerate(grid):
+            if params.gamma is None:
+                inputs = X
+            elif number == 0 or params.gamma != grid[number - 1].gamma:
+                inputs = make_kernel("rbf", X, params.gamma)(X, X)
             for train, test in splits:
-                scores[number][test] = _scores(candidate, known, positive, train, test)
+                scores[number][test] = _fit_and_score(params, inputs, positive, train, test)
     return scores, time.process_time() - start
 
 
-def _scores(candidate: Candidate, known: Any, positive: BoolArray, train: Any, test: Any) -> FloatArray:
-    """Scores of the rows held out; `known` is the table, or the kernel matrix of its rows."""
-    model = machine(candidate, CV_STEPS)
-    if candidate.gamma is None:
-        return np.asarray(model.fit(known[train], positive[train]).decision_function(known[test]))
+def _fit_and_score(params: SVMParams, inputs: Any, positive: BoolArray, train: Any, test: Any) -> FloatArray:
+    """Scores of the held-out rows; `inputs` are the features, or the kernel matrix of all rows."""
+    model = make_svm(params, MAX_CV_ITER)
+    if params.gamma is None:
+        return np.asarray(model.fit(inputs[train], positive[train]).decision_function(inputs[test]))
     model.set_params(kernel="precomputed")
-    model.fit(known[np.ix_(train, train)], positive[train])
-    return np.asarray(model.decision_function(known[np.ix_(test, train)]))
+    model.fit(inputs[np.ix_(train, train)], positive[train])
+    return np.asarray(model.decision_function(inputs[np.ix_(test, train)]))
 
 
-def _some(positive: BoolArray, most: int | None, random: np.random.RandomState) -> NDArray[np.intp]:
-    """Rows drawn within the classes; all of them if there are no more than that."""
+def _mean_score(measure: Measure, scores: FloatArray, positive: BoolArray, splits: Any) -> float:
+    """The measure on the held-out rows, averaged over the folds."""
+    return float(np.mean([measure.score(positive[test], scores[test]) for _, test in splits]))
+
+
+def _sample_rows(positive: BoolArray, max_rows: int | None, random: np.random.RandomState) -> IntArray:
+    """Indices of a stratified random sample; all rows if there are at most `max_rows`."""
     rows = np.arange(len(positive))
-    if most is None or len(rows) <= most:
+    if max_rows is None or len(rows) <= max_rows:
         return rows
-    drawn, _ = train_test_split(rows, train_size=most, stratify=positive, random_state=random)
-    return np.sort(drawn)
+    sample, _ = train_test_split(rows, train_size=max_rows, stratify=positive, random_state=random)
+    return np.sort(sample)

@@ -1,24 +1,25 @@
-"""A network of Gaussian units under a logistic regression, as WEKA's RBFNetwork trains it.
+"""Radial basis function network: Gaussian units and a logistic regression, as in WEKA's RBFNetwork.
 
-Unit k has a prior p_k, a centre m_k and standard deviations s_k, in standardised features x. It is one of
-the clusters of the rows of one class. A row's membership in the unit is
+Unit k is a cluster of the rows of one class, with a prior p_k, a centre m_k and standard deviations s_k. The
+membership of a row x in it is
 
     q_k(x) = p_k N(x; m_k, s_k) / sum over l of p_l N(x; m_l, s_l)
 
-and the log-odds of the positive class are linear in the memberships.
+and the log-odds of the positive class are a linear function of the memberships.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import expit, softmax
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
@@ -30,45 +31,68 @@ from .._typing import BoolArray, FloatArray, IntArray
 from ..estimators import BinaryClassifier, DecisionFunctionMixin, check_row_weights
 from ..exceptions import InvalidInputError
 from ..preprocessing import encode_binary_labels
-from ._weka import first_rows
+
+#: ``init(X, n_clusters, random_state)``, as for scikit-learn's KMeans.
+InitFunction = Callable[[Any, int, np.random.RandomState], ArrayLike]
+
+
+class Units(NamedTuple):
+    """Priors, centres and standard deviations of the Gaussian units."""
+
+    priors: FloatArray
+    centers: FloatArray
+    stds: FloatArray
+
+    def memberships(self, X: Any) -> FloatArray:
+        """q_k(x) of all rows and units."""
+        log_density = np.column_stack(
+            [_log_density(X, center, std) for center, std in zip(self.centers, self.stds, strict=True)]
+        )
+        return np.asarray(softmax(log_density + np.log(self.priors), axis=1))
 
 
 class RBFNetworkClassifier(DecisionFunctionMixin, BinaryClassifier):
-    """Gaussian units found by k-means in each class, and a logistic regression on the memberships.
+    """Radial basis function network: k-means in each class, then a logistic regression on the clusters.
 
-    The units are axis-parallel Gaussians fitted to the clusters. The regression's features are the
-    posterior probabilities of the units, so that it corrects a mixture of Gaussians for each class.
+    Each cluster becomes a unit, a Gaussian with a diagonal covariance matrix. The features of the
+    regression are the posterior probabilities of the units.
 
     Parameters
     ----------
     n_clusters : int, default=2
-        Units for each class; fewer if the class has fewer different rows.
+        Units per class; fewer if the class has fewer distinct rows.
     min_std : float, default=0.1
-        Least standard deviation of a unit, in units of the standard deviation of all rows. Below it
-        the standard deviation of the class is taken, and `min_std` if that is below it too.
+        Smallest standard deviation of a unit, relative to that of all rows. A unit below it gets the
+        standard deviation of its class, or `min_std` if that is larger.
     ridge : float, default=1e-8
         Weight of the squared coefficients of the standardised memberships in the negative
         log-likelihood.
-    init : "random", "weka" or array-like of int, default="random"
-        Rows of X that k-means starts from: drawn by `random_state`; drawn as WEKA does by default, which
-        depends on the order of the rows; or these, those of a class for the clusters of that class,
-        whatever `n_clusters` is.
+    init : {"random", "k-means++"}, callable or array-like of shape (2 * n_clusters, n_features), \
+            default="random"
+        Initial centres of k-means.
+
+        - "random": distinct rows of the class, chosen at random in proportion to their weights.
+        - "k-means++": the rows that `sklearn.cluster.kmeans_plusplus` selects.
+        - A callable, called once per class as ``init(X, n_clusters, random_state)``, where X are the rows
+          of the class with each feature divided by its range in the class; it returns the centres.
+        - An array: the centres for the negative class, then those for the positive class, in the units
+          of X.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows that k-means starts from.
+        Seed for the choice of the initial centres.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         The two labels; the second is the positive class.
     centers_, stds_ : ndarray of shape (n_units, n_features)
-        Centres and standard deviations of the units, in the units of X. Those of the negative class
-        come first.
+        Centres and standard deviations of the units, in the units of X; those of the negative class
+        first.
     priors_ : ndarray of shape (n_units,)
         Prior probabilities of the units.
     coef_ : ndarray of shape (1, n_units)
         Weights of the memberships in the log-odds of the positive class.
     intercept_ : ndarray of shape (1,)
-        Constant of the log-odds.
+        Intercept of the log-odds.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -76,8 +100,8 @@ class RBFNetworkClassifier(DecisionFunctionMixin, BinaryClassifier):
 
     Notes
     -----
-    As WEKA's SimpleKMeans does, k-means measures each feature relative to its range in the class and
-    starts once, from rows drawn at random. The priors count each unit one row larger than it is.
+    As in WEKA, k-means divides each feature by its range in the class and runs once, and the priors are
+    smoothed by counting one row more in each unit.
 
     References
     ----------
@@ -89,7 +113,7 @@ class RBFNetworkClassifier(DecisionFunctionMixin, BinaryClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from capo.baselines._rbf_network import RBFNetworkClassifier
+    >>> from capo.baselines import RBFNetworkClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = RBFNetworkClassifier(random_state=0).fit(X, y)
     >>> round(model.score(X, y), 2)
@@ -102,7 +126,7 @@ class RBFNetworkClassifier(DecisionFunctionMixin, BinaryClassifier):
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "min_std": [Interval(Real, 0, None, closed="neither")],
         "ridge": [Interval(Real, 0, None, closed="neither")],
-        "init": ["array-like", StrOptions({"random", "weka"})],
+        "init": ["array-like", StrOptions({"random", "k-means++"}), callable],
         "random_state": ["random_state"],
     }
 
@@ -112,7 +136,7 @@ class RBFNetworkClassifier(DecisionFunctionMixin, BinaryClassifier):
         *,
         min_std: float = 0.1,
         ridge: float = 1e-8,
-        init: ArrayLike | str = "random",
+        init: ArrayLike | str | InitFunction = "random",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -122,17 +146,17 @@ class RBFNetworkClassifier(DecisionFunctionMixin, BinaryClassifier):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Place the units and fit the regression.
+        """Find the units and fit the regression.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features; a sparse matrix stays sparse.
+            Features; a sparse matrix is not converted to a dense one.
         y : array-like of shape (n_samples,)
             Two labels; the larger one is the positive class.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights; a whole number counts as that many copies of the row, but for where ``init="weka"``
-            starts.
+            Weights; with ``init="random"`` or an array, an integer weight is equivalent to that many
+            copies of the row.
 
         Returns
         -------
@@ -140,49 +164,59 @@ class RBFNetworkClassifier(DecisionFunctionMixin, BinaryClassifier):
             The fitted classifier.
         """
         self._validate_params()
-        table, labels = self._validate_fit_data(X, y)
-        weight = check_row_weights(sample_weight, table)
-        counted = np.flatnonzero(weight)
-        self.classes_, positive = encode_binary_labels(labels[counted])
-        given = None if isinstance(self.init, str) else _marked(self.init, len(labels))[counted]
-        table, weight = table[counted], weight[counted]
-        self._place_units(table, positive, weight, given)
-        self._fit_regression(self._memberships(table), positive, weight)
+        with self._unchanged_on_error():
+            table, labels = self._validate_fit_data(X, y)
+            weight = check_row_weights(sample_weight, table)
+            rows = np.flatnonzero(weight)
+            table, weight = table[rows], weight[rows]
+            classes, positive = encode_binary_labels(labels[rows])
+            units = self._find_units(table, positive, weight)
+            coef, intercept = self._fit_regression(units.memberships(table), positive, weight)
+            self.classes_, self.coef_, self.intercept_ = classes, coef, intercept
+            self.priors_, self.centers_, self.stds_ = units
         return self
 
-    def _place_units(self, X: Any, positive: BoolArray, weight: FloatArray, given: BoolArray | None) -> None:
+    def _find_units(self, X: Any, positive: BoolArray, weight: FloatArray) -> Units:
         random = check_random_state(self.random_state)
-        least = self.min_std * _nonzero(np.sqrt(_moments(X, weight)[1]))
-        found = []
-        for rows in (np.flatnonzero(~positive), np.flatnonzero(positive)):
-            table = _divided(X[rows], _nonzero(_range(X[rows])))
-            if given is not None:
-                start = np.flatnonzero(given[rows])
-            elif self.init == "weka":
-                start = first_rows(table, self.n_clusters)
-            else:
-                start = _drawn(table, weight[rows], self.n_clusters, random)
-            found.append(_units(X[rows], weight[rows], _clustered(table, weight[rows], start), least))
-        prior, center, std = (np.concatenate(part) for part in zip(*found, strict=True))
-        self.priors_, self.centers_, self.stds_ = prior / weight.sum(), center, std
+        min_std = self.min_std * _replace_zeros(np.sqrt(_moments(X, weight)[1]))
+        parts = []
+        for is_positive in (False, True):
+            rows = np.flatnonzero(positive == is_positive)
+            scale = _replace_zeros(_range(X[rows]))
+            scaled = _divide_columns(X[rows], scale)
+            centers = self._initial_centers(scaled, weight[rows], scale, is_positive, random)
+            clusters = _cluster(scaled, weight[rows], centers)
+            parts.append(_fit_gaussians(X[rows], weight[rows], clusters, min_std))
+        priors, centers, stds = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return Units(priors / weight.sum(), centers, stds)
 
-    def _fit_regression(self, Q: FloatArray, positive: BoolArray, weight: FloatArray) -> None:
+    def _initial_centers(
+        self, X: Any, weight: FloatArray, scale: FloatArray, positive: bool, random: np.random.RandomState
+    ) -> FloatArray:
+        """Initial centres for one class, whose features have been divided by `scale`."""
+        if callable(self.init):
+            return _check_centers(self.init(X, self.n_clusters, random), (None, X.shape[1]))
+        if not isinstance(self.init, str):
+            centers = _check_centers(self.init, (2 * self.n_clusters, X.shape[1]))
+            return np.split(centers, 2)[positive] / scale
+        if self.init == "k-means++":
+            n_clusters = min(self.n_clusters, X.shape[0])
+            return np.asarray(kmeans_plusplus(X, n_clusters, sample_weight=weight, random_state=random)[0])
+        return _dense(X[_sample_rows(X, weight, self.n_clusters, random)])
+
+    def _fit_regression(
+        self, Q: FloatArray, positive: BoolArray, weight: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Coefficients and intercept for the memberships Q."""
         mean, variance = _moments(Q, weight)
-        scale = _nonzero(np.sqrt(variance))
+        scale = _replace_zeros(np.sqrt(variance))
         model = LogisticRegression(C=0.5 / self.ridge, solver="newton-cholesky", tol=1e-10, max_iter=1000)
         with warnings.catch_warnings():
-            # classes that the units tell apart: Newton's method ends early and L-BFGS goes on from there
+            # Separable classes: Newton's method stops early and scikit-learn continues with L-BFGS.
             warnings.filterwarnings("ignore", message="(?s).*resort to lbfgs")
             model.fit((Q - mean) / scale, positive, sample_weight=weight)
-        self.coef_ = model.coef_ / scale
-        self.intercept_ = model.intercept_ - self.coef_ @ mean
-
-    def _memberships(self, X: Any) -> FloatArray:
-        """q_k(x) of all rows and units."""
-        log_density = np.column_stack(
-            [_log_density(X, center, std) for center, std in zip(self.centers_, self.stds_, strict=True)]
-        )
-        return np.asarray(softmax(log_density + np.log(self.priors_), axis=1))
+        coef = model.coef_ / scale
+        return coef, model.intercept_ - coef @ mean
 
     def memberships(self, X: ArrayLike) -> FloatArray:
         """Posterior probabilities of the units, the features of the regression.
@@ -198,7 +232,7 @@ class RBFNetworkClassifier(DecisionFunctionMixin, BinaryClassifier):
             Memberships; each row sums to 1.
         """
         check_is_fitted(self)
-        return self._memberships(self._validate_predict_data(X))
+        return Units(self.priors_, self.centers_, self.stds_).memberships(self._validate_predict_data(X))
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Log-odds of the positive class.
@@ -221,61 +255,65 @@ class RBFNetworkClassifier(DecisionFunctionMixin, BinaryClassifier):
         return np.column_stack([expit(-scores), expit(scores)])
 
 
-def _units(
-    X: Any, weight: FloatArray, label: IntArray, least: FloatArray
+def _fit_gaussians(
+    X: Any, weight: FloatArray, clusters: IntArray, min_std: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Priors (times the weight of all rows), centres and standard deviations of a class's clusters."""
-    fallback = np.maximum(np.sqrt(_moments(X, weight)[1]), least)
+    """Priors (times the weight of the class), centres and standard deviations of a class's clusters."""
+    class_std = np.maximum(np.sqrt(_moments(X, weight)[1]), min_std)
     prior, center, std = [], [], []
-    for cluster in np.unique(label):
-        rows = np.flatnonzero(label == cluster)
+    for cluster in np.unique(clusters):
+        rows = np.flatnonzero(clusters == cluster)
         mean, variance = _moments(X[rows], weight[rows])
         prior.append(1.0 + weight[rows].sum())
         center.append(mean)
-        std.append(np.where(np.sqrt(variance) <= least, fallback, np.sqrt(variance)))
+        std.append(np.where(np.sqrt(variance) <= min_std, class_std, np.sqrt(variance)))
     return weight.sum() * np.array(prior) / np.sum(prior), np.array(center), np.array(std)
 
 
-def _clustered(X: Any, weight: FloatArray, start: IntArray) -> IntArray:
-    """The clusters of the rows that k-means finds from some of them."""
-    first = X[start].toarray() if sparse.issparse(X) else X[start]
-    if not len(first):
-        raise InvalidInputError("init has no row of one of the classes. Give at least one row of each.")
-    model = KMeans(len(first), init=first, n_init=1, max_iter=500, tol=0.0)
+def _cluster(X: Any, weight: FloatArray, centers: FloatArray) -> IntArray:
+    """The cluster of each row, by k-means from these centres."""
+    model = KMeans(len(centers), init=centers, n_init=1, max_iter=500, tol=0.0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer clusters than were asked for
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
         return np.asarray(model.fit(X, sample_weight=weight).labels_)
 
 
-def _marked(rows: ArrayLike, n: int) -> BoolArray:
-    """Which of n rows are listed."""
-    listed = np.asarray(rows)
-    if listed.dtype.kind not in "iu" or listed.ndim != 1 or ((listed < 0) | (listed >= n)).any():
-        raise InvalidInputError(f"init must list rows of X, numbers from 0 to {n - 1}; got {rows!r}.")
-    marked = np.zeros(n, dtype=bool)
-    marked[listed] = True
-    return marked
+def _check_centers(centers: ArrayLike, shape: tuple[int | None, int]) -> FloatArray:
+    """Initial centres as an array; None in `shape` allows any number of them from 1."""
+    array = np.asarray(_dense(centers))
+    n_centers = max(1, len(array)) if shape[0] is None and array.ndim else shape[0]
+    if array.dtype.kind not in "iuf" or array.shape != (n_centers, shape[1]) or not np.isfinite(array).all():
+        expected = "(n_clusters, n_features)" if shape[0] is None else "(2 * n_clusters, n_features)"
+        raise InvalidInputError(
+            f"init must give finite centres in an array of shape {expected} with {shape[1]} features: got "
+            f"{array.dtype} of shape {array.shape}."
+        )
+    return array.astype(np.float64)
 
 
-def _drawn(X: Any, weight: FloatArray, n_rows: int, random: np.random.RandomState) -> IntArray:
-    """Different rows, drawn with probabilities in proportion to their weights.
+def _sample_rows(X: Any, weight: FloatArray, n_rows: int, random: np.random.RandomState) -> IntArray:
+    """Indices of distinct rows, sampled in proportion to their weights.
 
-    The rows are drawn in the order of a random projection, so that neither their order nor whether a
-    weight is written as copies matters.
+    The rows are sampled in the order of a random projection, so that the result depends neither on the
+    order of the rows nor on whether a weight is given as copies of a row.
     """
-    key = np.asarray(X @ random.standard_normal(X.shape[1]))
-    order = np.argsort(key, kind="stable")
-    upto = np.cumsum(weight[order])
-    place = np.searchsorted(upto, random.uniform(size=20 * n_rows) * upto[-1], side="right")
-    drawn = order[np.minimum(place, len(order) - 1)]
-    _, first = np.unique(key[drawn], return_index=True)
-    return np.asarray(drawn[np.sort(first)[:n_rows]])
+    projection = np.asarray(X @ random.standard_normal(X.shape[1]))
+    order = np.argsort(projection, kind="stable")
+    cumulative = np.cumsum(weight[order])
+    positions = np.searchsorted(cumulative, random.uniform(size=20 * n_rows) * cumulative[-1], side="right")
+    sample = order[np.minimum(positions, len(order) - 1)]
+    _, first = np.unique(projection[sample], return_index=True)
+    return np.asarray(sample[np.sort(first)[:n_rows]])
+
+
+def _dense(X: Any) -> Any:
+    return X.toarray() if sparse.issparse(X) else X
 
 
 def _log_density(X: Any, center: FloatArray, std: FloatArray) -> FloatArray:
     """The logarithm of N(x; center, std) for all rows, up to the constant of the dimension."""
     if sparse.issparse(X):
-        # a zero contributes (center / std)^2; what a non-zero entry adds to that is summed up
+        # The sum over all zeros, corrected at the non-zero entries.
         inverse = 1.0 / std**2
         squares = X.multiply(X) @ inverse - 2.0 * (X @ (center * inverse)) + center**2 @ inverse
     else:
@@ -297,10 +335,10 @@ def _range(X: Any) -> FloatArray:
     return np.asarray(high - low)
 
 
-def _divided(X: Any, by: FloatArray) -> Any:
-    return (X @ sparse.diags_array(1.0 / by)).tocsr() if sparse.issparse(X) else X / by
+def _divide_columns(X: Any, scale: FloatArray) -> Any:
+    return (X @ sparse.diags_array(1.0 / scale)).tocsr() if sparse.issparse(X) else X / scale
 
 
-def _nonzero(scale: FloatArray) -> FloatArray:
-    """1 in place of 0: a constant column has no scale."""
+def _replace_zeros(scale: FloatArray) -> FloatArray:
+    """Replace the scale of constant columns, 0, by 1."""
     return np.where(scale > 0, scale, 1.0)

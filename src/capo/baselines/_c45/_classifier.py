@@ -1,4 +1,4 @@
-"""The classifier: validate, grow, collapse, prune, keep."""
+"""C45Classifier: validates the data, grows the tree and prunes it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..._sklearn_compat import Interval
-from ..._typing import FloatArray
+from ..._typing import BoolArray, FloatArray
 from ...estimators import BinaryClassifier, check_row_weights
 from ...exceptions import InvalidInputError
 from ...preprocessing import encode_binary_labels
-from ._entries import Rows, reader, sorted_entries
+from ._entries import TrainingRows, column_reader, sort_entries
 from ._growing import grow
 from ._pruning import Pruner, collapse
 from ._tree import Tree
@@ -24,23 +24,24 @@ from ._tree import Tree
 class C45Classifier(BinaryClassifier):
     """Decision tree of C4.5 (release 8) for numeric features, with the rules of WEKA's J48.
 
-    A node is split by ``x <= t``. For each feature the cut with the largest information gain is taken,
-    and its gain reduced by log2(number of cuts) / W, the price of naming the cut. Among the features
-    whose reduced gain is at least the average, the one with the largest ratio of gain to the entropy
-    of the split itself wins; among equals the first. The grown tree is pruned: a subtree gives way to a
-    leaf, or to its larger branch, if the errors to be expected do not rise by more than 0.1.
+    A node is split by ``x <= t``. For each feature the threshold with the largest information gain is
+    taken, and the gain is reduced by log2(number of thresholds) / W, where W is the weight of the node's
+    rows. Among the features whose reduced gain is at least the average, the one with the largest ratio of
+    gain to the entropy of the split is chosen, the first one in case of a tie. The tree is then pruned: a
+    subtree is replaced by a leaf, or by its larger branch, if that does not raise the expected errors by
+    more than 0.1.
 
     Parameters
     ----------
     confidence : float, default=0.25
-        Level of the upper confidence limit of a leaf's error rate; smaller values prune more.
+        Confidence level of the upper limit of a leaf's error rate; smaller values prune more.
     min_samples_leaf : int, default=2
-        Least weight of a branch. Cuts leave at least a tenth of the node's weight per class, at most
-        25, on both sides if that is more.
+        Smallest weight of a branch. The limit is raised to a tenth of the node's mean weight per class,
+        up to 25, if that is larger.
     subtree_raising : bool, default=True
         Whether a subtree may be replaced by its larger branch.
     pruning : bool, default=True
-        Whether to prune. Without it, only subtrees that save no training error are cut off.
+        Whether to prune. If not, only subtrees that do not reduce the training error are removed.
 
     Attributes
     ----------
@@ -49,9 +50,9 @@ class C45Classifier(BinaryClassifier):
     n_leaves_ : int
         Number of leaves.
     depth_ : int
-        Number of tests on the longest way to a leaf.
+        Number of tests on the longest path to a leaf.
     feature_importances_ : ndarray of shape (n_features,)
-        Share of each feature in the information gained.
+        Share of each feature in the total information gain.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -59,9 +60,9 @@ class C45Classifier(BinaryClassifier):
 
     Notes
     -----
-    As in C4.5, values that differ by 1e-5 or less are not told apart: scale up features that are
-    measured in tiny units. The threshold is the largest value of the training set that is not above the
-    middle between the two neighbours.
+    As in C4.5, values that differ by 1e-5 or less are treated as equal: rescale features with very small
+    values. The threshold is the largest value in the training data that is not above the midpoint of the
+    two neighbouring values.
 
     References
     ----------
@@ -73,7 +74,7 @@ class C45Classifier(BinaryClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from capo.baselines._c45 import C45Classifier
+    >>> from capo.baselines import C45Classifier
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> model = C45Classifier(min_samples_leaf=20).fit(X, y)
     >>> round(model.score(X, y), 2)
@@ -109,16 +110,16 @@ class C45Classifier(BinaryClassifier):
         self.pruning = pruning
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow the tree and prune it.
+        """Grow and prune the tree.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features; a sparse matrix stays sparse.
+            Features; a sparse matrix is not converted to a dense one.
         y : array-like of shape (n_samples,)
             Two labels; the larger one is the positive class.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights; a whole number counts as that many copies of the row.
+            Weights; an integer weight is equivalent to that many copies of the row.
 
         Returns
         -------
@@ -126,27 +127,28 @@ class C45Classifier(BinaryClassifier):
             The fitted classifier.
         """
         self._validate_params()
-        table, labels = self._validate_fit_data(X, y)
-        weight = check_row_weights(sample_weight, table)
-        encode_binary_labels(labels[weight > 0])
-        self.classes_, positive = encode_binary_labels(labels)
-        rows = Rows(reader(table), weight, np.where(positive, weight, 0.0))
-        tree = grow(sorted_entries(table, weight > 0), rows, self.min_samples_leaf)
+        with self._unchanged_on_error():
+            table, labels = self._validate_fit_data(X, y)
+            weight = check_row_weights(sample_weight, table)
+            encode_binary_labels(labels[weight > 0])  # both classes must have weight
+            classes, positive = encode_binary_labels(labels)
+            tree = self._grow_tree(table, weight, positive)
+            gain = tree.gains(table.shape[1])
+            self.classes_, self._tree = classes, tree
+            self.n_leaves_, self.depth_ = tree.left.count(-1), tree.depth()
+            self.feature_importances_ = gain / gain.sum() if gain.any() else gain
+        return self
+
+    def _grow_tree(self, table: Any, weight: FloatArray, positive: BoolArray) -> Tree:
+        rows = TrainingRows(column_reader(table), weight, np.where(positive, weight, 0.0))
+        tree = grow(sort_entries(table, weight > 0), rows, self.min_samples_leaf)
         collapse(tree)
         if self.pruning:
             Pruner(tree, rows, self.confidence, self.subtree_raising).run()
-        self._keep(tree)
-        return self
-
-    def _keep(self, tree: Tree) -> None:
-        self._tree = tree.compact()
-        self.n_leaves_ = self._tree.left.count(-1)
-        self.depth_ = self._tree.depth()
-        gain = self._tree.gains(self.n_features_in_)
-        self.feature_importances_ = gain / gain.sum() if gain.any() else gain
+        return tree.compact()
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Shares of the two classes among the training rows of the leaf.
+        """Class probabilities: the shares of the classes among the training rows of the leaf.
 
         Parameters
         ----------
@@ -161,17 +163,17 @@ class C45Classifier(BinaryClassifier):
         check_is_fitted(self)
         table = self._validate_predict_data(X)
         share = np.empty(table.shape[0])
-        for leaf, rows in self._tree.routes(0, np.arange(len(share)), reader(table)):
+        for leaf, rows in self._tree.routes(0, np.arange(len(share)), column_reader(table)):
             share[rows] = self._tree.P[leaf] / self._tree.W[leaf]
         return np.column_stack([1.0 - share, share])
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The more frequent class of the leaf, the first if they are equally frequent."""
-        likely = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[likely])
+        """Predict the more frequent class of the leaf, the first one in case of a tie."""
+        class_index = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[class_index])
 
     def describe(self, feature_names: Sequence[str] | None = None) -> str:
-        """The tree as text, a line for each branch.
+        """The tree as text, one line per branch.
 
         Parameters
         ----------
@@ -181,7 +183,7 @@ class C45Classifier(BinaryClassifier):
         Returns
         -------
         str
-            Tests, and for a leaf its class with (weight of the rows/weight of those of the other class).
+            Tests, and for a leaf its class with (weight of its rows/weight of its misclassified rows).
         """
         check_is_fitted(self)
         default = [f"x{j}" for j in range(self.n_features_in_)]
@@ -189,6 +191,6 @@ class C45Classifier(BinaryClassifier):
         if len(names) != self.n_features_in_:
             raise InvalidInputError(
                 f"feature_names has {len(names)} names, but the tree was trained on {self.n_features_in_} "
-                "features. Give one name for each."
+                "features. Give one name per feature."
             )
         return "\n".join(self._tree.lines(names, self.classes_.tolist()))

@@ -1,4 +1,4 @@
-"""The tree: its nodes, what becomes of them in pruning, how rows find their leaf, and how it reads.
+"""The tree: its nodes, their replacement in pruning, the leaves of rows, and the tree as text.
 
 A node holds rows of total weight W, of which P is of the positive class. Its entropy, times W, is
 
@@ -21,7 +21,7 @@ from ._entries import Reader
 
 @dataclass
 class Tree:
-    """Nodes as lists; a leaf has no left branch (-1)."""
+    """The nodes, one list per attribute; `left` and `right` of a leaf are -1."""
 
     column: list[int] = field(default_factory=list)
     threshold: list[float] = field(default_factory=list)
@@ -29,9 +29,10 @@ class Tree:
     right: list[int] = field(default_factory=list)
     W: list[float] = field(default_factory=list)
     P: list[float] = field(default_factory=list)
-    rows: dict[int, IntArray] = field(default_factory=dict)  # of the leaves
+    rows: dict[int, IntArray] = field(default_factory=dict)  # the training rows of each leaf
 
     def add_leaf(self, W: float, P: float, rows: IntArray) -> int:
+        """Append a leaf and return its number."""
         for values, value in zip(self._parts(), (-1, math.nan, -1, -1, W, P), strict=True):
             values.append(value)
         self.rows[len(self.W) - 1] = rows
@@ -41,10 +42,11 @@ class Tree:
         return self.column, self.threshold, self.left, self.right, self.W, self.P
 
     def errors(self, node: int) -> float:
+        """Weight of the rows that are misclassified if the node is a leaf."""
         return min(self.P[node], self.W[node] - self.P[node])
 
     def below(self, root: int) -> Iterator[int]:
-        """The node and all under it, parents first, left before right."""
+        """The node and all its descendants, parents first, left before right."""
         stack = [root]
         while stack:
             node = stack.pop()
@@ -52,26 +54,26 @@ class Tree:
             if self.left[node] >= 0:
                 stack += (self.right[node], self.left[node])
 
-    def gathered(self, root: int) -> IntArray:
-        """Training rows under the node."""
+    def rows_below(self, root: int) -> IntArray:
+        """The training rows of the node."""
         return np.concatenate([self.rows[node] for node in self.below(root) if node in self.rows])
 
     def cut_off(self, node: int) -> None:
         """Make the node a leaf."""
-        rows = self.gathered(node)
+        rows = self.rows_below(node)
         for under in self.below(node):
             self.rows.pop(under, None)
         self.rows[node], self.left[node], self.right[node] = rows, -1, -1
 
     def replace(self, node: int, larger: int, smaller: int) -> None:
-        """Put one of its branches in the place of a node."""
+        """Replace a node by its larger branch."""
         for under in self.below(smaller):
             self.rows.pop(under, None)
         for part in self._parts()[:4]:
             part[node] = part[larger]
 
     def routes(self, root: int, rows: IntArray, read: Reader) -> Iterator[tuple[int, IntArray]]:
-        """The leaves under the node that these rows come to, each with its rows."""
+        """The leaves below `root` that these rows reach, each with its rows."""
         stack = [(root, rows)]
         while stack:
             node, rows = stack.pop()
@@ -84,7 +86,7 @@ class Tree:
             stack += ((self.left[node], rows[goes_left]), (self.right[node], rows[~goes_left]))
 
     def compact(self) -> Tree:
-        """Without the nodes that were pruned and the rows."""
+        """A copy without the pruned nodes and the training rows."""
         kept = list(self.below(0))
         place = {node: position for position, node in enumerate(kept)}
         place[-1] = -1
@@ -92,6 +94,7 @@ class Tree:
         return Tree(column, threshold, [place[i] for i in left], [place[i] for i in right], W, P)
 
     def depth(self) -> int:
+        """Number of tests on the longest path to a leaf."""
         depth = [0] * len(self.W)
         for node in self.below(0):
             if self.left[node] >= 0:
@@ -99,7 +102,7 @@ class Tree:
         return max(depth)
 
     def gains(self, n_features: int) -> FloatArray:
-        """Entropy that the tests on each feature take away."""
+        """Information gain of the tests on each feature, times the weight."""
         H = total_entropy(np.array(self.W), np.array(self.P))
         gain = np.zeros(n_features)
         for node, left in enumerate(self.left):
@@ -108,6 +111,7 @@ class Tree:
         return np.maximum(gain, 0.0)
 
     def lines(self, names: Sequence[str], classes: list[Any]) -> Iterator[str]:
+        """The tree as text, one line per branch."""
         stack = [(0, "", "")]
         while stack:
             node, indent, test = stack.pop()
