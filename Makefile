@@ -3,16 +3,24 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-all lint bench paper clean
+.PHONY: demo test test-all test-oldest test-minimal lint bench paper dist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/capo demo
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(ARGS)
 
 test-all: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -m ""
+	$(BIN)/python -m pytest -m "" $(ARGS)
+
+# The oldest release of each dependency that pyproject.toml allows, in an environment of its own.
+test-oldest: $(VENV)-oldest/.installed
+	$(VENV)-oldest/bin/python -m pytest $(ARGS)
+
+# The package alone: tests that need an optional package are skipped, and nothing else fails.
+test-minimal: $(VENV)-minimal/.installed
+	$(VENV)-minimal/bin/python -m pytest $(ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -30,6 +38,10 @@ paper: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python -m benchmarks.paper $(if $(DATA),--data $(DATA)) $(ARGS)
 
+dist: $(BIN)/python
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m build
+
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
@@ -42,5 +54,18 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[cli,onnx,plots]' --group dev
 	touch $@
 
+$(VENV)-oldest/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install --quiet uv
+	$(VENV)-oldest/bin/uv pip install --quiet --python $(VENV)-oldest/bin/python --resolution lowest-direct \
+		--editable '.[cli,onnx,plots]' --group test
+	touch $@
+
+$(VENV)-minimal/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-minimal
+	$(VENV)-minimal/bin/python -m pip install --quiet --upgrade pip
+	$(VENV)-minimal/bin/python -m pip install --quiet --editable . --group test-minimal
+	touch $@
+
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-minimal build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

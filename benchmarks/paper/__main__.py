@@ -21,6 +21,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ..data import PAPER, fingerprint, folder, load_paper
+from ..provenance import record_run
 from .page import write_page
 from .store import FITS, Store
 from .systems import Study
@@ -84,6 +85,7 @@ def main(arguments: list[str] | None = None) -> None:
             )
         store = run_all(folder(options.data), cache, wanted, jobs=options.jobs, quick=options.quick)
         store.gather(fits, tasks(set(EXPERIMENTS), set(PAPER)))
+        record_run(fits, append=True)
     if not fits.exists():
         parser.error(f"there are no results yet in {fits}: run without --page first.")
     page = write_page(fits, cache if options.quick else None)

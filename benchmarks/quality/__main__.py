@@ -23,6 +23,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 from ..data import PAPER, folder
+from ..provenance import record_run
 from .page import write_page
 from .systems import MEASURES, Row, compare
 from .tables import load, names
@@ -84,6 +85,7 @@ def compare_all(path: Path, options: argparse.Namespace) -> None:
         for seed, table in itertools.product(options.seeds, options.tables or names(path))
     }
     report(f"{len(tasks)} tables to go through")
+    record_run(RESULTS, append=True)
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
     with ProcessPoolExecutor(options.jobs) as pool, RESULTS.open("a", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -40,6 +40,7 @@ from capo.model_selection import split_folds
 from capo.preprocessing import make_linear_features, make_rbf_features, make_tree_features
 
 from ..data import Table, folder
+from ..provenance import record_run
 from .page import MEASURES as COMPARED
 from .systems import MEASURES
 from .tables import load, names
@@ -145,6 +146,7 @@ def main() -> None:
     by_table = gain.groupby(level="table").mean()
     summary = pd.DataFrame({"mean": by_table.mean(), "standard_error": by_table.sem()}).loc[list(SETS)]
     summary.round(3).to_csv(RESULTS)
+    record_run(RESULTS)
     print(summary.round(2).to_string())
 
 

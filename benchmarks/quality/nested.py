@@ -20,6 +20,7 @@ from pathlib import Path
 from joblib import Memory
 
 from ..data import PAPER, Table, folder
+from ..provenance import record_run
 from .page import MEASURES as NAMES
 from .systems import MEASURES, Models
 from .tables import load, names
@@ -69,6 +70,7 @@ def main() -> None:
         for half in (0, 1)
         if table not in PAPER and (table, half) not in there
     ]
+    record_run(NESTED, append=True)
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
     with ProcessPoolExecutor(options.jobs) as pool, NESTED.open("a", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -3,7 +3,8 @@
 python -m benchmarks.speed --data FOLDER            all of it, on one core; about twelve minutes
 python -m benchmarks.speed --data FOLDER --only limit path
 
-Results go to benchmarks/speed/results, one CSV each, each with its summary beside it.
+Results go to benchmarks/speed/results, one CSV each, each with its summary beside it; provenance.json has the
+commit, the versions and the machine of each.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from ..data import folder
+from ..provenance import processor, record_run
 from . import against_libcvm, against_svmperf, growth, limit, path
 
 RESULTS = Path(__file__).parent / "results"
@@ -35,15 +37,8 @@ def write(name: str, rows: list[dict], summary: str) -> None:
         writer.writeheader()
         writer.writerows(rows)
     (RESULTS / f"{name}.txt").write_text(summary + "\n")
+    record_run(RESULTS / f"{name}.csv")
     print(summary, flush=True)
-
-
-def processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or "unknown"
 
 
 def main() -> None:

@@ -4,7 +4,6 @@ import logging
 import pickle
 
 import numpy as np
-import pandas as pd
 import piqp
 import pytest
 from hypothesis import given, settings
@@ -329,7 +328,7 @@ def test_bad_weights(weight, message):
 def test_all_kinds_of_input_give_the_same_model(name):
     table = X[:200] * (np.abs(X[:200]) > 0.7)
     reference = CoreVectorMachine(name, random_state=0).fit(table, Y[:200]).decision_function(table)
-    frame = pd.DataFrame(table, columns=[f"x{i}" for i in range(30)])
+    frame = pytest.importorskip("pandas").DataFrame(table, columns=[f"x{i}" for i in range(30)])
     for other in (sparse.csr_array(table), sparse.csc_matrix(table), np.asfortranarray(table), frame):
         model = CoreVectorMachine(name, random_state=0).fit(other, Y[:200])
         np.testing.assert_allclose(

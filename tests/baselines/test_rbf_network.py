@@ -3,7 +3,6 @@
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -171,12 +170,11 @@ def test_constant_columns_do_no_harm():
 
 def test_labels_of_any_kind():
     names = np.where(Y == 1, "benign", "malignant")
-    model = RBFNetworkClassifier(random_state=0).fit(pd.DataFrame(X).add_prefix("x"), names)
+    frame = pytest.importorskip("pandas").DataFrame(X).add_prefix("x")
+    model = RBFNetworkClassifier(random_state=0).fit(frame, names)
     assert list(model.classes_) == ["benign", "malignant"]
-    proba = model.predict_proba(pd.DataFrame(X).add_prefix("x"))
-    np.testing.assert_array_equal(
-        model.predict(pd.DataFrame(X).add_prefix("x")), model.classes_[proba.argmax(axis=1)]
-    )
+    proba = model.predict_proba(frame)
+    np.testing.assert_array_equal(model.predict(frame), model.classes_[proba.argmax(axis=1)])
 
 
 def test_more_clusters_than_rows():

@@ -5,6 +5,9 @@ import csv
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file, make_classification
+
 from benchmarks.data import fingerprint, load_paper
 from benchmarks.paper import __main__ as command
 from benchmarks.paper.frames import published
@@ -13,8 +16,6 @@ from benchmarks.paper.published import PUBLISHED
 from benchmarks.paper.store import HEADER, Fit, Store
 from benchmarks.paper.systems import Study
 from benchmarks.paper.tasks import CAPO, EXPERIMENTS, MEASURES, NEW, READINGS, RIVALS, Task, tasks
-from scipy import sparse
-from sklearn.datasets import dump_svmlight_file, make_classification
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import textwrap
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
@@ -88,15 +87,20 @@ def test_predictions_keep_the_floor():
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_all_kinds_of_input_give_the_same_model(fit_intercept):
     reference = SVMPerfClassifier(C=100.0, fit_intercept=fit_intercept).fit(X, Y)
-    for kind in (np.asfortranarray, sparse.csr_array, sparse.csc_matrix, pd.DataFrame):
-        model = SVMPerfClassifier(C=100.0, fit_intercept=fit_intercept).fit(
-            kind(X) if kind is not pd.DataFrame else pd.DataFrame(X, columns=[f"x{i}" for i in range(30)]), Y
-        )
+    for kind in (np.asfortranarray, sparse.csr_array, sparse.csc_matrix):
+        model = SVMPerfClassifier(C=100.0, fit_intercept=fit_intercept).fit(kind(X), Y)
         np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-6, atol=1e-9)
     small = SVMPerfClassifier(C=100.0, fit_intercept=fit_intercept).fit(X.astype(np.float32), Y)
     assert small.dual_ <= reference.primal_ * (1 + 1e-6)
     assert reference.dual_ <= small.primal_ * (1 + 1e-6)
     assert (reference.intercept_[0] + reference.threshold_ == 0) is not fit_intercept
+
+
+def test_a_frame_gives_the_same_model():
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=[f"x{i}" for i in range(30)])
+    model, reference = (SVMPerfClassifier(C=100.0).fit(each, Y) for each in (frame, X))
+    np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-6, atol=1e-9)
+    assert model.feature_names_in_.tolist() == list(frame.columns)
 
 
 def test_labels_of_any_kind():

@@ -8,7 +8,6 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
-import polars as pl
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
@@ -127,7 +126,8 @@ def test_names_are_escaped():
         "x\ny\x00\ud800",
     ]
     names += ["🙂 naïve", "{{ 7 * 7 }} {% raw %}", "long " * 100, "x__class"]
-    frame = pl.DataFrame({each: X[:, i] for i, each in enumerate(names) if "\ud800" not in each})
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({each: X[:, i] for i, each in enumerate(names) if "\ud800" not in each})
     y = np.where(LABELS == 1, "<!--</script>", "]]>&amp;")
     auxiliaries = [("<u>one", GaussianNB())]
     model = CAPOClassifier(auxiliaries=auxiliaries, C=10.0, prior="zero", random_state=0)
