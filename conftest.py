@@ -1,9 +1,15 @@
-"""One thread for each test and no display; modules that need a missing optional package are skipped."""
+"""One thread for each test and no display; what needs a missing optional package is skipped.
+
+A module that cannot be imported, a doctest and a test marked `optional_packages` are skipped when the cause is
+a missing optional package. Any other test names what it needs by `pytest.importorskip`.
+"""
 
 import os
 import sys
+from doctest import UnexpectedException
 
 import pytest
+from _pytest.doctest import DoctestItem
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -30,6 +36,8 @@ OPTIONAL = {
 def _missing_package(error):
     """Return the optional package whose absence caused an error, or None."""
     while error is not None:
+        if isinstance(error, UnexpectedException):  # of a doctest
+            error = error.exc_info[1]
         package = (getattr(error, "name", None) or "").split(".")[0]
         if isinstance(error, ModuleNotFoundError) and package in OPTIONAL:
             return package
@@ -38,9 +46,10 @@ def _missing_package(error):
 
 
 def _forget_module(path):
-    """Remove the half-imported module that pytest leaves behind, so that others fail for the true reason."""
+    """Remove the module and its package, half-imported, so that others fail for the true reason."""
+    files = {str(path), str(path.with_name("__init__.py"))}
     for name, module in list(sys.modules.items()):
-        if getattr(module, "__file__", None) == path:
+        if getattr(module, "__file__", None) in files:
             del sys.modules[name]
 
 
@@ -53,5 +62,24 @@ def pytest_make_collect_report(collector):
     if package is not None:
         report.outcome = "skipped"
         report.longrepr = (str(collector.path), 0, f"Skipped: {package} is not installed")
-        _forget_module(str(collector.path))
+        _forget_module(collector.path)
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Skip a doctest, or a test marked `optional_packages`, that needs a missing optional package."""
+    try:
+        return (yield)
+    except Exception as error:
+        package = _missing_package(error)
+        may_skip = isinstance(item, DoctestItem) or item.get_closest_marker("optional_packages")
+        if package is None or not may_skip:
+            raise
+        pytest.skip(f"{package} is not installed")
+
+
+@pytest.fixture
+def optional_packages():
+    """Names of the packages that capo works without."""
+    return sorted(OPTIONAL)

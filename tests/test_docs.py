@@ -21,6 +21,7 @@ def test_every_measure_has_its_line_with_its_parameters():
         assert f"| {each.value} | {each.use} |" in table
 
 
+@pytest.mark.optional_packages
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
 def test_code_in_the_pages_runs(page):
     space: dict[str, object] = {}

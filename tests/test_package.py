@@ -22,6 +22,7 @@ MODULES = [
 ]
 
 
+@pytest.mark.optional_packages
 @pytest.mark.parametrize("name", ["capo", *MODULES])
 def test_all_names_exist(name):
     module = importlib.import_module(name)
@@ -29,6 +30,36 @@ def test_all_names_exist(name):
     public = getattr(module, "__all__", None)
     if public is not None:
         assert all(hasattr(module, each) for each in public)
+
+
+WITHOUT_OPTIONAL = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {packages}:
+            raise ModuleNotFoundError(f"{{name}} is blocked", name=name)
+
+sys.meta_path.insert(0, Blocked())
+import capo
+from capo import adaptation, auxiliary, baselines, design, engine, export, inspection, io, kernels, measures
+from capo import model_selection, preprocessing, report, testing
+from sklearn.datasets import load_iris
+from sklearn.naive_bayes import GaussianNB
+
+X, y = load_iris(return_X_y=True)
+model = capo.CAPOClassifier(auxiliaries=[GaussianNB()], random_state=0).fit(X, y == 1)
+print(model.summary())
+assert model.score(X, y == 1) > 0.8
+assert capo.SVMPerfClassifier(kernel="rbf").fit(X, y == 1).score(X, y == 1) > 0.8
+"""
+
+
+def test_the_base_installation_is_enough(optional_packages):
+    code = WITHOUT_OPTIONAL.format(packages=optional_packages)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert "CAPOClassifier for f1" in run.stdout
 
 
 def test_the_names_that_users_import():

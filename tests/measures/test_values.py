@@ -66,7 +66,9 @@ def test_real_weights(problem, seed):
         assert found == pytest.approx(expected, abs=1e-9)
     measure = measures.get("gmean")
     cut = measure.threshold(y, scores, weight)
-    best = max(measure.score(y, scores - t, weight) for t in [*(np.unique(scores) - 1e-6), scores.max() + 1])
+    values = np.unique(scores)
+    between = [values[0] - 1, *((values[1:] + values[:-1]) / 2), values[-1] + 1]
+    best = max(measure.score(y, scores - t, weight) for t in between)
     assert measure.score(y, scores - cut, weight) == pytest.approx(best, abs=1e-9)
 
 
