@@ -1,7 +1,7 @@
 """One thread for each test and no display; what needs a missing optional package is skipped.
 
-A module that cannot be imported, a doctest and a test marked `optional_packages` are skipped when the cause is
-a missing optional package. Any other test names what it needs by `pytest.importorskip`.
+A module that cannot be imported, a doctest and a test marked `optional_packages` are skipped when the cause
+is a missing optional package. Any other test names what it needs by `pytest.importorskip`.
 """
 
 import os

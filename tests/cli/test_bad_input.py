@@ -122,7 +122,7 @@ def test_ten_thousand_columns_of_text(capsys, tmp_path):
 
 def test_the_output_is_checked_before_the_table_is_read(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "capo.cli.commands._fit.prepare_training", lambda *_args: pytest.fail("the table was read")
+        "capo.cli.commands.fit.prepare_training", lambda *_args: pytest.fail("the table was read")
     )
     (tmp_path / "t.csv").write_bytes(GOOD)
     absent = ("-o", tmp_path / "absent" / "m.capo")
@@ -162,11 +162,11 @@ def test_a_seed_that_is_none_is_refused(folder, capsys, tmp_path):
 
 def test_a_package_that_is_not_installed_is_named(capsys, tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_bytes(GOOD)
-    monkeypatch.setitem(sys.modules, "capo.cli.commands._fit", None)
+    monkeypatch.setitem(sys.modules, "capo.cli.commands.fit", None)
     arguments = ("-t", "y", "-o", tmp_path / "m.capo")
     refused(
         capsys,
-        "the command line needs capo.cli.commands._fit: pip install",
+        "the command line needs capo.cli.commands.fit: pip install",
         "fit",
         tmp_path / "t.csv",
         *arguments,

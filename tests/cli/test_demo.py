@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from capo import measures
-from capo.cli.commands import _demo as demo
+from capo.cli.commands import demo
 
 
 @pytest.fixture(scope="module")

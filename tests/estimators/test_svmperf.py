@@ -26,6 +26,7 @@ from capo.design import as_design, from_blocks
 from capo.exceptions import InterruptedFitWarning, InvalidInputError, TrivialSolutionWarning
 from capo.measures import Measure
 
+pd = pytest.importorskip("pandas")
 X, Y = load_breast_cancer(return_X_y=True)
 X = scale(X)
 RARE = make_classification(
@@ -97,7 +98,7 @@ def test_all_kinds_of_input_give_the_same_model(fit_intercept):
 
 
 def test_a_frame_gives_the_same_model():
-    frame = pytest.importorskip("pandas").DataFrame(X, columns=[f"x{i}" for i in range(30)])
+    frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(30)])
     model, reference = (SVMPerfClassifier(C=100.0).fit(each, Y) for each in (frame, X))
     np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-6, atol=1e-9)
     assert model.feature_names_in_.tolist() == list(frame.columns)

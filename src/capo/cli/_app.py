@@ -121,9 +121,9 @@ def fit(
       capo fit train.csv -t y -m '10*tp - 2*fp - 5*fn' -o profit.capo
       zcat big.csv.gz | capo fit - -t y -o m.capo
     """
-    from .commands._fit import run_fit
-    from .commands._model_options import ModelOptions
-    from .commands._training_data import ColumnOptions
+    from .commands.fit import run_fit
+    from .commands.model_options import ModelOptions
+    from .commands.training_data import ColumnOptions
 
     columns = ColumnOptions(
         target=target, positive=positive, weight=weight, drop=drop, ids=ids, categories=category
@@ -168,7 +168,7 @@ def predict(
       capo predict churn.capo new.csv -o predictions.csv
       capo predict churn.capo new.csv --id customer | head
     """
-    from .commands._predict import run_predict
+    from .commands.predict import run_predict
 
     run_predict(model, _open_table(table, format, delimiter, encoding), output, ids, trust, Console(quiet))
 
@@ -192,7 +192,7 @@ def evaluate(
       capo evaluate churn.capo test.csv
       capo evaluate churn.capo test.csv --json > evaluation.json
     """
-    from .commands._evaluate import run_evaluate
+    from .commands.evaluate import run_evaluate
 
     run_evaluate(model, _open_table(table, format, delimiter, encoding), trust, seed, Console(quiet, json))
 
@@ -226,9 +226,9 @@ def compare(
       capo compare train.csv --target churned --measure f1
       capo compare train.csv -t y -m mcc -a lgbm,rf,linear --json > comparison.json
     """
-    from .commands._compare import run_compare
-    from .commands._model_options import ModelOptions
-    from .commands._training_data import ColumnOptions
+    from .commands.compare import run_compare
+    from .commands.model_options import ModelOptions
+    from .commands.training_data import ColumnOptions
 
     columns = ColumnOptions(target=target, positive=positive, weight=weight, drop=drop, categories=category)
     options = ModelOptions(
@@ -269,7 +269,7 @@ def report(
       capo report churn.capo test.csv -o report.html
       capo report churn.capo test.csv --comparison comparison.json -o report.html
     """
-    from .commands._report import run_report
+    from .commands.report import run_report
 
     reader = _open_table(table, format, delimiter, encoding)
     run_report(model, reader, output, comparison, trust, seed, Console(quiet))
@@ -282,7 +282,7 @@ def show(model: ModelArgument, json: JsonOption = False) -> None:
     \b
       capo show churn.capo
     """
-    from .commands._show import run_show
+    from .commands.show import run_show
 
     run_show(model, Console(as_json=json))
 
@@ -300,7 +300,7 @@ def measures(
       capo measures
       capo measures fbeta
     """
-    from .commands._measures import run_measures
+    from .commands.measures import run_measures
 
     run_measures(name, Console(as_json=json))
 
@@ -317,7 +317,7 @@ def export(
     \b
       capo export churn.capo churn.onnx
     """
-    from .commands._export import run_export
+    from .commands.export import run_export
 
     run_export(model, output, trust, Console(quiet))
 
@@ -330,7 +330,7 @@ def demo() -> None:
     The data comes with scikit-learn.
       capo demo
     """
-    from .commands._demo import run_demo
+    from .commands.demo import run_demo
 
     run_demo()
 

@@ -11,9 +11,9 @@ from ...io.model_files import save
 from ...io.tables import TableReader
 from .._console import Console
 from .._output import check_output, format_file_size, is_stdout
-from ._model_options import ModelOptions, prepare_training
 from ._table_checksum import table_sha256
-from ._training_data import ColumnOptions
+from .model_options import ModelOptions, prepare_training
+from .training_data import ColumnOptions
 
 
 def run_fit(

@@ -14,7 +14,7 @@ from ...io.tables import TableReader
 from ...measures import Measure
 from .._auxiliaries import auxiliaries_by_name
 from .._console import Console
-from ._training_data import ColumnOptions, TrainingData, read_training_data
+from .training_data import ColumnOptions, TrainingData, read_training_data
 
 #: Larger parameters of measures are refused as typing errors.
 MAX_MEASURE_ARG = 1e50

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ...inspection import compare
 from ...io.tables import TableReader
 from .._console import Console
-from ._model_options import ModelOptions, prepare_training
-from ._training_data import ColumnOptions
+from .model_options import ModelOptions, prepare_training
+from .training_data import ColumnOptions
 
 
 def run_compare(
