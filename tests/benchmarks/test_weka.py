@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from benchmarks.paper.weka import JavaRandom, initial_centers, initial_rows
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer
 
+from benchmarks.paper.weka import JavaRandom, initial_centers, initial_rows
 from capo.baselines import RBFNetworkClassifier
 
 X, Y = load_breast_cancer(return_X_y=True)
