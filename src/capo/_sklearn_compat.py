@@ -4,6 +4,7 @@ A release of scikit-learn that moves one of these names is followed here, in one
 """
 
 from sklearn.pipeline import _name_estimators as name_estimators
+from sklearn.tree._tree import Tree
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._metadata_requests import _routing_enabled as routing_enabled
 from sklearn.utils._missing import is_pandas_na, is_scalar_nan
@@ -27,6 +28,7 @@ __all__ = [
     "HasMethods",
     "Interval",
     "StrOptions",
+    "Tree",
     "VisualBlock",
     "check_method_params",
     "check_sample_weight",

@@ -1,8 +1,9 @@
 """Classic classifiers that the paper builds on or compares with."""
 
 from ._c45 import C45Classifier
+from ._c45 import Tree as C45Tree
 from ._core_vector_machine import CoreVectorMachine
 from ._cost_svm import CostSVMClassifier
 from ._rbf_network import RBFNetworkClassifier
 
-__all__ = ["C45Classifier", "CoreVectorMachine", "CostSVMClassifier", "RBFNetworkClassifier"]
+__all__ = ["C45Classifier", "C45Tree", "CoreVectorMachine", "CostSVMClassifier", "RBFNetworkClassifier"]

@@ -60,6 +60,11 @@ class FunctionMeasure(ConfusionMeasure):
         return {**vars(self), "_known_ends": {}}
 
     @property
+    def function(self) -> TableFunction:
+        """The function that the measure was made from."""
+        return self._function
+
+    @property
     def params(self) -> dict[str, object]:
         return {}
 

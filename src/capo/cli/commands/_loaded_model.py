@@ -48,17 +48,17 @@ def load_model(path: str, trusted: Sequence[str] | None, console: Console) -> Lo
     """Load a model that was written by ``capo fit``."""
     with console.step(f"loading {path}"):
         file = open_model(path, trusted=trusted or ())
-    if file.card.schema.get("kind", "names") == "names":
+    if file.manifest.schema.get("kind", "names") == "names":
         raise ModelFileError(
             f"{path} was saved from Python and does not describe the table that its model needs: load it in "
             "Python with capo.load, or train the model with 'capo fit'."
         )
     try:
-        schema = schema_from_dict(file.card.schema)
+        schema = schema_from_dict(file.manifest.schema)
         _check_features(file.model, schema)
     except ValueError as error:
         raise ModelFileError(f"{path} is not a model file written by 'capo fit': {error}.") from error
-    return LoadedModel(file.model, file.card, schema)
+    return LoadedModel(file.model, file.manifest, schema)
 
 
 def _check_features(model: Any, schema: Schema) -> None:

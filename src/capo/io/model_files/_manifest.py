@@ -1,8 +1,9 @@
-"""What a model file says of its model: plain values, to be read without opening the model."""
+"""The manifest of a model file: a description of its model, readable without opening the model."""
 
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -12,8 +13,11 @@ from typing import Any, Self
 import numpy as np
 
 from ...exceptions import ModelFileError
+from ._registry import estimator_name
 
-FORMAT, FORMAT_VERSION = "capo-model", 1
+FORMAT, FORMAT_VERSION = "capo-model", 2
+#: Files of this format were written by development versions only.
+DEVELOPMENT_VERSION = 1
 PACKAGES = ("capo-learn", "numpy", "scipy", "scikit-learn", "skops", "lightgbm", "xgboost")
 
 
@@ -37,12 +41,12 @@ _KINDS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Manifest:
-    """A model in words and numbers.
+    """A description of a model.
 
     Attributes
     ----------
     estimator, measure : str
-        The model's class, and what it was trained for.
+        The model's class, and the measure that it was trained for.
     classes : list
         The two labels, the positive one last.
     threshold : float or None
@@ -52,11 +56,11 @@ class Manifest:
     training : dict
         The table's name, its rows, positives and fingerprint, as far as they are known.
     summary : str
-        What the fit found, as text.
+        The text of the model's ``summary()``.
     versions : dict of str to str
-        Packages when the file was written.
+        Versions of the packages that the file was written with.
     created : str
-        When that was.
+        The date and time of writing.
     """
 
     estimator: str
@@ -70,48 +74,82 @@ class Manifest:
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
 
     @classmethod
-    def of(cls, model: Any, schema: dict[str, Any], training: dict[str, Any]) -> Self:
-        """The card of a fitted model."""
+    def from_model(cls, model: Any, schema: dict[str, Any], training: dict[str, Any]) -> Self:
+        """The manifest of a fitted model."""
         threshold = getattr(model, "threshold_", None)
         return cls(
-            estimator=f"{type(model).__module__}.{type(model).__qualname__}",
+            estimator=estimator_label(model),
             measure=model.measure_.label if hasattr(model, "measure_") else "",
             classes=np.asarray(getattr(model, "classes_", ())).tolist(),
             threshold=None if threshold is None else float(threshold),
-            schema=schema or _names(model),
+            schema=schema or _column_names(model),
             training=training,
             summary=str(model.summary()) if hasattr(model, "summary") else "",
         )
 
     def to_json(self) -> str:
-        """As text for a file."""
+        """The text of the manifest."""
         head = {"format": FORMAT, "format_version": FORMAT_VERSION}
-        text = json.dumps({**head, **asdict(self)}, indent=1, ensure_ascii=False)
+        values = _replace_non_finite({**head, **asdict(self)})
+        text = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False, default=str)
         return text.encode(errors="backslashreplace").decode()
 
     @classmethod
     def from_json(cls, text: bytes, path: str) -> Self:
-        """From the text of a file; refuses what another program or a newer capo wrote."""
+        """Read the text of a manifest; refuse those of other programs and of a newer capo."""
         try:
-            found = json.loads(text)
-            kind, number = found.pop("format"), int(found.pop("format_version"))
+            values = parse_json(text)
+            kind, number = values.pop("format"), values.pop("format_version")
         except (ValueError, KeyError, AttributeError, TypeError, OverflowError, RecursionError) as error:
             raise ModelFileError(f"{path} is not a model file of capo's.") from error
-        if kind != FORMAT:
+        if kind != FORMAT or type(number) is not int or number < DEVELOPMENT_VERSION:
             raise ModelFileError(f"{path} is not a model file of capo's.")
-        if number > FORMAT_VERSION:
-            raise ModelFileError(
-                f"{path} was written by a newer capo, in format {number}, and this one reads format "
-                f"{FORMAT_VERSION}: upgrade capo-learn to open it."
-            )
-        wrong = [name for name, kinds in _KINDS.items() if not isinstance(found.get(name), kinds)]
-        wrong += [name for name in found if name not in _KINDS]
+        _check_version(number, path)
+        wrong = [name for name, kinds in _KINDS.items() if not isinstance(values.get(name), kinds)]
+        wrong += [name for name in values if name not in _KINDS]
         if wrong:
-            raise ModelFileError(f"{path} does not say what a model file must say: see {wrong[0]!r}.")
-        return cls(**found)
+            raise ModelFileError(f"{path} has a malformed manifest: see {wrong[0]!r}.")
+        return cls(**values)
 
 
-def _names(model: Any) -> dict[str, Any]:
-    """The columns' names, where the model knows no more of them."""
+def estimator_label(model: Any) -> str:
+    """The name of a model's class: capo's own are named as in the registry, without their modules."""
+    kind = type(model)
+    return estimator_name(kind) or f"{kind.__module__}.{kind.__qualname__}"
+
+
+def parse_json(text: bytes) -> Any:
+    """A JSON document; NaN and infinities, which are not JSON, are refused."""
+    return json.loads(text, parse_constant=_refuse_constant)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number in JSON")
+
+
+def _check_version(number: int, path: str) -> None:
+    if number > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{path} was written by a newer capo, in format {number}, and this one reads format "
+            f"{FORMAT_VERSION}: upgrade capo-learn to open it."
+        )
+    if number == DEVELOPMENT_VERSION:
+        raise ModelFileError(
+            f"{path} was written by a development version of capo, in a format that is no longer read: train "
+            "the model again."
+        )
+
+
+def _replace_non_finite(value: Any) -> Any:
+    """The value with null for each number that JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _replace_non_finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_replace_non_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _column_names(model: Any) -> dict[str, Any]:
+    """The schema of a model that knows only the names of its columns."""
     names = getattr(model, "feature_names_in_", None)
     return {} if names is None else {"kind": "names", "columns": [str(name) for name in names]}

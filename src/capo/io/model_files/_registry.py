@@ -1,0 +1,104 @@
+"""The names under which a model file writes capo's own objects.
+
+A name here is part of the file format. Classes and functions may be renamed or moved; their names in this
+registry may not change, since files of users hold them. A new dataclass needs one line in `RECORDS`, a new
+estimator one in `ESTIMATORS`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from enum import Enum
+from importlib import import_module
+from typing import Any
+
+from ...adaptation import CVScore, LinearCombination, Settings
+from ...auxiliary import OutputScale, class_separation, to_dense
+from ...baselines import C45Classifier, C45Tree, CoreVectorMachine, CostSVMClassifier, RBFNetworkClassifier
+from ...engine import Round, Solution, Status
+from ...estimators import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
+from ...kernels import Kernel, KernelExpansion
+from ...model_selection import PlattCalibrator
+from ...preprocessing import DropEmptyColumns, KnownCategoryFilter, clip_standardized
+
+#: Written as constructor parameters and fitted attributes.
+ESTIMATORS: dict[str, type[Any]] = {
+    "C45Classifier": C45Classifier,
+    "CAPOClassifier": CAPOClassifier,
+    "CoreVectorMachine": CoreVectorMachine,
+    "CostSVMClassifier": CostSVMClassifier,
+    "DropEmptyColumns": DropEmptyColumns,
+    "KnownCategoryFilter": KnownCategoryFilter,
+    "RBFNetworkClassifier": RBFNetworkClassifier,
+    "SVMPerfClassifier": SVMPerfClassifier,
+    "SVMPerfClassifierCV": SVMPerfClassifierCV,
+}
+
+#: Estimators of optional packages that are written the same way; the package is imported if a file needs it.
+OPTIONAL_ESTIMATORS: dict[str, str] = {
+    "LGBMClassifier": "lightgbm",
+    "LGBMRegressor": "lightgbm",
+    "XGBClassifier": "xgboost",
+    "XGBRFClassifier": "xgboost",
+    "XGBRegressor": "xgboost",
+}
+
+#: Dataclasses, written as their fields.
+RECORDS: dict[str, type[Any]] = {
+    "C45Tree": C45Tree,
+    "CVScore": CVScore,
+    "Kernel": Kernel,
+    "KernelExpansion": KernelExpansion,
+    "LinearCombination": LinearCombination,
+    "OutputScale": OutputScale,
+    "PlattCalibrator": PlattCalibrator,
+    "Round": Round,
+    "Settings": Settings,
+    "Solution": Solution,
+}
+
+#: Written as the name of the member.
+ENUMS: dict[str, type[Enum]] = {"SolverStatus": Status}
+
+#: Written as their name.
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "class_separation": class_separation,
+    "clip_standardized": clip_standardized,
+    "to_dense": to_dense,
+}
+
+_ESTIMATOR_NAMES = {kind: name for name, kind in ESTIMATORS.items()}
+_RECORD_NAMES = {kind: name for name, kind in RECORDS.items()}
+_ENUM_NAMES = {kind: name for name, kind in ENUMS.items()}
+
+
+def estimator_name(kind: type[Any]) -> str | None:
+    """The name of an estimator's class in model files; None if it is not written by capo."""
+    name = kind.__name__
+    if name in OPTIONAL_ESTIMATORS:
+        package = sys.modules.get(OPTIONAL_ESTIMATORS[name])
+        return name if package is not None and getattr(package, name, None) is kind else None
+    return _ESTIMATOR_NAMES.get(kind)
+
+
+def estimator_class(name: str) -> type[Any] | None:
+    """The class of an estimator by its name in model files."""
+    if name in OPTIONAL_ESTIMATORS:
+        return getattr(import_module(OPTIONAL_ESTIMATORS[name]), name)
+    return ESTIMATORS.get(name)
+
+
+def record_name(kind: type[Any]) -> str | None:
+    """The name of a dataclass in model files."""
+    return _RECORD_NAMES.get(kind)
+
+
+def enum_name(kind: type[Any]) -> str | None:
+    """The name of an enumeration in model files."""
+    return _ENUM_NAMES.get(kind)
+
+
+def function_name(value: Any) -> str | None:
+    """The name of one of capo's functions in model files."""
+    return next((name for name, function in FUNCTIONS.items() if function is value), None)

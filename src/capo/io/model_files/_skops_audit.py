@@ -1,0 +1,158 @@
+"""Which skops documents are opened: a stricter rule than skops's own.
+
+skops asks whether each type in a document is trusted, but not what is done with the type. Its loaders call
+the type of a list, a set, a dictionary, an array or a key with values from the file, so that a trusted class
+or function would be called by a document that names it in such a place. Here each loader that calls a type
+has its own list of types, and any other combination is refused. `ObjectNode` makes an object without its
+constructor and sets its attributes, `FunctionNode` and `TypeNode` only look a name up: for these, skops's
+list of scikit-learn's estimators and the list below decide.
+
+Two further features of skops documents are not used: nodes with one ``__id__`` are one object to skops, which
+would let a node that was checked stand for another one, so the ids are removed; and documents of older
+protocols, which skops reads with older loaders, are refused.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from ._archive import check_archive
+from ._arrays import check_array_file
+
+#: The name of a placeholder for one of capo's objects in a skops document.
+PLACEHOLDER_TYPE = "capo.Placeholder"
+#: The oldest protocol of skops that a model file can hold.
+MIN_PROTOCOL = 2
+SCHEMA = "schema.json"
+
+_SCALARS = frozenset(
+    f"{kind.__module__}.{kind.__name__}" for kind in np.sctypeDict.values() if kind.__module__ == "numpy"
+)
+_KEYS = frozenset({"builtins.str", "builtins.int", "builtins.float", "builtins.bool"}) | _SCALARS
+
+#: Loaders that call the type that the document names, or read a member of the document, and with which types.
+_CALLED_TYPES: dict[str, frozenset[str]] = {
+    "BytearrayNode": frozenset({"builtins.bytearray"}),
+    "BytesNode": frozenset({"builtins.bytes"}),
+    "DictNode": frozenset({"builtins.dict", "collections.OrderedDict", "sklearn.utils._bunch.Bunch"}),
+    "JsonNode": frozenset({"builtins.str"}),
+    "ListNode": frozenset({"builtins.list"}),
+    "MaskedArrayNode": frozenset({"numpy.ma.MaskedArray", "numpy.ma.core.MaskedArray"}),
+    "NdArrayNode": frozenset({"numpy.ndarray"}) | _SCALARS,
+    "RandomStateNode": frozenset({"numpy.random.mtrand.RandomState"}),
+    "SetNode": frozenset({"builtins.set"}),
+    "SliceNode": frozenset({"builtins.slice"}),
+    "TupleNode": frozenset({"builtins.tuple"}),
+}
+#: Loss functions of scikit-learn: their constructors take numbers, and skops lists which of them it trusts.
+_LOSS_MODULES = ("sklearn._loss._loss", "sklearn.linear_model._sgd_fast")
+_LOOKUPS = ("FunctionNode", "ObjectNode", "TypeNode")
+
+#: Types beyond those that skops trusts, each with the only loader that may make it.
+ALLOWED_TYPES: dict[str, str] = {
+    "functools.partial": "PartialNode",
+    "numpy.dtype": "DTypeNode",
+    "sklearn.calibration._CalibratedClassifier": "ObjectNode",
+    "sklearn.calibration._SigmoidCalibration": "ObjectNode",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor": "ObjectNode",
+    "sklearn.feature_selection._univariate_selection.f_classif": "FunctionNode",
+    "sklearn.model_selection._split.KFold": "ObjectNode",
+    "sklearn.model_selection._split.RepeatedStratifiedKFold": "ObjectNode",
+    "sklearn.model_selection._split.StratifiedKFold": "ObjectNode",
+    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer": "ObjectNode",
+    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer": "ObjectNode",
+    "sklearn.utils._bunch.Bunch": "DictNode",
+    "sklearn.utils.validation.check_array": "FunctionNode",
+}
+
+
+def audit_member(data: bytes, module: str, trusted: Collection[str]) -> tuple[bytes, set[str]]:
+    """A skops document without ids, its placeholders in `module`; and types that no rule here allows."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        check_archive(archive, len(data))
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    schema = json.loads(parts.pop(SCHEMA))
+    protocol = schema.get("protocol")
+    if type(protocol) is not int or protocol < MIN_PROTOCOL:
+        raise ValueError(f"it holds a skops document of protocol {protocol!r}")
+    for name, content in parts.items():
+        _check_part(name, content)
+    audit = _Audit(module, frozenset(trusted))
+    audit.check(schema)
+    return _packed({**parts, SCHEMA: json.dumps(schema).encode()}), audit.refused
+
+
+def _check_part(name: str, content: bytes) -> None:
+    if name.endswith(".npy"):
+        check_array_file(content)
+    elif not name.endswith(".bin"):
+        raise ValueError(f"a skops document in it has the unknown part {name!r}")
+
+
+def _packed(parts: dict[str, bytes]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+class _Audit:
+    """A walk over all nodes of a document; `refused` collects the types that are used in an unknown way."""
+
+    def __init__(self, module: str, trusted: frozenset[str]) -> None:
+        self._module, self._trusted = module, trusted
+        self.refused: set[str] = set()
+
+    def check(self, value: Any) -> None:
+        if isinstance(value, list):
+            for each in value:
+                self.check(each)
+        elif isinstance(value, dict):
+            if "__loader__" in value:
+                self._check_node(value)
+            for each in value.values():
+                self.check(each)
+
+    def _check_node(self, node: dict[str, Any]) -> None:
+        node.pop("__id__", None)
+        loader, kind = node["__loader__"], _type_name(node)
+        if kind == PLACEHOLDER_TYPE and loader == "ConstructorFromReduceNode":
+            node["__module__"] = self._module
+        elif kind not in self._trusted and not _is_allowed(loader, kind):
+            self.refused.add(kind)
+        if loader == "DictNode":
+            self._check_keys(node["key_types"])
+        if loader == "PartialNode" and node["content"]["func"]["__loader__"] != "FunctionNode":
+            raise ValueError("it holds a partial function of something that is no function")
+
+    def _check_keys(self, node: dict[str, Any]) -> None:
+        """Types of keys, which skops calls with the keys."""
+        if node["__loader__"] != "ListNode":
+            raise ValueError("it holds a dictionary with malformed types of keys")
+        for each in node["content"]:
+            if each["__loader__"] != "TypeNode":
+                raise ValueError("it holds a dictionary with malformed types of keys")
+            if _type_name(each) not in _KEYS:
+                self.refused.add(_type_name(each))
+
+
+def _type_name(node: dict[str, Any]) -> str:
+    name, module = node["__class__"], node["__module__"]
+    if not isinstance(name, str) or not isinstance(module, str):
+        raise ValueError("it holds a type without a name")
+    return f"{module}.{name}"
+
+
+def _is_allowed(loader: Any, kind: str) -> bool:
+    if kind in ALLOWED_TYPES:
+        return loader == ALLOWED_TYPES[kind]
+    if loader == "LossNode":
+        return kind.rpartition(".")[0] in _LOSS_MODULES
+    return loader in _LOOKUPS or kind in _CALLED_TYPES.get(loader, ())

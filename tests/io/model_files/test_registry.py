@@ -1,0 +1,106 @@
+"""The registry of names: complete, and never changed."""
+
+import dataclasses
+import enum
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier
+from sklearn.base import BaseEstimator
+from sklearn.datasets import load_breast_cancer
+
+from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, measures
+from capo.baselines import C45Classifier, CoreVectorMachine, CostSVMClassifier, RBFNetworkClassifier
+from capo.io.model_files import _registry as registry
+
+X, Y = load_breast_cancer(return_X_y=True)
+X, Y = X[:150, :4], Y[:150]
+
+
+def test_names_in_files_of_users_are_still_known():
+    """Names may be added here. Removing or changing one makes files of users unreadable."""
+    assert set(registry.ESTIMATORS) >= {
+        "C45Classifier",
+        "CAPOClassifier",
+        "CoreVectorMachine",
+        "CostSVMClassifier",
+        "DropEmptyColumns",
+        "KnownCategoryFilter",
+        "RBFNetworkClassifier",
+        "SVMPerfClassifier",
+        "SVMPerfClassifierCV",
+    }
+    assert set(registry.OPTIONAL_ESTIMATORS) >= {"LGBMClassifier", "LGBMRegressor", "XGBClassifier"}
+    assert set(registry.ENUMS) >= {"SolverStatus"}
+    assert set(registry.FUNCTIONS) >= {"class_separation", "clip_standardized", "to_dense"}
+
+
+def reachable(value, found):
+    """All objects that a model is made of, found through attributes and containers."""
+    if id(value) in found or isinstance(value, (str, int, float, type(None), type)):
+        return
+    found[id(value)] = value
+    if isinstance(value, dict):
+        parts = [*value.keys(), *value.values()]
+    elif isinstance(value, (list, tuple, set)):
+        parts = list(value)
+    elif isinstance(value, np.ndarray):
+        parts = list(value.flat) if value.dtype == object else []
+    elif dataclasses.is_dataclass(value):
+        parts = [getattr(value, field.name) for field in dataclasses.fields(value)]
+    else:
+        parts = list(getattr(value, "__dict__", {}).values())
+    for part in parts:
+        reachable(part, found)
+
+
+def is_registered(value):
+    kind = type(value)
+    if isinstance(value, measures.Measure):
+        return True
+    if isinstance(value, BaseEstimator):
+        return registry.estimator_name(kind) is not None
+    if isinstance(value, enum.Enum):
+        return registry.enum_name(kind) is not None
+    return registry.record_name(kind) is not None
+
+
+def mixed_table():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"n": X[:, 0], "m": X[:, 1], "empty": np.nan, "word": rng.choice(["a", "b"], len(X))})
+
+
+@pytest.mark.parametrize(
+    ("model", "rows"),
+    [
+        (CAPOClassifier("f1", random_state=0), mixed_table()),
+        (CAPOClassifier("mcc", C=1.0, delta="rbf", auxiliaries=[C45Classifier()], random_state=0), X),
+        (CAPOClassifier("f1", auxiliaries=[LGBMClassifier(n_estimators=2, verbose=-1)], random_state=0), X),
+        (SVMPerfClassifier("f1", kernel="rbf"), X),
+        (SVMPerfClassifierCV("f1", Cs=[1.0]), X),
+        (CoreVectorMachine(tol=1e-3), X),
+        (CostSVMClassifier(Cs=[1.0], costs=[1.0]), X),
+        (RBFNetworkClassifier(), X),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_every_class_of_capo_in_a_fitted_model_is_registered(model, rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(rows, Y)
+    found = {}
+    reachable(model, found)
+    own = [value for value in found.values() if type(value).__module__.partition(".")[0] == "capo"]
+    functions = [
+        value
+        for value in found.values()
+        if callable(value)
+        and getattr(value, "__module__", "")
+        and hasattr(value, "__code__")
+        and value.__module__.startswith("capo.")
+    ]
+    assert own
+    assert [type(value).__name__ for value in own if not is_registered(value)] == []
+    assert [value for value in functions if registry.function_name(value) is None] == []
