@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-all test-oldest test-minimal lint bench paper dist clean
+.PHONY: demo test test-all test-oldest test-minimal lint docs bench paper dist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/capo demo
@@ -28,6 +28,10 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m pytest -n 0 tests/test_architecture.py
+
+# The site goes to site/; NO_MKDOCS_2_WARNING silences an announcement that is not about this site.
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --group bench
@@ -67,5 +71,9 @@ $(VENV)-minimal/.installed: pyproject.toml
 	$(VENV)-minimal/bin/python -m pip install --quiet --editable . --group test-minimal
 	touch $@
 
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[cli,onnx,plots]' --group docs
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-minimal build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-minimal build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,60 @@
+"""The API reference: one page for each package that the navigation lists as ``api/<package>.md``."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+NAVIGATION = Path(__file__).parents[2] / "mkdocs.yml"
+API_PAGE = re.compile(r"\bapi/(capo[\w.]*)\.md\b")
+
+
+def packages() -> list[str]:
+    """Names of the documented packages, in the order of the navigation."""
+    return API_PAGE.findall(NAVIGATION.read_text(encoding="utf-8"))
+
+
+def page(package: str) -> str:
+    """The Markdown of a package's page: the package's docstring, and every name in its ``__all__``."""
+    module = importlib.import_module(package)
+    parts = [f"# {package}", _directive(package, "members: false", "show_docstring_examples: true")]
+    for name in module.__all__:
+        if inspect.ismodule(getattr(module, name)):
+            parts.append(f"## {name} {{ #{package}.{name} }}\n\nSee [{package}.{name}]({package}.{name}.md).")
+        else:
+            parts.append(_directive(f"{package}.{name}", "show_root_heading: true", "show_root_toc_entry: true"))
+    return "\n\n".join(parts) + "\n"
+
+
+def index() -> str:
+    """The Markdown of the overview: all packages and their names, each a link to its description."""
+    parts = ["---\nhide: [toc]\n---\n\n# API reference"]
+    for package in packages():
+        module = importlib.import_module(package)
+        purpose = inspect.getdoc(module).splitlines()[0]
+        names = " · ".join(f"[`{name}`]({package}.md#{package}.{name})" for name in module.__all__)
+        parts.append(f"## [{package}]({package}.md)\n\n{purpose}\n\n{names}")
+    return "\n\n".join(parts) + "\n"
+
+
+def on_files(files, config):
+    """Add the generated pages."""
+    from mkdocs.structure.files import File  # noqa: PLC0415 (the tests import this module without MkDocs)
+
+    files.append(File.generated(config, "api/index.md", content=index()))
+    for package in packages():
+        files.append(File.generated(config, f"api/{package}.md", content=page(package)))
+    return files
+
+
+def on_page_content(html, page, config, files):
+    """Correct two things that Markdown and the parser of annotations do not know: ``::`` and "array-like"."""
+    if page.file.src_uri.startswith("api/"):
+        html = html.replace("::</p>", ":</p>").replace("array - like", "array-like")
+    return html
+
+
+def _directive(identifier: str, *options: str) -> str:
+    return f"::: {identifier}\n    options:\n" + "\n".join(f"      {option}" for option in options)

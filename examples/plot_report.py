@@ -1,0 +1,44 @@
+"""# A report to hand on
+
+`capo.report` writes one HTML file about a fitted classifier: its measure, its operating point with a slider for
+the threshold, its auxiliaries and the solver's certificate. The file needs no network.
+"""
+
+# %%
+# A classifier for the digit 8.
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from capo import CAPOClassifier
+from capo.inspection import ThresholdDisplay, WeightsDisplay
+from capo.report import page
+
+X, digit = load_digits(return_X_y=True)
+X, X_test, y, y_test = train_test_split(X, digit == 8, train_size=500, random_state=0, stratify=digit)
+model = CAPOClassifier("f1", random_state=0).fit(X, y)
+
+# %%
+# The page takes labels and decisions, so that the rows themselves stay where they are.
+decision = model.decision_function(X_test)
+html = page(model, y_test, decision, table="digits")
+Path("report.html").write_text(html)
+print(f"{len(html) / 1000:.0f} kB")
+
+# %%
+# This is the file. Move the slider: curves, confusion matrix and figures follow.
+#
+# <iframe class="embedded" src="report.html" title="The report" loading="lazy"></iframe>
+#
+# [Open the report by itself](report.html). On the command line, `capo report MODEL TABLE -o report.html` writes it.
+
+# %%
+# The figures of the page are also available to matplotlib, as displays in the manner of scikit-learn.
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), width_ratios=[1.2, 1])
+ThresholdDisplay.from_estimator(model, X_test, y_test, ax=left)
+left.set(title="F1 on test rows against the threshold", ylim=(0, 1))
+WeightsDisplay.from_estimator(model, ax=right)
+right.set_title("Weights of the auxiliaries")
+right.grid(axis="y", visible=False)
