@@ -1,7 +1,8 @@
 """# The adaptation problem: path over C and certificate
 
-The parameter C weighs the measure against the distance from the stacked auxiliaries. C = 0 keeps the stack.
-This example shows how C is chosen, and how the solver proves that its solution is optimal.
+The parameter C weighs the measure against the distance from the stacked auxiliaries. C = 0 keeps
+the stack. This example shows how C is chosen, and how the solver proves that its solution is
+optimal.
 """
 
 # %%
@@ -20,8 +21,8 @@ X, X_test, y, y_test = train_test_split(X, digit == 8, train_size=900, random_st
 auxiliaries = [("tree", DecisionTreeClassifier(max_depth=5)), ("bayes", GaussianNB())]
 
 # %%
-# The classifier minimises, over the weights a of the auxiliaries, the weights w of the delta function and the
-# bias b,
+# The classifier minimises, over the weights a of the auxiliaries, the weights w of the delta
+# function and the bias b,
 #
 #     1/2 (B ||a - a0||² + ||w||² + (b - b0)²) + C R(f),    f(x) = a' z(x) + w' Phi(x) + b,
 #
@@ -33,9 +34,10 @@ print()
 print(f"F1 on test rows: stack {stack.score(X_test, y_test):.3f}, adapted {model.score(X_test, y_test):.3f}")
 
 # %%
-# Left: F1 out of fold for each C, with one standard deviation over the folds. All values of C share their cutting
-# planes, so that the path costs little more than its last point. Right: the objective at the chosen C. The best
-# point so far and the proven lower bound close in on each other; the solver stops when their gap is below C · tol.
+# Left: F1 out of fold for each C, with one standard deviation over the folds. All values of C share
+# their cutting planes, so that the path costs little more than its last point. Right: the objective
+# at the chosen C. The best point so far and the proven lower bound close in on each other; the
+# solver stops when their gap is below C · tol.
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8))
 CPathDisplay.from_estimator(model, ax=left)
 left.set_title("Choice of C")

@@ -1,7 +1,8 @@
 """# Tables larger than memory
 
-`SVMPerfClassifier` never copies X, so that a memory-mapped file of any size can be trained on. A table that comes
-from elsewhere, block by block, is a `Chunked` design for the same solver.
+`SVMPerfClassifier` never copies X, so that a memory-mapped file of any size can be trained on. A
+table that comes from elsewhere, block by block, is as good: `capo.design.from_blocks` makes a
+design of it.
 """
 
 # %%
@@ -13,9 +14,8 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from capo import SVMPerfClassifier
-from capo.design import augment, chunked
-from capo.engine import minimize
-from capo.measures import get
+from capo.design import from_blocks
+from capo.inspection import SolverDisplay
 
 digits = load_digits()
 rng = np.random.default_rng(0)
@@ -37,24 +37,25 @@ peak_mapped = tracemalloc.get_traced_memory()[1]
 print(f"memory map: objective {mapped.primal_:.3f}, gap {mapped.gap_:.3f}, {mapped.n_iter_} rounds")
 
 # %%
-# Then block by block, from a function that reads the blocks anew in each pass. A database or a set of files would
-# do as well.
-blocks = chunked(
+# Then block by block, from a function that reads the blocks anew in each pass. A database or a set
+# of files would do as well.
+blocks = from_blocks(
     lambda: (np.array(X[start : start + n_block]) for start in range(0, n_rows, n_block)), shape=X.shape
 )
 tracemalloc.reset_peak()
-solution = minimize(augment(blocks), get("f1").oracle(y), C=1000.0, tol=0.01)
-peak_chunked = tracemalloc.get_traced_memory()[1]
+in_blocks = SVMPerfClassifier("f1", C=1000.0, tol=0.01).fit(blocks, y)
+peak_blocks = tracemalloc.get_traced_memory()[1]
 tracemalloc.stop()
-print(f"blocks:     objective {solution.primal:.3f}, gap {solution.gap:.3f}, {solution.n_rounds} rounds")
+print(f"blocks:     objective {in_blocks.primal_:.3f}, gap {in_blocks.gap_:.3f}, {in_blocks.n_iter_} rounds")
 
 # %%
-# Both need a dozen vectors of one number a row beside the table, whatever the number of columns.
+# Both need a dozen numbers per row in memory, whatever the number of columns. A round takes two
+# passes over the table.
 sizes = {
     "table on disk": X.nbytes,
     "as 64-bit floats in memory": 2 * X.nbytes,
     "fit, memory map": peak_mapped,
-    "fit, blocks": peak_chunked,
+    "fit, blocks": peak_blocks,
 }
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), width_ratios=[1, 1])
 bars = left.barh(list(sizes)[::-1], [size / 1e6 for size in list(sizes.values())[::-1]])
@@ -63,9 +64,5 @@ for bar, color in zip(bars, ["C1", "C1", "C0", "C0"], strict=True):
 left.bar_label(bars, fmt="%.0f", padding=3)
 left.set(xlabel="megabytes", title="Memory", xlim=(0, 62))
 left.grid(axis="y", visible=False)
-rounds = np.arange(1, solution.n_rounds + 1)
-history = solution.history
-right.plot(rounds, [each.primal for each in history], label="best point so far")
-right.plot(rounds, [each.dual for each in history], label="lower bound")
-right.set(xlabel="round (two passes over the table)", ylabel="objective", title="Blocks: the gap closes")
-right.legend()
+SolverDisplay.from_estimator(in_blocks, ax=right)
+right.set_title("The gap closes")

@@ -1,7 +1,8 @@
 """# Adapt a black box that only answers yes or no
 
-The model in production may be a rule or a vendor's service: it cannot be retrained, and it returns labels only.
-`CAPOClassifier` uses it as an auxiliary and learns a *delta function* that corrects it.
+The model in production may be a rule or a vendor's service: it cannot be retrained, and it returns
+labels only. `CAPOClassifier` uses it as an auxiliary and learns a *delta function* that corrects
+it.
 """
 
 # %%
@@ -30,14 +31,15 @@ X, X_test, y, y_test = train_test_split(
 )
 
 # %%
-# An auxiliary without `fit` is used as it is. `delta="rbf"` allows a correction that is not linear in the columns.
+# An auxiliary without `fit` is used as it is. `delta="rbf"` allows a correction that is not linear
+# in the columns.
 rule = Rule()
 model = CAPOClassifier("f1", auxiliaries=[("rule", rule)], delta="rbf", random_state=0).fit(X, y)
 print(model.summary())
 
 # %%
-# The adapted classifier keeps the rule where it is right and bends it where it is wrong: for small tumours with
-# many concave points, and for large ones with few.
+# The adapted classifier keeps the rule where it is right and bends it where it is wrong: for small
+# tumours with many concave points, and for large ones with few.
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True)
 low, high = X_test.min(axis=0), X_test.max(axis=0)
 radius, points = np.meshgrid(np.linspace(low[0], high[0], 200), np.linspace(low[1], high[1], 200))

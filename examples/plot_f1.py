@@ -1,7 +1,8 @@
 """# Tune a classifier for F1
 
-A learner that minimises log loss is not the best one for F1. `CAPOClassifier` combines several learners for the
-measure, adapts them to it if that helps, and chooses the threshold by cross-validation.
+A learner that minimises log loss is not the best one for F1. `CAPOClassifier` combines several
+learners for the measure, adapts them to it if that helps, and chooses the threshold by
+cross-validation.
 """
 
 # %%
@@ -31,8 +32,9 @@ for name, score in scores.items():
     print(f"{name:26} F1 = {score:.3f}")
 
 # %%
-# On this split, tuning the threshold of one learner gains nothing; combining learners for F1 does. The right panel shows
-# F1 on the test rows at every threshold. The dot marks the threshold that was chosen without these rows.
+# On this split, tuning the threshold of one learner gains nothing; combining learners for F1 does.
+# The right panel shows F1 on the test rows at every threshold. The dot marks the threshold that was
+# chosen without these rows.
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), width_ratios=[1, 1.2])
 bars = left.barh(list(scores)[::-1], list(scores.values())[::-1], color=["C1", "C0", "C0"])
 left.bar_label(bars, fmt="%.3f", padding=3)
@@ -42,6 +44,6 @@ ThresholdDisplay.from_estimator(models["CAPOClassifier"], X_test, y_test, ax=rig
 right.set(title="F1 against the threshold", ylim=(0, 1))
 
 # %%
-# `summary` shows where the result comes from: the value of each auxiliary out of fold and its weight, the chosen C, and
-# the certificate of the solver.
+# `summary` shows where the result comes from: the value of each auxiliary out of fold and its
+# weight, the chosen C, and the certificate of the solver.
 print(models["CAPOClassifier"].summary())

@@ -1,7 +1,7 @@
 """# Serve a model with ONNX Runtime
 
-A fitted classifier becomes one ONNX graph, from the raw table (numbers, text, missing values) to label, score and
-probability. Serving it needs neither Python nor capo.
+A fitted classifier becomes one ONNX graph, from the raw table (numbers, text, missing values) to
+label, score and probability. Serving it needs neither Python nor capo.
 """
 
 # %%
@@ -49,6 +49,8 @@ left.plot([0, 1], [0, 1], color="gray", linestyle=":")
 left.scatter(expected, probability, s=16, alpha=0.6)
 left.axvline(model.threshold_, color="C1")
 left.annotate(" threshold", (model.threshold_, 0.02), color="C1")
-left.set(xlabel="predict_proba in Python", ylabel="probability from ONNX Runtime", title="The same probabilities")
+left.set(
+    xlabel="predict_proba in Python", ylabel="probability from ONNX Runtime", title="The same probabilities"
+)
 right.hist(np.log10(np.maximum(difference, 1e-18)), bins=30)
 right.set(xlabel="log10 of the difference (-18: none)", ylabel="rows", title="Differences")

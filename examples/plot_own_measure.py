@@ -1,7 +1,7 @@
 """# A new measure and the solver under it
 
-Any vectorised function of the confusion matrix is a measure. This example checks one against brute force, trains a
-linear classifier for it, and draws the convex bound that the solver minimises.
+Any vectorised function of the confusion matrix is a measure. This example checks one against brute
+force, trains a linear classifier for it, and draws the convex bound that the solver minimises.
 """
 
 # %%
@@ -26,8 +26,8 @@ measure = get(worst_recall)
 print(f"{check_measure(measure, n_cases=100)} random problems agree with brute force over all labellings")
 
 # %%
-# The solver knows nothing of classification. It needs a design, which multiplies, and an oracle, which returns the
-# most violated labelling for given scores.
+# The solver knows nothing of classification. It needs a design, which multiplies, and an oracle,
+# which returns the most violated labelling for given scores.
 data = load_wine()
 X = StandardScaler().fit_transform(data.data[:, [1, 2]])  # malic acid and ash
 y = data.target == 2
@@ -35,12 +35,13 @@ solution = minimize(augment(X), measure.oracle(y), C=100.0)
 print(f"weights {solution.v.round(3)}, objective {solution.primal:.4f}, gap {solution.gap:.1e}")
 
 # %%
-# Move the bias away from the solution. The loss is a step function, which has no slope to follow. The bound R lies above
-# it and is convex. One call of the oracle gives a *cut*: a straight line that touches R and lies nowhere above it. The
-# solver collects such cuts until they describe R well enough around the minimum.
+# Move the bias away from the solution. The loss is a step function, which has no slope to follow.
+# The bound R lies above it and is convex. One call of the oracle gives a *cut*: a straight line
+# that touches R and lies nowhere above it. The solver collects such cuts until they describe R well
+# enough around the minimum.
 design = augment(X)  # the columns of X, and a column of ones for the bias
 steps = np.linspace(-3, 3, 400)
-scores = [design.matvec(solution.v + [0, 0, step]) for step in steps]
+scores = [design.matvec(solution.v + np.array([0, 0, step])) for step in steps]
 bound = [measure.most_violated(each, y).value(each) for each in scores]
 loss = [measure.loss(y, np.where(each > 0, 1, -1)) for each in scores]
 

@@ -1,11 +1,13 @@
 """# Optimise a utility of your own
 
-When the benefit of a hit and the price of a false alarm are known, the measure to optimise is the total
-benefit. It can be given as a formula or as a function of the confusion matrix (tp, fp, fn, tn).
+When the benefit of a hit and the price of a false alarm are known, the measure to optimise is the
+total benefit. It can be given as a formula or as a function of the confusion matrix (tp, fp, fn,
+tn).
 """
 
 # %%
-# Breast cancer data, reduced to three columns so that the decision is not too easy. Positive means malignant.
+# Breast cancer data, reduced to three columns so that the decision is not too easy. Positive means
+# malignant.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
@@ -24,8 +26,9 @@ X, X_test, y, y_test = train_test_split(
 )
 
 # %%
-# Suppose that finding a tumour is worth 20, and that following up a false alarm costs 1. We train one
-# classifier for accuracy, one for F1 and one for this utility, each with the same two auxiliaries.
+# Suppose that finding a tumour is worth 20, and that following up a false alarm costs 1. We train
+# one classifier for accuracy, one for F1 and one for this utility, each with the same two
+# auxiliaries.
 utility = measures.get("20 * tp - fp")
 auxiliaries = [
     ("logistic", make_pipeline(StandardScaler(), LogisticRegression())),
@@ -42,12 +45,15 @@ best = 20 * y_test.sum()
 values = {}
 for name, model in models.items():
     values[name] = utility.score(y_test, model.decision_function(X_test))
-    print(f"trained for {name:8}  C = {model.C_:g}, threshold {model.threshold_:.3f}, utility {values[name]:.0f} of {best}")
+    print(
+        f"trained for {name:8}  C = {model.C_:g}, threshold {model.threshold_:.3f}, utility {values[name]:.0f} of {best}"
+    )
 
 # %%
-# All three keep the stacked auxiliaries (C = 0), because no adaptation improves on them by more than two standard errors.
-# What differs is the threshold. The classifier for the utility raises the alarm much earlier than the other two, since a
-# missed tumour costs twenty times as much as a false alarm.
+# All three keep the stacked auxiliaries (C = 0), because no adaptation improves on them by more
+# than two standard errors. What differs is the threshold. The classifier for the utility raises the
+# alarm much earlier than the other two, since a missed tumour costs twenty times as much as a false
+# alarm.
 fig, ax = plt.subplots()
 thresholds = np.linspace(0.005, 0.8, 300)
 probability = models["utility"].predict_proba(X_test)[:, 1]

@@ -1,7 +1,7 @@
 """# A report to hand on
 
-`capo.report` writes one HTML file about a fitted classifier: its measure, its operating point with a slider for
-the threshold, its auxiliaries and the solver's certificate. The file needs no network.
+`capo.report` writes one HTML file about a fitted classifier: its measure, its operating point with
+a slider for the threshold, its auxiliaries and the solver's certificate. The file needs no network.
 """
 
 # %%
@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 
 from capo import CAPOClassifier
 from capo.inspection import ThresholdDisplay, WeightsDisplay
-from capo.report import page
+from capo.report import render_report
 
 X, digit = load_digits(return_X_y=True)
 X, X_test, y, y_test = train_test_split(X, digit == 8, train_size=500, random_state=0, stratify=digit)
@@ -23,7 +23,7 @@ model = CAPOClassifier("f1", random_state=0).fit(X, y)
 # %%
 # The page takes labels and decisions, so that the rows themselves stay where they are.
 decision = model.decision_function(X_test)
-html = page(model, y_test, decision, table="digits")
+html = render_report(model, y_test, decision, table_name="digits")
 Path("report.html").write_text(html)
 print(f"{len(html) / 1000:.0f} kB")
 
@@ -32,10 +32,12 @@ print(f"{len(html) / 1000:.0f} kB")
 #
 # <iframe class="embedded" src="report.html" title="The report" loading="lazy"></iframe>
 #
-# [Open the report by itself](report.html). On the command line, `capo report MODEL TABLE -o report.html` writes it.
+# [Open the report by itself](report.html). On the command line, `capo report MODEL TABLE -o
+# report.html` writes it.
 
 # %%
-# The figures of the page are also available to matplotlib, as displays in the manner of scikit-learn.
+# The figures of the page are also available to matplotlib, as displays in the manner of
+# scikit-learn.
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), width_ratios=[1.2, 1])
 ThresholdDisplay.from_estimator(model, X_test, y_test, ax=left)
 left.set(title="F1 on test rows against the threshold", ylim=(0, 1))

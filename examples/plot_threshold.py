@@ -1,7 +1,8 @@
 """# A threshold that carries over
 
-The threshold with the best F1 on the training rows fits their noise. `CAPOClassifier` takes the threshold with the
-best *expected* F1 under calibrated probabilities, which varies less from sample to sample.
+The threshold with the best F1 on the training rows fits their noise. `CAPOClassifier` takes the
+threshold with the best *expected* F1 under calibrated probabilities, which varies less from sample
+to sample.
 """
 
 # %%
@@ -24,13 +25,16 @@ logistic = make_pipeline(StandardScaler(), LogisticRegression())
 f1 = measures.get("f1")
 
 # %%
-# For each sample, both thresholds are chosen on the same out-of-fold scores: the one with the best F1 on the sample
-# (`Measure.threshold`), and the one with the best expected F1 (`threshold_`). `decision_function` is 0 at the latter.
+# For each sample, both thresholds are chosen on the same out-of-fold scores: the one with the best
+# F1 on the sample (`Measure.threshold`), and the one with the best expected F1 (`threshold_`).
+# `decision_function` is 0 at the latter.
 scores = {"best on the sample": [], "best expected": []}
 thresholds = {name: [] for name in scores}
 probabilities, outcomes = [], []
 for train, test in StratifiedShuffleSplit(60, train_size=150, random_state=0).split(X, y):
-    model = CAPOClassifier("f1", auxiliaries=[logistic], delta=None, C=0, random_state=0).fit(X[train], y[train])
+    model = CAPOClassifier("f1", auxiliaries=[logistic], delta=None, C=0, random_state=0).fit(
+        X[train], y[train]
+    )
     decision = model.decision_function(X[test])
     cuts = {"best on the sample": f1.threshold(y[train], model.oof_decision_), "best expected": 0.0}
     offset = np.log(model.threshold_ / (1 - model.threshold_))
@@ -39,15 +43,13 @@ for train, test in StratifiedShuffleSplit(60, train_size=150, random_state=0).sp
         thresholds[name].append(1 / (1 + np.exp(-(cut + offset))))
     probabilities.append(model.predict_proba(X[test])[:, 1])
     outcomes.append(y[test])
-for name in scores:
-    print(
-        f"{name:19} F1 on test rows {np.mean(scores[name]):.4f}, "
-        f"threshold {np.mean(thresholds[name]):.3f} ± {np.std(thresholds[name]):.3f}"
-    )
+for name, values in thresholds.items():
+    mean, std = np.mean(values), np.std(values)
+    print(f"{name:19} threshold {mean:.3f} ± {std:.3f}, F1 on test rows {np.mean(scores[name]):.4f}")
 
 # %%
-# Left: the thresholds of the sixty samples. Right: the probabilities that the expectation rests on are calibrated;
-# of the rows with a probability of about 0.7, about 70% are positive.
+# Left: the thresholds of the sixty samples. Right: the probabilities that the expectation rests on
+# are calibrated; of the rows with a probability of about 0.7, about 70% are positive.
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4), width_ratios=[1.2, 1])
 bins = np.linspace(0, 1, 26)
 for name, values in thresholds.items():

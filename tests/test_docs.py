@@ -1,13 +1,19 @@
 """The documentation keeps up with the code."""
 
+import ast
+import importlib.util
 import re
 from pathlib import Path
 
 import pytest
 
+import capo
 from capo import measures
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+SOURCE = Path(capo.__file__).parent
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="installed without its documentation")
 
 
@@ -27,3 +33,55 @@ def test_code_in_the_pages_runs(page):
     space: dict[str, object] = {}
     for block in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.S):
         exec(compile(block, page.name, "exec"), space)
+
+
+@pytest.fixture(scope="module")
+def api():
+    """The module that writes the API reference."""
+    spec = importlib.util.spec_from_file_location("api_hook", DOCS / "hooks" / "api.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_public_package_has_a_page_in_the_api_reference(api):
+    submodules = {f"capo.{name}" for name in capo.__all__ if (SOURCE / name).is_dir()}
+    others = {"capo", "capo.exceptions", "capo.io", "capo.kernels", "capo.testing"}
+    assert submodules | others <= set(api.packages())
+
+
+def test_every_public_name_is_in_the_api_reference(api):
+    index = api.index()
+    for package in api.packages():
+        page = api.page(package)
+        for name in importlib.import_module(package).__all__:
+            described = rf"^::: {re.escape(package)}\.{name}$|\{{ #{re.escape(package)}\.{name} \}}$"
+            assert re.search(described, page, flags=re.M), f"{package}.{name}"
+            assert f"({package}.md#{package}.{name})" in index
+
+
+def test_every_page_and_example_is_in_the_navigation():
+    navigation = (ROOT / "mkdocs.yml").read_text()
+    for page in DOCS.glob("*.md"):
+        assert re.search(rf" {page.name}$", navigation, flags=re.M), page.name
+    for script in EXAMPLES:
+        assert f" gallery/{script.stem}.md\n" in navigation
+
+
+def test_there_are_examples_and_each_has_a_title_and_text_cells():
+    assert len(EXAMPLES) >= 8
+    for script in EXAMPLES:
+        source = script.read_text()
+        assert re.match(r"# .+\n\n[\w`]", ast.get_docstring(ast.parse(source))), script.name
+        assert len(re.findall(r"^# %%\n# [\w`]", source, flags=re.M)) >= 3, script.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.stem)
+def test_examples_run_and_draw(script, tmp_path, monkeypatch):
+    import matplotlib.pyplot as plt  # noqa: PLC0415 (the other tests do without it)
+
+    monkeypatch.chdir(tmp_path)
+    exec(compile(script.read_text(), script.name, "exec"), {"__name__": "__main__"})
+    assert plt.get_fignums()
+    plt.close("all")

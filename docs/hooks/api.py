@@ -21,10 +21,12 @@ def page(package: str) -> str:
     module = importlib.import_module(package)
     parts = [f"# {package}", _directive(package, "members: false", "show_docstring_examples: true")]
     for name in module.__all__:
-        if inspect.ismodule(getattr(module, name)):
+        if f"{package}.{name}" in packages():
             parts.append(f"## {name} {{ #{package}.{name} }}\n\nSee [{package}.{name}]({package}.{name}.md).")
         else:
-            parts.append(_directive(f"{package}.{name}", "show_root_heading: true", "show_root_toc_entry: true"))
+            parts.append(
+                _directive(f"{package}.{name}", "show_root_heading: true", "show_root_toc_entry: true")
+            )
     return "\n\n".join(parts) + "\n"
 
 

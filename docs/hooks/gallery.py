@@ -1,4 +1,4 @@
-"""The gallery: every ``examples/plot_*.py`` is run, and becomes a page with its text, code, output and figures.
+"""The gallery: every ``examples/plot_*.py`` is run and becomes a page with text, code, output and figures.
 
 A script starts with a docstring (a Markdown title and an introduction). ``# %%`` starts a cell; the comment
 that follows it is Markdown, the rest is code. HTML files that a script writes are published beside its page.
@@ -50,7 +50,7 @@ class Example:
             exec(compile(code, f"{self.name}.py", "exec"), namespace)
         self.parts.append(f"```python\n{code.strip()}\n```")
         if out.getvalue().strip():
-            self.parts.append(f"```text title=\"Output\"\n{out.getvalue().rstrip()}\n```")
+            self.parts.append(f'```text title="Output"\n{out.getvalue().rstrip()}\n```')
         for number in plt.get_fignums():
             self._add_figure(plt.figure(number))
         plt.close("all")
