@@ -45,9 +45,8 @@ best = 20 * y_test.sum()
 values = {}
 for name, model in models.items():
     values[name] = utility.score(y_test, model.decision_function(X_test))
-    print(
-        f"trained for {name:8}  C = {model.C_:g}, threshold {model.threshold_:.3f}, utility {values[name]:.0f} of {best}"
-    )
+    found = f"threshold {model.threshold_:.3f}, utility {values[name]:.0f} of {best}"
+    print(f"trained for {name:8}  C = {model.C_:g}, {found}")
 
 # %%
 # All three keep the stacked auxiliaries (C = 0), because no adaptation improves on them by more
