@@ -77,9 +77,10 @@ def test_there_are_examples_and_each_has_a_title_and_text_cells():
 
 
 @pytest.mark.slow
+@pytest.mark.optional_packages
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.stem)
 def test_examples_run_and_draw(script, tmp_path, monkeypatch):
-    import matplotlib.pyplot as plt  # noqa: PLC0415 (the other tests do without it)
+    import matplotlib.pyplot as plt
 
     monkeypatch.chdir(tmp_path)
     exec(compile(script.read_text(), script.name, "exec"), {"__name__": "__main__"})
