@@ -21,6 +21,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+import sklearn
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -183,7 +184,7 @@ def _open(archive: Archive, name: str, manifest: Manifest, trusted: frozenset[st
 
 def _warn_of_versions(name: str, manifest: Manifest) -> None:
     """Warn if scikit-learn's estimators may behave differently here."""
-    here = Manifest("").versions.get("scikit-learn", "")
+    here = sklearn.__version__
     there = str(manifest.versions.get("scikit-learn", here))
     if there.split(".")[:2] != here.split(".")[:2]:
         warnings.warn(

@@ -1,0 +1,55 @@
+"""Write the model files of the present format that every later version must open.
+
+Run from the root of the repository, and only when the format's version is raised, or before the first
+release that has it::
+
+    python -m tests.data.make_model_fixture
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import capo
+from capo import CAPOClassifier, SVMPerfClassifier
+from capo.io.model_files._manifest import FORMAT_VERSION
+from capo.preprocessing import DropEmptyColumns
+
+FOLDER = Path(__file__).parent
+
+
+def training_table():
+    """60 rows of three columns, and their labels."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    return X, np.where(X[:, 0] + 0.5 * X[:, 1] + 0.5 * rng.normal(size=60) > 0.3, "yes", "no")
+
+
+def fit_models():
+    """The models by name."""
+    X, y = training_table()
+    rule = FrozenEstimator(LogisticRegression().fit(X[:, :3] * [1, 0, 0], y))
+    logistic = make_pipeline(DropEmptyColumns(), StandardScaler(), LogisticRegression())
+    adapted = CAPOClassifier(
+        "f1", auxiliaries=[("logistic", logistic), ("rule", rule)], C=1.0, cv=2, random_state=0
+    )
+    return {"capo": adapted.fit(X, y), "svmperf": SVMPerfClassifier("f1", C=10.0).fit(X, y)}
+
+
+def main():
+    """Write the files, and the predictions that they must reproduce."""
+    X, _ = training_table()
+    for name, model in fit_models().items():
+        path = FOLDER / f"model-format-{FORMAT_VERSION}-{name}.capo"
+        capo.save(model, path)
+        expected = {"decision": model.decision_function(X).tolist(), "labels": model.predict(X).tolist()}
+        path.with_suffix(".json").write_text(json.dumps({"X": X.tolist(), **expected}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

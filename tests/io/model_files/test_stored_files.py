@@ -1,0 +1,31 @@
+"""Model files of released formats open for ever, and predict what they did."""
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import capo
+from capo.exceptions import CapoWarning
+
+FOLDER = Path(__file__).parents[2] / "data"
+STORED = sorted(FOLDER.glob("model-format-*.capo"))
+
+
+def test_there_are_stored_files():
+    assert {path.stem for path in STORED} >= {"model-format-2-capo", "model-format-2-svmperf"}
+    assert sum(path.stat().st_size for path in STORED) < 60_000
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
+def test_a_stored_model_predicts_what_it_did(path, tmp_path):
+    expected = json.loads(path.with_suffix(".json").read_text())
+    X = np.array(expected["X"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CapoWarning)  # another scikit-learn
+        model = capo.load(path)
+    np.testing.assert_allclose(model.decision_function(X), expected["decision"], rtol=1e-7, atol=1e-9)
+    assert model.predict(X).tolist() == expected["labels"]
+    capo.save(model, tmp_path / "again.capo")
