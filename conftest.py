@@ -18,7 +18,9 @@ os.environ.setdefault("MPLBACKEND", "agg")
 #: Packages that the extras and the groups of `pyproject.toml` add to the base installation.
 OPTIONAL = {
     "dask",
+    "jinja2",
     "lightgbm",
+    "markupsafe",
     "matplotlib",
     "onnx",
     "onnxruntime",
