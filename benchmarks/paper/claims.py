@@ -27,7 +27,7 @@ def in_one_minute(rows: pd.DataFrame) -> str:
         _faster(rows),
         _beyond(rows),
     ]
-    return table(["the paper says", "found", "by"], [claim for claim in claims if claim])
+    return table(["claim of the paper", "result", "details"], [claim for claim in claims if claim])
 
 
 def _filled(rows: pd.DataFrame) -> list[str]:
@@ -63,7 +63,7 @@ def _reproduced(rows: pd.DataFrame) -> list[str]:
         "CAPO* reaches the figures of its column",
         verdict,
         f"{kept} of {len(gain)} tasks at the paper's figure minus {MARGIN} or above, mean difference "
-        f"{gain.mean():+.4f}{_with_another_machine(rows)}: [what CAPO* hinges on](#what-capo-hinges-on)",
+        f"{gain.mean():+.4f}{_with_another_machine(rows)}: [what CAPO* depends on](#what-capo-depends-on)",
     ]
 
 

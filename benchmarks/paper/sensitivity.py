@@ -1,4 +1,4 @@
-"""What CAPO* hinges on: how C is chosen, and which auxiliaries it is given."""
+"""Sensitivity of CAPO* to choices that the paper leaves open: the auxiliaries, and how C is chosen."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ READINGS = {
 }
 
 TEXT = """\
-## What CAPO* hinges on
+## What CAPO* depends on
 
-The paper leaves three things open that CAPO\\* depends on. In bold is what reaches the paper's figure minus
-{margin}, and the heading says on how many tasks.
+The paper leaves three choices open that affect CAPO\\*. The columns of the table are different choices. Bold figures are
+at least the paper's figure minus {margin}; the heading of a column gives their number.
 
-- **Which core vector machine.** The paper stops LibCVM early, by samples of rows that are LibCVM's own, and
-  what comes of that is luck (the second table). Ours stops at the tolerance that gives the accuracy and F1
-  of the machine by itself that are nearest to the paper's, on the test rows, for which alone they are known:
-  the stand-in is fitted to the machine of the paper, not our CAPO\\* to its own. "One tolerance" for all data
-  (3e-4), and the width and tolerance in the words of the paper, are other machines.
-- **How C is chosen.** Read on the rows they were trained on, the auxiliaries are nearly perfect, and in
-  cross-validation on such columns many C's look alike ("C chosen in sample"). Folds that train auxiliaries of
-  their own, and are judged on rows that nothing has seen, tell them apart: so C is chosen above.
-- **Labels or scores.** The paper's CAPO cvm on mitfaces has the very AUC of the machine's scores, which
-  labels cannot give; but scores in place of labels do not repair CAPO\\*.
+- **The core vector machine.** The paper stops LibCVM early. Where it stops depends on random samples of rows that are
+  specific to LibCVM, and the results vary irregularly with the tolerance (second table). Our machine stops at the tolerance at which
+  its own accuracy and F1 are closest to those of the paper's machine. These are known for the test rows only, so that
+  our auxiliary, though not our CAPO\\*, is matched on test rows. "One tolerance" uses 3e-4 for all data sets; "width,
+  tolerance in words" uses the values given in the paper's text.
+- **The choice of C.** On the rows that they were trained on, the auxiliaries are nearly perfect, and cross-validation
+  on these outputs hardly distinguishes the values of C ("C chosen in sample"). For the results above, each fold trains its own
+  auxiliaries and is scored on rows that no part of the model has seen.
+- **Labels or scores.** The AUC of the paper's CAPO cvm on mitfaces equals that of the machine's scores and cannot result
+  from labels. Scores in place of labels do not bring CAPO\\* closer to the paper, however.
 """
 
 MACHINES = """\
-The core vector machine by itself at each tolerance, accuracy / F1, and the one that was taken:
+The core vector machine by itself at each tolerance, accuracy / F1; the selected one is bold:
 """
 
 SHORTFALL = """\
-Where CAPO\\* is short of the paper, by how much; the same for the best C of the grid on test rows, and for
-each auxiliary by itself. Where the best C is near enough, the choice of C missed it; where it is not, the
-auxiliaries' columns do not carry it.
+The tasks on which CAPO\\* is below the paper by more than the margin: the difference for CAPO\\*, for CAPO\\* with the best C of
+the grid on test rows, and for each auxiliary by itself. Where the best C is close enough, the choice of C is the cause; where it
+is not, the outputs of the auxiliaries are.
 """
 
 
-def hinges(rows: pd.DataFrame) -> str:
-    """CAPO* in other readings of the paper, how near each comes, and where it is short."""
+def sensitivity(rows: pd.DataFrame) -> str:
+    """Write the results of CAPO* under other choices, and where they are below the paper's."""
     found = pd.DataFrame(
         {name: scores(rows, name)["capo_star"] for name in READINGS if has(scores(rows, name), "capo_star")}
     )
