@@ -17,11 +17,17 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.extmath import safe_sparse_dot
 
-from capo import CAPOClassifier, SVMPerfClassifierCV, measures
-from capo.baselines import C45Classifier, CoreVectorMachine, CostSVMClassifier, RBFNetworkClassifier
+from capo import SVMPerfClassifierCV, measures
+from capo.baselines import (
+    C45Classifier,
+    CoreVectorMachine,
+    CostSVMClassifier,
+    PublishedCAPOClassifier,
+    RBFNetworkClassifier,
+)
 from capo.design import augment
 from capo.engine import minimize
-from capo.estimators._svmperf_cv import CS as CS_CV
+from capo.estimators import SVMPERF_CS, BaseAdaptedClassifier
 from capo.kernels import KernelExpansion, factorize_kernel, make_kernel
 
 from ..data import Table, load_paper
@@ -32,7 +38,7 @@ from .tasks import AUXILIARIES, CAPO, MEASURES, READINGS, Task
 from .weka import initial_centers
 
 #: SVMperf's grid in our units, and the value that stands for its C = 1.
-CS, C_ONE = CS_CV, 100.0
+CS, C_ONE = SVMPERF_CS, 100.0
 BS = tuple((2.0 ** np.arange(-7, 8)).tolist())
 KERNELS = ("rbf", "poly", "laplacian", "inverse_distance", "inverse_squared_distance")
 #: Widths of the fifty from which five are selected, in units of the default one.
@@ -147,7 +153,7 @@ class Study:
     def _performance(self, task: Task, table: Table) -> Iterator[Fit]:
         """One cell of the table of all systems."""
         if task.system in CAPO:
-            yield _adapted(self._papers_mode(task, self._its_auxiliaries(task, table)), table)
+            yield _adapted(self._published_capo(task, self._its_auxiliaries(task, table)), table)
         elif task.system.startswith("svmperf"):
             yield self._svmperf(task, table)
         elif task.system.startswith("svmlight"):
@@ -163,26 +169,21 @@ class Study:
                 (name, FrozenEstimator(self._trained(task, name, table)[0])) for name, _ in auxiliaries
             ]
         outputs = "scores" if task.experiment == "scores" else "labels"
-        model = self._papers_mode(task, auxiliaries, outputs=outputs)
+        model = self._published_capo(task, auxiliaries, outputs=outputs)
         fit = _adapted(model, table)
         yield fit._replace(raw=_score(task.measure, next(iter(model.auxiliaries_.values())), table))
 
-    def _papers_mode(self, task: Task, auxiliaries: Pairs, **params: Any) -> CAPOClassifier:
-        """In-sample labels -1/+1, the raw columns as features, no prior, a cut at 0."""
+    def _published_capo(self, task: Task, auxiliaries: Pairs, **params: Any) -> PublishedCAPOClassifier:
+        """In-sample labels -1/+1, the raw columns as features, no prior, a threshold of 0."""
         settings = {
             "auxiliaries": auxiliaries,
-            "outputs": "labels",
-            "cv": "in-sample",
             "delta": FunctionTransformer(accept_sparse=True),
-            "positive": False,
-            "prior": "zero",
             "C": list(self.Cs),
-            "extend": not self.quick,
-            "threshold": "zero",
+            "extend_grid": not self.quick,
             "memory": self.memory,
             "random_state": 0,
         }
-        return CAPOClassifier(task.measure, **{**settings, **params})
+        return PublishedCAPOClassifier(task.measure, **{**settings, **params})
 
     def _svmperf(self, task: Task, table: Table) -> Fit:
         linear = task.system == "svmperf_lin"
@@ -190,7 +191,7 @@ class Study:
             task.measure,
             Cs=self.Cs,
             kernel="linear" if linear else "rbf",
-            extend=not self.quick,
+            extend_grid=not self.quick,
             cv_rank=RANK if task.data == "splice" else CV_RANK,
             max_rank=RANK,
             random_state=0,
@@ -256,7 +257,7 @@ class Study:
         params: dict[str, Any] = {"memory": None, "max_auxiliaries": 5 if selected else None}
         if task.system == "ensemble":
             params["delta"] = None
-        model = self._papers_mode(task, models, **params)
+        model = self._published_capo(task, models, **params)
         fit = _adapted(model, table)
         own = [_score(task.measure, each, table) for each in model.auxiliaries_.values()]
         yield fit._replace(raw=float(np.mean(own)))
@@ -332,14 +333,14 @@ def _score(measure: str, model: Any, table: Table) -> float:
     return measures.get(measure).score(table.y_test, scores)
 
 
-def _adapted(model: CAPOClassifier, table: Table) -> Fit:
+def _adapted(model: BaseAdaptedClassifier, table: Table) -> Fit:
     """A fit of CAPO: seconds of the adaptation, nearly all for the choice of C, and of the auxiliaries."""
     model.fit(table.X, table.y)
     solution = model.solution_
     return Fit(
         model.score(table.X_test, table.y_test),
         model.C_,
-        B=model.B,
+        B=model.get_params().get("B", 1.0),
         selection_seconds=model.timings_["adaptation"] + model.timings_["delta"],
         training_seconds=sum(
             taken for name, taken in model.timings_.items() if name.startswith("auxiliary ")

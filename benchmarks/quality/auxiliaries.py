@@ -25,18 +25,17 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 
-from capo.adaptation import AdaptationData, LinearCombination
-from capo.adaptation._problem import stack
-from capo.adaptation._threshold import operating_point
+from capo.adaptation import AdaptationData, LinearCombination, fit_stack
 from capo.auxiliary import (
     Auxiliary,
-    OutputScale,
+    JobRunner,
+    ScoreOutput,
+    TrainingSet,
     cross_fit,
-    decision_scores,
-    default_auxiliaries,
+    make_auxiliaries,
     set_random_states,
 )
-from capo.model_selection import split_folds
+from capo.model_selection import ExpectedValueThreshold, split_folds
 from capo.preprocessing import make_linear_features, make_rbf_features, make_tree_features
 
 from ..data import Table, folder
@@ -72,7 +71,7 @@ def candidates(X: Any) -> list[tuple[str, Any]]:
     """The default auxiliaries and what else could be one."""
     network = MLPClassifier((64,), early_stopping=True, max_iter=60)
     return [
-        *default_auxiliaries(X),
+        *make_auxiliaries("auto", X),
         ("forest", make_pipeline(make_tree_features(X), RandomForestClassifier(100, min_samples_leaf=2))),
         ("network", make_pipeline(make_linear_features(X), network)),
         ("lightgbm", LGBMClassifier(n_jobs=1, verbose=-1)),
@@ -86,12 +85,13 @@ def scores(table: Table, seed: int, cache: Path) -> dict[tuple[str, str], float]
     given = [Auxiliary(name, set_random_states(each, random), {}) for name, each in candidates(table.X)]
     splits = split_folds(5, table.X, table.y, {}, random)
     memory, classes = Memory(cache, verbose=0), np.array([False, True])
-    fitted = cross_fit(given, table.X, table.y.astype(int), splits, classes, "scores", memory=memory)
+    kind, training = ScoreOutput(), TrainingSet(table.X, table.y, classes, splits)
+    fitted = cross_fit(JobRunner(given, training, kind, memory))
     columns, test = {}, {}
-    for auxiliary, raw, model in zip(given, fitted.columns.T, fitted.models, strict=True):
-        scale = OutputScale.fit(raw, table.y)
+    for auxiliary, raw, model in zip(given, fitted.raw_outputs.T, fitted.models, strict=True):
+        scale = kind.fit_scale(raw, table.y, None)
         columns[auxiliary.name] = scale(raw)
-        test[auxiliary.name] = scale(decision_scores(model, table.X_test, classes, "scores"))
+        test[auxiliary.name] = scale(kind.predict(model, table.X_test, classes))
     return {
         (name, measure): _value(table, [each for each in members if each in columns], measure, columns, test)
         for name, members in SETS.items()
@@ -107,10 +107,10 @@ def _value(
     test: dict[str, np.ndarray],
 ) -> float:
     rows = AdaptationData(np.column_stack([columns[each] for each in members]), None, table.y, None)
-    a, b = stack(rows, positive=True)
+    a, b = fit_stack(rows, nonnegative=True)
     weights = LinearCombination(a, np.zeros(0), b)
     on_test = weights.scores(np.column_stack([test[each] for each in members]), None)
-    cut = operating_point(MEASURES[measure], weights.scores(rows.columns, None), table.y, None).score
+    cut = ExpectedValueThreshold()(MEASURES[measure], weights.scores(rows.outputs, None), table.y, None).score
     return MEASURES[measure].score(table.y_test, on_test - cut)
 
 

@@ -16,14 +16,15 @@ import numpy as np
 from joblib import Memory
 from lightgbm import LGBMClassifier
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, f1_score, make_scorer, matthews_corrcoef
 from sklearn.model_selection import StratifiedKFold, TunedThresholdClassifierCV, cross_val_predict
 
 from capo import CAPOClassifier, measures
-from capo.auxiliary import decision_scores, default_auxiliaries
-from capo.estimators._svmperf_cv import CS as PAPER_GRID
+from capo.auxiliary import default_auxiliary_names
+from capo.baselines import PublishedCAPOClassifier
+from capo.estimators import BaseAdaptedClassifier
 from capo.measures import Measure
 from capo.model_selection._calibration import PlattCalibrator
 
@@ -119,7 +120,7 @@ class Models:
 def _systems(judge: Judge, models: Models) -> dict[str, Callable[[], Row]]:
     """Each system by its name, as the work that gives its row."""
     model = models.capo(judge.measure)
-    paper = clone(model).set_params(outputs="labels", cv="in-sample", prior="zero", C=list(PAPER_GRID))
+    paper = PublishedCAPOClassifier(judge.measure, random_state=models.seed, memory=models.memory)
     named = {
         CAPO: partial(_capo, CAPO, model, judge.table),
         PAPERS_MODE: partial(_capo, PAPERS_MODE, paper, judge.table),
@@ -128,7 +129,7 @@ def _systems(judge: Judge, models: Models) -> dict[str, Callable[[], Row]]:
         STACK: lambda: stack(judge, models.outputs),
         SELECTION: lambda: _ensemble_selection(judge, models.outputs),
     }
-    for column, (auxiliary, _) in enumerate(default_auxiliaries(judge.table.X)):
+    for column, auxiliary in enumerate(default_auxiliary_names(judge.table.X)):
         named[f"{auxiliary} + threshold"] = partial(_single, judge, models.outputs, auxiliary, column)
     return named
 
@@ -157,7 +158,7 @@ class Judge(NamedTuple):
         return self.measure.score(self.table.y, scores - cut)
 
 
-def _capo(system: str, model: CAPOClassifier, table: Table) -> Row:
+def _capo(system: str, model: BaseAdaptedClassifier, table: Table) -> Row:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(table.X, table.y)
@@ -177,10 +178,7 @@ def _lightgbm(table: Table, seed: int) -> Outputs:
 
 def _outputs(model: CAPOClassifier, table: Table) -> Outputs:
     """Probabilities of each auxiliary; a margin becomes one by its calibration."""
-    raw = [
-        decision_scores(each, table.X_test, model.classes_, "scores") for each in model.auxiliaries_.values()
-    ]
-    train, test = model.auxiliary_outputs_.copy(), np.column_stack(raw)
+    train, test = model.auxiliary_outputs_.copy(), model.auxiliary_outputs(table.X_test)
     for column, auxiliary in enumerate(model.auxiliaries_.values()):
         if not hasattr(auxiliary, "predict_proba"):
             curve = PlattCalibrator.fit(train[:, column], table.y)

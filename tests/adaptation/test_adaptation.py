@@ -7,12 +7,26 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_classification
 
 from capo import measures
-from capo.adaptation import AdaptationData, CVScore, Settings
-from capo.adaptation._path_search import PathSearch
-from capo.adaptation._problem import Problem, stack
-from capo.adaptation._scores import cv_score
-from capo.adaptation._threshold import operating_point
-from capo.model_selection._calibration import PlattCalibrator
+from capo.adaptation import (
+    AdaptationData,
+    Objective,
+    Problem,
+    StackPrior,
+    UnitPrior,
+    ZeroPrior,
+    fit_stack,
+    make_folds,
+)
+from capo.model_selection import (
+    CGrid,
+    CVScore,
+    CVScorer,
+    ExpectedValueThreshold,
+    FixedThreshold,
+    PathSearch,
+    PlattCalibrator,
+    ZeroThreshold,
+)
 
 from ..cases import ALL_MEASURES
 
@@ -30,8 +44,8 @@ def problem(seed=0, n=120, k=3, d=4, weighted=False):
 def objective(rows, given, C, weights, prior):
     """J written out, from the weights alone."""
     change = given.B * np.sum((weights.auxiliary - prior.auxiliary) ** 2)
-    change += np.sum((weights.delta - prior.delta) ** 2) + (weights.bias - prior.bias) ** 2
-    scores = weights.scores(rows.columns, rows.features)
+    change += np.sum((weights.delta - prior.delta) ** 2) + (weights.intercept - prior.intercept) ** 2
+    scores = weights.scores(rows.outputs, rows.features)
     cut = given.measure.for_training().most_violated(scores, rows.positive, rows.weight)
     return 0.5 * change + C * max(0.0, cut.value(scores))
 
@@ -39,25 +53,27 @@ def objective(rows, given, C, weights, prior):
 @pytest.mark.parametrize(
     "measure", [each for each in ALL_MEASURES if each.params.get("costs") is None], ids=repr
 )
-@pytest.mark.parametrize("prior", ["stack", "zero", "unit"])
+@pytest.mark.parametrize("prior", [StackPrior(), ZeroPrior(), UnitPrior()], ids=repr)
 def test_the_certificate_is_that_of_the_problem_as_it_is_written(measure, prior):
-    rows = problem(weighted=prior == "stack")
-    given = Settings(measure, prior=prior, B=2.5, positive=True)
+    rows = problem(weighted=isinstance(prior, StackPrior))
+    given = Objective(measure, prior, B=2.5)
     solved = Problem(rows, given)
-    start, _ = solved.at(0.0)
-    weights, solution = solved.at(20.0)
+    start, _ = solved.solve(0.0)
+    weights, solution = solved.solve(20.0)
     assert solution.gap <= 20.0 * given.tol
     assert objective(rows, given, 20.0, weights, start) == pytest.approx(solution.primal, rel=1e-6, abs=1e-9)
     assert (weights.auxiliary >= 0).all()
-    if prior == "unit":
+    if isinstance(prior, UnitPrior):
         np.testing.assert_array_equal(weights.auxiliary, 1.0)
     rng = np.random.default_rng(0)
     for _ in range(20):
         step = rng.normal(size=3 + 4 + 1) * 0.1
         other = type(weights)(
-            weights.auxiliary if prior == "unit" else np.maximum(weights.auxiliary + step[:3], 0.0),
+            weights.auxiliary
+            if isinstance(prior, UnitPrior)
+            else np.maximum(weights.auxiliary + step[:3], 0.0),
             weights.delta + step[3:7],
-            weights.bias + step[7],
+            weights.intercept + step[7],
         )
         assert objective(rows, given, 20.0, other, start) >= solution.dual - 1e-9
 
@@ -72,21 +88,21 @@ def test_the_stack_meets_the_conditions_of_its_optimum():
             share - rows.positive
         )
 
-    a, b = stack(rows, positive=False)
-    for part in slope(a, b, rows.columns):
+    a, b = fit_stack(rows, nonnegative=False)
+    for part in slope(a, b, rows.outputs):
         np.testing.assert_allclose(part, 0.0, atol=1e-3)
-    flipped = AdaptationData(-rows.columns, None, rows.positive, rows.weight)
-    a, b = stack(flipped, positive=True)
+    flipped = AdaptationData(-rows.outputs, None, rows.positive, rows.weight)
+    a, b = fit_stack(flipped, nonnegative=True)
     np.testing.assert_allclose(a, 0.0, atol=1e-8)
-    assert (slope(a, b, flipped.columns)[0] > 0).all()
+    assert (slope(a, b, flipped.outputs)[0] > 0).all()
 
 
 def test_the_stack_of_few_rows_is_near_the_average_and_of_many_near_the_best():
-    few, many = (stack(problem(5, n=n), positive=True)[0] for n in (12, 5000))
+    few, many = (fit_stack(problem(5, n=n), nonnegative=True)[0] for n in (12, 5000))
     assert np.ptp(few) < 0.5 * np.ptp(many)
-    says_nothing = problem(5)
-    says_nothing.columns[:, 0] = 1e-6 * says_nothing.columns[:, 0] + 3.0
-    assert stack(says_nothing, positive=True)[0][0] == 0.0
+    constant = problem(5)
+    constant.outputs[:, 0] = 1e-6 * constant.outputs[:, 0] + 3.0
+    assert fit_stack(constant, nonnegative=True)[0][0] == 0.0
 
 
 @settings(max_examples=60, deadline=None)
@@ -97,7 +113,7 @@ def test_the_operating_point_is_the_best_of_all_cuts_of_the_expected_table(seed,
     positive[:2] = True, False
     scores = np.round(rng.normal(size=25) + positive, 1)  # ties
     weight = rng.integers(1, 4, 25).astype(float)
-    point = operating_point(measures.get(name), scores, positive, weight)
+    point = ExpectedValueThreshold()(measures.get(name), scores, positive, weight)
     share = PlattCalibrator.fit(scores, positive, weight).probability(scores)
 
     def value(cut):
@@ -118,26 +134,33 @@ def test_the_operating_point_is_the_best_of_all_cuts_of_the_expected_table(seed,
 
 def test_a_threshold_that_is_given_is_kept():
     rows = problem()
-    point = operating_point(measures.get("f1"), rows.columns[:, 2], rows.positive, None, 0.3)
+    point = FixedThreshold(0.3)(measures.get("f1"), rows.outputs[:, 2], rows.positive, None)
     assert point.probability == pytest.approx(0.3)
 
 
-def test_figures_hold_out_scores_and_cuts():
+def test_cross_validation_holds_out_scores_and_thresholds():
     rows = problem(2, n=200)
     folds = np.arange(200) % 4
-    scores = rows.columns[:, 2]
-    ranked = cv_score(Settings(measures.get("roc_auc")), scores, rows, folds)
+    scores, rule = rows.outputs[:, 2], ExpectedValueThreshold()
+    ranked = CVScorer(measures.get("roc_auc"), rule, rows.positive, None, folds)(scores)
     assert ranked.value == measures.get("roc_auc").score(rows.positive, scores)
-    for number in range(4):
-        kept = folds != number
-        assert ranked.without[number] == measures.get("roc_auc").score(rows.positive[kept], scores[kept])
-    cut = cv_score(Settings(measures.get("f1")), scores, rows, folds)
+    for fold in range(4):
+        kept = folds != fold
+        assert ranked.leave_one_out[fold] == measures.get("roc_auc").score(rows.positive[kept], scores[kept])
+    with_threshold = CVScorer(measures.get("f1"), rule, rows.positive, None, folds)(scores)
     predicted = np.zeros(200, dtype=bool)
-    for number in range(4):
-        kept = folds != number
-        point = operating_point(measures.get("f1"), scores[kept], rows.positive[kept], None)
+    for fold in range(4):
+        kept = folds != fold
+        point = rule(measures.get("f1"), scores[kept], rows.positive[kept], None)
         predicted[~kept] = scores[~kept] > point.score
-    assert cut.value == pytest.approx(measures.get("f1").score(rows.positive, predicted - 0.5))
+    assert with_threshold.value == pytest.approx(measures.get("f1").score(rows.positive, predicted - 0.5))
+
+
+def test_a_threshold_of_zero_is_for_measures_of_labels():
+    rows = problem()
+    scores = rows.outputs[:, 2]
+    assert ZeroThreshold()(measures.get("f1"), scores, rows.positive, None).score == 0.0
+    assert ZeroThreshold()(measures.get("roc_auc"), scores, rows.positive, None).score != 0.0
 
 
 def test_the_spread_is_that_of_a_mean_where_the_value_is_one():
@@ -147,28 +170,29 @@ def test_the_spread_is_that_of_a_mean_where_the_value_is_one():
     right = rng.random(200) < 0.7
     by_fold = np.array([right[folds == number].mean() for number in range(5)])
     without = np.array([right[folds != number].mean() for number in range(5)])
-    assert CVScore(right.mean(), without).spread == pytest.approx(by_fold.std(ddof=1))
-    assert CVScore(right.mean(), without).error == pytest.approx(by_fold.std(ddof=1) / np.sqrt(5))
+    assert CVScore(right.mean(), without).std == pytest.approx(by_fold.std(ddof=1))
+    assert CVScore(right.mean(), without).standard_error == pytest.approx(by_fold.std(ddof=1) / np.sqrt(5))
 
 
-def test_c_zero_is_left_only_for_a_gain_above_its_error():
+def test_c_zero_is_left_only_for_a_significant_gain():
     X, y = make_classification(400, n_features=4, n_informative=4, n_redundant=0, random_state=0)
     noise = np.random.default_rng(0).normal(size=(400, 1))
-    folds = np.arange(400) % 5
-    useful = AdaptationData(noise, X, y == 1, None)
-    walk = PathSearch(useful, folds, Settings(measures.get("roc_auc")))
-    walk.run([0.0, 1.0, 100.0], extend=False, leave=False, say=lambda *_: None)
-    assert walk.chosen("best").C > 0
-    useless = AdaptationData(X @ [[1.0], [1.0], [0.0], [0.0]], noise, y == 1, None)
-    walk = PathSearch(useless, folds, Settings(measures.get("roc_auc")))
-    walk.run([0.0, 1.0, 100.0], extend=False, leave=False, say=lambda *_: None)
-    assert walk.chosen("best").C == 0
-    assert walk.chosen("one_se").C == 0
+    folds, objective = np.arange(400) % 5, Objective(measures.get("roc_auc"))
+
+    def best_C(outputs, features):
+        data = AdaptationData(outputs, features, y == 1, None)
+        scorer = CVScorer(objective.measure, objective.threshold, y == 1, None, folds)
+        search = PathSearch(make_folds(data, folds, objective), scorer)
+        search.run(CGrid((0.0, 1.0, 100.0)))
+        return search.best_significant.C
+
+    assert best_C(noise, X) > 0
+    assert best_C(X @ [[1.0], [1.0], [0.0], [0.0]], noise) == 0
 
 
 def test_scores_of_folds_meet_on_one_scale():
     rows = problem(3)
-    weights, _ = Problem(rows, Settings(measures.get("f1"))).at(1000.0)
-    scores = weights.normalised(rows).scores(rows.columns, rows.features)
+    weights, _ = Problem(rows, Objective(measures.get("f1"))).solve(1000.0)
+    scores = weights.standardize(rows).scores(rows.outputs, rows.features)
     assert scores.mean() == pytest.approx(0.0, abs=1e-9)
     assert scores.std() == pytest.approx(1.0)

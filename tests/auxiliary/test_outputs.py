@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from capo.auxiliary import OutputScale, decision_scores
+from capo.auxiliary import LabelOutput, ScoreOutput
 from capo.exceptions import InvalidInputError
 from capo.model_selection._calibration import PlattCalibrator, fit_logistic
 
@@ -31,29 +31,23 @@ class Margins:
 def test_the_most_detailed_output_is_read():
     labels = np.where(Y, "yes", "no")
     both = LogisticRegression().fit(X, labels)
-    np.testing.assert_array_equal(
-        decision_scores(both, X, both.classes_, "scores"), both.decision_function(X)
-    )
+    np.testing.assert_array_equal(ScoreOutput().predict(both, X, both.classes_), both.decision_function(X))
     shares = GaussianNB().fit(X, Y.astype(int))
-    odds = decision_scores(shares, X, np.array(["no", "yes"]), "scores")
+    odds = ScoreOutput().predict(shares, X, np.array(["no", "yes"]))
     np.testing.assert_allclose(1 / (1 + np.exp(-odds)), shares.predict_proba(X)[:, 1])
-    np.testing.assert_array_equal(
-        decision_scores(both, X, both.classes_, "labels") > 0, both.predict(X) == "yes"
-    )
+    np.testing.assert_array_equal(LabelOutput().predict(both, X, both.classes_) > 0, both.predict(X) == "yes")
     frozen = FrozenEstimator(SVC().fit(X, labels))
     np.testing.assert_array_equal(
-        decision_scores(frozen, X, np.array(["no", "yes"]), "scores"), frozen.decision_function(X)
+        ScoreOutput().predict(frozen, X, np.array(["no", "yes"])), frozen.decision_function(X)
     )
 
 
 def test_margins_of_two_columns_and_infinite_ones():
     both = np.column_stack([-np.arange(300.0), np.arange(300.0)])
-    np.testing.assert_array_equal(
-        decision_scores(Margins(both), X, np.array([0, 1]), "scores"), np.arange(300.0)
-    )
+    np.testing.assert_array_equal(ScoreOutput().predict(Margins(both), X, np.array([0, 1])), np.arange(300.0))
     values = np.where(Y, np.inf, -np.inf)
-    raw = decision_scores(Margins(values), X, np.array([0, 1]), "scores")
-    assert np.isfinite(OutputScale.fit(raw, Y)(raw)).all()
+    raw = ScoreOutput().predict(Margins(values), X, np.array([0, 1]))
+    assert np.isfinite(ScoreOutput().fit_scale(raw, Y, None)(raw)).all()
 
 
 @pytest.mark.parametrize(
@@ -67,7 +61,7 @@ def test_margins_of_two_columns_and_infinite_ones():
 )
 def test_what_cannot_be_read(values, classes, message):
     with pytest.raises(InvalidInputError, match=message):
-        decision_scores(Margins(values, classes), X, np.array([0, 1]), "scores")
+        ScoreOutput().predict(Margins(values, classes), X, np.array([0, 1]))
 
 
 @settings(max_examples=80, deadline=None)
@@ -79,7 +73,7 @@ def test_the_scale_keeps_the_order_and_bounds_the_size(seed, size, outlier):
     raw = size * (rng.normal(size=40) + 2 * y)
     if outlier:
         raw[3] = 1e100
-    scaled = OutputScale.fit(raw, y)(raw)
+    scaled = ScoreOutput().fit_scale(raw, y, None)(raw)
     assert np.isfinite(scaled).all()
     order = np.argsort(raw, kind="stable")
     assert (np.diff(scaled[order]) >= 0).all()
@@ -103,7 +97,7 @@ def test_platt_on_constant_separable_and_inverted_scores():
     assert 0.9 < separable.probability(np.array([1.0]))[0] < 1.0
     inverted = PlattCalibrator.fit(-1.0 * Y, Y)
     assert 0 < inverted.slope < 1e-3
-    assert PlattCalibrator.fit(-1.0 * Y, Y, positive=False).slope < -1
+    assert PlattCalibrator.fit(-1.0 * Y, Y, nonnegative=False).slope < -1
 
 
 def test_a_repeated_row_is_a_row_of_weight_two():

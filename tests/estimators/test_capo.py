@@ -28,7 +28,8 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from capo import CAPOClassifier, measures
-from capo.auxiliary import decision_scores
+from capo.auxiliary import ScoreOutput, default_auxiliary_names
+from capo.baselines import PublishedCAPOClassifier
 from capo.exceptions import AuxiliaryError, ConstraintWarning, IgnoredWeightWarning, InvalidInputError
 
 X, Y = load_breast_cancer(return_X_y=True)
@@ -77,7 +78,7 @@ def test_nothing_set_beats_each_auxiliary_and_a_default_learner():
     default = f1_score(y_test, RandomForestClassifier(random_state=0).fit(train, y).predict(test))
     assert model.score(test, y_test) > default + 0.05
     assert model.score(test, y_test) == pytest.approx(f1_score(y_test, model.predict(test)))
-    assert model.score_ >= max(figure.value for figure in model.auxiliary_scores_) - 0.01
+    assert model.score_ >= max(score.value for score in model.auxiliary_scores_.values()) - 0.01
 
 
 @pytest.mark.parametrize("name", [*measures.names(), "own"])
@@ -133,7 +134,7 @@ def test_a_frozen_auxiliary_is_never_refitted():
     assert model.auxiliaries_["frozenestimator"] is frozen
     assert frozen.estimator.class_count_.sum() == len(Y[::2])
     np.testing.assert_array_equal(
-        model.auxiliary_outputs_[:, 0], decision_scores(frozen, X, np.array([0, 1]), "scores")
+        model.auxiliary_outputs_[:, 0], ScoreOutput().predict(frozen, X, np.array([0, 1]))
     )
 
 
@@ -173,7 +174,7 @@ class Broken(DummyClassifier):
         return np.full(shape, np.nan)
 
 
-@pytest.mark.parametrize(("answer", "message"), [("nan", "returned NaN"), ("shape", "one number a row")])
+@pytest.mark.parametrize(("answer", "message"), [("nan", "returned NaN"), ("shape", "one number per row")])
 def test_an_auxiliary_that_answers_nonsense_is_named(answer, message):
     broken = Broken()
     broken.answer = answer
@@ -196,17 +197,7 @@ def test_what_is_no_auxiliary_is_told(auxiliaries, message):
         CAPOClassifier(auxiliaries=auxiliaries).fit(X, Y)
 
 
-def test_prior_unit_fixes_the_weights_and_learns_the_delta_alone():
-    model = CAPOClassifier("f1", auxiliaries=[GaussianNB()], prior="unit", outputs="labels", C=50.0).fit(X, Y)
-    w = np.array(list(model.delta_coef_.values()))
-    assert model.C_ == 50.0
-    assert w.any()
-    # Only the scale of the whole is free: the delta in units of the auxiliary is what the solver found.
-    ratio = w / model.auxiliary_weights_["gaussiannb"]
-    np.testing.assert_allclose(ratio, model.solution_.v[:-1], rtol=1e-9)
-
-
-def test_weights_are_not_negative_unless_asked():
+def test_weights_are_not_negative():
     X, y = NOISY
     upside_down = make_pipeline(StandardScaler(), LogisticRegression())
 
@@ -217,11 +208,8 @@ def test_weights_are_not_negative_unless_asked():
     inverted = Inverted(upside_down.steps)
     auxiliaries = [("linear", LINEAR), ("inverted", inverted)]
     bounded = CAPOClassifier(auxiliaries=auxiliaries, C=[10.0, 1000.0], random_state=0).fit(X, y)
-    free = CAPOClassifier(auxiliaries=auxiliaries, positive=False, C=10.0, random_state=0).fit(X, y)
     assert min(bounded.auxiliary_weights_.values()) >= 0
     assert bounded.auxiliary_weights_["inverted"] < 1e-3
-    # Calibrated with a free sign, the inverted one is as good as the other.
-    assert free.auxiliary_weights_["inverted"] > bounded.auxiliary_weights_["inverted"]
 
 
 @pytest.mark.parametrize(
@@ -348,7 +336,7 @@ def test_weights_of_rows_count():
 
 def test_an_auxiliary_without_weights_is_told_of():
     X, y = NOISY
-    with pytest.warns(IgnoredWeightWarning, match="'kneighborsclassifier'.* takes no sample_weight"):
+    with pytest.warns(IgnoredWeightWarning, match="'kneighborsclassifier'.* does not take sample_weight"):
         CAPOClassifier(auxiliaries=[KNeighborsClassifier()]).fit(X, y, sample_weight=np.ones(len(y)))
 
 
@@ -507,11 +495,8 @@ def test_very_few_rows():
         ({"C": []}, "C must be"),
         ({"C": [1.0, np.nan]}, "C must be"),
         ({"C": "often"}, "C"),
-        ({"C": 0.0, "prior": "zero"}, "no classifier"),
         ({"threshold": 2.0}, "threshold"),
-        ({"outputs": "votes"}, "outputs"),
         ({"delta": "cubic"}, "delta"),
-        ({"prior": "vague"}, "prior"),
         ({"measure": "f2"}, "f2"),
         ({"auxiliaries": "all"}, "auxiliaries"),
     ],
@@ -553,10 +538,10 @@ def test_the_summary_tells_what_was_found():
     assert all(
         word in text for word in ("linear", "tree", "stack (C = 0)", "<- chosen", "threshold", "seconds")
     )
-    assert [line.chosen for line in model.summary().lines].count(True) == 1
+    assert [line.is_chosen for line in model.summary().lines].count(True) == 1
     page = model.summary()._repr_html_()
     assert page.count("<tr") == 1 + len(model.summary().lines)
-    strong = light(C=[1000.0, 3000.0]).set_params(prior="zero").fit(*NOISY)
+    strong = light(C=1000.0).fit(*NOISY)
     assert "primal" in str(strong.summary())
 
 
@@ -575,9 +560,7 @@ def test_the_path_is_extended_while_its_end_is_best_and_cut_short_when_lost():
     assert model.C_ > 0
     tried = model.cv_results_["param_C"]
     assert (np.diff(tried) > 0).all()
-    assert model.score_ > model.auxiliary_scores_[0].value + 0.03
-    one_se = CAPOClassifier("accuracy", auxiliaries=[weak], selection="one_se", random_state=0).fit(X, y)
-    assert one_se.C_ <= model.C_
+    assert model.score_ > model.auxiliary_scores_["decisiontreeclassifier"].value + 0.03
 
 
 def test_progress_is_logged(caplog):
@@ -614,10 +597,9 @@ def test_a_rule_is_read_row_by_row_whatever_its_labels():
     np.testing.assert_array_equal(together, [model.decision_function(X[i : i + 1])[0] for i in range(20)])
 
 
-@pytest.mark.parametrize("prior", ["stack", "zero", "unit"])
-def test_constant_scores_are_predicted_as_they_were_judged(prior):
+def test_constant_scores_are_predicted_as_they_were_evaluated():
     constant = [DummyClassifier(strategy="prior")]
-    model = CAPOClassifier("f1", auxiliaries=constant, C=1.0, delta=None, prior=prior, cv=3, random_state=0)
+    model = CAPOClassifier("f1", auxiliaries=constant, C=1.0, delta=None, cv=3, random_state=0)
     model.fit(*NOISY)
     assert model.predict(NOISY[0]).all()  # all positive is best for F1 where nothing is known
     assert model.score(*NOISY) == pytest.approx(model.score_, abs=0.06)
@@ -690,14 +672,12 @@ def test_parameters_of_auxiliaries_by_name():
 
 
 def test_a_constraint_that_cannot_be_met_leaves_the_nearest_cut():
-    labels = np.where(Y == 1, "malign", "benign")  # upside down, as the rule sees it
+    labels = np.where(Y == 1, "benign", "malign")
     measure = measures.get("recall_at_precision", floor=0.999)
     with pytest.warns(ConstraintWarning, match="nearest one"):
-        model = CAPOClassifier(measure, auxiliaries=[Rule()], delta=None, C=0.0, positive=False).fit(
-            X, labels
-        )
-    # The rule's better answer has a precision of 0.9, all rows one of 0.6.
-    assert np.mean(Y[model.oof_decision_ > 0]) > 0.85
+        model = CAPOClassifier(measure, auxiliaries=[Rule()], delta=None, C=0.0).fit(X, labels)
+    # The precision of the rule is above 0.9, that of labelling all rows positive below 0.4.
+    assert 0.9 < np.mean(Y[model.oof_decision_ > 0] == 0) < 0.999
 
 
 def test_an_auxiliary_that_fails_to_predict_is_named():
@@ -725,26 +705,13 @@ def test_auxiliaries_below_chance_do_not_stall_the_solver():
     X, y = random.randn(100, 30), (random.rand(100) < 0.5).astype(int)
     trees = [LINEAR, GaussianNB(), DecisionTreeClassifier(max_depth=4)]
     model = CAPOClassifier("roc_auc", auxiliaries=trees, random_state=8).fit(X, y)
-    assert model.cv_results_["rounds"].max() < 2500
+    assert model.cv_results_["n_rounds"].max() < 2500
     assert max(model.auxiliary_weights_.values()) < 100
 
 
 def test_labels_in_a_column_are_scored_too():
     model = light(C=0.0).fit(X, Y)
     assert model.score(X, Y[:, None]) == model.score(X, Y)
-
-
-def test_only_the_best_auxiliaries_are_kept():
-    data, target = NOISY
-    poor = [(f"poor{i}", DummyClassifier(strategy="stratified", random_state=i)) for i in range(3)]
-    given = [poor[0], *LIGHT, *poor[1:]]
-    model = CAPOClassifier("roc_auc", auxiliaries=given, max_auxiliaries=2, random_state=0).fit(data, target)
-    assert list(model.auxiliary_weights_) == ["linear", "tree"]
-    assert model.auxiliary_outputs_.shape == (600, 2)
-    alone = CAPOClassifier("roc_auc", auxiliaries=LIGHT, random_state=0).fit(data, target)
-    assert model.score(data, target) == pytest.approx(alone.score(data, target), abs=0.02)
-    with pytest.raises(ValueError, match="max_auxiliaries"):
-        CAPOClassifier(max_auxiliaries=0).fit(data, target)
 
 
 def test_few_rows_of_a_class_keep_the_prior():
@@ -759,25 +726,76 @@ def test_few_rows_of_a_class_keep_the_prior():
 def test_the_summary_is_of_the_fit_whatever_is_set_later():
     model = light(C=1.0).fit(*NOISY)
     before = str(model.summary())
-    assert before == str(model.set_params(prior="unit", cv="in-sample").summary())
-
-
-def test_the_summary_warns_of_free_signs():
-    free = str(light("roc_auc", positive=False, C=1.0).fit(*NOISY).summary())
-    assert "leak" in free
-    assert "leak" not in str(light("roc_auc", C=1.0).fit(*NOISY).summary())
+    assert before == str(model.set_params(threshold=0.9, delta=None, cv=3).summary())
 
 
 @pytest.mark.parametrize("labels", [(0, 1), ("no", "yes"), (-1, 1), (1, 2)])
-@pytest.mark.parametrize("outputs", ["scores", "labels"])
-def test_either_label_can_be_the_positive_one(labels, outputs):
+@pytest.mark.parametrize("estimator", [CAPOClassifier, PublishedCAPOClassifier])
+def test_either_label_can_be_the_positive_one(labels, estimator):
     y = np.asarray(labels)[Y]
     auxiliaries = [GaussianNB(), ("frozen", FrozenEstimator(GaussianNB().fit(X, y)))]
-    settings = {"outputs": outputs, "auxiliaries": auxiliaries, "random_state": 0}
+    settings = {"auxiliaries": auxiliaries, "random_state": 0}
     for positive in labels:
-        model = CAPOClassifier("f1", pos_label=positive, **settings).fit(X, y)
+        model = estimator("f1", pos_label=positive, **settings).fit(X, y)
         assert model.classes_.tolist() == [*(set(labels) - {positive}), positive]
         assert model.score(X, y) == pytest.approx(f1_score(y, model.predict(X), pos_label=positive))
         assert model.score(X, y) > 0.9
     with pytest.raises(InvalidInputError, match="pos_label='maybe' is not a label of y"):
-        CAPOClassifier("f1", pos_label="maybe", **settings).fit(X, y)
+        estimator("f1", pos_label="maybe", **settings).fit(X, y)
+
+
+def test_auxiliaries_by_name_beside_estimators():
+    data, target = NOISY
+    model = CAPOClassifier(auxiliaries=["linear", GaussianNB(), ("mine", "nb")], random_state=0)
+    model.fit(data, target)
+    assert list(model.auxiliaries_) == ["linear", "gaussiannb", "mine"]
+    assert isinstance(model.auxiliaries_["linear"][-1], LogisticRegression)
+    assert set(model.get_params()) >= {"gaussiannb", "gaussiannb__var_smoothing"}
+    assert "linear" not in model.get_params()
+    model.set_params(gaussiannb__var_smoothing=1e-3)
+    assert model.auxiliaries[0] == "linear"
+    assert "gaussiannb" in str(clone(model).fit(data, target).summary())
+
+
+@pytest.mark.parametrize(
+    ("auxiliaries", "message"),
+    [
+        (["lineer"], "Did you mean 'linear'"),
+        (["linear", "linear"], "must differ"),
+        (["auto", ("boosting", GaussianNB())], "give yours another name"),
+        (["latent"], "sparse matrix"),
+    ],
+)
+def test_names_that_are_no_auxiliaries(auxiliaries, message):
+    with pytest.raises(InvalidInputError, match=message):
+        CAPOClassifier(auxiliaries=auxiliaries).fit(*NOISY)
+
+
+def test_auto_in_a_list_is_the_default_set():
+    assert list(CAPOClassifier(auxiliaries=["auto", "nb"], random_state=0).fit(*NOISY).auxiliaries_) == [
+        *default_auxiliary_names(NOISY[0]),
+        "nb",
+    ]
+
+
+@pytest.mark.parametrize("step", ["cross_fit", "summarize"])
+def test_a_failed_refit_leaves_the_old_model(monkeypatch, step):
+    data, target = NOISY
+    model = light(C=0.0).fit(data, target)
+    before, attributes = model.decision_function(data), set(vars(model))
+    if step == "cross_fit":
+        monkeypatch.setattr("capo.estimators._capo.cross_fit", lambda *_: 1 / 0)
+    else:
+        monkeypatch.setattr("capo.estimators._adapted.BaseAdaptedClassifier._store_choice", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        model.fit(data[:, :4], 1 - target)
+    assert set(vars(model)) == attributes
+    np.testing.assert_array_equal(model.decision_function(data), before)
+
+
+def test_the_fitted_combination_gives_the_decision():
+    data, target = NOISY
+    model = light(C=10.0).fit(data, target)
+    formula = model.combination_
+    log_odds = formula.log_odds(model.auxiliary_outputs(data).T, model.delta_features(data))
+    np.testing.assert_allclose(log_odds - formula.threshold_log_odds, model.decision_function(data))

@@ -20,9 +20,7 @@ X, Y = load_breast_cancer(return_X_y=True)
 @pytest.fixture(scope="module")
 def model():
     auxiliaries = [("bayes", GaussianNB()), ("stump", DecisionTreeClassifier(max_depth=1))]
-    return CAPOClassifier("f1", auxiliaries=auxiliaries, prior="zero", C=[10.0, 100.0], random_state=0).fit(
-        X, Y
-    )
+    return CAPOClassifier("f1", auxiliaries=auxiliaries, C=[10.0, 100.0], random_state=0).fit(X, Y)
 
 
 @pytest.fixture(autouse=True)

@@ -73,9 +73,8 @@ class ParsedPage(HTMLParser):
 
 CASES = {
     "f1": {},
-    "adapted": {"C": 10.0, "prior": "zero"},
+    "adapted": {"C": 10.0},
     "no delta": {"delta": None},
-    "in-sample": {"cv": "in-sample"},
     "roc_auc": {"measure": "roc_auc"},
     "recall_at_precision": {"measure": "recall_at_precision", "C": 1.0},
 }
@@ -130,7 +129,7 @@ def test_names_are_escaped():
     frame = polars.DataFrame({each: X[:, i] for i, each in enumerate(names) if "\ud800" not in each})
     y = np.where(LABELS == 1, "<!--</script>", "]]>&amp;")
     auxiliaries = [("<u>one", GaussianNB())]
-    model = CAPOClassifier(auxiliaries=auxiliaries, C=10.0, prior="zero", random_state=0)
+    model = CAPOClassifier(auxiliaries=auxiliaries, C=10.0, random_state=0)
     # The measure's name is hostile too.
     model.set_params(measure=_hostile_measure).fit(frame.to_numpy(), y)
     model.delta_coef_ = {name: 1.0 + i for i, name in enumerate(names)}
@@ -199,7 +198,7 @@ def test_the_curve_of_a_constrained_measure_is_explained():
 
 
 def test_the_certificate_and_the_delta_function():
-    model, positive, decision = decisions_on_test_rows(C=10.0, prior="zero")
+    model, positive, decision = decisions_on_test_rows(C=10.0)
     page = ParsedPage(render_report(model, positive, decision))
     for number in (model.primal_, model.dual_):
         assert f"{number:.6g}" in page.text
@@ -208,12 +207,6 @@ def test_the_certificate_and_the_delta_function():
     assert "solver-chart-title" in page.ids
     strongest = max(model.delta_coef_, key=lambda name: abs(model.delta_coef_[name]))
     assert f"{strongest}{use_minus_sign(f'{model.delta_coef_[strongest]:+.3f}')}" in page.text
-
-
-def test_weights_of_either_sign_come_with_a_caution():
-    page = ParsedPage(render_report(*decisions_on_test_rows(C=10.0, prior="zero", positive=False)))
-    assert "Caution" in page.text
-    assert "leak labels" in page.text
 
 
 def test_weighted_counts_are_rounded():

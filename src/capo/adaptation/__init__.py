@@ -1,19 +1,25 @@
-"""From cross-fitted columns to a classifier: prior, path over C, choice, operating point."""
+"""From the auxiliaries' outputs to a classifier: prior, path over C, choice, operating point."""
 
-from ._path_search import GridPoint, PathSearch
+from ._combination import FittedCombination, LinearCombination
+from ._data import AdaptationData
 from ._pipeline import AdaptationResult, adapt, parse_C
-from ._problem import AdaptationData, LinearCombination, Settings
-from ._scores import CVScore, cv_score
+from ._priors import Prior, StackPrior, UnitPrior, ZeroPrior, fit_stack
+from ._problem import Fold, Objective, Problem, make_folds
 
 __all__ = [
     "AdaptationData",
     "AdaptationResult",
-    "CVScore",
-    "GridPoint",
+    "FittedCombination",
+    "Fold",
     "LinearCombination",
-    "PathSearch",
-    "Settings",
+    "Objective",
+    "Prior",
+    "Problem",
+    "StackPrior",
+    "UnitPrior",
+    "ZeroPrior",
     "adapt",
-    "cv_score",
+    "fit_stack",
+    "make_folds",
     "parse_C",
 ]

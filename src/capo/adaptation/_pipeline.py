@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,31 +14,31 @@ from scipy.stats import rankdata
 from .._typing import IntArray
 from ..engine import Solution
 from ..exceptions import ConstraintWarning, InvalidInputError
-from ._path_search import AUTO_GRID, GridPoint, PathSearch
-from ._problem import AdaptationData, LinearCombination, Problem, Settings
-from ._scores import CVScore, cv_score
-from ._threshold import OperatingPoint, operating_point
+from ..model_selection import AUTO_GRID, CGrid, CVScore, CVScorer, GridPoint, OperatingPoint, PathSearch
+from ._combination import LinearCombination
+from ._data import AdaptationData
+from ._problem import Objective, Problem, make_folds
 
-#: With fewer rows of a class a fold than this, a choice among many C's is luck, and the prior is kept.
-LEAST_A_FOLD = 5
+#: With fewer rows of a class per fold than this, a choice among many C's is luck, and the prior is kept.
+MIN_CLASS_ROWS_PER_FOLD = 5
 
 
 @dataclass(frozen=True)
 class AdaptationResult:
-    """What adaptation found.
+    """The result of an adaptation.
 
     Attributes
     ----------
-    weights : Weights
-        They give the log-odds of the positive class.
+    weights : LinearCombination
+        The weights; the scores are log-odds of the positive class.
     point : OperatingPoint
-        The probability above which a row is positive, and where it came from.
-    chosen : Candidate
-        The C that was chosen, and its figure.
-    candidates : list of Candidate
+        The threshold and the calibration behind it.
+    chosen : GridPoint
+        The C that was chosen, with its out-of-fold scores.
+    points : list of GridPoint
         All C's that were tried; C = 0, where it is one of them, is the prior.
-    singles : list of Figure
-        Each auxiliary by itself.
+    auxiliary_scores : list of CVScore
+        The out-of-fold value of each auxiliary by itself.
     solution : Solution, optional
         The solver's certificate for all rows; None if C = 0 was chosen.
     """
@@ -46,85 +46,74 @@ class AdaptationResult:
     weights: LinearCombination
     point: OperatingPoint
     chosen: GridPoint
-    candidates: list[GridPoint]
-    singles: list[CVScore]
+    points: list[GridPoint]
+    auxiliary_scores: list[CVScore]
     solution: Solution | None
 
-    def results(self) -> dict[str, NDArray[Any]]:
-        """The path in the manner of scikit-learn's searches."""
-        tried, first = self.candidates, self.candidates[0].cv_score
-        value = np.array([each.cv_score.value for each in tried])
+    def cv_results(self) -> dict[str, NDArray[Any]]:
+        """Return the path in the format of scikit-learn's searches."""
+        points, first = self.points, self.points[0].cv_score
+        value = np.array([point.cv_score.value for point in points])
         return {
-            "param_C": np.array([each.C for each in tried]),
+            "param_C": np.array([point.C for point in points]),
             "test_score": value,
-            "std_test_score": np.array([each.cv_score.spread for each in tried]),
+            "std_test_score": np.array([point.cv_score.std for point in points]),
             "gain": value - first.value,
-            "gain_error": np.array([each.cv_score.error_of_gain(first) for each in tried]),
+            "gain_std_error": np.array([point.cv_score.gain_standard_error(first) for point in points]),
             "rank_test_score": rankdata(-value, method="min").astype(int),
-            "rounds": np.array([each.rounds for each in tried]),
+            "n_rounds": np.array([point.n_rounds for point in points]),
         }
 
 
-def parse_C(C: Any, prior: str) -> float | list[float] | None:
-    """A number, a grid, or None for the path; with a sentence for what is none of them."""
+def parse_C(C: Any) -> float | CGrid:
+    """Return the number, or the grid of a list or of "auto"; raise a clear error for anything else."""
     if isinstance(C, str):
-        return None
+        return AUTO_GRID
     try:
         values = np.asarray(C, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.zeros(0)
     if values.ndim > 1 or values.size == 0 or not np.isfinite(values).all() or (values < 0).any():
         raise InvalidInputError(f"C must be 'auto', a number of at least 0 or a list of them: got {C!r}.")
-    if prior == "zero" and (values == 0).any():
-        raise InvalidInputError(
-            "C = 0 keeps the prior, and the prior 'zero' is no classifier: give C above 0."
-        )
-    return float(values) if values.ndim == 0 else sorted(set(values.tolist()))
+    return float(values) if values.ndim == 0 else CGrid(tuple(sorted(set(values.tolist()))))
 
 
 def adapt(
-    rows: AdaptationData,
+    data: AdaptationData,
     folds: IntArray,
-    settings: Settings,
-    C: float | Sequence[float] | None,
-    extend: bool,
-    rule: str,
-    say: Callable[..., None],
+    objective: Objective,
+    C: float | CGrid,
+    log: Callable[..., None] = lambda *line: None,
 ) -> AdaptationResult:
-    """Adapt the auxiliaries' columns to the measure; C is a number, a grid, or None for the path.
+    """Adapt the auxiliaries' outputs to the measure.
 
-    The path is always extended while the best C is at its end, a grid if `extend` says so.
+    A number is used as C; of a grid, the best C whose gain over C = 0 is significant is chosen.
     """
+    scorer = CVScorer(objective.measure, objective.threshold, data.positive, data.weight, folds)
     with warnings.catch_warnings():
-        # What matters to the user is said of the last cut, below.
+        # The user is warned once, for the final threshold.
         warnings.simplefilter("ignore", ConstraintWarning)
-        walk = PathSearch(rows, folds, settings)
-        if C is None and settings.prior != "zero" and _rarest(rows, folds) < LEAST_A_FOLD:
-            C = 0.0
-        extend = C is None or (extend and not isinstance(C, float))
-        walk.run(_grid(C, settings), extend=extend, leave=C is None, say=say)
-        chosen = walk.candidates[-1] if isinstance(C, float) else walk.chosen(rule)
-        weights, solution = Problem(rows, settings).at(chosen.C)
-        singles = [cv_score(settings, column, rows, folds) for column in rows.held_out(folds).T]
-    point = operating_point(settings.measure, chosen.scores, rows.positive, rows.weight, settings.threshold)
-    curve = point.calibration
-    return AdaptationResult(
-        weights.normalised(rows, centred=settings.centred).times(curve.slope, curve.intercept),
-        point,
-        chosen,
-        walk.candidates,
-        singles,
-        solution,
-    )
+        search = PathSearch(make_folds(data, folds, objective), scorer, log)
+        chosen = _choose(search, C, objective, _rarer_class_per_fold(data, folds))
+        weights, solution = Problem(data, objective).solve(chosen.C)
+        auxiliary_scores = [scorer(column) for column in data.held_out_outputs(folds).T]
+    point = objective.threshold(objective.measure, chosen.scores, data.positive, data.weight)
+    weights = weights.standardize(data, center=objective.threshold.shift_invariant)
+    weights = weights.transform(point.calibration.slope, point.calibration.intercept)
+    return AdaptationResult(weights, point, chosen, search.points, auxiliary_scores, solution)
 
 
-def _rarest(rows: AdaptationData, folds: IntArray) -> float:
+def _choose(
+    search: PathSearch, C: float | CGrid, objective: Objective, rarer_class_per_fold: float
+) -> GridPoint:
+    if C is AUTO_GRID and objective.prior.is_classifier and rarer_class_per_fold < MIN_CLASS_ROWS_PER_FOLD:
+        C = 0.0
+    grid = CGrid((C,)) if isinstance(C, float) else C
+    search.run(grid.with_zero() if objective.prior.is_classifier else grid)
+    return search.points[-1] if isinstance(C, float) else search.best_significant
+
+
+def _rarer_class_per_fold(data: AdaptationData, folds: IntArray) -> float:
     """Rows of the rarer class in a fold, on average."""
-    positives = int(rows.positive.sum())
-    return min(positives, len(rows.positive) - positives) / len(np.unique(folds))
-
-
-def _grid(C: float | Sequence[float] | None, settings: Settings) -> list[float]:
-    """The C's to try; the prior is one of them where there is one."""
-    given = AUTO_GRID if C is None else [C] if isinstance(C, float) else C
-    return sorted({*given} if settings.prior == "zero" else {0.0, *given})
+    n_positive = int(data.positive.sum())
+    return min(n_positive, len(data.positive) - n_positive) / len(np.unique(folds))

@@ -1,27 +1,54 @@
-"""Auxiliary classifiers: what they are, how they are cross-fitted, what is read from them."""
+"""Auxiliary classifiers: registry, default set, cross-fitting, outputs on a common scale."""
 
-from ._cross_fit import Auxiliary, CrossFitResult, cross_fit
-from ._defaults import MIN_SAMPLES_LEAF, class_separation, default_auxiliaries, to_dense
-from ._outputs import MAX_MARGIN, PROBABILITY_EPS, OutputScale, decision_scores, is_frozen
-from ._scaling import Scaling, apply_scales
-from ._validation import bind_sample_weight, name_auxiliaries, set_random_states
+from ._cross_fit import (
+    Auxiliary,
+    CrossFitResult,
+    JobResult,
+    JobRunner,
+    TrainingJob,
+    TrainingSet,
+    cross_fit,
+    rows_or_all,
+)
+from ._defaults import class_separation, default_auxiliary_names, to_dense
+from ._outputs import (
+    MAX_MARGIN,
+    PROBABILITY_EPS,
+    LabelOutput,
+    OutputKind,
+    OutputScale,
+    ScoreOutput,
+    apply_scales,
+    is_frozen,
+)
+from ._registry import auxiliary_names, check_auxiliary_name, make_auxiliaries
+from ._validation import bind_sample_weight, name_auxiliaries, resolve_auxiliaries, set_random_states
 
 __all__ = [
     "MAX_MARGIN",
-    "MIN_SAMPLES_LEAF",
     "PROBABILITY_EPS",
     "Auxiliary",
     "CrossFitResult",
+    "JobResult",
+    "JobRunner",
+    "LabelOutput",
+    "OutputKind",
     "OutputScale",
-    "Scaling",
+    "ScoreOutput",
+    "TrainingJob",
+    "TrainingSet",
     "apply_scales",
+    "auxiliary_names",
     "bind_sample_weight",
+    "check_auxiliary_name",
     "class_separation",
     "cross_fit",
-    "decision_scores",
-    "default_auxiliaries",
+    "default_auxiliary_names",
     "is_frozen",
+    "make_auxiliaries",
     "name_auxiliaries",
+    "resolve_auxiliaries",
+    "rows_or_all",
     "set_random_states",
     "to_dense",
 ]

@@ -1,19 +1,16 @@
 """Cross-fitting: every auxiliary's output for every row, from a model that has not seen the row.
 
-Each auxiliary is trained once a fold and once on all rows. The fold models give the out-of-fold
-column that the adaptation learns from; the model of all rows gives the column of new data. A
+Each auxiliary is trained once per fold and once on all rows. The fold models give the out-of-fold
+outputs that the adaptation learns from; the model of all rows is used for new data. A
 `FrozenEstimator` is never trained and gives both.
-
-In sample, as in the paper, the adaptation learns from the model of all rows instead. To judge that
-way of learning on rows that nothing has seen, every fold repeats it whole: its models are read on
-the rows they were trained on, and on those held out.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,114 +26,190 @@ from .._sklearn_compat import check_method_params, safe_indexing
 from .._typing import FloatArray, IntArray
 from ..exceptions import AuxiliaryError, CapoError
 from ..model_selection import Split
-from ._outputs import decision_scores, is_frozen
+from ._outputs import OutputKind, is_frozen
 
 NO_ROWS: IntArray = np.arange(0)
 
 
 @dataclass(frozen=True)
 class Auxiliary:
-    """One auxiliary classifier as the user gave it, and what its `fit` is to be told."""
+    """One auxiliary classifier, and the parameters of its `fit`."""
 
     name: str
     estimator: Any
     fit_params: dict[str, Any]
 
     @property
-    def frozen(self) -> bool:
-        """Whether it is used as it is."""
+    def is_frozen(self) -> bool:
+        """Whether it is used without training."""
         return is_frozen(self.estimator)
 
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """A model to be trained in a fold, or on all rows if it is None, and read on some rows or all."""
+    """A model to train and to predict with.
+
+    Attributes
+    ----------
+    auxiliary : int
+        The position of the auxiliary.
+    fold : int or None
+        The fold that is held out; None for the model of all rows.
+    train_rows : ndarray of int or None
+        The rows to train on; None for all of them.
+    predict_rows : ndarray of int or None
+        The rows to predict; None for all of them.
+    """
 
     auxiliary: int
     fold: int | None = None
-    train: IntArray | None = None
-    predict: IntArray | None = None
+    train_rows: IntArray | None = None
+    predict_rows: IntArray | None = None
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """The raw outputs of a job's model, its CPU time, and the model itself if it is that of all rows."""
+
+    job: TrainingJob
+    model: Any
+    outputs: FloatArray
+    seconds: float
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """The rows that auxiliaries are trained on.
+
+    Attributes
+    ----------
+    X : data frame, array or sparse matrix of shape (n_samples, n_features)
+        The table.
+    positive : ndarray of bool, shape (n_samples,)
+        Which rows are positive; auxiliaries are trained on labels 0 and 1.
+    classes : ndarray of shape (2,)
+        The user's labels, which auxiliaries that came fitted may know.
+    splits : list of tuple
+        Training and held-out rows of each fold.
+    """
+
+    X: Any
+    positive: NDArray[np.bool_]
+    classes: NDArray[Any]
+    splits: Sequence[Split]
 
 
 @dataclass(frozen=True)
 class CrossFitResult:
-    """The auxiliaries trained: raw columns for the training rows, models for new ones.
+    """Trained auxiliaries.
 
-    `columns` are what the adaptation learns from. In sample, `by_fold` has what the models of each
-    fold say of all rows, of shape (n_folds, n_rows, n_auxiliaries).
+    Attributes
+    ----------
+    raw_outputs : ndarray of shape (n_samples, n_auxiliaries)
+        Raw outputs for the training rows.
+    models : list of estimator
+        The models of all rows.
+    seconds : list of float
+        The training time of each auxiliary.
     """
 
-    columns: FloatArray
-    by_fold: FloatArray | None
+    raw_outputs: FloatArray
     models: list[Any]
     seconds: list[float]
 
-    def take(self, kept: IntArray) -> CrossFitResult:
-        """Some of the auxiliaries."""
-        models, seconds = [self.models[i] for i in kept], [self.seconds[i] for i in kept]
-        by_fold = None if self.by_fold is None else self.by_fold[:, :, kept]
-        return CrossFitResult(self.columns[:, kept], by_fold, models, seconds)
+
+@dataclass(frozen=True)
+class JobRunner:
+    """Runs training jobs.
+
+    Attributes
+    ----------
+    auxiliaries : sequence of Auxiliary
+        What to train.
+    training : TrainingSet
+        The rows to train on.
+    output_kind : OutputKind
+        Which output of a model to take.
+    memory : str or joblib.Memory, optional
+        Keeps each model, so that it is trained once.
+    n_jobs : int, optional
+        Jobs that run at the same time.
+    log : callable
+        Is called with a format string and its values after each job.
+    """
+
+    auxiliaries: Sequence[Auxiliary]
+    training: TrainingSet
+    output_kind: OutputKind
+    memory: str | Memory | None = None
+    n_jobs: int | None = None
+    log: Callable[..., None] = lambda *line: None
+
+    def run(self, jobs: Sequence[TrainingJob]) -> Iterator[JobResult]:
+        """Yield the result of each job, in their order."""
+        cached = check_memory(self.memory).cache(_fit_and_predict)
+        with _no_warning_about_large_arguments():
+            results = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+                delayed(_run_job)(
+                    cached, self.auxiliaries[job.auxiliary], job, self.training, self.output_kind
+                )
+                for job in jobs
+            )
+            for number, (job, result) in enumerate(zip(jobs, results, strict=True), start=1):
+                yield JobResult(job, *result)
+                name = self.auxiliaries[job.auxiliary].name
+                self.log("auxiliary %s: model %d of %d", name, number, len(jobs))
 
 
-def cross_fit(
-    auxiliaries: Sequence[Auxiliary],
-    X: Any,
-    y: NDArray[Any],
-    splits: Sequence[Split],
-    classes: NDArray[Any],
-    outputs: str,
-    *,
-    in_sample: bool = False,
-    memory: Memory | None = None,
-    n_jobs: int | None = None,
-    say: Callable[..., None] = lambda *line: None,
-) -> CrossFitResult:
-    """Train all auxiliaries on labels 0 and 1, on all folds and on all rows; `memory` keeps each model."""
-    jobs = [job for i, each in enumerate(auxiliaries) for job in _jobs(i, each, splits, in_sample)]
-    said = check_memory(memory).cache(_fit_and_predict)
-    done = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_run_job)(said, auxiliaries[job.auxiliary], job, X, y, classes, outputs) for job in jobs
-    )
-    columns = np.zeros((len(y), len(auxiliaries)))
-    by_fold = np.zeros((len(splits), *columns.shape)) if in_sample else None
-    models: list[Any] = [None] * len(auxiliaries)
-    seconds = [0.0] * len(auxiliaries)
-    for number, (job, (model, column, taken)) in enumerate(zip(jobs, done, strict=True), start=1):
-        place = columns if by_fold is None or job.fold is None else by_fold[job.fold]
-        place[slice(None) if job.predict is None else job.predict, job.auxiliary] = column
-        if by_fold is not None and auxiliaries[job.auxiliary].frozen:
-            by_fold[:, :, job.auxiliary] = column
+def cross_fit(runner: JobRunner) -> CrossFitResult:
+    """Train all auxiliaries in all folds and on all rows; the outputs are out of fold."""
+    jobs = [job for i, each in enumerate(runner.auxiliaries) for job in _jobs(i, each, runner.training)]
+    n_auxiliaries = len(runner.auxiliaries)
+    raw_outputs = np.zeros((len(runner.training.positive), n_auxiliaries))
+    models: list[Any] = [None] * n_auxiliaries
+    seconds = [0.0] * n_auxiliaries
+    for result in runner.run(jobs):
+        job = result.job
+        raw_outputs[rows_or_all(job.predict_rows), job.auxiliary] = result.outputs
         if job.fold is None:
-            models[job.auxiliary] = model
-        seconds[job.auxiliary] += taken
-        say("auxiliary %s: model %d of %d", auxiliaries[job.auxiliary].name, number, len(jobs))
-    return CrossFitResult(columns, by_fold, models, seconds)
+            models[job.auxiliary] = result.model
+        seconds[job.auxiliary] += result.seconds
+    return CrossFitResult(raw_outputs, models, seconds)
 
 
-def _jobs(number: int, auxiliary: Auxiliary, splits: Sequence[Split], in_sample: bool) -> list[TrainingJob]:
-    if auxiliary.frozen:
+def rows_or_all(rows: IntArray | None) -> IntArray | slice:
+    """Return an index of these rows, or of all rows for None."""
+    return slice(None) if rows is None else rows
+
+
+def _jobs(number: int, auxiliary: Auxiliary, training: TrainingSet) -> list[TrainingJob]:
+    if auxiliary.is_frozen:
         return [TrainingJob(number)]
     return [
-        *(
-            TrainingJob(number, fold, train, None if in_sample else test)
-            for fold, (train, test) in enumerate(splits)
-        ),
-        TrainingJob(number, predict=None if in_sample else NO_ROWS),
+        *(TrainingJob(number, fold, train, test) for fold, (train, test) in enumerate(training.splits)),
+        TrainingJob(number, predict_rows=NO_ROWS),
     ]
 
 
 def _run_job(
-    said: Callable[..., tuple[Any, FloatArray, float]],
+    fit_and_predict: Callable[..., tuple[Any, FloatArray, float]],
     auxiliary: Auxiliary,
     job: TrainingJob,
-    X: Any,
-    y: NDArray[Any],
-    classes: NDArray[Any],
-    outputs: str,
+    training: TrainingSet,
+    output_kind: OutputKind,
 ) -> tuple[Any, FloatArray, float]:
-    """One model and its column, or an error that names it."""
+    """Return a model, its outputs and its time; an error names the auxiliary."""
     try:
-        return said(auxiliary.estimator, auxiliary.fit_params, job.train, job.predict, X, y, classes, outputs)
+        return fit_and_predict(
+            auxiliary.estimator,
+            auxiliary.fit_params,
+            job.train_rows,
+            job.predict_rows,
+            training.X,
+            training.positive.astype(np.int64),
+            training.classes,
+            output_kind,
+        )
     except Exception as error:
         raise AuxiliaryError(_failure_message(auxiliary, job, error)) from error
 
@@ -144,18 +217,18 @@ def _run_job(
 def _fit_and_predict(
     estimator: Any,
     fit_params: dict[str, Any],
-    train: IntArray | None,
-    rows: IntArray | None,
+    train_rows: IntArray | None,
+    predict_rows: IntArray | None,
     X: Any,
     y: NDArray[Any],
     classes: NDArray[Any],
-    outputs: str,
+    output_kind: OutputKind,
 ) -> tuple[Any, FloatArray, float]:
-    """What a model trained on some rows says of others; only that of all rows is of use afterwards."""
+    """Train on some rows and predict others; only the model of all rows is returned."""
     start = time.perf_counter()
-    model = estimator if is_frozen(estimator) else _fit_clone(estimator, fit_params, train, X, y)
-    column = _decision_scores(model, rows, X, classes, outputs)
-    return model if train is None else None, column, time.perf_counter() - start
+    model = estimator if is_frozen(estimator) else _fit_clone(estimator, fit_params, train_rows, X, y)
+    outputs = _predict(model, predict_rows, X, classes, output_kind)
+    return model if train_rows is None else None, outputs, time.perf_counter() - start
 
 
 def _fit_clone(
@@ -165,22 +238,30 @@ def _fit_clone(
     params = check_method_params(X, fit_params, rows)
     if rows is not None:
         X, y = safe_indexing(X, rows), y[rows]
-    # Parameters of a pipeline's step, by its name, exist only where nothing is routed.
+    # Parameters of a pipeline's step, by its name, exist only without metadata routing.
     by_step = any("__" in name for name in params)
     with config_context(enable_metadata_routing=False) if by_step else nullcontext():
         return model.fit(X, y, **params)
 
 
-def _decision_scores(
-    model: Any, rows: IntArray | None, X: Any, classes: NDArray[Any], outputs: str
+def _predict(
+    model: Any, rows: IntArray | None, X: Any, classes: NDArray[Any], output_kind: OutputKind
 ) -> FloatArray:
     if rows is None:
-        return decision_scores(model, X, classes, outputs)
-    return decision_scores(model, safe_indexing(X, rows), classes, outputs) if len(rows) else np.zeros(0)
+        return output_kind.predict(model, X, classes)
+    return output_kind.predict(model, safe_indexing(X, rows), classes) if len(rows) else np.zeros(0)
+
+
+@contextmanager
+def _no_warning_about_large_arguments() -> Iterator[None]:
+    with warnings.catch_warnings():
+        # joblib's memory warns that hashing a large table takes time.
+        warnings.filterwarnings("ignore", "Persisting input arguments", UserWarning)
+        yield
 
 
 def _failure_message(auxiliary: Auxiliary, job: TrainingJob, error: Exception) -> str:
-    where = "all rows" if job.train is None else f"a fold of {len(job.train)} rows"
+    where = "all rows" if job.train_rows is None else f"a fold of {len(job.train_rows)} rows"
     reason = str(error) if isinstance(error, CapoError) else f"{type(error).__name__}: {error}"
     return (
         f"the auxiliary {auxiliary.name!r} ({type(auxiliary.estimator).__name__}) failed on {where}: "

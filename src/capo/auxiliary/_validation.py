@@ -1,4 +1,4 @@
-"""What the user gave as auxiliaries: names, seeds, sentences for what cannot be used."""
+"""Auxiliaries as a user gives them: names, seeds, and clear errors for what cannot be used."""
 
 from __future__ import annotations
 
@@ -14,71 +14,103 @@ from sklearn.utils.validation import has_fit_parameter
 from .._sklearn_compat import name_estimators
 from ..exceptions import IgnoredWeightWarning, InvalidInputError
 from ._cross_fit import Auxiliary
+from ._registry import AUTO, check_auxiliary_name, make_auxiliaries
 
 #: Seeds are drawn below this.
 MAX_SEED = 2**31 - 1
 
 
 def name_auxiliaries(auxiliaries: object, reserved: Container[str] = ()) -> list[tuple[str, Any]]:
-    """Pairs of a name and an estimator, from pairs or from estimators alone."""
+    """Return (name, estimator) pairs; a registered name is returned in place of its estimator.
+
+    `auxiliaries` is a list of estimators, registered names, and (name, estimator) pairs.
+    """
     if isinstance(auxiliaries, str | Mapping) or not isinstance(auxiliaries, Sequence) or not auxiliaries:
         raise InvalidInputError(
-            "auxiliaries must be 'auto' or a list with at least one classifier, or (name, classifier) pair: "
-            f"got {auxiliaries!r}."
+            "auxiliaries must be 'auto' or a list with at least one classifier, name of an auxiliary or "
+            f"(name, classifier) pair: got {auxiliaries!r}."
         )
-    pairs = [each if isinstance(each, tuple) else (None, each) for each in auxiliaries]
-    for pair in pairs:
-        _check(pair)
-    made = name_estimators([estimator for _, estimator in pairs])
-    names = [name or other for (name, _), (other, _) in zip(pairs, made, strict=True)]
-    unfit = [name for name in names if name in reserved or "__" in name]
-    if unfit:
+    pairs = [_as_pair(each) for each in auxiliaries]
+    names = _fill_names(pairs)
+    invalid = [name for name in names if name in reserved or "__" in name]
+    if invalid:
         raise InvalidInputError(
-            f"an auxiliary cannot be named {unfit[0]!r}: names must not hold '__' nor be those of parameters."
+            f"an auxiliary cannot be named {invalid[0]!r}: names must not contain '__' nor be those of "
+            "parameters."
         )
     if len(set(names)) < len(names):
         raise InvalidInputError(f"the names of the auxiliaries must differ: got {', '.join(names)}.")
     return list(zip(names, [estimator for _, estimator in pairs], strict=True))
 
 
-def _check(pair: tuple[Any, ...]) -> None:
-    if len(pair) != 2 or not (pair[0] is None or isinstance(pair[0], str)):
-        raise InvalidInputError(f"an auxiliary is a classifier or a (name, classifier) pair: got {pair!r}.")
-    if isinstance(pair[1], type):
-        raise InvalidInputError(
-            f"an auxiliary must be an instance: got the class {pair[1].__name__}. Write {pair[1].__name__}()."
-        )
-    if not hasattr(pair[1], "predict"):
-        raise InvalidInputError(f"an auxiliary must have a method predict: {pair[1]!r} has none.")
+def resolve_auxiliaries(pairs: Sequence[tuple[str, Any]], X: Any) -> list[tuple[str, Any]]:
+    """Return the pairs with each registered name replaced by its estimator for tables like X.
+
+    "auto" is replaced by the whole default set; an auxiliary that is also named beside it is made once.
+    """
+    own = {name for name, estimator in pairs if not isinstance(estimator, str)}
+    resolved: dict[str, Any] = {}
+    for name, estimator in pairs:
+        made = make_auxiliaries(estimator, X) if isinstance(estimator, str) else [(name, estimator)]
+        if estimator == AUTO and (clash := sorted(own & dict(made).keys())):
+            raise InvalidInputError(
+                f"the name {clash[0]!r} is that of an auxiliary of the default set: give yours another name."
+            )
+        resolved.update(made if len(made) > 1 else [(name, made[0][1])])
+    return list(resolved.items())
 
 
 def set_random_states(estimator: Any, random: RandomState | None) -> Any:
-    """The estimator with a seed wherever it has none; a frozen one is left alone."""
+    """Return the estimator with a seed wherever it has none; a frozen one is returned unchanged."""
     if random is None or not hasattr(estimator, "get_params") or not hasattr(estimator, "fit"):
         return estimator
-    open_seeds = {
+    seeds = {
         key: int(random.randint(MAX_SEED))
         for key, value in sorted(estimator.get_params(deep=True).items())
         if value is None and key.rpartition("__")[2] == "random_state"
     }
-    return clone(estimator).set_params(**open_seeds) if open_seeds else estimator
+    return clone(estimator).set_params(**seeds) if seeds else estimator
 
 
 def bind_sample_weight(name: str, estimator: Any, weight: Any) -> Auxiliary:
-    """The auxiliary, its `fit` told of the rows' weights if it can use them."""
-    key = _weight_key(estimator)
+    """Return the auxiliary with the rows' weights as a parameter of its `fit`, if it takes them."""
+    key = _weight_parameter(estimator)
     if weight is not None and key is None and hasattr(estimator, "fit"):
         warnings.warn(
-            f"the auxiliary {name!r} ({type(estimator).__name__}) takes no sample_weight and is trained "
-            "without; the adaptation uses the weights all the same.",
+            f"the auxiliary {name!r} ({type(estimator).__name__}) does not take sample_weight and is trained "
+            "without it; the adaptation uses the weights.",
             IgnoredWeightWarning,
             stacklevel=5,
         )
     return Auxiliary(name, estimator, {} if weight is None or key is None else {key: weight})
 
 
-def _weight_key(estimator: Any) -> str | None:
+def _as_pair(entry: Any) -> tuple[str | None, Any]:
+    pair = entry if isinstance(entry, tuple) else (entry if isinstance(entry, str) else None, entry)
+    if len(pair) != 2 or not (pair[0] is None or isinstance(pair[0], str)):
+        raise InvalidInputError(f"an auxiliary is a classifier or a (name, classifier) pair: got {pair!r}.")
+    name, estimator = pair
+    if isinstance(estimator, str):
+        check_auxiliary_name(estimator)
+    elif isinstance(estimator, type):
+        raise InvalidInputError(
+            f"an auxiliary must be an instance: got the class {estimator.__name__}. "
+            f"Write {estimator.__name__}()."
+        )
+    elif not hasattr(estimator, "predict"):
+        raise InvalidInputError(f"an auxiliary must have a method predict: {estimator!r} has none.")
+    return name, estimator
+
+
+def _fill_names(pairs: Sequence[tuple[str | None, Any]]) -> list[str]:
+    """Return the names given, and scikit-learn's names of the classifiers without one."""
+    unnamed = [(estimator if name is None else None) for name, estimator in pairs]
+    default_names = (name for name, _ in name_estimators([each for each in unnamed if each is not None]))
+    return [next(default_names) if name is None else name for name, _ in pairs]
+
+
+def _weight_parameter(estimator: Any) -> str | None:
     if isinstance(estimator, Pipeline):
-        inner = _weight_key(estimator[-1])
+        inner = _weight_parameter(estimator[-1])
         return None if inner is None else f"{estimator.steps[-1][0]}__{inner}"
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None

@@ -1,14 +1,18 @@
 """The classifiers that a user imports, and the bases that they share."""
 
+from ._adapted import BaseAdaptedClassifier, TrainedAuxiliaries, fit_scales
+from ._atomic_fit import atomic_fit
 from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._capo import CAPOClassifier
 from ._progress import ProgressLogger, StepTimer
 from ._svmperf import SVMPerfClassifier
-from ._svmperf_cv import SVMPerfClassifierCV
+from ._svmperf_cv import SVMPERF_CS, SVMPerfClassifierCV
 from ._svmperf_path import svmperf_path
 from ._validation import check_positive_grid, check_row_weights
 
 __all__ = [
+    "SVMPERF_CS",
+    "BaseAdaptedClassifier",
     "BinaryClassifier",
     "CAPOClassifier",
     "DecisionFunctionMixin",
@@ -17,7 +21,10 @@ __all__ = [
     "SVMPerfClassifier",
     "SVMPerfClassifierCV",
     "StepTimer",
+    "TrainedAuxiliaries",
+    "atomic_fit",
     "check_positive_grid",
     "check_row_weights",
+    "fit_scales",
     "svmperf_path",
 ]

@@ -14,22 +14,33 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import measures
 from .._sklearn_compat import Interval
-from ..adaptation import AdaptationData, GridPoint, PathSearch, Settings
+from .._typing import BoolArray, FloatArray
+from ..adaptation import AdaptationData, Objective, ZeroPrior, make_folds
 from ..kernels import KernelFactor, KernelLike, default_gamma_grid, factorize_kernel, make_kernel
 from ..measures import Measure
-from ..model_selection import fold_numbers, split_folds
+from ..model_selection import (
+    MAX_GRID_EXTENSIONS,
+    CGrid,
+    CVScorer,
+    GridPoint,
+    PathSearch,
+    ZeroThreshold,
+    fold_numbers,
+    split_folds,
+)
 from ..preprocessing import encode_binary_labels
+from ._atomic_fit import atomic_fit
 from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._progress import ProgressLogger
 from ._svmperf import SVMPerfClassifier
 from ._validation import check_positive_grid, check_row_weights
 
-#: SVMperf's grid in units of R: 2^-7 to 2^7 percent.
-CS = tuple((100.0 * 2.0 ** np.arange(-7, 8)).tolist())
+#: SVMperf's grid of C's, 2^-7 to 2^7, in units in which the measure's loss is at most 1.
+SVMPERF_CS = tuple((100.0 * 2.0 ** np.arange(-7, 8)).tolist())
 
 
 class KernelGridPoint(NamedTuple):
-    """One width and one C."""
+    """One gamma and one C."""
 
     gamma: float | None
     point: GridPoint
@@ -38,38 +49,39 @@ class KernelGridPoint(NamedTuple):
 class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifier):
     """`SVMPerfClassifier` that chooses C, and with a kernel gamma, in cross-validation.
 
-    For each width the folds walk up the C's together, sharing the cuts of the smaller ones, so that all
-    C's cost little more than the last. The values are judged by the measure, on rows held out; measures
-    of labels at the cut of 0 that they are trained for.
+    For each gamma the folds move up the C's together, sharing the cuts of the smaller ones, so that all
+    C's cost little more than the last. The values are compared by the measure on held-out rows; measures
+    of labels use the threshold of 0 that they are trained for.
 
     Parameters
     ----------
     measure, kernel, degree, coef0, max_rank, tol, max_iter, verbose, random_state
-        As in `SVMPerfClassifier`; `tol` and `max_iter` are those of the last fit, and cross-validation is
-        content with less.
+        As in `SVMPerfClassifier`; `tol` and `max_iter` are those of the final fit, cross-validation
+        stops earlier.
     Cs : array-like, optional
         The C's to try; 15 from 0.78 to 12,800 if not given, SVMperf's 2^-7 to 2^7.
     gammas : array-like, optional
-        The widths to try; a quarter to four times the default one if not given.
-    extend : bool, default=True
+        The values of gamma to try; a quarter to four times the default one if not given.
+    extend_grid : bool, default=True
         Whether the C's are continued past their ends, by up to 16 values, while the best is at one of them.
     cv : int, splitter or iterable, default=5
-        Folds; a number means stratified folds of shuffled rows.
+        Folds; an integer means stratified folds of shuffled rows.
     cv_rank : int, default=500
-        Rows that span the kernel's space in cross-validation; the last fit has `max_rank`.
+        Rows that span the kernel's space in cross-validation; the final fit has `max_rank`.
 
     Attributes
     ----------
     C_, gamma_ : float
         The chosen values; gamma_ is None for the linear kernel.
     cv_results_ : dict of str to ndarray
-        "param_C", "param_gamma", "test_score", "std_test_score" and "rounds" of all that was tried.
+        "param_C", "param_gamma", "test_score", "std_test_score" and "n_rounds" of all values that were
+        tried.
     selection_seconds_ : float
-        CPU seconds of the choice.
+        CPU seconds of the search.
     best_estimator_ : SVMPerfClassifier
         Trained on all rows with the chosen values: coefficients, certificate, history.
     n_iter_ : int
-        Rounds of the last fit.
+        Rounds of the final fit.
     score_ : float
         The chosen values' out-of-fold value of the measure.
     classes_ : ndarray of shape (2,)
@@ -85,7 +97,8 @@ class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassi
     >>> from sklearn.preprocessing import scale
     >>> from capo import SVMPerfClassifierCV
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = SVMPerfClassifierCV("prbep", Cs=[1, 10, 100], extend=False, random_state=0).fit(scale(X), y)
+    >>> model = SVMPerfClassifierCV("prbep", Cs=[1, 10, 100], extend_grid=False, random_state=0)
+    >>> model = model.fit(scale(X), y)
     >>> model.C_ in (1, 10, 100)
     True
     """
@@ -99,7 +112,7 @@ class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassi
         },
         "Cs": ["array-like", None],
         "gammas": ["array-like", None],
-        "extend": ["boolean"],
+        "extend_grid": ["boolean"],
         "cv": ["cv_object"],
         "cv_rank": [Interval(Integral, 1, None, closed="left")],
     }
@@ -113,7 +126,7 @@ class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassi
         gammas: ArrayLike | None = None,
         degree: float = 3.0,
         coef0: float = 0.0,
-        extend: bool = True,
+        extend_grid: bool = True,
         cv: Any = 5,
         cv_rank: int = 500,
         max_rank: int | None = None,
@@ -128,7 +141,7 @@ class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassi
         self.gammas = gammas
         self.degree = degree
         self.coef0 = coef0
-        self.extend = extend
+        self.extend_grid = extend_grid
         self.cv = cv
         self.cv_rank = cv_rank
         self.max_rank = max_rank
@@ -137,6 +150,7 @@ class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassi
         self.verbose = verbose
         self.random_state = random_state
 
+    @atomic_fit
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose C and gamma, and train on all rows with them.
 
@@ -159,50 +173,50 @@ class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassi
         self.classes_, positive = encode_binary_labels(labels)
         weight = None if sample_weight is None else check_row_weights(sample_weight, table)
         start = time.process_time()
-        tried = self._try_all(table, positive, weight)
+        points = self._evaluate_grid(table, positive, weight, measures.get(self.measure))
         self.selection_seconds_ = time.process_time() - start
-        best = max(tried, key=lambda each: each.point.cv_score.value)
-        self.C_, self.gamma_, self.score_ = best.point.C, best.gamma, best.point.cv_score.value
-        self.cv_results_ = _results(tried)
-        self.best_estimator_ = self._final().fit(table, labels, weight)
+        gamma, best = max(points, key=lambda each: each.point.cv_score.value)
+        self.C_, self.gamma_, self.score_ = best.C, gamma, best.cv_score.value
+        self.cv_results_ = _cv_results(points)
+        self.best_estimator_ = self._best_machine(best.C, gamma).fit(table, labels, weight)
         self.n_iter_, self.measure_ = self.best_estimator_.n_iter_, self.best_estimator_.measure_
         return self
 
-    def _try_all(
-        self, table: Any, positive: NDArray[np.bool_], weight: NDArray[np.float64] | None
+    def _evaluate_grid(
+        self, table: Any, positive: BoolArray, weight: FloatArray | None, measure: Measure
     ) -> list[KernelGridPoint]:
-        """Every C for every width."""
+        """Evaluate every C for every gamma."""
         random, progress = check_random_state(self.random_state), ProgressLogger(self.verbose)
-        settings = Settings(measures.get(self.measure), "zero", tol=float(self.tol), threshold="zero")
-        splits = split_folds(self.cv, table, positive, {}, random)
-        folds = fold_numbers(splits, len(positive))
-        grid = sorted(check_positive_grid(CS if self.Cs is None else self.Cs, "Cs"))
-        tried: list[KernelGridPoint] = []
-        for gamma in self._widths(table, weight):
-            features = table if gamma is None else self._factor(table, gamma, random).rows
-            rows = AdaptationData(np.zeros((len(positive), 0)), features, positive, weight)
-            walk = PathSearch(rows, folds, settings)
-            walk.run(grid, extend=self.extend, leave=False, say=progress.log)
-            tried += [KernelGridPoint(gamma, point) for point in walk.candidates]
-        return tried
+        objective = Objective(measure, ZeroPrior(), tol=float(self.tol), threshold=ZeroThreshold())
+        folds = fold_numbers(split_folds(self.cv, table, positive, {}, random), len(positive))
+        scorer = CVScorer(measure, objective.threshold, positive, weight, folds)
+        Cs = check_positive_grid(SVMPERF_CS if self.Cs is None else self.Cs, "Cs")
+        grid = CGrid(tuple(sorted(Cs)), MAX_GRID_EXTENSIONS if self.extend_grid else 0)
+        points: list[KernelGridPoint] = []
+        for gamma in self._gamma_grid(table, weight):
+            features = table if gamma is None else self._factorize(table, gamma, random).rows
+            data = AdaptationData(np.zeros((len(positive), 0)), features, positive, weight)
+            search = PathSearch(make_folds(data, folds, objective), scorer, progress.log)
+            points += [KernelGridPoint(gamma, point) for point in search.run(grid)]
+        return points
 
-    def _widths(self, table: Any, weight: NDArray[np.float64] | None) -> list[float | None]:
+    def _gamma_grid(self, table: Any, weight: FloatArray | None) -> list[float | None]:
         if self.kernel == "linear":
             return [None]
         if self.gammas is not None:
             return list(check_positive_grid(self.gammas, "gammas"))
         return list(default_gamma_grid(self.kernel, table, weight))
 
-    def _factor(self, table: Any, gamma: float, random: np.random.RandomState) -> KernelFactor:
+    def _factorize(self, table: Any, gamma: float, random: np.random.RandomState) -> KernelFactor:
         kernel = make_kernel(self.kernel, table, gamma, self.degree, self.coef0)
         return factorize_kernel(kernel, table, self.cv_rank, random)
 
-    def _final(self) -> SVMPerfClassifier:
+    def _best_machine(self, C: float, gamma: float | None) -> SVMPerfClassifier:
         return SVMPerfClassifier(
             self.measure,
-            C=self.C_,
+            C=C,
             kernel=self.kernel,
-            gamma="scale" if self.gamma_ is None else self.gamma_,
+            gamma="scale" if gamma is None else gamma,
             degree=self.degree,
             coef0=self.coef0,
             max_rank=self.max_rank,
@@ -212,17 +226,17 @@ class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassi
             random_state=self.random_state,
         )
 
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+    def decision_function(self, X: ArrayLike) -> FloatArray:
         """The score of each row minus the threshold: above 0 is positive."""
         check_is_fitted(self)
         return self.best_estimator_.decision_function(self._validate_predict_data(X))
 
 
-def _results(tried: list[KernelGridPoint]) -> dict[str, NDArray[Any]]:
+def _cv_results(points: list[KernelGridPoint]) -> dict[str, NDArray[Any]]:
     return {
-        "param_C": np.array([each.point.C for each in tried]),
-        "param_gamma": np.array([each.gamma for each in tried], dtype=object),
-        "test_score": np.array([each.point.cv_score.value for each in tried]),
-        "std_test_score": np.array([each.point.cv_score.spread for each in tried]),
-        "rounds": np.array([each.point.rounds for each in tried]),
+        "param_C": np.array([each.point.C for each in points]),
+        "param_gamma": np.array([each.gamma for each in points], dtype=object),
+        "test_score": np.array([each.point.cv_score.value for each in points]),
+        "std_test_score": np.array([each.point.cv_score.std for each in points]),
+        "n_rounds": np.array([each.point.n_rounds for each in points]),
     }

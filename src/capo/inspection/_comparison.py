@@ -323,8 +323,9 @@ def compare_on_fold(
     """Evaluate the four methods on held-out rows, given one fitted model and its training labels `y`."""
     measure, learner = model.measure_, _default_learner_index(model)
     positive, positive_test = positive_mask(y, model.classes_), positive_mask(y_test, model.classes_)
-    decision, outputs = model._decide_with_outputs(X_test)
-    oof, test = expit(model.auxiliary_outputs_), expit(outputs)
+    raw_test = model.auxiliary_outputs(X_test)
+    decision = model.combination_.log_odds(raw_test.T, model.delta_features(X_test))
+    oof, test = expit(model.auxiliary_outputs_), expit(raw_test)
 
     def score(decision: FloatArray) -> float:
         return measure.score(positive_test, decision, weight_test)
@@ -339,7 +340,7 @@ def compare_on_fold(
         DEFAULT_LEARNER: score(test[:, learner] - 0.5),
         TUNED_THRESHOLD: score_tuned(oof[:, learner], test[:, learner]),
         TUNED_STACK: score_tuned(stack_oof, stack_test),
-        CAPO: score(decision),
+        CAPO: score(decision - model.combination_.threshold_log_odds),
     }
     return FoldResult(values, _fit_seconds(model, learner, stack_seconds))
 
@@ -363,7 +364,7 @@ def _fit_seconds(model: CAPOClassifier, learner: int, stack_seconds: float) -> d
     """Fit time of each method; a default learner is fitted once, the others also once per fold."""
     timings = model.timings_
     cross_fitted = timings[f"auxiliary {list(model.auxiliaries_)[learner]}"]
-    n_fits = 1 if isinstance(model.cv, str) else 1 + len(model.auxiliary_scores_[0].without)
+    n_fits = 1 + len(next(iter(model.auxiliary_scores_.values())).leave_one_out)
     return {
         DEFAULT_LEARNER: cross_fitted / n_fits,
         TUNED_THRESHOLD: cross_fitted,

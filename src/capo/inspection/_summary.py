@@ -1,33 +1,36 @@
-"""What a fit found, to be read: as text, and as HTML in a notebook."""
+"""The result of a fit as text, and as HTML for notebooks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..auxiliary import is_frozen
 
+if TYPE_CHECKING:
+    from ..estimators import BaseAdaptedClassifier
+
 #: Features of the delta function that are named.
-STRONGEST = 3
-#: Which rows the values are of.
-ROWS = "out of fold"
+MAX_NAMED_FEATURES = 3
+#: The rows that the values are computed on.
+ROWS_HEADING = "out of fold"
 
 
 @dataclass(frozen=True)
 class SummaryLine:
-    """A model and its value out of fold."""
+    """A model and its out-of-fold value."""
 
     name: str
     value: float
-    spread: float
+    std: float
     weight: float | None
-    chosen: bool
+    is_chosen: bool
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Scores out of fold, line by line, and notes; prints as a table.
+    """Out-of-fold scores and notes; prints as a table.
 
     Attributes
     ----------
@@ -35,7 +38,7 @@ class Summary:
         The estimator, the measure and the data.
     measure : str
         The heading of the values.
-    lines : list of Line
+    lines : list of SummaryLine
         Each auxiliary by itself, the prior, the best adapted model.
     notes : dict of str to str
         Threshold, delta function, certificate and times.
@@ -47,109 +50,92 @@ class Summary:
     notes: dict[str, str]
 
     def __str__(self) -> str:
-        wide = max(len(ROWS), *(len(line.name) for line in self.lines))
-        column = max(8, len(self.measure))
-        rows = [f"{ROWS:<{wide}}  {self.measure:>{column}}  {'spread':>7}  {'weight':>7}"]
+        name_width = max(len(ROWS_HEADING), *(len(line.name) for line in self.lines))
+        value_width = max(8, len(self.measure))
+        rows = [f"{ROWS_HEADING:<{name_width}}  {self.measure:>{value_width}}  {'std':>7}  {'weight':>7}"]
         for line in self.lines:
             weight = "" if line.weight is None else f"{line.weight:.3f}"
-            end = "  <- chosen" if line.chosen else ""
-            values = f"{line.value:>{column}.4f}  {line.spread:>7.4f}  {weight:>7}"
-            rows.append(f"{line.name:<{wide}}  {values}{end}".rstrip())
-        label = max(len(key) for key in self.notes)
-        notes = [f"{key:<{label}}  {text}" for key, text in self.notes.items()]
+            end = "  <- chosen" if line.is_chosen else ""
+            values = f"{line.value:>{value_width}.4f}  {line.std:>7.4f}  {weight:>7}"
+            rows.append(f"{line.name:<{name_width}}  {values}{end}".rstrip())
+        key_width = max(len(key) for key in self.notes)
+        notes = [f"{key:<{key_width}}  {text}" for key, text in self.notes.items()]
         return "\n".join([self.title, "", *rows, "", *notes])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         cells = "".join(
-            f"<tr{' style=font-weight:bold' if line.chosen else ''}><td>{escape(line.name)}</td>"
-            f"<td>{line.value:.4f}</td><td>{line.spread:.4f}</td>"
+            f"<tr{' style=font-weight:bold' if line.is_chosen else ''}><td>{escape(line.name)}</td>"
+            f"<td>{line.value:.4f}</td><td>{line.std:.4f}</td>"
             f"<td>{'' if line.weight is None else f'{line.weight:.3f}'}</td></tr>"
             for line in self.lines
         )
         notes = "".join(f"<dt>{escape(key)}</dt><dd>{escape(text)}</dd>" for key, text in self.notes.items())
         return (
-            f"<p><b>{escape(self.title)}</b></p><table><thead><tr><th>{ROWS}</th>"
-            f"<th>{escape(self.measure)}</th><th>spread</th><th>weight</th></tr></thead>"
+            f"<p><b>{escape(self.title)}</b></p><table><thead><tr><th>{ROWS_HEADING}</th>"
+            f"<th>{escape(self.measure)}</th><th>std</th><th>weight</th></tr></thead>"
             f"<tbody>{cells}</tbody></table><dl>{notes}</dl>"
         )
 
 
-def summarize(model: Any) -> Summary:
-    """The summary of a fitted CAPOClassifier."""
-    name = model.measure_.label
-    n_rows, n_pos = len(model.oof_decision_), model.n_positive_
-    title = f"CAPOClassifier for {name}: {n_rows:,} rows, {n_pos:,} positive ({n_pos / n_rows:.1%})"
+def summarize(model: BaseAdaptedClassifier, *, prior: str, threshold: str | None = None) -> Summary:
+    """Return the summary of a fitted classifier.
+
+    `prior` names the model at C = 0; `threshold` describes the threshold where it is no probability.
+    """
+    n_rows, n_positive = len(model.oof_decision_), model.n_positive_
+    title = (
+        f"{type(model).__name__} for {model.measure_.label}: {n_rows:,} rows, {n_positive:,} positive "
+        f"({n_positive / n_rows:.1%})"
+    )
     notes = {
-        "threshold": "positive where f(x) is above 0"
-        if model._fitted[0].threshold == "zero"
-        else f"positive above a probability of {model.threshold_:.4g}",
-        "delta": _delta(model.delta_coef_),
-        "certificate": _certificate(model),
-        "seconds": _seconds(model.timings_),
+        "threshold": threshold or f"positive above a probability of {model.threshold_:.4g}",
+        "delta": _describe_delta(model.delta_coef_),
+        "certificate": _describe_certificate(model),
+        "seconds": _describe_timings(model.timings_),
     }
-    settings, in_sample = model._fitted
-    if not settings.positive and not in_sample and model.C_ > 0 and model.delta_ is not None:
-        notes["caution"] = (
-            "weights of either sign play out-of-fold outputs off against the delta function, which can leak "
-            "labels: trust the figure of C > 0 only on rows kept aside"
-        )
-    if given := frozen_auxiliary_names(model):
-        notes["given"] = f"{given} came trained: its values hold only if it has not seen these rows"
-    return Summary(title, name, _lines(model), notes)
+    if frozen := frozen_auxiliary_names(model):
+        notes["frozen"] = f"{frozen} came trained: values are valid only if trained on other rows than these"
+    return Summary(title, model.measure_.label, _lines(model, prior), notes)
 
 
-def frozen_auxiliary_names(model: Any) -> str:
-    """Names of the auxiliaries that came trained, whose rows nobody knows here."""
+def frozen_auxiliary_names(model: BaseAdaptedClassifier) -> str:
+    """Return the names of the auxiliaries that were given fitted, whose training rows are not known."""
     return ", ".join(name for name, each in model.auxiliaries_.items() if is_frozen(each))
 
 
-def _lines(model: Any) -> list[SummaryLine]:
-    weights = model.auxiliary_weights_
-    singles = [
-        SummaryLine(name, figure.value, figure.spread, weights[name], False)
-        for name, figure in zip(weights, model.auxiliary_scores_, strict=True)
+def _lines(model: BaseAdaptedClassifier, prior: str) -> list[SummaryLine]:
+    lines = [
+        SummaryLine(name, score.value, score.std, model.auxiliary_weights_[name], False)
+        for name, score in model.auxiliary_scores_.items()
     ]
-    found = model.cv_results_
-    tried = list(zip(found["param_C"], found["test_score"], found["std_test_score"], strict=True))
-    prior = [(C, value, spread) for C, value, spread in tried if C == 0]
-    adapted = [(C, value, spread) for C, value, spread in tried if C > 0]
-    lines = (
-        [
-            SummaryLine(
-                "stack (C = 0)" if model._fitted[0].prior == "stack" else "auxiliaries (C = 0)",
-                *prior[0][1:],
-                None,
-                model.C_ == 0,
-            )
-        ]
-        if prior
-        else []
-    )
+    results = model.cv_results_
+    points = list(zip(results["param_C"], results["test_score"], results["std_test_score"], strict=True))
+    lines += [SummaryLine(prior, value, std, None, model.C_ == 0) for C, value, std in points if C == 0]
+    adapted = [point for point in points if point[0] > 0]
     if adapted:
-        C, value, spread = next(
-            (each for each in adapted if each[0] == model.C_), max(adapted, key=lambda each: each[1])
-        )
-        lines.append(SummaryLine(f"adapted (C = {C:.3g})", value, spread, None, C == model.C_))
-    return [*singles, *lines]
+        best = max(adapted, key=lambda point: point[1])
+        C, value, std = next((point for point in adapted if point[0] == model.C_), best)
+        lines.append(SummaryLine(f"adapted (C = {C:.3g})", value, std, None, C == model.C_))
+    return lines
 
 
-def _delta(coef: dict[str, float]) -> str:
-    used = sorted(((abs(value), name) for name, value in coef.items() if value), reverse=True)
+def _describe_delta(coef: dict[str, float]) -> str:
     if not coef:
         return "none"
+    used = sorted(((abs(value), name) for name, value in coef.items() if value), reverse=True)
     if not used:
         return f"{len(coef)} features, none of them used"
-    strongest = ", ".join(f"{name} {coef[name]:+.3g}" for _, name in used[:STRONGEST])
+    strongest = ", ".join(f"{name} {coef[name]:+.3g}" for _, name in used[:MAX_NAMED_FEATURES])
     return f"{len(used)} of {len(coef)} features used, strongest: {strongest}"
 
 
-def _certificate(model: Any) -> str:
+def _describe_certificate(model: BaseAdaptedClassifier) -> str:
     if model.C_ == 0 and len(model.cv_results_["param_C"]) == 1:
         return "C = 0: nothing was adapted"
     if model.C_ == 0:
-        return "C = 0: the gain of no adaptation convinces, so the prior is kept as it is"
+        return "C = 0: no C improved on the stack by more than two standard errors"
     rounds = f"{model.n_iter_} round{'s' if model.n_iter_ != 1 else ''}"
     return (
         f"primal {model.primal_:.6g}, dual {model.dual_:.6g}, gap {model.gap_:.2g} after {rounds}: the bound "
@@ -157,14 +143,13 @@ def _certificate(model: Any) -> str:
     )
 
 
-def _seconds(seconds: dict[str, float]) -> str:
-    parts = {
-        key.removeprefix("auxiliary "): value
-        for key, value in seconds.items()
+def _describe_timings(timings: dict[str, float]) -> str:
+    inner = ", ".join(
+        f"{key.removeprefix('auxiliary ')} {seconds:.1f}"
+        for key, seconds in timings.items()
         if key.startswith("auxiliary ")
-    }
-    inner = ", ".join(f"{name} {value:.1f}" for name, value in parts.items())
+    )
     return (
-        f"auxiliaries {seconds['auxiliaries']:.1f} ({inner}), delta {seconds['delta']:.1f}, "
-        f"adaptation {seconds['adaptation']:.1f}"
+        f"auxiliaries {timings['auxiliaries']:.1f} ({inner}), delta {timings['delta']:.1f}, "
+        f"adaptation {timings['adaptation']:.1f}"
     )

@@ -1,12 +1,33 @@
-"""Choices by cross-validation: folds, calibration, thresholds, the path over C."""
+"""Choices by cross-validation: folds, calibration, thresholds, out-of-fold scores, the path over C."""
 
 from ._calibration import PlattCalibrator, fit_logistic, normalize_weights, robust_scale
-from ._folds import DEFAULT_N_FOLDS, Split, fold_numbers, split_folds
+from ._cv_score import CVScore, CVScorer
+from ._folds import Split, fold_numbers, split_folds
+from ._path_search import AUTO_GRID, MAX_GRID_EXTENSIONS, CGrid, FoldPath, GridPoint, PathSearch
+from ._threshold import (
+    ExpectedValueThreshold,
+    FixedThreshold,
+    OperatingPoint,
+    ThresholdRule,
+    ZeroThreshold,
+)
 
 __all__ = [
-    "DEFAULT_N_FOLDS",
+    "AUTO_GRID",
+    "MAX_GRID_EXTENSIONS",
+    "CGrid",
+    "CVScore",
+    "CVScorer",
+    "ExpectedValueThreshold",
+    "FixedThreshold",
+    "FoldPath",
+    "GridPoint",
+    "OperatingPoint",
+    "PathSearch",
     "PlattCalibrator",
     "Split",
+    "ThresholdRule",
+    "ZeroThreshold",
     "fit_logistic",
     "fold_numbers",
     "normalize_weights",

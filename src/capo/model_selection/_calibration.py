@@ -1,4 +1,4 @@
-"""Scores as probabilities: Platt's logistic curve, fitted so that it always exists."""
+"""Scores as probabilities by Platt's logistic curve, and the regularized logistic regression behind it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from .._typing import FloatArray
 
-#: The least slope, in units of the scores' spread: the order of scores is never lost.
+#: The smallest slope, in units of the scores' spread, so that the order of scores is never lost.
 MIN_SLOPE = 1e-6
 
 
@@ -19,7 +19,7 @@ MIN_SLOPE = 1e-6
 class PlattCalibrator:
     """``P(y = 1 | s) = 1 / (1 + exp(-(slope s + intercept)))``.
 
-    The slope is above 0 unless a free sign is asked for.
+    The slope is positive unless a free sign is asked for.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class PlattCalibrator:
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        positive: bool = True,
+        nonnegative: bool = True,
     ) -> PlattCalibrator:
         """Fit to labels softened by one row each (Platt, 1999), so that no probability is 0 or 1."""
         labels = np.asarray(y, dtype=bool)
@@ -49,8 +49,9 @@ class PlattCalibrator:
         n_pos, n_neg = weight[labels].sum(), weight[~labels].sum()
         target = np.where(labels, (n_pos + 1.0) / (n_pos + 2.0), 1.0 / (n_neg + 2.0))
         centre, spread = robust_scale(np.asarray(scores, dtype=np.float64))
-        coef, bias = fit_logistic(((scores - centre) / spread)[:, None], target, weight, positive=positive)
-        slope = max(float(coef[0]), MIN_SLOPE) / spread if positive else float(coef[0]) / spread
+        Z = ((scores - centre) / spread)[:, None]
+        coef, bias = fit_logistic(Z, target, weight, nonnegative=nonnegative)
+        slope = max(float(coef[0]), MIN_SLOPE) / spread if nonnegative else float(coef[0]) / spread
         return cls(slope, bias - slope * centre)
 
     def log_odds(self, scores: FloatArray) -> FloatArray:
@@ -63,7 +64,7 @@ class PlattCalibrator:
 
 
 def normalize_weights(n_rows: int, sample_weight: ArrayLike | None) -> FloatArray:
-    """Weights that add up to the number of rows that have one, whatever their unit."""
+    """Return weights scaled to sum to the number of rows with a nonzero weight."""
     if sample_weight is None:
         return np.ones(n_rows)
     weight = np.asarray(sample_weight, dtype=np.float64)
@@ -71,7 +72,7 @@ def normalize_weights(n_rows: int, sample_weight: ArrayLike | None) -> FloatArra
 
 
 def robust_scale(values: FloatArray) -> tuple[float, float]:
-    """Median and mean distance from it, without the extremes; (c, 1) for a constant."""
+    """Return the median and the mean distance from it, extremes clipped; (c, 1) for a constant."""
     low, centre, high = np.quantile(values, (0.001, 0.5, 0.999))
     spread = float(np.abs(np.clip(values, low, high) - centre).mean())
     return float(centre), spread if spread > 0 else float(np.ptp(values)) or 1.0
@@ -84,11 +85,12 @@ def fit_logistic(
     *,
     ridge: float = 1e-3,
     towards: float = 0.0,
-    positive: bool = True,
+    nonnegative: bool = True,
 ) -> tuple[FloatArray, float]:
-    """Weights and bias of a logistic regression on probabilities `target`, weights >= 0 if asked.
+    """Return weights and bias of a logistic regression on probabilities `target`.
 
-    The penalty is ``ridge / 2`` times the squared distance of the weights from `towards`.
+    The penalty is ``ridge / 2`` times the squared distance of the weights from `towards`; with
+    `nonnegative`, no weight is below 0.
     """
     n_coef, total = Z.shape[1], weight.sum()
 
@@ -100,7 +102,7 @@ def fit_logistic(
 
     share = float(np.clip(weight @ target / total, 1e-9, 1.0 - 1e-9))
     start = np.append(np.full(n_coef, 1.0 / n_coef), np.log(share / (1.0 - share)))
-    bounds = [(0.0 if positive else None, None)] * n_coef + [(None, None)]
+    bounds = [(0.0 if nonnegative else None, None)] * n_coef + [(None, None)]
     options = {"maxiter": 1000, "ftol": 1e-13, "gtol": 1e-9}
-    found = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return found.x[:-1], float(found.x[-1])
+    result = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return result.x[:-1], float(result.x[-1])

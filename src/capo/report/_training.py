@@ -117,10 +117,10 @@ def build_models(model: CAPOClassifier) -> ModelsSection:
             ModelRow(
                 line.name,
                 line.value,
-                line.spread,
+                line.std,
                 line.weight,
                 Markup("") if line.weight is None else draw_weight_bar(line.weight, *scale),
-                line.chosen,
+                line.is_chosen,
             )
             for line in lines
         ],
@@ -182,7 +182,7 @@ def _visible_bounds(dual: FloatArray, primal: FloatArray) -> FloatArray:
 def build_path(model: CAPOClassifier) -> PathSection:
     """Collect all values of C that were tried."""
     results = model.cv_results_
-    keys = ("param_C", "test_score", "std_test_score", "gain", "gain_error", "rounds")
+    keys = ("param_C", "test_score", "std_test_score", "gain", "gain_std_error", "n_rounds")
     rows = [PathRow(*each) for each in zip(*(results[key].tolist() for key in keys), strict=True)]
     figure = _draw_path(model) if len(rows) > 1 else None
     return PathSection(model.measure_.label, model.C_, rows, figure)

@@ -24,6 +24,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from capo import CAPOClassifier, SVMPerfClassifier
+from capo.baselines import PublishedCAPOClassifier
 from capo.exceptions import ExportError, InvalidInputError, MissingExtraError
 from capo.export import to_onnx
 
@@ -94,8 +95,8 @@ X, Y = make_array(300, 0)
 
 
 def fit_capo(auxiliary, **params):
-    settings = {"cv": 2, "random_state": 0, "delta": None, "prior": "unit", **params}
-    return CAPOClassifier(auxiliaries=[("mine", auxiliary)], **settings).fit(X, Y)
+    settings = {"cv": 2, "random_state": 0, "delta": None, "C": 0.0, "prior": "unit", "outputs": "scores"}
+    return PublishedCAPOClassifier(auxiliaries=[("mine", auxiliary)], **{**settings, **params}).fit(X, Y)
 
 
 @pytest.mark.parametrize(

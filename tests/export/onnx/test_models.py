@@ -41,7 +41,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import capo
 from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
-from capo.auxiliary import default_auxiliaries
+from capo.auxiliary import make_auxiliaries
+from capo.baselines import PublishedCAPOClassifier
 from capo.export import to_onnx
 
 from .runtime import assert_same_predictions, make_array, make_frame, run, to_pandas
@@ -60,17 +61,17 @@ def arrays():
 
 
 def fit_capo(auxiliaries, X, y, **params):
-    settings = {"cv": 2, "random_state": 0, "C": 1.0, "prior": "unit", **params}
-    return CAPOClassifier(auxiliaries=auxiliaries, **settings).fit(X, y)
+    """Fit a model in which all auxiliaries have the same weight, so that none is left out."""
+    settings = {"cv": 2, "random_state": 0, "C": 1.0, "prior": "unit", "outputs": "scores", **params}
+    return PublishedCAPOClassifier(auxiliaries=auxiliaries, **settings).fit(X, y)
 
 
 @pytest.mark.parametrize("delta", ["linear", "rbf", None])
 def test_the_default_auxiliaries_on_a_frame(tables, delta):
     X, y, new = tables
-    # The unit prior gives all auxiliaries the same weight, so that none is left out.
     model = fit_capo("auto", X, y, delta=delta)
     assert min(model.auxiliary_weights_.values()) > 0
-    assert delta is None or np.any(model._weights.delta)
+    assert delta is None or np.any(model.combination_.weights.delta)
     graph = assert_same_predictions(model, X, new)
     assert [each.name for each in graph.graph.input] == X.columns
 
@@ -163,8 +164,7 @@ CLASSIFIERS = {
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_user_classifiers(arrays, name, outputs):
     X, y, new = arrays
-    settings = {"cv": "in-sample"} if outputs == "labels" else {}
-    model = fit_capo([(name, CLASSIFIERS[name])], X, y, delta="linear", outputs=outputs, **settings)
+    model = fit_capo([(name, CLASSIFIERS[name])], X, y, delta="linear", outputs=outputs)
     assert_same_predictions(model, X, new)
 
 
@@ -197,7 +197,7 @@ def test_hundreds_of_categories():
     y = np.sin(word) + x + 0.5 * rng.normal(size=1500) > 0.5
     words = [f"word {each}" for each in rng.integers(0, 330, NEW)]
     new = pd.DataFrame({"word": words, "x": rng.normal(size=NEW)})
-    trees = [model for name, model in default_auxiliaries(X) if name in ("boosting", "trees", "linear")]
+    trees = [model for name, model in make_auxiliaries("auto", X) if name in ("boosting", "trees", "linear")]
     assert_same_predictions(fit_capo(trees, X, y, delta=None), X, new)
 
 
@@ -274,7 +274,8 @@ def test_svmperf_cv(arrays):
 def test_auxiliaries_with_weight_zero_are_left_out(arrays):
     X, y, new = arrays
     constant = DecisionTreeClassifier(min_samples_leaf=TRAINING)
-    model = fit_capo([("forest", trees()), ("constant", constant)], X, y, delta=None, prior="stack", C=0)
+    auxiliaries = [("forest", trees()), ("constant", constant)]
+    model = CAPOClassifier(auxiliaries=auxiliaries, delta=None, C=0, cv=2, random_state=0).fit(X, y)
     assert model.auxiliary_weights_["constant"] == 0.0
     graph = assert_same_predictions(model, X, new)
     assert sum(node.op_type == "TreeEnsemble" for node in graph.graph.node) == 1

@@ -30,7 +30,13 @@ from xgboost import XGBClassifier
 
 import capo
 from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, measures
-from capo.baselines import C45Classifier, CoreVectorMachine, CostSVMClassifier, RBFNetworkClassifier
+from capo.baselines import (
+    C45Classifier,
+    CoreVectorMachine,
+    CostSVMClassifier,
+    PublishedCAPOClassifier,
+    RBFNetworkClassifier,
+)
 from capo.exceptions import CapoWarning, ModelFileError
 from capo.io.model_files import open_model, read_manifest
 from capo.preprocessing import DropEmptyColumns
@@ -77,7 +83,7 @@ def round_trip(model, tmp_path, rows=X, **options):
         light("recall_at_precision"),
         light("10 * tp - 2 * fp"),
         light("f1", C=1.0, delta="rbf"),
-        light("f1", cv="in-sample", outputs="labels", prior="zero", threshold="zero", C=1.0),
+        PublishedCAPOClassifier("f1", auxiliaries=LIGHT, C=1.0, random_state=0),
         light(auxiliaries=[LGBMClassifier(n_estimators=5, verbose=-1), XGBClassifier(n_estimators=5)]),
         light(auxiliaries=[RandomForestClassifier(5), FrozenEstimator(LogisticRegression().fit(X / 50, Y))]),
         light(auxiliaries=[C45Classifier(), CoreVectorMachine(tol=1e-3), RBFNetworkClassifier()]),

@@ -47,7 +47,7 @@ def _fit_results(model: CAPOClassifier, output: Path) -> dict[str, Any]:
         "C": model.C_,
         "gap": model.gap_,
         "out_of_fold": [
-            {"name": line.name, "value": line.value, "std": line.spread} for line in model.summary().lines
+            {"name": line.name, "value": line.value, "std": line.std} for line in model.summary().lines
         ],
         "weights": model.auxiliary_weights_,
         "seconds": model.timings_,

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ... import measures
+from ...auxiliary import auxiliary_names, check_auxiliary_name
 from ...estimators import CAPOClassifier
 from ...exceptions import InvalidInputError
 from ...io.tables import TableReader
 from ...measures import Measure
-from .._auxiliaries import auxiliaries_by_name
 from .._console import Console
 from .training_data import ColumnOptions, TrainingData, read_training_data
 
@@ -45,21 +44,25 @@ class ModelOptions:
             raise InvalidInputError(f"--delta must be linear, rbf or none: got {self.delta!r}.")
         return DELTAS[self.delta]
 
-    def make_auxiliaries(self, X: Any) -> Any:
-        """The value of `CAPOClassifier.auxiliaries` for a table like X."""
+    def parse_auxiliaries(self) -> str | list[str]:
+        """The value of `CAPOClassifier.auxiliaries`."""
         names = [name.strip() for name in self.auxiliaries.split(",") if name.strip()]
-        return "auto" if names == ["auto"] else auxiliaries_by_name(names, X)
+        if not names:
+            raise InvalidInputError(f"--auxiliaries needs at least one of {', '.join(auxiliary_names())}.")
+        for name in names:
+            check_auxiliary_name(name)
+        return "auto" if names == ["auto"] else list(dict.fromkeys(names))
 
 
 def prepare_training(
     table: TableReader, columns: ColumnOptions, options: ModelOptions, console: Console
 ) -> tuple[TrainingData, CAPOClassifier]:
     """Read the training data and make the unfitted model; options are checked before the table is read."""
-    measure, delta = options.parse_measure(), options.parse_delta()
+    measure, delta, auxiliaries = options.parse_measure(), options.parse_delta(), options.parse_auxiliaries()
     data = read_training_data(table, columns, console)
     model = CAPOClassifier(
         measure,
-        auxiliaries=options.make_auxiliaries(data.X),
+        auxiliaries=auxiliaries,
         pos_label=data.pos_label,
         cv=options.folds,
         delta=delta,

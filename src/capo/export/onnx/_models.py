@@ -14,8 +14,10 @@ from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from ... import __version__
+from ..._typing import FloatArray
 from ...auxiliary import OutputScale
-from ...estimators import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
+from ...baselines import PublishedCAPOClassifier
+from ...estimators import BaseAdaptedClassifier, CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
 from ...exceptions import ExportError, InvalidInputError
 from ...preprocessing import is_dataframe
 from ._classifiers import convert_classifier
@@ -52,18 +54,20 @@ def _convert_svmperf(model: Any, X: Any) -> ModelProto:
     return _build(model, graph, {"score": score})
 
 
-def _convert_capo(model: CAPOClassifier, X: Any) -> ModelProto:
+def _convert_capo(model: BaseAdaptedClassifier, X: Any) -> ModelProto:
     graph = GraphBuilder()
     log_odds = _log_odds(model, make_input_table(graph, X), X)
-    score, probability = graph.op("Sub", log_odds, model._log_odds_cut), graph.op("Sigmoid", log_odds)
+    score = graph.op("Sub", log_odds, model.combination_.threshold_log_odds)
+    probability = graph.op("Sigmoid", log_odds)
     return _build(model, graph, {"score": score, "probability": probability})
 
 
-def _log_odds(model: CAPOClassifier, table: GraphTable, X: Any) -> str:
-    graph, weights = table.graph, model._weights
+def _log_odds(model: BaseAdaptedClassifier, table: GraphTable, X: Any) -> str:
+    graph, combination = table.graph, model.combination_
+    weights = combination.weights
     shape = graph.op("Concat", graph.n_rows(table.blocks[0].value), np.array([1]), axis=0)
-    total = graph.op("Expand", weights.bias, shape)
-    parts = zip(model.auxiliaries_, model._scales, weights.auxiliary.tolist(), strict=True)
+    total = graph.op("Expand", weights.intercept, shape)
+    parts = zip(model.auxiliaries_, combination.scales, weights.auxiliary.tolist(), strict=True)
     for name, scale, weight in parts:
         if weight != 0.0:
             output = _apply_scale(graph, _auxiliary_output(model, name, table, X), scale)
@@ -74,20 +78,23 @@ def _log_odds(model: CAPOClassifier, table: GraphTable, X: Any) -> str:
     return total
 
 
-def _auxiliary_output(model: CAPOClassifier, name: str, table: GraphTable, X: Any) -> str:
+def _auxiliary_output(model: BaseAdaptedClassifier, name: str, table: GraphTable, X: Any) -> str:
     """The unscaled output of one auxiliary."""
     remedy = f"Leave it out, replace it, {REGISTER_CONVERTER}"
     with _explain_export_errors(f"the auxiliary {name!r}", remedy):
         outputs = convert_classifier(model.auxiliaries_[name], table)
-        raw = outputs.score() if model._outputs == "scores" else outputs.signed_label()
+        kind = model.combination_.output_kind
+        raw = outputs.score() if kind.name == "scores" else outputs.signed_label()
+
+        def python_output(rows: Any) -> FloatArray:
+            return kind.predict(model.auxiliaries_[name], rows, model.classes_)[:, None]
+
         # Compared as probabilities: large scores may differ by rounding.
-        check_external_nodes(
-            table.graph, raw, X, lambda rows: model._auxiliary_output(name, rows)[:, None], expit
-        )
+        check_external_nodes(table.graph, raw, X, python_output, expit)
     return raw
 
 
-def _delta_features(model: CAPOClassifier, table: GraphTable, X: Any) -> str:
+def _delta_features(model: BaseAdaptedClassifier, table: GraphTable, X: Any) -> str:
     transformer: Any = model.delta_
     with _explain_export_errors("the delta transformer", f"Train with delta='linear', {REGISTER_CONVERTER}"):
         features = convert_transformer(transformer, table).to_matrix()
@@ -99,13 +106,13 @@ def _delta_features(model: CAPOClassifier, table: GraphTable, X: Any) -> str:
 
 def _apply_scale(graph: GraphBuilder, raw: str, scale: OutputScale) -> str:
     """Platt's log-odds, growing only logarithmically beyond the limit."""
-    if scale.platt is None:
+    if scale.calibrator is None:
         return raw
-    log_odds = graph.op("Add", graph.op("Mul", raw, scale.platt.slope), scale.platt.intercept)
+    log_odds = graph.op("Add", graph.op("Mul", raw, scale.calibrator.slope), scale.calibrator.intercept)
     size = graph.op("Abs", log_odds)
-    excess = graph.op("Max", graph.op("Sub", size, scale.limit), 0.0)
+    excess = graph.op("Max", graph.op("Sub", size, scale.max_log_odds), 0.0)
     log_excess = graph.op("Log", graph.op("Add", excess, 1.0))
-    limited = graph.op("Add", graph.op("Min", size, scale.limit), log_excess)
+    limited = graph.op("Add", graph.op("Min", size, scale.max_log_odds), log_excess)
     return graph.op("Mul", graph.op("Sign", log_odds), limited)
 
 
@@ -153,6 +160,7 @@ def _explain_export_errors(part: str, remedy: str) -> Iterator[None]:
 
 _CONVERTERS: dict[type, Callable[[Any, Any], ModelProto]] = {
     CAPOClassifier: _convert_capo,
+    PublishedCAPOClassifier: _convert_capo,
     SVMPerfClassifier: _convert_svmperf,
     SVMPerfClassifierCV: _convert_svmperf,
 }

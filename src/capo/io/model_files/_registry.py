@@ -13,13 +13,20 @@ from enum import Enum
 from importlib import import_module
 from typing import Any
 
-from ...adaptation import CVScore, LinearCombination, Settings
-from ...auxiliary import OutputScale, class_separation, to_dense
-from ...baselines import C45Classifier, C45Tree, CoreVectorMachine, CostSVMClassifier, RBFNetworkClassifier
+from ...adaptation import FittedCombination, LinearCombination
+from ...auxiliary import LabelOutput, OutputScale, ScoreOutput, class_separation, to_dense
+from ...baselines import (
+    C45Classifier,
+    C45Tree,
+    CoreVectorMachine,
+    CostSVMClassifier,
+    PublishedCAPOClassifier,
+    RBFNetworkClassifier,
+)
 from ...engine import Round, Solution, Status
 from ...estimators import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
 from ...kernels import Kernel, KernelExpansion
-from ...model_selection import PlattCalibrator
+from ...model_selection import CVScore, PlattCalibrator
 from ...preprocessing import DropEmptyColumns, KnownCategoryFilter, clip_standardized
 
 #: Written as constructor parameters and fitted attributes.
@@ -30,6 +37,7 @@ ESTIMATORS: dict[str, type[Any]] = {
     "CostSVMClassifier": CostSVMClassifier,
     "DropEmptyColumns": DropEmptyColumns,
     "KnownCategoryFilter": KnownCategoryFilter,
+    "PublishedCAPOClassifier": PublishedCAPOClassifier,
     "RBFNetworkClassifier": RBFNetworkClassifier,
     "SVMPerfClassifier": SVMPerfClassifier,
     "SVMPerfClassifierCV": SVMPerfClassifierCV,
@@ -48,13 +56,15 @@ OPTIONAL_ESTIMATORS: dict[str, str] = {
 RECORDS: dict[str, type[Any]] = {
     "C45Tree": C45Tree,
     "CVScore": CVScore,
+    "FittedCombination": FittedCombination,
     "Kernel": Kernel,
     "KernelExpansion": KernelExpansion,
+    "LabelOutput": LabelOutput,
     "LinearCombination": LinearCombination,
     "OutputScale": OutputScale,
     "PlattCalibrator": PlattCalibrator,
     "Round": Round,
-    "Settings": Settings,
+    "ScoreOutput": ScoreOutput,
     "Solution": Solution,
 }
 

@@ -1,0 +1,67 @@
+"""The rows that an adaptation learns from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._sklearn_compat import safe_indexing
+from .._typing import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class AdaptationData:
+    """Outputs of the auxiliaries, features of the delta function, labels and weights.
+
+    Attributes
+    ----------
+    outputs : ndarray of shape (n_samples, n_auxiliaries)
+        The auxiliaries' outputs on their common scale.
+    features : ndarray or sparse matrix of shape (n_samples, n_delta_features), optional
+        Phi, the features of the delta function.
+    positive : ndarray of bool, shape (n_samples,)
+        Which rows are positive.
+    weight : ndarray of shape (n_samples,), optional
+        Weights of the rows.
+    fold_outputs : sequence of ndarray, optional
+        The outputs as each fold has them, where they are not the same in all folds.
+    """
+
+    outputs: FloatArray
+    features: Any | None
+    positive: BoolArray
+    weight: FloatArray | None
+    fold_outputs: Sequence[FloatArray] | None = None
+
+    def in_fold(self, fold: int) -> AdaptationData:
+        """Return the data with the outputs of one fold."""
+        if self.fold_outputs is None:
+            return self
+        return replace(self, outputs=self.fold_outputs[fold], fold_outputs=None)
+
+    def held_out_outputs(self, folds: IntArray) -> FloatArray:
+        """Return the outputs of each row as the fold has them that holds it out."""
+        if self.fold_outputs is None:
+            return self.outputs
+        outputs = np.empty_like(self.outputs)
+        for fold in np.unique(folds):
+            rows = folds == fold
+            outputs[rows] = self.fold_outputs[fold][rows]
+        return outputs
+
+    def take_auxiliaries(self, kept: IntArray) -> AdaptationData:
+        """Return the data with some of the auxiliaries."""
+        fold_outputs = None if self.fold_outputs is None else [each[:, kept] for each in self.fold_outputs]
+        return replace(self, outputs=self.outputs[:, kept], fold_outputs=fold_outputs)
+
+    def take_rows(self, rows: IntArray) -> AdaptationData:
+        """Return some of the rows, without the outputs of folds."""
+        return AdaptationData(
+            self.outputs[rows],
+            None if self.features is None else safe_indexing(self.features, rows),
+            self.positive[rows],
+            None if self.weight is None else self.weight[rows],
+        )

@@ -1,0 +1,189 @@
+"""Where an adaptation starts: the centre of the regularizer, which is the model at C = 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from .._typing import BoolArray, FloatArray
+from ..design import Design, augment
+from ..measures import Cut, Oracle
+from ..model_selection import fit_logistic, normalize_weights
+from ._combination import LinearCombination
+from ._data import AdaptationData
+
+if TYPE_CHECKING:
+    from ._problem import Objective
+
+#: Penalty on the distance of the stack's weights from the plain average, in units of one row.
+STACK_RIDGE = 10.0
+#: An auxiliary whose log-odds vary less than this carries no information and gets no weight.
+MIN_OUTPUT_STD = 1e-4
+#: The scale of the stack is searched for between these factors.
+MIN_STACK_SCALE, MAX_STACK_SCALE = 1e-2, 1e3
+#: In cross-validation the gap may be this share of the prior's risk, within these limits.
+CV_GAP_SHARE, MIN_CV_TOL, MAX_CV_TOL = 0.1, 1e-4, 1e-2
+
+
+class Formulation(NamedTuple):
+    """An adaptation problem in the solver's terms.
+
+    `combination` turns the solver's coefficients into weights of outputs and features.
+    """
+
+    design: Design
+    oracle: Callable[[FloatArray], Cut]
+    v0: FloatArray
+    nonnegative: BoolArray
+    combination: Callable[[FloatArray], LinearCombination]
+
+
+class Prior(Protocol):
+    """Formulates the adaptation problem around a starting point."""
+
+    @property
+    def label(self) -> str:
+        """The model at C = 0, as tables name it."""
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether the prior itself tells rows apart, so that C = 0 is a candidate."""
+
+    def formulate(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> Formulation:
+        """Return the problem for some rows in the solver's terms."""
+
+    def cv_tol(self, tol: float, prior_risk: float) -> float:
+        """Return the solver's tolerance in cross-validation."""
+
+
+class _LearnedWeightsPrior:
+    """A prior in the space of all weights: those of the auxiliaries are learned with the others."""
+
+    def formulate(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> Formulation:
+        """Return the problem for some rows in the solver's terms."""
+        n_auxiliaries, root_B = data.outputs.shape[1], np.sqrt(objective.B)
+        design = augment(_features(data), auxiliary=data.outputs, B=objective.B)
+        center = self.center(data, objective, oracle)
+        v0 = np.concatenate((root_B * center.auxiliary, center.delta, [center.intercept]))
+        bounded = np.arange(len(v0)) < (n_auxiliaries if objective.nonnegative else 0)
+
+        def combination(v: FloatArray) -> LinearCombination:
+            return LinearCombination(v[:n_auxiliaries] / root_B, v[n_auxiliaries:-1].copy(), float(v[-1]))
+
+        return Formulation(design, oracle, v0, bounded, combination)
+
+    def center(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> LinearCombination:
+        """Return the starting point."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class StackPrior(_LearnedWeightsPrior):
+    """The logistic regression on the auxiliaries' outputs, at the scale with the least risk."""
+
+    label: ClassVar[str] = "stack (C = 0)"
+    is_classifier: ClassVar[bool] = True
+
+    def center(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> LinearCombination:
+        """Return the stack."""
+        weights, intercept = fit_stack(data, nonnegative=objective.nonnegative)
+        scores = data.outputs @ weights + intercept
+        threshold = objective.measure.threshold(data.positive, scores, data.weight)
+        factor = _least_risk_scale(oracle, scores - threshold)
+        delta = np.zeros(_features(data).shape[1])
+        return LinearCombination(factor * weights, delta, factor * (intercept - threshold))
+
+    def cv_tol(self, tol: float, prior_risk: float) -> float:
+        """Return a share of the prior's risk."""
+        return _share_of_risk(tol, prior_risk)
+
+
+@dataclass(frozen=True)
+class ZeroPrior(_LearnedWeightsPrior):
+    """All weights 0, as published for several auxiliaries."""
+
+    label: ClassVar[str] = "zero"
+    is_classifier: ClassVar[bool] = False
+
+    def center(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> LinearCombination:
+        """Return zeros."""
+        return LinearCombination(np.zeros(data.outputs.shape[1]), np.zeros(_features(data).shape[1]), 0.0)
+
+    def cv_tol(self, tol: float, prior_risk: float) -> float:
+        """Return the tolerance of the last fit: the risk of all zeros carries no information."""
+        return tol
+
+
+@dataclass(frozen=True)
+class UnitPrior:
+    """The auxiliaries with weights fixed at 1, as published for one auxiliary: only the rest is learned."""
+
+    label: ClassVar[str] = "auxiliaries (C = 0)"
+    is_classifier: ClassVar[bool] = True
+
+    def formulate(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> Formulation:
+        """Return the problem for some rows in the solver's terms."""
+        design = augment(_features(data))
+        n_auxiliaries, n_coef = data.outputs.shape[1], design.shape[1]
+
+        def combination(v: FloatArray) -> LinearCombination:
+            return LinearCombination(np.ones(n_auxiliaries), v[:-1].copy(), float(v[-1]))
+
+        shifted = _with_offset(oracle, data.outputs.sum(axis=1))
+        return Formulation(design, shifted, np.zeros(n_coef), np.zeros(n_coef, dtype=bool), combination)
+
+    def cv_tol(self, tol: float, prior_risk: float) -> float:
+        """Return a share of the prior's risk."""
+        return _share_of_risk(tol, prior_risk)
+
+
+def fit_stack(data: AdaptationData, *, nonnegative: bool) -> tuple[FloatArray, float]:
+    """Return weights and intercept of the logistic regression on the auxiliaries' outputs.
+
+    The outputs are log-odds, so that with few rows their plain average is a good guess, towards which
+    the weights are shrunk.
+    """
+    mean = data.outputs.mean(axis=0)
+    outputs, target = data.outputs - mean, data.positive.astype(np.float64)
+    constant = outputs.std(axis=0) <= MIN_OUTPUT_STD
+    outputs[:, constant] = 0.0
+    weight = normalize_weights(len(target), data.weight)
+    average = 1.0 / max(1, int(np.sum(~constant)))
+    a, b = fit_logistic(outputs, target, weight, ridge=STACK_RIDGE, towards=average, nonnegative=nonnegative)
+    a[constant] = 0.0
+    return a, b - float(a @ mean)
+
+
+def _features(data: AdaptationData) -> FloatArray:
+    return np.zeros((len(data.positive), 0)) if data.features is None else data.features
+
+
+def _share_of_risk(tol: float, prior_risk: float) -> float:
+    return max(tol, float(np.clip(CV_GAP_SHARE * prior_risk, MIN_CV_TOL, MAX_CV_TOL)))
+
+
+def _with_offset(oracle: Oracle, offset: FloatArray) -> Callable[[FloatArray], Cut]:
+    """Return the oracle for scores to which `offset` is added."""
+
+    def shifted(scores: FloatArray) -> Cut:
+        cut = oracle(scores + offset)
+        return Cut(cut.coef, cut.loss - float(cut.coef @ offset))
+
+    return shifted
+
+
+def _least_risk_scale(oracle: Oracle, scores: FloatArray) -> float:
+    """Return the factor of the scores at which their risk is least."""
+
+    def risk(log_factor: float) -> float:
+        values = np.exp(log_factor) * scores
+        cut = oracle(values)
+        return max(0.0, cut.loss - float(cut.coef @ values))
+
+    bounds = (np.log(MIN_STACK_SCALE), np.log(MAX_STACK_SCALE))
+    result = minimize_scalar(risk, bounds=bounds, method="bounded", options={"xatol": 0.1})
+    return float(np.exp(result.x))

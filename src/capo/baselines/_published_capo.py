@@ -1,0 +1,289 @@
+"""Classifier adaptation as published: in-sample outputs, no stack, a threshold of 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from .._sklearn_compat import HasMethods, Interval, StrOptions
+from .._typing import FloatArray, IntArray
+from ..adaptation import AdaptationData, Objective, UnitPrior, ZeroPrior, parse_C
+from ..auxiliary import (
+    Auxiliary,
+    CrossFitResult,
+    JobRunner,
+    LabelOutput,
+    OutputKind,
+    ScoreOutput,
+    TrainingJob,
+    TrainingSet,
+    apply_scales,
+    rows_or_all,
+)
+from ..estimators import SVMPERF_CS, BaseAdaptedClassifier, TrainedAuxiliaries, atomic_fit, fit_scales
+from ..exceptions import InvalidInputError
+from ..inspection import Summary, summarize
+from ..measures import Measure
+from ..model_selection import MAX_GRID_EXTENSIONS, CGrid, CVScorer, ZeroThreshold
+
+
+class PublishedCAPOClassifier(BaseAdaptedClassifier):
+    """Classifier adaptation (CAPO) as published.
+
+    Learns weights for the auxiliary classifiers' outputs z(x) and a delta function on features Phi(x),
+
+        f(x) = a' z(x) + w' Phi(x) + b,
+        min  1/2 (B ||a - a0||^2 + ||w||^2 + b^2) + C R(f),
+
+    as `capo.CAPOClassifier` does, with what the paper prescribes or leaves open: the auxiliaries'
+    outputs are those for the rows that they were trained on, a0 is 0, the weights have either sign, and
+    rows with ``f(x) > 0`` are positive. C is chosen by 5 folds, each of which repeats the whole procedure
+    with auxiliaries of its own; they also give `score_`.
+
+    Use `capo.CAPOClassifier` for predictions; this class is for comparison with the paper.
+
+    Parameters
+    ----------
+    measure : str, Measure or callable, default="f1"
+        What to optimize, as in `capo.CAPOClassifier`.
+    auxiliaries : "auto" or list, default="auto"
+        The auxiliary classifiers, as in `capo.CAPOClassifier`.
+    pos_label : label, optional
+        The label of the positive class; the larger one by default.
+    outputs : {"labels", "scores"}, default="labels"
+        The output of an auxiliary: -1 and +1, or calibrated log-odds.
+    prior : {"zero", "unit"}, default="zero"
+        "zero" is the paper's choice for several auxiliaries, "unit" the one for a single auxiliary: weights
+        fixed at 1, and only the delta function is learned.
+    max_auxiliaries : int, optional
+        Keeps only so many auxiliaries: those with the best out-of-fold values of the measure.
+    cv : int, splitter or iterable, default=5
+        Folds for the choice of C; an integer means stratified folds of shuffled rows.
+    delta : "linear", "rbf", None or transformer, default="linear"
+        Phi, the features of the delta function, as in `capo.CAPOClassifier`.
+    B : float, default=1.0
+        How much more the auxiliaries' weights are held to the prior than the delta function's.
+    C : float or array-like, optional
+        The C's to try; SVMperf's 2^-7 to 2^7, which are 0.78 to 12,800 in these units, by default.
+    extend_grid : bool, default=False
+        Whether the grid is continued past its ends, by up to 16 values, while the best C is at one of them.
+    tol : float, default=1e-3
+        Accuracy of the solver: R is within `tol` of its best value.
+    memory, n_jobs, random_state, verbose
+        As in `capo.CAPOClassifier`.
+
+    Attributes
+    ----------
+    combination_, auxiliary_weights_, delta_coef_, intercept_, threshold_, C_, score_, score_std_, cv_results_
+        As in `capo.CAPOClassifier`.
+    auxiliary_outputs_ : ndarray of shape (n_samples, n_auxiliaries)
+        The output of each auxiliary for each training row, in sample.
+    auxiliaries_, auxiliary_scores_, delta_, measure_, oof_decision_, n_positive_, timings_, classes_
+        As in `capo.CAPOClassifier`.
+    primal_, dual_, gap_, n_iter_, solution_
+        The solver's certificate, as in `capo.CAPOClassifier`.
+
+    References
+    ----------
+    N. Li, I. W. Tsang, Z.-H. Zhou. Efficient optimization of performance measures by classifier
+    adaptation. IEEE Transactions on Pattern Analysis and Machine Intelligence 35(6), 2013.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from capo.baselines import PublishedCAPOClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+    >>> model = PublishedCAPOClassifier("f1", auxiliaries=[tree], C=[1, 100], random_state=0).fit(X, y)
+    >>> bool(model.score_ > 0.9)
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
+        "measure": [str, Measure, callable],
+        "auxiliaries": [StrOptions({"auto"}), list, tuple],
+        "pos_label": [Real, str, "boolean", None],
+        "outputs": [StrOptions({"labels", "scores"})],
+        "prior": [StrOptions({"zero", "unit"})],
+        "max_auxiliaries": [Interval(Integral, 1, None, closed="left"), None],
+        "cv": ["cv_object"],
+        "delta": [StrOptions({"linear", "rbf"}), None, HasMethods(["fit", "transform"])],
+        "B": [Interval(Real, 0, None, closed="neither")],
+        "C": [Interval(Real, 0, None, closed="left"), "array-like", None],
+        "extend_grid": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "memory": [str, HasMethods(["cache"]), None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        measure: str | Measure | Callable[..., Any] = "f1",
+        *,
+        auxiliaries: Any = "auto",
+        pos_label: Any = None,
+        outputs: str = "labels",
+        prior: str = "zero",
+        max_auxiliaries: int | None = None,
+        cv: Any = 5,
+        delta: Any = "linear",
+        B: float = 1.0,
+        C: Any = None,
+        extend_grid: bool = False,
+        tol: float = 1e-3,
+        memory: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.measure = measure
+        self.auxiliaries = auxiliaries
+        self.pos_label = pos_label
+        self.outputs = outputs
+        self.prior = prior
+        self.max_auxiliaries = max_auxiliaries
+        self.cv = cv
+        self.delta = delta
+        self.B = B
+        self.C = C
+        self.extend_grid = extend_grid
+        self.tol = tol
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @atomic_fit
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
+        """Train the auxiliaries and adapt them to the measure.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features)
+            The table.
+        y : array-like of shape (n_samples,)
+            Two labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+        **params : dict
+            ``groups`` for the splitter; with metadata routing, what the auxiliaries and the splitter
+            request.
+
+        Returns
+        -------
+        self : PublishedCAPOClassifier
+            The fitted classifier. If fitting fails, it remains as it was before.
+        """
+        return self._fit(X, y, sample_weight, params)
+
+    @property
+    def _output_kind(self) -> OutputKind:
+        return LabelOutput() if self.outputs == "labels" else ScoreOutput()
+
+    def _objective(self, measure: Measure) -> Objective:
+        prior = UnitPrior() if self.prior == "unit" else ZeroPrior()
+        return Objective(
+            measure, prior, B=float(self.B), nonnegative=False, tol=float(self.tol), threshold=ZeroThreshold()
+        )
+
+    def _parse_C(self) -> float | CGrid:
+        C = parse_C(SVMPERF_CS if self.C is None else self.C)
+        if self.prior == "zero" and (C == 0.0 if isinstance(C, float) else 0.0 in C.values):
+            raise InvalidInputError(
+                "C = 0 keeps the prior, and all weights 0 are no classifier: give C above 0."
+            )
+        if self.extend_grid and isinstance(C, CGrid):
+            return replace(C, max_extensions=MAX_GRID_EXTENSIONS)
+        return C
+
+    def _train_auxiliaries(
+        self, runner: JobRunner, data: AdaptationData, folds: IntArray, objective: Objective
+    ) -> TrainedAuxiliaries:
+        fitted, fold_raw = fit_in_sample(runner)
+        kind = runner.output_kind
+        scales = fit_scales(kind, fitted.raw_outputs, data, nonnegative=False)
+        fold_outputs = [
+            apply_scales(fit_scales(kind, raw, data, folds != fold, nonnegative=False), raw.T)
+            for fold, raw in enumerate(fold_raw)
+        ]
+        outputs = apply_scales(scales, fitted.raw_outputs.T)
+        data = replace(data, outputs=outputs, fold_outputs=fold_outputs)
+        trained = TrainedAuxiliaries(list(runner.auxiliaries), fitted, scales, data)
+        return trained if self.max_auxiliaries is None else self._select_best(trained, folds, objective)
+
+    def _select_best(
+        self, trained: TrainedAuxiliaries, folds: IntArray, objective: Objective
+    ) -> TrainedAuxiliaries:
+        """Keep the auxiliaries that are best by themselves, in the order in which they were given."""
+        data = trained.data
+        scorer = CVScorer(objective.measure, objective.threshold, data.positive, data.weight, folds)
+        values = [scorer(column).value for column in data.held_out_outputs(folds).T]
+        kept = np.sort(np.argsort(values, kind="stable")[::-1][: self.max_auxiliaries])
+        fitted = trained.fitted
+        return TrainedAuxiliaries(
+            [trained.auxiliaries[i] for i in kept],
+            CrossFitResult(
+                fitted.raw_outputs[:, kept],
+                [fitted.models[i] for i in kept],
+                [fitted.seconds[i] for i in kept],
+            ),
+            [trained.scales[i] for i in kept],
+            data.take_auxiliaries(kept),
+        )
+
+    def summary(self) -> Summary:
+        """Return out-of-fold scores, weights, threshold, certificate and times, to be read.
+
+        Returns
+        -------
+        capo.inspection.Summary
+            Prints as a table; has an HTML form for notebooks.
+        """
+        check_is_fitted(self)
+        return summarize(self, prior=UnitPrior.label, threshold="positive where f(x) is above 0")
+
+
+def fit_in_sample(runner: JobRunner) -> tuple[CrossFitResult, FloatArray]:
+    """Train all auxiliaries in all folds and on all rows; the outputs are in sample.
+
+    Returns
+    -------
+    fitted : CrossFitResult
+        The models of all rows, with their outputs for the rows that they were trained on.
+    fold_outputs : ndarray of shape (n_folds, n_samples, n_auxiliaries)
+        The raw outputs of each fold's models for all rows.
+    """
+    training, auxiliaries = runner.training, runner.auxiliaries
+    jobs = [job for i, each in enumerate(auxiliaries) for job in _jobs(i, each, training)]
+    raw_outputs = np.zeros((len(training.positive), len(auxiliaries)))
+    fold_outputs = np.zeros((len(training.splits), *raw_outputs.shape))
+    models: list[Any] = [None] * len(auxiliaries)
+    seconds = [0.0] * len(auxiliaries)
+    for result in runner.run(jobs):
+        job = result.job
+        rows = rows_or_all(job.predict_rows)
+        if job.fold is not None:
+            fold_outputs[job.fold][rows, job.auxiliary] = result.outputs
+        else:
+            raw_outputs[rows, job.auxiliary] = result.outputs
+            models[job.auxiliary] = result.model
+        if auxiliaries[job.auxiliary].is_frozen:
+            fold_outputs[:, :, job.auxiliary] = result.outputs
+        seconds[job.auxiliary] += result.seconds
+    return CrossFitResult(raw_outputs, models, seconds), fold_outputs
+
+
+def _jobs(number: int, auxiliary: Auxiliary, training: TrainingSet) -> list[TrainingJob]:
+    if auxiliary.is_frozen:
+        return [TrainingJob(number)]
+    folds = [TrainingJob(number, fold, train) for fold, (train, _) in enumerate(training.splits)]
+    return [*folds, TrainingJob(number)]

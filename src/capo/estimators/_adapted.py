@@ -1,0 +1,362 @@
+"""What all adapted classifiers share: validation, auxiliaries, the adaptation itself, prediction."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from narwhals.exceptions import DuplicateError
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from .. import measures
+from .._sklearn_compat import check_sample_weight, check_y, routing_enabled
+from .._typing import BoolArray, FloatArray, IntArray
+from ..adaptation import AdaptationData, AdaptationResult, FittedCombination, Objective, adapt
+from ..auxiliary import (
+    Auxiliary,
+    CrossFitResult,
+    JobRunner,
+    OutputKind,
+    OutputScale,
+    TrainingSet,
+    bind_sample_weight,
+    resolve_auxiliaries,
+    set_random_states,
+)
+from ..exceptions import AuxiliaryError, InvalidInputError
+from ..inspection import Summary
+from ..measures import Measure
+from ..model_selection import CGrid, fold_numbers, split_folds
+from ..preprocessing import check_features, encode_binary_labels, is_dataframe, make_delta_features
+from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
+from ._convergence import warn_not_converged
+from ._meta import AuxiliaryMetaEstimatorMixin
+from ._progress import ProgressLogger, StepTimer
+
+
+@dataclass(frozen=True)
+class TrainedAuxiliaries:
+    """Auxiliaries after training, with their outputs on the common scale.
+
+    Attributes
+    ----------
+    auxiliaries : list of Auxiliary
+        What was trained.
+    fitted : CrossFitResult
+        Models, raw outputs and times.
+    scales : list of OutputScale
+        From raw outputs to the common scale.
+    data : AdaptationData
+        The outputs on that scale, with the features of the delta function and the labels.
+    """
+
+    auxiliaries: list[Auxiliary]
+    fitted: CrossFitResult
+    scales: list[OutputScale]
+    data: AdaptationData
+
+
+class BaseAdaptedClassifier(
+    AuxiliaryMetaEstimatorMixin, MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifier
+):
+    """A classifier that combines auxiliaries and a delta function for a measure.
+
+    Subclasses say what is optimized (`_objective`), which C's are tried (`_parse_C`), which output of an
+    auxiliary is used (`_output_kind`) and how auxiliaries are trained (`_train_auxiliaries`).
+    """
+
+    measure: Any
+    pos_label: Any
+    C: Any
+    memory: Any
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+
+    combination_: FittedCombination
+
+    @property
+    @abstractmethod
+    def _output_kind(self) -> OutputKind:
+        """Which output of an auxiliary is used."""
+
+    @abstractmethod
+    def _objective(self, measure: Measure) -> Objective:
+        """What is optimized."""
+
+    @abstractmethod
+    def _parse_C(self) -> float | CGrid:
+        """The C's to try."""
+
+    @abstractmethod
+    def _train_auxiliaries(
+        self, runner: JobRunner, data: AdaptationData, folds: IntArray, objective: Objective
+    ) -> TrainedAuxiliaries:
+        """Train the auxiliaries and scale their outputs; `data` has none yet."""
+
+    @abstractmethod
+    def summary(self) -> Summary:
+        """Return what was learned, to be read."""
+
+    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, params: dict[str, Any]) -> Self:
+        self._validate_params()
+        objective, C = self._objective(_check_measure(self.measure)), self._parse_C()
+        progress, timer = ProgressLogger(self.verbose), StepTimer()
+        random = None if self.random_state is None else check_random_state(self.random_state)
+        X = self._check_X(X, reset=True)
+        positive, weight = self._check_labels(X, y, sample_weight)
+        auxiliaries, split_params = self._bind_auxiliaries(X, weight, random, sample_weight, params)
+        splits = split_folds(self.cv, X, positive, split_params, random)
+        folds = fold_numbers(splits, len(positive))
+        features = timer("delta", self._fit_delta, X, random)
+        training = TrainingSet(X, positive, self.classes_, splits)
+        runner = JobRunner(auxiliaries, training, self._output_kind, self.memory, self.n_jobs, progress.log)
+        data = AdaptationData(np.zeros((len(positive), 0)), features, positive, weight)
+        trained = timer("auxiliaries", self._train_auxiliaries, runner, data, folds, objective)
+        result = timer("adaptation", adapt, trained.data, folds, objective, C, progress.log)
+        self.measure_ = objective.measure
+        self.n_positive_ = int(positive.sum())
+        self._store(trained, result, timer)
+        return self
+
+    def _check_X(self, X: Any, *, reset: bool) -> Any:
+        """Return a data frame as it is, anything else as an array or CSR matrix of numbers."""
+        try:
+            frame = is_dataframe(X)
+        except DuplicateError as error:
+            raise InvalidInputError(f"the columns of X must have different names: {error}") from error
+        if not frame:
+            X = check_array(
+                X, accept_sparse="csr", dtype="numeric", ensure_all_finite="allow-nan", estimator=self
+            )
+        elif X.shape[0] == 0:
+            raise InvalidInputError("X has 0 rows (0 sample(s)): at least one is needed.")
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return X
+
+    def _check_labels(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[BoolArray, FloatArray | None]:
+        if y is None:
+            raise InvalidInputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        labels = check_y(y, y_numeric=False, estimator=self)
+        if len(labels) != X.shape[0]:
+            raise InvalidInputError(
+                f"Found input variables with inconsistent numbers of samples: X has {X.shape[0]} rows, y has "
+                f"{len(labels)}."
+            )
+        self.classes_, positive = encode_binary_labels(labels, self.pos_label)
+        weight = None
+        if sample_weight is not None:
+            weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return positive, weight
+
+    def _bind_auxiliaries(
+        self,
+        X: Any,
+        weight: FloatArray | None,
+        random: np.random.RandomState | None,
+        sample_weight: ArrayLike | None,
+        params: dict[str, Any],
+    ) -> tuple[list[Auxiliary], dict[str, Any]]:
+        """Return the auxiliaries with the parameters of their `fit`, and the parameters of the splitter."""
+        named = [("auto", "auto")] if isinstance(self.auxiliaries, str) else self._named_auxiliaries()
+        pairs = [
+            (name, set_random_states(estimator, random)) for name, estimator in resolve_auxiliaries(named, X)
+        ]
+        if not routing_enabled():
+            unknown = sorted(set(params) - {"groups"})
+            if unknown:
+                raise TypeError(f"fit() got an unexpected keyword argument {unknown[0]!r}; it takes groups.")
+            return [bind_sample_weight(*pair, weight) for pair in pairs], params
+        routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
+        own = {name for name, _ in self._inner_estimators()}
+        bound = [
+            Auxiliary(name, estimator, dict(routed[name].fit))
+            if name in own
+            else bind_sample_weight(name, estimator, weight)
+            for name, estimator in pairs
+        ]
+        return bound, routed.splitter.split
+
+    def _fit_delta(self, X: Any, random: np.random.RandomState | None) -> Any | None:
+        """Fit the delta function's transformer, and return the features of the training rows."""
+        if self.delta is None:
+            self.delta_ = None
+            return None
+        own = not isinstance(self.delta, str)
+        delta = clone(self.delta) if own else make_delta_features(self.delta, X)
+        self.delta_ = set_random_states(delta, random)
+        try:
+            return check_features(self.delta_.fit_transform(X))
+        except Exception as error:
+            if not own:
+                raise
+            raise InvalidInputError(
+                f"the delta transformer {type(self.delta_).__name__} failed on X, which it is given without "
+                f"y: {type(error).__name__}: {error}"
+            ) from error
+
+    def _store(self, trained: TrainedAuxiliaries, result: AdaptationResult, timer: StepTimer) -> None:
+        names = [each.name for each in trained.auxiliaries]
+        weights, point = result.weights, result.point
+        self.combination_ = FittedCombination(
+            weights, tuple(trained.scales), self._output_kind, point.log_odds
+        )
+        self.auxiliaries_ = dict(zip(names, trained.fitted.models, strict=True))
+        self.auxiliary_outputs_ = trained.fitted.raw_outputs
+        self.auxiliary_scores_ = dict(zip(names, result.auxiliary_scores, strict=True))
+        self.auxiliary_weights_ = dict(zip(names, weights.auxiliary.tolist(), strict=True))
+        self.delta_coef_ = dict(zip(self._delta_names(), weights.delta.tolist(), strict=True))
+        self.intercept_ = weights.intercept
+        self.threshold_ = point.probability
+        self.oof_decision_ = point.calibration.log_odds(result.chosen.scores) - point.log_odds
+        self.timings_ = {
+            **{f"auxiliary {name}": taken for name, taken in zip(names, trained.fitted.seconds, strict=True)},
+            **timer.seconds,
+        }
+        self._store_choice(result)
+
+    def _store_choice(self, result: AdaptationResult) -> None:
+        chosen, solution = result.chosen, result.solution
+        self.C_, self.score_, self.score_std_ = chosen.C, chosen.cv_score.value, chosen.cv_score.std
+        self.cv_results_ = result.cv_results()
+        self.solution_ = solution
+        self.primal_ = solution.primal if solution else 0.0
+        self.dual_ = solution.dual if solution else 0.0
+        self.gap_ = solution.gap if solution else 0.0
+        self.n_iter_ = solution.n_rounds if solution else 0
+        if solution is not None:
+            warn_not_converged(solution, stacklevel=6, limits="tol")
+
+    def _delta_names(self) -> list[str]:
+        """Names of the delta function's features, those of the transformer if it has them."""
+        try:
+            return [] if self.delta_ is None else list(self.delta_.get_feature_names_out())
+        except (AttributeError, ValueError, NotFittedError):
+            return [f"phi{number}" for number in range(len(self.combination_.weights.delta))]
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the log-odds of the positive class, minus those at the threshold: above 0 is positive.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features)
+            The table, with the columns of the training table.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            One number per row.
+        """
+        return self._log_odds(X) - self.combination_.threshold_log_odds
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probabilities of both classes, calibrated on out-of-fold scores.
+
+        `predict` compares them with `threshold_`, not with 0.5.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features)
+            The table, with the columns of the training table.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Probabilities of the two classes in the order of `classes_`.
+        """
+        positive = expit(self._log_odds(X))
+        return np.column_stack((1.0 - positive, positive))
+
+    def as_probability(self, decision: FloatArray) -> FloatArray:
+        """Return values of `decision_function` as probabilities of the positive class."""
+        check_is_fitted(self, "auxiliaries_")
+        return np.asarray(expit(decision + self.combination_.threshold_log_odds))
+
+    def auxiliary_outputs(self, X: Any) -> FloatArray:
+        """Return the raw output of each auxiliary for each row, before calibration.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features)
+            The table, with the columns of the training table.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_auxiliaries)
+            Log-odds or margins, in the order of `auxiliaries_`.
+        """
+        check_is_fitted(self, "auxiliaries_")
+        X = self._check_X(X, reset=False)
+        return np.column_stack([self._auxiliary_output(name, X) for name in self.auxiliaries_])
+
+    def delta_features(self, X: Any) -> Any | None:
+        """Return the features of the delta function, or None if it has no weight.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features)
+            The table, with the columns of the training table.
+
+        Returns
+        -------
+        ndarray or sparse matrix of shape (n_samples, n_delta_features), or None
+            Phi.
+        """
+        check_is_fitted(self, "auxiliaries_")
+        if self.delta_ is None or not self.combination_.weights.delta.any():
+            return None
+        return check_features(self.delta_.transform(X))
+
+    def _log_odds(self, X: Any) -> FloatArray:
+        check_is_fitted(self, "auxiliaries_")
+        X = self._check_X(X, reset=False)
+        raw = [
+            self._auxiliary_output(name, X) if weight else np.zeros(X.shape[0])
+            for name, weight in self.auxiliary_weights_.items()
+        ]
+        return self.combination_.log_odds(raw, self.delta_features(X))
+
+    def _auxiliary_output(self, name: str, X: Any) -> FloatArray:
+        try:
+            return self.combination_.output_kind.predict(self.auxiliaries_[name], X, self.classes_)
+        except Exception as error:
+            raise AuxiliaryError(
+                f"the auxiliary {name!r} failed to predict: {type(error).__name__}: {error}"
+            ) from error
+
+
+def _check_measure(measure: Any) -> Measure:
+    found = measures.get(measure)
+    if found.params.get("costs") is not None:
+        raise InvalidInputError(
+            "a measure with one cost per row cannot be used with rows that are split into folds: train for "
+            "'accuracy' and pass the costs as sample_weight."
+        )
+    return found
+
+
+def fit_scales(
+    kind: OutputKind,
+    raw: FloatArray,
+    data: AdaptationData,
+    rows: NDArray[np.bool_] | slice = slice(None),
+    *,
+    nonnegative: bool = True,
+) -> list[OutputScale]:
+    """Return the scale of each auxiliary, fitted on some of the rows."""
+    weight = None if data.weight is None else data.weight[rows]
+    return [
+        kind.fit_scale(column[rows], data.positive[rows], weight, nonnegative=nonnegative) for column in raw.T
+    ]

@@ -1,0 +1,27 @@
+"""A `fit` that sets all attributes or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+Estimator = TypeVar("Estimator")
+
+
+def atomic_fit(fit: Callable[..., Estimator]) -> Callable[..., Estimator]:
+    """Run `fit` on a shallow copy, and take over its attributes only if it succeeds.
+
+    If a refit fails or is interrupted, the estimator remains fitted as it was before.
+    """
+
+    @wraps(fit)
+    def wrapper(self: Estimator, *args: Any, **kwargs: Any) -> Estimator:
+        attempt = object.__new__(type(self))
+        vars(attempt).update(vars(self))
+        fit(attempt, *args, **kwargs)
+        vars(self).clear()
+        vars(self).update(vars(attempt))
+        return self
+
+    return wrapper

@@ -1,0 +1,167 @@
+"""Which C: all of them in cross-validation, one path per fold, compared by the measure itself.
+
+The folds move up the grid together, so that each C starts from the cuts of the smaller ones. The
+search continues past the end of the grid as long as the last C is the best, and stops early when the
+last few C's were significantly worse than the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from ._cv_score import MIN_STANDARD_ERRORS, CVScore
+
+#: The ratio of neighbouring C's where a grid has only one.
+DEFAULT_STEP = 10.0**0.5
+#: The values of ``C="auto"``, and how often they may be extended.
+AUTO_VALUES, MAX_AUTO_EXTENSIONS = tuple(10.0 ** (0.5 * step) for step in range(-4, 7)), 4
+#: How often a grid given by the user may be extended.
+MAX_GRID_EXTENSIONS = 16
+#: An early stop needs this many C's in a row that are significantly worse than the best.
+N_LOSSES_TO_STOP = 2
+
+
+@dataclass(frozen=True)
+class CGrid:
+    """The C's to try.
+
+    Attributes
+    ----------
+    values : tuple of float
+        The C's; 0 stands for the prior.
+    max_extensions : int
+        How many C's may be added past an end of the grid while the best C is at that end.
+    stop_early : bool
+        Whether the search may end before the last C.
+    """
+
+    values: tuple[float, ...]
+    max_extensions: int = 0
+    stop_early: bool = False
+
+    def with_zero(self) -> CGrid:
+        """Return the grid with C = 0 among its values."""
+        return CGrid(tuple(sorted({0.0, *self.values})), self.max_extensions, self.stop_early)
+
+
+#: The grid of ``C="auto"``.
+AUTO_GRID = CGrid(AUTO_VALUES, MAX_AUTO_EXTENSIONS, stop_early=True)
+
+
+@dataclass(frozen=True)
+class GridPoint:
+    """One C with its out-of-fold scores.
+
+    Attributes
+    ----------
+    C : float
+        The value.
+    scores : ndarray of shape (n_samples,)
+        The score of each row from the model of its fold.
+    cv_score : CVScore
+        The measure's value on these scores.
+    n_rounds : int
+        The solver's rounds in all folds.
+    """
+
+    C: float
+    scores: FloatArray
+    cv_score: CVScore
+    n_rounds: int
+
+
+class FoldPath(Protocol):
+    """The problem of one fold, solved for one C after another."""
+
+    @property
+    def test_rows(self) -> IntArray:
+        """The rows that are held out."""
+
+    def test_scores(self, C: float) -> tuple[FloatArray, int]:
+        """Return the scores of the held-out rows at this C, and the solver's rounds."""
+
+
+class PathSearch:
+    """Evaluates one C after another, upwards.
+
+    Parameters
+    ----------
+    folds : sequence of FoldPath
+        The problems of the folds, which together hold out every row once.
+    scorer : callable
+        Returns the `CVScore` of the out-of-fold scores of all rows.
+    log : callable
+        Is called with a format string and its values after each C.
+    """
+
+    def __init__(
+        self,
+        folds: Sequence[FoldPath],
+        scorer: Callable[[FloatArray], CVScore],
+        log: Callable[..., None] = lambda *line: None,
+    ) -> None:
+        self.folds, self.scorer, self.log = folds, scorer, log
+        self.points: list[GridPoint] = []
+
+    def run(self, grid: CGrid) -> list[GridPoint]:
+        """Evaluate the grid and its extensions; returns the points in the order of their evaluation."""
+        pending = sorted(grid.values)
+        nonzero = [C for C in pending if C > 0]
+        step = nonzero[-1] / nonzero[-2] if len(nonzero) > 1 else DEFAULT_STEP
+        extensions = grid.max_extensions
+        while pending:
+            point = self.evaluate(pending.pop(0))
+            self.log("C=%g: %.4f out of fold", point.C, point.cv_score.value)
+            if grid.stop_early and self._is_lost():
+                break
+            if not pending and extensions:
+                pending.extend(self._next_beyond(step))
+                extensions -= 1
+        return self.points
+
+    def evaluate(self, C: float) -> GridPoint:
+        """Solve all folds for one C and add the point."""
+        scores, n_rounds = np.zeros(sum(len(fold.test_rows) for fold in self.folds)), 0
+        for fold in self.folds:
+            scores[fold.test_rows], rounds = fold.test_scores(C)
+            n_rounds += rounds
+        self.points.append(GridPoint(C, scores, self._cv_score(scores), n_rounds))
+        return self.points[-1]
+
+    def _cv_score(self, scores: FloatArray) -> CVScore:
+        """The value of the scores, which is that of the previous point if they have not changed."""
+        if self.points and np.array_equal(scores, self.points[-1].scores):
+            return self.points[-1].cv_score
+        return self.scorer(scores)
+
+    def _next_beyond(self, step: float) -> list[float]:
+        """The next C past the end at which the best one is, if it is at an end."""
+        Cs, best = [point.C for point in self.points], self.best.C
+        if best == max(Cs):
+            return [best * step]
+        return [best / step] if best == min(Cs) > 0 else []
+
+    @property
+    def best(self) -> GridPoint:
+        """The point with the best value; of several, the one evaluated first."""
+        return max(self.points, key=lambda point: point.cv_score.value)
+
+    def _is_lost(self) -> bool:
+        best, last = self.best.cv_score, [point.cv_score for point in self.points[-N_LOSSES_TO_STOP:]]
+        return len(last) == N_LOSSES_TO_STOP and all(
+            best.value - score.value > MIN_STANDARD_ERRORS * score.gain_standard_error(best) for score in last
+        )
+
+    @property
+    def best_significant(self) -> GridPoint:
+        """The best of the points that gain significantly over C = 0, or C = 0 if there are none."""
+        first = self.points[0]
+        if first.C > 0:
+            return self.best
+        significant = [point for point in self.points if point.cv_score.is_significant_gain(first.cv_score)]
+        return max(significant, key=lambda point: point.cv_score.value, default=first)

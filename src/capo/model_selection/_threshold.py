@@ -1,0 +1,126 @@
+"""Where to cut scores, as rules: the best expected value, a given probability, or a score of 0.
+
+The threshold that is best on the rows at hand follows their noise. Better is the threshold with the
+best value of the *expected* confusion matrix: scores are calibrated into probabilities p, and a row
+counts as p of a positive and 1 - p of a negative. Any measure can evaluate such a matrix, because a
+row with weights is all it needs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+from scipy.special import expit, logit
+
+from .._typing import BoolArray, FloatArray
+from ..exceptions import ConstraintWarning
+from ..measures import Measure
+from ._calibration import PlattCalibrator
+
+#: A threshold that gives every row the same label lies this far beyond all scores.
+MARGIN_BEYOND_SCORES = 1e-3
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """A threshold on scores, and the calibration that turns these scores into probabilities.
+
+    Attributes
+    ----------
+    score : float
+        Rows with a higher score are positive.
+    calibration : PlattCalibrator
+        From scores to the log-odds of the positive class.
+    """
+
+    score: float
+    calibration: PlattCalibrator
+
+    @property
+    def log_odds(self) -> float:
+        """The log-odds of the positive class at the threshold."""
+        return float(self.calibration.log_odds(np.array([self.score]))[0])
+
+    @property
+    def probability(self) -> float:
+        """The probability of the positive class at the threshold."""
+        return float(expit(self.log_odds))
+
+
+class ThresholdRule(Protocol):
+    """Chooses the operating point for scores that are out of fold."""
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Whether scores may be shifted without changing the labels that result."""
+
+    def __call__(
+        self, measure: Measure, scores: FloatArray, positive: BoolArray, weight: FloatArray | None
+    ) -> OperatingPoint:
+        """Return the threshold on these scores."""
+
+
+@dataclass(frozen=True)
+class ExpectedValueThreshold:
+    """The threshold with the best expected value of the measure under calibrated probabilities."""
+
+    shift_invariant: ClassVar[bool] = True
+
+    def __call__(
+        self, measure: Measure, scores: FloatArray, positive: BoolArray, weight: FloatArray | None
+    ) -> OperatingPoint:
+        """Return the threshold on these scores."""
+        calibration = PlattCalibrator.fit(scores, positive, weight)
+        probability = calibration.probability(scores)
+        mass = np.ones(len(scores)) if weight is None else weight
+        both_labels = np.repeat((True, False), len(scores))
+        expected_mass = np.concatenate((mass * probability, mass * (1.0 - probability)))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", ConstraintWarning)
+                threshold = measure.threshold(both_labels, np.tile(scores, 2), expected_mass)
+        except ConstraintWarning:  # no threshold is expected to meet the constraint; one may on these rows
+            threshold = measure.threshold(positive, scores, weight)
+        return OperatingPoint(_clear_of_extremes(threshold, scores), calibration)
+
+
+@dataclass(frozen=True)
+class FixedThreshold:
+    """A probability of the positive class, given by the user."""
+
+    probability: float
+    shift_invariant: ClassVar[bool] = True
+
+    def __call__(
+        self, measure: Measure, scores: FloatArray, positive: BoolArray, weight: FloatArray | None
+    ) -> OperatingPoint:
+        """Return the score at which the calibrated probability is the one given."""
+        calibration = PlattCalibrator.fit(scores, positive, weight)
+        log_odds = float(logit(self.probability))
+        return OperatingPoint((log_odds - calibration.intercept) / calibration.slope, calibration)
+
+
+@dataclass(frozen=True)
+class ZeroThreshold:
+    """A score of 0, for which measures of labels are optimized; rankings get the best expected value."""
+
+    shift_invariant: ClassVar[bool] = False
+
+    def __call__(
+        self, measure: Measure, scores: FloatArray, positive: BoolArray, weight: FloatArray | None
+    ) -> OperatingPoint:
+        """Return a threshold of 0 where the measure needs one."""
+        if measure.needs_threshold:
+            return OperatingPoint(0.0, PlattCalibrator.fit(scores, positive, weight))
+        return ExpectedValueThreshold()(measure, scores, positive, weight)
+
+
+def _clear_of_extremes(threshold: float, scores: FloatArray) -> float:
+    """Move a threshold beyond all scores away from them, so that no rounding error changes a label."""
+    low, high = float(scores.min()), float(scores.max())
+    if threshold < low:
+        return low - MARGIN_BEYOND_SCORES
+    return high + MARGIN_BEYOND_SCORES if threshold >= high else threshold
