@@ -64,7 +64,7 @@ def refused(capsys, sentence, *arguments):
         (GOOD, ("-m", "fbeta", "--measure-arg", "beta=-1"), "beta must be a number above 0"),
         (GOOD, ("-m", "fbeta", "--measure-arg", "k=1"), "measure 'fbeta' has no parameter 'k'"),
         (GOOD, ("-a", "lgmb"), "there is no auxiliary 'lgmb'. Did you mean 'lgbm'?"),
-        (GOOD, ("-a", ","), "name at least one auxiliary"),
+        (GOOD, ("-a", ","), "--auxiliaries needs at least one of"),
         (GOOD, ("--positive", "maybe"), "the target 'y' has no label 'maybe': its labels are 'no' and 'yes'"),
         (GOOD, ("--weight", "word"), "the weights in 'word' must be non-negative numbers"),
         (GOOD, ("--drop", "wrod"), "there is no column 'wrod'. Did you mean 'word'?"),

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from capo.cli._auxiliaries import auxiliary_names
 from onnxruntime import InferenceSession
 from sklearn.metrics import confusion_matrix, f1_score
 
 import capo
 from capo import measures
+from capo.auxiliary import auxiliary_names
 from capo.export import onnx_inputs
 
 from .cases import FAST, run, table

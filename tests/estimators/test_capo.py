@@ -275,7 +275,7 @@ def test_sparse_is_as_dense():
 def test_inside_scikit_learns_tools(tmp_path):
     pipeline = make_pipeline(StandardScaler(), light(C=[10.0], cv=3))
     assert cross_val_score(pipeline, X, Y, cv=2).mean() > 0.95
-    search = GridSearchCV(light(C=[10.0], cv=3), {"B": [1.0, 10.0], "tree__max_depth": [2, 3]}, cv=2).fit(
+    search = GridSearchCV(light(C=[10.0], cv=3), {"tol": [1e-2, 1e-3], "tree__max_depth": [2, 3]}, cv=2).fit(
         X, Y
     )
     assert search.best_score_ > 0.95

@@ -19,7 +19,7 @@ TO_THE_LAST_DIGIT = (
 )
 
 
-@parametrize_with_checks([SVMPerfClassifierCV(Cs=[1.0, 10.0], extend=False, cv=2, random_state=0)])
+@parametrize_with_checks([SVMPerfClassifierCV(Cs=[1.0, 10.0], extend_grid=False, cv=2, random_state=0)])
 def test_scikit_learns_own_checks(estimator, check):
     if check.func.__name__ in TO_THE_LAST_DIGIT:
         pytest.skip("folds of repeated rows are other folds than those of weighted rows")
@@ -48,7 +48,7 @@ def test_every_value_is_that_of_fits_made_one_by_one(measure, cut, kernel, gamma
         kernel=kernel,
         gammas=[0.05],
         cv=StratifiedKFold(4),
-        extend=False,
+        extend_grid=False,
         tol=1e-5,
     ).fit(X, Y)
     expected = [by_hand(measure, C, kernel, gamma, cut) for C in Cs]
@@ -75,14 +75,14 @@ def test_the_grid_goes_on_while_the_best_is_at_its_end():
     assert len(tried) > 2
     ratios = np.unique(np.round(tried / 1e-3, 9))
     assert set(ratios) <= {2.0**k for k in range(-5, 7)}
-    fixed = SVMPerfClassifierCV("prbep", Cs=[1e-3, 2e-3], extend=False, random_state=0).fit(data, target)
+    fixed = SVMPerfClassifierCV("prbep", Cs=[1e-3, 2e-3], extend_grid=False, random_state=0).fit(data, target)
     assert len(fixed.cv_results_["param_C"]) == 2
 
 
 def test_sparse_tables_give_what_dense_ones_give():
     thin = np.where(np.abs(X) > 1, X, 0.0)
-    dense = SVMPerfClassifierCV(Cs=[10, 100], extend=False, random_state=0).fit(thin, Y)
-    slim = SVMPerfClassifierCV(Cs=[10, 100], extend=False, random_state=0).fit(sparse.csr_array(thin), Y)
+    dense = SVMPerfClassifierCV(Cs=[10, 100], extend_grid=False, random_state=0).fit(thin, Y)
+    slim = SVMPerfClassifierCV(Cs=[10, 100], extend_grid=False, random_state=0).fit(sparse.csr_array(thin), Y)
     assert dense.C_ == slim.C_
     np.testing.assert_allclose(dense.decision_function(thin), slim.decision_function(sparse.csr_array(thin)))
 
@@ -102,7 +102,7 @@ def test_bad_widths_get_a_sentence(gammas):
 def test_rows_of_weight_zero_do_not_widen_the_kernel():
     far = np.vstack([X, 1000.0 * X[:20]])
     weight = np.append(np.ones(len(Y)), np.zeros(20))
-    model = SVMPerfClassifierCV(kernel="rbf", Cs=[10.0], extend=False, random_state=0)
+    model = SVMPerfClassifierCV(kernel="rbf", Cs=[10.0], extend_grid=False, random_state=0)
     widths = model.fit(far, np.append(Y, Y[:20]), weight).cv_results_["param_gamma"]
     alone = model.fit(X, Y).cv_results_["param_gamma"]
     np.testing.assert_allclose(widths.astype(float), alone.astype(float), rtol=1e-6)

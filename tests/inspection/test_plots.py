@@ -47,7 +47,7 @@ def test_a_measure_without_thresholds_has_no_curve():
 
 def test_c_path_display(model):
     display = CPathDisplay.from_estimator(model)
-    np.testing.assert_array_equal(display.C, [10.0, 100.0])
+    np.testing.assert_array_equal(display.C, [0.0, 10.0, 100.0])
     np.testing.assert_array_equal(display.values, model.cv_results_["test_score"])
     assert f"C = {model.C_:.3g}" in display.ax_.get_legend().get_texts()[0].get_text()
 

@@ -66,14 +66,20 @@ def fit_capo(auxiliaries, X, y, **params):
     return PublishedCAPOClassifier(auxiliaries=auxiliaries, **settings).fit(X, y)
 
 
-@pytest.mark.parametrize("delta", ["linear", "rbf", None])
-def test_the_default_auxiliaries_on_a_frame(tables, delta):
+def test_the_default_auxiliaries_on_a_frame(tables):
     X, y, new = tables
-    model = fit_capo("auto", X, y, delta=delta)
+    model = fit_capo("auto", X, y, delta=None)
     assert min(model.auxiliary_weights_.values()) > 0
-    assert delta is None or np.any(model.combination_.weights.delta)
     graph = assert_same_predictions(model, X, new)
     assert [each.name for each in graph.graph.input] == X.columns
+
+
+@pytest.mark.parametrize("delta", ["linear", "rbf"])
+def test_the_delta_functions_on_a_frame(tables, delta):
+    X, y, new = tables
+    model = CAPOClassifier(auxiliaries=["linear"], delta=delta, C=10.0, cv=2, random_state=0).fit(X, y)
+    assert np.any(model.combination_.weights.delta)
+    assert_same_predictions(model, X, new)
 
 
 def test_pandas_with_categories_of_numbers_and_dates(tables):
