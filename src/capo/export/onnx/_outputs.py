@@ -1,4 +1,4 @@
-"""The outputs of a classifier in the graph, chosen as `capo.auxiliary.decision_scores` chooses them."""
+"""The outputs of a classifier in the graph, as `capo.auxiliary.OutputKind` chooses them."""
 
 from __future__ import annotations
 
