@@ -1,29 +1,28 @@
-"""What can go wrong, by name.
+"""Exceptions and warnings.
 
 The hierarchy::
 
     Exception
     └── CapoError
-        ├── InvalidInputError (also a ValueError)   data or a parameter capo cannot use
-        │   ├── UnknownMeasureError                 no measure of that name
-        │   └── TableError                          a file that cannot be read as the table it should be
-        ├── ModelFileError (also a ValueError)      a model file: damaged, foreign, newer, not trusted
-        ├── OutputError (also an OSError)           a file that cannot be written; nothing is left half-done
-        ├── MeasureFunctionError (also a ValueError) a user's measure function returned nonsense
-        ├── AuxiliaryError (also a ValueError)      an auxiliary classifier failed; says which and why
-        ├── ExportError (also a ValueError)         a part of a model cannot be written in a format
+        ├── InvalidInputError (also a ValueError)   invalid data or parameters
+        │   ├── UnknownMeasureError                 there is no measure of that name
+        │   └── TableError                          a file cannot be read as a table
+        ├── ModelFileError (also a ValueError)      a model file is damaged, unknown, too new or not trusted
+        ├── OutputError (also an OSError)           a file cannot be written; no partial file is left
+        ├── MeasureFunctionError (also a ValueError) a user's measure function failed
+        ├── AuxiliaryError (also a ValueError)      an auxiliary classifier failed
+        ├── ExportError (also a ValueError)         a part of a model cannot be exported
         └── MissingExtraError (also an ImportError) an optional package is not installed
 
     Warning
     └── CapoWarning (a UserWarning)
-        ├── ExhaustiveSearchWarning                 a measure without structure: every table is tried
-        ├── ConstraintWarning                       a floor or ceiling the training rows never meet
-        ├── IgnoredWeightWarning                    an auxiliary takes no weights of rows
+        ├── ExhaustiveSearchWarning                 a measure is not monotone: the search is exhaustive
+        ├── ConstraintWarning                       no threshold satisfies the measure's constraint
+        ├── IgnoredWeightWarning                    an auxiliary does not support sample weights
         ├── TrivialSolutionWarning                  the optimum gives every row the same score
-        └── InterruptedFitWarning                   Ctrl-C: the best solution so far is kept
+        └── InterruptedFitWarning                   a fit was interrupted and keeps its best solution
 
-A fit that stopped short of its tolerance warns with scikit-learn's own
-`sklearn.exceptions.ConvergenceWarning`.
+A fit that does not reach its tolerance issues scikit-learn's `sklearn.exceptions.ConvergenceWarning`.
 """
 
 __all__ = [
@@ -47,43 +46,43 @@ __all__ = [
 
 
 class CapoError(Exception):
-    """Base class of every error that capo raises on purpose."""
+    """Base class of capo's errors."""
 
 
 class InvalidInputError(CapoError, ValueError):
-    """Data or a parameter that capo cannot use; the message says what to do."""
+    """Invalid data or parameters."""
 
 
 class UnknownMeasureError(InvalidInputError):
-    """No measure has that name; the message lists the nearest ones."""
+    """There is no measure of that name; the message suggests similar names."""
 
 
 class TableError(InvalidInputError):
-    """A file that cannot be read, or does not hold the table it should; the message says where."""
+    """A file cannot be read as a table, or is not the table expected; the message locates the problem."""
 
 
 class ModelFileError(CapoError, ValueError):
-    """A file that is not a model, or not one that can be opened here; the message says why."""
+    """A file is not a model file, or cannot be opened; the message explains why."""
 
 
 class OutputError(CapoError, OSError):
-    """A file that cannot be written; what was there before is still there."""
+    """A file cannot be written; an existing file is left unchanged."""
 
 
 class MeasureFunctionError(CapoError, ValueError):
-    """A user's measure function returned something that is not one number per table."""
+    """A user's measure function failed, or did not return one finite number per confusion matrix."""
 
 
 class AuxiliaryError(CapoError, ValueError):
-    """An auxiliary classifier could not be trained or read; its own error is the cause."""
+    """An auxiliary classifier failed in training or prediction; its own error is the cause."""
 
 
 class ExportError(CapoError, ValueError):
-    """A part of a model cannot be written in the format; the message says which and what to do."""
+    """A part of a model cannot be exported; the message names it and what to do."""
 
 
 class MissingExtraError(CapoError, ImportError):
-    """An optional package is needed and not installed; the message says how to get it."""
+    """An optional package is not installed; the message explains how to install it."""
 
 
 class CapoWarning(UserWarning):
@@ -91,19 +90,19 @@ class CapoWarning(UserWarning):
 
 
 class ExhaustiveSearchWarning(CapoWarning):
-    """The measure is not monotone in tp and fp, so that every table is tried."""
+    """The measure is not monotone in tp and fp, so that the search is exhaustive."""
 
 
 class ConstraintWarning(CapoWarning):
-    """No threshold on the training scores meets the measure's floor or ceiling."""
+    """No threshold on the training scores satisfies the measure's constraint."""
 
 
 class IgnoredWeightWarning(CapoWarning):
-    """An auxiliary's `fit` takes no sample_weight, so that it is trained on rows of equal weight."""
+    """An auxiliary's `fit` does not support sample_weight, so that it is trained without weights."""
 
 
 class TrivialSolutionWarning(CapoWarning):
-    """The optimum has no weight on any feature, so that every row gets the same score."""
+    """The optimum has no weight on any feature, so that all rows have the same score."""
 
 
 class InterruptedFitWarning(CapoWarning):

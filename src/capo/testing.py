@@ -1,6 +1,6 @@
-"""A test kit for measures: the clever search against the plain definition.
+"""Tests for measures: the search for the worst labelling against the definition.
 
-Call `check_measure` on a measure of your own:
+Call `check_measure` with a measure of your own:
 
 >>> from capo.measures import get
 >>> from capo.testing import check_measure
@@ -22,7 +22,7 @@ __all__ = ["brute_force", "check_case", "check_lower_bound", "check_measure", "c
 
 IntArray = NDArray[np.int_]
 
-#: Agreement asked for; scores of the random cases are of order 1.
+#: Relative tolerance; the scores of the random cases are of order 1.
 TOLERANCE = 1e-9
 
 
@@ -38,9 +38,9 @@ def brute_force(measure: Measure, scores: ArrayLike, y: ArrayLike) -> float:
 
 
 def labelling_losses(measure: Measure, sign: IntArray, labellings: IntArray) -> NDArray[np.float64]:
-    """The plain loss of each labelling, minus infinity for those that R does not range over.
+    """The loss of each labelling, minus infinity for those that the measure does not admit.
 
-    A loss that depends on the confusion table alone is taken once for each table.
+    A loss that depends on the confusion matrix alone is computed once for each matrix.
     """
     losses = np.empty(len(labellings))
     known: dict[object, float] = {}
@@ -54,18 +54,18 @@ def labelling_losses(measure: Measure, sign: IntArray, labellings: IntArray) -> 
 
 
 def ranking_cuts(measure: RankingMeasure, y: ArrayLike) -> Iterator[Cut]:
-    """The cuts of all rankings by the plain definition; the loss depends on the classes' places alone."""
+    """The cuts of all rankings by definition; the loss depends only on the classes in order of rank."""
     labels = np.asarray(y)
     losses: dict[bytes, float] = {}
     for order in permutations(range(len(labels))):
-        places = labels[list(order)]
-        if places.tobytes() not in losses:
-            losses[places.tobytes()] = measure.loss(places, -np.arange(len(places)))
-        yield Cut(measure.ranking_coef(labels, order), losses[places.tobytes()])
+        ranked = labels[list(order)]
+        if ranked.tobytes() not in losses:
+            losses[ranked.tobytes()] = measure.loss(ranked, -np.arange(len(ranked)))
+        yield Cut(measure.ranking_coef(labels, order), losses[ranked.tobytes()])
 
 
 def check_case(measure: Measure, scores: ArrayLike, y: ArrayLike) -> None:
-    """Raise AssertionError unless the worst labelling is one, and the cut is exact."""
+    """Raise AssertionError unless the cut's value is the maximum over all labellings."""
     cut = measure.most_violated(scores, y)
     found, best = cut.value(scores), brute_force(measure, scores, y)
     assert abs(found - best) <= TOLERANCE * (1 + abs(best)), (
@@ -75,7 +75,7 @@ def check_case(measure: Measure, scores: ArrayLike, y: ArrayLike) -> None:
 
 
 def check_weights(measure: Measure, scores: ArrayLike, y: ArrayLike, counts: ArrayLike) -> None:
-    """Raise AssertionError unless whole-number weights are the same as repeated rows."""
+    """Raise AssertionError unless integer weights are equivalent to repeated rows."""
     scores, y, counts = (np.asarray(array) for array in (scores, y, counts))
     rows = np.repeat(np.arange(len(y)), counts)
     weighted = measure.most_violated(scores, y, sample_weight=counts)
@@ -84,9 +84,9 @@ def check_weights(measure: Measure, scores: ArrayLike, y: ArrayLike, counts: Arr
         "worst value": (weighted.value(scores), repeated.value(scores[rows])),
         "score": (measure.score(y, scores, counts), measure.score(y[rows], scores[rows])),
     }
-    for what, (one, other) in pairs.items():
+    for quantity, (one, other) in pairs.items():
         assert abs(one - other) <= TOLERANCE * (1 + abs(other)), (
-            f"{measure!r}: {what} {one!r} with weights, {other!r} with repeated rows\n"
+            f"{measure!r}: {quantity} {one!r} with weights, {other!r} with repeated rows\n"
             f"scores={scores.tolist()}\ny={y.tolist()}\ncounts={counts.tolist()}"
         )
 
@@ -96,12 +96,12 @@ def check_lower_bound(measure: Measure, scores: ArrayLike, others: ArrayLike, y:
     bound = measure.most_violated(scores, y).value(others)
     risk = measure.most_violated(others, y).value(others)
     assert bound <= risk + TOLERANCE * (1 + abs(risk)), (
-        f"{measure!r}: a cut gives {bound!r} where R is {risk!r}: it is not a lower bound"
+        f"{measure!r}: the cut has the value {bound!r} where R is {risk!r}: it is not a lower bound"
     )
 
 
 def random_case(rng: np.random.Generator, max_rows: int) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
-    """Scores (often tied, at times all equal) and labels of both classes, at times one of a class."""
+    """Random scores (sometimes tied or all equal) and labels (sometimes with one row of a class)."""
     n = int(rng.integers(2, max_rows + 1))
     kind = rng.integers(4)
     scores = rng.normal(scale=rng.choice([0.3, 1.0, 3.0]), size=n)
@@ -117,25 +117,25 @@ def random_case(rng: np.random.Generator, max_rows: int) -> tuple[NDArray[np.flo
 def check_measure(measure: Measure, *, n_cases: int = 200, max_rows: int = 6, random_state: int = 0) -> int:
     """Compare a measure's search with brute force on random problems.
 
-    Each case has up to `max_rows` rows, with ties, equal scores and classes of one row
-    among them. Checked are the worst labelling against all labellings (rankings), that its
-    cut is a lower bound elsewhere, and whole-number weights against repeated rows.
+    Each case has up to `max_rows` rows; some have ties, equal scores or classes of one row. The checks
+    compare the worst labelling with all labellings (or rankings), the cut with R at other scores, and
+    integer weights with repeated rows.
 
     Parameters
     ----------
     measure : Measure
-        What to check.
+        The measure.
     n_cases : int, default=200
-        How many random problems.
+        Number of random problems.
     max_rows : int, default=6
-        Rows at most; the work doubles with each (rankings: it is multiplied by their number).
+        Largest number of rows; the time grows exponentially with it (for rankings, factorially).
     random_state : int, default=0
         Seed of the problems.
 
     Returns
     -------
     int
-        The number of cases checked; an AssertionError shows the first that fails.
+        The number of cases; an AssertionError shows the first failure.
     """
     rng = np.random.default_rng(random_state)
     for _ in range(n_cases):

@@ -415,7 +415,7 @@ def test_bad_parameters(params, message):
 def test_bad_kernels():
     with pytest.raises(InvalidInputError, match="the kernel must return finite numbers of shape"):
         CoreVectorMachine(lambda A, B: np.ones(3)).fit(X, Y)
-    with pytest.raises(InvalidInputError, match="Use a whole number as degree"):
+    with pytest.raises(InvalidInputError, match="Use an integer as degree"):
         CoreVectorMachine("poly", degree=1.5).fit(X, Y)
 
 

@@ -394,7 +394,7 @@ def test_the_rank_is_logged_when_asked_for(caplog):
         ({"kernel": "rbf", "max_rank": 0}, "The 'max_rank' parameter"),
         ({"kernel": "rbf", "max_rank": 2.5}, "The 'max_rank' parameter"),
         ({"kernel": "rbf", "random_state": "x"}, "The 'random_state' parameter"),
-        ({"kernel": "poly", "degree": 1.5}, "degree 1.5 has no value .* Use a whole number"),
+        ({"kernel": "poly", "degree": 1.5}, "degree 1.5 is not defined .* Use an integer"),
         ({"kernel": lambda A, B: A @ A.T}, "the kernel must return finite numbers of shape"),
         ({"kernel": lambda A, B: np.full((len(A), len(B)), np.nan)}, "the kernel must return finite numbers"),
     ],
@@ -407,7 +407,7 @@ def test_bad_parameters(params, message):
 def test_a_kernel_that_fails_later_says_so():
     model = SVMPerfClassifier(kernel=lambda A, B: A @ B.T, C=10.0).fit(X, Y)
     model.kernel_ = kernels.Kernel(lambda A, B: np.zeros(3))
-    with pytest.raises(InvalidInputError, match="one for each pair of rows: got"):
+    with pytest.raises(InvalidInputError, match="one per pair of rows: got"):
         model.decision_function(X)
 
 

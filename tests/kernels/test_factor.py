@@ -37,8 +37,8 @@ def check(factor, K, X, atol=SINGLE):
     E = K - F @ F.T
     assert F.dtype == np.float64
     assert factor.rows.shape == (len(K), factor.rank)
-    assert (factor.left >= 0).all()
-    np.testing.assert_allclose(E.diagonal(), factor.left, atol=atol * scale)
+    assert (factor.residual_diagonal >= 0).all()
+    np.testing.assert_allclose(E.diagonal(), factor.residual_diagonal, atol=atol * scale)
     assert np.linalg.eigvalsh(E / scale).min() >= -atol * len(K)
     assert factor.residual == pytest.approx(max(E.trace(), 0) / max(K.trace(), 1e-300), abs=atol)
     own = [int(np.flatnonzero((dense(X) == pivot).all(axis=1))[0]) for pivot in dense(factor.pivots)]
@@ -87,7 +87,7 @@ def test_exact_with_all_rows(name, max_rank):
     factor = factor_of(kernel, X, max_rank)
     K = kernel(X, X)
     np.testing.assert_allclose(factor.rows @ factor.rows.T, K, atol=SINGLE * K.max())
-    assert factor.left.max() <= 1e-9 * K.max()
+    assert factor.residual_diagonal.max() <= 1e-9 * K.max()
     assert factor.residual <= 1e-9
 
 
@@ -99,7 +99,7 @@ def test_the_part_that_the_pivots_span(max_rank):
     assert factor.rank == max_rank
     rows = [int(np.flatnonzero((pivot == X).all(axis=1))[0]) for pivot in factor.pivots]
     np.testing.assert_allclose(factor.rows @ factor.rows.T, nystroem(K, rows), atol=1e-5)
-    np.testing.assert_allclose(factor.left, (K - nystroem(K, rows)).diagonal(), atol=1e-6)
+    np.testing.assert_allclose(factor.residual_diagonal, (K - nystroem(K, rows)).diagonal(), atol=1e-6)
     check(factor, K, X)
 
 
@@ -108,7 +108,7 @@ def test_one_pivot_by_hand():
     factor = factor_of(Kernel("rbf", 1.0), X, 1)
     column = np.exp(-((X[:, 0] - factor.pivots[0, 0]) ** 2))
     np.testing.assert_allclose(factor.rows[:, 0], column, rtol=1e-6)
-    np.testing.assert_allclose(factor.left, 1 - column**2, atol=1e-12)
+    np.testing.assert_allclose(factor.residual_diagonal, 1 - column**2, atol=1e-12)
     assert factor.residual == pytest.approx(np.sum(1 - column**2) / 3)
 
 
@@ -185,7 +185,7 @@ def test_sparse_and_single_precision_are_the_same(name, max_rank):
         if max_rank == 20:  # with all rows, those equally far away come in any order
             np.testing.assert_array_equal(dense(factor.pivots), reference.pivots)
         np.testing.assert_allclose(factor.rows @ factor.rows.T, reference.rows @ reference.rows.T, atol=1e-5)
-        np.testing.assert_allclose(factor.left, reference.left, atol=1e-8)
+        np.testing.assert_allclose(factor.residual_diagonal, reference.residual_diagonal, atol=1e-8)
     single = factor_of(kernel, X.astype(np.float32), max_rank)
     check(single, kernel(X, X), X, atol=1e-5)
     assert single.pivots.dtype == np.float64
@@ -202,7 +202,7 @@ def test_the_same_seed_the_same_pivots():
 def test_rows_far_from_all_others_are_found():
     """A thousand rows in a heap and three far away, where the first pivots are hardly ever."""
     X = np.vstack([np.random.default_rng(8).normal(size=(1000, 2)) * 1e-3, [[9, 0], [0, 9], [9, 9]]])
-    found = [factor_of(Kernel("rbf", 1.0), X, 140, seed).left[-3:].max() for seed in range(3)]
+    found = [factor_of(Kernel("rbf", 1.0), X, 140, seed).residual_diagonal[-3:].max() for seed in range(3)]
     assert max(found) <= 1e-6
 
 
@@ -237,7 +237,7 @@ def test_a_kernel_that_is_no_inner_product_is_refused(max_rank):
     X = np.random.RandomState(0).randn(200, 3)
     kernel = Kernel(lambda X, Z: np.tanh(X @ Z.T - 1.0))
     assert np.linalg.eigvalsh(kernel(X, X))[0] < -1
-    with pytest.raises(InvalidInputError, match=r"no inner product.*'rbf'"):
+    with pytest.raises(InvalidInputError, match=r"not positive semidefinite.*'rbf'"):
         factorize_kernel(kernel, X, max_rank, np.random.RandomState(0))
 
 
@@ -251,7 +251,7 @@ def three_apart(X, Z):
 def test_angles_that_do_not_fit_together_are_refused(max_rank):
     X = np.eye(3)[np.arange(60) % 3]
     assert np.linalg.eigvalsh(three_apart(X, X))[0] < -1
-    with pytest.raises(InvalidInputError, match=r"no inner product.*squared lengths below 0.*'rbf'"):
+    with pytest.raises(InvalidInputError, match=r"not positive.*negative squared distance.*'rbf'"):
         factorize_kernel(Kernel(three_apart), X, max_rank, np.random.RandomState(0))
 
 
@@ -259,14 +259,14 @@ def test_angles_that_do_not_fit_together_are_refused(max_rank):
 def test_a_distance_is_no_kernel(power):
     X = np.random.RandomState(0).randn(50, 3)
     distance = Kernel(lambda X, Z: -(((X[:, None] - Z[None]) ** 2).sum(axis=2) ** (power / 2)))
-    with pytest.raises(InvalidInputError, match=r"no inner product.*squared lengths 0 and 0"):
+    with pytest.raises(InvalidInputError, match=r"not positive semidefinite.*squared norms 0 and 0"):
         factorize_kernel(distance, X, 50, np.random.RandomState(0))
 
 
 def test_an_outlier_hides_nothing():
     X = np.random.RandomState(0).randn(100, 3)
     X[0] *= 300
-    with pytest.raises(InvalidInputError, match="no inner product"):
+    with pytest.raises(InvalidInputError, match="not positive semidefinite"):
         factorize_kernel(Kernel(lambda X, Z: (X @ Z.T - 3.0) ** 3), X, 100, np.random.RandomState(0))
 
 

@@ -152,7 +152,7 @@ def test_a_function_that_returns_something_else(function, shape):
 def test_a_broken_power_needs_numbers_that_have_one():
     X = np.array([[1.0], [-1.0]])
     np.testing.assert_allclose(Kernel("poly", degree=2.5, coef0=1.0)(X, X), [[2**2.5, 0], [0, 2**2.5]])
-    with pytest.raises(InvalidInputError, match=r"degree 2\.5 .* negative: got -1\. Use a whole number"):
+    with pytest.raises(InvalidInputError, match=r"degree 2\.5 .* negative: got -1\. Use an integer"):
         Kernel("poly", degree=2.5)(X, X)
 
 

@@ -143,7 +143,7 @@ def test_fast_searches_agree_with_every_table(measure, scale):
     for n_pos, n_neg in [(1, 300), (300, 1), (40, 200), (150, 150)]:
         y = np.repeat([1, -1], [n_pos, n_neg])
         scores = scale * (rng.normal(size=len(y)) + 0.7 * y)
-        labels = Labels.of(y)
+        labels = Labels.from_arrays(y)
         every = ConfusionOracle(measure, labels)
         every.strategy = Exhaustive(measure, labels.pos, labels.neg)
         found = measure.most_violated(scores, y).value(scores)

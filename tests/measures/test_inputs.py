@@ -50,13 +50,13 @@ def test_names_are_sorted_and_all_can_be_made():
         ("q_measure", {"beta": -1}, "beta must be a number above 0"),
         ("fbeta", {"gamma": 1}, "no parameter 'gamma': it takes beta"),
         ("f1", {"beta": 1}, "no parameter 'beta': it takes no parameters"),
-        ("precision_at_k", {"k": 0}, "k must be a whole number of at least 1"),
-        ("precision_at_k", {"k": 1.5}, "or a fraction above 0 and up to 1"),
+        ("precision_at_k", {"k": 0}, "k must be an integer of at least 1"),
+        ("precision_at_k", {"k": 1.5}, "or a float above 0 and at most 1"),
         ("recall_at_k", {"k": "ten"}, "k must be"),
         (
             "recall_at_precision",
             {"floor": 1.2},
-            "A precision of 0 is no constraint, and one above 1 cannot be reached",
+            "A precision of 0 is no constraint, and a precision above 1 is impossible",
         ),
         ("precision_at_recall", {"floor": 0}, "floor must be above 0 and at most 1"),
         ("recall_at_precision", {"penalty": 0}, "penalty must be above 0"),
@@ -81,7 +81,7 @@ def test_parameters_out_of_range(name, params, message):
 def test_what_is_not_a_measure():
     with pytest.raises(InvalidInputError, match="must be a name, a Measure or a function"):
         measures.get(3)
-    with pytest.raises(InvalidInputError, match="go with a measure's name"):
+    with pytest.raises(InvalidInputError, match="can only be given with the name of a measure"):
         measures.get(measures.get("f1"), beta=2)
 
 
@@ -91,15 +91,15 @@ def test_what_is_not_a_measure():
     [
         ([0.1, np.nan, 0, 0], Y, None, "scores contain NaN or infinity (first at row 1"),
         ([0.1, 0.2, np.inf, 0], Y, None, "scores contain NaN or infinity"),
-        ([0.1, 0.2], Y, None, "scores must be one number per row"),
+        ([0.1, 0.2], Y, None, "scores must have one number per row"),
         (SCORES, [1, 1, 1, 1], None, "only one class: no negative row"),
         (SCORES, [0, 0, 0, 0], None, "only one class: no positive row"),
         (SCORES, [0, 1, 2, 1], None, "found 0, 1, 2"),
-        (SCORES, [0, 1, -1, 1], None, "y must hold two classes"),
-        (SCORES, ["a", "b", "a", "b"], None, "y must hold two classes"),
-        (SCORES, [[1, 0], [0, 1]], None, "y must be one label per row"),
+        (SCORES, [0, 1, -1, 1], None, "y must have two classes"),
+        (SCORES, ["a", "b", "a", "b"], None, "y must have two classes"),
+        (SCORES, [[1, 0], [0, 1]], None, "y must have one label per row"),
         ([], [], None, "y has no rows"),
-        (SCORES, Y, [1, 1, 1], "sample_weight must be one number per row"),
+        (SCORES, Y, [1, 1, 1], "sample_weight must have one number per row"),
         (SCORES, Y, [1, -1, 1, 1], "must not be negative: the smallest is -1"),
         (SCORES, Y, [0, 0, 0, 0], "sample_weight is zero for every row"),
         (SCORES, Y, [1, 1, np.nan, 1], "sample_weight contains NaN"),
@@ -119,9 +119,9 @@ def test_k_larger_than_the_rows():
 
 
 def test_row_costs_of_other_rows():
-    with pytest.raises(InvalidInputError, match=r"row costs of shape \(3,\), but y has 4 rows"):
+    with pytest.raises(InvalidInputError, match=r"costs has the shape \(3,\), but y has 4 rows"):
         measures.get("cost", costs=[1, 2, 3]).most_violated(SCORES, Y)
-    with pytest.raises(InvalidInputError, match="every row with weight has cost 0"):
+    with pytest.raises(InvalidInputError, match="every row with a weight above 0 has the cost 0"):
         measures.get("cost", costs=[0, 0, 0, 1]).most_violated(SCORES, Y, [1, 1, 1, 0])
 
 
@@ -134,15 +134,15 @@ def test_a_floor_that_no_threshold_meets():
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda tp, fp, fn, tn: np.array([1.0, 2.0, 3.0]), "must return one number per table"),
-        (lambda tp, fp, fn, tn: "high", "must return one number per table"),
-        (lambda tp, fp, fn, tn: None, "must return one number per table"),
+        (lambda tp, fp, fn, tn: np.array([1.0, 2.0, 3.0]), "must return one number per confusion matrix"),
+        (lambda tp, fp, fn, tn: "high", "must return one number per confusion matrix"),
+        (lambda tp, fp, fn, tn: None, "must return one number per confusion matrix"),
         (
             lambda tp, fp, fn, tn: tp / (tp + fp),
-            r"returned nan for the table (tp, fp, fn, tn) = (0, 0, 2, 2)",
+            r"returned nan for (tp, fp, fn, tn) = (0, 0, 2, 2)",
         ),
         (lambda tp, fp, fn, tn: -np.log(fp), "returned inf"),
-        (lambda tp, fp, fn, tn: tp if tp > fp else fp, "failed on arrays of tables (The truth value"),
+        (lambda tp, fp, fn, tn: tp if tp > fp else fp, "failed on arrays (The truth value"),
         (
             lambda tp, fp, fn: tp,
             "takes 3 positional arguments but 4 were given). It is called with four arrays",
@@ -158,19 +158,19 @@ def test_functions_that_return_nonsense(function, message):
 
 def test_a_function_that_is_not_monotone_is_searched_exhaustively_with_a_warning():
     measure = measures.get(lambda tp, fp, fn, tn: tp - np.abs(fp - 1.0))
-    with pytest.warns(ExhaustiveSearchWarning, match="goes through all 9 tables"):
+    with pytest.warns(ExhaustiveSearchWarning, match="evaluates all 9 confusion matrices"):
         measure.most_violated(SCORES, Y)
 
 
 def test_a_value_that_is_not_finite_in_score_gets_the_same_sentence():
-    with pytest.raises(MeasureFunctionError, match=r"returned nan for the table .* = \(0, 0, 1, 1\)"):
+    with pytest.raises(MeasureFunctionError, match=r"returned nan for .* = \(0, 0, 1, 1\)"):
         measures.get(lambda tp, fp, fn, tn: tp / (tp + fp)).score([1, 0], [-1.0, -1.0])
 
 
 def test_a_single_dent_among_millions_of_tables_is_found():
     y = np.repeat([1, -1], [1500, 2500])
     measure = measures.get(lambda tp, fp, fn, tn: tp - fp - 5000.0 * ((tp == 777) & (fp == 1234)))
-    with pytest.warns(ExhaustiveSearchWarning, match="all 3,754,001 tables"):
+    with pytest.warns(ExhaustiveSearchWarning, match="all 3,754,001 confusion matrices"):
         measure.most_violated(np.random.default_rng(0).normal(size=4000), y)
 
 
@@ -189,15 +189,15 @@ def test_a_linear_function_is_fast_even_where_all_tables_tie(monkeypatch):
 
 
 def test_slopes_are_taken_from_a_sample_only_if_they_are_the_same_everywhere(monkeypatch):
-    labels = Labels.of(np.repeat([1, -1], [40, 60]))
+    labels = Labels.from_arrays(np.repeat([1, -1], [40, 60]))
     bent, straight = (
         measures.get(lambda tp, fp, fn, tn: np.sqrt(tp) - fp),
         measures.get(lambda tp, fp, fn, tn: tp - fp),
     )
-    assert min(bent._least_slopes(labels)) > 0
-    monkeypatch.setattr(function, "MOST_CHECKED", 400)
-    assert bent._least_slopes(labels) == (0.0, 0.0)
-    assert straight._least_slopes(labels) == pytest.approx((0.01, 0.01))
+    assert min(bent._min_slopes(labels)) > 0
+    monkeypatch.setattr(function, "MAX_CHECKED", 400)
+    assert bent._min_slopes(labels) == (0.0, 0.0)
+    assert straight._min_slopes(labels) == pytest.approx((0.01, 0.01))
 
 
 def _counting(bound, seen):
@@ -223,7 +223,7 @@ def test_an_oracle_refuses_scores_of_other_rows(measure):
 
 def test_a_dent_that_the_sample_missed_is_found_by_the_search(monkeypatch):
     """Monotone but for a stretch of fp, in a grid that is checked on a sample."""
-    monkeypatch.setattr(function, "MOST_CHECKED", 16)
+    monkeypatch.setattr(function, "MAX_CHECKED", 16)
     y = np.repeat([1, -1], [3, 3000])
     plain = lambda tp, fp, fn, tn: 3000.0 * tp - fp  # noqa: E731
 
@@ -236,7 +236,7 @@ def test_a_dent_that_the_sample_missed_is_found_by_the_search(monkeypatch):
         warnings.simplefilter("always")
         measure.most_violated(scores, y)
     assert [warning.category for warning in caught] == [ExhaustiveSearchWarning]
-    assert "12,004 tables" in str(caught[0].message)
+    assert "12,004 confusion matrices" in str(caught[0].message)
 
 
 def test_errors_are_value_errors_and_capos_own():

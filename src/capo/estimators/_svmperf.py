@@ -393,7 +393,7 @@ def _bound_whole_kernel(
     """
     slope = design.rmatvec(u)
     inside = float(slope[: factor.rank] @ slope[: factor.rank])
-    outside = float(np.abs(u) @ np.sqrt(factor.left)) ** 2
+    outside = float(np.abs(u) @ np.sqrt(factor.residual_diagonal)) ** 2
     if 0.5 * outside > MAX_RESIDUAL_SHARE * solution.C * solution.tol:
         support = np.flatnonzero(u)
         rows = table[support].astype(np.float64)

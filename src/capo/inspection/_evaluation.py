@@ -160,13 +160,13 @@ def evaluate(
     >>> evaluation.confusion
     ConfusionCounts(tp=20.0, fp=20.0, fn=20.0, tn=40.0)
     """
-    labels = Labels.lenient(positive, sample_weight)
+    labels = Labels.from_arrays(positive, sample_weight, both_classes=False)
     if labels.n_pos <= 0 or labels.n_neg <= 0:
         raise InvalidInputError(
             f"all rows are {class_names[labels.n_neg <= 0]!r}: measures need rows of both classes."
         )
     scores = np.asarray(decision, dtype=np.float64)
-    confusion = ConfusionCounts(*(float(cell) for cell in labels.table(scores > 0)))
+    confusion = ConfusionCounts(*(float(cell) for cell in labels.confusion(scores > 0)))
     bootstrap = _Bootstrap(labels, scores, confusion, check_random_state(random_state))
     estimates = []
     for each in _own_then_registered(measure):

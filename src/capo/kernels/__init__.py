@@ -1,4 +1,4 @@
-"""Kernels: functions of two rows, and their matrices as products of thin factors."""
+"""Kernel functions, and low-rank factorizations of their matrices."""
 
 from ._expansion import KernelExpansion
 from ._factorization import KernelFactor, factorize_kernel

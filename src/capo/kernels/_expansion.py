@@ -1,4 +1,4 @@
-"""Functions that are weighted sums of a kernel at some rows."""
+"""Kernel expansions: linear combinations of a kernel at some rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class KernelExpansion:
     coef: FloatArray
 
     def __call__(self, X: Any) -> FloatArray:
-        """The function of every row, a block of rows at a time."""
+        """The value of the function at each row, computed in blocks of rows."""
         values = np.empty(X.shape[0])
         for block in iter_row_blocks(X, self.vectors.shape[0]):
             values[block] = self.kernel(X[block], self.vectors) @ self.coef

@@ -1,9 +1,9 @@
-"""A kernel matrix as a product of thin factors, K = F F' + E, with E known on its diagonal.
+"""Low-rank factorization of a kernel matrix, K = F F' + E, with the diagonal of E.
 
-Pivoted Cholesky: the pivots are rows of the table, drawn a block at a time with probabilities
-proportional to what is left on the diagonal (Chen, Epperly, Tropp and Webber, 2023), which takes
-``n r`` entries of K in place of all n^2. E is positive semidefinite: F are the coordinates of the
-rows in the space that the pivots span, and what is trained on F is the best that this subspace has.
+Randomly pivoted Cholesky decomposition (Chen, Epperly, Tropp and Webber, 2023): the pivots are rows, sampled
+in blocks with probabilities proportional to the diagonal of the residual E. A factor of rank r needs ``n r``
+entries of K in place of n^2. F has the coordinates of the rows in the span of the pivots, and E is positive
+semidefinite.
 """
 
 from __future__ import annotations
@@ -20,129 +20,132 @@ from .._typing import FloatArray
 from ..exceptions import InvalidInputError
 from ._functions import Kernel, iter_row_blocks
 
-#: Pivots drawn at once.
-BLOCK = 128
-#: A row is taken as spanned when this share of it is left, what single precision can tell.
-NEGLIGIBLE = 1e-6
-#: ... and in double precision, for the pivots themselves.
-EXACT = 1e-12
-#: A squared length below 0 by this share of the largest is no rounding error.
-INDEFINITE = 1e-3
-#: Rows whose angles are looked at.
-LOOKED_AT = 200
-NO_KERNEL = "the kernel is no inner product on this table"
-USE_ONE = "Use a positive semidefinite kernel, such as 'rbf'."
+#: Largest number of pivots sampled at once.
+MAX_PIVOT_BLOCK = 128
+#: A row is in the span of the pivots if at most this share of its squared norm remains; single precision.
+DEFAULT_TOL = 1e-6
+#: The same for the pivots themselves, in double precision.
+PIVOT_TOL = 1e-12
+#: Relative tolerance for violations of positive semidefiniteness by rounding errors.
+INDEFINITE_TOL = 1e-3
+#: Largest number of rows whose inner products are checked.
+MAX_CHECKED_ROWS = 200
+NOT_SEMIDEFINITE = "the kernel is not positive semidefinite on these rows"
+KERNEL_ADVICE = "Use a positive semidefinite kernel, such as 'rbf'."
 
 
 @dataclass(frozen=True)
 class KernelFactor:
-    """Coordinates of rows in the span of some of them.
+    """Coordinates of rows in the span of some of them, the pivots.
 
     Attributes
     ----------
     kernel : Kernel
         The kernel.
     pivots : array or sparse matrix of shape (rank, n_features), float64
-        The rows that span the space.
+        The pivots.
     triangle : ndarray of shape (rank, rank)
-        Lower triangular, the Cholesky factor of the pivots' own kernel matrix.
+        Lower Cholesky factor of the pivots' kernel matrix.
     rows : ndarray of shape (n_samples, rank), float32
         F for the training rows.
-    left : ndarray of shape (n_samples,)
-        The diagonal of E: what of each row is outside the span.
+    residual_diagonal : ndarray of shape (n_samples,)
+        The diagonal of E: the squared distance of each row from the span.
     """
 
     kernel: Kernel
     pivots: Any
     triangle: FloatArray
     rows: NDArray[np.float32]
-    left: FloatArray
+    residual_diagonal: FloatArray
 
     @property
     def rank(self) -> int:
-        """Pivots."""
+        """Number of pivots."""
         return int(self.triangle.shape[0])
 
     @property
     def residual(self) -> float:
-        """The share of the kernel matrix's trace that the span does not hold."""
-        held = float(np.einsum("ij,ij->", self.rows, self.rows, dtype=np.float64))
-        return float(self.left.sum() / max(held + self.left.sum(), np.finfo(float).tiny))
+        """The trace of E relative to that of K."""
+        trace = float(np.einsum("ij,ij->", self.rows, self.rows, dtype=np.float64))
+        return float(
+            self.residual_diagonal.sum() / max(trace + self.residual_diagonal.sum(), np.finfo(float).tiny)
+        )
 
     def dual_coef(self, w: FloatArray) -> FloatArray:
-        """Weights of the pivots in the function that has the coordinates w."""
+        """Coefficients of the pivots in the kernel expansion of the function with coordinates w."""
         return np.asarray(solve_triangular(self.triangle, w, lower=True, trans="T"))
 
 
 def factorize_kernel(
-    kernel: Kernel, X: Any, max_rank: int, rng: np.random.RandomState, tol: float = NEGLIGIBLE
+    kernel: Kernel, X: Any, max_rank: int, random: np.random.RandomState, tol: float = DEFAULT_TOL
 ) -> KernelFactor:
-    """Draw pivots until they span all rows, up to `tol` of the diagonal, or there are `max_rank`."""
-    _check_angles(kernel, X)
-    left = kernel.diagonal(X)
-    largest = float(np.abs(left).max(initial=0.0))
-    pivots = _choose(kernel, X, min(max_rank, X.shape[0]), left, rng, tol)
+    """Sample pivots until they span all rows, up to `tol` of the diagonal, or there are `max_rank`."""
+    _check_inner_products(kernel, X)
+    residuals = kernel.diagonal(X)
+    largest = float(np.abs(residuals).max(initial=0.0))
+    pivots = _choose_pivots(kernel, X, min(max_rank, X.shape[0]), residuals, random, tol)
     chosen = X[pivots].astype(np.float64)
-    independent, triangle = _triangle(kernel(chosen, chosen), EXACT)
+    independent, triangle = _cholesky(kernel(chosen, chosen), PIVOT_TOL)
     pivots, chosen = pivots[independent], chosen[independent]
     rows = np.empty((X.shape[0], len(pivots)), dtype=np.float32)
     for block in iter_row_blocks(X, len(pivots)):
         part = solve_triangular(triangle, kernel(X[block], chosen).T, lower=True, overwrite_b=True).T
         rows[block] = part
-        left[block] -= np.einsum("ij,ij->i", part, part)
-    left[pivots] = 0.0
-    if left.min(initial=0.0) < -INDEFINITE * largest:
+        residuals[block] -= np.einsum("ij,ij->i", part, part)
+    residuals[pivots] = 0.0
+    if residuals.min(initial=0.0) < -INDEFINITE_TOL * largest:
         raise InvalidInputError(
-            f"{NO_KERNEL}: beside the {len(pivots)} rows that were taken to span the others, "
-            f"{int((left < 0).sum())} have squared lengths below 0. {USE_ONE}"
+            f"{NOT_SEMIDEFINITE}: {int((residuals < 0).sum())} rows have a negative squared distance "
+            f"from the span of the {len(pivots)} pivots. {KERNEL_ADVICE}"
         )
-    return KernelFactor(kernel, chosen, triangle, rows, np.maximum(left, 0.0))
+    return KernelFactor(kernel, chosen, triangle, rows, np.maximum(residuals, 0.0))
 
 
-def _check_angles(kernel: Kernel, X: Any) -> None:
-    """Whether the cosines of the angles between some rows are at most 1."""
-    some = X[np.unique(np.linspace(0, X.shape[0] - 1, LOOKED_AT).astype(int))]
-    matrix = np.asarray(kernel(some, some), dtype=np.float64) + 0.0  # which makes -0 a 0
-    length = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
-    longer = np.abs(matrix) > (1.0 + INDEFINITE) * np.outer(length, length) + np.finfo(np.float64).tiny
-    if longer.any():
-        i, j = np.argwhere(longer)[0]
+def _check_inner_products(kernel: Kernel, X: Any) -> None:
+    """Check the Cauchy-Schwarz inequality for some pairs of rows."""
+    rows = X[np.unique(np.linspace(0, X.shape[0] - 1, MAX_CHECKED_ROWS).astype(int))]
+    matrix = np.asarray(kernel(rows, rows), dtype=np.float64) + 0.0  # turns -0 into 0
+    norm = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
+    violated = np.abs(matrix) > (1.0 + INDEFINITE_TOL) * np.outer(norm, norm) + np.finfo(np.float64).tiny
+    if violated.any():
+        i, j = np.argwhere(violated)[0]
         raise InvalidInputError(
-            f"{NO_KERNEL}: two rows of squared lengths {matrix[i, i]:.3g} and {matrix[j, j]:.3g} have the "
-            f"product {matrix[i, j]:.3g}. {USE_ONE}"
+            f"{NOT_SEMIDEFINITE}: two rows with squared norms {matrix[i, i]:.3g} and {matrix[j, j]:.3g} have "
+            f"the inner product {matrix[i, j]:.3g}. {KERNEL_ADVICE}"
         )
 
 
-def _choose(
-    kernel: Kernel, X: Any, most: int, diagonal: FloatArray, rng: np.random.RandomState, tol: float
+def _choose_pivots(
+    kernel: Kernel, X: Any, max_rank: int, diagonal: FloatArray, random: np.random.RandomState, tol: float
 ) -> NDArray[np.intp]:
-    """The pivots, in the order in which they were drawn."""
-    if most == len(diagonal):
-        return np.arange(most)
-    left, enough = diagonal.copy(), tol * diagonal
-    F = np.zeros((len(left), most), dtype=np.float32, order="F")
+    """Indices of the pivots, in the order in which they were sampled."""
+    if max_rank == len(diagonal):
+        return np.arange(max_rank)
+    residuals, row_tol = diagonal.copy(), tol * diagonal
+    F = np.zeros((len(residuals), max_rank), dtype=np.float32, order="F")
     pivots = np.zeros(0, dtype=np.intp)
-    while len(pivots) < most and (left > enough).any():
-        drawn = _draw(np.where(left > enough, left, 0.0), min(BLOCK, most - len(pivots)), rng)
-        known = F[:, : len(pivots)]
-        new = kernel(X, X[drawn]) - known @ known[drawn].T
-        kept, triangle = _triangle(new[drawn], tol, float(diagonal.max()))
+    while len(pivots) < max_rank and (residuals > row_tol).any():
+        n_pivots = min(MAX_PIVOT_BLOCK, max_rank - len(pivots))
+        sample = _sample(np.where(residuals > row_tol, residuals, 0.0), n_pivots, random)
+        factor = F[:, : len(pivots)]
+        new = kernel(X, X[sample]) - factor @ factor[sample].T
+        kept, triangle = _cholesky(new[sample], tol, float(diagonal.max()))
         columns = solve_triangular(triangle, new[:, kept].T, lower=True).T
         F[:, len(pivots) : len(pivots) + len(kept)] = columns
-        left -= np.einsum("ij,ij->i", columns, columns)
-        left[drawn] = 0.0
-        pivots = np.append(pivots, drawn[kept])
+        residuals -= np.einsum("ij,ij->i", columns, columns)
+        residuals[sample] = 0.0
+        pivots = np.append(pivots, sample[kept])
     return pivots
 
 
-def _triangle(matrix: FloatArray, tol: float, scale: float = 0.0) -> tuple[NDArray[np.intp], FloatArray]:
-    """Rows that are independent, the furthest first, and the lower triangle of their Cholesky factor."""
+def _cholesky(matrix: FloatArray, tol: float, scale: float = 0.0) -> tuple[NDArray[np.intp], FloatArray]:
+    """Indices of linearly independent rows, in pivot order, and their lower Cholesky factor."""
     scale = scale or float(matrix.diagonal().max(initial=0.0))
     triangle, order, rank, _ = dpstrf(matrix, tol=tol * scale, lower=1)
     return order[:rank] - 1, np.tril(triangle[:rank, :rank])
 
 
-def _draw(mass: FloatArray, count: int, rng: np.random.RandomState) -> NDArray[np.intp]:
-    """Rows without repetition, with probabilities proportional to their mass."""
+def _sample(mass: FloatArray, count: int, random: np.random.RandomState) -> NDArray[np.intp]:
+    """Indices of rows sampled without replacement, with probabilities proportional to their mass."""
     count = min(count, int(np.count_nonzero(mass)))
-    return np.sort(rng.choice(len(mass), count, replace=False, p=mass / mass.sum()))
+    return np.sort(random.choice(len(mass), count, replace=False, p=mass / mass.sum()))

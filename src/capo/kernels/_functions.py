@@ -1,7 +1,7 @@
-"""Kernels by name, with the width that suits the data as default.
+"""Kernels by name, with a default gamma computed from the data.
 
-Those of the distance d = ||x - z|| depend on ``gamma * d**2`` alone, so that one default serves
-them all: the inverse of the mean squared distance between two rows.
+The kernels of the distance d = ||x - z|| depend on ``gamma * d**2`` alone and share their default gamma: the
+inverse of the mean squared distance between two rows.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ..exceptions import InvalidInputError
 
 KernelLike = str | Callable[[Any, Any], Any]
 
-#: What to try of gamma, as multiples of its default.
+#: Default grid for gamma, as multiples of its default.
 GAMMA_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
-#: Distances below this share of the rows' own squared lengths are rounding errors.
-ROUNDING = 1e-13
+#: Squared distances below this share of the rows' squared norms are rounding errors.
+ROUNDING_TOL = 1e-13
 
-#: Each as a function of ``gamma * d**2``, in place; all are 1 where the distance is 0.
-OF_DISTANCE: dict[str, Callable[[FloatArray], FloatArray]] = {
+#: Kernels as functions of ``gamma * d**2``, computed in place; all are 1 at the distance 0.
+DISTANCE_KERNELS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "rbf": lambda t: np.exp(np.negative(t, out=t), out=t),
     "laplacian": lambda t: np.exp(np.negative(np.sqrt(t, out=t), out=t), out=t),
     "inverse_distance": lambda t: np.reciprocal(np.add(np.sqrt(t, out=t), 1.0, out=t), out=t),
@@ -35,21 +35,21 @@ OF_DISTANCE: dict[str, Callable[[FloatArray], FloatArray]] = {
 
 
 def names() -> list[str]:
-    """The kernels that are known by name."""
-    return [*OF_DISTANCE, "poly"]
+    """The names of the built-in kernels."""
+    return [*DISTANCE_KERNELS, "poly"]
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel with its parameters, as a function of two tables; single precision stays single.
+    """A kernel with its parameters, as a function of two arrays of rows.
 
-    A table in single and one in double precision are taken in double.
+    The result has the precision of the rows; single and double precision together give double.
 
     Parameters
     ----------
     kind : str or callable
         "rbf", "laplacian", "inverse_distance", "inverse_squared_distance", "poly", or a function
-        that returns the matrix of its two tables' rows.
+        of two arrays of rows that returns their kernel matrix.
     gamma, degree, coef0 : float
         ``(gamma x'z + coef0) ** degree`` for "poly"; the others use gamma alone.
 
@@ -69,22 +69,22 @@ class Kernel:
     coef0: float = 0.0
 
     def __call__(self, X: Any, Z: Any) -> FloatArray:
-        """The kernel of every row of X with every row of Z."""
+        """The kernel matrix of the rows of X with the rows of Z."""
         if callable(self.kind):
-            return _matrix(self.kind(X, Z), (X.shape[0], Z.shape[0]))
+            return _check_matrix(self.kind(X, Z), (X.shape[0], Z.shape[0]))
         precision = np.result_type(X.dtype, Z.dtype)
         X, Z = X.astype(precision, copy=False), Z.astype(precision, copy=False)
         if self.kind == "poly":
             return self._power(self.gamma * _inner(X, Z) + self.coef0)
-        X, Z = _centred(X, Z)
+        X, Z = _shift(X, Z)
         scaled = _inner(X, Z)
         scaled *= -2.0 * self.gamma
         scaled += self.gamma * row_norms(X, squared=True)[:, None]
         scaled += self.gamma * row_norms(Z, squared=True)
-        return OF_DISTANCE[self.kind](np.maximum(scaled, 0.0, out=scaled))
+        return DISTANCE_KERNELS[self.kind](np.maximum(scaled, 0.0, out=scaled))
 
     def diagonal(self, X: Any) -> FloatArray:
-        """The kernel of every row with itself."""
+        """The kernel of each row with itself."""
         if callable(self.kind):
             rows = (X[i : i + 1] for i in range(X.shape[0]))
             return np.array([self(row, row)[0, 0] for row in rows])
@@ -95,14 +95,14 @@ class Kernel:
     def _power(self, base: FloatArray) -> FloatArray:
         if self.degree % 1 and base.min(initial=0.0) < 0:
             raise InvalidInputError(
-                f"a polynomial kernel of degree {self.degree:g} has no value where gamma x'z + coef0 is "
-                f"negative: got {base.min():.3g}. Use a whole number as degree, or raise coef0."
+                f"a polynomial kernel of degree {self.degree:g} is not defined where gamma x'z + coef0 is "
+                f"negative: got {base.min():.3g}. Use an integer as degree, or raise coef0."
             )
         return np.asarray(base**self.degree)
 
 
-def _centred(X: Any, Z: Any) -> tuple[Any, Any]:
-    """Rows counted from a common point, which distances do not see and rounding errors do."""
+def _shift(X: Any, Z: Any) -> tuple[Any, Any]:
+    """Subtract a common point, which leaves distances the same and reduces rounding errors."""
     if issparse(X) or issparse(Z) or not len(Z):
         return X, Z
     return X - Z[0], Z - Z[0]
@@ -112,19 +112,19 @@ def _inner(X: Any, Z: Any) -> FloatArray:
     return np.asarray(safe_sparse_dot(X, Z.T, dense_output=True))
 
 
-def _matrix(values: Any, shape: tuple[int, int]) -> FloatArray:
-    """What a user's kernel returned, if it is a matrix of finite numbers of that shape."""
+def _check_matrix(values: Any, shape: tuple[int, int]) -> FloatArray:
+    """Check that a user's kernel returned a matrix of finite numbers of the right shape."""
     matrix = np.asarray(values, dtype=np.float64)
     if matrix.shape != shape or not np.isfinite(matrix).all():
         raise InvalidInputError(
-            f"the kernel must return finite numbers of shape {shape}, one for each pair of rows: got "
+            f"the kernel must return finite numbers of shape {shape}, one per pair of rows: got "
             f"{matrix.shape}."
         )
     return matrix
 
 
 def _squared_norms(X: Any) -> FloatArray:
-    """||x||^2 of every row, in double precision."""
+    """||x||^2 of each row, in double precision."""
     norms = np.empty(X.shape[0])
     for block in iter_row_blocks(X, X.shape[1]):
         norms[block] = row_norms(X[block].astype(np.float64), squared=True)
@@ -134,18 +134,18 @@ def _squared_norms(X: Any) -> FloatArray:
 def mean_squared_distance(X: Any, weight: FloatArray | None = None) -> float:
     """The mean of ||x - z||^2 over all pairs of rows, from their norms and their mean.
 
-    With weights, a row counts as that many.
+    A row of weight w is equivalent to w copies of it.
     """
     share = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
     first = np.zeros(X.shape[1]) if issparse(X) else np.asarray(X[0], dtype=np.float64)
     centre, norm = np.zeros(X.shape[1]), 0.0
     for block in iter_row_blocks(X, X.shape[1]):
-        # Counted from the first row, so that columns far from 0 lose no digits.
-        moved = X[block].astype(np.float64) if issparse(X) else X[block] - first
-        centre += share[block] @ moved
-        norm += float(share[block] @ row_norms(moved, squared=True))
+        # Relative to the first row, so that columns far from 0 do not lose precision.
+        shifted = X[block].astype(np.float64) if issparse(X) else X[block] - first
+        centre += share[block] @ shifted
+        norm += float(share[block] @ row_norms(shifted, squared=True))
     distance = 2.0 * (norm - float(centre @ centre))
-    return distance if distance > ROUNDING * norm else 0.0
+    return distance if distance > ROUNDING_TOL * norm else 0.0
 
 
 def make_kernel(
@@ -156,7 +156,7 @@ def make_kernel(
     coef0: float = 0.0,
     weight: FloatArray | None = None,
 ) -> Kernel:
-    """The kernel for tables like X; ``gamma="scale"`` is the inverse of their mean squared distance."""
+    """A kernel for the rows X; ``gamma="scale"`` is the inverse of their mean squared distance."""
     if isinstance(gamma, str):
         distance = mean_squared_distance(X, weight)
         gamma = 1.0 / distance if distance > 0 else 1.0
@@ -164,12 +164,12 @@ def make_kernel(
 
 
 def default_gamma_grid(kind: KernelLike, X: Any, weight: FloatArray | None = None) -> list[float]:
-    """A quarter to four times the default gamma."""
+    """Values of gamma from a quarter to four times the default."""
     default = make_kernel(kind, X, weight=weight).gamma
     return [factor * default for factor in GAMMA_FACTORS]
 
 
-def iter_row_blocks(X: Any, width: int, numbers: int = 2**20) -> list[slice]:
-    """Blocks of rows whose kernel with `width` others has some `numbers` entries."""
-    step = max(1, numbers // max(width, 1))
+def iter_row_blocks(X: Any, n_columns: int, max_entries: int = 2**20) -> list[slice]:
+    """Blocks of rows, each with about `max_entries` entries in a matrix of `n_columns` columns."""
+    step = max(1, max_entries // max(n_columns, 1))
     return [slice(start, start + step) for start in range(0, X.shape[0], step)]

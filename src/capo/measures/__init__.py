@@ -1,7 +1,7 @@
-"""What to optimise: measures, each with its exact worst labelling.
+"""Performance measures, each with an exact search for its worst labelling.
 
-`get` makes one by name, `names` lists them, `describe` explains them; any vectorised function of
-(tp, fp, fn, tn) becomes one by ``get(function)``, and so does a formula by ``get("10 * tp - 2 * fp")``.
+`get` returns a measure by its name, `names` lists the names and `describe` explains the measures. A
+vectorised function of (tp, fp, fn, tn), or a formula such as ``get("10 * tp - 2 * fp")``, is a measure too.
 """
 
 from ._base import Cut, Measure, Oracle

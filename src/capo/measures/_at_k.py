@@ -1,8 +1,7 @@
 """Measures at a fixed number of predicted positives.
 
-With exactly k rows marked positive, Delta is linear in tp, so that the worst
-labelling is the top k of the scores after each positive has been moved down by the
-price of finding it: no sort, one selection.
+With exactly k rows predicted positive, Delta is linear in tp. The worst labelling marks the k highest
+scores after a constant has been subtracted from those of the positives: one selection, without a sort.
 """
 
 from __future__ import annotations
@@ -15,43 +14,43 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray
 from ..exceptions import InvalidInputError
 from ._base import Cut, Measure, Oracle
-from ._labels import Labels, as_positive, score_curve, top_mass
+from ._labels import Labels, score_curve, to_positive_mask, top_mass
 
 
 class FixedCountMeasure(Measure):
-    """A share of true positives among a fixed number of predicted ones."""
+    """A measure that is proportional to tp, for a fixed number of predicted positives."""
 
     @abstractmethod
     def count(self, labels: Labels) -> float:
-        """How many rows (or how much mass) are predicted positive."""
+        """The number (or mass) of predicted positives."""
 
     def scale(self, labels: Labels) -> float:
-        """What tp is divided by in the loss ``1 - tp / scale``."""
+        """The divisor of tp in the loss ``1 - tp / scale``."""
         return self.count(labels)
 
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        labels = Labels.of(y, sample_weight)
-        return score_curve(labels, scores).at_mass(self.count(labels)) / self.scale(labels)
+        labels = Labels.from_arrays(y, sample_weight)
+        return score_curve(labels, scores).tp_at_mass(self.count(labels)) / self.scale(labels)
 
     def loss(self, y: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        labels = Labels.of(y, sample_weight)
-        return max(0.0, 1.0 - labels.table(as_positive(y_pred))[0] / self.scale(labels))
+        labels = Labels.from_arrays(y, sample_weight)
+        return max(0.0, 1.0 - labels.confusion(to_positive_mask(y_pred))[0] / self.scale(labels))
 
     def admits(self, y: ArrayLike, y_pred: ArrayLike) -> bool:
-        return np.count_nonzero(as_positive(y_pred)) == self.count(Labels.of(y))
+        return np.count_nonzero(to_positive_mask(y_pred)) == self.count(Labels.from_arrays(y))
 
     def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        labels = Labels.of(y, sample_weight)
+        labels = Labels.from_arrays(y, sample_weight)
         return SelectionOracle(labels, self.count(labels), self.scale(labels))
 
     def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The cut that predicts as many positives on the training rows as the measure asks for."""
-        labels = Labels.of(y, sample_weight)
-        return score_curve(labels, scores).cut_at(self.count(labels))
+        """The threshold with the measure's number of predicted positives on the training rows."""
+        labels = Labels.from_arrays(y, sample_weight)
+        return score_curve(labels, scores).threshold_at_mass(self.count(labels))
 
 
 class SelectionOracle:
-    """Takes the top k after the positives have been moved down by W / scale."""
+    """Marks the k highest scores after W / scale has been subtracted from those of the positives."""
 
     def __init__(self, labels: Labels, count: float, scale: float) -> None:
         self.labels, self.count, self.scale = labels, count, scale
@@ -59,12 +58,12 @@ class SelectionOracle:
 
     def __call__(self, scores: FloatArray) -> Cut:
         self.labels.check_length(scores)
-        chosen = top_mass(scores - self.shift, self.count, self.labels.weight)
-        return Cut(self.labels.coef_of(chosen), 1.0 - self.labels.true_mass(chosen) / self.scale)
+        share = top_mass(scores - self.shift, self.count, self.labels.weight)
+        return Cut(self.labels.cut_coef(share), 1.0 - self.labels.positive_mass(share) / self.scale)
 
 
 class PRBEP(FixedCountMeasure):
-    """Precision at the break-even point, where as many rows are predicted positive as are."""
+    """Precision at the break-even point, where the number of predicted positives is that of positives."""
 
     name = "prbep"
 
@@ -75,33 +74,32 @@ class PRBEP(FixedCountMeasure):
 class PrecisionAtK(FixedCountMeasure):
     """Share of positives among the k highest scores.
 
-    Ties at the k-th place count with their expected share of positives.
+    Rows tied at the k-th place count by their expected share of positives.
 
     Parameters
     ----------
     k : int or float, default=0.1
-        How many rows: a whole number is a count, a fraction between 0 and 1 a share of
-        the rows.
+        Number of rows if it is an integer, share of the rows if it is a float.
     """
 
     name = "precision_at_k"
 
     def __init__(self, k: int | float = 0.1) -> None:
-        whole = isinstance(k, (int, np.integer)) and not isinstance(k, bool)
-        if not (k >= 1 if whole else isinstance(k, (float, np.floating)) and 0 < k <= 1):
+        is_count = isinstance(k, (int, np.integer)) and not isinstance(k, bool)
+        if not (k >= 1 if is_count else isinstance(k, (float, np.floating)) and 0 < k <= 1):
             raise InvalidInputError(
-                f"k must be a whole number of at least 1 or a fraction above 0 and up to 1: got {k!r}."
+                f"k must be an integer of at least 1, or a float above 0 and at most 1: got {k!r}."
             )
         self.k = k
 
     def count(self, labels: Labels) -> float:
         if not isinstance(self.k, (int, np.integer)):
             mass = float(self.k) * labels.total
-            return max(1.0, float(np.rint(mass))) if labels.whole else mass
+            return max(1.0, float(np.rint(mass))) if labels.has_integer_weights else mass
         if self.k > labels.total:
             raise InvalidInputError(
                 f"k={self.k} is larger than the number of rows, {labels.total:g}. "
-                "Take a smaller k, or a fraction such as k=0.1."
+                "Use a smaller k, or a share of the rows such as k=0.1."
             )
         return float(self.k)
 
@@ -112,8 +110,7 @@ class RecallAtK(PrecisionAtK):
     Parameters
     ----------
     k : int or float, default=0.1
-        How many rows: a whole number is a count, a fraction between 0 and 1 a share of
-        the rows.
+        Number of rows if it is an integer, share of the rows if it is a float.
     """
 
     name = "recall_at_k"
@@ -125,17 +122,16 @@ class RecallAtK(PrecisionAtK):
 class LiftAtK(PrecisionAtK):
     """Precision among the k highest scores, divided by the share of positives in all rows.
 
-    Its loss is that of `precision_at_k`: the lift divided by the largest there is.
+    Its loss is that of `precision_at_k`.
 
     Parameters
     ----------
     k : int or float, default=0.1
-        How many rows: a whole number is a count, a fraction between 0 and 1 a share of
-        the rows.
+        Number of rows if it is an integer, share of the rows if it is a float.
     """
 
     name = "lift_at_k"
 
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        labels = Labels.of(y, sample_weight)
+        labels = Labels.from_arrays(y, sample_weight)
         return super().score(y, scores, sample_weight) * labels.total / labels.n_pos

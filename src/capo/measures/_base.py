@@ -1,14 +1,14 @@
-"""What a measure is: the user's value, its loss, and the worst labelling.
+"""The base class of measures: a score, a loss, and the search for the worst labelling.
 
-Throughout, ``s`` are scores, ``y`` labels (the positives are 1, or True; the
-negatives 0, -1 or False), and ``W`` is the number of rows, or the sum of their
-weights. A measure with loss Delta gives the convex, piecewise linear risk
+Throughout, ``s`` are scores, ``y`` labels (1 or True for the positives; 0, -1 or False for the
+negatives), and ``W`` is the number of rows, or the sum of their weights. A measure with loss Delta has the
+convex, piecewise linear risk
 
     R(s) = max over labellings y'  { Delta(y, y') - (1/2W) sum_i w_i (y_i - y'_i) s_i }
 
 (labels as -1/+1; rankings instead of labellings for the ranking family). The
-maximiser is a `Cut`: ``R(s) = cut.loss - cut.coef @ s``, and for any other
-scores ``t`` the same cut is a lower bound, ``R(t) >= cut.loss - cut.coef @ t``.
+maximiser gives a `Cut`: ``R(s) = cut.loss - cut.coef @ s``, and for all other
+scores ``t`` the cut is a lower bound, ``R(t) >= cut.loss - cut.coef @ t``.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from .._typing import FloatArray
 from ..exceptions import InvalidInputError
 from ._labels import Labels, score_curve
 
-#: A number, or an array of numbers that broadcasts with others.
+#: A number or an array; entries of confusion matrices, which broadcast.
 Cells = Any
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A linear lower bound of the risk that is exact where it was found.
+    """A linear lower bound of the risk, exact at the scores for which it was computed.
 
     Attributes
     ----------
     coef : ndarray of shape (n,)
-        One number per row; ``A.T @ coef`` is the cut's slope.
+        One coefficient per row; ``A.T @ coef`` is the negative gradient of the bound for scores ``A v``.
     loss : float
-        Delta of the labelling behind the cut.
+        Delta of the worst labelling.
     """
 
     coef: FloatArray
@@ -50,40 +50,39 @@ class Cut:
         return float(self.loss - self.coef @ np.asarray(scores, dtype=np.float64))
 
 
-#: The worst labelling as a function of the scores alone.
+#: A function from scores to the cut of their worst labelling.
 Oracle = Callable[[FloatArray], Cut]
 
 
 class Measure(ABC):
     """A performance measure that can be optimised directly.
 
-    A subclass says three things: what users call its value (`score`), the loss
-    Delta by its plain definition (`loss`), and how to find the worst labelling
-    (`oracle`). `capo.testing.check_measure` compares the third with the second by
-    brute force.
+    A subclass defines three methods: `score`, the value that users know; `loss`, the loss Delta by its
+    definition; and `oracle`, the search for the worst labelling. `capo.testing.check_measure` compares
+    `oracle` with `loss` by brute force.
     """
 
-    #: The name under which `capo.measures.get` knows the measure.
+    #: The name for `capo.measures.get`.
     name: str = ""
-    #: Whether the loss of a labelling depends on its confusion table alone.
+    #: Whether the loss of a labelling depends on its confusion matrix alone.
     depends_on_confusion_only: ClassVar[bool] = True
-    #: Whether `score` reads labels, scores above 0 being positive, and not only the order of scores.
+    #: Whether `score` depends on which scores are above 0, and not only on their order.
     needs_threshold: ClassVar[bool] = False
 
     @abstractmethod
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The user's value of these scores; higher is better."""
+        """The value of the measure for these scores; higher is better."""
 
     @abstractmethod
     def loss(self, y: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Delta by its plain definition, between 0 and 1."""
+        """The loss Delta by its definition, between 0 and 1."""
 
     @abstractmethod
     def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        """The function ``scores -> Cut`` for these labels, prepared once for many calls."""
+        """A function ``scores -> Cut`` for these labels, prepared for many calls."""
 
     def most_violated(self, scores: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Cut:
-        """The worst labelling for these scores, as a `Cut`."""
+        """The cut of the worst labelling for these scores."""
         values = np.ascontiguousarray(scores, dtype=np.float64)
         oracle = self.oracle(y, sample_weight)
         Labels.check_scores(values, len(np.asarray(y)))
@@ -91,19 +90,19 @@ class Measure(ABC):
 
     @abstractmethod
     def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Where to cut the training scores so that predictions fit the measure."""
+        """The threshold on the training scores that is best for the measure."""
 
     def for_training(self) -> Measure:
-        """The measure whose R a fit minimises: this one, unless its own R is of no use for that."""
+        """The measure whose R a fit minimises: this one, unless its R is unsuitable for training."""
         return self
 
     def admits(self, y: ArrayLike, y_pred: ArrayLike) -> bool:
-        """Whether the labelling `y_pred` is one that R ranges over."""
+        """Whether the labelling `y_pred` is among those over which R is a maximum."""
         return True
 
     @property
     def params(self) -> dict[str, Any]:
-        """The parameters this measure was made with."""
+        """The parameters of the measure."""
         return {key: value for key, value in vars(self).items() if not key.startswith("_")}
 
     @property
@@ -148,17 +147,17 @@ class Measure(ABC):
         return hash(type(self))
 
 
-def number_above_zero(value: object, name: str) -> float:
-    """A finite number above 0, or a sentence about what it must be."""
+def check_positive_number(value: object, name: str) -> float:
+    """Return a number as a float, or raise an error unless it is finite and above 0."""
     if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0):
         raise InvalidInputError(f"{name} must be a number above 0: got {value!r}.")
     return float(value)
 
 
 def base_rate_threshold(y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None) -> float:
-    """The cut that predicts as many positives as there are."""
-    labels = Labels.of(y, sample_weight)
-    return score_curve(labels, scores).cut_at(labels.n_pos)
+    """The threshold with as many predicted positives as there are positives."""
+    labels = Labels.from_arrays(y, sample_weight)
+    return score_curve(labels, scores).threshold_at_mass(labels.n_pos)
 
 
 def _has_no_effect(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""Measures of the confusion table, and the search they share.
+"""Measures of the confusion matrix, and the search that they share.
 
 Sort the positives and the negatives by score. The worst labelling marks the top
 ``a`` positives and the top ``b`` negatives as positive, for some (a, b); its value
@@ -6,8 +6,7 @@ is
 
     V(a, b) = Delta(a, b) + Gp(a) + Gn(b)
 
-with Gp and Gn concave prefix sums of the sorted scores. What is left is to find the
-best (a, b) among all tables, which is the business of `capo.measures._search`.
+with Gp and Gn concave prefix sums of the sorted scores. `capo.measures._search` finds the best (a, b).
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray
 from . import _search as search
 from ._base import Cells, Cut, Measure, Oracle
-from ._labels import Labels, Share, as_positive, score_curve
+from ._labels import Labels, Share, score_curve, to_positive_mask
 
-#: The lowest and the highest of each block.
+#: The smallest and the largest number in each block.
 Range = tuple[Cells, Cells]
 
 
 class ConfusionMeasure(Measure):
     """A measure that is a function of (tp, fp, fn, tn), for scores at the threshold 0.
 
-    A subclass gives `value` and, if its values do not run from 0 to 1, `best` and
-    `worst`. `strategy` says which structure the search may rely on.
+    A subclass defines `value` and, if its values are not between 0 and 1, `best` and `worst`. `strategy`
+    is the search, which depends on the properties of the loss.
     """
 
     needs_threshold: ClassVar[bool] = True
@@ -41,45 +40,45 @@ class ConfusionMeasure(Measure):
 
     @abstractmethod
     def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
-        """The measure of each table; the arguments broadcast."""
+        """The measure of each confusion matrix; the arguments broadcast."""
 
     def delta(self, tp: Cells, fp: Cells, n_pos: float, n_neg: float) -> Cells:
-        """The loss of each table, between 0 and 1."""
+        """The loss of each confusion matrix, between 0 and 1."""
         value = self.value(tp, fp, n_pos - tp, n_neg - fp)
         return (self.best - value) / (self.best - self.worst)
 
     def delta_bound(self, tp: Range, fp: Range, n_pos: float, n_neg: float) -> Cells:
-        """An upper bound of `delta` over blocks of tables, from (lowest, highest) tp and fp.
+        """An upper bound of `delta` over blocks of matrices, from the (smallest, largest) tp and fp.
 
-        For a loss that falls with tp and rises with fp it is the value in one corner.
+        For a loss that falls with tp and rises with fp it is the value at one corner.
         """
         return self.delta(tp[0], fp[1], n_pos, n_neg)
 
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        labels = Labels.lenient(y, sample_weight)
+        labels = Labels.from_arrays(y, sample_weight, both_classes=False)
         values = np.asarray(scores, dtype=np.float64)
         Labels.check_scores(values, len(labels.positive))
-        return self._value_of(labels, values > 0)
+        return self._labelling_value(labels, values > 0)
 
     def loss(self, y: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        labels = Labels.of(y, sample_weight)
-        tp, fp, _, _ = labels.table(as_positive(y_pred))
+        labels = Labels.from_arrays(y, sample_weight)
+        tp, fp, _, _ = labels.confusion(to_positive_mask(y_pred))
         return float(self.delta(np.asarray(tp), np.asarray(fp), labels.n_pos, labels.n_neg))
 
     def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The cut of the training scores with the best value; 0 if none is better."""
-        curve = score_curve(Labels.of(y, sample_weight), scores)
-        return curve.best_cut(curve.evaluate(self.value))
+        """The threshold on the training scores with the best value; 0 if no other is better."""
+        curve = score_curve(Labels.from_arrays(y, sample_weight), scores)
+        return curve.best_threshold(curve.evaluate(self.value))
 
-    def _value_of(self, labels: Labels, predicted: np.ndarray) -> float:
-        return float(self.value(*(np.asarray(cell) for cell in labels.table(predicted))))
+    def _labelling_value(self, labels: Labels, predicted: np.ndarray) -> float:
+        return float(self.value(*(np.asarray(cell) for cell in labels.confusion(predicted))))
 
     def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        return ConfusionOracle(self, Labels.of(y, sample_weight))
+        return ConfusionOracle(self, Labels.from_arrays(y, sample_weight))
 
 
 class ConfusionOracle:
-    """Sorts both classes and leaves the choice of (a, b) to the measure's strategy."""
+    """Sorts the scores of both classes and finds (a, b) by the measure's strategy."""
 
     def __init__(self, measure: ConfusionMeasure, labels: Labels) -> None:
         self.labels = labels
@@ -91,13 +90,13 @@ class ConfusionOracle:
         s_pos, s_neg = scores[pos.index], scores[neg.index]
         atoms_pos, atoms_neg = pos.atoms(s_pos), neg.atoms(s_neg)
         a, b, loss = self.strategy(atoms_pos, atoms_neg, 1.0 / total)
-        chosen: Share = np.zeros(len(scores), dtype=self.labels.share_dtype)
-        chosen[pos.index] = pos.top(s_pos, atoms_pos, a)
-        chosen[neg.index] = neg.top(s_neg, atoms_neg, b)
-        return Cut(self.labels.coef_of(chosen), loss)
+        share: Share = np.zeros(len(scores), dtype=self.labels.share_dtype)
+        share[pos.index] = pos.top(s_pos, atoms_pos, a)
+        share[neg.index] = neg.top(s_neg, atoms_neg, b)
+        return Cut(self.labels.cut_coef(share), loss)
 
 
-def ratio(top: Cells, bottom: Cells) -> FloatArray:
-    """Top / bottom, and 0 where the bottom is 0."""
-    top, bottom = np.asarray(top, dtype=np.float64), np.asarray(bottom, dtype=np.float64)
+def ratio(numerator: Cells, denominator: Cells) -> FloatArray:
+    """The quotient, and 0 where the denominator is 0."""
+    top, bottom = np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
     return np.divide(top, bottom, out=np.zeros(np.broadcast(top, bottom).shape), where=bottom != 0)

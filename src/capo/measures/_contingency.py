@@ -1,11 +1,11 @@
-"""Non-linear measures of the confusion table: F1, MCC and their kin, and quantification."""
+"""Non-linear measures of the confusion matrix, such as F1 and MCC, and measures of quantification."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from . import _search as search
-from ._base import Cells, number_above_zero
+from ._base import Cells, check_positive_number
 from ._confusion import ConfusionMeasure, Range, ratio
 
 
@@ -21,7 +21,7 @@ class F1(ConfusionMeasure):
         return ratio(weighted, weighted + self._square * fn + fp)
 
     def delta(self, tp: Cells, fp: Cells, n_pos: float, n_neg: float) -> Cells:
-        # The same with tp + fn = P > 0 put in: half the work in the innermost loop.
+        # The same with tp + fn = P > 0 substituted: half the work in the innermost loop.
         return 1.0 - (1 + self._square) * tp / (tp + fp + self._square * n_pos)
 
 
@@ -31,13 +31,13 @@ class FBeta(F1):
     Parameters
     ----------
     beta : float, default=1.0
-        How many times as important recall is as precision.
+        Weight of recall relative to precision.
     """
 
     name = "fbeta"
 
     def __init__(self, beta: float = 1.0) -> None:
-        self._square = number_above_zero(beta, "beta") ** 2
+        self._square = check_positive_number(beta, "beta") ** 2
         self.beta = beta
 
 
@@ -67,7 +67,7 @@ class MCC(ConfusionMeasure):
     """Matthews' correlation coefficient, from -1 to 1; its loss is (1 - MCC) / 2.
 
     With P and N fixed it is (tp N - fp P) / sqrt(P N m (n - m)) for m = tp + fp, and
-    rises with tp and falls with fp over the whole table: the derivative in tp has the
+    rises with tp and falls with fp over all matrices: the derivative in tp has the
     sign of 2 N m (n - m) - (tp N - fp P)(n - 2 m), and tp N - fp P lies between
     -N (n - m) and N m.
     """
@@ -76,7 +76,7 @@ class MCC(ConfusionMeasure):
     worst = -1.0
 
     def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
-        # Two square roots: the product of all four margins overflows in whole numbers.
+        # Two square roots: the product of all four margins can overflow.
         root = np.sqrt((tp + fn) * (fp + tn)) * np.sqrt((tp + fp) * (fn + tn))
         return ratio(tp * tn - fp * fn, root)
 
@@ -93,7 +93,7 @@ class CohenKappa(ConfusionMeasure):
 
 
 class KLD(ConfusionMeasure):
-    """Quantification: how well the share of predicted positives matches the true share.
+    """Quantification: agreement of the predicted share of positives with the true one.
 
     The loss is the normalised Kullback-Leibler divergence 2 / (1 + exp(-KLD)) - 1 between
     the true and the predicted class shares, smoothed by 1 / (2 n) as Forman and QuaPy do;
@@ -125,14 +125,14 @@ class QMeasure(ConfusionMeasure):
     Parameters
     ----------
     beta : float, default=1.0
-        How many times as important agreement is as recall.
+        Weight of agreement relative to recall.
     """
 
     name = "q_measure"
     strategy = search.Bounded
 
     def __init__(self, beta: float = 1.0) -> None:
-        number_above_zero(beta, "beta")
+        check_positive_number(beta, "beta")
         self.beta = beta
 
     def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
@@ -144,6 +144,6 @@ class QMeasure(ConfusionMeasure):
         return ratio((1 + square) * recall * agreement, square * recall + agreement)
 
     def delta_bound(self, tp: Range, fp: Range, n_pos: float, n_neg: float) -> Cells:
-        # The mean rises with both its parts; take the worst of each over the block.
-        off = np.maximum(np.abs(n_pos - tp[0] - fp[0]), np.abs(n_pos - tp[1] - fp[1]))
-        return 1.0 - self._mean(tp[0] / n_pos, 1.0 - off / max(n_pos, n_neg))
+        # The mean rises with recall and agreement: bound both by their smallest values in the block.
+        error = np.maximum(np.abs(n_pos - tp[0] - fp[0]), np.abs(n_pos - tp[1] - fp[1]))
+        return 1.0 - self._mean(tp[0] / n_pos, 1.0 - error / max(n_pos, n_neg))

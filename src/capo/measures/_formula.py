@@ -1,4 +1,4 @@
-"""A measure as a formula of tp, fp, fn and tn: text that can be typed, kept in a file and read again."""
+"""Measures as formulas of tp, fp, fn and tn, which can be given as text and saved in files."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": np.minimum,
     "max": np.maximum,
 }
-#: Longer formulas, or deeper ones, are no measure.
-MOST_LETTERS = 1000
+#: Largest number of characters of a formula.
+MAX_LENGTH = 1000
 
 
 class Formula:
-    """A function of the confusion table from its text: arithmetic, and a few functions.
+    """A function of the confusion matrix, from a formula.
 
-    Nothing but numbers, tp, fp, fn, tn, ``+ - * / **``, brackets, sqrt, log, exp, abs, min and max is
-    understood, so that the text may come from anywhere.
+    A formula consists of numbers, tp, fp, fn, tn, ``+ - * / **``, brackets, sqrt, log, exp, abs, min and
+    max. Anything else is an error, so that formulas from untrusted sources are safe.
 
     Parameters
     ----------
     text : str
-        Such as ``"10 * tp - 2 * fp"``.
+        The formula, such as ``"10 * tp - 2 * fp"``.
 
     Examples
     --------
@@ -56,20 +56,20 @@ class Formula:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._tree  # noqa: B018 (a formula that cannot be read says so at once)
+        self._tree  # noqa: B018 (raises for an invalid formula)
 
     @cached_property
     def _tree(self) -> ast.expr:
         try:
-            if len(self.text) > MOST_LETTERS:
-                raise SyntaxError(f"it has more than {MOST_LETTERS} letters")
+            if len(self.text) > MAX_LENGTH:
+                raise SyntaxError(f"it has more than {MAX_LENGTH} characters")
             tree = ast.parse(self.text.strip(), mode="eval").body
             _check(tree)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             reason = error.msg if isinstance(error, SyntaxError) else str(error)
             raise InvalidInputError(
-                f"the measure {_short(self.text)!r} is neither a name nor a formula: {reason}. A formula is "
-                f"made of {', '.join(CELLS)}, numbers, + - * / **, brackets and {', '.join(_FUNCTIONS)}."
+                f"the measure {_shorten(self.text)!r} is neither a name nor a formula: {reason}. A formula "
+                f"consists of {', '.join(CELLS)}, numbers, + - * / **, brackets and {', '.join(_FUNCTIONS)}."
             ) from error
         return tree
 
@@ -95,7 +95,7 @@ class Formula:
 
 
 def _check(node: ast.AST) -> None:
-    """Refuse what no formula needs."""
+    """Raise a SyntaxError for anything that is not allowed in a formula."""
     match node:
         case ast.Constant(value=int() | float()) if not isinstance(node.value, bool):
             return
@@ -107,12 +107,14 @@ def _check(node: ast.AST) -> None:
         case ast.UnaryOp(op=op, operand=operand) if type(op) in _OPERATORS:
             _check(operand)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
-            if len(args) != (takes := _FUNCTIONS[name].nin):  # type: ignore[attr-defined]
-                raise SyntaxError(f"{name} takes {takes} value{'s' if takes > 1 else ''}, not {len(args)}")
+            if len(args) != (expected := _FUNCTIONS[name].nin):  # type: ignore[attr-defined]
+                raise SyntaxError(
+                    f"{name} takes {expected} argument{'s' if expected > 1 else ''}, not {len(args)}"
+                )
             for each in args:
                 _check(each)
         case _:
-            raise SyntaxError(f"{_short(ast.unparse(node))!r} is not understood")
+            raise SyntaxError(f"{_shorten(ast.unparse(node))!r} is not allowed")
 
 
 def _value(node: ast.AST, cells: dict[str, Cells]) -> Any:
@@ -127,8 +129,8 @@ def _value(node: ast.AST, cells: dict[str, Cells]) -> Any:
             return _OPERATORS[type(op)](_value(operand, cells))
         case ast.Call(func=ast.Name(id=name), args=args):
             return _FUNCTIONS[name](*(_value(each, cells) for each in args))
-    raise AssertionError(f"{type(node).__name__} passed the check")
+    raise AssertionError(f"unchecked node: {type(node).__name__}")
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 40 else text[:37] + "..."

@@ -1,12 +1,11 @@
-"""Measures of a ranking: ROC area, a part of it, average precision.
+"""Measures of a ranking: area under the ROC curve or a part of it, average precision.
 
-Here the labelling y' is a ranking. Its discriminant runs over pairs of a positive i
-and a negative j that the ranking puts in the wrong order,
+Here y' is a ranking. The sum is over the pairs of a positive i and a negative j in the wrong order,
 
     R(s) = max over rankings { Delta - (1/PN) sum over swapped (i, j) of (s_i - s_j) }
 
-(for a part of the ROC curve: over the negatives in that part). Pairs of weighted
-rows count with the product of their weights.
+(for a part of the ROC curve: over the negatives in that part). With weights, a pair has the product of
+its weights.
 """
 
 from __future__ import annotations
@@ -21,26 +20,26 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from .._typing import FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ._base import Cut, Measure, Oracle, base_rate_threshold
-from ._labels import ClassScores, Labels, as_positive, score_curve
+from ._labels import ClassScores, Labels, score_curve, to_positive_mask
 from ._search import prefix_sums
 
 
 class RankingMeasure(Measure):
-    """A measure that sees only the order of the scores.
+    """A measure that depends only on the order of the scores.
 
-    `threshold` cuts the training scores where as many rows are predicted positive as are.
+    `threshold` is the one with as many predicted positives as there are positives.
     """
 
     def loss(self, y: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """1 minus the area or precision of the scores `y_pred`."""
-        return 1.0 - self._area(Labels.of(y, sample_weight), np.asarray(y_pred, dtype=np.float64))
+        """1 minus the area, or average precision, of the scores `y_pred`."""
+        return 1.0 - self._area(Labels.from_arrays(y, sample_weight), np.asarray(y_pred, dtype=np.float64))
 
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        return self._area(Labels.of(y, sample_weight), np.asarray(scores, dtype=np.float64))
+        return self._area(Labels.from_arrays(y, sample_weight), np.asarray(scores, dtype=np.float64))
 
     def ranking_coef(self, y: ArrayLike, order: ArrayLike) -> FloatArray:
-        """A cut's coefficients for one ranking (row numbers, best first), by definition, unweighted."""
-        positive = as_positive(y)[np.asarray(order)]
+        """Coefficients of the cut of one ranking (row indices, best first), without weights."""
+        positive = to_positive_mask(y)[np.asarray(order)]
         n_pos, n_neg = np.count_nonzero(positive), np.count_nonzero(~positive)
         above = np.where(positive, np.cumsum(~positive), np.cumsum(positive) - n_pos)
         coef = np.empty(len(positive))
@@ -49,14 +48,14 @@ class RankingMeasure(Measure):
 
     @abstractmethod
     def _area(self, labels: Labels, scores: FloatArray) -> float:
-        """The measure between 0 and 1, ties counted as scikit-learn does."""
+        """The measure, between 0 and 1, with ties treated as in scikit-learn."""
 
     def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         return base_rate_threshold(y, scores, sample_weight)
 
 
 class RocAUC(RankingMeasure):
-    """Area under the ROC curve: the share of pairs in the right order, ties half.
+    """Area under the ROC curve: the share of pairs in the right order, with ties counted half.
 
     R is the mean of max(0, 1 - (s_i - s_j)) over pairs.
     """
@@ -68,11 +67,11 @@ class RocAUC(RankingMeasure):
         return float(roc_auc_score(labels.positive, scores, sample_weight=labels.weight))
 
     def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        return PairOracle(Labels.of(y, sample_weight))
+        return PairOracle(Labels.from_arrays(y, sample_weight))
 
 
 class PairOracle:
-    """One sort of all rows, the positives moved down by the margin 1."""
+    """One sort of all rows, after the margin 1 has been subtracted from the scores of the positives."""
 
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
@@ -82,7 +81,7 @@ class PairOracle:
         labels.check_length(scores)
         coef = scores - labels.positive
         order = np.argsort(coef)
-        # A positive is in error with the negatives above it, a negative with the positives below.
+        # A positive is in the wrong order with the negatives above it, a negative with the positives below.
         coef[order] = self._mass_around(order)
         coef /= labels.n_pos * labels.n_neg
         if labels.weight is not None:
@@ -90,7 +89,7 @@ class PairOracle:
         return Cut(coef, float(coef.sum(where=labels.positive)))
 
     def _mass_around(self, order: IntArray) -> FloatArray:
-        """At each place the negative mass above a positive, or minus the positive mass below a negative."""
+        """Per rank the mass of negatives above a positive, or minus that of positives below a negative."""
         negative = ~self.labels.positive[order]
         if self.labels.weight is None:
             negatives = np.cumsum(negative, dtype=np.float64)
@@ -105,7 +104,7 @@ class PairOracle:
 
 
 class PartialAUC(RankingMeasure):
-    """ROC area between two false positive rates, scaled as McClish does: 1 perfect, 0.5 chance.
+    """Area under a part of the ROC curve, scaled as by McClish: 1 for perfect, 0.5 for random scores.
 
     The score with ``max_fpr`` alone is `sklearn.metrics.roc_auc_score(..., max_fpr=max_fpr)`.
     The loss is 1 minus the mean true positive rate over the range. R is the structural
@@ -123,10 +122,10 @@ class PartialAUC(RankingMeasure):
     name = "partial_auc"
 
     def __init__(self, max_fpr: float = 0.1, min_fpr: float = 0.0) -> None:
-        numbers = all(isinstance(end, (int, float, np.number)) for end in (min_fpr, max_fpr))
-        if not (numbers and 0 <= min_fpr < max_fpr <= 1):
+        numeric = all(isinstance(end, (int, float, np.number)) for end in (min_fpr, max_fpr))
+        if not (numeric and 0 <= min_fpr < max_fpr <= 1):
             raise InvalidInputError(
-                f"the range of false positive rates must obey 0 <= min_fpr < max_fpr <= 1: got "
+                f"the range of false positive rates must satisfy 0 <= min_fpr < max_fpr <= 1: got "
                 f"min_fpr={min_fpr!r}, max_fpr={max_fpr!r}."
             )
         self.max_fpr, self.min_fpr = max_fpr, min_fpr
@@ -143,8 +142,8 @@ class PartialAUC(RankingMeasure):
         return 0.5 * (1.0 + (area - chance) / (1.0 - chance)) if chance < 1 else area
 
     def ranking_coef(self, y: ArrayLike, order: ArrayLike) -> FloatArray:
-        """As for the whole curve, with the first `max_fpr` of the negatives alone."""
-        positive = as_positive(y)[np.asarray(order)]
+        """As for the whole curve, with the share `max_fpr` of the highest-ranked negatives."""
+        positive = to_positive_mask(y)[np.asarray(order)]
         n_neg = np.count_nonzero(~positive)
         scale = np.count_nonzero(positive) * n_neg * (self.max_fpr - self.min_fpr)
         inside = np.where(positive, 0.0, np.clip(self.max_fpr * n_neg - np.cumsum(~positive) + 1, 0, 1))
@@ -154,7 +153,7 @@ class PartialAUC(RankingMeasure):
         return coef
 
     def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        return PartialPairOracle(Labels.of(y, sample_weight), self.min_fpr, self.max_fpr)
+        return PartialPairOracle(Labels.from_arrays(y, sample_weight), self.min_fpr, self.max_fpr)
 
 
 def _area_up_to(fpr: FloatArray, tpr: FloatArray, end: float) -> float:
@@ -165,12 +164,12 @@ def _area_up_to(fpr: FloatArray, tpr: FloatArray, end: float) -> float:
 
 
 class PartialPairOracle:
-    """Each positive chooses how much negative mass r ranks above it.
+    """Finds for each positive the mass r of negatives ranked above it.
 
-    With the negatives sorted down and S(r) the integral of their scores over the first r of
-    mass, positive i gains ``S(r) - r s_i + max(0, r - low)`` for 0 <= r <= high. That is
-    concave on [0, low] and on [low, high], so that each part has its maximum where the
-    negative's score meets s_i, or s_i - 1.
+    With the negatives in descending order and S(r) the integral of their scores over the first mass
+    r, positive i contributes ``S(r) - r s_i + max(0, r - low)`` for 0 <= r <= high. That is
+    concave on [0, low] and on [low, high], with the maxima where the negative's score equals s_i and
+    s_i - 1.
     """
 
     def __init__(self, labels: Labels, low: float, high: float) -> None:
@@ -204,15 +203,15 @@ class PartialPairOracle:
         return np.where(gain(second) > gain(first), second, first)
 
     def _chosen_mass(self, r: FloatArray, mass: FloatArray, ends: FloatArray) -> FloatArray:
-        """For each negative, the positive mass below it times its own mass (part of it at an edge)."""
+        """For each negative, the mass of positives below it times its own mass, or a part of it at an end."""
         order = np.argsort(r)
-        upto = np.concatenate([[0.0], np.cumsum(mass[order])])
+        cumulative = np.concatenate([[0.0], np.cumsum(mass[order])])
         first = np.concatenate([[0.0], np.cumsum((mass * r)[order])])
 
         def covered(x: FloatArray) -> FloatArray:
-            # sum over positives of mass * min(r, x)
+            # The sum over the positives of mass * min(r, x).
             k = np.searchsorted(r[order], x)
-            return first[k] + (upto[-1] - upto[k]) * x
+            return first[k] + (cumulative[-1] - cumulative[k]) * x
 
         return np.diff(covered(ends))
 
@@ -227,51 +226,50 @@ class AveragePrecision(RankingMeasure):
         return float(average_precision_score(labels.positive, scores, sample_weight=labels.weight))
 
     def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        return PrecisionOracle(Labels.of(y, sample_weight))
+        return PrecisionOracle(Labels.from_arrays(y, sample_weight))
 
 
 class PrecisionOracle:
     """The worst ranking for average precision in O(n log n).
 
     Positives and negatives keep their own order; the j-th negative is put before the i-th
-    positive and all after it. With p and q the masses of an atom of either class, that
-    gains, for each positive k >= i,
+    positive and all after it. With p and q the masses of an atom of the two classes, this contributes, for
+    each positive k >= i,
 
         (1/P) k p (1 / (k p + (j - 1) q) - 1 / (k p + j q)) - (p q / PN) (s_k - s_j) / p
 
-    per unit of positive mass. The best i rises with j (Yue et al., 2007), so that all of
-    them are found by divide and conquer: the middle negative first, then both halves
-    within the bounds it sets, level by level.
+    per unit of positive mass. The best i increases with j (Yue et al., 2007), so that divide and conquer
+    finds all of them: first for the middle negative, then for both halves within its bounds.
     """
 
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
         pos, neg = labels.pos, labels.neg
-        self.step = neg.unit / pos.unit
-        self.plan = _halving_plan(neg.levels)
+        self.step = neg.atom_mass / pos.atom_mass
+        self.plan = _halving_plan(neg.n_atoms)
         self.harmonic = None
         if self.step == 1.0:
-            self.harmonic = prefix_sums(1.0 / np.arange(1, pos.levels + neg.levels + 1))
+            self.harmonic = prefix_sums(1.0 / np.arange(1, pos.n_atoms + neg.n_atoms + 1))
 
     def __call__(self, scores: FloatArray) -> Cut:
         self.labels.check_length(scores)
         pos, neg = self.labels.pos, self.labels.neg
         s_pos, s_neg = scores[pos.index], scores[neg.index]
         place = self._places(pos.atoms(s_pos), neg.atoms(s_neg))
-        # place[j] positives stay above negative j; swapped[i] negatives go above positive i.
-        swapped = np.searchsorted(place, np.arange(pos.levels), side="right")
-        rank = np.arange(1, pos.levels + 1)
+        # place[j] positives rank above negative j; swapped[i] negatives rank above positive i.
+        swapped = np.searchsorted(place, np.arange(pos.n_atoms), side="right")
+        rank = np.arange(1, pos.n_atoms + 1)
         loss = 1.0 - float(np.mean(rank / (rank + self.step * swapped)))
         coef = np.zeros(len(scores))
-        scale = pos.levels * neg.levels
-        coef[pos.index] = self._rows(pos, s_pos, swapped / scale)
-        coef[neg.index] = self._rows(neg, s_neg, (place - pos.levels) / scale)
+        scale = pos.n_atoms * neg.n_atoms
+        coef[pos.index] = self._to_rows(pos, s_pos, swapped / scale)
+        coef[neg.index] = self._to_rows(neg, s_neg, (place - pos.n_atoms) / scale)
         return Cut(coef, loss)
 
-    def _rows(self, side: ClassScores, values: FloatArray, per_atom: FloatArray) -> FloatArray:
-        rows = side.spread(values, per_atom)
+    def _to_rows(self, scores: ClassScores, values: FloatArray, per_atom: FloatArray) -> FloatArray:
+        rows = scores.atoms_to_rows(values, per_atom)
         if self.labels.weight is not None:
-            rows *= self.labels.weight[side.index] / side.unit
+            rows *= self.labels.weight[scores.index] / scores.atom_mass
         return rows
 
     def _places(self, pos: FloatArray, neg: FloatArray) -> IntArray:
@@ -281,10 +279,10 @@ class PrecisionOracle:
         place[n_neg + 1] = n_pos
         for middle, left, right in self.plan:
             low, high = place[left], place[right]
-            place[middle] = self._best(middle, low, high, pos, neg, tail)
+            place[middle] = self._best_places(middle, low, high, pos, neg, tail)
         return place[1:-1]
 
-    def _best(
+    def _best_places(
         self,
         j: IntArray,
         low: IntArray,
@@ -293,7 +291,7 @@ class PrecisionOracle:
         neg: FloatArray,
         tail: FloatArray,
     ) -> IntArray:
-        """For each negative j (from 1) the best number of positives above it in [low, high]."""
+        """For each negative j (from 1) the best number in [low, high] of positives above it."""
         lengths = high - low + 1
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
         row = np.repeat(np.arange(len(j)), lengths)
@@ -307,14 +305,14 @@ class PrecisionOracle:
     def _gain(
         self, i: IntArray, j: IntArray, pos: FloatArray, neg: FloatArray, tail: FloatArray
     ) -> FloatArray:
-        """What putting negative j below i positives gains over putting it last."""
+        """The contribution of negative j at place i, relative to the last place."""
         n_pos, n_neg = len(pos), len(neg)
         lost = self._precision_lost(i, j) - (tail[i] - (n_pos - i) * neg[j - 1]) / n_neg
         return lost / n_pos
 
     def _precision_lost(self, i: IntArray, j: IntArray) -> FloatArray:
         """Sum over k > i of k / (k + (j - 1) r) - k / (k + j r), by harmonic numbers."""
-        n_pos, r = self.labels.pos.levels, self.step
+        n_pos, r = self.labels.pos.n_atoms, self.step
         if self.harmonic is not None:
             between = self.harmonic[n_pos + j - 1] - self.harmonic[i + j - 1]
             return between + j / (n_pos + j) - j / (i + j)
@@ -325,7 +323,7 @@ class PrecisionOracle:
 
 
 def _halving_plan(count: int) -> list[tuple[IntArray, IntArray, IntArray]]:
-    """Levels of (middle, left, right) that visit 1..count, neighbours before what lies between."""
+    """Steps of divide and conquer over 1..count: arrays (middle, left, right), with known ends."""
     plan = []
     left, right = np.array([0]), np.array([count + 1])
     while left.size:

@@ -1,4 +1,4 @@
-"""All measures by name."""
+"""The registry of measures by name."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ from ._function import FunctionMeasure
 from ._linear import Accuracy, BalancedAccuracy, Cost, Youden
 from ._ranking import AveragePrecision, PartialAUC, RocAUC
 
-#: Each measure, what its value is, and when to use it.
-_ABOUT: list[tuple[type[Measure], str, str]] = [
-    (Accuracy, "(tp + tn) / n", "errors of both kinds cost the same"),
-    (BalancedAccuracy, "(tp/P + tn/N) / 2", "both classes matter the same, whatever their size"),
+#: Each measure with its formula and its use.
+_DESCRIPTIONS: list[tuple[type[Measure], str, str]] = [
+    (Accuracy, "(tp + tn) / n", "errors of both kinds have the same cost"),
+    (BalancedAccuracy, "(tp/P + tn/N) / 2", "both classes matter equally, whatever their size"),
     (Youden, "tp/P + tn/N - 1", "the same on another scale, as in medicine"),
-    (Cost, "minus the mean cost of a row", "you know what errors cost, by kind or by row"),
-    (F1, "2 tp / (2 tp + fp + fn)", "a rare class, precision and recall alike"),
+    (Cost, "minus the mean cost of a row", "known costs of errors, per class or per row"),
+    (F1, "2 tp / (2 tp + fp + fn)", "a rare class, precision and recall matter equally"),
     (
         FBeta,
         "(1 + b²) tp / ((1 + b²) tp + b² fn + fp)",
         "recall counts `beta` times as much as precision",
     ),
     (Jaccard, "tp / (tp + fp + fn)", "overlap of two sets"),
-    (GMean, "sqrt(tp/P · tn/N)", "imbalance, neither class may be given up"),
-    (MCC, "Matthews' correlation", "one figure for the whole table"),
+    (GMean, "sqrt(tp/P · tn/N)", "imbalanced classes, both of which matter"),
+    (MCC, "Matthews' correlation", "one number for the whole confusion matrix"),
     (CohenKappa, "agreement beyond chance", "comparison with human raters"),
-    (PrecisionAtK, "tp among the top k, over k", "you can act on k cases"),
+    (PrecisionAtK, "tp among the top k, over k", "only k cases can be acted on"),
     (RecallAtK, "tp among the top k, over P", "how much a screening of k cases finds"),
-    (LiftAtK, "precision at k over P/n", "marketing's way to say it"),
+    (LiftAtK, "precision at k over P/n", "common in marketing"),
     (PRBEP, "precision where it equals recall", "text classification"),
-    (RecallAtPrecision, "recall while precision ≥ floor", "alarms that must be trusted"),
-    (PrecisionAtRecall, "precision while recall ≥ floor", "nothing may be missed"),
-    (TprAtFpr, "tp/P while fp/N ≤ ceiling", "a budget of false alarms"),
+    (RecallAtPrecision, "recall while precision ≥ floor", "alarms must be reliable"),
+    (PrecisionAtRecall, "precision while recall ≥ floor", "few positives may be missed"),
+    (TprAtFpr, "tp/P while fp/N ≤ ceiling", "a limited rate of false alarms"),
     (KLD, "1 - normalised divergence of class shares", "estimating prevalence"),
     (QMeasure, "F-mean of recall and agreement of counts", "prevalence and labels at once"),
     (RocAUC, "pairs in the right order", "ranking over the whole range"),
     (PartialAUC, "ROC area in a range, McClish's scale", "ranking where false alarms are few"),
     (AveragePrecision, "mean precision at the positives' ranks", "retrieval"),
 ]
-_MEASURES: dict[str, type[Measure]] = {kind.name: kind for kind, _, _ in _ABOUT}
+_MEASURES: dict[str, type[Measure]] = {kind.name: kind for kind, _, _ in _DESCRIPTIONS}
 
-#: scikit-learn's scorer names for what goes by a shorter name here.
+#: scikit-learn's scorer names for measures that have a shorter name here.
 _ALIASES = {"matthews_corrcoef": "mcc"}
 
 
 class Description(NamedTuple):
-    """A measure in words; its parameters with their defaults."""
+    """A measure's name, its parameters with their defaults, its formula and its use."""
 
     name: str
     parameters: dict[str, Any]
@@ -62,7 +62,7 @@ class Description(NamedTuple):
 
 
 def describe() -> list[Description]:
-    """All measures in words, kind by kind.
+    """Descriptions of all measures, similar ones together.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def describe() -> list[Description]:
     >>> measures.describe()[4].value
     '2 tp / (2 tp + fp + fn)'
     """
-    return [Description(kind.name, _parameters(kind), value, use) for kind, value, use in _ABOUT]
+    return [Description(kind.name, _parameters(kind), value, use) for kind, value, use in _DESCRIPTIONS]
 
 
 def names() -> list[str]:
@@ -86,7 +86,7 @@ def names() -> list[str]:
 
 
 def get(measure: str | Measure | Callable[..., Any], **params: Any) -> Measure:
-    """A measure by its name, with its parameters; or from a formula or function of the table.
+    """A measure by its name, or from a formula or function of the confusion matrix.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def get(measure: str | Measure | Callable[..., Any], **params: Any) -> Measure:
         return FunctionMeasure(Formula(measure))
     if params:
         raise InvalidInputError(
-            f"parameters ({', '.join(params)}) go with a measure's name; {measure!r} is already made."
+            f"parameters ({', '.join(params)}) can only be given with the name of a measure: got {measure!r}."
         )
     if isinstance(measure, Measure):
         return measure
@@ -128,7 +128,7 @@ def get(measure: str | Measure | Callable[..., Any], **params: Any) -> Measure:
 
 
 def _parameters(kind: type[Measure]) -> dict[str, Any]:
-    """What the measure can be made with, and the defaults."""
+    """The parameters of a measure with their defaults."""
     if kind.__init__ is object.__init__:
         return {}
     return {name: each.default for name, each in inspect.signature(kind).parameters.items()}

@@ -1,18 +1,18 @@
-"""The best table (a, b): maximise Delta(a, b) + Gp(a) + Gn(b), exactly.
+"""Exact maximisation of V(a, b) = Delta(a, b) + Gp(a) + Gn(b) over all confusion matrices.
 
-A strategy is made once per problem and called with the sorted scores of the atoms and
-the factor that makes their prefix sums Gp and Gn. Which one a measure names depends on
-what is known of its Delta:
+A confusion matrix is given by (a, b), the numbers of atoms of the positives and the negatives that are
+predicted positive. A strategy is prepared once for a measure and labels, and called with the sorted scores of
+the atoms and the factor of their prefix sums Gp and Gn. The strategy of a measure depends on its Delta:
 
 ===============  ==================================================================
 `ConvexConcave`  falls with tp, convex in it, and is concave in fp (F-beta, Jaccard)
 `Monotone`       falls with tp and rises with fp (MCC, kappa, constraints)
-`Bounded`        neither, but `delta_bound` bounds it over blocks (quantification)
-`Exhaustive`     nothing is known: every table is tried
+`Bounded`        has a bound over blocks, `delta_bound` (quantification)
+`Exhaustive`     any: all confusion matrices are evaluated
 ===============  ==================================================================
 
-All but the last are branch and bound: blocks of tables whose upper bound cannot
-beat the best table seen are dropped, the others are split, all at once in NumPy.
+All but the last are branch and bound: blocks of confusion matrices whose upper bound is below the best value
+are dropped, the others are split, all at once in NumPy.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
     from ._labels import ClassScores
 
 
-#: Blocks that are looked at together; more wait on a stack, which bounds the memory.
-MOST_BLOCKS = 2**14
-#: A block is split into this many parts along each axis.
-SPLIT = 4
+#: Largest number of blocks that are evaluated together, which limits the memory.
+MAX_BLOCKS = 2**14
+#: Number of parts of a block along each axis when it is split.
+N_PARTS = 4
 
 
-#: Bounds closer than this to the best value are equal to it but for rounding in the prefix sums.
-ROUNDING = 1e-13
+#: Tolerance for rounding errors of the prefix sums in comparisons with the best value.
+ROUNDING_TOL = 1e-13
 
 
-class Best(NamedTuple):
-    """The best table: its tp and fp in atoms, and its loss."""
+class SearchResult(NamedTuple):
+    """The best confusion matrix, its tp and fp in atoms, and its loss."""
 
     a: int
     b: int
@@ -54,9 +54,9 @@ class Best(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """The part of the tables that can hold the maximum, with the prefix sums over it.
+    """The confusion matrices among which the maximum is, with their prefix sums.
 
-    Tables are ``(a, first_b + t)`` for ``0 <= a < len(gain_pos)`` and
+    They are ``(a, first_b + t)`` for ``0 <= a < len(gain_pos)`` and
     ``0 <= t < len(gain_neg)``.
     """
 
@@ -66,45 +66,45 @@ class Grid(NamedTuple):
 
 
 class Strategy(ABC):
-    """Finds the best table for sorted atoms; prepared once for a measure and its labels."""
+    """A search for the best confusion matrix, prepared for a measure and labels."""
 
-    #: Least fall of Delta with a and least rise with b, where a strategy can use them.
-    tilt: tuple[float, float] = (0.0, 0.0)
+    #: Smallest decrease of Delta with a and smallest increase with b, if known.
+    min_slopes: tuple[float, float] = (0.0, 0.0)
 
     def __init__(self, measure: ConfusionMeasure, pos: ClassScores, neg: ClassScores) -> None:
         self.measure = measure
-        self.levels = pos.levels, neg.levels
-        self.units = pos.unit, neg.unit
-        self.masses = pos.levels * pos.unit, neg.levels * neg.unit
+        self.n_atoms = pos.n_atoms, neg.n_atoms
+        self.atom_masses = pos.atom_mass, neg.atom_mass
+        self.masses = pos.n_atoms * pos.atom_mass, neg.n_atoms * neg.atom_mass
 
     def delta(self, a: Cells, b: Cells) -> Cells:
-        """Loss of the tables with a and b atoms predicted positive."""
-        return self.measure.delta(a * self.units[0], b * self.units[1], *self.masses)
+        """The loss with a and b atoms predicted positive."""
+        return self.measure.delta(a * self.atom_masses[0], b * self.atom_masses[1], *self.masses)
 
     @abstractmethod
-    def __call__(self, pos: FloatArray, neg: FloatArray, scale: float) -> Best:
-        """The maximiser of V, given the atoms' scores in descending order."""
+    def __call__(self, pos: FloatArray, neg: FloatArray, scale: float) -> SearchResult:
+        """The maximiser of V for the scores of the atoms, in descending order."""
 
     def gains(self, pos: FloatArray, neg: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
         """Gp and Gn, up to a constant, for these atoms."""
-        return prefix_sums(pos, scale * self.units[0]), prefix_sums(neg, scale * self.units[1])
+        return prefix_sums(pos, scale * self.atom_masses[0]), prefix_sums(neg, scale * self.atom_masses[1])
 
-    def all_tables(self, pos: FloatArray, neg: FloatArray, scale: float) -> Grid:
-        """The grid of all tables."""
+    def full_grid(self, pos: FloatArray, neg: FloatArray, scale: float) -> Grid:
+        """The grid of all confusion matrices."""
         return Grid(*self.gains(pos, neg, scale), 0)
 
-    def monotone_tables(self, pos: FloatArray, neg: FloatArray, scale: float) -> Grid:
-        """The part that matters for Delta falling in a and rising in b: Gp rises, Gn falls.
+    def monotone_grid(self, pos: FloatArray, neg: FloatArray, scale: float) -> Grid:
+        """The part of the grid with the maximum for a Delta that falls with a and rises with b.
 
-        Marking a positive with a score below 0 as positive, or a negative with a score
-        above 0 as negative, can only lower V.
+        Marking a positive with a score below 0 as positive, or a negative with a score above 0 as
+        negative, can only lower V.
         """
-        last_a, first_b = len(pos) - _count_below(pos), len(neg) - _count_below(neg)
+        last_a, first_b = len(pos) - _count_not_positive(pos), len(neg) - _count_not_positive(neg)
         return Grid(*self.gains(pos[:last_a], neg[first_b:], scale), first_b)
 
 
-def _count_below(descending: FloatArray) -> int:
-    """How many values are 0 or less."""
+def _count_not_positive(descending: FloatArray) -> int:
+    """The number of values that are 0 or less."""
     return int(np.searchsorted(descending[::-1], 0.0, side="right"))
 
 
@@ -118,7 +118,7 @@ def prefix_sums(values: FloatArray, scale: float = 1.0) -> FloatArray:
 
 
 class Column(NamedTuple):
-    """The best table for one a: ``t`` counts b from the grid's first."""
+    """The best confusion matrix for one a; ``t`` is b minus the grid's first."""
 
     a: int
     t: int
@@ -134,32 +134,32 @@ class ConvexConcave(Strategy):
 
     For a fixed a, ``h(a) = max over b of Delta(a, b) + Gn(b)`` is the maximum of a concave
     sequence. As a maximum of convex functions h is convex, so that between two points it lies
-    below their chord, while the concave Gp lies below its tangents at either end. The bound that
-    follows is off by the square of the interval's width, and some twenty columns settle the
-    matter whatever the number of rows: plain numbers are faster here than arrays.
+    below their chord, while the concave Gp lies below its tangents at both ends. The error of the
+    resulting bound is quadratic in the width of the interval, so that about twenty columns are enough
+    for any number of rows; for these, Python numbers are faster than arrays.
     """
 
-    def __call__(self, pos: FloatArray, neg: FloatArray, scale: float) -> Best:
-        grid = self.monotone_tables(pos, neg, scale)
+    def __call__(self, pos: FloatArray, neg: FloatArray, scale: float) -> SearchResult:
+        grid = self.monotone_grid(pos, neg, scale)
         left = self._column(0, 0, grid)
         right = self._column(len(grid.gain_pos) - 1, left.t, grid)
         best = max(left, right, key=_value)
-        waiting = [self._bound(left, right, grid.gain_pos)]
-        while waiting and -waiting[0][0] > best.value + ROUNDING:
-            _, a, left, right = heapq.heappop(waiting)
+        queue = [self._bound(left, right, grid.gain_pos)]
+        while queue and -queue[0][0] > best.value + ROUNDING_TOL:
+            _, a, left, right = heapq.heappop(queue)
             if right.a - left.a < 2:
                 continue
             guess = left.t + (right.t - left.t) * (a - left.a) // (right.a - left.a)
             middle = self._column(a, guess, grid)
             best = max(best, middle, key=_value)
             for part in ((left, middle), (middle, right)):
-                heapq.heappush(waiting, self._bound(*part, grid.gain_pos))
+                heapq.heappush(queue, self._bound(*part, grid.gain_pos))
         b = best.t + grid.first_b
-        return Best(best.a, b, float(self.delta(best.a, b)))
+        return SearchResult(best.a, b, float(self.delta(best.a, b)))
 
     @staticmethod
     def _bound(left: Column, right: Column, gain: FloatArray) -> tuple[float, int, Column, Column]:
-        """Minus the most that V can be between two columns, and where to look next."""
+        """Minus an upper bound of V between two columns, and the column to evaluate next."""
         width = right.a - left.a
         if width < 2:
             return -max(left.value, right.value), left.a, left, right
@@ -178,9 +178,14 @@ class ConvexConcave(Strategy):
         return -bound, min(max(left.a + round(inside), left.a + 1), right.a - 1), left, right
 
     def _column(self, a: int, guess: int, grid: Grid) -> Column:
-        """The best t for one a, by ever longer steps from a guess and then halving what is left."""
+        """The best t for one a, by an exponential search from a guess and then bisection."""
         gain, first_b, last = grid.gain_neg, grid.first_b, len(grid.gain_neg) - 1
-        delta, tp, unit, (n_pos, n_neg) = self.measure.delta, a * self.units[0], self.units[1], self.masses
+        delta, tp, unit, (n_pos, n_neg) = (
+            self.measure.delta,
+            a * self.atom_masses[0],
+            self.atom_masses[1],
+            self.masses,
+        )
 
         def height(t: int) -> float:
             return delta(tp, (t + first_b) * unit, n_pos, n_neg) + gain.item(t)
@@ -207,103 +212,100 @@ class ConvexConcave(Strategy):
 
 
 class Blocks(NamedTuple):
-    """Rectangles of tables, corners included."""
+    """Rectangular blocks of confusion matrices, given by their corners, which belong to them."""
 
     a0: IntArray
     a1: IntArray
     t0: IntArray
     t1: IntArray
 
-    def pick(self, which: NDArray[np.bool_] | slice | IntArray) -> Blocks:
-        """Some of the blocks."""
-        return Blocks(*(corner[which] for corner in self))
+    def select(self, index: NDArray[np.bool_] | slice | IntArray) -> Blocks:
+        """The blocks of an index or mask."""
+        return Blocks(*(corner[index] for corner in self))
 
     def split(self) -> Blocks:
-        """Each block cut into `SPLIT` x `SPLIT` parts, less where it is small."""
+        """Each block split into `N_PARTS` x `N_PARTS` parts, or fewer if it is small."""
         a0, a1 = _parts(self.a0, self.a1)
         t0, t1 = _parts(self.t0, self.t1)
-        shape = (len(self.a0), SPLIT, SPLIT)
+        shape = (len(self.a0), N_PARTS, N_PARTS)
         parts = Blocks(
             np.broadcast_to(a0[:, :, None], shape),
             np.broadcast_to(a1[:, :, None], shape),
             np.broadcast_to(t0[:, None, :], shape),
             np.broadcast_to(t1[:, None, :], shape),
         )
-        return parts.pick((parts.a0 <= parts.a1) & (parts.t0 <= parts.t1))
+        return parts.select((parts.a0 <= parts.a1) & (parts.t0 <= parts.t1))
 
 
 def _parts(low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
-    step = (high - low) // SPLIT + 1
-    starts = low[:, None] + step[:, None] * np.arange(SPLIT)
+    step = (high - low) // N_PARTS + 1
+    starts = low[:, None] + step[:, None] * np.arange(N_PARTS)
     return starts, np.minimum(starts + step[:, None] - 1, high[:, None])
 
 
 class Bounded(Strategy):
-    """Two-dimensional branch and bound; the measure bounds Delta over a block.
+    """Two-dimensional branch and bound, with the measure's bound of Delta over blocks.
 
-    Gp and Gn are concave, so that their maximum over a block is known: at their peak
-    if it is inside, else at the end that is nearer to it. Where Delta is known to fall by at
-    least ``tilt[0]`` with each a and to rise by at least ``tilt[1]`` with each b, that part
-    of it is moved to Gp and Gn, where it costs no tightness: what is left of a linear Delta
-    is constant.
+    Gp and Gn are concave, so that their maximum over a block is at their peak, or at the end nearer to
+    it. If Delta falls by at least ``min_slopes[0]`` with each a and rises by at least ``min_slopes[1]``
+    with each b, this linear part is moved to Gp and Gn, which makes the bounds tighter: the rest of a
+    linear Delta is constant.
     """
 
-    def tables(self, pos: FloatArray, neg: FloatArray, scale: float) -> Grid:
-        """The tables to search."""
-        return self.all_tables(pos, neg, scale)
+    def grid(self, pos: FloatArray, neg: FloatArray, scale: float) -> Grid:
+        """The part of the grid to search."""
+        return self.full_grid(pos, neg, scale)
 
-    def __call__(self, pos: FloatArray, neg: FloatArray, scale: float) -> Best:
-        grid = self.tables(pos, neg, scale)
+    def __call__(self, pos: FloatArray, neg: FloatArray, scale: float) -> SearchResult:
+        grid = self.grid(pos, neg, scale)
         gains = grid.gain_pos, grid.gain_neg
-        for gain, slope in zip(gains, (-self.tilt[0], self.tilt[1]), strict=True):
+        for gain, slope in zip(gains, (-self.min_slopes[0], self.min_slopes[1]), strict=True):
             if slope:
                 np.add(gain, slope * np.arange(len(gain)), out=gain)
         peaks = int(np.argmax(gains[0])), int(np.argmax(gains[1]))
         zero = np.zeros(1, dtype=np.intp)
         whole = Blocks(zero, zero + len(gains[0]) - 1, zero, zero + len(gains[1]) - 1)
         best_value, best = -np.inf, (0, 0)
-        waiting = [(np.full(1, np.inf), whole)]
-        while waiting:
-            bound, blocks = waiting.pop()
-            parts = blocks.pick(bound > best_value + ROUNDING).split()
+        queue = [(np.full(1, np.inf), whole)]
+        while queue:
+            bound, blocks = queue.pop()
+            parts = blocks.select(bound > best_value + ROUNDING_TOL).split()
             if not parts.a0.size:
                 continue
             a, t = np.clip(peaks[0], parts.a0, parts.a1), np.clip(peaks[1], parts.t0, parts.t1)
             gain = gains[0][a] + gains[1][t]
-            here = self.delta(a, t + grid.first_b) + (self.tilt[0] * a - self.tilt[1] * t)
+            here = self.delta(a, t + grid.first_b) + (self.min_slopes[0] * a - self.min_slopes[1] * t)
             i = int(np.argmax(here + gain))
             if here[i] + gain[i] > best_value:
                 best_value, best = float(here[i] + gain[i]), (int(a[i]), int(t[i]) + grid.first_b)
             wide = np.flatnonzero((parts.a0 < parts.a1) | (parts.t0 < parts.t1))
             if not wide.size:
                 continue
-            parts, gain = parts.pick(wide), gain[wide]
+            parts, gain = parts.select(wide), gain[wide]
             top = self._bound(parts, grid.first_b)
-            self._check(here[wide], top)
+            self._check_bound(here[wide], top)
             bound = top + gain
-            waiting.extend(self._promising(bound, parts, best_value))
-        return Best(*best, float(self.delta(*best)))
+            queue.extend(self._batches(bound, parts, best_value))
+        return SearchResult(*best, float(self.delta(*best)))
 
     @staticmethod
-    def _promising(
-        bound: FloatArray, parts: Blocks, best_value: float
-    ) -> Iterator[tuple[FloatArray, Blocks]]:
-        """What may still hold a better table, in batches, the most promising last."""
-        keep = np.flatnonzero(bound > best_value + ROUNDING)
-        if len(keep) > MOST_BLOCKS:
+    def _batches(bound: FloatArray, parts: Blocks, best_value: float) -> Iterator[tuple[FloatArray, Blocks]]:
+        """The parts whose bound exceeds the best value, in batches, those with the highest bounds last."""
+        keep = np.flatnonzero(bound > best_value + ROUNDING_TOL)
+        if len(keep) > MAX_BLOCKS:
             keep = keep[np.argsort(bound[keep])]
-        for start in range(0, len(keep), MOST_BLOCKS):
-            some = keep[start : start + MOST_BLOCKS]
-            yield bound[some], parts.pick(some)
+        for start in range(0, len(keep), MAX_BLOCKS):
+            batch = keep[start : start + MAX_BLOCKS]
+            yield bound[batch], parts.select(batch)
 
     def _bound(self, parts: Blocks, first_b: int) -> FloatArray:
-        up, un = self.units
+        up, un = self.atom_masses
         tp = parts.a0 * up, parts.a1 * up
         fp = (parts.t0 + first_b) * un, (parts.t1 + first_b) * un
         bound: FloatArray = self.measure.delta_bound(tp, fp, *self.masses)
-        return bound + (self.tilt[0] * parts.a0 - self.tilt[1] * parts.t1)
+        return bound + (self.min_slopes[0] * parts.a0 - self.min_slopes[1] * parts.t1)
 
-    def _check(self, here: FloatArray, top: FloatArray) -> None:
+    def _check_bound(self, here: FloatArray, top: FloatArray) -> None:
         if (here > top + 1e-9).any():
             raise NotMonotoneError
 
@@ -311,43 +313,49 @@ class Bounded(Strategy):
 class Monotone(Bounded):
     """Branch and bound for a Delta that falls with tp and rises with fp."""
 
-    def tables(self, pos: FloatArray, neg: FloatArray, scale: float) -> Grid:
-        return self.monotone_tables(pos, neg, scale)
+    def grid(self, pos: FloatArray, neg: FloatArray, scale: float) -> Grid:
+        return self.monotone_grid(pos, neg, scale)
 
 
 class NotMonotoneError(MeasureFunctionError):
-    """A loss was larger inside a block than in the corner where it should be largest."""
+    """The loss inside a block was larger than at the corner with its bound."""
 
     def __init__(self) -> None:
         super().__init__(
-            "the measure is declared to fall with tp and rise with fp, but it does not: "
-            "its loss inside a block of tables exceeds the loss in the corner."
+            "the loss of the measure must fall with tp and rise with fp, but it does not: its value inside a "
+            "block of confusion matrices exceeds the bound at the corner."
         )
 
 
 class Exhaustive(Strategy):
-    """Every table, in chunks of rows of the grid."""
+    """Evaluates all confusion matrices, in chunks of rows of the grid."""
 
-    chunk = 2**22
+    chunk_size = 2**22
 
     def __init__(self, measure: ConfusionMeasure, pos: ClassScores, neg: ClassScores) -> None:
         super().__init__(measure, pos, neg)
-        self.n_tables = (pos.levels + 1) * (neg.levels + 1)
-        self._kept = self._rows(0, pos.levels + 1) if self.n_tables <= self.chunk else None
+        self.n_matrices = (pos.n_atoms + 1) * (neg.n_atoms + 1)
+        self._all_losses = (
+            self._compute_losses(0, pos.n_atoms + 1) if self.n_matrices <= self.chunk_size else None
+        )
 
-    def _rows(self, start: int, stop: int) -> FloatArray:
-        a, b = np.arange(start, stop)[:, None], np.arange(self.levels[1] + 1)
+    def _compute_losses(self, start: int, stop: int) -> FloatArray:
+        a, b = np.arange(start, stop)[:, None], np.arange(self.n_atoms[1] + 1)
         return self.delta(a, b)
 
-    def __call__(self, pos: FloatArray, neg: FloatArray, scale: float) -> Best:
-        grid = self.all_tables(pos, neg, scale)
-        step = max(1, self.chunk // len(grid.gain_neg))
-        best_value, best = -np.inf, Best(0, 0, 0.0)
+    def __call__(self, pos: FloatArray, neg: FloatArray, scale: float) -> SearchResult:
+        grid = self.full_grid(pos, neg, scale)
+        step = max(1, self.chunk_size // len(grid.gain_neg))
+        best_value, best = -np.inf, SearchResult(0, 0, 0.0)
         for start in range(0, len(grid.gain_pos), step):
             stop = min(start + step, len(grid.gain_pos))
-            delta = self._rows(start, stop) if self._kept is None else self._kept[start:stop]
+            delta = (
+                self._compute_losses(start, stop)
+                if self._all_losses is None
+                else self._all_losses[start:stop]
+            )
             value = delta + grid.gain_pos[start:stop, None] + grid.gain_neg
             a, b = np.unravel_index(int(np.argmax(value)), value.shape)
             if value[a, b] > best_value:
-                best_value, best = value[a, b], Best(start + int(a), int(b), float(delta[a, b]))
+                best_value, best = value[a, b], SearchResult(start + int(a), int(b), float(delta[a, b]))
         return best

@@ -85,11 +85,11 @@ def compute_curves(
     model: CAPOClassifier, positive: BoolArray, decision: ArrayLike, sample_weight: ArrayLike | None
 ) -> ThresholdCurves:
     """Evaluate a fitted classifier's decisions at many thresholds."""
-    labels = Labels.lenient(positive, sample_weight)
+    labels = Labels.from_arrays(positive, sample_weight, both_classes=False)
     curve = score_curve(labels, decision)
     zero = int(np.count_nonzero(curve.scores > 0))
     kept = _select_cuts(curve, zero)[::-1]
-    cuts = np.array([0.0 if i == zero else curve.cut_below(i) for i in kept])
+    cuts = np.array([0.0 if i == zero else curve.threshold_below(i) for i in kept])
     tp, fp = curve.tp[kept], curve.fp[kept]
     shown = _measure_of_thresholds(model.measure_)
     return ThresholdCurves(
@@ -103,7 +103,7 @@ def compute_curves(
         values=_evaluate_at_cuts(shown, tp, fp),
         measure_label=shown.label,
         chosen=int(np.flatnonzero(kept == zero)[0]),
-        integers=labels.whole,
+        integers=labels.has_integer_weights,
     )
 
 
