@@ -18,7 +18,7 @@ ORIGINALS = """\
 In it, a folder paper with the five data sets, each as two files in LIBSVM's format, NAME for training and
 NAME.t for the test, or NAME.bz2 and NAME.t.bz2, as LIBSVM's collection has ijcnn1, splice and usps (digits
 1..10 are read as 5-9 against 0-4; splice scaled or with codes 1..4); reuters is money-fx against the rest of
-Reuters-21578 with unit rows, mitfaces is CBCL's faces of 19 x 19 pixels, each image equalised. Or each as
+Reuters-21578 with unit rows, mitfaces is CBCL's faces of 19 x 19 pixels, each image equalized. Or each as
 NAME.npz: X_train, y_train, X_test, y_test with labels -1/+1 (reuters in CSR pieces train_data, train_indices,
 train_indptr, train_shape, and the same for test). A folder suite may hold more tables for benchmarks.quality:
 X with NaN where a value is missing, y in -1/+1, cat_cols with the positions of categorical columns,

@@ -21,7 +21,7 @@ X, X_test, y, y_test = train_test_split(X, digit == 8, train_size=900, random_st
 auxiliaries = [("tree", DecisionTreeClassifier(max_depth=5)), ("bayes", GaussianNB())]
 
 # %%
-# The classifier minimises, over the weights a of the auxiliaries, the weights w of the delta
+# The classifier minimizes, over the weights a of the auxiliaries, the weights w of the delta
 # function and the bias b,
 #
 #     1/2 (B ||a - a0||² + ||w||² + (b - b0)²) + C R(f),    f(x) = a' z(x) + w' Phi(x) + b,

@@ -6,7 +6,7 @@ it.
 """
 
 # %%
-# The rule: a tumour with a mean radius above 16 is malignant.
+# The rule: a tumor with a mean radius above 16 is malignant.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
@@ -39,7 +39,7 @@ print(model.summary())
 
 # %%
 # The adapted classifier keeps the rule where it is right and bends it where it is wrong: for small
-# tumours with many concave points, and for large ones with few.
+# tumors with many concave points, and for large ones with few.
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True)
 low, high = X_test.min(axis=0), X_test.max(axis=0)
 radius, points = np.meshgrid(np.linspace(low[0], high[0], 200), np.linspace(low[1], high[1], 200))

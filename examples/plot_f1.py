@@ -1,6 +1,6 @@
 """# Tune a classifier for F1
 
-A learner that minimises log loss is not the best one for F1. `CAPOClassifier` combines several
+A learner that minimizes log loss is not the best one for F1. `CAPOClassifier` combines several
 learners for the measure, adapts them to it if that helps, and chooses the threshold by
 cross-validation.
 """

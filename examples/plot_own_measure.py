@@ -1,7 +1,7 @@
 """# A new measure and the solver under it
 
-Any vectorised function of the confusion matrix is a measure. This example checks one against brute
-force, trains a linear classifier for it, and draws the convex bound that the solver minimises.
+Any vectorized function of the confusion matrix is a measure. This example checks one against brute
+force, trains a linear classifier for it, and draws the convex bound that the solver minimizes.
 """
 
 # %%
@@ -18,16 +18,16 @@ from capo.testing import check_measure
 
 
 def worst_recall(tp, fp, fn, tn):
-    """The recall of the class that is recognised worse."""
+    """The recall of the class that is recognized worse."""
     return np.minimum(tp / (tp + fn), tn / (tn + fp))
 
 
 measure = get(worst_recall)
-print(f"{check_measure(measure, n_cases=100)} random problems agree with brute force over all labellings")
+print(f"{check_measure(measure, n_cases=100)} random problems agree with brute force over all labelings")
 
 # %%
 # The solver knows nothing of classification. It needs a design, which multiplies, and an oracle,
-# which returns the most violated labelling for given scores.
+# which returns the most violated labeling for given scores.
 data = load_wine()
 X = StandardScaler().fit_transform(data.data[:, [1, 2]])  # malic acid and ash
 y = data.target == 2

@@ -1,6 +1,6 @@
-"""# Optimise a utility of your own
+"""# Optimize a utility of your own
 
-When the benefit of a hit and the price of a false alarm are known, the measure to optimise is the
+When the benefit of a hit and the price of a false alarm are known, the measure to optimize is the
 total benefit. It can be given as a formula or as a function of the confusion matrix (tp, fp, fn,
 tn).
 """
@@ -26,7 +26,7 @@ X, X_test, y, y_test = train_test_split(
 )
 
 # %%
-# Suppose that finding a tumour is worth 20, and that following up a false alarm costs 1. We train
+# Suppose that finding a tumor is worth 20, and that following up a false alarm costs 1. We train
 # one classifier for accuracy, one for F1 and one for this utility, each with the same two
 # auxiliaries.
 utility = measures.get("20 * tp - fp")
@@ -51,7 +51,7 @@ for name, model in models.items():
 # %%
 # All three keep the stacked auxiliaries (C = 0), because no adaptation improves on them by more
 # than two standard errors. What differs is the threshold. The classifier for the utility raises the
-# alarm much earlier than the other two, since a missed tumour costs twenty times as much as a false
+# alarm much earlier than the other two, since a missed tumor costs twenty times as much as a false
 # alarm.
 fig, ax = plt.subplots()
 thresholds = np.linspace(0.005, 0.8, 300)

@@ -226,7 +226,7 @@ def test_an_import_of_a_lazy_name_is_found(package, line):
         ("design/_planted.py", "from ..engine import CuttingPlane", "capo.engine"),
         ("design/_planted.py", "from .. import estimators", "capo.estimators"),
         ("measures/_planted.py", "def late():\n    import capo.cli", "capo.cli"),
-        ("measures/_planted.py", "from ..kernels import rbf", "capo.kernels"),  # neighbours are independent
+        ("measures/_planted.py", "from ..kernels import rbf", "capo.kernels"),  # neighbors are independent
         ("new_room/__init__.py", "", "new_room"),  # each room has its layer
     ],
 )

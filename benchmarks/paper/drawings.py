@@ -44,7 +44,7 @@ def _figures(rows: pd.DataFrame) -> Iterator[tuple[str, str, Figure]]:
     over_c, over_b = rows[rows["experiment"] == "c"], rows[rows["experiment"] == "b"]
     by_rows, five = rows[rows["experiment"] == "rows"], rows[rows["experiment"] == "five"]
     if len(over_c):
-        yield "Rounds and searches for the worst labelling against C", "rounds", _rounds(over_c)
+        yield "Rounds and searches for the worst labeling against C", "rounds", _rounds(over_c)
         yield "Score and CPU seconds against C", "over_c", _over(over_c, "C", _percent)
     if len(over_b):
         yield "Score and CPU seconds against B", "over_b", _over(over_b, "B", float)
@@ -65,12 +65,12 @@ def _grid(n_rows: int, size: tuple[float, float] = (10.0, 1.9)) -> tuple[Figure,
 
 def _lines(ax: Any, part: pd.DataFrame, x: str, y: str, scale: Callable[[float], float]) -> None:
     for system, its in part.sort_values(x).groupby("system"):
-        colour = f"C{list(NAMES).index(str(system))}"
+        color = f"C{list(NAMES).index(str(system))}"
         if its[x].isna().all():
-            ax.axhline(its[y].iloc[0], color=colour, linestyle=":", label=NAMES[str(system)])
+            ax.axhline(its[y].iloc[0], color=color, linestyle=":", label=NAMES[str(system)])
             continue
         ax.plot(
-            its[x].map(scale), its[y], color=colour, marker=MARKS[str(system)], markersize=3, linewidth=1,
+            its[x].map(scale), its[y], color=color, marker=MARKS[str(system)], markersize=3, linewidth=1,
             label=NAMES[str(system)],
         )  # fmt: skip
     ax.set_xscale("log", base=2)

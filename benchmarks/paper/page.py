@@ -44,7 +44,7 @@ HOW = """\
   fit. The gap in fits.csv refers to the whole kernel.
 - **SVM + costs** (SVMlight with option -j): scikit-learn's `LinearSVC` (squared slacks) and `SVC`. C, j and gamma are selected by the
   target measure in 5-fold cross-validation on a stratified sample of {cost_rows} rows; the final fit uses all rows.
-- **mitfaces** has 24,044 of the paper's 24,045 test images, with equalised histograms; the paper does not describe its preparation.
+- **mitfaces** has 24,044 of the paper's 24,045 test images, with equalized histograms; the paper does not describe its preparation.
 - **Seconds** are CPU seconds of one core (for CAPO: seconds of the adaptation, one process per core). The paper's machine was a
   Xeon E5520 of 2009, which accounts for a factor of 3 to 5 in any ratio. In the totals of CAPO's columns the auxiliaries
   of the folds count once, because they are trained once for all measures and CAPO\\*.

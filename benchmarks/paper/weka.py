@@ -55,7 +55,7 @@ def initial_rows(X: Any, n_clusters: int) -> NDArray[np.intp]:
 
 
 def initial_centers(X: Any, n_clusters: int, random_state: object = None) -> NDArray[np.float64]:
-    """The initial centres of SimpleKMeans, as `init` of RBFNetworkClassifier; WEKA's seed is fixed."""
+    """The initial centers of SimpleKMeans, as `init` of RBFNetworkClassifier; WEKA's seed is fixed."""
     return _to_dense(X[initial_rows(X, n_clusters)])
 
 

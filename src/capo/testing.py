@@ -1,4 +1,4 @@
-"""Tests for measures: the search for the worst labelling against the definition.
+"""Tests for measures: the search for the worst labeling against the definition.
 
 Call `check_measure` with a measure of your own:
 
@@ -27,24 +27,24 @@ TOLERANCE = 1e-9
 
 
 def brute_force(measure: Measure, scores: ArrayLike, y: ArrayLike) -> float:
-    """R by its definition: the largest value over all labellings, or all rankings."""
+    """R by its definition: the largest value over all labelings, or all rankings."""
     values = np.asarray(scores, dtype=np.float64)
     if isinstance(measure, RankingMeasure):
         return max(cut.value(values) for cut in ranking_cuts(measure, y))
     sign = np.where(np.asarray(y) > 0, 1, -1)
-    labellings = np.array(list(product((-1, 1), repeat=len(sign))))
-    losses = labelling_losses(measure, sign, labellings)
-    return float(np.max(losses - (sign - labellings) @ values / (2 * len(sign))))
+    labelings = np.array(list(product((-1, 1), repeat=len(sign))))
+    losses = labeling_losses(measure, sign, labelings)
+    return float(np.max(losses - (sign - labelings) @ values / (2 * len(sign))))
 
 
-def labelling_losses(measure: Measure, sign: IntArray, labellings: IntArray) -> NDArray[np.float64]:
-    """The loss of each labelling, minus infinity for those that the measure does not admit.
+def labeling_losses(measure: Measure, sign: IntArray, labelings: IntArray) -> NDArray[np.float64]:
+    """The loss of each labeling, minus infinity for those that the measure does not admit.
 
     A loss that depends on the confusion matrix alone is computed once for each matrix.
     """
-    losses = np.empty(len(labellings))
+    losses = np.empty(len(labelings))
     known: dict[object, float] = {}
-    for i, y_pred in enumerate(labellings):
+    for i, y_pred in enumerate(labelings):
         tp, fp = int(np.sum(y_pred[sign > 0] > 0)), int(np.sum(y_pred[sign < 0] > 0))
         key: object = (tp, fp) if measure.depends_on_confusion_only else i
         if key not in known:
@@ -65,7 +65,7 @@ def ranking_cuts(measure: RankingMeasure, y: ArrayLike) -> Iterator[Cut]:
 
 
 def check_case(measure: Measure, scores: ArrayLike, y: ArrayLike) -> None:
-    """Raise AssertionError unless the cut's value is the maximum over all labellings."""
+    """Raise AssertionError unless the cut's value is the maximum over all labelings."""
     cut = measure.most_violated(scores, y)
     found, best = cut.value(scores), brute_force(measure, scores, y)
     assert abs(found - best) <= TOLERANCE * (1 + abs(best)), (
@@ -118,7 +118,7 @@ def check_measure(measure: Measure, *, n_cases: int = 200, max_rows: int = 6, ra
     """Compare a measure's search with brute force on random problems.
 
     Each case has up to `max_rows` rows; some have ties, equal scores or classes of one row. The checks
-    compare the worst labelling with all labellings (or rankings), the cut with R at other scores, and
+    compare the worst labeling with all labelings (or rankings), the cut with R at other scores, and
     integer weights with repeated rows.
 
     Parameters

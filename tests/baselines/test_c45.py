@@ -326,13 +326,13 @@ def test_wekas_tree_for_breast_cancer():
 
 
 def test_all_kinds_of_input_give_the_same_tree():
-    centred = X - np.median(X, axis=0).round(3)  # so that there are zeros and values of both signs
-    reference = C45Classifier().fit(centred, Y)
+    centered = X - np.median(X, axis=0).round(3)  # so that there are zeros and values of both signs
+    reference = C45Classifier().fit(centered, Y)
     for kind in (np.asfortranarray, sparse.csr_array, sparse.csc_matrix, sparse.csr_matrix):
-        model = C45Classifier().fit(kind(centred), Y)
+        model = C45Classifier().fit(kind(centered), Y)
         assert model.describe() == reference.describe()
-        np.testing.assert_array_equal(model.predict_proba(kind(centred)), reference.predict_proba(centred))
-    frame = pytest.importorskip("pandas").DataFrame(centred, columns=[f"column {j}" for j in range(30)])
+        np.testing.assert_array_equal(model.predict_proba(kind(centered)), reference.predict_proba(centered))
+    frame = pytest.importorskip("pandas").DataFrame(centered, columns=[f"column {j}" for j in range(30)])
     assert C45Classifier().fit(frame, Y).describe() == re.sub(r"x(\d+)", r"column \1", reference.describe())
 
 

@@ -1,4 +1,4 @@
-"""CoreVectorMachine against quadratic programmes, liblinear, and its own optimality conditions."""
+"""CoreVectorMachine against quadratic programs, liblinear, and its own optimality conditions."""
 
 import logging
 import pickle
@@ -46,7 +46,7 @@ def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
 
-# --- against the whole quadratic programme --------------------------------------------------------
+# --- against the whole quadratic program --------------------------------------------------------
 
 
 class Whole:
@@ -76,7 +76,7 @@ class Whole:
         return a / a.sum()
 
     def excess(self, a):
-        """How far outside the ball around the centre each row is, by the distances themselves."""
+        """How far outside the ball around the center each row is, by the distances themselves."""
         square = a @ self.matrix @ a
         distance = np.sqrt(self.longest + square - 2 * self.matrix @ a)
         return distance / np.sqrt(self.longest - square) - 1
@@ -119,9 +119,7 @@ def problems(draw):
 def test_against_the_whole_quadratic_programme(name, problem, gamma):
     X, y, C, rng = problem
     if name == "poly":
-        X = (
-            X / 4.0
-        )  # third powers of longer rows lose the digits that are compared, here and in the programme
+        X = X / 4.0  # third powers of longer rows lose the digits that are compared, here and in the program
     weight = rng.uniform(0.2, 3.0, len(y))
     model = CoreVectorMachine(name, C=C, gamma=gamma, coef0=0.5, random_state=0).fit(X, y, weight)
     whole = Whole(kernel_matrix(name, gamma, X, X), y, C, weight)
@@ -129,7 +127,7 @@ def test_against_the_whole_quadratic_programme(name, problem, gamma):
     new = rng.normal(size=(20, X.shape[1]))
     K_new = kernel_matrix(name, gamma, new, X)
     expected = whole.decision(best, K_new)
-    # the centres are within sqrt(room) of each other, and the new rows have this length
+    # the centers are within sqrt(room) of each other, and the new rows have this length
     length = np.sqrt([kernel_matrix(name, gamma, row[None], row[None])[0, 0] + 1 for row in new])
     bound = np.sqrt(room) * length / least + np.abs(expected) * room / least
     assert (np.abs(model.decision_function(new) - expected) <= bound + 1e-6 * length / least).all()
@@ -197,7 +195,7 @@ def test_the_linear_kernel_is_liblinears_squared_hinge(C, weighted):
 
 
 def test_two_rows_by_hand():
-    """The centre is between the two: a = 1/2 each."""
+    """The center is between the two: a = 1/2 each."""
     rows, C = np.array([[0.0], [1.5]]), 4.0
     model = CoreVectorMachine(gamma=1.0, C=C).fit(rows, [0, 1])
     k = np.exp(-(1.5**2))
@@ -279,7 +277,7 @@ def test_weights_of_whole_numbers_are_repeated_rows(name):
 
 
 def test_the_whole_programmes_of_weights_and_of_copies_agree():
-    """The same by quadratic programmes alone: what the derivation says, without the estimator."""
+    """The same by quadratic programs alone: what the derivation says, without the estimator."""
     rng = np.random.default_rng(7)
     X, y, counts = rng.normal(size=(12, 2)), np.arange(12) % 2, rng.integers(1, 4, 12)
     rows = np.repeat(np.arange(12), counts)

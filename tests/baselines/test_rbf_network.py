@@ -1,4 +1,4 @@
-"""RBFNetworkClassifier: its units, its regression and its initial centres."""
+"""RBFNetworkClassifier: its units, its regression and its initial centers."""
 
 import pickle
 
@@ -98,7 +98,7 @@ def test_sparse_and_dense_are_the_same(seed):
 
 
 def first_and_last(X, n_clusters, random_state):
-    """Initial centres at the two ends of a class."""
+    """Initial centers at the two ends of a class."""
     assert n_clusters == 2
     assert isinstance(random_state, np.random.RandomState)
     return X[[0, -1]]
@@ -123,7 +123,7 @@ def test_the_first_centres_are_those_of_the_negative_class():
     np.testing.assert_allclose(model.centers_, [[0, 0], [4, 4], [0, 4], [4, 0]], atol=0.5)
 
 
-def test_k_means_plus_plus_initialises_too():
+def test_k_means_plus_plus_initializes_too():
     random = np.random.default_rng(0)
     (X, y), (X_new, y_new) = xor(500, random), xor(2000, random)
     model = RBFNetworkClassifier(init="k-means++", random_state=0).fit(X, y)

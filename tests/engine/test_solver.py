@@ -56,7 +56,7 @@ def test_no_other_point_is_below_the_dual_value(measure):
 
 @pytest.mark.parametrize("C", [1.0, 100.0])
 def test_accuracy_is_the_hinge_svm_of_liblinear(C):
-    """The bias is a feature of 1s inside the regulariser, as in liblinear."""
+    """The bias is a feature of 1s inside the regularizer, as in liblinear."""
     solution = minimize(augment(X), measures.get("accuracy").oracle(Y), C=C, tol=1e-6)
     svm = LinearSVC(loss="hinge", C=C / len(Y), tol=1e-8, max_iter=1_000_000, dual=True).fit(X, Y)
     v = np.append(svm.coef_[0], svm.intercept_)
@@ -82,9 +82,9 @@ def test_against_the_whole_quadratic_programme(name, problem):
     """All constraints written out and given to SciPy: any v0, any bounds."""
     X, y, v0, bounded, C = problem
     measure = measures.get(name)
-    labellings = [bits for bits in map(np.array, product((-1, 1), repeat=len(y))) if measure.admits(y, bits)]
-    slopes = np.array([X.T @ (y - bits) / (2 * len(y)) for bits in labellings])
-    losses = np.array([measure.loss(y, bits) for bits in labellings])
+    labelings = [bits for bits in map(np.array, product((-1, 1), repeat=len(y))) if measure.admits(y, bits)]
+    slopes = np.array([X.T @ (y - bits) / (2 * len(y)) for bits in labelings])
+    losses = np.array([measure.loss(y, bits) for bits in labelings])
     d = len(v0)
     result = scipy_minimize(
         lambda z: 0.5 * np.sum((z[:d] - v0) ** 2) + C * z[d],
@@ -191,7 +191,7 @@ def test_an_interrupted_path_returns_all_it_has():
 
 
 def test_a_risk_below_zero_counts_as_zero():
-    """With k above the number of positives y itself is no labelling, and the maximum can be negative."""
+    """With k above the number of positives y itself is no labeling, and the maximum can be negative."""
     X = np.array([[5.0], [4.0], [3.0], [-5.0]])
     measure = measures.get("recall_at_k", k=1)
     solution = minimize(as_design(X), measure.oracle([1, 1, 1, 0]), C=100.0, tol=1e-6)
@@ -215,7 +215,7 @@ def test_features_of_very_different_scale(name, C):
 
 @pytest.mark.parametrize("n_coef", [5, 200])
 def test_bounds_with_few_and_with_many_coefficients(n_coef):
-    """The small programme is solved in its primal or in its dual form; the certificate tells."""
+    """The small program is solved in its primal or in its dual form; the certificate tells."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, n_coef))
     y = X[:, 0] - X[:, 1] + 0.5 * rng.normal(size=150) > 0
@@ -281,7 +281,7 @@ def test_a_path_needs_a_C():
 
 
 def test_an_oracle_of_ones_own():
-    """The mean absolute error, against the linear programme's optimum as SciPy finds it."""
+    """The mean absolute error, against the linear program's optimum as SciPy finds it."""
     rng = np.random.default_rng(0)
     A, target, C = rng.normal(size=(40, 3)), rng.normal(size=40), 5.0
 

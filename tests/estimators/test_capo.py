@@ -676,7 +676,7 @@ def test_a_constraint_that_cannot_be_met_leaves_the_nearest_cut():
     measure = measures.get("recall_at_precision", floor=0.999)
     with pytest.warns(ConstraintWarning, match="nearest one"):
         model = CAPOClassifier(measure, auxiliaries=[Rule()], delta=None, C=0.0).fit(X, labels)
-    # The precision of the rule is above 0.9, that of labelling all rows positive below 0.4.
+    # The precision of the rule is above 0.9, that of labeling all rows positive below 0.4.
     assert 0.9 < np.mean(Y[model.oof_decision_ > 0] == 0) < 0.999
 
 

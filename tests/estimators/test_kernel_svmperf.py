@@ -24,7 +24,7 @@ from capo import SVMPerfClassifier, kernels, measures
 from capo.design import as_design
 from capo.engine import minimize
 from capo.exceptions import InterruptedFitWarning, InvalidInputError, TrivialSolutionWarning
-from capo.testing import labelling_losses, ranking_cuts
+from capo.testing import labeling_losses, ranking_cuts
 
 from ..cases import kernel_matrix
 
@@ -62,19 +62,19 @@ def test_scikit_learns_own_checks(estimator, check):
 
 
 def all_cuts(name, y):
-    """Every labelling or ranking by its plain definition: one row of coefficients and one loss each."""
+    """Every labeling or ranking by its plain definition: one row of coefficients and one loss each."""
     measure = measures.get(name)
     if name == "roc_auc":
         cuts = list(ranking_cuts(measure, y))
         return np.array([cut.coef for cut in cuts]), np.array([cut.loss for cut in cuts])
-    labellings = np.array(list(product((-1, 1), repeat=len(y))))
-    losses = labelling_losses(measure, y, labellings)
+    labelings = np.array(list(product((-1, 1), repeat=len(y))))
+    losses = labeling_losses(measure, y, labelings)
     admitted = np.isfinite(losses)
-    return (y - labellings[admitted]) / (2 * len(y)), losses[admitted]
+    return (y - labelings[admitted]) / (2 * len(y)), losses[admitted]
 
 
 def least_value(K, y, name, C):
-    """The minimum of J from the dual programme over all labellings at once."""
+    """The minimum of J from the dual program over all labelings at once."""
     coefs, losses = all_cuts(name, y)
     coefs, which = np.unique(np.round(coefs, 12), axis=0, return_inverse=True)
     losses = np.array([losses[which == i].max() for i in range(len(coefs))])
@@ -128,7 +128,7 @@ def small_problems(draw, most):
 @pytest.mark.filterwarnings("ignore::capo.exceptions.TrivialSolutionWarning")
 @settings(max_examples=8, deadline=None, derandomize=True)
 @given(data=st.data(), fit_intercept=st.booleans(), rank=st.sampled_from([None, 1, 2, 4]))
-def test_against_all_labellings(kernel, measure, most, data, fit_intercept, rank):
+def test_against_all_labelings(kernel, measure, most, data, fit_intercept, rank):
     """Primal and dual value bracket the minimum of the whole problem, with any factor."""
     X, y, C = data.draw(small_problems(most))
     params = {"gamma": 0.7, "coef0": 0.5, "fit_intercept": fit_intercept, "random_state": 0}

@@ -1,4 +1,4 @@
-"""The promise: the search never misses the worst labelling. Against all of them, 20,000 times and more."""
+"""The promise: the search never misses the worst labeling. Against all of them, 20,000 times and more."""
 
 from itertools import combinations
 
@@ -37,14 +37,14 @@ def test_worst_case_of_a_few_problems(measure, problem):
 @pytest.mark.parametrize("measure", LABEL_MEASURES, ids=repr)
 @settings(max_examples=LABEL_CASES, **quick)
 @given(problems(max_rows=6))
-def test_worst_labelling_among_all(measure, problem):
+def test_worst_labeling_among_all(measure, problem):
     check_case(measure, *problem)
 
 
 @pytest.mark.parametrize("measure", LABEL_MEASURES, ids=repr)
 @settings(max_examples=LONG_CASES, **quick)
 @given(problems(max_rows=10).filter(lambda problem: len(problem[0]) > 7))
-def test_worst_labelling_among_all_of_up_to_ten_rows(measure, problem):
+def test_worst_labeling_among_all_of_up_to_ten_rows(measure, problem):
     check_case(measure, *problem)
 
 
@@ -111,7 +111,7 @@ def test_a_cut_is_a_lower_bound_everywhere(measure, problem, seed):
 @settings(max_examples=60, **quick)
 @given(problems(max_rows=8), st.integers(0, 2**32))
 def test_a_cut_is_a_lower_bound_with_any_weights(measure, problem, seed):
-    """Real weights: the set of labellings must not depend on the scores, or R is not convex."""
+    """Real weights: the set of labelings must not depend on the scores, or R is not convex."""
     scores, y = problem
     rng = np.random.default_rng(seed)
     weight = rng.choice([0.3, 1.7, 2.5, 0.01], size=len(y))
@@ -138,7 +138,7 @@ def test_rows_of_weight_zero_do_not_count(measure):
 @pytest.mark.parametrize("measure", [m for m in LABEL_MEASURES if isinstance(m, ConfusionMeasure)], ids=repr)
 @pytest.mark.parametrize("scale", [0.02, 1.0, 30.0])
 def test_fast_searches_agree_with_every_table(measure, scale):
-    """Where the grid is too large for all labellings, all tables are still few enough."""
+    """Where the grid is too large for all labelings, all tables are still few enough."""
     rng = np.random.default_rng(int(scale * 100))
     for n_pos, n_neg in [(1, 300), (300, 1), (40, 200), (150, 150)]:
         y = np.repeat([1, -1], [n_pos, n_neg])
@@ -152,6 +152,6 @@ def test_fast_searches_agree_with_every_table(measure, scale):
 
 def test_brute_force_is_not_blind():
     """The judge itself: R of two rows, by hand."""
-    # Labellings of y = (+, -) at scores (0.5, 0.5): right 0, both + 1/2 + 1/4, both - 1/2 - 1/4, swapped 1.
+    # Labelings of y = (+, -) at scores (0.5, 0.5): right 0, both + 1/2 + 1/4, both - 1/2 - 1/4, swapped 1.
     assert brute_force(measures.get("accuracy"), [0.5, 0.5], [1, -1]) == pytest.approx(1.0)
     assert brute_force(measures.get("roc_auc"), [0.2, -0.3], [1, -1]) == pytest.approx(0.5)

@@ -1,4 +1,4 @@
-"""Where an adaptation starts: the centre of the regularizer, which is the model at C = 0."""
+"""Where an adaptation starts: the center of the regularizer, which is the model at C = 0."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class UnitPrior:
 def fit_stack(data: AdaptationData, *, nonnegative: bool) -> tuple[FloatArray, float]:
     """Return weights and intercept of the logistic regression on the auxiliaries' outputs.
 
-    The outputs are log-odds, so that with few rows their plain average is a good guess, towards which
+    The outputs are log-odds, so that with few rows their plain average is a good guess, toward which
     the weights are shrunk.
     """
     mean = data.outputs.mean(axis=0)
@@ -153,7 +153,7 @@ def fit_stack(data: AdaptationData, *, nonnegative: bool) -> tuple[FloatArray, f
     outputs[:, constant] = 0.0
     weight = normalize_weights(len(target), data.weight)
     average = 1.0 / max(1, int(np.sum(~constant)))
-    a, b = fit_logistic(outputs, target, weight, ridge=STACK_RIDGE, towards=average, nonnegative=nonnegative)
+    a, b = fit_logistic(outputs, target, weight, ridge=STACK_RIDGE, toward=average, nonnegative=nonnegative)
     a[constant] = 0.0
     return a, b - float(a @ mean)
 

@@ -33,7 +33,7 @@ class Objective:
     measure : Measure
         The measure.
     prior : Prior
-        The centre of the regularizer.
+        The center of the regularizer.
     B : float
         How much more the auxiliaries' weights are held to the prior than the delta function's.
     nonnegative : bool

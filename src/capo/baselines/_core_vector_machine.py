@@ -33,11 +33,11 @@ BALL_TOL = 1e-3
 
 
 class Ball(NamedTuple):
-    """The smallest ball around a core set; its centre is a convex combination of the points `rows`."""
+    """The smallest ball around a core set; its center is a convex combination of the points `rows`."""
 
     rows: IntArray
     weights: FloatArray
-    squared_norm: float  # of the centre
+    squared_norm: float  # of the center
 
 
 class Enclosure(NamedTuple):
@@ -57,10 +57,10 @@ class Enclosure(NamedTuple):
 class CoreVectorMachine(DecisionFunctionMixin, BinaryClassifier):
     """Kernel classifier trained as a minimum enclosing ball.
 
-    Minimises ``||w||^2 + b^2 - 2 rho + C sum_i xi_i^2`` subject to ``y_i (w'phi(x_i) + b) >= rho - xi_i``,
+    Minimizes ``||w||^2 + b^2 - 2 rho + C sum_i xi_i^2`` subject to ``y_i (w'phi(x_i) + b) >= rho - xi_i``,
     whose dual is the problem of the minimum enclosing ball of points in a kernel space (Tsang, Kwok and
     Cheung, 2005). The ball is computed for a core set, to which the rows furthest outside are added until
-    all rows are within ``1 + tol`` times its radius; rows without weight in the centre are removed from
+    all rows are within ``1 + tol`` times its radius; rows without weight in the center are removed from
     the set. The ball of a core set is computed by scikit-learn's `OneClassSVM`, which solves the same
     problem.
 
@@ -198,7 +198,7 @@ class CoreVectorMachine(DecisionFunctionMixin, BinaryClassifier):
 
     def _set_solution(self, found: Enclosure, problem: BallProblem) -> None:
         ball = found.ball
-        # The centre determines the classifier up to a factor; with this one the margin rho is 1.
+        # The center determines the classifier up to a factor; with this one the margin rho is 1.
         coef = problem.sign[ball.rows] * ball.weights / ball.squared_norm
         self.support_vectors_ = problem.X[ball.rows]
         self.dual_coef_ = coef[None, :]
@@ -254,7 +254,7 @@ class CoreVectorMachine(DecisionFunctionMixin, BinaryClassifier):
             warnings.warn(
                 f"the margin of a row is too small by {found.shortfall:.2g} times the margin of the support "
                 f"vectors, although tol={self.tol:g} was reached: some rows have norms far larger than the "
-                "margin. Centre and scale the features, clip outliers, lower C, or lower tol.",
+                "margin. Center and scale the features, clip outliers, lower C, or lower tol.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -273,8 +273,8 @@ class CoreVectorMachine(DecisionFunctionMixin, BinaryClassifier):
             Decision values.
         """
         check_is_fitted(self)
-        centre = KernelExpansion(self.kernel_, self.support_vectors_, self.dual_coef_[0])
-        return np.asarray(centre(self._validate_predict_data(X)) + self.intercept_[0])
+        center = KernelExpansion(self.kernel_, self.support_vectors_, self.dual_coef_[0])
+        return np.asarray(center(self._validate_predict_data(X)) + self.intercept_[0])
 
 
 class BallProblem:
@@ -303,7 +303,7 @@ class BallProblem:
         matrix += 1.0
         matrix *= sign[:, None] * sign
         matrix[np.diag_indices_from(matrix)] = self.squared_norms[rows]
-        # A lower bound: the norm of the centre is at most that of the mean point.
+        # A lower bound: the norm of the center is at most that of the mean point.
         squared_radius = self.max_squared_norm - matrix.mean()
         solver_tol = min(0.5 * tol * squared_radius, BALL_TOL * matrix.trace() / len(rows))
         solver = OneClassSVM(kernel="precomputed", nu=1.0 / len(rows), tol=solver_tol, cache_size=1000)
@@ -318,8 +318,8 @@ class BallProblem:
     def excess(self, ball: Ball, rows: IntArray, X: Any) -> FloatArray:
         """Distances of these rows from the ball relative to its radius, in the precision of X."""
         coef = self.sign[ball.rows] * ball.weights
-        centre = KernelExpansion(self.kernel, X[ball.rows], coef.astype(X.dtype))
-        inner = self.sign[rows] * (centre(X[rows]) + coef.sum())
+        center = KernelExpansion(self.kernel, X[ball.rows], coef.astype(X.dtype))
+        inner = self.sign[rows] * (center(X[rows]) + coef.sum())
         weights = np.zeros(len(self.sign))
         weights[ball.rows] = ball.weights
         inner += self.slack[rows] * weights[rows]

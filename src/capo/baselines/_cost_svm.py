@@ -54,7 +54,7 @@ class CostSVMClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
     Parameters
     ----------
     measure : str, Measure or callable, default="f1"
-        The measure that the choice maximises.
+        The measure that the choice maximizes.
     kernel : {"linear", "rbf"}, default="linear"
         The kernel.
     Cs, costs, gammas : array-like, optional

@@ -1,6 +1,6 @@
 """Radial basis function network: Gaussian units and a logistic regression, as in WEKA's RBFNetwork.
 
-Unit k is a cluster of the rows of one class, with a prior p_k, a centre m_k and standard deviations s_k. The
+Unit k is a cluster of the rows of one class, with a prior p_k, a center m_k and standard deviations s_k. The
 membership of a row x in it is
 
     q_k(x) = p_k N(x; m_k, s_k) / sum over l of p_l N(x; m_l, s_l)
@@ -37,7 +37,7 @@ InitFunction = Callable[[Any, int, np.random.RandomState], ArrayLike]
 
 
 class Units(NamedTuple):
-    """Priors, centres and standard deviations of the Gaussian units."""
+    """Priors, centers and standard deviations of the Gaussian units."""
 
     priors: FloatArray
     centers: FloatArray
@@ -65,27 +65,27 @@ class RBFNetworkClassifier(DecisionFunctionMixin, BinaryClassifier):
         Smallest standard deviation of a unit, relative to that of all rows. A unit below it gets the
         standard deviation of its class, or `min_std` if that is larger.
     ridge : float, default=1e-8
-        Weight of the squared coefficients of the standardised memberships in the negative
+        Weight of the squared coefficients of the standardized memberships in the negative
         log-likelihood.
     init : {"random", "k-means++"}, callable or array-like of shape (2 * n_clusters, n_features), \
             default="random"
-        Initial centres of k-means.
+        Initial centers of k-means.
 
         - "random": distinct rows of the class, chosen at random in proportion to their weights.
         - "k-means++": the rows that `sklearn.cluster.kmeans_plusplus` selects.
         - A callable, called once per class as ``init(X, n_clusters, random_state)``, where X are the rows
-          of the class with each feature divided by its range in the class; it returns the centres.
-        - An array: the centres for the negative class, then those for the positive class, in the units
+          of the class with each feature divided by its range in the class; it returns the centers.
+        - An array: the centers for the negative class, then those for the positive class, in the units
           of X.
     random_state : int, RandomState instance or None, default=None
-        Seed for the choice of the initial centres.
+        Seed for the choice of the initial centers.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         The two labels; the second is the positive class.
     centers_, stds_ : ndarray of shape (n_units, n_features)
-        Centres and standard deviations of the units, in the units of X; those of the negative class
+        Centers and standard deviations of the units, in the units of X; those of the negative class
         first.
     priors_ : ndarray of shape (n_units,)
         Prior probabilities of the units.
@@ -193,7 +193,7 @@ class RBFNetworkClassifier(DecisionFunctionMixin, BinaryClassifier):
     def _initial_centers(
         self, X: Any, weight: FloatArray, scale: FloatArray, positive: bool, random: np.random.RandomState
     ) -> FloatArray:
-        """Initial centres for one class, whose features have been divided by `scale`."""
+        """Initial centers for one class, whose features have been divided by `scale`."""
         if callable(self.init):
             return _check_centers(self.init(X, self.n_clusters, random), (None, X.shape[1]))
         if not isinstance(self.init, str):
@@ -258,7 +258,7 @@ class RBFNetworkClassifier(DecisionFunctionMixin, BinaryClassifier):
 def _fit_gaussians(
     X: Any, weight: FloatArray, clusters: IntArray, min_std: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Priors (times the weight of the class), centres and standard deviations of a class's clusters."""
+    """Priors (times the weight of the class), centers and standard deviations of a class's clusters."""
     class_std = np.maximum(np.sqrt(_moments(X, weight)[1]), min_std)
     prior, center, std = [], [], []
     for cluster in np.unique(clusters):
@@ -271,7 +271,7 @@ def _fit_gaussians(
 
 
 def _cluster(X: Any, weight: FloatArray, centers: FloatArray) -> IntArray:
-    """The cluster of each row, by k-means from these centres."""
+    """The cluster of each row, by k-means from these centers."""
     model = KMeans(len(centers), init=centers, n_init=1, max_iter=500, tol=0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
@@ -279,13 +279,13 @@ def _cluster(X: Any, weight: FloatArray, centers: FloatArray) -> IntArray:
 
 
 def _check_centers(centers: ArrayLike, shape: tuple[int | None, int]) -> FloatArray:
-    """Initial centres as an array; None in `shape` allows any number of them from 1."""
+    """Initial centers as an array; None in `shape` allows any number of them from 1."""
     array = np.asarray(_dense(centers))
     n_centers = max(1, len(array)) if shape[0] is None and array.ndim else shape[0]
     if array.dtype.kind not in "iuf" or array.shape != (n_centers, shape[1]) or not np.isfinite(array).all():
         expected = "(n_clusters, n_features)" if shape[0] is None else "(2 * n_clusters, n_features)"
         raise InvalidInputError(
-            f"init must give finite centres in an array of shape {expected} with {shape[1]} features: got "
+            f"init must give finite centers in an array of shape {expected} with {shape[1]} features: got "
             f"{array.dtype} of shape {array.shape}."
         )
     return array.astype(np.float64)

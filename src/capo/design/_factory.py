@@ -104,7 +104,7 @@ def augment(
     auxiliary : ndarray of shape (n_rows, n_auxiliaries), optional
         Columns that come before the features.
     B : float, default=1.0
-        Weight of the auxiliaries' coefficients in the regulariser, relative to the features'.
+        Weight of the auxiliaries' coefficients in the regularizer, relative to the features'.
     bias : float or None, default=1.0
         The number in the last, constant column; None for no such column.
 

@@ -61,9 +61,9 @@ class Bundle:
         self.in_use = np.pad(self.in_use, (0, more))
 
     def solve(self, C: float, v0: FloatArray) -> tuple[FloatArray, float]:
-        """Minimise the model 1/2 ||v - v0||^2 + C max_i (offset_i - slope_i'v) over the bounds.
+        """Minimize the model 1/2 ||v - v0||^2 + C max_i (offset_i - slope_i'v) over the bounds.
 
-        Returns the minimiser and a lower bound of the minimum: for any multipliers x of the cuts the
+        Returns the minimizer and a lower bound of the minimum: for any multipliers x of the cuts the
         least value of ``1/2 ||v - v0||^2 + x'(offsets - slopes v)``, which ``v0 + slopes'x`` has once
         it is cut off at the bounds.
         """

@@ -1,12 +1,12 @@
 """The best point on a segment of scores, by few calls of the oracle.
 
-Scores are linear in v: from v_b towards v_t they are ``s + t d``, and no product with A
+Scores are linear in v: from v_b toward v_t they are ``s + t d``, and no product with A
 is needed to evaluate any t. Along the segment the objective is
 
     phi(t) = q0 t + q1 t^2 / 2 + C R(s + t d)         (up to a constant)
 
 with R convex and piecewise linear. Each evaluation gives R and a subgradient; the next t
-minimises the larger of the two parabolas that bound phi from both sides.
+minimizes the larger of the two parabolas that bound phi from both sides.
 """
 
 from __future__ import annotations

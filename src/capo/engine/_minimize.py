@@ -25,7 +25,7 @@ def minimize(
     max_rounds: int = 10_000,
     callback: Callback | None = None,
 ) -> Solution:
-    """Minimise 1/2 ||v - v0||^2 + C R(v), to a gap of at most C tol.
+    """Minimize 1/2 ||v - v0||^2 + C R(v), to a gap of at most C tol.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ def minimize(
     oracle : callable
         The cut of R at given scores, such as ``measure.oracle(y)``.
     C : float
-        Weight of the risk against the regulariser.
+        Weight of the risk against the regularizer.
     v0 : array-like, optional
-        The centre of the regulariser; zero if not given.
+        The center of the regularizer; zero if not given.
     nonnegative : array-like of bool, optional
         Which coordinates of v must not be negative.
     tol : float, default=1e-3

@@ -1,4 +1,4 @@
-"""The small quadratic programme of a cutting-plane round, through PIQP.
+"""The small quadratic program of a cutting-plane round, through PIQP.
 
     min over v, xi >= 0:  1/2 ||v - v0||^2 + C xi   s.t.  slope_i'v + xi >= offset_i,  v_j >= 0 where bounded
 
@@ -6,7 +6,7 @@ It is solved in this form where there are fewer coefficients than cuts, or few o
 of slopes is ever formed, which matters when features differ in scale. Otherwise its dual is solved, over
 the multipliers of the cuts and the bounds, with the Gram matrix of the slopes. Either way the result is a
 feasible vector of multipliers, from which the caller computes a lower bound that holds however exactly
-the programme was solved.
+the program was solved.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import piqp
 from .._typing import FloatArray, IntArray
 from ..exceptions import CapoError
 
-#: With up to this many coefficients the programme is always solved in its primal form.
+#: With up to this many coefficients the program is always solved in its primal form.
 MAX_PRIMAL_COEFFICIENTS = 64
 #: Tolerance of the interior point method, relative to an objective of order 1.
 QP_TOL = 1e-10
@@ -40,7 +40,7 @@ def solve_multipliers(
         x = _solve_dual(slopes, offsets, gram(), v0, bounded, C)
     if not np.isfinite(x).all():
         raise CapoError(
-            f"the quadratic programme of {len(offsets)} cuts could not be solved. Scale the features to a "
+            f"the quadratic program of {len(offsets)} cuts could not be solved. Scale the features to a "
             "similar range, or lower C."
         )
     x = np.maximum(x, 0.0)
@@ -77,7 +77,7 @@ def _solve_dual(
 
 
 def _solve(P: FloatArray, c: FloatArray, G: FloatArray, upper: FloatArray, lower: FloatArray) -> piqp.Result:
-    """Minimise 1/2 x'Px + c'x subject to G x <= upper and x >= lower."""
+    """Minimize 1/2 x'Px + c'x subject to G x <= upper and x >= lower."""
     solver = piqp.DenseSolver()
     solver.settings.eps_abs = solver.settings.eps_rel = QP_TOL
     solver.setup(P, c, None, None, G, None, upper, lower, None)

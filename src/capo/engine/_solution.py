@@ -61,7 +61,7 @@ class Round:
     n_cuts : int
         Cuts in the model.
     step : float
-        Length of the last step, as a share of the way to the model's minimiser; reduced in rounds that
+        Length of the last step, as a share of the way to the model's minimizer; reduced in rounds that
         found no better point.
     """
 
@@ -80,7 +80,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Solution:
-    """A minimiser of J(v) = 1/2 ||v - v0||^2 + C R(v), with its certificate.
+    """A minimizer of J(v) = 1/2 ||v - v0||^2 + C R(v), with its certificate.
 
     `primal` is J(v), computed anew at `v`; `dual` is a lower bound of the minimum of J. So
     ``J(v) - min J <= gap``, whatever the status (other than INCONSISTENT).

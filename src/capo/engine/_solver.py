@@ -1,14 +1,14 @@
-"""Minimise J(v) = 1/2 ||v - v0||^2 + C R(v) to a proven gap, by cutting planes.
+"""Minimize J(v) = 1/2 ||v - v0||^2 + C R(v) to a proven gap, by cutting planes.
 
 R is convex and known by an oracle: for scores s = A v it returns a cut, a linear lower bound
-of R that is exact at s. Where R is negative, as it can be for measures whose labellings do not
+of R that is exact at s. Where R is negative, as it can be for measures whose labelings do not
 include y, it counts as 0. A round
 
-1. minimises the model, J with R replaced by the cuts so far; its minimum is the dual
-   value, a lower bound of J everywhere, and its minimiser v_t the target of the round;
+1. minimizes the model, J with R replaced by the cuts so far; its minimum is the dual
+   value, a lower bound of J everywhere, and its minimizer v_t the target of the round;
 2. takes the one product with A of the round, the scores of v_t;
 3. searches the segment from the best point v_b to v_t, on scores alone, and moves v_b;
-4. adds two cuts: the one at v_b, and one a little further towards v_t.
+4. adds two cuts: the one at v_b, and one a little further toward v_t.
 
 It ends when J(v_b) minus the best dual value is at most C tol. The step from v_b rather
 than v_t (Franc and Sonnenburg, JMLR 10, 2009) avoids the oscillation of plain cutting
@@ -16,7 +16,7 @@ planes; each line search starts at the length of the last step, which saves most
 calls of the oracle.
 
 Coordinates may be bounded below by 0. The bounds are rows of the same quadratic
-programme, and the dual value holds with them.
+program, and the dual value holds with them.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ class _Work:
 
 
 class CuttingPlane:
-    """Certified minimiser of a quadratic regulariser plus a convex risk, for one C after another.
+    """Certified minimizer of a quadratic regularizer plus a convex risk, for one C after another.
 
-    Minimises
+    Minimizes
 
         J(v) = 1/2 ||v - v0||^2 + C max(0, R(A v)),     v_j >= 0 where asked for
 
@@ -84,7 +84,7 @@ class CuttingPlane:
         The cut of R at given scores, such as ``capo.measures.get("f1").oracle(y)``. It must not change
         the array of scores.
     v0 : array-like, optional
-        The centre of the regulariser; zero if not given.
+        The center of the regularizer; zero if not given.
     nonnegative : array-like of bool, optional
         Which coordinates of v must not be negative.
     keep_cuts : bool, default=False
@@ -97,7 +97,7 @@ class CuttingPlane:
     oracle : callable
         The oracle.
     v0 : ndarray of shape (n_coefficients,)
-        The centre of the regulariser.
+        The center of the regularizer.
     v : ndarray of shape (n_coefficients,)
         The best point so far.
     scores : ndarray of shape (n_rows,)
@@ -181,12 +181,12 @@ class CuttingPlane:
         max_rounds: int = 10_000,
         callback: Callback | None = None,
     ) -> Solution:
-        """Minimise J for one C, from the best point and with the cuts of the C's before.
+        """Minimize J for one C, from the best point and with the cuts of the C's before.
 
         Parameters
         ----------
         C : float
-            Weight of the risk against the regulariser.
+            Weight of the risk against the regularizer.
         tol : float, default=1e-3
             Accuracy in units of R: the solver stops when the gap is at most ``C * tol``.
         max_rounds : int, default=10000

@@ -80,7 +80,7 @@ class DecisionFunctionMixin:
 
 
 class MeasureScoreMixin:
-    """Makes the measure that was optimised the `score` of a classifier with a `decision_function`."""
+    """Makes the measure that was optimized the `score` of a classifier with a `decision_function`."""
 
     if TYPE_CHECKING:
         classes_: NDArray[Any]
@@ -90,6 +90,6 @@ class MeasureScoreMixin:
             """The score of each row."""
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The measure that was optimised, on these rows; higher is better."""
+        """The measure that was optimized, on these rows; higher is better."""
         decision = self.decision_function(X)
         return self.measure_.score(positive_mask(y, self.classes_), decision, sample_weight)

@@ -52,17 +52,17 @@ class TrainingData:
 
 
 class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifier):
-    """Linear or kernel classifier that optimises a performance measure instead of a loss per row.
+    """Linear or kernel classifier that optimizes a performance measure instead of a loss per row.
 
-    Minimises, to a certified gap,
+    Minimizes, to a certified gap,
 
         J(w, b) = 1/2 (||w||^2 + b^2) + C R(w, b)
 
-    where R is the convex upper bound of the measure's loss that runs over all labellings of the
+    where R is the convex upper bound of the measure's loss that runs over all labelings of the
     training set (Joachims, 2005). R is at most 1, so that C does not depend on the number of rows;
     SVMperf's ``-c c`` is ``C = 100 c``, and values between 1 and 10,000 are usual.
 
-    With a kernel, w is a function in its space. The kernel matrix is factorised once (pivoted Cholesky),
+    With a kernel, w is a function in its space. The kernel matrix is factorized once (pivoted Cholesky),
     and the problem is the linear one on the factor, without any kernel evaluation in its rounds. The
     factor is exact as long as it fits in 512 MiB, that is up to some 11,000 rows; beyond that it holds the
     part of the kernel that `max_rank` rows span. The gap is always that of the whole kernel, and so bounds
@@ -71,8 +71,8 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
     Parameters
     ----------
     measure : str, Measure or callable, default="f1"
-        What to optimise: a name from `capo.measures.names()`, a measure made with
-        `capo.measures.get`, or a vectorised function of (tp, fp, fn, tn).
+        What to optimize: a name from `capo.measures.names()`, a measure made with
+        `capo.measures.get`, or a vectorized function of (tp, fp, fn, tn).
     C : float, default=1.0
         Weight of the measure against the size of the coefficients.
     kernel : str or callable, default="linear"
@@ -89,7 +89,7 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         when R could be better by at most `tol`. If all coefficients are still 0 then, so that all rows
         have the same score, it goes on with a tenth of the tolerance, down to 1e-8.
     fit_intercept : bool, default=True
-        Whether to fit an intercept, as a constant feature 1 inside the regulariser.
+        Whether to fit an intercept, as a constant feature 1 inside the regularizer.
     max_iter : int, default=10000
         Limit on rounds. A fit that reaches it keeps its best point and its gap, and warns.
     verbose : int, default=0
@@ -111,10 +111,10 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
     kernel_residual_ : float
         The share of the kernel matrix's trace that `support_vectors_` do not span.
     intercept_ : ndarray of shape (1,)
-        The optimised bias minus `threshold_`.
+        The optimized bias minus `threshold_`.
     threshold_ : float
-        Where the scores of the optimised solution are cut, chosen on the training rows. Measures of
-        the confusion table are optimised for a cut at 0, which is kept unless another has a better
+        Where the scores of the optimized solution are cut, chosen on the training rows. Measures of
+        the confusion table are optimized for a cut at 0, which is kept unless another has a better
         value; with a constraint, among the cuts that keep it. For measures that fix the number of
         positives (PRBEP, precision at k) it is the cut that predicts that many, and for measures
         that only rank (ROC area, average precision) the one that predicts as many as there are.
@@ -129,7 +129,7 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         The solver's result, with its history; ``solution_.v`` is (w, b), with a kernel in
         coordinates of the space that `support_vectors_` span.
     measure_ : Measure
-        The measure that was optimised.
+        The measure that was optimized.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str

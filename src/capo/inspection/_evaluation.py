@@ -123,7 +123,7 @@ def evaluate(
     random_state: Any = None,
     on_progress: Callable[[str], None] = lambda message: None,
 ) -> Evaluation:
-    """Evaluate decisions on labelled rows by every measure.
+    """Evaluate decisions on labeled rows by every measure.
 
     Parameters
     ----------

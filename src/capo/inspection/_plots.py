@@ -102,7 +102,7 @@ class ThresholdDisplay(_Display):
     def from_estimator(
         cls, estimator: Any, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, ax: Any = None
     ) -> Self:
-        """Evaluate a fitted CAPOClassifier on labelled rows, and draw."""
+        """Evaluate a fitted CAPOClassifier on labeled rows, and draw."""
         check_is_fitted(estimator)
         return cls.from_predictions(
             positive_mask(y, estimator.classes_),

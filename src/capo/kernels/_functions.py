@@ -138,13 +138,13 @@ def mean_squared_distance(X: Any, weight: FloatArray | None = None) -> float:
     """
     share = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
     first = np.zeros(X.shape[1]) if issparse(X) else np.asarray(X[0], dtype=np.float64)
-    centre, norm = np.zeros(X.shape[1]), 0.0
+    center, norm = np.zeros(X.shape[1]), 0.0
     for block in iter_row_blocks(X, X.shape[1]):
         # Relative to the first row, so that columns far from 0 do not lose precision.
         shifted = X[block].astype(np.float64) if issparse(X) else X[block] - first
-        centre += share[block] @ shifted
+        center += share[block] @ shifted
         norm += float(share[block] @ row_norms(shifted, squared=True))
-    distance = 2.0 * (norm - float(centre @ centre))
+    distance = 2.0 * (norm - float(center @ center))
     return distance if distance > ROUNDING_TOL * norm else 0.0
 
 

@@ -1,7 +1,7 @@
-"""Performance measures, each with an exact search for its worst labelling.
+"""Performance measures, each with an exact search for its worst labeling.
 
 `get` returns a measure by its name, `names` lists the names and `describe` explains the measures. A
-vectorised function of (tp, fp, fn, tn), or a formula such as ``get("10 * tp - 2 * fp")``, is a measure too.
+vectorized function of (tp, fp, fn, tn), or a formula such as ``get("10 * tp - 2 * fp")``, is a measure too.
 """
 
 from ._base import Cut, Measure, Oracle

@@ -1,6 +1,6 @@
 """Measures at a fixed number of predicted positives.
 
-With exactly k rows predicted positive, Delta is linear in tp. The worst labelling marks the k highest
+With exactly k rows predicted positive, Delta is linear in tp. The worst labeling marks the k highest
 scores after a constant has been subtracted from those of the positives: one selection, without a sort.
 """
 

@@ -1,13 +1,13 @@
-"""The base class of measures: a score, a loss, and the search for the worst labelling.
+"""The base class of measures: a score, a loss, and the search for the worst labeling.
 
 Throughout, ``s`` are scores, ``y`` labels (1 or True for the positives; 0, -1 or False for the
 negatives), and ``W`` is the number of rows, or the sum of their weights. A measure with loss Delta has the
 convex, piecewise linear risk
 
-    R(s) = max over labellings y'  { Delta(y, y') - (1/2W) sum_i w_i (y_i - y'_i) s_i }
+    R(s) = max over labelings y'  { Delta(y, y') - (1/2W) sum_i w_i (y_i - y'_i) s_i }
 
-(labels as -1/+1; rankings instead of labellings for the ranking family). The
-maximiser gives a `Cut`: ``R(s) = cut.loss - cut.coef @ s``, and for all other
+(labels as -1/+1; rankings instead of labelings for the ranking family). The
+maximizer gives a `Cut`: ``R(s) = cut.loss - cut.coef @ s``, and for all other
 scores ``t`` the cut is a lower bound, ``R(t) >= cut.loss - cut.coef @ t``.
 """
 
@@ -39,7 +39,7 @@ class Cut:
     coef : ndarray of shape (n,)
         One coefficient per row; ``A.T @ coef`` is the negative gradient of the bound for scores ``A v``.
     loss : float
-        Delta of the worst labelling.
+        Delta of the worst labeling.
     """
 
     coef: FloatArray
@@ -50,21 +50,21 @@ class Cut:
         return float(self.loss - self.coef @ np.asarray(scores, dtype=np.float64))
 
 
-#: A function from scores to the cut of their worst labelling.
+#: A function from scores to the cut of their worst labeling.
 Oracle = Callable[[FloatArray], Cut]
 
 
 class Measure(ABC):
-    """A performance measure that can be optimised directly.
+    """A performance measure that can be optimized directly.
 
     A subclass defines three methods: `score`, the value that users know; `loss`, the loss Delta by its
-    definition; and `oracle`, the search for the worst labelling. `capo.testing.check_measure` compares
+    definition; and `oracle`, the search for the worst labeling. `capo.testing.check_measure` compares
     `oracle` with `loss` by brute force.
     """
 
     #: The name for `capo.measures.get`.
     name: str = ""
-    #: Whether the loss of a labelling depends on its confusion matrix alone.
+    #: Whether the loss of a labeling depends on its confusion matrix alone.
     depends_on_confusion_only: ClassVar[bool] = True
     #: Whether `score` depends on which scores are above 0, and not only on their order.
     needs_threshold: ClassVar[bool] = False
@@ -82,7 +82,7 @@ class Measure(ABC):
         """A function ``scores -> Cut`` for these labels, prepared for many calls."""
 
     def most_violated(self, scores: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Cut:
-        """The cut of the worst labelling for these scores."""
+        """The cut of the worst labeling for these scores."""
         values = np.ascontiguousarray(scores, dtype=np.float64)
         oracle = self.oracle(y, sample_weight)
         Labels.check_scores(values, len(np.asarray(y)))
@@ -93,11 +93,11 @@ class Measure(ABC):
         """The threshold on the training scores that is best for the measure."""
 
     def for_training(self) -> Measure:
-        """The measure whose R a fit minimises: this one, unless its R is unsuitable for training."""
+        """The measure whose R a fit minimizes: this one, unless its R is unsuitable for training."""
         return self
 
     def admits(self, y: ArrayLike, y_pred: ArrayLike) -> bool:
-        """Whether the labelling `y_pred` is among those over which R is a maximum."""
+        """Whether the labeling `y_pred` is among those over which R is a maximum."""
         return True
 
     @property

@@ -1,6 +1,6 @@
 """Measures of the confusion matrix, and the search that they share.
 
-Sort the positives and the negatives by score. The worst labelling marks the top
+Sort the positives and the negatives by score. The worst labeling marks the top
 ``a`` positives and the top ``b`` negatives as positive, for some (a, b); its value
 is
 
@@ -58,7 +58,7 @@ class ConfusionMeasure(Measure):
         labels = Labels.from_arrays(y, sample_weight, both_classes=False)
         values = np.asarray(scores, dtype=np.float64)
         Labels.check_scores(values, len(labels.positive))
-        return self._labelling_value(labels, values > 0)
+        return self._labeling_value(labels, values > 0)
 
     def loss(self, y: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         labels = Labels.from_arrays(y, sample_weight)
@@ -70,7 +70,7 @@ class ConfusionMeasure(Measure):
         curve = score_curve(Labels.from_arrays(y, sample_weight), scores)
         return curve.best_threshold(curve.evaluate(self.value))
 
-    def _labelling_value(self, labels: Labels, predicted: np.ndarray) -> float:
+    def _labeling_value(self, labels: Labels, predicted: np.ndarray) -> float:
         return float(self.value(*(np.asarray(cell) for cell in labels.confusion(predicted))))
 
     def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:

@@ -1,4 +1,4 @@
-"""Measures that maximise one rate subject to a lower or upper limit on another.
+"""Measures that maximize one rate subject to a lower or upper limit on another.
 
 A confusion matrix that violates the constraint has the loss 1, so that a single row can change the loss
 from 0 to 1. For overlapping classes R is then minimal at zero scores, and a fit has to relax the constraint
@@ -47,7 +47,7 @@ class ConstrainedMeasure(ConfusionMeasure):
 
     @abstractmethod
     def rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
-        """The rate to maximise."""
+        """The rate to maximize."""
 
     @abstractmethod
     def shortfall(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:

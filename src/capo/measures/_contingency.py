@@ -95,7 +95,7 @@ class CohenKappa(ConfusionMeasure):
 class KLD(ConfusionMeasure):
     """Quantification: agreement of the predicted share of positives with the true one.
 
-    The loss is the normalised Kullback-Leibler divergence 2 / (1 + exp(-KLD)) - 1 between
+    The loss is the normalized Kullback-Leibler divergence 2 / (1 + exp(-KLD)) - 1 between
     the true and the predicted class shares, smoothed by 1 / (2 n) as Forman and QuaPy do;
     the score is 1 minus that. Only tp + fp matters.
     """

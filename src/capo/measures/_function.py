@@ -1,4 +1,4 @@
-"""User-defined measures: any vectorised function of (tp, fp, fn, tn)."""
+"""User-defined measures: any vectorized function of (tp, fp, fn, tn)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FunctionMeasure(ConfusionMeasure):
 
     Higher must be better. The loss is the difference from the value of a perfect prediction, divided by
     the difference between the perfect and the worst value. If the function rises with tp and falls with
-    fp, the search for the worst labelling is as fast as for the built-in measures. This is checked on all
+    fp, the search for the worst labeling is as fast as for the built-in measures. This is checked on all
     confusion matrices if there are at most 16 million and on a dense sample otherwise, and again for each
     bound in the search. For any other function the search is exhaustive, with a warning.
 
@@ -199,7 +199,7 @@ class GuardedOracle:
 
 
 def _levels_to_check(count: int) -> FloatArray:
-    """All levels from 0 to `count`, or a sample of pairs of neighbours, denser at both ends."""
+    """All levels from 0 to `count`, or a sample of pairs of neighbors, denser at both ends."""
     side = int(MAX_CHECKED**0.5)
     if count < side:
         return np.arange(count + 1, dtype=np.float64)

@@ -1,10 +1,10 @@
 """Labels with their weights, and the rows sorted by score.
 
-A row of weight w is equivalent to w copies of the row. A labelling may split such a row, as it may
+A row of weight w is equivalent to w copies of the row. A labeling may split such a row, as it may
 split its copies: it marks the part of a class above some point of the sorted scores as positive.
 `ClassScores` divides the mass of a class, its number of rows or sum of weights, into atoms of equal
 mass: one per row without weights, one per copy with integer weights, and otherwise as many as there
-are rows. The set of labellings is then independent of the scores, so that R is convex, and integer
+are rows. The set of labelings is then independent of the scores, so that R is convex, and integer
 weights are exactly equivalent to repeated rows.
 """
 
@@ -137,7 +137,7 @@ class Labels:
         return bool if self.weight is None else float
 
     def cut_coef(self, share: Share) -> FloatArray:
-        """Coefficients ``w_i (y_i - y'_i) / 2W`` of the cut whose labelling marks `share` as positive.
+        """Coefficients ``w_i (y_i - y'_i) / 2W`` of the cut whose labeling marks `share` as positive.
 
         Without weights the labels are subtracted as bytes, which is much faster.
         """
@@ -158,7 +158,7 @@ class Labels:
         return np.asarray(predicted != self.positive)
 
     def confusion(self, predicted: NDArray[np.bool_]) -> tuple[float, float, float, float]:
-        """The confusion matrix of a labelling, as (tp, fp, fn, tn)."""
+        """The confusion matrix of a labeling, as (tp, fp, fn, tn)."""
         errors = self.error_mask(predicted)
         tp, fp = self._total_mass(predicted & ~errors), self._total_mass(predicted & errors)
         return tp, fp, max(self.n_pos - tp, 0.0), max(self.n_neg - fp, 0.0)

@@ -1,6 +1,6 @@
 """Measures that are linear in the confusion matrix: each row has a price of an error.
 
-With the price c_i of an error in row i, the worst labelling is found row by row, without a sort: R is a
+With the price c_i of an error in row i, the worst labeling is found row by row, without a sort: R is a
 sum of weighted hinges
 
     R(s) = sum_i max(0, c_i - w_i y_i s_i / W)
@@ -151,7 +151,7 @@ class Cost(LinearMeasure):
         costs = self._row_costs(labels)
         if not costs.sum() > 0:
             raise InvalidInputError(
-                "every row with a weight above 0 has the cost 0: there is nothing to minimise."
+                "every row with a weight above 0 has the cost 0: there is nothing to minimize."
             )
         return costs / costs.sum()
 

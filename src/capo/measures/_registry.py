@@ -40,7 +40,7 @@ _DESCRIPTIONS: list[tuple[type[Measure], str, str]] = [
     (RecallAtPrecision, "recall while precision ≥ floor", "alarms must be reliable"),
     (PrecisionAtRecall, "precision while recall ≥ floor", "few positives may be missed"),
     (TprAtFpr, "tp/P while fp/N ≤ ceiling", "a limited rate of false alarms"),
-    (KLD, "1 - normalised divergence of class shares", "estimating prevalence"),
+    (KLD, "1 - normalized divergence of class shares", "estimating prevalence"),
     (QMeasure, "F-mean of recall and agreement of counts", "prevalence and labels at once"),
     (RocAUC, "pairs in the right order", "ranking over the whole range"),
     (PartialAUC, "ROC area in a range, McClish's scale", "ranking where false alarms are few"),
@@ -92,7 +92,7 @@ def get(measure: str | Measure | Callable[..., Any], **params: Any) -> Measure:
     ----------
     measure : str, Measure or callable
         A name from `names`; a formula of tp, fp, fn and tn such as ``"10 * tp - 2 * fp"``; a `Measure`,
-        which is returned as it is; or a vectorised function of (tp, fp, fn, tn).
+        which is returned as it is; or a vectorized function of (tp, fp, fn, tn).
     **params
         Parameters of a named measure, such as ``beta=2`` for ``"fbeta"``.
 

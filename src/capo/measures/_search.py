@@ -1,4 +1,4 @@
-"""Exact maximisation of V(a, b) = Delta(a, b) + Gp(a) + Gn(b) over all confusion matrices.
+"""Exact maximization of V(a, b) = Delta(a, b) + Gp(a) + Gn(b) over all confusion matrices.
 
 A confusion matrix is given by (a, b), the numbers of atoms of the positives and the negatives that are
 predicted positive. A strategy is prepared once for a measure and labels, and called with the sorted scores of
@@ -83,7 +83,7 @@ class Strategy(ABC):
 
     @abstractmethod
     def __call__(self, pos: FloatArray, neg: FloatArray, scale: float) -> SearchResult:
-        """The maximiser of V for the scores of the atoms, in descending order."""
+        """The maximizer of V for the scores of the atoms, in descending order."""
 
     def gains(self, pos: FloatArray, neg: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
         """Gp and Gn, up to a constant, for these atoms."""

@@ -48,11 +48,11 @@ class PlattCalibrator:
         weight = normalize_weights(len(labels), sample_weight)
         n_pos, n_neg = weight[labels].sum(), weight[~labels].sum()
         target = np.where(labels, (n_pos + 1.0) / (n_pos + 2.0), 1.0 / (n_neg + 2.0))
-        centre, spread = robust_scale(np.asarray(scores, dtype=np.float64))
-        Z = ((scores - centre) / spread)[:, None]
+        center, spread = robust_scale(np.asarray(scores, dtype=np.float64))
+        Z = ((scores - center) / spread)[:, None]
         coef, bias = fit_logistic(Z, target, weight, nonnegative=nonnegative)
         slope = max(float(coef[0]), MIN_SLOPE) / spread if nonnegative else float(coef[0]) / spread
-        return cls(slope, bias - slope * centre)
+        return cls(slope, bias - slope * center)
 
     def log_odds(self, scores: FloatArray) -> FloatArray:
         """The log-odds of the positive class."""
@@ -73,9 +73,9 @@ def normalize_weights(n_rows: int, sample_weight: ArrayLike | None) -> FloatArra
 
 def robust_scale(values: FloatArray) -> tuple[float, float]:
     """Return the median and the mean distance from it, extremes clipped; (c, 1) for a constant."""
-    low, centre, high = np.quantile(values, (0.001, 0.5, 0.999))
-    spread = float(np.abs(np.clip(values, low, high) - centre).mean())
-    return float(centre), spread if spread > 0 else float(np.ptp(values)) or 1.0
+    low, center, high = np.quantile(values, (0.001, 0.5, 0.999))
+    spread = float(np.abs(np.clip(values, low, high) - center).mean())
+    return float(center), spread if spread > 0 else float(np.ptp(values)) or 1.0
 
 
 def fit_logistic(
@@ -84,18 +84,18 @@ def fit_logistic(
     weight: FloatArray,
     *,
     ridge: float = 1e-3,
-    towards: float = 0.0,
+    toward: float = 0.0,
     nonnegative: bool = True,
 ) -> tuple[FloatArray, float]:
     """Return weights and bias of a logistic regression on probabilities `target`.
 
-    The penalty is ``ridge / 2`` times the squared distance of the weights from `towards`; with
+    The penalty is ``ridge / 2`` times the squared distance of the weights from `toward`; with
     `nonnegative`, no weight is below 0.
     """
     n_coef, total = Z.shape[1], weight.sum()
 
     def value(v: FloatArray) -> tuple[float, FloatArray]:
-        away, odds = v[:-1] - towards, Z @ v[:-1] + v[-1]
+        away, odds = v[:-1] - toward, Z @ v[:-1] + v[-1]
         loss = weight @ (np.logaddexp(0.0, odds) - target * odds) + 0.5 * ridge * (away @ away)
         slope = weight * (expit(odds) - target)
         return float(loss) / total, np.append(Z.T @ slope + ridge * away, slope.sum()) / total

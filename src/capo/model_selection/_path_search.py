@@ -16,7 +16,7 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ._cv_score import MIN_STANDARD_ERRORS, CVScore
 
-#: The ratio of neighbouring C's where a grid has only one.
+#: The ratio of neighboring C's where a grid has only one.
 DEFAULT_STEP = 10.0**0.5
 #: The values of ``C="auto"``, and how often they may be extended.
 AUTO_VALUES, MAX_AUTO_EXTENSIONS = tuple(10.0 ** (0.5 * step) for step in range(-4, 7)), 4

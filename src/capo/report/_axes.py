@@ -14,7 +14,7 @@ from ._formatting import use_minus_sign
 
 @dataclass(frozen=True)
 class Axis:
-    """The interval from `low` to `high`, with labelled ticks."""
+    """The interval from `low` to `high`, with labeled ticks."""
 
     low: float
     high: float

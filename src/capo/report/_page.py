@@ -51,7 +51,7 @@ def render_report(
     evaluation: Evaluation | None = None,
     notes: Iterable[str] = (),
 ) -> str:
-    """Render an HTML page about a fitted classifier and its decisions on labelled rows.
+    """Render an HTML page about a fitted classifier and its decisions on labeled rows.
 
     Parameters
     ----------

@@ -17,8 +17,8 @@ def make_frame(n_rows, seed, *, unknown=False):
     age, pay = rng.normal(size=n_rows), np.exp(rng.normal(size=n_rows))
     towns = np.array([*(f"town{i}" for i in range(12)), "hamlet", "farm"])
     town = rng.choice(towns, n_rows, p=[*[0.99 / 12] * 12, 0.005, 0.005])
-    colour = rng.choice(["red", "green", "blue"], n_rows)
-    signal = age + np.sin(3 * pay) + np.isin(town, towns[::3]) + (colour == "red") + rng.normal(size=n_rows)
+    color = rng.choice(["red", "green", "blue"], n_rows)
+    signal = age + np.sin(3 * pay) + np.isin(town, towns[::3]) + (color == "red") + rng.normal(size=n_rows)
     if unknown:
         town = np.where(rng.random(n_rows) < 0.05, "unknown town", town)
 
@@ -32,9 +32,9 @@ def make_frame(n_rows, seed, *, unknown=False):
         "visits": rng.integers(0, 5, n_rows),
         "new": rng.random(n_rows) < 0.3,
         "town": with_missing(town, 0.05),
-        "colour": with_missing(colour, 0.02),
+        "color": with_missing(color, 0.02),
     }
-    return pl.DataFrame(table, schema_overrides={"colour": pl.Categorical}), (signal > 1.8).astype(int)
+    return pl.DataFrame(table, schema_overrides={"color": pl.Categorical}), (signal > 1.8).astype(int)
 
 
 def to_pandas(table):

@@ -87,7 +87,7 @@ def test_pandas_with_categories_of_numbers_and_dates(tables):
 
     def more(table, seed):
         table = to_pandas(table)
-        table["colour"] = table["colour"].astype(pd.CategoricalDtype(["blue", "green", "red", "white"]))
+        table["color"] = table["color"].astype(pd.CategoricalDtype(["blue", "green", "red", "white"]))
         rng = np.random.default_rng(seed)
         table["size"] = pd.Categorical(rng.integers(0, 8 + seed, len(table)))
         table["day"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(
@@ -147,7 +147,7 @@ CLASSIFIERS = {
     "platt": CalibratedClassifierCV(LinearSVC(), cv=2),
     "bayes": GaussianNB(),
     "network": make_pipeline(StandardScaler(), MLPClassifier((8,), solver="lbfgs", max_iter=5000, alpha=1.0)),
-    "neighbours": KNeighborsClassifier(7),
+    "neighbors": KNeighborsClassifier(7),
     "discriminant": LinearDiscriminantAnalysis(),
     "descent": make_pipeline(StandardScaler(), SGDClassifier()),
     "ridge": RidgeClassifier(),
@@ -234,7 +234,7 @@ def test_user_pipelines_on_a_frame(tables, pandas):
         (make_pipeline(SimpleImputer(add_indicator=True), RobustScaler()), ["age", "pay"]),
     )
     second = make_column_transformer(
-        (TargetEncoder(), ["town", "colour"]),
+        (TargetEncoder(), ["town", "color"]),
         (SimpleImputer(strategy="constant", fill_value=-1.0), ["age"]),
         remainder="passthrough",
     )
@@ -253,7 +253,7 @@ def test_lightgbm_on_categories_of_numbers(arrays):
 
 def test_lightgbm_on_the_categories_of_a_frame(tables):
     X, y, new = (to_pandas(each) if isinstance(each, pl.DataFrame) else each for each in tables)
-    X, new = (each.astype({"town": "category", "colour": "category"}) for each in (X, new))
+    X, new = (each.astype({"town": "category", "color": "category"}) for each in (X, new))
     model = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1, min_data_per_group=5)
     assert_same_predictions(fit_capo([model], X, y, delta=None), X, new)
 

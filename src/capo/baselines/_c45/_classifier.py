@@ -62,7 +62,7 @@ class C45Classifier(BinaryClassifier):
     -----
     As in C4.5, values that differ by 1e-5 or less are treated as equal: rescale features with very small
     values. The threshold is the largest value in the training data that is not above the midpoint of the
-    two neighbouring values.
+    two neighboring values.
 
     References
     ----------

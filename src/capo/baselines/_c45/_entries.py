@@ -33,7 +33,7 @@ class TrainingRows(NamedTuple):
 
 
 class NodeSplit(NamedTuple):
-    """A cut of a column between two neighbouring values."""
+    """A cut of a column between two neighboring values."""
 
     column: int
     lower: float
