@@ -109,8 +109,8 @@ def test_frozen_auxiliaries_have_the_same_outputs_in_every_fold():
 def test_one_that_came_trained_is_named():
     auxiliaries = [*AUXILIARIES, ("vendor", FrozenEstimator(clone(BY_HEART[1]).fit(X, Y)))]
     summary = str(published(auxiliaries=auxiliaries, C=1.0).fit(X, Y).summary())
-    assert "vendor came trained: values are valid only if trained on other rows than these" in summary
-    assert "came trained" not in str(published(C=1.0).fit(X, Y).summary())
+    assert "auxiliaries passed already fitted: vendor; the out-of-fold values are valid only if" in summary
+    assert "already fitted" not in str(published(C=1.0).fit(X, Y).summary())
 
 
 def test_each_fold_predicts_all_rows():

@@ -144,6 +144,7 @@ def test_a_fit_that_stops_short_says_so_with_its_numbers():
         ConvergenceWarning, match=r"limit on rounds was reached.* gap .* after 2 rounds"
     ) as caught:
         model = SVMPerfClassifier(C=1e4, max_iter=2).fit(X, Y)
+    assert caught[0].filename == __file__
     assert "Raise max_iter or tol" in str(caught[0].message)
     assert model.gap_ > 1e4 * 1e-3
     assert np.isfinite(model.coef_).all()

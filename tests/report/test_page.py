@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
 from capo import CAPOClassifier
@@ -17,7 +18,7 @@ from capo.inspection import MeasureEstimate
 from capo.report import render_report
 from capo.report._formatting import clean_name, format_number, format_threshold, use_minus_sign
 
-from .cases import COMPARISON, EVALUATION, LABELS, X, decisions_on_test_rows
+from .cases import COMPARISON, EVALUATION, LABELS, TEST, TRAIN, X, decisions_on_test_rows
 
 VOID = {"meta", "link", "input", "br", "wbr", "img", "hr"}
 SELF_CLOSED = {"path", "circle", "line", "rect"}
@@ -166,6 +167,14 @@ def _hostile_measure(tp, fp, fn, tn):
 
 
 _hostile_measure.__name__ = "</script><p>"
+
+
+def test_a_fitted_auxiliary_is_a_caution():
+    frozen = FrozenEstimator(GaussianNB().fit(X[TEST], LABELS[TEST]))
+    auxiliaries = [("vendor", frozen), ("own", GaussianNB())]
+    model = CAPOClassifier(auxiliaries=auxiliaries, C=0.0, random_state=0).fit(X[TRAIN], LABELS[TRAIN])
+    page = ParsedPage(render_report(model, LABELS[TEST] == 1, model.decision_function(X[TEST])))
+    assert "Caution Auxiliaries passed already fitted: vendor; the out-of-fold values are valid" in page.text
 
 
 def test_the_header():

@@ -16,7 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import Interval, StrOptions
 from .._typing import FloatArray, IntArray
-from ..estimators import BinaryClassifier, DecisionFunctionMixin, ProgressLogger, check_row_weights
+from ..estimators import (
+    BinaryClassifier,
+    DecisionFunctionMixin,
+    ProgressLogger,
+    atomic_fit,
+    check_row_weights,
+)
 from ..kernels import Kernel, KernelExpansion, make_kernel, names
 from ..preprocessing import encode_binary_labels
 
@@ -163,6 +169,7 @@ class CoreVectorMachine(DecisionFunctionMixin, BinaryClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @atomic_fit
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier.
 
@@ -181,19 +188,18 @@ class CoreVectorMachine(DecisionFunctionMixin, BinaryClassifier):
             The fitted classifier.
         """
         self._validate_params()
-        with self._unchanged_on_error():
-            table, labels = self._validate_fit_data(X, y)
-            weight = check_row_weights(sample_weight, table)
-            rows = np.flatnonzero(weight)
-            table, weight = table[rows], weight[rows]
-            classes, positive = encode_binary_labels(labels[rows])
-            kernel = make_kernel(self.kernel, table, self.gamma, self.degree, self.coef0, weight)
-            problem = BallProblem(kernel, table, positive, self.C * weight)
-            found = self._enclose(problem)
-            self._warn_if_inexact(found)
-            self.classes_, self.kernel_ = classes, kernel
-            self._set_solution(found, problem)
-            self.support_ = rows[found.ball.rows]
+        table, labels = self._validate_fit_data(X, y)
+        weight = check_row_weights(sample_weight, table)
+        rows = np.flatnonzero(weight)
+        table, weight = table[rows], weight[rows]
+        classes, positive = encode_binary_labels(labels[rows])
+        kernel = make_kernel(self.kernel, table, self.gamma, self.degree, self.coef0, weight)
+        problem = BallProblem(kernel, table, positive, self.C * weight)
+        found = self._enclose(problem)
+        self._warn_if_inexact(found)
+        self.classes_, self.kernel_ = classes, kernel
+        self._set_solution(found, problem)
+        self.support_ = rows[found.ball.rows]
         return self
 
     def _set_solution(self, found: Enclosure, problem: BallProblem) -> None:
@@ -248,7 +254,7 @@ class CoreVectorMachine(DecisionFunctionMixin, BinaryClassifier):
                 f"rounds, more than tol={self.tol:g}. Raise max_iter or tol, lower C, or scale the features "
                 "to a similar range.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         elif self.tol <= EXACT_TOL and found.shortfall > MAX_SHORTFALL:
             warnings.warn(
@@ -256,7 +262,7 @@ class CoreVectorMachine(DecisionFunctionMixin, BinaryClassifier):
                 f"vectors, although tol={self.tol:g} was reached: some rows have norms far larger than the "
                 "margin. Center and scale the features, clip outliers, lower C, or lower tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def decision_function(self, X: ArrayLike) -> FloatArray:

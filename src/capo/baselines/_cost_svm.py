@@ -21,7 +21,13 @@ from sklearn.utils.validation import check_is_fitted, check_memory
 from .. import measures
 from .._sklearn_compat import HasMethods, Interval, StrOptions
 from .._typing import BoolArray, FloatArray, IntArray
-from ..estimators import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin, check_positive_grid
+from ..estimators import (
+    BinaryClassifier,
+    DecisionFunctionMixin,
+    MeasureScoreMixin,
+    atomic_fit,
+    check_positive_grid,
+)
 from ..exceptions import InvalidInputError
 from ..kernels import default_gamma_grid, make_kernel
 from ..measures import Measure
@@ -140,6 +146,7 @@ class CostSVMClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         self.memory = memory
         self.random_state = random_state
 
+    @atomic_fit
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Choose the parameters, then fit to all rows.
 
@@ -157,15 +164,14 @@ class CostSVMClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         """
         self._validate_params()
         measure = measures.get(self.measure)
-        with self._unchanged_on_error():
-            table, labels = self._validate_fit_data(X, y)
-            classes, positive = encode_binary_labels(labels)
-            best, score, seconds = self._select(measure, table, positive)
-            model = make_svm(best, self.max_iter).fit(table, positive)
-            self.classes_, self.measure_, self.best_estimator_ = classes, measure, model
-            (self.C_, self.cost_, self.gamma_), self.score_ = best, score
-            self.selection_seconds_, self.n_iter_ = seconds, int(np.max(model.n_iter_))
-            self._fitted_to_sparse = issparse(table)
+        table, labels = self._validate_fit_data(X, y)
+        classes, positive = encode_binary_labels(labels)
+        best, score, seconds = self._select(measure, table, positive)
+        model = make_svm(best, self.max_iter).fit(table, positive)
+        self.classes_, self.measure_, self.best_estimator_ = classes, measure, model
+        (self.C_, self.cost_, self.gamma_), self.score_ = best, score
+        self.selection_seconds_, self.n_iter_ = seconds, int(np.max(model.n_iter_))
+        self._fitted_to_sparse = issparse(table)
         return self
 
     def _select(self, measure: Measure, table: Any, positive: BoolArray) -> tuple[SVMParams, float, float]:

@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import Interval, StrOptions
 from .._typing import BoolArray, FloatArray, IntArray
-from ..estimators import BinaryClassifier, DecisionFunctionMixin, check_row_weights
+from ..estimators import BinaryClassifier, DecisionFunctionMixin, atomic_fit, check_row_weights
 from ..exceptions import InvalidInputError
 from ..preprocessing import encode_binary_labels
 
@@ -145,6 +145,7 @@ class RBFNetworkClassifier(DecisionFunctionMixin, BinaryClassifier):
         self.init = init
         self.random_state = random_state
 
+    @atomic_fit
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the units and fit the regression.
 
@@ -164,16 +165,15 @@ class RBFNetworkClassifier(DecisionFunctionMixin, BinaryClassifier):
             The fitted classifier.
         """
         self._validate_params()
-        with self._unchanged_on_error():
-            table, labels = self._validate_fit_data(X, y)
-            weight = check_row_weights(sample_weight, table)
-            rows = np.flatnonzero(weight)
-            table, weight = table[rows], weight[rows]
-            classes, positive = encode_binary_labels(labels[rows])
-            units = self._find_units(table, positive, weight)
-            coef, intercept = self._fit_regression(units.memberships(table), positive, weight)
-            self.classes_, self.coef_, self.intercept_ = classes, coef, intercept
-            self.priors_, self.centers_, self.stds_ = units
+        table, labels = self._validate_fit_data(X, y)
+        weight = check_row_weights(sample_weight, table)
+        rows = np.flatnonzero(weight)
+        table, weight = table[rows], weight[rows]
+        classes, positive = encode_binary_labels(labels[rows])
+        units = self._find_units(table, positive, weight)
+        coef, intercept = self._fit_regression(units.memberships(table), positive, weight)
+        self.classes_, self.coef_, self.intercept_ = classes, coef, intercept
+        self.priors_, self.centers_, self.stds_ = units
         return self
 
     def _find_units(self, X: Any, positive: BoolArray, weight: FloatArray) -> Units:

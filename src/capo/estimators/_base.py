@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,17 +43,6 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
         """Check rows to predict against the columns seen in `fit`."""
         X = validate_data(self, X, accept_sparse=self._accept_sparse, dtype=self._dtypes, reset=False)
         return _use_int32_indices(X)
-
-    @contextmanager
-    def _unchanged_on_error(self) -> Iterator[None]:
-        """Give the estimator its previous state back if an exception ends the block."""
-        state = self.__dict__.copy()
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(state)
-            raise
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

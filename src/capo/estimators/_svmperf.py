@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, Self
@@ -26,6 +25,7 @@ from ..kernels import KernelExpansion, KernelFactor, KernelLike, factorize_kerne
 from ..kernels import names as kernel_names
 from ..measures import Measure
 from ..preprocessing import encode_binary_labels
+from ._atomic_fit import atomic_fit
 from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._convergence import warn_not_converged
 from ._progress import ProgressLogger
@@ -42,13 +42,12 @@ MAX_RESIDUAL_SHARE = 0.1
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Validated arguments of `fit`; `inputs` are scikit-learn's attributes of the features, by name."""
+    """Validated arguments of `fit`."""
 
     table: Any
     positive: BoolArray
     weight: FloatArray | None
     classes: NDArray[Any]
-    inputs: dict[str, Any]
 
 
 class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifier):
@@ -205,6 +204,7 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         self.random_state = random_state
         self.callback = callback
 
+    @atomic_fit
     def fit(self, X: ArrayLike | Design, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier.
 
@@ -226,10 +226,8 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
             The fitted classifier.
         """
         self._validate_params()
-        attributes = self._fit(self._validate_training_data(X, y, sample_weight))
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # those of another kernel, or of a table with other columns
-        for name, value in attributes.items():
+        data = self._validate_training_data(X, y, sample_weight)
+        for name, value in self._fit(data).items():
             setattr(self, name, value)
         self._warn_about_solution()
         return self
@@ -237,20 +235,17 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
     def _validate_training_data(
         self, X: ArrayLike | Design, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> TrainingData:
-        """Check the arguments of `fit`; self is not changed, in case the fit fails later."""
-        recorder = copy(self)  # scikit-learn sets n_features_in_ and feature_names_in_ while it validates
+        """Check the arguments of `fit`, and record the number and the names of the features."""
         if isinstance(X, Design):
-            table, labels = recorder._validate_design(X, reset=True), check_y(y, estimator=self)
+            table, labels = self._validate_design(X, reset=True), check_y(y, estimator=self)
             check_consistent_length(table, labels)
         else:
-            table, labels = recorder._validate_fit_data(X, y)
+            table, labels = self._validate_fit_data(X, y)
         classes, positive = encode_binary_labels(labels)
         weight = None
         if sample_weight is not None:
             weight = check_sample_weight(sample_weight, table, dtype=np.float64)
-        names = ("n_features_in_", "feature_names_in_")
-        inputs = {name: getattr(recorder, name) for name in names if hasattr(recorder, name)}
-        return TrainingData(table, positive, weight, classes, inputs)
+        return TrainingData(table, positive, weight, classes)
 
     def _validate_design(self, X: Design, *, reset: bool) -> Design:
         """Check a design: only its products are known, so there is its shape and nothing else to check."""
@@ -283,7 +278,6 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         del solver, oracle  # they hold several arrays as large as the scores
         threshold = measure.threshold(data.positive, scores, data.weight)
         return {
-            **data.inputs,
             "classes_": data.classes,
             "measure_": measure,
             "threshold_": threshold,
@@ -326,7 +320,7 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         }
 
     def _warn_about_solution(self) -> None:
-        warn_not_converged(self.solution_, stacklevel=3)
+        warn_not_converged(self.solution_, stacklevel=4)
         v, max_gap = self.solution_.v, self.C * self.tol
         if self.solution_.status is Status.OPTIMAL and self.gap_ > MAX_GAP_RATIO * max_gap:
             warnings.warn(
@@ -334,7 +328,7 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
                 f"{self.gap_:.3g} to the optimum in the whole space, against C * tol = {max_gap:.3g}. Raise "
                 "max_rank, or use a smaller gamma.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if not (v[:-1] if self.fit_intercept else v).any():
             warnings.warn(
@@ -343,7 +337,7 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
                 "help, the classes overlap too much for this measure's convex bound, and training for "
                 "'balanced_accuracy' or 'roc_auc' does better.",
                 TrivialSolutionWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def decision_function(self, X: ArrayLike | Design) -> FloatArray:

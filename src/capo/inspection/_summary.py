@@ -96,12 +96,15 @@ def summarize(model: BaseAdaptedClassifier, *, prior: str, threshold: str | None
         "seconds": _describe_timings(model.timings_),
     }
     if frozen := frozen_auxiliary_names(model):
-        notes["frozen"] = f"{frozen} came trained: values are valid only if trained on other rows than these"
+        notes["caution"] = (
+            f"auxiliaries passed already fitted: {frozen}; the out-of-fold values are valid only if they "
+            "were fitted on other rows"
+        )
     return Summary(title, model.measure_.label, _lines(model, prior), notes)
 
 
 def frozen_auxiliary_names(model: BaseAdaptedClassifier) -> str:
-    """Return the names of the auxiliaries that were given fitted, whose training rows are not known."""
+    """Return the names of the auxiliaries that were passed already fitted."""
     return ", ".join(name for name, each in model.auxiliaries_.items() if is_frozen(each))
 
 

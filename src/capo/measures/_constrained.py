@@ -79,7 +79,7 @@ class ConstrainedMeasure(ConfusionMeasure):
             f"no threshold on the training scores meets {self.label}: predictions use the nearest one. "
             "Relax the constraint, raise C or use better features.",
             ConstraintWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         curve = score_curve(Labels.from_arrays(y, sample_weight), scores)
         nearness = -curve.evaluate(self.shortfall)

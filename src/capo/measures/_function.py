@@ -138,7 +138,7 @@ class FunctionMeasure(ConfusionMeasure):
             f"the measure {self.name!r} does not rise with tp and fall with fp: each search evaluates all "
             f"{n_matrices:,} confusion matrices.",
             ExhaustiveSearchWarning,
-            stacklevel=4,
+            stacklevel=6,
         )
         return ConfusionOracle(_NonMonotoneMeasure(self._function, self.name), labels)
 

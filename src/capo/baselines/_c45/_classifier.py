@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._sklearn_compat import Interval
 from ..._typing import BoolArray, FloatArray
-from ...estimators import BinaryClassifier, check_row_weights
+from ...estimators import BinaryClassifier, atomic_fit, check_row_weights
 from ...exceptions import InvalidInputError
 from ...preprocessing import encode_binary_labels
 from ._entries import TrainingRows, column_reader, sort_entries
@@ -109,6 +109,7 @@ class C45Classifier(BinaryClassifier):
         self.subtree_raising = subtree_raising
         self.pruning = pruning
 
+    @atomic_fit
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow and prune the tree.
 
@@ -127,16 +128,15 @@ class C45Classifier(BinaryClassifier):
             The fitted classifier.
         """
         self._validate_params()
-        with self._unchanged_on_error():
-            table, labels = self._validate_fit_data(X, y)
-            weight = check_row_weights(sample_weight, table)
-            encode_binary_labels(labels[weight > 0])  # both classes must have weight
-            classes, positive = encode_binary_labels(labels)
-            tree = self._grow_tree(table, weight, positive)
-            gain = tree.gains(table.shape[1])
-            self.classes_, self._tree = classes, tree
-            self.n_leaves_, self.depth_ = tree.left.count(-1), tree.depth()
-            self.feature_importances_ = gain / gain.sum() if gain.any() else gain
+        table, labels = self._validate_fit_data(X, y)
+        weight = check_row_weights(sample_weight, table)
+        encode_binary_labels(labels[weight > 0])  # both classes must have weight
+        classes, positive = encode_binary_labels(labels)
+        tree = self._grow_tree(table, weight, positive)
+        gain = tree.gains(table.shape[1])
+        self.classes_, self._tree = classes, tree
+        self.n_leaves_, self.depth_ = tree.left.count(-1), tree.depth()
+        self.feature_importances_ = gain / gain.sum() if gain.any() else gain
         return self
 
     def _grow_tree(self, table: Any, weight: FloatArray, positive: BoolArray) -> Tree:
