@@ -52,6 +52,30 @@ def test_products(matrix):
     assert design.shape == X.shape
 
 
+@pytest.mark.parametrize("matrix", [*DENSE.values(), *SPARSE.values()], ids=[*DENSE, *SPARSE])
+def test_products_of_absolute_values(matrix):
+    v, c, auxiliary = RNG.normal(size=X.shape[1] + 2), RNG.normal(size=len(X)), RNG.normal(size=(len(X), 1))
+    whole = np.abs(np.hstack([auxiliary / 2.0, X, np.full((len(X), 1), 3.0)]))
+    design = augment(matrix, auxiliary=auxiliary, B=4.0, bias=-3.0)
+    np.testing.assert_allclose(design.abs_matvec(v), whole @ np.abs(v), rtol=1e-6)
+    np.testing.assert_allclose(design.abs_rmatvec(c), whole.T @ np.abs(c), rtol=1e-6)
+
+
+def test_products_of_absolute_values_in_blocks():
+    design = from_blocks(lambda: (X[:1500], sparse.csr_array(X[1500:])), X.shape)
+    v, c = RNG.normal(size=X.shape[1]), RNG.normal(size=len(X))
+    np.testing.assert_allclose(design.abs_matvec(v), np.abs(X) @ np.abs(v))
+    np.testing.assert_allclose(design.abs_rmatvec(c), np.abs(X).T @ np.abs(c))
+
+
+def test_an_operators_absolute_values_are_estimated_from_above():
+    design, v, c = as_design(aslinearoperator(X)), RNG.normal(size=X.shape[1]), RNG.normal(size=len(X))
+    exact = np.abs(X).T @ np.abs(c)
+    assert (design.abs_rmatvec(c) > 0.3 * exact).all()
+    assert (design.abs_rmatvec(c) < 10 * exact).all()
+    assert np.mean(design.abs_matvec(v) >= 0.3 * (np.abs(X) @ np.abs(v))) > 0.95
+
+
 def test_float32_is_summed_in_float64():
     """A million float32 ones and an epsilon that float32 sums would lose."""
     ones = np.ones((1_000_000, 1), dtype=np.float32)

@@ -319,7 +319,7 @@ def test_one_solver_for_many_C():
         assert max(solution.dual, alone.dual) <= min(solution.primal, alone.primal)
         np.testing.assert_array_equal(solver.v, solution.v)
         np.testing.assert_allclose(solver.scores, X @ solution.v)
-        assert solver.objective(C) == solution.primal
+        assert 0 <= solution.primal - solver.objective(C) <= 1e-10 * C  # a bound of rounding errors
         assert solver.risk == pytest.approx((solution.primal - 0.5 * solution.v @ solution.v) / C)
 
 

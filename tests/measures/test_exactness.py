@@ -1,5 +1,6 @@
 """The promise: the search never misses the worst labeling. Against all of them, 20,000 times and more."""
 
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from capo import measures
+from capo.exceptions import InvalidInputError
 from capo.measures import Cut
 from capo.measures._confusion import ConfusionMeasure, ConfusionOracle
 from capo.measures._labels import Labels
@@ -15,6 +17,7 @@ from capo.measures._search import Exhaustive
 from capo.testing import brute_force, check_case, check_lower_bound, check_weights
 
 from ..cases import ALL_MEASURES, LABEL_MEASURES, RANKING_MEASURES, problems
+from ..exact import exact_risk
 
 LABEL_CASES, LONG_CASES, RANKING_CASES = 650, 12, 500
 FEW_CASES = 60
@@ -155,3 +158,58 @@ def test_brute_force_is_not_blind():
     # Labelings of y = (+, -) at scores (0.5, 0.5): right 0, both + 1/2 + 1/4, both - 1/2 - 1/4, swapped 1.
     assert brute_force(measures.get("accuracy"), [0.5, 0.5], [1, -1]) == pytest.approx(1.0)
     assert brute_force(measures.get("roc_auc"), [0.2, -0.3], [1, -1]) == pytest.approx(0.5)
+
+
+@st.composite
+def huge_problems(draw):
+    """Scores some of which are up to 1e25 times as large as the others, at times with whole weights."""
+    scores, y = draw(problems(max_rows=6))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    huge = rng.random(len(y)) < 0.4
+    size = 10.0 ** rng.integers(5, 26)
+    scores = np.where(huge, draw(st.sampled_from([scores, np.ones(len(y)), -np.ones(len(y))])) * size, scores)
+    counts = rng.integers(1, 3, size=len(y)) if len(y) < 5 and rng.random() < 0.4 else None
+    return scores, y, counts
+
+
+@pytest.mark.parametrize("measure", ALL_MEASURES, ids=repr)
+@settings(max_examples=80, **quick)
+@given(huge_problems())
+def test_worst_case_beside_huge_scores(measure, problem):
+    """In rational arithmetic: neither the search nor the cut loses small scores beside large ones."""
+    scores, y, counts = problem
+    rows = np.repeat(np.arange(len(y)), 1 if counts is None else counts)
+    best = exact_risk(measure, [Fraction(float(score)) for score in scores[rows]], y[rows])
+    cut = measure.most_violated(scores, y, counts)
+    products = [Fraction(float(c)) * Fraction(float(s)) for c, s in zip(cut.coef, scores, strict=True)]
+    found = max(Fraction(0), Fraction(float(cut.loss)) - sum(products))
+    rounded = Fraction(1, 2**50) * sum(map(abs, products))  # the coefficients' own last digits
+    assert abs(found - best) <= Fraction(1, 10**9) * (1 + best) + rounded
+
+
+def test_a_margin_that_is_lost_in_rounding_still_counts():
+    cut = measures.get("roc_auc").most_violated([1, -1e300, -1e300], [1, 0, 1])
+    assert cut.value([1, -1e300, -1e300]) == 0.5
+
+
+@pytest.mark.parametrize("measure", [measures.get("f1"), measures.get("mcc"), measures.get("kld")], ids=repr)
+def test_fractional_weights_beside_a_huge_score(measure):
+    """A huge score on the right side changes nothing: the others must not be lost beside it."""
+    y, weight = np.array([1, 1, 1, -1, -1, -1]), np.array([0.5, 1.5, 0.7, 0.5, 1.2, 0.8])
+    scores = np.array([30.0, 0.3, -0.2, 0.4, -0.1, -30.0])
+    plain = measure.most_violated(scores, y, weight)
+    scores[[0, 5]] *= 1e20
+    huge = measure.most_violated(scores, y, weight)
+    np.testing.assert_allclose(huge.coef, plain.coef, atol=1e-12)
+    assert huge.loss == pytest.approx(plain.loss)
+
+
+def test_a_cut_between_scores_at_the_limit_of_float64():
+    threshold = measures.get("roc_auc").threshold([1, 1, 0], [1.7e308, 1.5e308, -1e308])
+    assert threshold == pytest.approx(2.5e307)
+    assert 1.5e308 < measures.get("roc_auc").threshold([1, 0, 0], [1.7e308, 1.5e308, -1e308]) < 1.7e308
+
+
+def test_weights_whose_sums_would_overflow():
+    with pytest.raises(InvalidInputError, match="too large to be summed over 3 rows"):
+        measures.get("f1").oracle([1, 0, 1], [1e300, 1.0, 1.0])

@@ -1,7 +1,7 @@
 """Matrices known by their products: the only place that tells dense, sparse and out-of-core data apart."""
 
 from ._augmented import AugmentedDesign, ConstantColumn, ScaledDesign
-from ._base import Design
+from ._base import BoundedDesign, Design
 from ._chunked import ChunkedDesign
 from ._dense import DenseDesign
 from ._factory import as_design, augment, from_blocks
@@ -10,6 +10,7 @@ from ._sparse import SparseDesign
 
 __all__ = [
     "AugmentedDesign",
+    "BoundedDesign",
     "ChunkedDesign",
     "ConstantColumn",
     "DenseDesign",

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from ..exceptions import InvalidInputError
-from ._base import Design
+from ._base import BoundedDesign
 
 
 class ConstantColumn:
@@ -26,11 +26,19 @@ class ConstantColumn:
         """The number times the sum of `coef`."""
         return np.array([self.value * coef.sum()])
 
+    def abs_matvec(self, v: FloatArray) -> FloatArray:
+        """The absolute value of the number times its coefficient, in every row."""
+        return np.full(self.shape[0], abs(self.value * v[0]))
+
+    def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
+        """The absolute value of the number times the sum of ``|coef|``."""
+        return np.array([abs(self.value) * np.abs(coef).sum()])
+
 
 class ScaledDesign:
     """A design times a number, such as the auxiliaries over sqrt(B)."""
 
-    def __init__(self, design: Design, factor: float) -> None:
+    def __init__(self, design: BoundedDesign, factor: float) -> None:
         self.design, self.factor = design, factor
         self.shape = design.shape
 
@@ -42,11 +50,19 @@ class ScaledDesign:
         """The scaled product with the transpose."""
         return self.factor * self.design.rmatvec(coef)
 
+    def abs_matvec(self, v: FloatArray) -> FloatArray:
+        """``|A| |v|`` of the scaled coefficients."""
+        return self.design.abs_matvec(self.factor * v)
+
+    def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
+        """``|A|' |coef|``, scaled."""
+        return abs(self.factor) * self.design.abs_rmatvec(coef)
+
 
 class AugmentedDesign:
     """Designs side by side; none of them is copied."""
 
-    def __init__(self, parts: Sequence[Design]) -> None:
+    def __init__(self, parts: Sequence[BoundedDesign]) -> None:
         n_rows = {part.shape[0] for part in parts}
         if len(n_rows) != 1:
             raise InvalidInputError(
@@ -68,3 +84,12 @@ class AugmentedDesign:
     def rmatvec(self, coef: FloatArray) -> FloatArray:
         """The parts' products with their transposes, one after the other."""
         return np.concatenate([part.rmatvec(coef) for part in self.parts])
+
+    def abs_matvec(self, v: FloatArray) -> FloatArray:
+        """The sum of the parts' ``|A| |v|``."""
+        pieces = zip(self.parts, np.split(v, self._ends), strict=True)
+        return np.sum([part.abs_matvec(piece) for part, piece in pieces], axis=0, dtype=np.float64)
+
+    def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
+        """The parts' ``|A|' |coef|``, one after the other."""
+        return np.concatenate([part.abs_rmatvec(coef) for part in self.parts])

@@ -47,6 +47,17 @@ class Design(Protocol):
         """``A' coef``: one number per coefficient."""
 
 
+@runtime_checkable
+class BoundedDesign(Design, Protocol):
+    """A design with products of the absolute values of A, which bound the other products' rounding errors."""
+
+    def abs_matvec(self, v: FloatArray) -> FloatArray:
+        """``|A| |v|``."""
+
+    def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
+        """``|A|' |coef|``."""
+
+
 def iter_row_blocks(n_rows: int, row_size: float, block_size: int = BLOCK_SIZE) -> Iterator[slice]:
     """Slices of consecutive rows with about `block_size` numbers each, for rows of `row_size` numbers."""
     step = max(1, int(block_size / max(row_size, 1.0)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from ..exceptions import InvalidInputError
-from ._base import Design
+from ._base import BoundedDesign
 from ._matrix import matrix_design
 
 #: A two-dimensional array or a sparse matrix.
@@ -45,7 +45,21 @@ class ChunkedDesign:
             out += block.rmatvec(coef[rows])
         return out
 
-    def _iter_blocks(self) -> Iterator[tuple[slice, Design]]:
+    def abs_matvec(self, v: FloatArray) -> FloatArray:
+        """``|A| |v|``, filled block by block."""
+        out = np.empty(self.shape[0])
+        for rows, block in self._iter_blocks():
+            out[rows] = block.abs_matvec(v)
+        return out
+
+    def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
+        """``|A|' |coef|``, summed over the blocks."""
+        out = np.zeros(self.shape[1])
+        for rows, block in self._iter_blocks():
+            out += block.abs_rmatvec(coef[rows])
+        return out
+
+    def _iter_blocks(self) -> Iterator[tuple[slice, BoundedDesign]]:
         stop = 0
         for matrix in self.blocks():
             block = matrix_design(matrix)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..exceptions import InvalidInputError
 from ._augmented import AugmentedDesign, ConstantColumn, ScaledDesign
-from ._base import Design
+from ._base import BoundedDesign, Design
 from ._chunked import Block, ChunkedDesign
 from ._dense import DenseDesign
 from ._matrix import matrix_design
@@ -29,7 +29,7 @@ BUILT_IN = (
 )
 
 
-def as_design(X: Any) -> Design:
+def as_design(X: Any) -> BoundedDesign:
     """Make a design from an array, a sparse matrix, a memory map, a linear operator or a design.
 
     Parameters
@@ -39,7 +39,7 @@ def as_design(X: Any) -> Design:
 
     Returns
     -------
-    Design
+    BoundedDesign
         capo's own designs are returned as they are. The products of any other object with `shape`,
         `matvec` and `rmatvec` are checked each time they are taken.
 
@@ -94,7 +94,7 @@ def augment(
     auxiliary: NDArray[np.floating] | None = None,
     B: float = 1.0,
     bias: float | None = 1.0,
-) -> Design:
+) -> BoundedDesign:
     """``[auxiliary / sqrt(B) | Phi | bias]``, without a copy of any of them.
 
     Parameters
@@ -110,7 +110,7 @@ def augment(
 
     Returns
     -------
-    Design
+    BoundedDesign
         The columns side by side.
 
     Examples
@@ -120,7 +120,7 @@ def augment(
     >>> augment(np.eye(2)).matvec(np.array([1.0, 2.0, 10.0]))
     array([11., 12.])
     """
-    parts: list[Design] = []
+    parts: list[BoundedDesign] = []
     if auxiliary is not None:
         if not B > 0:
             raise InvalidInputError(f"B must be above 0: got {B!r}.")

@@ -11,6 +11,9 @@ from .._typing import FloatArray
 from ..exceptions import InvalidInputError
 from ._base import Design
 
+#: Products that an estimate of the absolute values takes.
+N_SIGN_PRODUCTS = 3
+
 
 class OperatorDesign:
     """A `scipy.sparse.linalg.LinearOperator`, or any object with `shape`, `matvec` and `rmatvec`.
@@ -48,6 +51,22 @@ class OperatorDesign:
     def rmatvec(self, coef: FloatArray) -> FloatArray:
         """``A' coef``, checked."""
         return self._product("rmatvec", self.operator.rmatvec, coef, self.shape[1])
+
+    def abs_matvec(self, v: FloatArray) -> FloatArray:
+        """An estimate of ``|A| |v|`` from products with random signs, as the elements of A are unknown."""
+        return self._estimate(self.matvec, v)
+
+    def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
+        """An estimate of ``|A|' |coef|`` from products with random signs."""
+        return self._estimate(self.rmatvec, coef)
+
+    @staticmethod
+    def _estimate(product: Callable[[FloatArray], FloatArray], x: FloatArray) -> FloatArray:
+        """A product with random signs is about the norm of its terms, which bounds the sum of their sizes."""
+        rng = np.random.default_rng(0)
+        sums = [np.abs(product(x * rng.choice([-1.0, 1.0], size=len(x)))) for _ in range(N_SIGN_PRODUCTS)]
+        largest: FloatArray = np.max(sums, axis=0)
+        return np.sqrt(np.count_nonzero(x)) * largest
 
     def _product(self, name: str, product: Callable[[FloatArray], Any], x: FloatArray, n: int) -> FloatArray:
         try:

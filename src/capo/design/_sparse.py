@@ -23,10 +23,7 @@ class SparseDesign:
         self.shape: tuple[int, int] = self.X.shape
         self._blocks = [slice(0, self.shape[0])]
         if self.X.dtype != np.float64:
-            # A block costs its construction and, in `rmatvec`, a pass over all columns: it must be larger.
-            block_size = max(8 * BLOCK_SIZE, 8 * self.shape[1])
-            row_size = self.X.nnz / max(self.shape[0], 1)
-            self._blocks = list(iter_row_blocks(self.shape[0], row_size, block_size))
+            self._blocks = self._small_blocks()
 
     def matvec(self, v: FloatArray) -> FloatArray:
         """``A v``, block by block."""
@@ -42,9 +39,30 @@ class SparseDesign:
             out += self._block(rows).T @ coef[rows]
         return out
 
+    def abs_matvec(self, v: FloatArray) -> FloatArray:
+        """``|A| |v|``, block by block."""
+        out = np.empty(self.shape[0])
+        for rows in self._small_blocks():
+            out[rows] = abs(self._rows(rows)) @ np.abs(v)
+        return out
+
+    def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
+        """``|A|' |coef|``, block by block."""
+        out = np.zeros(self.shape[1])
+        for rows in self._small_blocks():
+            out += abs(self._rows(rows)).T @ np.abs(coef[rows])
+        return out
+
+    def _small_blocks(self) -> list[slice]:
+        """Blocks of which a copy may be made."""
+        # A block costs its construction and, in `rmatvec`, a pass over all columns: it must be larger.
+        block_size = max(8 * BLOCK_SIZE, 8 * self.shape[1])
+        return list(iter_row_blocks(self.shape[0], self.X.nnz / max(self.shape[0], 1), block_size))
+
     def _block(self, rows: slice) -> Any:
-        if len(self._blocks) == 1:
-            return self.X
+        return self.X if len(self._blocks) == 1 else self._rows(rows)
+
+    def _rows(self, rows: slice) -> Any:
         indptr = self.X.indptr[rows.start : rows.stop + 1]
         stored = slice(indptr[0], indptr[-1])
         parts = (self.X.data[stored], self.X.indices[stored], indptr - indptr[0])

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._typing import FloatArray
 from ._qp import solve_multipliers
+from ._rounding import UNIT_ROUNDOFF, RoundingErrors, relative_error
 
 #: Rounds with a multiplier of 0 after which a cut is dropped.
 MAX_INACTIVE_ROUNDS = 15
@@ -21,11 +22,14 @@ MIN_MULTIPLIER = 1e-7
 class Bundle:
     """Cuts with their Gram matrix, in arrays that grow and whose slots are used again; the first is R >= 0.
 
-    `multipliers` are those of the last problem that was solved, by slot.
+    `multipliers` are those of the last problem that was solved, by slot. `slope_errors` are bounds of the
+    slopes' rounding errors, None as long as one bound serves for all of them.
     """
 
-    def __init__(self, n_coef: int, bounded: NDArray[np.intp], capacity: int = 64) -> None:
-        self.bounded = bounded
+    def __init__(self, rounding: RoundingErrors, bounded: NDArray[np.intp], capacity: int = 64) -> None:
+        self.rounding, self.bounded = rounding, bounded
+        n_coef = len(rounding.column_sums)
+        self.slope_errors: FloatArray | None = None
         self.slopes = np.zeros((capacity, n_coef))
         self.offsets = np.zeros(capacity)
         self.gram = np.zeros((capacity, capacity))
@@ -40,13 +44,20 @@ class Bundle:
         """Number of cuts in use."""
         return int(self.in_use.sum())
 
-    def add(self, slope: FloatArray, offset: float) -> int:
+    def restart(self) -> None:
+        """Drop all cuts but the first, and keep the slope errors of those to come."""
+        self.in_use[1:] = False
+        self.slope_errors = np.zeros_like(self.slopes)
+
+    def add(self, slope: FloatArray, offset: float, coef: FloatArray) -> int:
         """Add a cut, in the slot of a dropped one if there is any; returns the slot."""
         if self.in_use.all():
             self._grow()
         slot = int(np.argmin(self.in_use))
         self.n_slots = max(self.n_slots, slot + 1)
         self.slopes[slot], self.offsets[slot] = slope, offset
+        if self.slope_errors is not None:
+            self.slope_errors[slot] = self.rounding.slope_error(coef)
         row = self.slopes[: self.n_slots] @ slope
         self.gram[slot, : self.n_slots] = self.gram[: self.n_slots, slot] = row
         self.in_use[slot], self.inactive_rounds[slot] = True, 0
@@ -55,6 +66,8 @@ class Bundle:
     def _grow(self) -> None:
         more = len(self.offsets)
         self.slopes = np.pad(self.slopes, ((0, more), (0, 0)))
+        if self.slope_errors is not None:
+            self.slope_errors = np.pad(self.slope_errors, ((0, more), (0, 0)))
         self.gram = np.pad(self.gram, (0, more))
         self.offsets = np.pad(self.offsets, (0, more))
         self.inactive_rounds = np.pad(self.inactive_rounds, (0, more))
@@ -65,7 +78,7 @@ class Bundle:
 
         Returns the minimizer and a lower bound of the minimum: for any multipliers x of the cuts the
         least value of ``1/2 ||v - v0||^2 + x'(offsets - slopes v)``, which ``v0 + slopes'x`` has once
-        it is cut off at the bounds.
+        it is cut off at the bounds. Rounding errors are subtracted from it.
         """
         slots = np.flatnonzero(self.in_use)
         slopes = self.slopes[: self.n_slots] if len(slots) == self.n_slots else self.slopes[slots]
@@ -76,7 +89,22 @@ class Bundle:
         self.multipliers = dict(zip(slots.tolist(), x.tolist(), strict=True))
         self._age(slots, x > MIN_MULTIPLIER * C)
         move = v - v0
-        return v, float(0.5 * (move @ move) + x @ (offsets - slopes @ v))
+        bound = 0.5 * (move @ move) + x @ (offsets - slopes @ v)
+        return v, float(bound - self._bound_error(slots, x, v, v0))
+
+    def _bound_error(self, slots: NDArray[np.intp], x: FloatArray, v: FloatArray, v0: FloatArray) -> float:
+        """How far the lower bound can be off: by the slopes' errors, and by those of its own sums."""
+        if self.slope_errors is None:
+            sizes = x.sum() * self.rounding.max_slopes
+            errors = self.rounding.row_sum_error * sizes
+        else:
+            sizes, errors = x @ np.abs(self.slopes[slots]), x @ self.slope_errors[slots]
+        size, move = np.abs(v), v - v0
+        off = relative_error(len(x)) * (sizes + np.abs(v0)) + UNIT_ROUNDOFF * size
+        own = 0.5 * (move @ move) + x @ np.abs(self.offsets[slots]) + sizes @ size
+        first_order = errors @ size + self.rounding.row_sum_error * x.sum()
+        second_order = 0.5 * (errors @ errors + off @ off)
+        return float(first_order + second_order + relative_error(len(x) + len(v)) * own)
 
     def _age(self, slots: NDArray[np.intp], active: NDArray[np.bool_]) -> None:
         self.inactive_rounds[slots] += 1

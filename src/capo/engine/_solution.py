@@ -82,7 +82,8 @@ class Round:
 class Solution:
     """A minimizer of J(v) = 1/2 ||v - v0||^2 + C R(v), with its certificate.
 
-    `primal` is J(v), computed anew at `v`; `dual` is a lower bound of the minimum of J. So
+    `primal` is J(v), computed anew at `v` and rounded up by a bound of its rounding error; `dual` is a lower
+    bound of the minimum of J, rounded down likewise. So
     ``J(v) - min J <= gap``, whatever the status (other than INCONSISTENT).
 
     Attributes
@@ -129,7 +130,8 @@ class Solution:
 
     def __post_init__(self) -> None:
         consistent = self.gap >= -MAX_ROUNDING_ERROR * max(self.C, abs(self.primal))
-        if self.status is Status.OPTIMAL and not consistent:
+        reached = (Status.OPTIMAL, Status.STALLED, Status.MAX_ROUNDS)
+        if self.status in reached and not consistent:
             object.__setattr__(self, "status", Status.INCONSISTENT)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from ..design import as_design
 from ..exceptions import InvalidInputError
 from ._bundle import Bundle
 from ._line_search import NOT_FINITE, CutLike, CutOracle, Segment, evaluate_risk, line_search
+from ._rounding import RoundingErrors
 from ._solution import Round, Solution, Status
 
 #: The second cut of a round lies this share of the way from the best point to the target.
@@ -150,12 +151,15 @@ class CuttingPlane:
         self.scores: FloatArray
         self.risk: float
         self._cut: CutLike
-        self._bundle = Bundle(n_coef, np.flatnonzero(bounded))
+        self._rounding = RoundingErrors(self.design)
+        self._risk_error = 0.0
+        self._bundle = Bundle(self._rounding, np.flatnonzero(bounded))
         self._cut_coefs: dict[int, FloatArray] | None = {} if keep_cuts else None
         self._step = 1.0
         self._last_C: float | None = None
         self._work = _Work()
-        self._recompute()
+        self._recompute(np.inf)
+        self._rounding.note_cut(self._cut.coef)
         self._add_cut(self._cut)
 
     def objective(self, C: float) -> float:
@@ -206,6 +210,9 @@ class CuttingPlane:
             self._search_ray(C)
             while status is None:
                 target, bound = self._bundle.solve(C, self.v0)
+                if self._bundle.slope_errors is None and self._rounding.matter(target, tol):
+                    self._restart_bundle()
+                    continue
                 dual = max(dual, bound)
                 status = self._stopping_status(C, tol, dual, max_rounds, history)
                 if status is None:
@@ -216,7 +223,7 @@ class CuttingPlane:
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         if status is not Status.OPTIMAL:
-            self._recompute()
+            self._recompute(tol)
         return self._make_solution(C, tol, status, dual, before, history)
 
     def dual_solution(self) -> tuple[FloatArray, float]:
@@ -243,16 +250,16 @@ class CuttingPlane:
     def _stopping_status(
         self, C: float, tol: float, dual: float, max_rounds: int, history: Sequence[Round]
     ) -> Status | None:
-        """Whether to stop; the certificate is checked on scores computed anew."""
+        """Whether to stop; the certificate is checked on scores computed anew, with their errors."""
         if self.objective(C) - dual <= C * tol:
-            self._recompute()
-            if self.objective(C) - dual <= C * tol:
+            self._recompute(tol)
+            if self._upper_bound(C) - dual <= C * tol:
                 return Status.OPTIMAL
         if len(history) >= max_rounds:
             return Status.MAX_ROUNDS
         if len(history) > MAX_STALLED_ROUNDS:
             earlier = history[-MAX_STALLED_ROUNDS]
-            if earlier.gap - (self.objective(C) - dual) <= MIN_PROGRESS * earlier.gap:
+            if earlier.gap - (self.objective(C) - dual) <= MIN_PROGRESS * abs(earlier.gap):
                 return Status.STALLED
         return None
 
@@ -303,7 +310,7 @@ class CuttingPlane:
             C=C,
             tol=tol,
             status=status,
-            primal=self.objective(C),
+            primal=self._upper_bound(C),
             dual=dual,
             n_rounds=len(history),
             n_oracle_calls=self._work.oracle_calls - before.oracle_calls,
@@ -312,12 +319,27 @@ class CuttingPlane:
             history=history,
         )
 
-    def _recompute(self) -> None:
+    def _recompute(self, tol: float) -> None:
         """Scores, risk and cut at the best point, without the rounding errors of many steps."""
         self._work.oracle_calls += 1
         scores = self._matvec(self.v)
         risk, cut = evaluate_risk(self.oracle, scores)
         self.scores, self.risk, self._cut = scores, risk, cut
+        self._risk_error = self._rounding.risk_error(self.v) if self.v.any() else 0.0
+        if self._rounding.matter(self.v, tol):
+            self._work.oracle_calls += 1
+            self._risk_error = self._rounding.close_risk_error(self.oracle, self.v, scores, risk)
+
+    def _upper_bound(self, C: float) -> float:
+        """An upper bound of J at the best point, after `_recompute`."""
+        move = self.v - self.v0
+        rounding = self._rounding.score_error * float(0.5 * (move @ move)) + C * self._risk_error
+        return self.objective(C) + rounding
+
+    def _restart_bundle(self) -> None:
+        """Drop the cuts, and from now on bound the rounding error of each slope: one for all is too loose."""
+        self._bundle.restart()
+        self._add_cut(self._cut)
 
     def _matvec(self, v: FloatArray) -> FloatArray:
         if not v.any():
@@ -330,7 +352,7 @@ class CuttingPlane:
         slope = self.design.rmatvec(cut.coef)
         if not (np.isfinite(slope).all() and np.isfinite(cut.loss)):
             raise InvalidInputError(NOT_FINITE)
-        slot = self._bundle.add(slope, cut.loss)
+        slot = self._bundle.add(slope, cut.loss, cut.coef)
         if self._cut_coefs is not None:
             self._cut_coefs[slot] = cut.coef
 

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from .._typing import FloatArray
 from ..exceptions import InvalidInputError
-from ._base import Cut, Measure, Oracle
-from ._labels import Labels, score_curve, to_positive_mask, top_mass
+from ._base import Cut, LabeledOracle, Measure, Oracle
+from ._labels import Labels, score_curve, shifted_keys, to_positive_mask, top_mass
 
 
 class FixedCountMeasure(Measure):
@@ -49,7 +49,7 @@ class FixedCountMeasure(Measure):
         return score_curve(labels, scores).threshold_at_mass(self.count(labels))
 
 
-class SelectionOracle:
+class SelectionOracle(LabeledOracle):
     """Marks the k highest scores after W / scale has been subtracted from those of the positives."""
 
     def __init__(self, labels: Labels, count: float, scale: float) -> None:
@@ -58,7 +58,7 @@ class SelectionOracle:
 
     def __call__(self, scores: FloatArray) -> Cut:
         self.labels.check_length(scores)
-        share = top_mass(scores - self.shift, self.count, self.labels.weight)
+        share = top_mass(shifted_keys(scores, self.shift), self.count, self.labels.weight)
         return Cut(self.labels.cut_coef(share), 1.0 - self.labels.positive_mass(share) / self.scale)
 
 

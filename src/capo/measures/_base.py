@@ -54,6 +54,17 @@ class Cut:
 Oracle = Callable[[FloatArray], Cut]
 
 
+class LabeledOracle:
+    """Base of the oracles: no higher score of a positive raises R, and no lower one of a negative."""
+
+    labels: Labels
+
+    @property
+    def direction(self) -> FloatArray:
+        """+1 for rows whose higher scores cannot raise R, -1 for rows whose lower scores cannot."""
+        return self.labels.sign
+
+
 class Measure(ABC):
     """A performance measure that can be optimized directly.
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from .._typing import FloatArray
 from . import _search as search
-from ._base import Cells, Cut, Measure, Oracle
+from ._base import Cells, Cut, LabeledOracle, Measure, Oracle
 from ._labels import Labels, Share, score_curve, to_positive_mask
 
 #: The smallest and the largest number in each block.
@@ -77,7 +77,7 @@ class ConfusionMeasure(Measure):
         return ConfusionOracle(self, Labels.from_arrays(y, sample_weight))
 
 
-class ConfusionOracle:
+class ConfusionOracle(LabeledOracle):
     """Sorts the scores of both classes and finds (a, b) by the measure's strategy."""
 
     def __init__(self, measure: ConfusionMeasure, labels: Labels) -> None:

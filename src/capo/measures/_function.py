@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray
 from ..exceptions import ExhaustiveSearchWarning, MeasureFunctionError
 from . import _search as search
-from ._base import Cells, Cut, Oracle
+from ._base import Cells, Cut, LabeledOracle, Oracle
 from ._confusion import ConfusionMeasure, ConfusionOracle
 from ._labels import Labels
 
@@ -181,7 +181,7 @@ class _NonMonotoneMeasure(FunctionMeasure):
     strategy = search.Exhaustive
 
 
-class GuardedOracle:
+class GuardedOracle(LabeledOracle):
     """The fast search; the exhaustive one replaces it if a bound turns out to be wrong."""
 
     def __init__(self, measure: FunctionMeasure, labels: Labels, min_slopes: tuple[float, float]) -> None:

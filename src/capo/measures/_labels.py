@@ -28,6 +28,10 @@ Share = NDArray[Any]
 MAX_COPIES = 2**24
 #: Number of points of a curve that are evaluated together.
 CURVE_CHUNK_SIZE = 2**16
+#: Up to this size, a score minus a margin of order 1 is exact enough for comparisons.
+MAX_EXACT_SCORE = 2.0**20
+#: The largest sum of weights: products of two sums must not overflow.
+MAX_TOTAL_WEIGHT = 1e150
 
 
 @dataclass(frozen=True)
@@ -210,6 +214,11 @@ def check_weight(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray | N
         )
     if not (weight > 0).any():
         raise InvalidInputError("sample_weight is zero for every row: at least one must be above 0.")
+    if weight.max() > MAX_TOTAL_WEIGHT / n_rows:
+        raise InvalidInputError(
+            f"sample_weight holds {weight.max():g}, too large to be summed over {n_rows} rows. Divide all "
+            "weights by their mean."
+        )
     return None if (weight == 1).all() else weight
 
 
@@ -246,9 +255,9 @@ class WeightedClassScores(ClassScores):
         super().__init__(index)
         self.weight = weight
         total = float(weight.sum())
-        copies = bool((weight == np.rint(weight)).all()) and total <= MAX_COPIES
-        self.n_atoms = int(total) if copies else len(index)
-        self.atom_mass = 1.0 if copies else total / len(index)
+        self.copies = bool((weight == np.rint(weight)).all()) and total <= MAX_COPIES
+        self.n_atoms = int(total) if self.copies else len(index)
+        self.atom_mass = 1.0 if self.copies else total / len(index)
 
     def _sort(self, values: FloatArray) -> tuple[IntArray, FloatArray]:
         order = np.argsort(-values, kind="stable")
@@ -260,7 +269,9 @@ class WeightedClassScores(ClassScores):
 
     def atoms(self, values: FloatArray) -> FloatArray:
         order, ends = self._sort(values)
-        sums = np.concatenate([[0.0], np.cumsum((self.weight * values)[order])])
+        if self.copies:
+            return np.repeat(values[order], self.weight[order].astype(np.intp))
+        sums = _sums_from_zero((self.weight * values)[order])
         means = np.diff(np.interp(self._atom_ends, ends, sums)) / self.atom_mass
         # Rounding errors in the sums must not change the order.
         return np.asarray(np.minimum.accumulate(means), dtype=np.float64)
@@ -274,6 +285,33 @@ class WeightedClassScores(ClassScores):
         out = np.empty(len(values))
         out[order] = np.diff(np.interp(ends, self._atom_ends, sums)) / self.weight[order]
         return out
+
+
+def _sums_from_zero(values: FloatArray) -> FloatArray:
+    """Sums of the first 0, 1, 2, ... values, less a constant: accumulated from where the sign changes.
+
+    The differences of sums of small values are then not lost beside large ones.
+    """
+    middle = int(np.count_nonzero(values > 0))
+    below = np.cumsum(values[:middle][::-1])[::-1]
+    return np.concatenate([-below, [0.0], np.cumsum(values[middle:])])
+
+
+def shifted_keys(scores: FloatArray, shift: NDArray[Any]) -> FloatArray:
+    """Numbers in the order of ``scores - shift``.
+
+    Where scores are so large that the shift is lost in rounding they are ranks, by the difference and then
+    by the part of it that was rounded off.
+    """
+    keys = scores - shift
+    if max(keys.max(), -keys.min()) <= MAX_EXACT_SCORE:
+        return keys
+    # The error of a difference is a float64 itself (Knuth's two-sum).
+    part = keys - scores
+    error = (scores - (keys - part)) - (shift + part)
+    order = np.lexsort((error, keys))
+    keys[order] = np.arange(len(keys))
+    return keys
 
 
 def top_mass(values: FloatArray, mass: float, weight: FloatArray | None = None) -> Share:
@@ -333,7 +371,7 @@ class ScoreCurve:
             return float(np.nextafter(self.scores[0], np.inf))
         if i == len(self.scores):
             return float(np.nextafter(self.scores[-1], -np.inf))
-        middle = 0.5 * (self.scores[i - 1] + self.scores[i])
+        middle = 0.5 * self.scores[i - 1] + 0.5 * self.scores[i]
         return float(middle if middle < self.scores[i - 1] else self.scores[i])
 
     def best_threshold(self, values: FloatArray) -> float:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from .._typing import FloatArray
 from ..exceptions import InvalidInputError
-from ._base import Cut, Measure, Oracle
+from ._base import Cut, LabeledOracle, Measure, Oracle
 from ._labels import Labels, score_curve, to_positive_mask
 
 
@@ -54,7 +54,7 @@ class LinearMeasure(Measure):
         return HingeOracle(labels, self.prices(labels))
 
 
-class HingeOracle:
+class HingeOracle(LabeledOracle):
     """Marks each row whose weighted margin is below its price as an error."""
 
     def __init__(self, labels: Labels, prices: FloatArray) -> None:

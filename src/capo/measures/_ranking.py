@@ -19,9 +19,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from .._typing import FloatArray, IntArray
 from ..exceptions import InvalidInputError
-from ._base import Cut, Measure, Oracle, base_rate_threshold
-from ._labels import ClassScores, Labels, score_curve, to_positive_mask
-from ._search import prefix_sums
+from ._base import Cut, LabeledOracle, Measure, Oracle, base_rate_threshold
+from ._labels import ClassScores, Labels, score_curve, shifted_keys, to_positive_mask
 
 
 class RankingMeasure(Measure):
@@ -70,7 +69,7 @@ class RocAUC(RankingMeasure):
         return PairOracle(Labels.from_arrays(y, sample_weight))
 
 
-class PairOracle:
+class PairOracle(LabeledOracle):
     """One sort of all rows, after the margin 1 has been subtracted from the scores of the positives."""
 
     def __init__(self, labels: Labels) -> None:
@@ -79,7 +78,7 @@ class PairOracle:
     def __call__(self, scores: FloatArray) -> Cut:
         labels = self.labels
         labels.check_length(scores)
-        coef = scores - labels.positive
+        coef = shifted_keys(scores, labels.positive)
         order = np.argsort(coef)
         # A positive is in the wrong order with the negatives above it, a negative with the positives below.
         coef[order] = self._mass_around(order)
@@ -163,7 +162,7 @@ def _area_up_to(fpr: FloatArray, tpr: FloatArray, end: float) -> float:
     return float(np.trapezoid(height, x))
 
 
-class PartialPairOracle:
+class PartialPairOracle(LabeledOracle):
     """Finds for each positive the mass r of negatives ranked above it.
 
     With the negatives in descending order and S(r) the integral of their scores over the first mass
@@ -195,12 +194,22 @@ class PartialPairOracle:
 
     def _choose(self, s: FloatArray, ranked: FloatArray, ends: FloatArray, sums: FloatArray) -> FloatArray:
         first = np.minimum(ends[np.searchsorted(-ranked, -s)], self.low)
-        second = np.clip(ends[np.searchsorted(-ranked, -(s - 1.0))], self.low, self.high)
+        second = np.clip(ends[self._count_above(ranked, s)], self.low, self.high)
+        if self.low == 0.0:
+            return second  # every negative up to there gains, which sums of huge scores may not show
 
         def gain(r: FloatArray) -> FloatArray:
             return np.interp(r, ends, sums) - r * s + np.maximum(0.0, r - self.low)
 
         return np.where(gain(second) > gain(first), second, first)
+
+    @staticmethod
+    def _count_above(ranked: FloatArray, s: FloatArray) -> IntArray:
+        """How many negatives score above s - 1; where rounding makes them equal, its error decides."""
+        moved = s - 1.0
+        rounded_up = s - moved < 1.0
+        left = np.searchsorted(-ranked, -moved)
+        return np.where(rounded_up, np.searchsorted(-ranked, -moved, side="right"), left)
 
     def _chosen_mass(self, r: FloatArray, mass: FloatArray, ends: FloatArray) -> FloatArray:
         """For each negative, the mass of positives below it times its own mass, or a part of it at an end."""
@@ -229,7 +238,7 @@ class AveragePrecision(RankingMeasure):
         return PrecisionOracle(Labels.from_arrays(y, sample_weight))
 
 
-class PrecisionOracle:
+class PrecisionOracle(LabeledOracle):
     """The worst ranking for average precision in O(n log n).
 
     Positives and negatives keep their own order; the j-th negative is put before the i-th
@@ -249,7 +258,7 @@ class PrecisionOracle:
         self.plan = _halving_plan(neg.n_atoms)
         self.harmonic = None
         if self.step == 1.0:
-            self.harmonic = prefix_sums(1.0 / np.arange(1, pos.n_atoms + neg.n_atoms + 1))
+            self.harmonic = np.append(0.0, np.cumsum(1.0 / np.arange(1, pos.n_atoms + neg.n_atoms + 1)))
 
     def __call__(self, scores: FloatArray) -> Cut:
         self.labels.check_length(scores)

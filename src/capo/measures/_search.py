@@ -43,6 +43,8 @@ N_PARTS = 4
 
 #: Tolerance for rounding errors of the prefix sums in comparisons with the best value.
 ROUNDING_TOL = 1e-13
+#: Rounding error of a bound between two columns, relative to the numbers that it is computed from.
+MAX_BOUND_ERROR = 8 * np.finfo(np.float64).eps
 
 
 class SearchResult(NamedTuple):
@@ -87,7 +89,9 @@ class Strategy(ABC):
 
     def gains(self, pos: FloatArray, neg: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
         """Gp and Gn, up to a constant, for these atoms."""
-        return prefix_sums(pos, scale * self.atom_masses[0]), prefix_sums(neg, scale * self.atom_masses[1])
+        return sums_from_peak(pos, scale * self.atom_masses[0]), sums_from_peak(
+            neg, scale * self.atom_masses[1]
+        )
 
     def full_grid(self, pos: FloatArray, neg: FloatArray, scale: float) -> Grid:
         """The grid of all confusion matrices."""
@@ -108,12 +112,19 @@ def _count_not_positive(descending: FloatArray) -> int:
     return int(np.searchsorted(descending[::-1], 0.0, side="right"))
 
 
-def prefix_sums(values: FloatArray, scale: float = 1.0) -> FloatArray:
-    """Sums of the first 0, 1, 2, ... values, times a factor."""
+def sums_from_peak(descending: FloatArray, scale: float) -> FloatArray:
+    """Sums of the first 0, 1, 2, ... values times a factor, minus the largest of these sums.
+
+    They are accumulated from the peak, where values change their sign, to both sides. A sum that is near
+    the peak is then exact to the last digits however large the values further away are.
+    """
+    peak = len(descending) - _count_not_positive(descending)
+    values = descending * scale
     sums = np.empty(len(values) + 1)
-    sums[0] = 0.0
-    np.cumsum(values, out=sums[1:])
-    sums *= scale
+    sums[peak] = 0.0
+    np.cumsum(values[peak:], out=sums[peak + 1 :])
+    np.cumsum(values[:peak][::-1], out=sums[:peak][::-1])
+    np.negative(sums[:peak], out=sums[:peak])
     return sums
 
 
@@ -174,6 +185,10 @@ class ConvexConcave(Strategy):
             x = float(width)
         x = min(max(x, 0.0), float(width))
         bound = left.height + chord * x + min(low + first * x, high - last * (width - x))
+        # The differences above lose digits where an end of the interval is huge.
+        bound += MAX_BOUND_ERROR * (
+            abs(low) + abs(high) + abs(first) + abs(last) * width + abs(chord) * width
+        )
         inside = min(max(x, 0.1 * width), 0.9 * width)
         return -bound, min(max(left.a + round(inside), left.a + 1), right.a - 1), left, right
 
