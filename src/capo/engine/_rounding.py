@@ -58,9 +58,9 @@ class RoundingErrors:
 
     def _check_elements(self) -> None:
         """Raise an error that names the row and the column of an element that is too large."""
-        column = int(np.argmax(self.column_sums))
-        if not self.column_sums[column] > MAX_ELEMENT:
+        if not self.column_sums.max(initial=0.0) > MAX_ELEMENT:
             return  # NaN is found in the products
+        column = int(np.argmax(self.column_sums))
         elements = self.design.abs_matvec(np.arange(self.design.shape[1]) == column)
         row = int(np.argmax(elements))
         if not np.isfinite(elements[row]):
