@@ -24,7 +24,7 @@ auxiliaries = [("tree", DecisionTreeClassifier(max_depth=5)), ("bayes", Gaussian
 # The classifier minimizes, over the weights a of the auxiliaries, the weights w of the delta
 # function and the bias b,
 #
-#     1/2 (B ||a - a0||² + ||w||² + (b - b0)²) + C R(f),    f(x) = a' z(x) + w' Phi(x) + b,
+#     1/2 (||a - a0||² + ||w||² + (b - b0)²) + C R(f),    f(x) = a' z(x) + w' Phi(x) + b,
 #
 # where (a0, b0) is the stack and R(f) a convex upper bound of the loss 1 - F1 on the training rows.
 model = CAPOClassifier("f1", auxiliaries=auxiliaries, random_state=0).fit(X, y)
@@ -35,12 +35,12 @@ print(f"F1 on test rows: stack {stack.score(X_test, y_test):.3f}, adapted {model
 
 # %%
 # Left: F1 out of fold for each C, with one standard deviation over the folds. All values of C share
-# their cutting planes, so that the path costs little more than its last point. Right: the objective
-# at the chosen C. The best point so far and the proven lower bound close in on each other; the
-# solver stops when their gap is below C · tol.
+# their cutting planes, so that the path costs at most about twice as much as the most expensive
+# single fit. Right: the objective at the chosen C. The best point so far and the proven lower bound
+# close in on each other; the solver stops when their gap is below C · tol.
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8))
 CPathDisplay.from_estimator(model, ax=left)
 left.set_title("Choice of C")
 SolverDisplay.from_estimator(model, ax=right)
 right.set_title("Certificate")
-print(f"primal {model.primal_:.5f}, dual {model.dual_:.5f}, gap {model.gap_:.1e}, {model.n_iter_} rounds")
+print(f"primal {model.primal_:.5f}, dual {model.dual_:.5f}, gap {model.gap_:.1e}, {model.n_iter_} iterations")

@@ -34,7 +34,7 @@ X = np.load("table.npy", mmap_mode="r")
 tracemalloc.start()
 mapped = SVMPerfClassifier("f1", C=1000.0, tol=0.01).fit(X, y)
 peak_mapped = tracemalloc.get_traced_memory()[1]
-print(f"memory map: objective {mapped.primal_:.3f}, gap {mapped.gap_:.3f}, {mapped.n_iter_} rounds")
+print(f"memory map: objective {mapped.primal_:.3f}, gap {mapped.gap_:.3f}, {mapped.n_iter_} iterations")
 
 # %%
 # Then block by block, from a function that reads the blocks anew in each pass. A database or a set
@@ -46,10 +46,10 @@ tracemalloc.reset_peak()
 in_blocks = SVMPerfClassifier("f1", C=1000.0, tol=0.01).fit(blocks, y)
 peak_blocks = tracemalloc.get_traced_memory()[1]
 tracemalloc.stop()
-print(f"blocks:     objective {in_blocks.primal_:.3f}, gap {in_blocks.gap_:.3f}, {in_blocks.n_iter_} rounds")
+print(f"blocks: objective {in_blocks.primal_:.3f}, gap {in_blocks.gap_:.3f}, {in_blocks.n_iter_} iterations")
 
 # %%
-# Both need a dozen numbers per row in memory, whatever the number of columns. A round takes two
+# Both need a dozen numbers per row in memory, whatever the number of columns. An iteration takes two
 # passes over the table.
 sizes = {
     "table on disk": X.nbytes,

@@ -1,4 +1,4 @@
-"""# Adapt a black box that only answers yes or no
+"""# Adapt a black-box classifier that only predicts labels
 
 The model in production may be a rule or a vendor's service: it cannot be retrained, and it returns
 labels only. `CAPOClassifier` uses it as an auxiliary and learns a *delta function* that corrects

@@ -28,7 +28,7 @@ Path("report.html").write_text(html)
 print(f"{len(html) / 1000:.0f} kB")
 
 # %%
-# This is the file. Move the slider: curves, confusion matrix and figures follow.
+# This is the file. Move the slider: curves, confusion matrix and values follow.
 #
 # <iframe class="embedded" src="report.html" title="The report" loading="lazy"></iframe>
 #
@@ -36,7 +36,7 @@ print(f"{len(html) / 1000:.0f} kB")
 # report.html` writes it.
 
 # %%
-# The figures of the page are also available to matplotlib, as displays in the manner of
+# The plots of the page are also available to matplotlib, as displays in the manner of
 # scikit-learn.
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), width_ratios=[1.2, 1])
 ThresholdDisplay.from_estimator(model, X_test, y_test, ax=left)

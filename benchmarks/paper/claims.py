@@ -60,9 +60,9 @@ def _reproduced(rows: pd.DataFrame) -> list[str]:
     kept = int((gain >= -MARGIN).sum())
     verdict = "confirmed" if kept >= 0.8 * len(gain) else "in part"
     return [
-        "CAPO* reaches the figures of its column",
+        "CAPO* reaches the values of its column",
         verdict,
-        f"{kept} of {len(gain)} tasks at the paper's figure minus {MARGIN} or above, mean difference "
+        f"{kept} of {len(gain)} tasks at the paper's value minus {MARGIN} or above, mean difference "
         f"{gain.mean():+.4f}{_with_another_machine(rows)}: [what CAPO* depends on](#what-capo-depends-on)",
     ]
 
@@ -95,7 +95,7 @@ def _better_than_auxiliaries(rows: pd.DataFrame) -> list[str]:
         "adaptation improves on the auxiliary",
         verdict,
         f"against the auxiliary's labels {_counts(gains.stack())}, mean gains {each}; in the paper's own "
-        f"figures {_counts(paper.stack())}",
+        f"results {_counts(paper.stack())}",
     ]
 
 
@@ -117,7 +117,7 @@ def _fewer_rounds(rows: pd.DataFrame) -> list[str]:
         for measure, star, linear in zip(most.index, most["capo_star"], most["svmperf_lin"], strict=True)
     )
     verdict = "confirmed" if fewer == len(most) else "in part"
-    return ["fewer rounds than SVMperf on usps for large C", verdict, f"CAPO* at C = 2^7: {shown}"]
+    return ["fewer iterations than SVMperf on usps for large C", verdict, f"CAPO* at C = 2^7: {shown}"]
 
 
 def _delta_helps(rows: pd.DataFrame) -> list[str]:

@@ -44,7 +44,7 @@ def _figures(rows: pd.DataFrame) -> Iterator[tuple[str, str, Figure]]:
     over_c, over_b = rows[rows["experiment"] == "c"], rows[rows["experiment"] == "b"]
     by_rows, five = rows[rows["experiment"] == "rows"], rows[rows["experiment"] == "five"]
     if len(over_c):
-        yield "Rounds and searches for the worst labeling against C", "rounds", _rounds(over_c)
+        yield "Iterations and searches for the worst labeling against C", "iterations", _iterations(over_c)
         yield "Score and CPU seconds against C", "over_c", _over(over_c, "C", _percent)
     if len(over_b):
         yield "Score and CPU seconds against B", "over_b", _over(over_b, "B", float)
@@ -82,7 +82,7 @@ def _powers(ax: Any) -> None:
     ax.minorticks_off()
 
 
-def _rounds(part: pd.DataFrame) -> Figure:
+def _iterations(part: pd.DataFrame) -> Figure:
     part = part[part["system"].isin(["svmperf_lin", "capo1", "capo_star"])]
     sets = [data for data in SENSITIVITY if data in set(part["data"])]
     figure, axes = _grid(len(sets))
@@ -90,7 +90,7 @@ def _rounds(part: pd.DataFrame) -> Figure:
         for ax, measure in zip(row, MEASURES, strict=True):
             _lines(ax, part[(part["data"] == data) & (part["measure"] == measure)], "C", "rounds", _percent)
             ax.set(title=f"{data}, {measure}", xlabel="C (SVMperf's units)")
-        row[0].set_ylabel("rounds")
+        row[0].set_ylabel("iterations")
     axes[0, 0].legend(fontsize=7)
     return figure
 

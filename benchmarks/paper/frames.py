@@ -1,4 +1,4 @@
-"""The fits and the paper's figures as tables of the same form, and how a table is written."""
+"""The fits and the paper's results as tables of the same form, and how a table is written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .tasks import CAPO, MEASURES
 
 SHORT = {"accuracy": "Accuracy", "f1": "F1", "prbep": "PRBEP", "roc_auc": "AUC"}
 THEIRS = {"roc_auc": "auc"}
-#: How far below the paper's figure a figure may be to count as reproduced.
+#: How far below the paper's value a value may be to count as reproduced.
 MARGIN = 0.01
 
 
@@ -22,7 +22,7 @@ def scores(rows: pd.DataFrame, experiment: str) -> pd.DataFrame:
 
 
 def published(table: str) -> pd.DataFrame:
-    """The paper's figures in the same form."""
+    """The paper's results in the same form."""
     cells = {
         (data, measure): PUBLISHED[table].get(data, {}).get(THEIRS.get(measure, measure), {})
         for data in PAPER

@@ -1,4 +1,4 @@
-"""The page: what was confirmed, what was not, what is new; then every table beside the paper's figures."""
+"""The page: what was confirmed, what was not, what is new; then every table beside the paper's values."""
 
 from __future__ import annotations
 

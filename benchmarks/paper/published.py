@@ -1,4 +1,4 @@
-"""The paper's own figures, table by table."""
+"""The paper's own results, table by table."""
 
 from __future__ import annotations
 

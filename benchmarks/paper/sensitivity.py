@@ -19,8 +19,8 @@ READINGS = {
 TEXT = """\
 ## What CAPO* depends on
 
-The paper leaves three choices open that affect CAPO\\*. The columns of the table are different choices. Bold figures are
-at least the paper's figure minus {margin}; the heading of a column gives their number.
+The paper leaves three choices open that affect CAPO\\*. The columns of the table are different choices. Bold values are
+at least the paper's value minus {margin}; the heading of a column gives their number.
 
 - **The core vector machine.** The paper stops LibCVM early. Where it stops depends on random samples of rows that are
   specific to LibCVM, and the results vary irregularly with the tolerance (second table). Our machine stops at the tolerance at which

@@ -25,7 +25,7 @@ from pathlib import Path
 from ..data import PAPER, folder
 from ..provenance import record_run
 from .page import write_page
-from .systems import MEASURES, Row, compare
+from .systems import FORMER_NAMES, MEASURES, Row, compare
 from .tables import load, names
 
 RESULTS = Path(__file__).parent / "results" / "results.csv"
@@ -44,7 +44,8 @@ def done(file: Path) -> dict[tuple[str, int], set[tuple[str, str]]]:
     if file.exists():
         with file.open(newline="") as lines:
             for row in csv.DictReader(lines):
-                found[row["table"], int(row["seed"])].add((row["measure"], row["system"]))
+                system = FORMER_NAMES.get(row["system"], row["system"])
+                found[row["table"], int(row["seed"])].add((row["measure"], system))
     return found
 
 

@@ -1,8 +1,8 @@
-"""Is the figure that `summary()` reports honest? Nested validation on two halves of every table.
+"""Is the value that `summary()` reports unbiased? Nested validation on two halves of every table.
 
 python -m benchmarks.quality.nested --data FOLDER
 
-Each half is trained on once: the fit reports its out-of-fold value, the other half gives the honest one.
+Each half is trained on once: the fit reports its out-of-fold value, the other half gives the nested one.
 Over both halves the two averages are of the same rows, so that a half that happens to be easy cancels out.
 Results go to benchmarks/quality/results/nested.csv as they come; a run that was stopped goes on where it was.
 """
@@ -36,7 +36,7 @@ def halves(path: Path, table: str) -> list[Table]:
 
 
 def validate(path: Path, table: str, half: int, cache: Path) -> list[tuple]:
-    """Reported and honest figures of one half, for every measure."""
+    """Reported and nested values of one half, for every measure."""
     data = halves(path, table)[half]
     models = Models(data, 0, Memory(cache, verbose=0))
     rows = []

@@ -46,7 +46,9 @@ SCORERS = {
     "balanced_accuracy": make_scorer(balanced_accuracy_score),
     "accuracy": "accuracy",
 }
-CAPO, PAPERS_MODE = "capo", "capo, paper's mode"
+CAPO, PUBLISHED_CAPO = "capo", "CAPO as published"
+#: Former names of systems, which stored results still have.
+FORMER_NAMES = {"capo, paper's mode": PUBLISHED_CAPO}
 LIGHTGBM, TUNED_LIGHTGBM = "lightgbm", "lightgbm + threshold"
 STACK, SELECTION = "stack + threshold", "ensemble selection + threshold"
 #: Rounds of ensemble selection.
@@ -120,10 +122,10 @@ class Models:
 def _systems(judge: Judge, models: Models) -> dict[str, Callable[[], Row]]:
     """Each system by its name, as the work that gives its row."""
     model = models.capo(judge.measure)
-    paper = PublishedCAPOClassifier(judge.measure, random_state=models.seed, memory=models.memory)
+    published = PublishedCAPOClassifier(judge.measure, random_state=models.seed, memory=models.memory)
     named = {
         CAPO: partial(_capo, CAPO, model, judge.table),
-        PAPERS_MODE: partial(_capo, PAPERS_MODE, paper, judge.table),
+        PUBLISHED_CAPO: partial(_capo, PUBLISHED_CAPO, published, judge.table),
         LIGHTGBM: lambda: Row(LIGHTGBM, judge(models.lightgbm.test - 0.5)),
         TUNED_LIGHTGBM: lambda: judge.tuned(TUNED_LIGHTGBM, models.lightgbm.train, models.lightgbm.test),
         STACK: lambda: stack(judge, models.outputs),

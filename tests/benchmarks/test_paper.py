@@ -204,6 +204,6 @@ def test_the_page_is_written_from_any_fits(tmp_path):
     assert "| adaptation improves on the auxiliary |" in text
     assert "/ 0.8473 |" in text  # CAPO dt, F1 on ijcnn1, in the paper
     assert "/ n/a |" in text
-    for name in ("rounds", "over_c", "over_b", "rows", "selection"):
+    for name in ("iterations", "over_c", "over_b", "rows", "selection"):
         assert (tmp_path / "paper" / f"{name}.svg").stat().st_size < 300_000
         assert f"paper/{name}.svg" in text

@@ -75,7 +75,8 @@ class CuttingPlane:
     ``R(t) >= loss - coef @ t`` for all other scores t. ``-coef`` is a subgradient of R at s.
 
     A round takes one product with A and about three calls of the oracle. The solver keeps its cuts and its
-    best point, so that a sequence of increasing C's costs little more than the last one alone.
+    best point, so that a sequence of increasing C's costs at most about twice as much as the most expensive
+    single fit.
 
     Parameters
     ----------

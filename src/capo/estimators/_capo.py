@@ -22,7 +22,7 @@ from ._atomic_fit import atomic_fit
 
 
 class CAPOClassifier(BaseAdaptedClassifier):
-    """Classifiers of any kind, adapted to the measure that counts.
+    """Combine classifiers and adapt them to a performance measure.
 
     Learns, in one convex problem solved to a certified gap, weights for the auxiliary classifiers'
     outputs z(x) and a delta function on features Phi(x),
@@ -61,9 +61,10 @@ class CAPOClassifier(BaseAdaptedClassifier):
         none, or a transformer of yours. It is trained on all rows and should not use y.
     C : "auto", float or array-like, default="auto"
         Weight of the measure against the size of the change; a grid, or "auto" for a path from 0.01
-        upwards that is extended while its last C is the best. 0 is the prior. Of several C's, the best one
-        is used if its gain over C = 0 exceeds two standard errors and remains a gain whichever fold is
-        left out; with fewer than 5 rows of a class per fold, "auto" keeps C = 0.
+        upwards that is extended while its last C is the best. Of the values of C whose gain over C = 0
+        exceeds two standard errors and remains a gain whichever fold is left out, the best is used; if
+        there is none, C = 0, the stack, is kept. With fewer than 5 rows of a class per fold, "auto" keeps
+        C = 0.
     threshold : "auto" or float, default="auto"
         The probability above which a row is positive; "auto" takes the one with the best expected
         value of the measure under calibrated out-of-fold probabilities.

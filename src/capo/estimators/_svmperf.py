@@ -136,7 +136,7 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
 
     See Also
     --------
-    svmperf_path : Solutions for many C's at little more than the cost of one.
+    svmperf_path : Solutions for many C's at about twice the cost of one fit at most.
 
     References
     ----------

@@ -49,9 +49,9 @@ class KernelGridPoint(NamedTuple):
 class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifier):
     """`SVMPerfClassifier` that chooses C, and with a kernel gamma, in cross-validation.
 
-    For each gamma the folds move up the C's together, sharing the cuts of the smaller ones, so that all
-    C's cost little more than the last. The values are compared by the measure on held-out rows; measures
-    of labels use the threshold of 0 that they are trained for.
+    For each gamma the folds move up the C's together, sharing the cuts of the smaller ones, so that a
+    path costs at most about twice as much as the most expensive single fit. The values are compared by the
+    measure on held-out rows; measures of labels use the threshold of 0 that they are trained for.
 
     Parameters
     ----------
