@@ -35,7 +35,7 @@ model = CAPOClassifier("f1", random_state=0).fit(train, y[::2])
 graph = to_onnx(model, train).SerializeToString()
 session = InferenceSession(graph)
 print(f"{len(graph) / 1e6:.1f} MB, inputs {[each.name for each in session.get_inputs()]}")
-label, probability = session.run(["label", "probability"], onnx_inputs(test))
+label, probability = session.run(["label", "probability"], onnx_inputs(test, session))
 print(f"F1 on test rows: {model.score(test, y[1::2]):.3f}")
 print(f"labels that differ: {(label != model.predict(test)).sum()} of {len(label)}")
 

@@ -59,7 +59,7 @@ def run(graph, X):
     options.intra_op_num_threads = 1
     session = InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
     names = [each.name for each in session.get_outputs()]
-    return dict(zip(names, session.run(names, onnx_inputs(X)), strict=True))
+    return dict(zip(names, session.run(names, onnx_inputs(X, session)), strict=True))
 
 
 def assert_same_predictions(model, X, new, atol=1e-6):

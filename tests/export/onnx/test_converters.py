@@ -40,7 +40,9 @@ def export(X, convert):
     """A function that runs, on a table, the graph that `convert` builds for tables like X."""
     graph = GraphBuilder()
     value = convert(make_input_table(graph, X))
-    model = graph.build({"value": (value, onnx.TensorProto.DOUBLE, ["n", None])}, {})
+    model = graph.build(
+        {"value": (value, onnx.TensorProto.DOUBLE, ["n", None])}, {"text_values": "unchanged"}
+    )
     return lambda new: run(model, new)["value"]
 
 

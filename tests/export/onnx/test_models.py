@@ -302,6 +302,7 @@ def test_the_metadata_of_the_graph(arrays):
         "capo_version": capo.__version__,
         "measure": model.measure_.label,
         "threshold": repr(model.threshold_),
+        "text_values": "unchanged",
     }
 
 

@@ -16,5 +16,5 @@ def run_export(path: str, output: Path, trusted: Sequence[str] | None, console: 
     check_output(output, path)
     loaded = load_model(path, trusted, console)
     with console.step("converting"):
-        graph = to_onnx(loaded.model, loaded.schema.example_row())
+        graph = to_onnx(loaded.model, loaded.schema.example_row(), canonical_values=True)
     write_output(graph.SerializeToString(), output, console)

@@ -1,7 +1,8 @@
 """Tables inside the graph: blocks of columns side by side, and the inputs that they start from.
 
 A numeric column holds doubles, with NaN for a missing value. A text column holds strings, with the empty
-string for a missing value. An encoded column holds positions in a list of categories.
+string for a missing value and `EMPTY_TEXT` for an empty text. An encoded column holds positions in a list
+of categories.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from onnx import TensorProto
 from ...exceptions import ExportError
 from ...preprocessing import is_dataframe, is_missing
 from ._graph import ML_DOMAIN, GraphBuilder, make_tensor
-from ._inputs import ARRAY_INPUT, InputColumn, list_inputs
+from ._inputs import ARRAY_INPUT, MISSING_TEXT, category_key, list_inputs
+from ._signature import InputColumn
 
 
 class UnknownCategory:
@@ -40,6 +42,7 @@ class NumericColumns:
 class TextColumn:
     """A column of strings; `missing` is the data frame's own missing value: None, NaN or NA."""
 
+    name: str
     value: str
     missing: Any
     width: int = 1
@@ -143,11 +146,12 @@ def _label_encoder(
     unknown_code: int,
 ) -> str:
     is_text = isinstance(block, TextColumn)
-    keys = [str(category) if is_text else float(category) for category in known]
+    keys = [category_key(category) if is_text else float(category) for category in known]
     if len(set(keys)) < len(keys):
-        raise ExportError("two of its categories are the same when written as text or numbers")
+        column = f"of the column {block.name!r} " if isinstance(block, TextColumn) else ""
+        raise ExportError(f"two of its categories {column}are the same when written as text or numbers")
     codes = dict(zip(keys, range(len(keys)), strict=True))
-    codes.setdefault("" if is_text else np.nan, missing_code)
+    codes[MISSING_TEXT if is_text else np.nan] = missing_code
     return graph.op(
         "LabelEncoder",
         block.value,
@@ -173,4 +177,4 @@ def _add_input(graph: GraphBuilder, spec: InputColumn, column: Any, default_miss
     if not spec.is_text:
         return NumericColumns(graph.add_input(spec.name, TensorProto.DOUBLE, 1), 1)
     missing = next((value for value in column.to_list() if is_missing(value)), default_missing)
-    return TextColumn(graph.add_input(spec.name, TensorProto.STRING, 1), missing)
+    return TextColumn(spec.name, graph.add_input(spec.name, TensorProto.STRING, 1), missing)

@@ -1,42 +1,71 @@
-"""The inputs of an exported graph: one for each column of a data frame, or one for an array."""
+"""The inputs of an exported graph: one for each column of a data frame, or one for an array.
+
+A model of ``capo fit`` was trained on canonical values, and its graph takes canonical values
+(`capo.preprocessing.canonical_values`). Any other model was trained on the values of a data frame as they
+are, and its graph takes them as they are: a value that is not text is written as by `str`.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from ...exceptions import ExportError, InvalidInputError, MissingExtraError
 from ...preprocessing import infer_column_kinds, is_dataframe, is_missing
+from ._signature import GraphSignature, InputColumn, read_signature
+
+if TYPE_CHECKING:
+    import polars as pl
 
 #: Names of the graph's outputs, which no input may have.
 OUTPUT_NAMES = ("label", "probability", "score")
 #: The name of the input for an array.
 ARRAY_INPUT = "X"
+#: The text that means a missing value.
+MISSING_TEXT = ""
+#: The text for an empty text that is not a missing value: the ASCII character "substitute".
+EMPTY_TEXT = "\x1a"
 
 
-class InputColumn(NamedTuple):
-    """The graph's input for one column of a data frame."""
+class TableColumn(NamedTuple):
+    """A column of a data frame, under its own name."""
 
     name: str
-    is_text: bool
+    column: Any
+
+    def values(self) -> list[Any]:
+        """The values, with None for a missing one."""
+        return [None if is_missing(value) else value for value in self.column.to_list()]
 
 
-def onnx_inputs(X: Any) -> dict[str, NDArray[Any]]:
+def onnx_inputs(X: Any, graph: Any = None) -> dict[str, NDArray[Any]]:
     """Convert a table to the inputs of an exported graph, as ONNX Runtime takes them.
 
     Parameters
     ----------
     X : data frame, array or sparse matrix
-        The table, with the columns and data types of the training table.
+        The table. For a graph of ``capo export`` it has the columns of the training table, in any order, as
+        text or as pandas or polars read them from a CSV file by default. For a graph of `to_onnx` it has the
+        columns and data types of the training table.
+    graph : onnx.ModelProto, bytes, path-like or onnxruntime.InferenceSession, optional
+        The graph. Without it, a data frame with text that depends on the graph is an error.
 
     Returns
     -------
     dict of str to ndarray
         For a data frame, one array of shape (n_samples, 1) for each column: doubles with NaN for a missing
         value, or strings with "" for a missing value. For an array, "X" only.
+
+    Raises
+    ------
+    InvalidInputError
+        If a column is missing, or its values cannot be converted without a doubt. The message names it.
 
     Examples
     --------
@@ -46,31 +75,51 @@ def onnx_inputs(X: Any) -> dict[str, NDArray[Any]]:
     >>> inputs["age"].tolist(), inputs["town"].tolist()
     ([[31.0], [nan]], [['Ulm'], ['']])
     """
+    signature = None if graph is None else read_signature(graph)
     if not is_dataframe(X):
-        return {ARRAY_INPUT: np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64)}
-    columns = nw.from_native(X, eager_only=True).iter_columns()
-    pairs = zip(list_inputs(X), columns, strict=True)
-    return {spec.name: _input_array(column.to_list(), spec.is_text) for spec, column in pairs}
+        _check_takes_array(signature)
+        return _array_inputs(X)
+    if signature is None:
+        return _unambiguous_inputs(X)
+    columns = _columns_for(X, signature)
+    if signature.is_canonical:
+        return _canonical_inputs(columns, signature.inputs)
+    return _raw_inputs(columns, signature.inputs)
 
 
-def _input_array(values: list[Any], is_text: bool) -> NDArray[Any]:
-    if is_text:
-        texts = ["" if is_missing(value) else str(value) for value in values]
-        return np.array(texts, dtype=object)[:, None]
-    return np.array([np.nan if is_missing(value) else float(value) for value in values])[:, None]
+def raw_inputs(X: Any) -> dict[str, NDArray[Any]]:
+    """Convert a table with the data types of the training table; text is taken as it is."""
+    return _raw_inputs(_table_columns(X), list_inputs(X)) if is_dataframe(X) else _array_inputs(X)
 
 
 def list_inputs(X: Any) -> list[InputColumn]:
     """List the graph's input for each column of a data frame."""
-    frame = nw.from_native(X, eager_only=True)
     numeric = infer_column_kinds(X).numeric
-    has_names = all(isinstance(name, str) for name in frame.columns)
+    columns = _table_columns(X)
+    has_names = all(isinstance(name, str) for name in nw.from_native(X, eager_only=True).columns)
     inputs = []
-    for position, name in enumerate(frame.columns):
+    for position, (input_name, (name, column)) in enumerate(columns.items()):
         is_numeric = (name if has_names else position) in numeric
-        is_text = not (is_numeric or _has_numeric_categories(frame[:, position]))
-        inputs.append(InputColumn(_input_name(str(name), position), is_text))
+        inputs.append(InputColumn(input_name, not (is_numeric or _has_numeric_categories(column))))
     return inputs
+
+
+def _table_columns(X: Any) -> dict[str, TableColumn]:
+    """The columns of a data frame by the names of their inputs."""
+    columns: dict[str, TableColumn] = {}
+    for position, column in enumerate(nw.from_native(X, eager_only=True).iter_columns()):
+        input_name = _input_name(str(column.name), position)
+        if input_name in columns:
+            raise ExportError(
+                f"the columns {columns[input_name].name!r} and {str(column.name)!r} would both be the "
+                f"graph's input {input_name!r}: rename one of them."
+            )
+        columns[input_name] = TableColumn(str(column.name), column)
+    return columns
+
+
+def _input_name(name: str, position: int) -> str:
+    return f"{name}_" if name in OUTPUT_NAMES else name or f"column{position}"
 
 
 def _has_numeric_categories(column: Any) -> bool:
@@ -82,5 +131,135 @@ def _has_numeric_categories(column: Any) -> bool:
     )
 
 
-def _input_name(name: str, position: int) -> str:
-    return f"{name}_" if name in OUTPUT_NAMES else name or f"column{position}"
+def _columns_for(X: Any, signature: GraphSignature) -> dict[str, TableColumn]:
+    """The columns that a graph takes, by the names of its inputs."""
+    columns = _table_columns(X)
+    missing = [spec.name for spec in signature.inputs if spec.name not in columns]
+    if missing:
+        raise InvalidInputError(
+            f"the table lacks columns that the graph takes: {', '.join(map(repr, missing[:10]))}. It has "
+            f"{', '.join(repr(column.name) for column in list(columns.values())[:10])}."
+        )
+    return {spec.name: columns[spec.name] for spec in signature.inputs}
+
+
+def _check_takes_array(signature: GraphSignature | None) -> None:
+    if signature is not None and [spec.name for spec in signature.inputs] != [ARRAY_INPUT]:
+        shown = ", ".join(repr(spec.name) for spec in signature.inputs[:10])
+        raise InvalidInputError(f"the graph takes a data frame with the columns {shown}: got an array.")
+
+
+def _array_inputs(X: Any) -> dict[str, NDArray[Any]]:
+    return {ARRAY_INPUT: np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64)}
+
+
+def _raw_inputs(columns: dict[str, TableColumn], specs: Sequence[InputColumn]) -> dict[str, NDArray[Any]]:
+    return {
+        spec.name: _raw_text(columns[spec.name]) if spec.is_text else _raw_numbers(columns[spec.name])
+        for spec in specs
+    }
+
+
+def _raw_text(column: TableColumn) -> NDArray[Any]:
+    texts = [MISSING_TEXT if value is None else category_key(value) for value in column.values()]
+    return _text_array(column.name, texts)
+
+
+def category_key(value: Any) -> str:
+    """The text in the graph for a value of a text column that is not missing."""
+    return str(value) or EMPTY_TEXT
+
+
+def _raw_numbers(column: TableColumn) -> NDArray[Any]:
+    values = column.values()
+    text = next((value for value in values if isinstance(value, str)), None)
+    if text is not None:
+        raise InvalidInputError(
+            f"the column {column.name!r} was numeric in training, but contains the text {text!r}: convert it "
+            "to numbers."
+        )
+    return np.array([np.nan if value is None else float(value) for value in values])[:, None]
+
+
+def _text_array(name: str, texts: list[str]) -> NDArray[Any]:
+    if any("\0" in text for text in texts):
+        raise InvalidInputError(
+            f"the column {name!r} contains a null character, at which ONNX Runtime would cut its text: "
+            "remove it."
+        )
+    return np.array(texts, dtype=object)[:, None]
+
+
+def _canonical_inputs(
+    columns: dict[str, TableColumn], specs: Sequence[InputColumn]
+) -> dict[str, NDArray[Any]]:
+    """The values as ``capo predict`` reads them from a file."""
+    if not _has_polars():
+        raise MissingExtraError(
+            "onnx_inputs needs polars for the graph of a model of 'capo fit': pip install 'capo-learn[cli]'."
+        )
+    import polars as pl  # noqa: PLC0415 (an extra)
+
+    from ...preprocessing.canonical_values import canonical_features  # noqa: PLC0415 (needs the extra)
+
+    frame = pl.DataFrame([_lossless_series(columns[spec.name], spec.is_text) for spec in specs])
+    features = canonical_features(
+        frame, {columns[spec.name].name: "text" if spec.is_text else "numeric" for spec in specs}
+    )
+    return {
+        spec.name: _text_array(column.name, column.fill_null(MISSING_TEXT).to_list())
+        if spec.is_text
+        else column.to_numpy()[:, None]
+        for spec, column in zip(specs, features.get_columns(), strict=True)
+    }
+
+
+def _has_polars() -> bool:
+    try:
+        import_module("polars")
+    except ImportError:
+        return False
+    return True
+
+
+def _lossless_series(column: TableColumn, is_text: bool) -> pl.Series:
+    """The column with all that its file had; an error if numbers or dates may have lost their spelling."""
+    import polars as pl  # noqa: PLC0415 (an extra)
+
+    if not is_text and column.column.dtype.is_numeric():
+        return pl.Series(column.name, column.column.cast(nw.Float64).to_numpy(), nan_to_null=True)
+    values = column.values()
+    other = next((value for value in values if not isinstance(value, str | bool | np.bool | None)), None)
+    if is_text and other is not None:
+        raise InvalidInputError(
+            f"the column {column.name!r} was text in training, but contains {other!r}, a value of type "
+            f"{type(other).__name__}, whose spelling in the file is lost (07 and 7.0 are different from 7): "
+            "read this column as text."
+        )
+    return pl.Series(column.name, [None if value is None else str(value) for value in values], pl.String)
+
+
+def _unambiguous_inputs(X: Any) -> dict[str, NDArray[Any]]:
+    """The inputs by the data types of X, if its text means the same to every graph."""
+    columns, specs = _table_columns(X), list_inputs(X)
+    inputs = _raw_inputs(columns, specs)
+    for spec in (spec for spec in specs if spec.is_text):
+        value = _first_ambiguous(columns[spec.name], inputs[spec.name])
+        if value is not None:
+            raise InvalidInputError(
+                f"the column {spec.name!r} contains {value!r}, which a graph of 'capo export' takes in "
+                "another spelling than a graph of to_onnx: pass the graph as the second argument."
+            )
+    return inputs
+
+
+def _first_ambiguous(column: TableColumn, raw: NDArray[Any]) -> Any:
+    """The first value whose canonical text is another, or None; without polars, the first value."""
+    values = column.values()
+    different = [not isinstance(value, str | None) for value in values]
+    if not any(different) and _has_polars():
+        canonical = _canonical_inputs({"": column}, [InputColumn("", True)])[""]
+        different = (canonical != raw).ravel().tolist()
+    elif not any(different):
+        different = [value is not None for value in values]
+    return next((value for value, differs in zip(values, different, strict=True) if differs), None)

@@ -24,6 +24,7 @@ from ._classifiers import convert_classifier
 from ._graph import GraphBuilder
 from ._graph_table import GraphTable, make_input_table
 from ._kernels import as_dense_array
+from ._signature import TEXT_VALUES
 from ._skl2onnx_fallback import check_external_nodes
 from ._transformers import convert_transformer
 
@@ -31,8 +32,8 @@ from ._transformers import convert_transformer
 REGISTER_CONVERTER = "or register a converter with skl2onnx.update_registered_converter"
 
 
-def convert_model(model: Any, X: Any) -> ModelProto:
-    """Convert a fitted classifier to a graph for tables like X."""
+def convert_model(model: Any, X: Any, text_values: str) -> ModelProto:
+    """Convert a fitted classifier to a graph for tables like X; `text_values` is an entry of its metadata."""
     convert = _CONVERTERS.get(type(model))
     if convert is None:
         raise InvalidInputError(
@@ -42,7 +43,9 @@ def convert_model(model: Any, X: Any) -> ModelProto:
     check_is_fitted(model)
     X = X if is_dataframe(X) or issparse(X) else np.asarray(X)
     model.decision_function(X[:1])  # raises if X does not have the columns of the training table
-    return convert(model, X)
+    graph = convert(model, X)
+    graph.metadata_props.add(key=TEXT_VALUES, value=text_values)
+    return graph
 
 
 def _convert_svmperf(model: Any, X: Any) -> ModelProto:

@@ -18,7 +18,7 @@ from ..._typing import FloatArray
 from ...exceptions import ExportError
 from ._graph import ML_DOMAIN, OPSETS, GraphBuilder
 from ._graph_table import GraphTable, NumericColumns
-from ._inputs import onnx_inputs
+from ._inputs import raw_inputs
 from ._outputs import ClassifierOutputs, to_column
 
 #: The version of the ``ai.onnx.ml`` operators that skl2onnx writes.
@@ -116,7 +116,7 @@ def check_external_nodes(
     graph.has_external_nodes, rows = False, X[:MAX_CHECKED_ROWS]
     model = graph.build({"value": (value, TensorProto.DOUBLE, ["n", None])}, {})
     with np.errstate(all="ignore"):
-        (output,) = list(ReferenceEvaluator(model).run(None, onnx_inputs(rows)))
+        (output,) = list(ReferenceEvaluator(model).run(None, raw_inputs(rows)))
     close = np.allclose(
         transform(np.asarray(output)),
         transform(expected(rows)),

@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...exceptions import MissingExtraError
+from ._signature import CANONICAL, UNCHANGED
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
 
-def to_onnx(model: Any, X: Any) -> ModelProto:
+def to_onnx(model: Any, X: Any, *, canonical_values: bool = False) -> ModelProto:
     """Convert a fitted model to an ONNX graph, from the raw table to the label, in double precision.
 
     For a data frame the graph has one input of shape (n, 1) for each column, with the column's name: doubles
     with NaN for a missing value, or strings with "" for a missing value. For an array it has the single
-    input "X". Its outputs are "label", "score" (`decision_function`) and, if the model has `predict_proba`,
-    "probability" (of the positive class), each of shape (n,). Auxiliaries with weight 0 are left out.
+    input "X". `onnx_inputs` makes the inputs from a table. The outputs are "label", "score"
+    (`decision_function`) and, if the model has `predict_proba`, "probability" (of the positive class), each
+    of shape (n,). Auxiliaries with weight 0 are left out.
 
     Parameters
     ----------
@@ -24,6 +26,10 @@ def to_onnx(model: Any, X: Any) -> ModelProto:
         A fitted model.
     X : data frame, array or sparse matrix
         At least one row with the columns and data types of the training table.
+    canonical_values : bool, default=False
+        Whether the model was trained on canonical values, as ``capo fit`` reads them from a file: "true"
+        for True, "1" for 1.0. `onnx_inputs` then converts the rows of a table in the same way. ``capo
+        export`` sets it.
 
     Returns
     -------
@@ -46,7 +52,7 @@ def to_onnx(model: Any, X: Any) -> ModelProto:
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = CAPOClassifier(auxiliaries=[DecisionTreeClassifier(max_depth=3)], random_state=0).fit(X, y)
     >>> session = InferenceSession(to_onnx(model, X).SerializeToString())
-    >>> label, probability = session.run(["label", "probability"], onnx_inputs(X))
+    >>> label, probability = session.run(["label", "probability"], onnx_inputs(X, session))
     >>> bool(np.all(label == model.predict(X)))
     True
     >>> bool(np.allclose(probability, model.predict_proba(X)[:, 1]))
@@ -59,4 +65,4 @@ def to_onnx(model: Any, X: Any) -> ModelProto:
         raise MissingExtraError("ONNX export needs skl2onnx: pip install 'capo-learn[onnx]'.") from error
     from ._models import convert_model  # noqa: PLC0415 (needs the extra)
 
-    return convert_model(model, X)
+    return convert_model(model, X, CANONICAL if canonical_values else UNCHANGED)

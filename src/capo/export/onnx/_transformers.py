@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
 
@@ -57,6 +58,7 @@ from ._graph_table import (
     encode_known_categories,
     gather_by_code,
 )
+from ._inputs import MISSING_TEXT, category_key
 from ._kernels import emit_kernel
 from ._skl2onnx_fallback import convert_transformer_with_skl2onnx
 
@@ -255,9 +257,9 @@ def _impute_text(imputer: Any, table: GraphTable) -> GraphTable:
 def _fill_text(graph: GraphBuilder, column: TextColumn, fill: Any) -> TextColumn:
     if is_missing(fill):
         return column
-    missing = graph.op("Equal", column.value, np.array([""], dtype=object))
-    filled = graph.op("Where", missing, np.array([str(fill)], dtype=object), column.value)
-    return TextColumn(filled, column.missing)
+    missing = graph.op("Equal", column.value, np.array([MISSING_TEXT], dtype=object))
+    filled = graph.op("Where", missing, np.array([category_key(fill)], dtype=object), column.value)
+    return replace(column, value=filled)
 
 
 def _convert_nystroem(basis: Any, table: GraphTable) -> GraphTable:

@@ -8,19 +8,18 @@ from dataclasses import dataclass
 import polars as pl
 
 from ...exceptions import TableError
-from ._batch import Batch
-from ._labels import infer_label_kind
-from ._roles import ColumnRoles
-from ._schema import ColumnKind, Schema, TableSchema
-from ._values import (
-    all_unique_columns,
-    ambiguous_comma_columns,
+from ...preprocessing.canonical_values import (
+    ColumnKind,
     check_magnitude,
     clean_columns,
-    formatted_number_columns,
     non_numeric_columns,
     to_numeric,
 )
+from ._batch import Batch
+from ._labels import infer_label_kind
+from ._roles import ColumnRoles
+from ._schema import Schema, TableSchema
+from ._values import all_unique_columns, ambiguous_comma_columns, formatted_number_columns
 
 MAX_TEXT_COLUMNS = 1000
 #: A text column with at least this many values, all different, is taken for an identifier and left out.

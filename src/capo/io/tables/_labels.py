@@ -10,8 +10,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ...exceptions import TableError
+from ...preprocessing.canonical_values import INTEGER_PATTERN, clean_columns, to_text
 from ._batch import Batch
-from ._values import INTEGER_PATTERN, clean_columns, to_text
 
 LabelKind = Literal["integer", "text"]
 #: Integers without leading zeros, and not so large that a double would lose digits.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
@@ -19,20 +19,17 @@ from numpy.typing import NDArray
 
 from ..._typing import FloatArray
 from ...exceptions import InvalidInputError, TableError
-from ._batch import Batch
-from ._labels import LabelKind, parse_label, read_labels
-from ._roles import list_columns, require_column
-from ._values import (
+from ...preprocessing.canonical_values import (
+    ColumnKind,
+    canonical_features,
     check_magnitude,
     check_scalar_dtype,
     clean_columns,
-    first_non_numeric,
-    non_numeric_columns,
     to_numeric,
-    to_text,
 )
-
-ColumnKind = Literal["numeric", "text"]
+from ._batch import Batch
+from ._labels import LabelKind, parse_label, read_labels
+from ._roles import list_columns, require_column
 
 
 class Schema(ABC):
@@ -115,11 +112,9 @@ class TableSchema(Schema):
 
     def features(self, batch: Batch) -> pl.DataFrame:
         self._check_columns(batch.frame.columns)
-        cleaned = clean_columns(batch.frame, self.feature_names)
-        text = [name for name, kind in self.columns.items() if kind == "text"]
-        parts = self._numeric_features(cleaned.drop(text), batch), to_text(cleaned.select(text))
-        features = pl.DataFrame([column for part in parts for column in part.get_columns()])
-        return features.select(self.feature_names)
+        return canonical_features(
+            batch.frame, self.columns, decimal_comma=batch.decimal_comma, first_row=batch.first_row
+        )
 
     def _check_columns(self, columns: Sequence[str]) -> None:
         missing = [name for name in self.columns if name not in columns]
@@ -133,17 +128,6 @@ class TableSchema(Schema):
             f"the table lacks {len(missing)} column{plural} that the model needs: "
             f"{list_columns(missing)}.{extra}"
         )
-
-    @staticmethod
-    def _numeric_features(cleaned: pl.DataFrame, batch: Batch) -> pl.DataFrame:
-        numeric = to_numeric(cleaned, batch.decimal_comma)
-        for name in non_numeric_columns(cleaned, numeric):
-            row, text = first_non_numeric(cleaned[name], numeric[name], batch.first_row)
-            raise TableError(
-                f"the column {name!r} was numeric in training, but row {row:,} contains {text!r}."
-            )
-        check_magnitude(numeric, batch.first_row)
-        return numeric.fill_null(float("nan"))
 
     def labels(self, batch: Batch) -> NDArray[np.generic]:
         require_column(self.target, batch.frame.columns, "target")

@@ -1,0 +1,229 @@
+"""Inputs of exported graphs: which text a value becomes, and which tables are rejected."""
+
+import sys
+from datetime import date
+
+import numpy as np
+import onnx
+import pandas as pd
+import polars as pl
+import pytest
+from onnxruntime import InferenceSession
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from capo.baselines import PublishedCAPOClassifier
+from capo.exceptions import ExportError, InvalidInputError, MissingExtraError, TableError
+from capo.export import onnx_inputs, to_onnx
+
+from .runtime import assert_same_predictions
+
+STRING, DOUBLE = onnx.TensorProto.STRING, onnx.TensorProto.DOUBLE
+
+
+def make_graph(*, values="canonical", **inputs):
+    """A graph with these inputs that returns none of them."""
+    infos = [onnx.helper.make_tensor_value_info(name, kind, ["n", 1]) for name, kind in inputs.items()]
+    output = onnx.helper.make_tensor_value_info("label", DOUBLE, [])
+    node = onnx.helper.make_node("Constant", [], ["label"], value_float=1.0)
+    model = onnx.helper.make_model(onnx.helper.make_graph([node], "test", infos, [output]))
+    if values is not None:
+        onnx.helper.set_model_props(model, {"text_values": values})
+    return model
+
+
+def texts(table, **options):
+    (name,) = table.columns
+    return onnx_inputs(table, make_graph(**{name: STRING}, **options))[name].ravel().tolist()
+
+
+def fit(X, y, **params):
+    """Fit a model in which no auxiliary is left out."""
+    settings = {"cv": 2, "random_state": 0, "C": 1.0, "prior": "unit", "outputs": "scores", **params}
+    return PublishedCAPOClassifier(**settings).fit(X, y)
+
+
+def fit_on_towns(*steps, missing=None, frame=pl.DataFrame):
+    """A model of a text column that has empty texts and missing values, with its table."""
+    rng = np.random.default_rng(0)
+    towns = [["Ulm", "", missing][code] for code in rng.integers(0, 3, 300)]
+    y = np.array([{"Ulm": 0.2, "": 0.8}.get(town, 0.4) for town in towns]) > rng.random(300)
+    X = frame({"town": towns, "age": rng.normal(size=300)})
+    encoder = make_pipeline(*steps, OneHotEncoder(handle_unknown="ignore"))
+    auxiliary = make_pipeline(make_column_transformer((encoder, ["town"])), LogisticRegression())
+    return fit(X, y, auxiliaries=[auxiliary], delta=None), X
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
+def test_empty_text_and_missing_values_are_different_categories(frame):
+    model, X = fit_on_towns(frame=frame)
+    assert len(np.unique(model.decision_function(X))) == 3
+    assert_same_predictions(model, X, X)
+
+
+@pytest.mark.parametrize("fill", ["", "Ulm", "none"])
+def test_an_imputer_fills_missing_values_and_not_empty_text(fill):
+    imputer = SimpleImputer(strategy="constant", fill_value=fill, missing_values=None)
+    model, X = fit_on_towns(imputer)
+    assert_same_predictions(model, X, X)
+
+
+def test_an_empty_text_that_was_not_in_the_training_table_is_an_unknown_category():
+    model, X = fit_on_towns()
+    new = pl.DataFrame({"town": ["", None, "Ulm", "Bern"], "age": [0.0] * 4})
+    known = X.filter(pl.col("town").is_null() | (pl.col("town") != ""))
+    again = clone(model).fit(known, np.arange(len(known)) % 3 == 0)
+    assert_same_predictions(again, known, new)
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
+def test_a_default_model_with_empty_text_and_missing_values(frame):
+    rng = np.random.default_rng(1)
+    towns = [["Ulm", "", None, "True", "true", "NA", " Ulm"][code] for code in rng.integers(0, 7, 400)]
+    signal = {None: -1.5, "": 1.5, "true": 2.0, " Ulm": 1.0}
+    y = np.array([signal.get(town, -0.5) for town in towns]) + rng.normal(size=400) > 0
+    X = frame({"town": towns})
+    model = fit(X, y, auxiliaries="auto", delta="linear")
+    assert_same_predictions(model, X, X)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pl.DataFrame({"a": [True, False, None]}),
+        pd.DataFrame({"a": [True, False, None]}),
+        pd.DataFrame({"a": pd.array([True, False, None], dtype="boolean")}),
+        pl.DataFrame({"a": ["True", "FALSE", "NA"]}),
+        pd.DataFrame({"a": pd.Categorical([" true", "false ", None])}),
+        pd.DataFrame({"a": np.array([np.True_, "false", np.nan], dtype=object)}),
+    ],
+    ids=str,
+)
+def test_booleans_are_canonical_text(table):
+    assert texts(table) == ["true", "false", ""]
+
+
+def test_spellings_of_text():
+    table = pl.DataFrame({"a": ["1.0", "+1", "01", " b c ", "#N/A", "", "1.50"]})
+    assert texts(table) == ["1", "1", "01", "b c", "", "", "1.50"]
+    assert texts(table, values="unchanged") == ["1.0", "+1", "01", " b c ", "#N/A", "\x1a", "1.50"]
+
+
+def test_a_column_without_values_is_missing_text():
+    for table in (pd.DataFrame({"a": [np.nan, np.nan]}), pl.DataFrame({"a": [None, None]})):
+        assert texts(table) == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("table", "shown"),
+    [
+        (pl.DataFrame({"code": [None, 7]}), r"7, a value of type int"),
+        (pd.DataFrame({"code": [np.nan, 7.5]}), r"7\.5, a value of type float"),
+        (pd.DataFrame({"code": np.array(["a", 7], dtype=object)}), r"7, a value of type int"),
+        (pl.DataFrame({"code": [date(2024, 1, 5)]}), r"datetime\.date\(2024, 1, 5\), a value of"),
+    ],
+    ids=str,
+)
+def test_numbers_and_dates_in_a_text_column_are_rejected(table, shown):
+    message = rf"^the column 'code' was text in training, but contains {shown}.*: read this column as text\."
+    with pytest.raises(InvalidInputError, match=message):
+        texts(table)
+
+
+def test_numbers_are_read_from_text():
+    graph = make_graph(a=DOUBLE)
+    for table in (
+        pl.DataFrame({"a": ["1.5", " 2 ", "NA", ""]}),
+        pl.DataFrame({"a": [1.5, 2.0, float("nan"), None]}),
+        pd.DataFrame({"a": pd.array([1.5, 2.0, None, None], dtype="Float64")}),
+        pd.DataFrame({"a": np.array(["1.5", 2, None, "-nan"], dtype=object)}),
+    ):
+        np.testing.assert_array_equal(onnx_inputs(table, graph)["a"].ravel(), [1.5, 2.0, np.nan, np.nan])
+
+
+@pytest.mark.parametrize("value", ["abc", True, "1,5"])
+def test_text_in_a_numeric_column_is_rejected(value):
+    table = pl.DataFrame({"a": [value]})
+    with pytest.raises(TableError, match=rf"^the column 'a' was numeric in training, but row 1 .*'{value}'"):
+        onnx_inputs(table, make_graph(a=DOUBLE))
+
+
+def test_text_in_a_numeric_column_of_a_data_frame_is_rejected():
+    with pytest.raises(InvalidInputError, match=r"^the column 'a' was numeric in .* contains the text '7'"):
+        onnx_inputs(pl.DataFrame({"a": ["7"]}), make_graph(a=DOUBLE, values="unchanged"))
+
+
+def test_columns_in_another_order_and_further_columns():
+    table = pl.DataFrame({"y": ["1"], "b": ["x"], "a": [1.0]})
+    inputs = onnx_inputs(table, make_graph(a=DOUBLE, b=STRING))
+    assert {name: values.tolist() for name, values in inputs.items()} == {"a": [[1.0]], "b": [["x"]]}
+
+
+def test_a_missing_column_is_named():
+    with pytest.raises(InvalidInputError, match=r"lacks columns that the graph takes: 'b'\. It has 'a'\."):
+        onnx_inputs(pl.DataFrame({"a": [1.0]}), make_graph(a=DOUBLE, b=STRING))
+
+
+def test_an_array_for_a_graph_of_a_data_frame():
+    with pytest.raises(InvalidInputError, match="takes a data frame with the columns 'a', 'b': got an array"):
+        onnx_inputs(np.zeros((1, 2)), make_graph(a=DOUBLE, b=STRING))
+
+
+def test_a_graph_in_each_form(tmp_path):
+    graph = make_graph(a=STRING)
+    graph.ir_version = 10
+    graph.opset_import[0].version = 21
+    data = graph.SerializeToString()
+    (tmp_path / "m.onnx").write_bytes(data)
+    table = pl.DataFrame({"a": ["TRUE"]})
+    for form in (graph, data, tmp_path / "m.onnx", str(tmp_path / "m.onnx"), InferenceSession(data)):
+        assert onnx_inputs(table, form)["a"].tolist() == [["true"]]
+    with pytest.raises(InvalidInputError, match=r"the graph must be an onnx.ModelProto, .*: got int"):
+        onnx_inputs(table, 3)
+
+
+def test_a_graph_without_the_spelling_of_its_texts():
+    with pytest.raises(InvalidInputError, match="its metadata lack the entry 'text_values'"):
+        onnx_inputs(pl.DataFrame({"a": ["x"]}), make_graph(a=STRING, values=None))
+
+
+@pytest.mark.parametrize("value", ["True", "NA", "1.0", " x", "", "FALSE"])
+def test_without_the_graph_ambiguous_text_is_rejected(value):
+    with pytest.raises(InvalidInputError, match=rf"^the column 'a' contains '{value}', .*: pass the graph"):
+        onnx_inputs(pl.DataFrame({"a": ["red", None, value]}))
+
+
+@pytest.fixture
+def no_polars(monkeypatch):
+    monkeypatch.setitem(sys.modules, "polars", None)
+
+
+def test_text_without_polars_needs_the_graph(no_polars):
+    table = pd.DataFrame({"a": ["red", None], "b": [1.0, 2.0]})
+    assert onnx_inputs(table[["b"]])["b"].tolist() == [[1.0], [2.0]]
+    with pytest.raises(InvalidInputError, match=r"^the column 'a' contains 'red', .*: pass the graph"):
+        onnx_inputs(table)
+    assert texts(table[["a"]], values="unchanged") == ["red", ""]
+
+
+def test_canonical_values_need_polars(no_polars):
+    with pytest.raises(MissingExtraError, match=r"^onnx_inputs needs polars for the graph of a model of"):
+        texts(pd.DataFrame({"a": ["red"]}))
+
+
+def test_a_null_character_is_rejected():
+    for values in ("canonical", "unchanged"):
+        with pytest.raises(InvalidInputError, match="the column 'a' contains a null character"):
+            texts(pl.DataFrame({"a": ["x\0y"]}), values=values)
+
+
+def test_two_columns_with_the_same_input():
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame({"label": rng.normal(size=60), "label_": rng.normal(size=60)})
+    model = fit(X, X["label"].to_numpy() > 0, auxiliaries=[LogisticRegression()], delta=None)
+    with pytest.raises(ExportError, match="the columns 'label' and 'label_' would both be the graph's input"):
+        to_onnx(model, X)
