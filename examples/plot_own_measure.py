@@ -26,7 +26,7 @@ measure = get(worst_recall)
 print(f"{check_measure(measure, n_cases=100)} random problems agree with brute force over all labelings")
 
 # %%
-# The solver knows nothing of classification. It needs a design, which multiplies, and an oracle,
+# The solver is independent of classification. It needs a design, which multiplies, and an oracle,
 # which returns the most violated labeling for given scores.
 data = load_wine()
 X = StandardScaler().fit_transform(data.data[:, [1, 2]])  # malic acid and ash

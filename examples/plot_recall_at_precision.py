@@ -22,7 +22,7 @@ targets = {"F1": "f1", "recall at 90% precision": measures.get("recall_at_precis
 auxiliaries = [("bayes", GaussianNB()), ("logistic", LogisticRegression(C=0.001, max_iter=1000))]
 
 # %%
-# One split says little about a constraint, so we draw four.
+# A single split is not enough to judge a constraint, so we use four.
 points = {name: [] for name in targets}
 for seed in range(4):
     X_train, X_test, y_train, y_test = train_test_split(

@@ -1,4 +1,4 @@
-"""The import contract: rooms import downward only, and private names stay in their package.
+"""The import contract: subpackages import downward only, and private names stay in their package.
 
 The layers are a contract of import-linter in `pyproject.toml`. Two rules that it cannot express are checked
 here on the syntax tree of every module, function-level imports included:
@@ -129,12 +129,12 @@ def test_one_module_imports_private_names_of_scikit_learn():
     assert any(module == COMPAT and "sklearn" in name for module, name in _imports(SOURCE))
 
 
-def test_rooms_import_from_rooms():
+def test_subpackages_import_from_subpackages():
     assert root_imports(SOURCE) == []
 
 
 @pytest.mark.skipif(not CONFIG.exists(), reason="installed without its pyproject.toml")
-def test_rooms_import_downward_only():
+def test_subpackages_import_downward_only():
     run = _lint_imports(SOURCE)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "1 kept, 0 broken" in run.stdout
@@ -154,7 +154,7 @@ def package(tmp_path):
     return write
 
 
-ROOMS = {
+SUBPACKAGES = {
     "__init__.py": "",
     "_typing.py": "",
     "high/__init__.py": "from ._sibling import _shared, public",
@@ -168,7 +168,7 @@ ROOMS = {
 
 
 def test_imports_inside_a_package_are_allowed(package):
-    assert private_imports(package(ROOMS)) == []
+    assert private_imports(package(SUBPACKAGES)) == []
 
 
 @pytest.mark.parametrize(
@@ -188,13 +188,13 @@ def test_imports_inside_a_package_are_allowed(package):
         "if True:\n    from ..low import _things",
     ],
 )
-def test_an_import_of_another_rooms_private_module_is_found(package, line):
-    root = package({**ROOMS, "high/_planted.py": line})
+def test_an_import_of_another_subpackages_private_module_is_found(package, line):
+    root = package({**SUBPACKAGES, "high/_planted.py": line})
     assert [each.split()[0] for each in private_imports(root)] == ["capo.high._planted"]
 
 
 def test_a_subpackage_keeps_its_private_modules_from_its_parent(package):
-    root = package({**ROOMS, "low/_planted.py": "from ._private import _inner"})
+    root = package({**SUBPACKAGES, "low/_planted.py": "from ._private import _inner"})
     assert private_imports(root) == ["capo.low._planted imports capo.low._private._inner"]
 
 
@@ -208,13 +208,13 @@ def test_a_subpackage_keeps_its_private_modules_from_its_parent(package):
     ],
 )
 def test_an_import_of_scikit_learns_private_names_is_found(package, line):
-    root = package({**ROOMS, "high/_planted.py": line, "_sklearn_compat.py": line})
+    root = package({**SUBPACKAGES, "high/_planted.py": line, "_sklearn_compat.py": line})
     assert [each.split()[0] for each in private_sklearn_imports(root)] == ["capo.high._planted"]
 
 
 @pytest.mark.parametrize("line", ["from .. import Classifier", "from capo import Classifier"])
 def test_an_import_of_a_lazy_name_is_found(package, line):
-    root = package({**ROOMS, "high/_planted.py": line})
+    root = package({**SUBPACKAGES, "high/_planted.py": line})
     assert root_imports(root) == ["capo.high._planted imports capo.Classifier"]
     assert root_imports(package({"high/_planted.py": "from .. import __version__, low\nimport capo"})) == []
 
@@ -227,7 +227,7 @@ def test_an_import_of_a_lazy_name_is_found(package, line):
         ("design/_planted.py", "from .. import estimators", "capo.estimators"),
         ("measures/_planted.py", "def late():\n    import capo.cli", "capo.cli"),
         ("measures/_planted.py", "from ..kernels import rbf", "capo.kernels"),  # neighbors are independent
-        ("new_room/__init__.py", "", "new_room"),  # each room has its layer
+        ("new_subpackage/__init__.py", "", "new_subpackage"),  # each subpackage has its layer
     ],
 )
 def test_an_import_upward_is_found(tmp_path, module, line, imported):

@@ -162,7 +162,7 @@ class Study:
             yield self._new(task, table)
 
     def _other_reading(self, task: Task, table: Table) -> Iterator[Fit]:
-        """The paper's mode, read otherwise."""
+        """CAPO as published, with other choices where the paper leaves them open."""
         auxiliaries = self._its_auxiliaries(task, table)
         if task.experiment == "frozen":
             auxiliaries = [

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 MEASURES = ("accuracy", "f1", "prbep", "roc_auc")
-#: Columns of the performance table: CAPO in the paper's mode, its rivals, and what is new.
+#: Columns of the performance table: CAPO as published, the systems compared with it, and what is new.
 CAPO = ("capo_cvm", "capo_dt", "capo_nn", "capo_star")
 RIVALS = ("svmperf_lin", "svmperf_rbf", "svmlight_lin", "svmlight_rbf")
 NEW = ("stack", "capo_default", "capo_rbf_delta")
@@ -17,7 +17,7 @@ OVER_C = ("svmperf_lin", "svmperf_rbf", "capo1", "capo5", "capo_star")
 OVER_B = ("svmperf_lin", "svmperf_rbf", "capo1", "capo5")
 OVER_ROWS = ("svmperf_lin", "svmperf_rbf", "capo1", "capo5")
 AUXILIARIES = ("cvm", "dt", "nn")
-#: The paper's mode in other readings: auxiliaries trained once and not again in each fold; scores in place
+#: Other readings of the published method: auxiliaries trained once, not anew in each fold; scores in place
 #: of labels; the core vector machine with one tolerance for all data; with width and tolerance in words.
 READINGS = ("frozen", "scores", "fixed", "words")
 EXPERIMENTS = ("auxiliaries", "tolerance", "performance", *READINGS, "five", "c", "b", "rows")

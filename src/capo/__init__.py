@@ -1,4 +1,4 @@
-"""capo: train the classifier your metric asks for."""
+"""capo: combine classifiers and adapt them to a performance measure."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -113,7 +113,7 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         The optimized bias minus `threshold_`.
     threshold_ : float
         Where the scores of the optimized solution are cut, chosen on the training rows. Measures of
-        the confusion table are optimized for a cut at 0, which is kept unless another has a better
+        the confusion matrix are optimized for a cut at 0, which is kept unless another has a better
         value; with a constraint, among the cuts that keep it. For measures that fix the number of
         positives (PRBEP, precision at k) it is the cut that predicts that many, and for measures
         that only rank (ROC area, average precision) the one that predicts as many as there are.
