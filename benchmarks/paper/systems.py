@@ -206,7 +206,7 @@ class Study:
             model.gamma_,
             selection_seconds=model.selection_seconds_,
             seconds=seconds,
-            rounds=best.n_rounds,
+            rounds=best.n_iter,
             oracle_calls=best.n_oracle_calls,
             gap=best.gap / best.C,
         )
@@ -378,7 +378,7 @@ def _solve(measure: str, table: Table, problem: Problem, C: float, B: float) -> 
         B=None if columns is None else B,
         rows=len(table.y),
         seconds=seconds,
-        rounds=solution.n_rounds,
+        rounds=solution.n_iter,
         oracle_calls=solution.n_oracle_calls,
         gap=solution.gap / C,
     )

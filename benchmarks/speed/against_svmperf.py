@@ -1,4 +1,4 @@
-"""SVMperf's recorded runs, solved again: objectives, rounds, CPU time.
+"""SVMperf's recorded runs, solved again: objectives, iterations, CPU time.
 
 `svmperf.csv` holds what SVMperf 3.00 printed (linear, constant feature 1, its fastest algorithm per loss).
 Its objective at ``-c c`` is ours at C = 100 c, its tolerance eps ours at eps / 100.
@@ -57,7 +57,7 @@ def solve_again(X, y, run: dict[str, str]) -> dict:
         "not_worse_than_zero": primal <= C * measure.most_violated(np.zeros(len(y)), y).loss,
         "svmperf_primal": theirs[0],
         "svmperf_dual": theirs[1],
-        "rounds": solution.n_rounds,
+        "rounds": solution.n_iter,
         "oracle_calls": solution.n_oracle_calls,
         "svmperf_rounds": int(run["iterations"]),
         "cpu_s": min(seconds),
@@ -95,8 +95,9 @@ def summary(rows: list[dict]) -> str:
         f"never worse than v = 0 in {sum(r['not_worse_than_zero'] for r in rows)}.",
         f"SVMperf stopped at a point worse than v = 0 in {len(wrong)} runs; ours is lower in "
         f"{sum(r['primal'] < r['svmperf_primal'] for r in wrong)} of them.",
-        f"Rounds over SVMperf's, geometric mean: {np.exp(np.log(ratio).mean()):.3f} (0 rounds counted as 1).",
-        "Rounds: "
+        f"Iterations over SVMperf's, geometric mean: {np.exp(np.log(ratio).mean()):.3f} "
+        "(0 iterations counted as 1).",
+        "Iterations: "
         + ", ".join(
             f"{row['data']} {row['loss']} c=128 eps=.1 {row['rounds']} (SVMperf {row['svmperf_rounds']})"
             for row in (hard, one("splice", "F1", 128.0, 0.1), one("splice", "Errorrate", 128.0, 0.1))

@@ -1,4 +1,4 @@
-"""Time per round and memory as the number of rows grows; each size in a process of its own.
+"""Time per iteration and memory as the number of rows grows; each size in a process of its own.
 
 ``python -m benchmarks.speed.growth f1 1e6`` measures one size and prints it as JSON.
 """
@@ -21,7 +21,7 @@ from capo.engine import CuttingPlane
 SIZES = {"dense": (10_000, 100_000, 1_000_000, 10_000_000), "sparse": (10_000, 100_000, 1_000_000)}
 N_FEATURES = {"dense": 20, "sparse": 100_000}
 PER_ROW = 50
-ROUNDS = 6
+N_ITER = 6
 
 
 def business(tp, fp, fn, tn):
@@ -70,13 +70,13 @@ def measure_one(kind: str, name: str, n: int) -> dict:
     before = memory("VmRSS")
     solver = CuttingPlane(augment(X), measure.oracle(y))
     start = time.perf_counter()
-    solution = solver.solve(1000.0, 1e-6, max_rounds=ROUNDS)
+    solution = solver.solve(1000.0, 1e-6, max_iter=N_ITER)
     seconds = time.perf_counter() - start
     return {
         "table": kind,
         "measure": name,
         "rows": n,
-        "seconds_per_round": seconds / solution.n_rounds,
+        "seconds_per_round": seconds / solution.n_iter,
         "oracle_calls": solution.n_oracle_calls,
         "extra_vectors": (memory("VmHWM") - before) / (8.0 * n),
     }
@@ -90,7 +90,8 @@ def run(report) -> list[dict]:
                 command = [sys.executable, "-m", "benchmarks.speed.growth", kind, name, str(n)]
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
                 rows.append(json.loads(done.stdout))
-                report(f"growth: {kind} {name} {n:,} rows, {rows[-1]['seconds_per_round']:.4f} s a round")
+                seconds = rows[-1]["seconds_per_round"]
+                report(f"growth: {kind} {name} {n:,} rows, {seconds:.4f} s per iteration")
     return rows
 
 
@@ -103,7 +104,7 @@ def summary(rows: list[dict]) -> str:
             last = some[-1]
             lines.append(
                 f"{kind} {name}: log-log slope {np.polyfit(x, t, 1)[0]:.3f}; at {last['rows']:,} rows "
-                f"{last['seconds_per_round']:.2f} s a round, {last['extra_vectors']:.1f} vectors"
+                f"{last['seconds_per_round']:.2f} s per iteration, {last['extra_vectors']:.1f} vectors"
             )
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""The path over the paper's fifteen C's against its hardest single C, in rounds."""
+"""The path over the paper's fifteen C's against its hardest single C, in iterations."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def run(path: Path, report) -> list[dict]:
     for data in ("ijcnn1", "splice", "usps", "reuters"):
         X, y = load(path, data)
         for measure in ("accuracy", "f1", "prbep", "roc_auc"):
-            together = sum(s.n_rounds for s in svmperf_path(X, y, measure=measure, Cs=CS))
-            alone = max(svmperf_path(X, y, measure=measure, Cs=[C])[0].n_rounds for C in CS)
+            together = sum(s.n_iter for s in svmperf_path(X, y, measure=measure, Cs=CS))
+            alone = max(svmperf_path(X, y, measure=measure, Cs=[C])[0].n_iter for C in CS)
             rows.append(
                 {
                     "data": data,
@@ -33,4 +33,4 @@ def run(path: Path, report) -> list[dict]:
 
 def summary(rows: list[dict]) -> str:
     ratios = [row["ratio"] for row in rows]
-    return f"Path over 15 C's: {min(ratios)} to {max(ratios)} times the rounds of its hardest single C."
+    return f"Path over 15 C's: {min(ratios)} to {max(ratios)} times the iterations of its hardest single C."

@@ -9,8 +9,8 @@ from sklearn.datasets import make_classification
 from capo import measures
 from capo.adaptation import (
     AdaptationData,
+    AdaptationProblem,
     Objective,
-    Problem,
     StackPrior,
     UnitPrior,
     ZeroPrior,
@@ -57,7 +57,7 @@ def objective(rows, given, C, weights, prior):
 def test_the_certificate_is_that_of_the_problem_as_it_is_written(measure, prior):
     rows = problem(weighted=isinstance(prior, StackPrior))
     given = Objective(measure, prior, B=2.5)
-    solved = Problem(rows, given)
+    solved = AdaptationProblem(rows, given)
     start, _ = solved.solve(0.0)
     weights, solution = solved.solve(20.0)
     assert solution.gap <= 20.0 * given.tol
@@ -181,7 +181,7 @@ def test_c_zero_is_left_only_for_a_significant_gain():
 
     def best_C(outputs, features):
         data = AdaptationData(outputs, features, y == 1, None)
-        scorer = CVScorer(objective.measure, objective.threshold, y == 1, None, folds)
+        scorer = CVScorer(objective.measure, objective.threshold_rule, y == 1, None, folds)
         search = PathSearch(make_folds(data, folds, objective), scorer)
         search.run(CGrid((0.0, 1.0, 100.0)))
         return search.best_significant.C
@@ -192,7 +192,7 @@ def test_c_zero_is_left_only_for_a_significant_gain():
 
 def test_scores_of_folds_meet_on_one_scale():
     rows = problem(3)
-    weights, _ = Problem(rows, Objective(measures.get("f1"))).solve(1000.0)
+    weights, _ = AdaptationProblem(rows, Objective(measures.get("f1"))).solve(1000.0)
     scores = weights.standardize(rows).scores(rows.outputs, rows.features)
     assert scores.mean() == pytest.approx(0.0, abs=1e-9)
     assert scores.std() == pytest.approx(1.0)

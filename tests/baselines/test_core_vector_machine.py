@@ -136,7 +136,7 @@ def test_against_the_whole_quadratic_programme(name, problem, gamma):
 @pytest.mark.parametrize("name", kernels.names())
 @pytest.mark.parametrize("C", [0.1, 100.0])
 def test_core_sets_that_are_not_all_rows(name, C):
-    """More rows than the first core set takes, in several rounds."""
+    """More rows than the first core set takes, in several iterations."""
     rng = np.random.default_rng(0)
     X, y = make_moons(400, noise=0.2, random_state=0)
     model = CoreVectorMachine(name, C=C, gamma=1.0, coef0=0.5, tol=1e-8, random_state=0).fit(X, y)
@@ -239,7 +239,7 @@ def test_a_small_ball_far_from_the_origin():
 
 def test_a_tolerance_beyond_rounding_ends_with_a_warning():
     with pytest.warns(
-        ConvergenceWarning, match=r"outside the ball by .* after \d+ rounds, more than tol=1e-14"
+        ConvergenceWarning, match=r"outside the ball by .* after \d+ iterations, more than tol=1e-14"
     ):
         model = CoreVectorMachine(C=10.0, tol=1e-14, random_state=0).fit(X[:150], Y[:150])
     assert model.excess_ > 1e-14
@@ -248,7 +248,7 @@ def test_a_tolerance_beyond_rounding_ends_with_a_warning():
 
 
 def test_a_fit_that_stops_short_says_so():
-    with pytest.warns(ConvergenceWarning, match=r"after 1 rounds, .* Raise max_iter or tol") as caught:
+    with pytest.warns(ConvergenceWarning, match=r"after 1 iterations, .* Raise max_iter or tol") as caught:
         model = CoreVectorMachine(C=100.0, max_iter=1, random_state=0).fit(X, Y)
     assert caught[0].filename == __file__
     assert model.n_iter_ == 1
@@ -385,7 +385,7 @@ def test_progress_is_logged_when_asked_for(caplog):
         CoreVectorMachine(random_state=0).fit(X, Y)
         assert not caplog.records
         CoreVectorMachine(random_state=0, verbose=2).fit(X, Y)
-    assert "round 1:" in caplog.text
+    assert "iteration 1:" in caplog.text
     assert "core vectors" in caplog.text
 
 

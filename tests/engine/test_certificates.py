@@ -142,9 +142,7 @@ def test_a_huge_row_on_the_right_side_does_not_spoil_the_certificate(make):
 def test_scores_that_are_rounding_errors_are_not_certified(make):
     """The features cancel to less than their rounding errors, in a row that must be on the right side."""
     X = np.array([[1.0, 1.0], [1.0, 1.0 + 1e-3], [1.0, -1.0]]) * [[1e25], [1e25], [1.0]]
-    solution = minimize(
-        make(X), measures.get("accuracy").oracle([1, -1, -1]), C=1e4, tol=1e-6, max_rounds=200
-    )
+    solution = minimize(make(X), measures.get("accuracy").oracle([1, -1, -1]), C=1e4, tol=1e-6, max_iter=200)
     J = exact_objective(measures.get("accuracy"), X, [1, -1, -1], solution.v, 1e4)
     assert solution.status is not Status.OPTIMAL or Fraction(solution.dual) + Fraction(1e4 * 1e-6) >= J
     assert solution.dual <= solution.primal
@@ -163,6 +161,6 @@ def test_an_oracle_without_a_direction_has_a_looser_bound():
     X = np.array([[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0], [-3.0, 0.5]])
     X[0] *= 1e20
     oracle = measures.get("f1").oracle([1, 1, -1, -1])
-    plain = minimize(X, oracle.__call__, C=10.0, max_rounds=100)
+    plain = minimize(X, oracle.__call__, C=10.0, max_iter=100)
     assert plain.status is not Status.OPTIMAL
     assert plain.gap > 10.0 * 1e-3

@@ -116,11 +116,11 @@ def test_a_start_that_breaks_its_bounds_is_still_solved():
     assert objective(solution.v, v0, 100.0, measures.get("f1"), X, Y) == pytest.approx(solution.primal)
 
 
-def test_around_a_good_v0_few_rounds_are_needed():
+def test_around_a_good_v0_few_iterations_are_needed():
     oracle = measures.get("f1").oracle(Y)
     far = minimize(as_design(X), oracle, C=1000.0)
     near = minimize(as_design(X), oracle, C=1000.0, v0=far.v)
-    assert near.n_rounds < far.n_rounds
+    assert near.n_iter < far.n_iter
     assert near.primal <= objective(far.v, far.v, 1000.0, measures.get("f1"), X, Y) + 1e-9
 
 
@@ -134,33 +134,33 @@ def test_path_gives_each_solution_in_the_order_asked(measure):
         assert solution.gap <= C * 1e-4
         assert max(solution.dual, single.dual) <= min(solution.primal, single.primal)
     alone = minimize(as_design(X), measure.oracle(Y), C=1000.0, tol=1e-4)
-    assert sum(solution.n_rounds for solution in path) <= 2 * alone.n_rounds
+    assert sum(solution.n_iter for solution in path) <= 2 * alone.n_iter
 
 
 def test_history_rises_from_below_and_falls_from_above():
     seen = []
     solution = minimize(as_design(X), measures.get("f1").oracle(Y), C=300.0, callback=seen.append)
     assert seen == solution.history
-    assert [state.number for state in seen] == list(range(1, solution.n_rounds + 1))
+    assert [state.number for state in seen] == list(range(1, solution.n_iter + 1))
     assert all(np.diff([state.primal for state in seen]) <= 1e-9)
     assert all(np.diff([state.dual for state in seen]) >= 0)
-    assert solution.n_matvecs == solution.n_rounds + 1  # one a round, one to check the certificate
-    assert solution.n_oracle_calls < 4.5 * solution.n_rounds
+    assert solution.n_matvecs == solution.n_iter + 1  # one an iteration, one to check the certificate
+    assert solution.n_oracle_calls < 4.5 * solution.n_iter
 
 
 def test_a_callback_can_stop():
     solution = minimize(as_design(X), measures.get("f1").oracle(Y), C=1e4, callback=lambda s: s.number == 3)
     assert solution.status is Status.STOPPED
-    assert solution.n_rounds == 3
+    assert solution.n_iter == 3
     assert solution.gap == pytest.approx(
         objective(solution.v, 0.0, 1e4, measures.get("f1"), X, Y) - solution.dual
     )
 
 
-def test_the_limit_on_rounds():
-    solution = minimize(as_design(X), measures.get("f1").oracle(Y), C=1e4, max_rounds=2)
-    assert (solution.status, solution.n_rounds) == (Status.MAX_ROUNDS, 2)
-    assert "limit on rounds" in solution.message
+def test_the_limit_on_iterations():
+    solution = minimize(as_design(X), measures.get("f1").oracle(Y), C=1e4, max_iter=2)
+    assert (solution.status, solution.n_iter) == (Status.MAX_ITER, 2)
+    assert "limit on iterations" in solution.message
     assert f"{solution.gap:.3g}" in solution.message
 
 
@@ -235,8 +235,8 @@ def test_bounds_with_few_and_with_many_coefficients(n_coef):
 
 
 def test_a_tolerance_beyond_rounding_stalls_with_an_honest_gap():
-    solution = minimize(as_design(X * 1e4), measures.get("f1").oracle(Y), C=1e6, tol=1e-17, max_rounds=400)
-    assert solution.status in (Status.STALLED, Status.MAX_ROUNDS)
+    solution = minimize(as_design(X * 1e4), measures.get("f1").oracle(Y), C=1e6, tol=1e-17, max_iter=400)
+    assert solution.status in (Status.STALLED, Status.MAX_ITER)
     assert solution.gap > 0
 
 
@@ -386,5 +386,5 @@ class NotTransposed:
 
 
 def test_a_wrong_transpose_is_not_called_optimal():
-    solution = minimize(NotTransposed(), measures.get("f1").oracle(Y), C=100.0, max_rounds=200)
+    solution = minimize(NotTransposed(), measures.get("f1").oracle(Y), C=100.0, max_iter=200)
     assert solution.status is not Status.OPTIMAL

@@ -705,7 +705,7 @@ def test_auxiliaries_below_chance_do_not_stall_the_solver():
     X, y = random.randn(100, 30), (random.rand(100) < 0.5).astype(int)
     trees = [LINEAR, GaussianNB(), DecisionTreeClassifier(max_depth=4)]
     model = CAPOClassifier("roc_auc", auxiliaries=trees, random_state=8).fit(X, y)
-    assert model.cv_results_["n_rounds"].max() < 2500
+    assert model.cv_results_["n_iter"].max() < 2500
     assert max(model.auxiliary_weights_.values()) < 100
 
 
@@ -786,7 +786,8 @@ def test_a_failed_refit_leaves_the_old_model(monkeypatch, step):
     if step == "cross_fit":
         monkeypatch.setattr("capo.estimators._capo.cross_fit", lambda *_: 1 / 0)
     else:
-        monkeypatch.setattr("capo.estimators._adapted.BaseAdaptedClassifier._store_choice", lambda *_: 1 / 0)
+        base = "capo.estimators._adapted_base.BaseAdaptedClassifier"
+        monkeypatch.setattr(f"{base}._store_choice", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         model.fit(data[:, :4], 1 - target)
     assert set(vars(model)) == attributes

@@ -49,7 +49,7 @@ def test_every_measure_can_be_trained_for(name):
     assert isinstance(model.measure_, Measure)
     assert model.gap_ <= 100.0 * 1e-3
     assert model.primal_ - model.dual_ == pytest.approx(model.gap_)
-    assert model.n_iter_ == model.solution_.n_rounds == len(model.solution_.history)
+    assert model.n_iter_ == model.solution_.n_iter == len(model.solution_.history)
     assert np.mean(model.predict(X) == Y) > (0.4 if name.endswith("_at_k") else 0.9)
     assert model.score(X, Y) == pytest.approx(model.measure_.score(Y, model.decision_function(X)))
 
@@ -141,7 +141,7 @@ def test_same_input_same_model():
 
 def test_a_fit_that_stops_short_says_so_with_its_numbers():
     with pytest.warns(
-        ConvergenceWarning, match=r"limit on rounds was reached.* gap .* after 2 rounds"
+        ConvergenceWarning, match=r"limit on iterations was reached.* gap .* after 2 iterations"
     ) as caught:
         model = SVMPerfClassifier(C=1e4, max_iter=2).fit(X, Y)
     assert caught[0].filename == __file__
@@ -186,7 +186,7 @@ def test_verbose_writes_without_any_setting_up():
         "X, y = load_iris(return_X_y=True); SVMPerfClassifier(C=10.0, verbose=2).fit(X, y == 1)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert "round 1: primal" in done.stderr
+    assert "iteration 1: primal" in done.stderr
 
 
 def test_a_tiny_C_still_tells_the_rows_apart():
@@ -200,7 +200,7 @@ def test_progress_is_logged_when_asked_for(caplog):
         SVMPerfClassifier(C=100.0).fit(X, Y)
         assert not caplog.records
         SVMPerfClassifier(C=100.0, verbose=2).fit(X, Y)
-    assert "round 1: primal" in caplog.text
+    assert "iteration 1: primal" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_path_is_the_solutions_one_by_one():
         assert max(model.dual_, solution.dual) <= min(model.primal_, solution.primal)
     with pytest.raises(InvalidInputError, match="C must be a finite number above 0"):
         svmperf_path(X, Y, measure="f1", Cs=[1.0, -1.0])
-    with pytest.warns(ConvergenceWarning, match="limit on rounds"):
+    with pytest.warns(ConvergenceWarning, match="limit on iterations"):
         svmperf_path(X, Y, measure="f1", Cs=[1e4], max_iter=1)
     with pytest.raises(ValueError, match="The 'max_iter' parameter"):
         svmperf_path(X, Y, measure="f1", Cs=[1.0], max_iter=-3)
@@ -384,7 +384,7 @@ def test_bad_designs(fit, message):
         fit(SVMPerfClassifier())
 
 
-def fails_at_round_2(state):
+def fails_at_iteration_2(state):
     if state.number == 2:
         raise RuntimeError("the callback failed")
 
@@ -406,7 +406,7 @@ def fails_at_round_2(state):
             "is larger than the number",
         ),
         (
-            {"callback": fails_at_round_2, "C": 1e4},
+            {"callback": fails_at_iteration_2, "C": 1e4},
             pd.DataFrame(X[:, :4]).add_prefix("x"),
             Y,
             None,

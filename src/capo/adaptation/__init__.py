@@ -1,20 +1,20 @@
 """From the auxiliaries' outputs to a classifier: prior, path over C, choice, operating point."""
 
+from ._adapt import AdaptationResult, adapt, parse_C
 from ._combination import FittedCombination, LinearCombination
 from ._data import AdaptationData
-from ._pipeline import AdaptationResult, adapt, parse_C
 from ._priors import Prior, StackPrior, UnitPrior, ZeroPrior, fit_stack
-from ._problem import Fold, Objective, Problem, make_folds
+from ._problem import AdaptationProblem, FoldProblem, Objective, make_folds
 
 __all__ = [
     "AdaptationData",
+    "AdaptationProblem",
     "AdaptationResult",
     "FittedCombination",
-    "Fold",
+    "FoldProblem",
     "LinearCombination",
     "Objective",
     "Prior",
-    "Problem",
     "StackPrior",
     "UnitPrior",
     "ZeroPrior",

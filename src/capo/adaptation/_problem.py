@@ -20,8 +20,8 @@ from ._combination import LinearCombination
 from ._data import AdaptationData
 from ._priors import Prior, StackPrior
 
-#: In cross-validation a fold is solved in at most this many rounds per C.
-MAX_CV_ROUNDS = 500
+#: In cross-validation a fold is solved in at most this many iterations per C.
+MAX_CV_ITER = 500
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Objective:
         Whether the auxiliaries' weights are kept from being negative.
     tol : float
         The solver's tolerance, in units of R.
-    threshold : ThresholdRule
+    threshold_rule : ThresholdRule
         Chooses the threshold.
     """
 
@@ -49,10 +49,10 @@ class Objective:
     B: float = 1.0
     nonnegative: bool = True
     tol: float = 1e-3
-    threshold: ThresholdRule = field(default_factory=ExpectedValueThreshold)
+    threshold_rule: ThresholdRule = field(default_factory=ExpectedValueThreshold)
 
 
-class Problem:
+class AdaptationProblem:
     """The problem for some rows; `solve` for one C after another, upwards for speed."""
 
     def __init__(self, data: AdaptationData, objective: Objective) -> None:
@@ -66,12 +66,12 @@ class Problem:
         self.prior_risk = self._solver.risk
 
     def solve(
-        self, C: float, tol: float | None = None, max_rounds: int = 10_000
+        self, C: float, tol: float | None = None, max_iter: int = 10_000
     ) -> tuple[LinearCombination, Solution | None]:
         """Return the weights for one C and their certificate; the prior, C = 0, needs none."""
         if C == 0:
             return self._combination(self._solver.v0), None
-        solution = self._solver.solve(C, tol or self.objective.tol, max_rounds)
+        solution = self._solver.solve(C, tol or self.objective.tol, max_iter)
         if solution.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         return self._combination(solution.v), solution
@@ -82,7 +82,7 @@ class Problem:
         return self.objective.prior.cv_tol(self.objective.tol, self.prior_risk)
 
 
-class Fold:
+class FoldProblem:
     """The problem of one fold: trained on the other folds, evaluated on the rows held out."""
 
     def __init__(
@@ -90,20 +90,22 @@ class Fold:
     ) -> None:
         self.test_rows = test_rows
         self._train, self._test = data.take_rows(train_rows), data.take_rows(test_rows)
-        self._problem = Problem(self._train, objective)
-        self._center = objective.threshold.shift_invariant
+        self._problem = AdaptationProblem(self._train, objective)
+        self._center = objective.threshold_rule.shift_invariant
 
     def test_scores(self, C: float) -> tuple[FloatArray, int]:
-        """Return the standardized scores of the held-out rows at this C, and the solver's rounds."""
-        weights, solution = self._problem.solve(C, self._problem.cv_tol, MAX_CV_ROUNDS)
+        """Return the standardized scores of the held-out rows at this C, and the solver's iterations."""
+        weights, solution = self._problem.solve(C, self._problem.cv_tol, MAX_CV_ITER)
         weights = weights.standardize(self._train, center=self._center)
         scores = weights.scores(self._test.outputs, self._test.features)
-        return scores, 0 if solution is None else solution.n_rounds
+        return scores, 0 if solution is None else solution.n_iter
 
 
-def make_folds(data: AdaptationData, folds: IntArray, objective: Objective) -> list[Fold]:
+def make_folds(data: AdaptationData, folds: IntArray, objective: Objective) -> list[FoldProblem]:
     """Return the problem of each fold; `folds` has the number of the fold that holds out each row."""
     return [
-        Fold(data.in_fold(fold), np.flatnonzero(folds != fold), np.flatnonzero(folds == fold), objective)
+        FoldProblem(
+            data.in_fold(fold), np.flatnonzero(folds != fold), np.flatnonzero(folds == fold), objective
+        )
         for fold in np.unique(folds)
     ]

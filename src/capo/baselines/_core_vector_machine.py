@@ -26,11 +26,11 @@ from ..estimators import (
 from ..kernels import Kernel, KernelExpansion, make_kernel, names
 from ..preprocessing import encode_binary_labels
 
-#: Rows of the initial core set, and the largest relative growth of a core set in one round.
+#: Rows of the initial core set, and the largest relative growth of a core set in one iteration.
 N_INITIAL, MAX_GROWTH = 100, 0.5
-#: A round checks a sample of this many rows per row of the core set, and of at least this many rows.
+#: An iteration checks a sample of this many rows per row of the core set, and of at least this many rows.
 SAMPLE_FACTOR, MIN_SAMPLE = 2, 2000
-#: Once at most this share of the sample is outside the ball, a round checks all rows.
+#: Once at most this share of the sample is outside the ball, an iteration checks all rows.
 MAX_SHARE_OUTSIDE = 0.005
 #: Up to this `tol` a user expects the exact solution, and is warned of a `shortfall_` above the limit.
 EXACT_TOL, MAX_SHORTFALL = 1e-6, 0.5
@@ -47,12 +47,12 @@ class Ball(NamedTuple):
 
 
 class Enclosure(NamedTuple):
-    """A ball, its radius, the largest relative distance of a row outside it, and the rounds it took."""
+    """A ball, its radius, the largest relative distance of a row outside it, and the iterations it took."""
 
     ball: Ball
     radius: float
     excess: float
-    n_rounds: int
+    n_iter: int
 
     @property
     def shortfall(self) -> float:
@@ -85,11 +85,11 @@ class CoreVectorMachine(DecisionFunctionMixin, BinaryClassifier):
         Largest distance of a row from the ball, relative to the radius. LibCVM's ``-e 0.001`` is
         ``tol=1e-3``; it stops with a few hundred vectors, far from the optimum on large data sets.
     max_iter : int, default=1000
-        Limit on the number of rounds. A fit that reaches it keeps its ball and issues a warning.
+        Limit on the number of iterations. A fit that reaches it keeps its ball and issues a warning.
     random_state : int, RandomState instance or None, default=None
         Seed for the initial core set and the samples of rows.
     verbose : int, default=0
-        1 logs a line every two seconds, 2 every round, by the logger ``"capo"``.
+        1 logs a line every two seconds, 2 every iteration, by the logger ``"capo"``.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class CoreVectorMachine(DecisionFunctionMixin, BinaryClassifier):
     kernel_ : Kernel
         The kernel with its parameters.
     n_iter_ : int
-        Number of rounds.
+        Number of iterations.
     classes_ : ndarray of shape (2,)
         The two labels; the second is the positive class.
     n_features_in_ : int
@@ -209,7 +209,7 @@ class CoreVectorMachine(DecisionFunctionMixin, BinaryClassifier):
         self.support_vectors_ = problem.X[ball.rows]
         self.dual_coef_ = coef[None, :]
         self.intercept_ = np.array([coef.sum()])
-        self.radius_, self.excess_, self.n_iter_ = found.radius, found.excess, found.n_rounds
+        self.radius_, self.excess_, self.n_iter_ = found.radius, found.excess, found.n_iter
         self.shortfall_ = found.shortfall
 
     def _enclose(self, problem: BallProblem) -> Enclosure:
@@ -217,14 +217,14 @@ class CoreVectorMachine(DecisionFunctionMixin, BinaryClassifier):
         progress = ProgressLogger(self.verbose)
         random = check_random_state(self.random_state)
         core = problem.initial_core(random)
-        for round_number in range(1, self.max_iter + 1):
+        for n_iter in range(1, self.max_iter + 1):
             ball = problem.smallest_ball(core, self.tol)
             outside, excess = self._furthest_rows(problem, ball, random)
-            progress.log("round %d: %d core vectors, excess %.3g", round_number, len(ball.rows), excess)
+            progress.log("iteration %d: %d core vectors, excess %.3g", n_iter, len(ball.rows), excess)
             if np.isin(outside, core).all():  # no row is outside, or only by rounding errors
                 break
             core = np.union1d(ball.rows, outside)
-        return Enclosure(ball, problem.radius(ball), excess, round_number)
+        return Enclosure(ball, problem.radius(ball), excess, n_iter)
 
     def _furthest_rows(
         self, problem: BallProblem, ball: Ball, random: np.random.RandomState
@@ -250,9 +250,9 @@ class CoreVectorMachine(DecisionFunctionMixin, BinaryClassifier):
         """Warn if `tol` was not reached, or if it was too large for an exact solution."""
         if found.excess > self.tol:
             warnings.warn(
-                f"a row is outside the ball by {found.excess:.3g} times its radius after {found.n_rounds} "
-                f"rounds, more than tol={self.tol:g}. Raise max_iter or tol, lower C, or scale the features "
-                "to a similar range.",
+                f"a row is outside the ball by {found.excess:.3g} times its radius after {found.n_iter} "
+                f"iterations, more than tol={self.tol:g}. Raise max_iter or tol, lower C, or scale the "
+                "features to a similar range.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -192,7 +192,12 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
     def _objective(self, measure: Measure) -> Objective:
         prior = UnitPrior() if self.prior == "unit" else ZeroPrior()
         return Objective(
-            measure, prior, B=float(self.B), nonnegative=False, tol=float(self.tol), threshold=ZeroThreshold()
+            measure,
+            prior,
+            B=float(self.B),
+            nonnegative=False,
+            tol=float(self.tol),
+            threshold_rule=ZeroThreshold(),
         )
 
     def _parse_C(self) -> float | CGrid:
@@ -225,7 +230,7 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
     ) -> TrainedAuxiliaries:
         """Keep the auxiliaries that are best by themselves, in the order in which they were given."""
         data = trained.data
-        scorer = CVScorer(objective.measure, objective.threshold, data.positive, data.weight, folds)
+        scorer = CVScorer(objective.measure, objective.threshold_rule, data.positive, data.weight, folds)
         values = [scorer(column).value for column in data.held_out_outputs(folds).T]
         kept = np.sort(np.argsort(values, kind="stable")[::-1][: self.max_auxiliaries])
         fitted = trained.fitted

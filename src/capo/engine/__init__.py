@@ -2,7 +2,7 @@
 
 from ._line_search import CutLike, CutOracle
 from ._minimize import minimize, minimize_path
-from ._solution import Round, Solution, Status
+from ._solution import Iteration, Solution, Status
 from ._solver import Callback, CuttingPlane
 
 __all__ = [
@@ -10,7 +10,7 @@ __all__ = [
     "CutLike",
     "CutOracle",
     "CuttingPlane",
-    "Round",
+    "Iteration",
     "Solution",
     "Status",
     "minimize",

@@ -1,7 +1,7 @@
 """The cuts found so far: R(v) >= offset_i - slope_i'v for every v.
 
 Neither C nor v0 enters a cut, so that one bundle serves a whole path of problems. Cuts
-whose multiplier has been 0 for a number of rounds are replaced by new ones.
+whose multiplier has been 0 for a number of iterations are replaced by new ones.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from .._typing import FloatArray
 from ._qp import solve_multipliers
 from ._rounding import UNIT_ROUNDOFF, RoundingErrors, relative_error
 
-#: Rounds with a multiplier of 0 after which a cut is dropped.
-MAX_INACTIVE_ROUNDS = 15
+#: Iterations with a multiplier of 0 after which a cut is dropped.
+MAX_INACTIVE_ITER = 15
 #: A multiplier below this share of C counts as 0.
 MIN_MULTIPLIER = 1e-7
 
@@ -33,7 +33,7 @@ class Bundle:
         self.slopes = np.zeros((capacity, n_coef))
         self.offsets = np.zeros(capacity)
         self.gram = np.zeros((capacity, capacity))
-        self.inactive_rounds = np.zeros(capacity, dtype=np.intp)
+        self.n_inactive = np.zeros(capacity, dtype=np.intp)
         self.in_use = np.zeros(capacity, dtype=bool)
         self.in_use[0] = True
         self.n_slots = 1
@@ -60,7 +60,7 @@ class Bundle:
             self.slope_errors[slot] = self.rounding.slope_error(coef)
         row = self.slopes[: self.n_slots] @ slope
         self.gram[slot, : self.n_slots] = self.gram[: self.n_slots, slot] = row
-        self.in_use[slot], self.inactive_rounds[slot] = True, 0
+        self.in_use[slot], self.n_inactive[slot] = True, 0
         return slot
 
     def _grow(self) -> None:
@@ -70,7 +70,7 @@ class Bundle:
             self.slope_errors = np.pad(self.slope_errors, ((0, more), (0, 0)))
         self.gram = np.pad(self.gram, (0, more))
         self.offsets = np.pad(self.offsets, (0, more))
-        self.inactive_rounds = np.pad(self.inactive_rounds, (0, more))
+        self.n_inactive = np.pad(self.n_inactive, (0, more))
         self.in_use = np.pad(self.in_use, (0, more))
 
     def solve(self, C: float, v0: FloatArray) -> tuple[FloatArray, float]:
@@ -107,7 +107,7 @@ class Bundle:
         return float(first_order + second_order + relative_error(len(x) + len(v)) * own)
 
     def _age(self, slots: NDArray[np.intp], active: NDArray[np.bool_]) -> None:
-        self.inactive_rounds[slots] += 1
-        self.inactive_rounds[slots[active]] = 0
-        self.in_use &= self.inactive_rounds <= MAX_INACTIVE_ROUNDS
+        self.n_inactive[slots] += 1
+        self.n_inactive[slots[active]] = 0
+        self.in_use &= self.n_inactive <= MAX_INACTIVE_ITER
         self.in_use[0] = True

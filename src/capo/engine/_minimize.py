@@ -22,7 +22,7 @@ def minimize(
     v0: ArrayLike | None = None,
     nonnegative: ArrayLike | None = None,
     tol: float = 1e-3,
-    max_rounds: int = 10_000,
+    max_iter: int = 10_000,
     callback: Callback | None = None,
 ) -> Solution:
     """Minimize 1/2 ||v - v0||^2 + C R(v), to a gap of at most C tol.
@@ -41,10 +41,10 @@ def minimize(
         Which coordinates of v must not be negative.
     tol : float, default=1e-3
         Accuracy in units of R.
-    max_rounds : int, default=10000
-        Limit on rounds.
+    max_iter : int, default=10000
+        Limit on iterations.
     callback : callable, optional
-        Called with a `Round` after each; a true return value stops the solver.
+        Called with an `Iteration` after each; a true return value stops the solver.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def minimize(
     >>> solution.status.name, round(solution.primal, 6), solution.gap <= 10.0 * 1e-6
     ('OPTIMAL', 0.5, True)
     """
-    return CuttingPlane(design, oracle, v0, nonnegative).solve(C, tol, max_rounds, callback)
+    return CuttingPlane(design, oracle, v0, nonnegative).solve(C, tol, max_iter, callback)
 
 
 def minimize_path(
@@ -73,15 +73,15 @@ def minimize_path(
     v0: ArrayLike | None = None,
     nonnegative: ArrayLike | None = None,
     tol: float = 1e-3,
-    max_rounds: int = 10_000,
+    max_iter: int = 10_000,
     callback: Callback | None = None,
 ) -> list[Solution]:
     """Solve for many C's, from small to large, with one bundle of cuts.
 
     Parameters
     ----------
-    design, oracle, v0, nonnegative, tol, max_rounds, callback
-        As in `minimize`; the limit on rounds is that of each C.
+    design, oracle, v0, nonnegative, tol, max_iter, callback
+        As in `minimize`; the limit on iterations is that of each C.
     Cs : array-like
         The values of C, in any order.
 
@@ -108,7 +108,7 @@ def minimize_path(
     solutions: dict[int, Solution] = {}
     stop_status: Status | None = None
     for i in np.argsort(values, kind="stable"):
-        solution = solver.solve(float(values[i]), tol, max_rounds if stop_status is None else 0, callback)
+        solution = solver.solve(float(values[i]), tol, max_iter if stop_status is None else 0, callback)
         if stop_status is not None and solution.status is not Status.OPTIMAL:
             solution = replace(solution, status=stop_status)
         elif solution.status in (Status.STOPPED, Status.INTERRUPTED):

@@ -1,4 +1,4 @@
-"""The small quadratic program of a cutting-plane round, through PIQP.
+"""The small quadratic program of a cutting-plane iteration, through PIQP.
 
     min over v, xi >= 0:  1/2 ||v - v0||^2 + C xi   s.t.  slope_i'v + xi >= offset_i,  v_j >= 0 where bounded
 

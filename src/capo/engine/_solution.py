@@ -19,8 +19,8 @@ class Status(Enum):
     ----------
     OPTIMAL
         The gap is at most ``C * tol``.
-    MAX_ROUNDS
-        The limit on rounds was reached first.
+    MAX_ITER
+        The limit on iterations was reached first.
     STALLED
         The gap stopped falling above ``C * tol``, because of rounding errors.
     INCONSISTENT
@@ -39,7 +39,7 @@ class Status(Enum):
     """
 
     OPTIMAL = "the gap is within the tolerance"
-    MAX_ROUNDS = "the limit on rounds was reached before the tolerance"
+    MAX_ITER = "the limit on iterations was reached before the tolerance"
     STALLED = "rounding errors keep the gap above the tolerance"
     INCONSISTENT = "the lower bound exceeds the value that was reached, so that it proves nothing"
     STOPPED = "a callback asked to stop"
@@ -47,13 +47,13 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
-    """The state after a round: the argument of a callback, and an entry of `Solution.history`.
+class Iteration:
+    """The state after an iteration: the argument of a callback, and an entry of `Solution.history`.
 
     Attributes
     ----------
     number : int
-        Number of the round, from 1.
+        Number of the iteration, from 1.
     primal, dual : float
         The objective J at the best point so far, and the best lower bound so far.
     n_oracle_calls : int
@@ -61,7 +61,7 @@ class Round:
     n_cuts : int
         Cuts in the model.
     step : float
-        Length of the last step, as a share of the way to the model's minimizer; reduced in rounds that
+        Length of the last step, as a share of the way to the model's minimizer; reduced in iterations that
         found no better point.
     """
 
@@ -96,12 +96,12 @@ class Solution:
         Why the solver stopped.
     primal, dual : float
         The value of `v`, and a lower bound of all values.
-    n_rounds : int
-        Rounds: each takes one product with A and adds new cuts.
+    n_iter : int
+        Iterations: each takes one product with A and adds new cuts.
     n_oracle_calls, n_matvecs, n_rmatvecs : int
         Calls of the oracle, products ``A v`` and products ``A' c``.
-    history : list of Round
-        One entry per round.
+    history : list of Iteration
+        One entry per iteration.
 
     Examples
     --------
@@ -122,15 +122,15 @@ class Solution:
     status: Status
     primal: float
     dual: float
-    n_rounds: int
+    n_iter: int
     n_oracle_calls: int
     n_matvecs: int
     n_rmatvecs: int
-    history: list[Round] = field(repr=False)
+    history: list[Iteration] = field(repr=False)
 
     def __post_init__(self) -> None:
         consistent = self.gap >= -MAX_ROUNDING_ERROR * max(self.C, abs(self.primal))
-        reached = (Status.OPTIMAL, Status.STALLED, Status.MAX_ROUNDS)
+        reached = (Status.OPTIMAL, Status.STALLED, Status.MAX_ITER)
         if self.status in reached and not consistent:
             object.__setattr__(self, "status", Status.INCONSISTENT)
 
@@ -150,5 +150,5 @@ class Solution:
         """The status, with its numbers, in a sentence."""
         return (
             f"{self.status.value}: gap {self.gap:.3g} against C * tol = {self.C * self.tol:.3g} after "
-            f"{self.n_rounds} rounds (primal {self.primal:.6g}, dual {self.dual:.6g})"
+            f"{self.n_iter} iterations (primal {self.primal:.6g}, dual {self.dual:.6g})"
         )

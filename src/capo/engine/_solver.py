@@ -2,11 +2,11 @@
 
 R is convex and known by an oracle: for scores s = A v it returns a cut, a linear lower bound
 of R that is exact at s. Where R is negative, as it can be for measures whose labelings do not
-include y, it counts as 0. A round
+include y, it counts as 0. An iteration
 
 1. minimizes the model, J with R replaced by the cuts so far; its minimum is the dual
-   value, a lower bound of J everywhere, and its minimizer v_t the target of the round;
-2. takes the one product with A of the round, the scores of v_t;
+   value, a lower bound of J everywhere, and its minimizer v_t the target of the iteration;
+2. takes the one product with A of the iteration, the scores of v_t;
 3. searches the segment from the best point v_b to v_t, on scores alone, and moves v_b;
 4. adds two cuts: the one at v_b, and one a little further toward v_t.
 
@@ -34,24 +34,24 @@ from ..exceptions import InvalidInputError
 from ._bundle import Bundle
 from ._line_search import NOT_FINITE, CutLike, CutOracle, Segment, evaluate_risk, line_search
 from ._rounding import RoundingErrors
-from ._solution import Round, Solution, Status
+from ._solution import Iteration, Solution, Status
 
-#: The second cut of a round lies this share of the way from the best point to the target.
+#: The second cut of an iteration lies this share of the way from the best point to the target.
 SECOND_CUT_SHARE = 0.1
 #: Accuracy of the line search, as a share of the gap.
 LINE_SEARCH_TOL = 0.01
 #: The line search starts at this multiple of the last step ...
 STEP_GROWTH = 1.5
-#: ... which is reduced by this factor after a round without a step ...
+#: ... which is reduced by this factor after an iteration without a step ...
 STEP_REDUCTION = 0.3
 #: ... and never falls below this.
 MIN_STEP = 1e-3
-#: Rounds without progress after which the solver stops, because of rounding errors.
-MAX_STALLED_ROUNDS = 50
+#: Iterations without progress after which the solver stops, because of rounding errors.
+MAX_STALLED_ITER = 50
 #: Progress below this share of the gap counts as none.
 MIN_PROGRESS = 1e-6
 
-Callback = Callable[[Round], bool | None]
+Callback = Callable[[Iteration], bool | None]
 
 
 @dataclass
@@ -74,9 +74,9 @@ class CuttingPlane:
     ``s = A v`` that returns a cut: numbers `coef` and `loss` with ``R(s) = loss - coef @ s`` and
     ``R(t) >= loss - coef @ t`` for all other scores t. ``-coef`` is a subgradient of R at s.
 
-    A round takes one product with A and about three calls of the oracle. The solver keeps its cuts and its
-    best point, so that a sequence of increasing C's costs at most about twice as much as the most expensive
-    single fit.
+    An iteration takes one product with A and about three calls of the oracle. The solver keeps its cuts and
+    its best point, so that a sequence of increasing C's costs at most about twice as much as the most
+    expensive single fit.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class CuttingPlane:
         self,
         C: float,
         tol: float = 1e-3,
-        max_rounds: int = 10_000,
+        max_iter: int = 10_000,
         callback: Callback | None = None,
     ) -> Solution:
         """Minimize J for one C, from the best point and with the cuts of the C's before.
@@ -194,10 +194,10 @@ class CuttingPlane:
             Weight of the risk against the regularizer.
         tol : float, default=1e-3
             Accuracy in units of R: the solver stops when the gap is at most ``C * tol``.
-        max_rounds : int, default=10000
-            Limit on rounds.
+        max_iter : int, default=10000
+            Limit on iterations.
         callback : callable, optional
-            Called with a `Round` after each; a true return value stops the solver.
+            Called with an `Iteration` after each; a true return value stops the solver.
 
         Returns
         -------
@@ -205,7 +205,7 @@ class CuttingPlane:
             The best point and its certificate, also when a limit, a callback or Ctrl-C stopped the solver.
         """
         C, tol = _check_positive(C, "C"), _check_positive(tol, "tol")
-        before, history, dual = replace(self._work), list[Round](), -np.inf
+        before, history, dual = replace(self._work), list[Iteration](), -np.inf
         status: Status | None = None
         try:
             self._search_ray(C)
@@ -215,10 +215,10 @@ class CuttingPlane:
                     self._restart_bundle()
                     continue
                 dual = max(dual, bound)
-                status = self._stopping_status(C, tol, dual, max_rounds, history)
+                status = self._stopping_status(C, tol, dual, max_iter, history)
                 if status is None:
-                    self._round(target, C, self.objective(C) - dual)
-                    history.append(self._make_round(C, dual, len(history) + 1, before))
+                    self._iterate(target, C, self.objective(C) - dual)
+                    history.append(self._make_iteration(C, dual, len(history) + 1, before))
                     if callback is not None and callback(history[-1]):
                         status = Status.STOPPED
         except KeyboardInterrupt:
@@ -249,22 +249,22 @@ class CuttingPlane:
         return u, float(beta)
 
     def _stopping_status(
-        self, C: float, tol: float, dual: float, max_rounds: int, history: Sequence[Round]
+        self, C: float, tol: float, dual: float, max_iter: int, history: Sequence[Iteration]
     ) -> Status | None:
         """Whether to stop; the certificate is checked on scores computed anew, with their errors."""
         if self.objective(C) - dual <= C * tol:
             self._recompute(tol)
             if self._upper_bound(C) - dual <= C * tol:
                 return Status.OPTIMAL
-        if len(history) >= max_rounds:
-            return Status.MAX_ROUNDS
-        if len(history) > MAX_STALLED_ROUNDS:
-            earlier = history[-MAX_STALLED_ROUNDS]
+        if len(history) >= max_iter:
+            return Status.MAX_ITER
+        if len(history) > MAX_STALLED_ITER:
+            earlier = history[-MAX_STALLED_ITER]
             if earlier.gap - (self.objective(C) - dual) <= MIN_PROGRESS * abs(earlier.gap):
                 return Status.STALLED
         return None
 
-    def _round(self, target: FloatArray, C: float, gap: float) -> None:
+    def _iterate(self, target: FloatArray, C: float, gap: float) -> None:
         """One product, a search along the segment to `target`, and up to two cuts."""
         direction = self._matvec(target)
         direction -= self.scores
@@ -299,12 +299,12 @@ class CuttingPlane:
             self.v, self.scores, self.risk, self._cut = self.v + best.t * move, direction, best.risk, cut
         return best.t
 
-    def _make_round(self, C: float, dual: float, number: int, before: _Work) -> Round:
+    def _make_iteration(self, C: float, dual: float, number: int, before: _Work) -> Iteration:
         calls = self._work.oracle_calls - before.oracle_calls
-        return Round(number, self.objective(C), dual, calls, self._bundle.n_cuts, self._step)
+        return Iteration(number, self.objective(C), dual, calls, self._bundle.n_cuts, self._step)
 
     def _make_solution(
-        self, C: float, tol: float, status: Status, dual: float, before: _Work, history: list[Round]
+        self, C: float, tol: float, status: Status, dual: float, before: _Work, history: list[Iteration]
     ) -> Solution:
         return Solution(
             v=self.v.copy(),
@@ -313,7 +313,7 @@ class CuttingPlane:
             status=status,
             primal=self._upper_bound(C),
             dual=dual,
-            n_rounds=len(history),
+            n_iter=len(history),
             n_oracle_calls=self._work.oracle_calls - before.oracle_calls,
             n_matvecs=self._work.matvecs - before.matvecs,
             n_rmatvecs=self._work.rmatvecs - before.rmatvecs,

@@ -1,6 +1,6 @@
 """The classifiers that a user imports, and the bases that they share."""
 
-from ._adapted import BaseAdaptedClassifier, TrainedAuxiliaries, fit_scales
+from ._adapted_base import BaseAdaptedClassifier, TrainedAuxiliaries, fit_scales
 from ._atomic_fit import atomic_fit
 from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._capo import CAPOClassifier

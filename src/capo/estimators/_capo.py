@@ -17,7 +17,7 @@ from ..auxiliary import JobRunner, OutputKind, ScoreOutput, apply_scales, cross_
 from ..inspection import Summary, summarize
 from ..measures import Measure
 from ..model_selection import CGrid, ExpectedValueThreshold, FixedThreshold
-from ._adapted import BaseAdaptedClassifier, TrainedAuxiliaries, fit_scales
+from ._adapted_base import BaseAdaptedClassifier, TrainedAuxiliaries, fit_scales
 from ._atomic_fit import atomic_fit
 
 
@@ -99,11 +99,11 @@ class CAPOClassifier(BaseAdaptedClassifier):
         The out-of-fold value of the chosen model, and its standard deviation over folds.
     cv_results_ : dict of str to ndarray
         All C's that were tried: "param_C", "test_score", "std_test_score", "gain" over the first C and
-        its standard error "gain_std_error", "rank_test_score", "n_rounds".
+        its standard error "gain_std_error", "rank_test_score", "n_iter".
     primal_, dual_, gap_ : float
         The objective at the solution, a lower bound of its minimum, and their difference; 0 if C_ is 0.
     n_iter_ : int
-        Rounds of the solver.
+        Iterations of the solver.
     solution_ : capo.engine.Solution or None
         The solver's result, its history included; None if C_ is 0.
     auxiliaries_ : dict of str to estimator
@@ -230,7 +230,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
     def _objective(self, measure: Measure) -> Objective:
         threshold = self.threshold
         rule = ExpectedValueThreshold() if isinstance(threshold, str) else FixedThreshold(float(threshold))
-        return Objective(measure, StackPrior(), tol=float(self.tol), threshold=rule)
+        return Objective(measure, StackPrior(), tol=float(self.tol), threshold_rule=rule)
 
     def _parse_C(self) -> float | CGrid:
         return parse_C(self.C)

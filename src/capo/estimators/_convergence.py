@@ -15,7 +15,7 @@ def warn_not_converged(solution: Solution, stacklevel: int, limits: str = "max_i
     if solution.status is Status.INTERRUPTED:
         message = f"{solution.message}. The best solution so far is kept."
         warnings.warn(message, InterruptedFitWarning, stacklevel=stacklevel + 1)
-    elif solution.status in (Status.MAX_ROUNDS, Status.STALLED, Status.INCONSISTENT):
+    elif solution.status in (Status.MAX_ITER, Status.STALLED, Status.INCONSISTENT):
         warnings.warn(
             f"{solution.message}. Raise {limits}, lower C, or scale the features to a similar range.",
             ConvergenceWarning,

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..engine import Round
+from ..engine import Iteration
 
 logger = logging.getLogger("capo")
 
@@ -39,9 +39,9 @@ class ProgressLogger:
             self.last = now
             logger.log(logging.INFO if self.verbose else logging.DEBUG, line, *values)
 
-    def round(self, state: Round) -> None:
-        """Log a round of the solver; passed to it as its callback."""
-        line = "round %d: primal %.6g, dual %.6g, gap %.3g, %d cuts"
+    def log_iteration(self, state: Iteration) -> None:
+        """Log an iteration of the solver; passed to it as its callback."""
+        line = "iteration %d: primal %.6g, dual %.6g, gap %.3g, %d cuts"
         self.log(line, state.number, state.primal, state.dual, state.gap, state.n_cuts)
 
 

@@ -19,7 +19,7 @@ from .. import measures
 from .._sklearn_compat import Interval, StrOptions, check_sample_weight, check_y
 from .._typing import BoolArray, FloatArray
 from ..design import Design, as_design, augment
-from ..engine import CuttingPlane, Round, Solution, Status
+from ..engine import CuttingPlane, Iteration, Solution, Status
 from ..exceptions import InvalidInputError, TrivialSolutionWarning
 from ..kernels import KernelExpansion, KernelFactor, KernelLike, factorize_kernel, make_kernel
 from ..kernels import names as kernel_names
@@ -62,7 +62,7 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
     SVMperf's ``-c c`` is ``C = 100 c``, and values between 1 and 10,000 are usual.
 
     With a kernel, w is a function in its space. The kernel matrix is factorized once (pivoted Cholesky),
-    and the problem is the linear one on the factor, without any kernel evaluation in its rounds. The
+    and the problem is the linear one on the factor, without any kernel evaluation in its iterations. The
     factor is exact as long as it fits in 512 MiB, that is up to some 11,000 rows; beyond that it holds the
     part of the kernel that `max_rank` rows span. The gap is always that of the whole kernel, and so bounds
     what the rest could improve.
@@ -90,14 +90,14 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
     fit_intercept : bool, default=True
         Whether to fit an intercept, as a constant feature 1 inside the regularizer.
     max_iter : int, default=10000
-        Limit on rounds. A fit that reaches it keeps its best point and its gap, and warns.
+        Limit on the number of iterations. A fit that reaches it keeps its best point and its gap, and warns.
     verbose : int, default=0
-        1 logs a line every two seconds, 2 a line every round, by the logger ``"capo"``; to the
+        1 logs a line every two seconds, 2 a line every iteration, by the logger ``"capo"``; to the
         standard error if logging has not been set up.
     random_state : int, RandomState instance or None, default=None
         Draws the rows that span the kernel's space where not all of them can.
     callback : callable, optional
-        Called after each round with a `capo.engine.Round`; a true return value ends the fit.
+        Called after each iteration with a `capo.engine.Iteration`; a true return value ends the fit.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         J at the solution, a lower bound of its minimum, and their difference. With a kernel they are
         those of the whole kernel, also where its factor is not exact.
     n_iter_ : int
-        Rounds.
+        Number of iterations.
     solution_ : capo.engine.Solution
         The solver's result, with its history; ``solution_.v`` is (w, b), with a kernel in
         coordinates of the space that `support_vectors_` span.
@@ -188,7 +188,7 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         max_iter: int = 10_000,
         verbose: int = 0,
         random_state: Any = None,
-        callback: Callable[[Round], bool | None] | None = None,
+        callback: Callable[[Iteration], bool | None] | None = None,
     ) -> None:
         self.measure = measure
         self.C = C
@@ -212,9 +212,9 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         ----------
         X : {array-like, sparse matrix, LinearOperator, Design} of shape (n_samples, n_features)
             Features. float64 or float32, dense or CSR, are never copied; a NumPy memory map is read
-            from disk in two passes a round. With the linear kernel, also any object with `shape`, `matvec`
-            and `rmatvec`: a `scipy.sparse.linalg.LinearOperator`, or a table that is read in blocks by
-            `capo.design.from_blocks`.
+            from disk in two passes per iteration. With the linear kernel, also any object with `shape`,
+            `matvec` and `rmatvec`: a `scipy.sparse.linalg.LinearOperator`, or a table that is read in blocks
+            by `capo.design.from_blocks`.
         y : array-like of shape (n_samples,)
             Two labels; the larger one is the positive class.
         sample_weight : array-like of shape (n_samples,), optional
@@ -372,7 +372,7 @@ def _certificate(solution: Solution) -> dict[str, Any]:
         "primal_": solution.primal,
         "dual_": solution.dual,
         "gap_": solution.gap,
-        "n_iter_": solution.n_rounds,
+        "n_iter_": solution.n_iter,
     }
 
 
@@ -399,13 +399,13 @@ def _bound_whole_kernel(
 
 
 def _make_callback(
-    verbose: int, callback: Callable[[Round], bool | None] | None
-) -> Callable[[Round], bool | None]:
-    """A function to call after each round: it logs progress and calls the user's own callback."""
+    verbose: int, callback: Callable[[Iteration], bool | None] | None
+) -> Callable[[Iteration], bool | None]:
+    """A function to call after each iteration: it logs progress and calls the user's own callback."""
     progress = ProgressLogger(verbose)
 
-    def after_round(state: Round) -> bool | None:
-        progress.round(state)
+    def after_iteration(state: Iteration) -> bool | None:
+        progress.log_iteration(state)
         return None if callback is None else callback(state)
 
-    return after_round
+    return after_iteration

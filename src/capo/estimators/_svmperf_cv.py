@@ -74,14 +74,14 @@ class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassi
     C_, gamma_ : float
         The chosen values; gamma_ is None for the linear kernel.
     cv_results_ : dict of str to ndarray
-        "param_C", "param_gamma", "test_score", "std_test_score" and "n_rounds" of all values that were
+        "param_C", "param_gamma", "test_score", "std_test_score" and "n_iter" of all values that were
         tried.
     selection_seconds_ : float
         CPU seconds of the search.
     best_estimator_ : SVMPerfClassifier
         Trained on all rows with the chosen values: coefficients, certificate, history.
     n_iter_ : int
-        Rounds of the final fit.
+        Iterations of the final fit.
     score_ : float
         The chosen values' out-of-fold value of the measure.
     classes_ : ndarray of shape (2,)
@@ -187,9 +187,9 @@ class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassi
     ) -> list[KernelGridPoint]:
         """Evaluate every C for every gamma."""
         random, progress = check_random_state(self.random_state), ProgressLogger(self.verbose)
-        objective = Objective(measure, ZeroPrior(), tol=float(self.tol), threshold=ZeroThreshold())
+        objective = Objective(measure, ZeroPrior(), tol=float(self.tol), threshold_rule=ZeroThreshold())
         folds = fold_numbers(split_folds(self.cv, table, positive, {}, random), len(positive))
-        scorer = CVScorer(measure, objective.threshold, positive, weight, folds)
+        scorer = CVScorer(measure, objective.threshold_rule, positive, weight, folds)
         Cs = check_positive_grid(SVMPERF_CS if self.Cs is None else self.Cs, "Cs")
         grid = CGrid(tuple(sorted(Cs)), MAX_GRID_EXTENSIONS if self.extend_grid else 0)
         points: list[KernelGridPoint] = []
@@ -238,5 +238,5 @@ def _cv_results(points: list[KernelGridPoint]) -> dict[str, NDArray[Any]]:
         "param_gamma": np.array([each.gamma for each in points], dtype=object),
         "test_score": np.array([each.point.cv_score.value for each in points]),
         "std_test_score": np.array([each.point.cv_score.std for each in points]),
-        "n_rounds": np.array([each.point.n_rounds for each in points]),
+        "n_iter": np.array([each.point.n_iter for each in points]),
     }

@@ -59,7 +59,7 @@ def svmperf_path(
         measures.get(measure).for_training().oracle(data.positive, data.weight),
         Cs=Cs,
         tol=tol,
-        max_rounds=max_iter,
+        max_iter=max_iter,
     )
     for solution in path:
         warn_not_converged(solution, stacklevel=3)

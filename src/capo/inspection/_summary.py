@@ -139,10 +139,10 @@ def _describe_certificate(model: BaseAdaptedClassifier) -> str:
         return "C = 0: nothing was adapted"
     if model.C_ == 0:
         return "C = 0: no C improved on the stack by more than two standard errors"
-    rounds = f"{model.n_iter_} round{'s' if model.n_iter_ != 1 else ''}"
+    iterations = f"{model.n_iter_} iteration{'s' if model.n_iter_ != 1 else ''}"
     return (
-        f"primal {model.primal_:.6g}, dual {model.dual_:.6g}, gap {model.gap_:.2g} after {rounds}: the bound "
-        f"of the measure is within {model.gap_ / model.C_:.2g} of its minimum"
+        f"primal {model.primal_:.6g}, dual {model.dual_:.6g}, gap {model.gap_:.2g} after {iterations}: the "
+        f"bound of the measure is within {model.gap_ / model.C_:.2g} of its minimum"
     )
 
 

@@ -5,7 +5,7 @@ vectorized function of (tp, fp, fn, tn), or a formula such as ``get("10 * tp - 2
 """
 
 from ._base import Cut, Measure, Oracle
-from ._confusion import ConfusionMeasure, ratio
+from ._confusion_base import ConfusionMeasure, ratio
 from ._formula import Formula
 from ._function import FunctionMeasure
 from ._labels import Labels, ScoreCurve, score_curve

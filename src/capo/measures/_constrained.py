@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from ..exceptions import ConstraintWarning, InvalidInputError
 from ._base import Cells
-from ._confusion import ConfusionMeasure, ratio
+from ._confusion_base import ConfusionMeasure, ratio
 from ._labels import Labels, score_curve
 
 #: Tolerance for rounding errors: 9 of 10 must satisfy a limit of 0.9.

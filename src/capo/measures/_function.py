@@ -13,7 +13,7 @@ from .._typing import FloatArray
 from ..exceptions import ExhaustiveSearchWarning, MeasureFunctionError
 from . import _search as search
 from ._base import Cells, Cut, LabeledOracle, Oracle
-from ._confusion import ConfusionMeasure, ConfusionOracle
+from ._confusion_base import ConfusionMeasure, ConfusionOracle
 from ._labels import Labels
 
 ConfusionFunction = Callable[[FloatArray, FloatArray, FloatArray, FloatArray], ArrayLike]

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from ..exceptions import InvalidInputError, UnknownMeasureError
 from ._at_k import PRBEP, LiftAtK, PrecisionAtK, RecallAtK
 from ._base import Measure
+from ._confusion_measures import F1, KLD, MCC, CohenKappa, FBeta, GMean, Jaccard, QMeasure
 from ._constrained import PrecisionAtRecall, RecallAtPrecision, TprAtFpr
-from ._contingency import F1, KLD, MCC, CohenKappa, FBeta, GMean, Jaccard, QMeasure
 from ._formula import CELLS, Formula
 from ._function import FunctionMeasure
 from ._linear import Accuracy, BalancedAccuracy, Cost, Youden

@@ -31,7 +31,7 @@ from ..exceptions import MeasureFunctionError
 
 if TYPE_CHECKING:
     from ._base import Cells
-    from ._confusion import ConfusionMeasure
+    from ._confusion_base import ConfusionMeasure
     from ._labels import ClassScores
 
 

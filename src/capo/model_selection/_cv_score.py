@@ -45,14 +45,14 @@ class CVScore:
         """The standard error of the value."""
         return _jackknife_error(self.leave_one_out)
 
-    def gain_standard_error(self, baseline: CVScore) -> float:
+    def gain_std_error(self, baseline: CVScore) -> float:
         """The standard error of the difference between two values of the same rows."""
         return _jackknife_error(self.leave_one_out - baseline.leave_one_out)
 
     def is_significant_gain(self, baseline: CVScore) -> bool:
         """Whether the gain exceeds two standard errors and remains a gain whichever fold is left out."""
         gain = self.value - baseline.value
-        return gain > MIN_STANDARD_ERRORS * self.gain_standard_error(baseline) and bool(
+        return gain > MIN_STANDARD_ERRORS * self.gain_std_error(baseline) and bool(
             (self.leave_one_out > baseline.leave_one_out).all()
         )
 

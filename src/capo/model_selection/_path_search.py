@@ -65,14 +65,14 @@ class GridPoint:
         The score of each row from the model of its fold.
     cv_score : CVScore
         The measure's value on these scores.
-    n_rounds : int
-        The solver's rounds in all folds.
+    n_iter : int
+        The solver's iterations in all folds.
     """
 
     C: float
     scores: FloatArray
     cv_score: CVScore
-    n_rounds: int
+    n_iter: int
 
 
 class FoldPath(Protocol):
@@ -83,7 +83,7 @@ class FoldPath(Protocol):
         """The rows that are held out."""
 
     def test_scores(self, C: float) -> tuple[FloatArray, int]:
-        """Return the scores of the held-out rows at this C, and the solver's rounds."""
+        """Return the scores of the held-out rows at this C, and the solver's iterations."""
 
 
 class PathSearch:
@@ -91,7 +91,7 @@ class PathSearch:
 
     Parameters
     ----------
-    folds : sequence of FoldPath
+    fold_paths : sequence of FoldPath
         The problems of the folds, which together hold out every row once.
     scorer : callable
         Returns the `CVScore` of the out-of-fold scores of all rows.
@@ -101,11 +101,11 @@ class PathSearch:
 
     def __init__(
         self,
-        folds: Sequence[FoldPath],
+        fold_paths: Sequence[FoldPath],
         scorer: Callable[[FloatArray], CVScore],
         log: Callable[..., None] = lambda *line: None,
     ) -> None:
-        self.folds, self.scorer, self.log = folds, scorer, log
+        self.fold_paths, self.scorer, self.log = fold_paths, scorer, log
         self.points: list[GridPoint] = []
 
     def run(self, grid: CGrid) -> list[GridPoint]:
@@ -126,11 +126,11 @@ class PathSearch:
 
     def evaluate(self, C: float) -> GridPoint:
         """Solve all folds for one C and add the point."""
-        scores, n_rounds = np.zeros(sum(len(fold.test_rows) for fold in self.folds)), 0
-        for fold in self.folds:
-            scores[fold.test_rows], rounds = fold.test_scores(C)
-            n_rounds += rounds
-        self.points.append(GridPoint(C, scores, self._cv_score(scores), n_rounds))
+        scores, n_iter = np.zeros(sum(len(fold.test_rows) for fold in self.fold_paths)), 0
+        for fold in self.fold_paths:
+            scores[fold.test_rows], iterations = fold.test_scores(C)
+            n_iter += iterations
+        self.points.append(GridPoint(C, scores, self._cv_score(scores), n_iter))
         return self.points[-1]
 
     def _cv_score(self, scores: FloatArray) -> CVScore:
@@ -154,7 +154,7 @@ class PathSearch:
     def _is_lost(self) -> bool:
         best, last = self.best.cv_score, [point.cv_score for point in self.points[-N_LOSSES_TO_STOP:]]
         return len(last) == N_LOSSES_TO_STOP and all(
-            best.value - score.value > MIN_STANDARD_ERRORS * score.gain_standard_error(best) for score in last
+            best.value - score.value > MIN_STANDARD_ERRORS * score.gain_std_error(best) for score in last
         )
 
     @property

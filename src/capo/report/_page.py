@@ -22,7 +22,13 @@ from ..exceptions import InvalidInputError
 from ..inspection import Comparison, Evaluation, MeasureEstimate
 from . import _formatting as formatting
 from ._curves import ThresholdCurves, compute_curves
-from ._metrics import ComparisonSection, EvaluationSection, build_comparison, build_evaluation, find_estimate
+from ._evaluation import (
+    ComparisonSection,
+    EvaluationSection,
+    build_comparison,
+    build_evaluation,
+    find_estimate,
+)
 from ._operating_point import OperatingPointSection, build_operating_point
 from ._templating import Markup, load_environment, read_asset
 from ._training import (

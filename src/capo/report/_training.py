@@ -88,7 +88,7 @@ class PathRow:
     value: float
     std: float
     gain: float
-    gain_error: float
+    gain_std_error: float
     iterations: int
 
 
@@ -159,7 +159,7 @@ def _draw_solver(solution: Solution) -> Figure | None:
         "Primal and dual objective by iteration",
         f"The primal objective falls to {formatting.format_significant(solution.primal)} and the dual "
         f"objective rises to {formatting.format_significant(solution.dual)} in "
-        f"{formatting.pluralize(solution.n_rounds, 'iteration')}.",
+        f"{formatting.pluralize(solution.n_iter, 'iteration')}.",
         linear_axis([1, iterations[-1]], "iteration"),
         linear_axis(np.concatenate((primal, _visible_bounds(dual, primal))), "objective"),
     )
@@ -182,7 +182,7 @@ def _visible_bounds(dual: FloatArray, primal: FloatArray) -> FloatArray:
 def build_path(model: CAPOClassifier) -> PathSection:
     """Collect all values of C that were tried."""
     results = model.cv_results_
-    keys = ("param_C", "test_score", "std_test_score", "gain", "gain_std_error", "n_rounds")
+    keys = ("param_C", "test_score", "std_test_score", "gain", "gain_std_error", "n_iter")
     rows = [PathRow(*each) for each in zip(*(results[key].tolist() for key in keys), strict=True)]
     figure = _draw_path(model) if len(rows) > 1 else None
     return PathSection(model.measure_.label, model.C_, rows, figure)

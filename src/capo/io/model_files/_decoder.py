@@ -1,6 +1,6 @@
 """From plain state to a fitted model: the reverse of `_encoder`, which documents the nodes.
 
-Every node is checked before it is used. The only constructors that are called are those in `_registry`, of
+Every node is checked before it is used. The only constructors that are called are those in `_type_names`, of
 measures, and of NumPy, SciPy and scikit-learn in `_arrays` and `_boosters`.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 from ...measures import Formula, FunctionMeasure
 from ...measures import get as get_measure
 from ...measures import names as measure_names
-from . import _registry as registry
+from . import _type_names as type_names
 from ._arrays import load_array, make_generator, make_sparse, make_tree
 from ._boosters import ENDINGS, load_booster
 from ._encoder import SCALAR_KINDS, Node
@@ -159,10 +159,10 @@ class Decoder:
 
     def _enum(self, content: Any) -> Any:
         name, member = _require(content, list)
-        return _look_up(registry.ENUMS, name)[_require(member, str)]
+        return _look_up(type_names.ENUMS, name)[_require(member, str)]
 
     def _function(self, content: Any) -> Any:
-        return _look_up(registry.FUNCTIONS, content)
+        return _look_up(type_names.FUNCTIONS, content)
 
     def _formula(self, content: Any) -> Formula:
         return Formula(_require(content, str))
@@ -179,16 +179,16 @@ class Decoder:
 
     def _record(self, content: Any) -> Any:
         name, state = _require(content, list)
-        kind = _look_up(registry.RECORDS, name)
+        kind = _look_up(type_names.RECORDS, name)
         _check_names(name, state, {field.name for field in fields(kind) if field.init})
         return kind(**self._attributes(state))
 
     def _estimator(self, content: Any) -> Any:
         name, params, fitted = _require(content, list)
-        kind = registry.estimator_class(_require(name, str))
+        kind = type_names.estimator_class(_require(name, str))
         if kind is None:
             raise ValueError(f"the name {name!r} is not known")
-        if name in registry.ESTIMATORS:
+        if name in type_names.ESTIMATORS:
             _check_names(name, params, set(signature(kind).parameters))
         _check_fitted(name, kind, fitted)
         estimator = kind(**self._attributes(params))

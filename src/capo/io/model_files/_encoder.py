@@ -29,7 +29,7 @@ and an entry of "objects", which may be referred to from several places, as
     {"generator": ["PCG64", state]}       a random generator
     {"skops": []}                         any other object: the member estimators/7.skops
 
-The names are those of `_registry`: no path of a module of capo is in a file.
+The names are those of `_type_names`: no path of a module of capo is in a file.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from ..._sklearn_compat import Tree
 from ...measures import Formula, FunctionMeasure, Measure
 from ...measures import get as get_measure
 from ...measures import names as measure_names
-from . import _registry as registry
+from . import _type_names as type_names
 from ._arrays import dump_array, generator_state, is_sparse, tree_state
 from ._boosters import ENDINGS, booster_package, dump_booster
 from ._skops_members import dump_member
@@ -111,9 +111,9 @@ class Encoder:
 
     def _capo_encoder(self, value: Any) -> Callable[[Any], Node] | None:
         kind = type(value)
-        if registry.record_name(kind):
+        if type_names.record_name(kind):
             return self._record
-        if registry.enum_name(kind):
+        if type_names.enum_name(kind):
             return self._enum
         if kind is Formula:
             return self._formula
@@ -121,11 +121,11 @@ class Encoder:
             return self._function_measure
         if isinstance(value, Measure) and _is_named(value):
             return self._measure
-        return self._function if registry.function_name(value) else None
+        return self._function if type_names.function_name(value) else None
 
     def _object_encoder(self, value: Any) -> Callable[[Any], Node] | None:
         kind = type(value)
-        if registry.estimator_name(kind):
+        if type_names.estimator_name(kind):
             return self._estimator
         if kind is Tree:
             return self._tree
@@ -175,10 +175,10 @@ class Encoder:
         return {"object_array": [list(value.shape), self._list(list(value.flat))]}
 
     def _enum(self, value: Any) -> Node:
-        return {"enum": [registry.enum_name(type(value)), value.name]}
+        return {"enum": [type_names.enum_name(type(value)), value.name]}
 
     def _function(self, value: Any) -> Node:
-        return {"function": registry.function_name(value)}
+        return {"function": type_names.function_name(value)}
 
     def _formula(self, value: Formula) -> Node:
         return {"formula": value.text}
@@ -191,12 +191,12 @@ class Encoder:
 
     def _record(self, value: Any) -> Node:
         state = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-        return {"record": [registry.record_name(type(value)), self._attributes(state)]}
+        return {"record": [type_names.record_name(type(value)), self._attributes(state)]}
 
     def _estimator(self, value: Any) -> Node:
         params = value.get_params(deep=False)
         fitted = {name: each for name, each in vars(value).items() if name not in params}
-        name = registry.estimator_name(type(value))
+        name = type_names.estimator_name(type(value))
         return {"estimator": [name, self._attributes(params), self._attributes(fitted)]}
 
     def _tree(self, value: Tree) -> Node:

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from ...exceptions import ModelFileError
-from ._registry import estimator_name
+from ._type_names import estimator_name
 
 FORMAT, FORMAT_VERSION = "capo-model", 2
 #: Files of this format were written by development versions only.

@@ -23,7 +23,7 @@ from ...baselines import (
     PublishedCAPOClassifier,
     RBFNetworkClassifier,
 )
-from ...engine import Round, Solution, Status
+from ...engine import Iteration, Solution, Status
 from ...estimators import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
 from ...kernels import Kernel, KernelExpansion
 from ...model_selection import CVScore, PlattCalibrator
@@ -57,13 +57,13 @@ RECORDS: dict[str, type[Any]] = {
     "C45Tree": C45Tree,
     "CVScore": CVScore,
     "FittedCombination": FittedCombination,
+    "Iteration": Iteration,
     "Kernel": Kernel,
     "KernelExpansion": KernelExpansion,
     "LabelOutput": LabelOutput,
     "LinearCombination": LinearCombination,
     "OutputScale": OutputScale,
     "PlattCalibrator": PlattCalibrator,
-    "Round": Round,
     "ScoreOutput": ScoreOutput,
     "Solution": Solution,
 }

@@ -36,9 +36,9 @@ from ..inspection import Summary
 from ..measures import Measure
 from ..model_selection import CGrid, fold_numbers, split_folds
 from ..preprocessing import check_features, encode_binary_labels, is_dataframe, make_delta_features
+from ._auxiliary_params import AuxiliaryMetaEstimatorMixin
 from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._convergence import warn_not_converged
-from ._meta import AuxiliaryMetaEstimatorMixin
 from ._progress import ProgressLogger, StepTimer
 
 
@@ -235,7 +235,7 @@ class BaseAdaptedClassifier(
         self.primal_ = solution.primal if solution else 0.0
         self.dual_ = solution.dual if solution else 0.0
         self.gap_ = solution.gap if solution else 0.0
-        self.n_iter_ = solution.n_rounds if solution else 0
+        self.n_iter_ = solution.n_iter if solution else 0
         if solution is not None:
             warn_not_converged(solution, stacklevel=6, limits="tol")
 

@@ -1,4 +1,4 @@
-"""The registry of names: complete, and never changed."""
+"""The names of types in model files: complete, and never changed."""
 
 import dataclasses
 import enum
@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer
 
 from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, measures
 from capo.baselines import C45Classifier, CoreVectorMachine, CostSVMClassifier, RBFNetworkClassifier
-from capo.io.model_files import _registry as registry
+from capo.io.model_files import _type_names as type_names
 
 X, Y = load_breast_cancer(return_X_y=True)
 X, Y = X[:150, :4], Y[:150]
@@ -21,7 +21,7 @@ X, Y = X[:150, :4], Y[:150]
 
 def test_names_in_files_of_users_are_still_known():
     """Names may be added here. Removing or changing one makes files of users unreadable."""
-    assert set(registry.ESTIMATORS) >= {
+    assert set(type_names.ESTIMATORS) >= {
         "C45Classifier",
         "CAPOClassifier",
         "CoreVectorMachine",
@@ -32,9 +32,9 @@ def test_names_in_files_of_users_are_still_known():
         "SVMPerfClassifier",
         "SVMPerfClassifierCV",
     }
-    assert set(registry.OPTIONAL_ESTIMATORS) >= {"LGBMClassifier", "LGBMRegressor", "XGBClassifier"}
-    assert set(registry.ENUMS) >= {"SolverStatus"}
-    assert set(registry.FUNCTIONS) >= {"class_separation", "clip_standardized", "to_dense"}
+    assert set(type_names.OPTIONAL_ESTIMATORS) >= {"LGBMClassifier", "LGBMRegressor", "XGBClassifier"}
+    assert set(type_names.ENUMS) >= {"SolverStatus"}
+    assert set(type_names.FUNCTIONS) >= {"class_separation", "clip_standardized", "to_dense"}
 
 
 def reachable(value, found):
@@ -61,10 +61,10 @@ def is_registered(value):
     if isinstance(value, measures.Measure):
         return True
     if isinstance(value, BaseEstimator):
-        return registry.estimator_name(kind) is not None
+        return type_names.estimator_name(kind) is not None
     if isinstance(value, enum.Enum):
-        return registry.enum_name(kind) is not None
-    return registry.record_name(kind) is not None
+        return type_names.enum_name(kind) is not None
+    return type_names.record_name(kind) is not None
 
 
 def mixed_table():
@@ -103,4 +103,4 @@ def test_every_class_of_capo_in_a_fitted_model_is_registered(model, rows):
     ]
     assert own
     assert [type(value).__name__ for value in own if not is_registered(value)] == []
-    assert [value for value in functions if registry.function_name(value) is None] == []
+    assert [value for value in functions if type_names.function_name(value) is None] == []

@@ -6,7 +6,7 @@ import numpy as np
 
 from . import _search as search
 from ._base import Cells, check_positive_number
-from ._confusion import ConfusionMeasure, Range, ratio
+from ._confusion_base import ConfusionMeasure, Range, ratio
 
 
 class F1(ConfusionMeasure):

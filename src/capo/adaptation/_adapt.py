@@ -17,7 +17,7 @@ from ..exceptions import ConstraintWarning, InvalidInputError
 from ..model_selection import AUTO_GRID, CGrid, CVScore, CVScorer, GridPoint, OperatingPoint, PathSearch
 from ._combination import LinearCombination
 from ._data import AdaptationData
-from ._problem import Objective, Problem, make_folds
+from ._problem import AdaptationProblem, Objective, make_folds
 
 #: With fewer rows of a class per fold than this, a choice among many C's is luck, and the prior is kept.
 MIN_CLASS_ROWS_PER_FOLD = 5
@@ -59,9 +59,9 @@ class AdaptationResult:
             "test_score": value,
             "std_test_score": np.array([point.cv_score.std for point in points]),
             "gain": value - first.value,
-            "gain_std_error": np.array([point.cv_score.gain_standard_error(first) for point in points]),
+            "gain_std_error": np.array([point.cv_score.gain_std_error(first) for point in points]),
             "rank_test_score": rankdata(-value, method="min").astype(int),
-            "n_rounds": np.array([point.n_rounds for point in points]),
+            "n_iter": np.array([point.n_iter for point in points]),
         }
 
 
@@ -89,16 +89,16 @@ def adapt(
 
     A number is used as C; of a grid, the best C whose gain over C = 0 is significant is chosen.
     """
-    scorer = CVScorer(objective.measure, objective.threshold, data.positive, data.weight, folds)
+    scorer = CVScorer(objective.measure, objective.threshold_rule, data.positive, data.weight, folds)
     with warnings.catch_warnings():
         # The user is warned once, for the final threshold.
         warnings.simplefilter("ignore", ConstraintWarning)
         search = PathSearch(make_folds(data, folds, objective), scorer, log)
         chosen = _choose(search, C, objective, _rarer_class_per_fold(data, folds))
-        weights, solution = Problem(data, objective).solve(chosen.C)
+        weights, solution = AdaptationProblem(data, objective).solve(chosen.C)
         auxiliary_scores = [scorer(column) for column in data.held_out_outputs(folds).T]
-    point = objective.threshold(objective.measure, chosen.scores, data.positive, data.weight)
-    weights = weights.standardize(data, center=objective.threshold.shift_invariant)
+    point = objective.threshold_rule(objective.measure, chosen.scores, data.positive, data.weight)
+    weights = weights.standardize(data, center=objective.threshold_rule.shift_invariant)
     weights = weights.transform(point.calibration.slope, point.calibration.intercept)
     return AdaptationResult(weights, point, chosen, search.points, auxiliary_scores, solution)
 
