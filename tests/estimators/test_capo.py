@@ -111,6 +111,19 @@ class Rule(ClassifierMixin, BaseEstimator):
         return np.where(np.asarray(X)[:, self.column] < 15.0, "benign", "malign")
 
 
+class RandomScore:
+    """A fitted model that is unrelated to the labels."""
+
+    def __init__(self, direction):
+        self.direction = direction
+
+    def predict(self, X):
+        return (X @ self.direction > 0).astype(int)
+
+    def decision_function(self, X):
+        return X @ self.direction
+
+
 class BlackBox:
     """A vendor's model: no fit, no parameters."""
 
@@ -800,3 +813,14 @@ def test_the_fitted_combination_gives_the_decision():
     formula = model.combination_
     log_odds = formula.log_odds(model.auxiliary_outputs(data).T, model.delta_features(data))
     np.testing.assert_allclose(log_odds - formula.threshold_log_odds, model.decision_function(data))
+
+
+def test_the_score_of_frozen_models_on_labels_that_mean_nothing_is_chance():
+    scores = []
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        data, target = rng.normal(size=(200, 4)), rng.permutation(200) < 100
+        unrelated = [(f"model{i}", RandomScore(rng.normal(size=4))) for i in range(4)]
+        model = CAPOClassifier("roc_auc", auxiliaries=unrelated, delta=None, C=0.0, random_state=seed)
+        scores.append(model.fit(data, target).score_)
+    assert np.mean(scores) < 0.5 + 2 * np.std(scores, ddof=1) / np.sqrt(len(scores))

@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from .._typing import IntArray
 from ..engine import Solution
 from ..exceptions import ConstraintWarning, InvalidInputError
-from ..model_selection import AUTO_GRID, CGrid, CVScore, CVScorer, GridPoint, OperatingPoint, PathSearch
+from ..model_selection import AUTO_GRID, CGrid, CVScorer, GridPoint, OperatingPoint, PathSearch
 from ._combination import LinearCombination
 from ._data import AdaptationData
 from ._problem import AdaptationProblem, Objective, make_folds
@@ -37,8 +37,6 @@ class AdaptationResult:
         The C that was chosen, with its out-of-fold scores.
     points : list of GridPoint
         All C's that were tried; C = 0, where it is one of them, is the prior.
-    auxiliary_scores : list of CVScore
-        The out-of-fold value of each auxiliary by itself.
     solution : Solution, optional
         The solver's certificate for all rows; None if C = 0 was chosen.
     """
@@ -47,7 +45,6 @@ class AdaptationResult:
     point: OperatingPoint
     chosen: GridPoint
     points: list[GridPoint]
-    auxiliary_scores: list[CVScore]
     solution: Solution | None
 
     def cv_results(self) -> dict[str, NDArray[Any]]:
@@ -96,11 +93,10 @@ def adapt(
         search = PathSearch(make_folds(data, folds, objective), scorer, log)
         chosen = _choose(search, C, objective, _rarer_class_per_fold(data, folds))
         weights, solution = AdaptationProblem(data, objective).solve(chosen.C)
-        auxiliary_scores = [scorer(column) for column in data.held_out_outputs(folds).T]
     point = objective.threshold_rule(objective.measure, chosen.scores, data.positive, data.weight)
     weights = weights.standardize(data, center=objective.threshold_rule.shift_invariant)
     weights = weights.transform(point.calibration.slope, point.calibration.intercept)
-    return AdaptationResult(weights, point, chosen, search.points, auxiliary_scores, solution)
+    return AdaptationResult(weights, point, chosen, search.points, solution)
 
 
 def _choose(

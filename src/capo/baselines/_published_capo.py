@@ -222,7 +222,8 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
         ]
         outputs = apply_scales(scales, fitted.raw_outputs.T)
         data = replace(data, outputs=outputs, fold_outputs=fold_outputs)
-        trained = TrainedAuxiliaries(list(runner.auxiliaries), fitted, scales, data)
+        held_out = fold_raw[folds, np.arange(len(folds))]
+        trained = TrainedAuxiliaries(list(runner.auxiliaries), fitted, held_out, scales, data)
         return trained if self.max_auxiliaries is None else self._select_best(trained, folds, objective)
 
     def _select_best(
@@ -241,6 +242,7 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
                 [fitted.models[i] for i in kept],
                 [fitted.seconds[i] for i in kept],
             ),
+            trained.held_out_outputs[:, kept],
             [trained.scales[i] for i in kept],
             data.take_auxiliaries(kept),
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -27,14 +29,15 @@ from ..auxiliary import (
     OutputKind,
     OutputScale,
     TrainingSet,
+    apply_scales,
     bind_sample_weight,
     resolve_auxiliaries,
     set_random_states,
 )
-from ..exceptions import AuxiliaryError, InvalidInputError
+from ..exceptions import AuxiliaryError, ConstraintWarning, InvalidInputError
 from ..inspection import Summary
 from ..measures import Measure
-from ..model_selection import CGrid, fold_numbers, split_folds
+from ..model_selection import CGrid, CVScore, CVScorer, fold_numbers, split_folds
 from ..preprocessing import check_features, encode_binary_labels, is_dataframe, make_delta_features
 from ._auxiliary_params import AuxiliaryMetaEstimatorMixin
 from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
@@ -52,6 +55,8 @@ class TrainedAuxiliaries:
         What was trained.
     fitted : CrossFitResult
         Models, raw outputs and times.
+    held_out_outputs : ndarray of shape (n_samples, n_auxiliaries)
+        The raw output for each row of models that have not seen it.
     scales : list of OutputScale
         From raw outputs to the common scale.
     data : AdaptationData
@@ -60,6 +65,7 @@ class TrainedAuxiliaries:
 
     auxiliaries: list[Auxiliary]
     fitted: CrossFitResult
+    held_out_outputs: FloatArray
     scales: list[OutputScale]
     data: AdaptationData
 
@@ -122,9 +128,10 @@ class BaseAdaptedClassifier(
         data = AdaptationData(np.zeros((len(positive), 0)), features, positive, weight)
         trained = timer("auxiliaries", self._train_auxiliaries, runner, data, folds, objective)
         result = timer("adaptation", adapt, trained.data, folds, objective, C, progress.log)
+        scores = _evaluate_auxiliaries(trained, folds, objective)
         self.measure_ = objective.measure
         self.n_positive_ = int(positive.sum())
-        self._store(trained, result, timer)
+        self._store(trained, scores, result, timer)
         return self
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
@@ -207,7 +214,13 @@ class BaseAdaptedClassifier(
                 f"y: {type(error).__name__}: {error}"
             ) from error
 
-    def _store(self, trained: TrainedAuxiliaries, result: AdaptationResult, timer: StepTimer) -> None:
+    def _store(
+        self,
+        trained: TrainedAuxiliaries,
+        scores: list[CVScore],
+        result: AdaptationResult,
+        timer: StepTimer,
+    ) -> None:
         names = [each.name for each in trained.auxiliaries]
         weights, point = result.weights, result.point
         self.combination_ = FittedCombination(
@@ -215,7 +228,7 @@ class BaseAdaptedClassifier(
         )
         self.auxiliaries_ = dict(zip(names, trained.fitted.models, strict=True))
         self.auxiliary_outputs_ = trained.fitted.raw_outputs
-        self.auxiliary_scores_ = dict(zip(names, result.auxiliary_scores, strict=True))
+        self.auxiliary_scores_ = dict(zip(names, scores, strict=True))
         self.auxiliary_weights_ = dict(zip(names, weights.auxiliary.tolist(), strict=True))
         self.delta_coef_ = dict(zip(self._delta_names(), weights.delta.tolist(), strict=True))
         self.intercept_ = weights.intercept
@@ -345,6 +358,34 @@ def _check_measure(measure: Any) -> Measure:
             "'accuracy' and pass the costs as sample_weight."
         )
     return found
+
+
+def _evaluate_auxiliaries(
+    trained: TrainedAuxiliaries, folds: IntArray, objective: Objective
+) -> list[CVScore]:
+    """Return the out-of-fold value of each auxiliary by itself, from outputs that no label has scaled."""
+    data = trained.data
+    scorer = CVScorer(objective.measure, objective.threshold_rule, data.positive, data.weight, folds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConstraintWarning)
+        return [scorer(column) for column in trained.held_out_outputs.T]
+
+
+class FoldScaledOutputs(Sequence[FloatArray]):
+    """The auxiliaries' outputs on scales that have not seen the rows of a fold, for each fold.
+
+    They are computed when they are asked for, one fold at a time.
+    """
+
+    def __init__(self, kind: OutputKind, raw: FloatArray, data: AdaptationData, folds: IntArray) -> None:
+        self._kind, self._raw, self._data, self._folds = kind, raw, data, folds
+
+    def __len__(self) -> int:
+        return int(self._folds.max()) + 1
+
+    def __getitem__(self, fold: Any) -> Any:
+        scales = fit_scales(self._kind, self._raw, self._data, self._folds != fold)
+        return apply_scales(scales, self._raw.T)
 
 
 def fit_scales(

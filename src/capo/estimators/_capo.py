@@ -17,7 +17,7 @@ from ..auxiliary import JobRunner, OutputKind, ScoreOutput, apply_scales, cross_
 from ..inspection import Summary, summarize
 from ..measures import Measure
 from ..model_selection import CGrid, ExpectedValueThreshold, FixedThreshold
-from ._adapted_base import BaseAdaptedClassifier, TrainedAuxiliaries, fit_scales
+from ._adapted_base import BaseAdaptedClassifier, FoldScaledOutputs, TrainedAuxiliaries, fit_scales
 from ._atomic_fit import atomic_fit
 
 
@@ -239,9 +239,12 @@ class CAPOClassifier(BaseAdaptedClassifier):
         self, runner: JobRunner, data: AdaptationData, folds: IntArray, objective: Objective
     ) -> TrainedAuxiliaries:
         fitted = cross_fit(runner)
-        scales = fit_scales(runner.output_kind, fitted.raw_outputs, data)
-        outputs = apply_scales(scales, fitted.raw_outputs.T)
-        return TrainedAuxiliaries(list(runner.auxiliaries), fitted, scales, replace(data, outputs=outputs))
+        kind, raw = runner.output_kind, fitted.raw_outputs
+        scales = fit_scales(kind, raw, data)
+        # A fold's scales must not have seen the labels of the rows that it holds out.
+        fold_outputs = FoldScaledOutputs(kind, raw, data, folds)
+        data = replace(data, outputs=apply_scales(scales, raw.T), fold_outputs=fold_outputs)
+        return TrainedAuxiliaries(list(runner.auxiliaries), fitted, raw, scales, data)
 
     def summary(self) -> Summary:
         """Return out-of-fold scores, weights, threshold, certificate and times, to be read.
