@@ -353,6 +353,29 @@ def test_an_auxiliary_without_weights_is_told_of():
         CAPOClassifier(auxiliaries=[KNeighborsClassifier()]).fit(X, y, sample_weight=np.ones(len(y)))
 
 
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize("estimator", [CAPOClassifier, PublishedCAPOClassifier])
+def test_groups_are_kept_together_by_default(estimator, routing):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), 10)
+    # Each group is recognized by its features, and its label means nothing.
+    data, target = rng.normal(size=(40, 5))[groups], (rng.permutation(40) < 20)[groups]
+    nearest = [KNeighborsClassifier(1)]
+    with config_context(enable_metadata_routing=routing):
+        model = estimator("roc_auc", auxiliaries=nearest, delta=None, C=1.0, random_state=0)
+        grouped = model.fit(data, target, groups=groups).score_
+        assert grouped < 0.75
+        assert model.fit(data, target).score_ > 0.95
+
+
+def test_groups_that_cannot_be_split():
+    data, target = NOISY
+    with pytest.raises(InvalidInputError, match="at least 2 groups with rows of each class"):
+        light().fit(data, target, groups=target)
+    with pytest.raises(InvalidInputError, match="one entry per row"):
+        light().fit(data, target, groups=target[:9])
+
+
 def test_groups_stay_together_with_and_without_routing():
     X, y = NOISY
     groups = np.arange(len(y)) // 20

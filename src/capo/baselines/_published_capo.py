@@ -175,8 +175,8 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
         **params : dict
-            ``groups`` for the splitter; with metadata routing, what the auxiliaries and the splitter
-            request.
+            ``groups``: rows of one group are held out together; with metadata routing, also what the
+            auxiliaries and the splitter request.
 
         Returns
         -------

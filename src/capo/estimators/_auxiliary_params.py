@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
@@ -65,7 +65,7 @@ class AuxiliaryMetaEstimatorMixin(BaseEstimator):
         for name, estimator in self._named_auxiliaries():
             if not isinstance(estimator, str):
                 router.add(**{name: estimator}, method_mapping=fit)
-        splitter = self.cv if hasattr(self.cv, "get_n_splits") else StratifiedKFold()
+        splitter = self.cv if hasattr(self.cv, "get_n_splits") else StratifiedGroupKFold()
         return router.add(splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split"))
 
     def _sk_visual_block_(self) -> VisualBlock:

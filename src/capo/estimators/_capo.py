@@ -54,7 +54,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         The label of the positive class; the larger one by default.
     cv : int, splitter or iterable, default=5
         Folds for cross-fitting and for the choice of C; an integer means stratified folds of shuffled
-        rows. Pass a splitter if rows belong together or are ordered in time.
+        rows, or of groups if `fit` is given ``groups``. Pass a splitter for any other structure.
     delta : "linear", "rbf", None or transformer, default="linear"
         Phi, the features of the delta function: the table's columns (missing values filled, numbers
         standardized, categories one-hot encoded), 300 random features of a Gaussian kernel on them,
@@ -213,8 +213,8 @@ class CAPOClassifier(BaseAdaptedClassifier):
             Weights of the rows, for the measure and for every auxiliary that takes them. A row of weight 0
             has no influence but has its place in a fold; leave such rows out where that matters.
         **params : dict
-            ``groups`` for the splitter; with metadata routing, what the auxiliaries and the splitter
-            request.
+            ``groups``: rows of one group are held out together; with metadata routing, also what the
+            auxiliaries and the splitter request.
 
         Returns
         -------

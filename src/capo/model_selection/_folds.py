@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedKFold, check_cv
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from .._typing import BoolArray, IntArray
 from ..exceptions import InvalidInputError
@@ -24,10 +24,10 @@ DEFAULT_N_FOLDS = 5
 def split_folds(
     cv: Any, X: Any, positive: BoolArray, split_params: Mapping[str, Any], random: RandomState | None
 ) -> list[Split]:
-    """The training and held-out rows of each fold.
+    """Return the training rows and the held-out rows of each fold.
 
-    A whole number means stratified folds of shuffled rows, since tables often come sorted; fewer of
-    them if a class has fewer rows than that.
+    An integer means stratified folds of shuffled rows, since tables often come sorted, or of shuffled
+    groups if `split_params` has groups; fewer folds if a class has fewer rows or groups than that.
     """
     rarest = int(min(positive.sum(), (~positive).sum()))
     if rarest < 2:
@@ -36,12 +36,32 @@ def split_folds(
             "cross-fitting needs at least 2 rows of each class."
         )
     if cv is None or isinstance(cv, Integral):
-        cv = StratifiedKFold(min(cv or DEFAULT_N_FOLDS, rarest), shuffle=True, random_state=random)
+        cv = _make_splitter(int(cv or DEFAULT_N_FOLDS), positive, split_params.get("groups"), random)
     splitter = check_cv(cv, positive, classifier=True)
     parts = splitter.split(X, positive, **split_params)
     splits = [(np.asarray(train), np.asarray(test)) for train, test in parts]
     _check(splits, positive)
     return splits
+
+
+def _make_splitter(
+    n_folds: int, positive: BoolArray, groups: ArrayLike | None, random: RandomState | None
+) -> BaseCrossValidator:
+    if groups is None:
+        n_folds = min(n_folds, int(positive.sum()), int((~positive).sum()))
+        return StratifiedKFold(n_folds, shuffle=True, random_state=random)
+    labels = np.asarray(groups)
+    if labels.shape != positive.shape:
+        raise InvalidInputError(
+            f"groups must have one entry per row: got shape {labels.shape} for {len(positive)} rows."
+        )
+    n_groups = min(len(np.unique(labels[rows])) for rows in (positive, ~positive))
+    if n_groups < 2:
+        raise InvalidInputError(
+            "all rows of one class are in one group, so that no fold can hold out the group and train on "
+            "both classes: cross-fitting needs at least 2 groups with rows of each class."
+        )
+    return StratifiedGroupKFold(min(n_folds, n_groups), shuffle=True, random_state=random)
 
 
 def fold_numbers(splits: list[Split], n_rows: int) -> NDArray[np.intp]:
