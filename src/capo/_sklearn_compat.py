@@ -3,6 +3,7 @@
 A release of scikit-learn that moves one of these names is followed here, in one place.
 """
 
+from sklearn._loss._loss import CyLossFunction
 from sklearn.pipeline import _name_estimators as name_estimators
 from sklearn.tree._tree import Tree
 from sklearn.utils import _safe_indexing as safe_indexing
@@ -24,7 +25,11 @@ try:  # scikit-learn 1.8 and later
 except ImportError:
     from sklearn.utils._estimator_html_repr import _VisualBlock as VisualBlock
 
+#: The module of the loss functions: scikit-learn before 1.9 registers it as "_loss".
+LOSS_MODULE: str = CyLossFunction.__module__
+
 __all__ = [
+    "LOSS_MODULE",
     "HasMethods",
     "Interval",
     "StrOptions",

@@ -343,7 +343,7 @@ def test_latent_is_for_sparse_rows(folder, capsys, tmp_path):
         capsys, "fit", folder / "train.csv", "-t", "y", "-a", "latent", "-o", tmp_path / "m.capo"
     )
     assert code == 2
-    assert "'latent' is not made for a table" in err
+    assert "'latent' is made for a sparse matrix" in err
 
 
 @pytest.mark.parametrize("name", ["auto", "linear", "lgbm", "xgb", "rf", "knn", "nb", "cvm", "c45", "rbfnet"])

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._sklearn_compat import LOSS_MODULE
 from ._archive import check_archive
 from ._arrays import check_array_file
 
@@ -51,7 +52,7 @@ _CALLED_TYPES: dict[str, frozenset[str]] = {
     "TupleNode": frozenset({"builtins.tuple"}),
 }
 #: Loss functions of scikit-learn: their constructors take numbers, and skops lists which of them it trusts.
-_LOSS_MODULES = ("sklearn._loss._loss", "sklearn.linear_model._sgd_fast")
+_LOSS_MODULES = (LOSS_MODULE, "sklearn.linear_model._sgd_fast")
 _LOOKUPS = ("FunctionNode", "ObjectNode", "TypeNode")
 
 #: Types beyond those that skops trusts, each with the only loader that may make it.

@@ -106,7 +106,6 @@ def _parse_block(block: bytes, columns: list[str], separator: str, name: str, li
             has_header=False,
             separator=separator,
             schema=dict.fromkeys(columns, pl.String),
-            empty_string_is_null=True,
         )
     except pl.exceptions.PolarsError as error:
         raise TableError(_parse_error_message(block, name, line)) from error
