@@ -12,8 +12,9 @@ from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances, laplacian_kernel, polynomial_kernel, rbf_kernel
 
 from capo import kernels
+from capo.design import iter_row_blocks
 from capo.exceptions import InvalidInputError
-from capo.kernels import Kernel, KernelExpansion, iter_row_blocks, make_kernel, mean_squared_distance
+from capo.kernels import Kernel, KernelExpansion, make_kernel, mean_squared_distance
 
 OF_DISTANCE = {
     "rbf": lambda gamma, d: exp(-gamma * d * d),
@@ -212,9 +213,7 @@ def test_an_expansion_is_the_sum(kind):
 
 
 def test_an_expansion_in_blocks(monkeypatch):
-    monkeypatch.setattr(
-        "capo.kernels._expansion.iter_row_blocks", lambda X, width: iter_row_blocks(X, width, 8)
-    )
+    monkeypatch.setattr("capo.kernels._expansion.BLOCK_SIZE", 8)
     X, Z = np.random.default_rng(6).normal(size=(11, 2)), np.eye(2)
     np.testing.assert_allclose(
         KernelExpansion(Kernel("rbf"), Z, np.ones(2))(X), rbf_kernel(X, Z, gamma=1.0).sum(axis=1)
@@ -231,7 +230,7 @@ def test_an_expansion_of_nothing_is_zero():
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 50), st.integers(0, 20), st.integers(1, 40))
 def test_blocks_are_all_rows_once(n, width, numbers):
-    blocks = iter_row_blocks(np.empty((n, 1)), width, numbers)
+    blocks = list(iter_row_blocks(n, width, numbers))
     rows = [row for block in blocks for row in range(n)[block]]
     assert rows == list(range(n))
     assert all(len(range(n)[block]) * width <= max(numbers, width) for block in blocks)

@@ -1,7 +1,7 @@
 """Matrices known by their products: the only place that tells dense, sparse and out-of-core data apart."""
 
 from ._augmented import AugmentedDesign, ConstantColumn, ScaledDesign
-from ._base import BoundedDesign, Design
+from ._base import BoundedDesign, Design, iter_row_blocks
 from ._chunked import ChunkedDesign
 from ._dense import DenseDesign
 from ._factory import as_design, augment, from_blocks
@@ -21,4 +21,5 @@ __all__ = [
     "as_design",
     "augment",
     "from_blocks",
+    "iter_row_blocks",
 ]

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .._typing import FloatArray
-from ._functions import Kernel, iter_row_blocks
+from ..design import iter_row_blocks
+from ._functions import BLOCK_SIZE, Kernel
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class KernelExpansion:
     def __call__(self, X: Any) -> FloatArray:
         """The value of the function at each row, computed in blocks of rows."""
         values = np.empty(X.shape[0])
-        for block in iter_row_blocks(X, self.vectors.shape[0]):
+        for block in iter_row_blocks(X.shape[0], self.vectors.shape[0], BLOCK_SIZE):
             values[block] = self.kernel(X[block], self.vectors) @ self.coef
         return values
 

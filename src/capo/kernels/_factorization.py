@@ -17,8 +17,9 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
 from .._typing import FloatArray
+from ..design import iter_row_blocks
 from ..exceptions import InvalidInputError
-from ._functions import Kernel, iter_row_blocks
+from ._functions import BLOCK_SIZE, Kernel
 
 #: Largest number of pivots sampled at once.
 MAX_PIVOT_BLOCK = 128
@@ -88,7 +89,7 @@ def factorize_kernel(
     independent, triangle = _cholesky(kernel(chosen, chosen), PIVOT_TOL)
     pivots, chosen = pivots[independent], chosen[independent]
     rows = np.empty((X.shape[0], len(pivots)), dtype=np.float32)
-    for block in iter_row_blocks(X, len(pivots)):
+    for block in iter_row_blocks(X.shape[0], len(pivots), BLOCK_SIZE):
         part = solve_triangular(triangle, kernel(X[block], chosen).T, lower=True, overwrite_b=True).T
         rows[block] = part
         residuals[block] -= np.einsum("ij,ij->i", part, part)

@@ -15,12 +15,16 @@ from scipy.sparse import issparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from .._typing import FloatArray
+from ..design import iter_row_blocks
 from ..exceptions import InvalidInputError
 
 KernelLike = str | Callable[[Any, Any], Any]
 
 #: Default grid for gamma, as multiples of its default.
 GAMMA_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+
+#: Kernel values, or numbers of the table, that are computed at once.
+BLOCK_SIZE = 2**20
 
 #: Squared distances below this share of the rows' squared norms are rounding errors.
 ROUNDING_TOL = 1e-13
@@ -126,7 +130,7 @@ def _check_matrix(values: Any, shape: tuple[int, int]) -> FloatArray:
 def _squared_norms(X: Any) -> FloatArray:
     """||x||^2 of each row, in double precision."""
     norms = np.empty(X.shape[0])
-    for block in iter_row_blocks(X, X.shape[1]):
+    for block in iter_row_blocks(X.shape[0], X.shape[1], BLOCK_SIZE):
         norms[block] = row_norms(X[block].astype(np.float64), squared=True)
     return norms
 
@@ -139,7 +143,7 @@ def mean_squared_distance(X: Any, weight: FloatArray | None = None) -> float:
     share = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
     first = np.zeros(X.shape[1]) if issparse(X) else np.asarray(X[0], dtype=np.float64)
     center, norm = np.zeros(X.shape[1]), 0.0
-    for block in iter_row_blocks(X, X.shape[1]):
+    for block in iter_row_blocks(X.shape[0], X.shape[1], BLOCK_SIZE):
         # Relative to the first row, so that columns far from 0 do not lose precision.
         shifted = X[block].astype(np.float64) if issparse(X) else X[block] - first
         center += share[block] @ shifted
@@ -167,9 +171,3 @@ def default_gamma_grid(kind: KernelLike, X: Any, weight: FloatArray | None = Non
     """Values of gamma from a quarter to four times the default."""
     default = make_kernel(kind, X, weight=weight).gamma
     return [factor * default for factor in GAMMA_FACTORS]
-
-
-def iter_row_blocks(X: Any, n_columns: int, max_entries: int = 2**20) -> list[slice]:
-    """Blocks of rows, each with about `max_entries` entries in a matrix of `n_columns` columns."""
-    step = max(1, max_entries // max(n_columns, 1))
-    return [slice(start, start + step) for start in range(0, X.shape[0], step)]
