@@ -53,8 +53,8 @@ def test_margins_of_two_columns_and_infinite_ones():
 @pytest.mark.parametrize(
     ("values", "classes", "message"),
     [
-        (np.zeros(300), ("a", "b"), "it knows the labels 'a' and 'b', but y has 0 and 1"),
-        (np.zeros(300), (0,), "alone"),
+        (np.zeros(300), ("a", "b"), "trained on the labels 'a' and 'b', but y has 0 and 1"),
+        (np.zeros(300), (0,), "class 0 only"),
         (np.zeros(299), (0, 1), "shape"),
         (np.full(300, np.nan), (0, 1), "NaN for 300 rows"),
     ],

@@ -12,8 +12,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import capo
-from capo.inspection import Comparison, MethodResult
-from capo.inspection._comparison import METHODS
+from capo.inspection import METHODS, Comparison, MethodResult
 
 from .cases import FAST, run, table
 

@@ -160,7 +160,7 @@ def test_a_generator_that_runs_dry_is_noticed():
     once = iter([X])
     design = from_blocks(lambda: once, X.shape)
     design.matvec(np.ones(X.shape[1]))
-    with pytest.raises(InvalidInputError, match="must start the same blocks over"):
+    with pytest.raises(InvalidInputError, match="a new iterator over the same blocks"):
         design.matvec(np.ones(X.shape[1]))
 
 

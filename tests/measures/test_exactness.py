@@ -140,8 +140,8 @@ def test_rows_of_weight_zero_do_not_count(measure):
 
 @pytest.mark.parametrize("measure", [m for m in LABEL_MEASURES if isinstance(m, ConfusionMeasure)], ids=repr)
 @pytest.mark.parametrize("scale", [0.02, 1.0, 30.0])
-def test_fast_searches_agree_with_every_table(measure, scale):
-    """Where the grid is too large for all labelings, all tables are still few enough."""
+def test_fast_searches_agree_with_every_confusion_matrix(measure, scale):
+    """Where the grid is too large for all labelings, all confusion matrices are still few enough."""
     rng = np.random.default_rng(int(scale * 100))
     for n_pos, n_neg in [(1, 300), (300, 1), (40, 200), (150, 150)]:
         y = np.repeat([1, -1], [n_pos, n_neg])

@@ -167,15 +167,15 @@ def test_a_value_that_is_not_finite_in_score_gets_the_same_sentence():
         measures.get(lambda tp, fp, fn, tn: tp / (tp + fp)).score([1, 0], [-1.0, -1.0])
 
 
-def test_a_single_dent_among_millions_of_tables_is_found():
+def test_a_single_dent_among_millions_of_confusion_matrices_is_found():
     y = np.repeat([1, -1], [1500, 2500])
     measure = measures.get(lambda tp, fp, fn, tn: tp - fp - 5000.0 * ((tp == 777) & (fp == 1234)))
     with pytest.warns(ExhaustiveSearchWarning, match="all 3,754,001 confusion matrices"):
         measure.most_violated(np.random.default_rng(0).normal(size=4000), y)
 
 
-def test_a_linear_function_is_fast_even_where_all_tables_tie(monkeypatch):
-    """Every row on its margin: V is the same for all tables, and one look must settle it."""
+def test_a_linear_function_is_fast_even_where_all_confusion_matrices_tie(monkeypatch):
+    """Every row on its margin: V is the same for all confusion matrices, and one evaluation is enough."""
     n_pos, n_neg = 3000, 7000
     y = np.repeat([1, -1], [n_pos, n_neg])
     seen = []
@@ -303,9 +303,9 @@ def test_repr_shows_what_was_changed():
     ],
 )
 def test_a_formula_is_its_function(text, function):
-    tables = np.random.default_rng(0).integers(0, 50, size=(4, 30)).astype(float)
+    matrices = np.random.default_rng(0).integers(0, 50, size=(4, 30)).astype(float)
     measure = measures.get(text)
-    np.testing.assert_array_equal(measure.value(*tables), function(*tables))
+    np.testing.assert_array_equal(measure.value(*matrices), function(*matrices))
     assert measure == measures.get(text)
     assert pickle.loads(pickle.dumps(measure)) == measure
 

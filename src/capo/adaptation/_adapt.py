@@ -19,7 +19,8 @@ from ._combination import LinearCombination
 from ._data import AdaptationData
 from ._problem import AdaptationProblem, Objective, make_folds
 
-#: With fewer rows of a class per fold than this, a choice among many C's is luck, and the prior is kept.
+#: With fewer rows of a class per fold than this, a choice among many C's is dominated by
+#: noise, and the prior is kept.
 MIN_CLASS_ROWS_PER_FOLD = 5
 
 

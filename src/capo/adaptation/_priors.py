@@ -1,4 +1,4 @@
-"""Where an adaptation starts: the center of the regularizer, which is the model at C = 0."""
+"""Priors of the adaptation: centers of the regularizer, which are the models at C = 0."""
 
 from __future__ import annotations
 
@@ -25,8 +25,12 @@ STACK_RIDGE = 10.0
 MIN_OUTPUT_STD = 1e-4
 #: The scale of the stack is searched for between these factors.
 MIN_STACK_SCALE, MAX_STACK_SCALE = 1e-2, 1e3
-#: In cross-validation the gap may be this share of the prior's risk, within these limits.
-CV_GAP_SHARE, MIN_CV_TOL, MAX_CV_TOL = 0.1, 1e-4, 1e-2
+#: In cross-validation the gap may be this share of the prior's risk.
+CV_GAP_SHARE = 0.1
+#: Smallest tolerance of the solver in cross-validation.
+MIN_CV_TOL = 1e-4
+#: Largest tolerance of the solver in cross-validation.
+MAX_CV_TOL = 1e-2
 
 
 class Formulation(NamedTuple):
@@ -51,7 +55,7 @@ class Prior(Protocol):
 
     @property
     def is_classifier(self) -> bool:
-        """Whether the prior itself tells rows apart, so that C = 0 is a candidate."""
+        """Whether the model at C = 0 is a usable classifier, so that C = 0 is a candidate."""
 
     def formulate(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> Formulation:
         """Return the problem for some rows in the solver's terms."""
@@ -153,7 +157,7 @@ def fit_stack(data: AdaptationData, *, nonnegative: bool) -> tuple[FloatArray, f
     outputs[:, constant] = 0.0
     weight = normalize_weights(len(target), data.weight)
     average = 1.0 / max(1, int(np.sum(~constant)))
-    a, b = fit_logistic(outputs, target, weight, ridge=STACK_RIDGE, toward=average, nonnegative=nonnegative)
+    a, b = fit_logistic(outputs, target, weight, ridge=STACK_RIDGE, center=average, nonnegative=nonnegative)
     a[constant] = 0.0
     return a, b - float(a @ mean)
 

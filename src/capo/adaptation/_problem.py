@@ -35,9 +35,9 @@ class Objective:
     prior : Prior
         The center of the regularizer.
     B : float
-        How much more the auxiliaries' weights are held to the prior than the delta function's.
+        Regularization strength of the auxiliary weights relative to that of the delta weights.
     nonnegative : bool
-        Whether the auxiliaries' weights are kept from being negative.
+        Whether the auxiliaries' weights are constrained to be at least 0.
     tol : float
         The solver's tolerance, in units of R.
     threshold_rule : ThresholdRule
@@ -53,7 +53,7 @@ class Objective:
 
 
 class AdaptationProblem:
-    """The problem for some rows; `solve` for one C after another, upwards for speed."""
+    """The problem for some rows; `solve` for a sequence of values of C, in ascending order for speed."""
 
     def __init__(self, data: AdaptationData, objective: Objective) -> None:
         self.objective = objective

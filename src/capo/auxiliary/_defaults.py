@@ -23,23 +23,29 @@ from sklearn.svm import SVC
 from ..exceptions import InvalidInputError
 from ..preprocessing import infer_column_kinds, make_linear_features, make_rbf_features, make_tree_features
 
-#: Random trees, the rows that each of their leaves needs, and the columns of the kernel's basis.
-N_TREES, MIN_SAMPLES_LEAF, N_KERNEL_COMPONENTS = 100, 2, 500
+#: Random trees in the ensemble.
+N_TREES = 100
+#: Rows that each leaf of a random tree needs.
+MIN_SAMPLES_LEAF = 2
+#: Columns of the kernel's basis.
+N_KERNEL_COMPONENTS = 500
 #: Up to this many rows a support vector machine with the exact kernel costs no more than the rest.
 MAX_ROWS_FOR_SVM = 10_000
-#: Columns of a sparse matrix that trees use, and singular directions.
-MAX_SPARSE_COLUMNS, N_LATENT_COMPONENTS = 300, 60
+#: Columns of a sparse matrix that trees use.
+MAX_SPARSE_COLUMNS = 300
+#: Components of the truncated singular value decomposition.
+N_LATENT_COMPONENTS = 60
 
 
 def default_auxiliary_names(X: Any) -> list[str]:
-    """Return the names of the default auxiliaries for tables like X."""
+    """Return the names of the default auxiliaries for data with the columns of X."""
     if issparse(X):
         return ["boosting", "trees", "linear"] + (["latent"] if X.shape[1] > 2 else [])
     return ["boosting", "trees", "linear", "kernel"] + (["svm"] if X.shape[0] <= MAX_ROWS_FOR_SVM else [])
 
 
 def make_boosting(X: Any) -> Pipeline:
-    """Return boosted trees for tables like X."""
+    """Return boosted trees for data with the columns of X."""
     if issparse(X):
         return make_pipeline(_best_columns(X), _densifier(), HistGradientBoostingClassifier())
     _, categorical, text = infer_column_kinds(X)
@@ -49,24 +55,24 @@ def make_boosting(X: Any) -> Pipeline:
 
 
 def make_trees(X: Any) -> Pipeline:
-    """Return random trees for tables like X."""
+    """Return random trees for data with the columns of X."""
     features = _best_columns(X) if issparse(X) else make_tree_features(X)
     return make_pipeline(features, ExtraTreesClassifier(N_TREES, min_samples_leaf=MIN_SAMPLES_LEAF))
 
 
 def make_linear(X: Any) -> Pipeline:
-    """Return a logistic regression for tables like X."""
+    """Return a logistic regression for data with the columns of X."""
     return make_pipeline(make_linear_features(X), LogisticRegression(max_iter=1000))
 
 
 def make_kernel_machine(X: Any) -> Pipeline:
-    """Return a logistic regression on a Nystroem basis of the Gaussian kernel for tables like X."""
+    """Return a logistic regression on a Nystroem basis, for data with the columns of X."""
     _check_dense(X, "kernel")
     return make_pipeline(make_rbf_features(X, N_KERNEL_COMPONENTS), LogisticRegression(C=0.3, max_iter=300))
 
 
 def make_svm(X: Any) -> Pipeline:
-    """Return a support vector machine with the Gaussian kernel for tables like X."""
+    """Return a support vector machine with the Gaussian kernel for data with the columns of X."""
     _check_dense(X, "svm")
     return make_pipeline(make_linear_features(X), SVC(C=10.0))
 

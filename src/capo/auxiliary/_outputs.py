@@ -133,7 +133,7 @@ def _positive_column(
     known = np.asarray(getattr(estimator, "classes_", (0, 1))).tolist()
     positive = _positive_label(known, classes, estimator)
     if positive not in known:
-        raise InvalidInputError(f"it was trained on rows of the class {known[0]!r} alone.")
+        raise InvalidInputError(f"the classifier was trained on rows of the class {known[0]!r} only.")
     if values.ndim == 2 and values.shape[1] == len(known):
         values = values[:, known.index(positive)]
     values = _one_column(values, method, n_rows)
@@ -150,7 +150,7 @@ def _positive_label(known: Any, classes: NDArray[Any], estimator: Any) -> Any:
         if all(label in pair for label in labels):
             return pair[1]
     own, wanted = (" and ".join(repr(label) for label in each[:5]) for each in (labels, classes.tolist()))
-    raise InvalidInputError(f"it knows the labels {own}, but y has {wanted}.")
+    raise InvalidInputError(f"the classifier was trained on the labels {own}, but y has {wanted}.")
 
 
 def _clip(values: FloatArray, method: str) -> FloatArray:

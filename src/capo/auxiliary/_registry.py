@@ -1,6 +1,6 @@
 """All auxiliaries that can be given by name, in Python and on the command line.
 
-A name stands for a function that returns an unfitted classifier for tables like X.
+A name stands for a function that returns an unfitted classifier for data with the columns of X.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MISSING_NUMBER = -1e9
 
 @dataclass(frozen=True)
 class _Factory:
-    """Makes a pipeline of features and a classifier for tables like X.
+    """Makes a pipeline of features and a classifier for data with the columns of X.
 
     The classifier's package is imported when it is needed; `extra` is what to install if it is missing.
     """
@@ -118,7 +118,7 @@ def check_auxiliary_name(name: str) -> None:
 
 
 def make_auxiliaries(name: str, X: Any) -> list[tuple[str, Any]]:
-    """Return the unfitted auxiliary of this name for tables like X, or all of the default set for "auto"."""
+    """Return the unfitted auxiliary of this name, or the default set for "auto", for data like X."""
     check_auxiliary_name(name)
     names = default_auxiliary_names(X) if name == AUTO else [name]
     return [(each, _FACTORIES[each](X)) for each in names]

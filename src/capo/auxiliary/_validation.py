@@ -44,7 +44,7 @@ def name_auxiliaries(auxiliaries: object, reserved: Container[str] = ()) -> list
 
 
 def resolve_auxiliaries(pairs: Sequence[tuple[str, Any]], X: Any) -> list[tuple[str, Any]]:
-    """Return the pairs with each registered name replaced by its estimator for tables like X.
+    """Return the pairs with each registered name replaced by its estimator for data with the columns of X.
 
     "auto" is replaced by the whole default set; an auxiliary that is also named beside it is made once.
     """

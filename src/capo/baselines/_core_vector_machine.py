@@ -26,14 +26,20 @@ from ..estimators import (
 from ..kernels import Kernel, KernelExpansion, make_kernel, names
 from ..preprocessing import encode_binary_labels
 
-#: Rows of the initial core set, and the largest relative growth of a core set in one iteration.
-N_INITIAL, MAX_GROWTH = 100, 0.5
-#: An iteration checks a sample of this many rows per row of the core set, and of at least this many rows.
-SAMPLE_FACTOR, MIN_SAMPLE = 2, 2000
+#: Rows of the initial core set.
+N_INITIAL = 100
+#: Largest relative growth of a core set in one iteration.
+MAX_GROWTH = 0.5
+#: An iteration checks a sample of this many rows per row of the core set ...
+SAMPLE_FACTOR = 2
+#: ... and of at least this many rows.
+MIN_SAMPLE = 2000
 #: Once at most this share of the sample is outside the ball, an iteration checks all rows.
 MAX_SHARE_OUTSIDE = 0.005
-#: Up to this `tol` a user expects the exact solution, and is warned of a `shortfall_` above the limit.
-EXACT_TOL, MAX_SHORTFALL = 1e-6, 0.5
+#: Up to this `tol` the solution is expected to be exact ...
+EXACT_TOL = 1e-6
+#: ... and a `shortfall_` above this limit is reported in a warning.
+MAX_SHORTFALL = 0.5
 #: Tolerance of the ball around a core set, relative to the mean squared norm of its points.
 BALL_TOL = 1e-3
 
@@ -87,7 +93,7 @@ class CoreVectorMachine(DecisionFunctionMixin, BinaryClassifier):
     max_iter : int, default=1000
         Limit on the number of iterations. A fit that reaches it keeps its ball and issues a warning.
     random_state : int, RandomState instance or None, default=None
-        Seed for the initial core set and the samples of rows.
+        Seed for the initial core set and the samples of rows. Pass an int for reproducible results.
     verbose : int, default=0
         1 logs a line every two seconds, 2 every iteration, by the logger ``"capo"``.
 

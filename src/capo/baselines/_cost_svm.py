@@ -77,7 +77,7 @@ class CostSVMClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         Cache of the cross-validation's scores, so that it is not repeated for another measure; it needs
         a fixed `random_state`.
     random_state : int, RandomState instance or None, default=None
-        Seed for the sample of rows and the folds.
+        Seed for the sample of rows and the folds. Pass an int for reproducible results.
 
     Attributes
     ----------

@@ -68,7 +68,7 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
     delta : "linear", "rbf", None or transformer, default="linear"
         Phi, the features of the delta function, as in `capo.CAPOClassifier`.
     B : float, default=1.0
-        How much more the auxiliaries' weights are held to the prior than the delta function's.
+        Regularization strength of the auxiliary weights relative to that of the delta weights.
     C : float or array-like, optional
         The C's to try; SVMperf's 2^-7 to 2^7, which are 0.78 to 12,800 in these units, by default.
     extend_grid : bool, default=False
@@ -248,7 +248,7 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
         )
 
     def summary(self) -> Summary:
-        """Return out-of-fold scores, weights, threshold, certificate and times, to be read.
+        """Return a printable summary of the fit: out-of-fold scores, weights, certificate and times.
 
         Returns
         -------

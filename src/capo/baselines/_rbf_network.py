@@ -78,7 +78,7 @@ class RBFNetworkClassifier(DecisionFunctionMixin, BinaryClassifier):
         - An array: the centers for the negative class, then those for the positive class, in the units
           of X.
     random_state : int, RandomState instance or None, default=None
-        Seed for the choice of the initial centers.
+        Seed for the choice of the initial centers. Pass an int for reproducible results.
 
     Attributes
     ----------

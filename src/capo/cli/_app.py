@@ -121,9 +121,7 @@ def fit(
       capo fit train.csv -t y -m '10*tp - 2*fp - 5*fn' -o profit.capo
       zcat big.csv.gz | capo fit - -t y -o m.capo
     """
-    from .commands.fit import run_fit
-    from .commands.model_options import ModelOptions
-    from .commands.training_data import ColumnOptions
+    from .commands.fit import ColumnOptions, ModelOptions, run_fit
 
     columns = ColumnOptions(
         target=target, positive=positive, weight=weight, drop=drop, ids=ids, categories=category
@@ -226,9 +224,7 @@ def compare(
       capo compare train.csv --target churned --measure f1
       capo compare train.csv -t y -m mcc -a lgbm,rf,linear --json > comparison.json
     """
-    from .commands.compare import run_compare
-    from .commands.model_options import ModelOptions
-    from .commands.training_data import ColumnOptions
+    from .commands.compare import ColumnOptions, ModelOptions, run_compare
 
     columns = ColumnOptions(target=target, positive=positive, weight=weight, drop=drop, categories=category)
     options = ModelOptions(

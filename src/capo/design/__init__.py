@@ -1,4 +1,4 @@
-"""Matrices known by their products: the only place that tells dense, sparse and out-of-core data apart."""
+"""Matrices accessed only through products; no other subpackage distinguishes dense and sparse data."""
 
 from ._augmented import AugmentedDesign, ConstantColumn, ScaledDesign
 from ._base import BoundedDesign, Design, iter_row_blocks

@@ -17,7 +17,7 @@ BLOCK_SIZE = 2**15
 
 @runtime_checkable
 class Design(Protocol):
-    """A real matrix A of shape (n_rows, n_coefficients), known by ``A v`` and ``A' c``.
+    """A real matrix A of shape (n_rows, n_coefficients), accessed only through ``A v`` and ``A' c``.
 
     Any object with these three members is a design, a `scipy.sparse.linalg.LinearOperator` included.
     `as_design` makes one from an array or a sparse matrix.

@@ -73,5 +73,5 @@ class ChunkedDesign:
     def _raise_mismatch(self, found: str) -> NoReturn:
         raise InvalidInputError(
             f"the blocks must make up a table of shape {self.shape}: found {found}. "
-            "The function must start the same blocks over on every call."
+            "The callable must return a new iterator over the same blocks on every call."
         )

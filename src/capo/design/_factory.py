@@ -67,8 +67,9 @@ def from_blocks(blocks: Callable[[], Iterable[Block]], shape: tuple[int, int]) -
     Parameters
     ----------
     blocks : callable
-        Called without arguments for each product; returns an iterable of arrays or sparse matrices,
-        the rows of the table in their order. It must start over on every call.
+        Called without arguments for each product; returns an iterator over arrays or sparse matrices,
+        the rows of the table in their order. The callable must return a new iterator over the same blocks
+        on every call.
     shape : tuple of int
         Rows and columns of the whole table.
 
@@ -104,7 +105,7 @@ def augment(
     auxiliary : ndarray of shape (n_rows, n_auxiliaries), optional
         Columns that come before the features.
     B : float, default=1.0
-        Weight of the auxiliaries' coefficients in the regularizer, relative to the features'.
+        Regularization strength of the auxiliaries' coefficients relative to that of the features'.
     bias : float or None, default=1.0
         The number in the last, constant column; None for no such column.
 

@@ -1,6 +1,6 @@
 """Minimize J(v) = 1/2 ||v - v0||^2 + C R(v) to a proven gap, by cutting planes.
 
-R is convex and known by an oracle: for scores s = A v it returns a cut, a linear lower bound
+R is convex and accessed only through an oracle: for scores s = A v it returns a cut, a linear lower bound
 of R that is exact at s. Where R is negative, as it can be for measures whose labelings do not
 include y, it counts as 0. An iteration
 
@@ -64,13 +64,14 @@ class _Work:
 
 
 class CuttingPlane:
-    """Certified minimizer of a quadratic regularizer plus a convex risk, for one C after another.
+    """Certified minimizer of a quadratic regularizer plus a convex risk, for a sequence of values of C.
 
     Minimizes
 
         J(v) = 1/2 ||v - v0||^2 + C max(0, R(A v)),     v_j >= 0 where asked for
 
-    where the design A is known by its products and the convex R by an oracle, a function of the scores
+    where the design A is accessed only through matrix-vector products, and the convex R only through an
+    oracle, a function of the scores
     ``s = A v`` that returns a cut: numbers `coef` and `loss` with ``R(s) = loss - coef @ s`` and
     ``R(t) >= loss - coef @ t`` for all other scores t. ``-coef`` is a subgradient of R at s.
 

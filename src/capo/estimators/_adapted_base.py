@@ -1,4 +1,4 @@
-"""What all adapted classifiers share: validation, auxiliaries, the adaptation itself, prediction."""
+"""Base class of the adapted classifiers: validation, auxiliaries, the adaptation itself, prediction."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class BaseAdaptedClassifier(
 
     @abstractmethod
     def summary(self) -> Summary:
-        """Return what was learned, to be read."""
+        """Return a printable summary of the fit."""
 
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, params: dict[str, Any]) -> Self:
         self._validate_params()

@@ -1,4 +1,4 @@
-"""What scikit-learn asks of an estimator that holds other estimators by name."""
+"""Nested parameters of an estimator that holds other estimators by name, as scikit-learn requires them."""
 
 from __future__ import annotations
 

@@ -76,7 +76,8 @@ class CAPOClassifier(BaseAdaptedClassifier):
     n_jobs : int, optional
         Number of models trained in parallel, as in scikit-learn. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seeds of the folds, and of every auxiliary and transformer that has none of its own.
+        Seed of the folds, and of every auxiliary and transformer that has none of its own. Pass an int for
+        reproducible results.
     verbose : int, default=0
         1 logs a line every two seconds, 2 every step, by the logger ``"capo"``; to the standard error
         if logging has not been configured.
@@ -247,7 +248,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         return TrainedAuxiliaries(list(runner.auxiliaries), fitted, raw, scales, data)
 
     def summary(self) -> Summary:
-        """Return out-of-fold scores, weights, threshold, certificate and times, to be read.
+        """Return a printable summary of the fit: out-of-fold scores, weights, certificate and times.
 
         Returns
         -------

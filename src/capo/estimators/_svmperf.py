@@ -95,7 +95,8 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         1 logs a line every two seconds, 2 a line every iteration, by the logger ``"capo"``; to the
         standard error if logging has not been set up.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows that span the kernel's space where not all of them can.
+        Seed for the choice of the rows that span the kernel's space, where not all of them can. Pass an int
+        for reproducible results.
     callback : callable, optional
         Called after each iteration with a `capo.engine.Iteration`; a true return value ends the fit.
 
@@ -351,7 +352,7 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         Returns
         -------
         ndarray of shape (n_samples,)
-            One number a row.
+            One number per row.
         """
         check_is_fitted(self)
         if isinstance(X, Design):

@@ -3,12 +3,13 @@
 The plots need matplotlib: ``pip install 'capo-learn[plots]'``.
 """
 
-from ._comparison import Comparison, FoldResult, MethodResult, compare, compare_on_fold
+from ._comparison import METHODS, Comparison, FoldResult, MethodResult, compare, compare_on_fold
 from ._evaluation import ConfusionCounts, Evaluation, MeasureEstimate, evaluate
 from ._plots import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
 from ._summary import Summary, frozen_auxiliary_names, summarize
 
 __all__ = [
+    "METHODS",
     "CPathDisplay",
     "Comparison",
     "ConfusionCounts",

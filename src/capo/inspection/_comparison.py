@@ -258,7 +258,7 @@ def compare(
     folds : int, default=5
         Number of held-out folds, stratified and shuffled.
     random_state : int, optional
-        Seed of the folds.
+        Seed of the folds. Pass an int for reproducible results.
     on_progress : callable, optional
         Called with a message after each fold.
 

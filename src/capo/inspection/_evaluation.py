@@ -15,8 +15,10 @@ from .._typing import FloatArray
 from ..exceptions import InvalidInputError
 from ..measures import ConfusionMeasure, Labels, Measure
 
-#: Bootstrap resamples for measures of the confusion matrix, which are cheap, and for all others.
-N_CONFUSION_RESAMPLES, N_ROW_RESAMPLES = 2000, 200
+#: Bootstrap resamples for measures of the confusion matrix, which are cheap.
+N_CONFUSION_RESAMPLES = 2000
+#: Bootstrap resamples for all other measures.
+N_ROW_RESAMPLES = 200
 #: Quantiles of the resampled values that bound the 95% interval.
 INTERVAL_QUANTILES = (0.025, 0.975)
 
@@ -138,7 +140,7 @@ def evaluate(
     class_names : tuple of str
         Names of the negative and the positive class.
     random_state : int, RandomState instance or None
-        Seed of the bootstrap, which draws rows with replacement.
+        Seed of the bootstrap, which draws rows with replacement. Pass an int for reproducible results.
     on_progress : callable, optional
         Called with the name of each measure before it is resampled.
 

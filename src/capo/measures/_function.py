@@ -186,9 +186,9 @@ class GuardedOracle(LabeledOracle):
 
     def __init__(self, measure: FunctionMeasure, labels: Labels, min_slopes: tuple[float, float]) -> None:
         self.measure, self.labels = measure, labels
-        search_tables = ConfusionOracle(measure, labels)
-        search_tables.strategy.min_slopes = min_slopes
-        self.search: Oracle = search_tables
+        oracle = ConfusionOracle(measure, labels)
+        oracle.strategy.min_slopes = min_slopes
+        self.search: Oracle = oracle
 
     def __call__(self, scores: FloatArray) -> Cut:
         try:

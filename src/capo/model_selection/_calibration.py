@@ -84,18 +84,18 @@ def fit_logistic(
     weight: FloatArray,
     *,
     ridge: float = 1e-3,
-    toward: float = 0.0,
+    center: float = 0.0,
     nonnegative: bool = True,
 ) -> tuple[FloatArray, float]:
     """Return weights and bias of a logistic regression on probabilities `target`.
 
-    The penalty is ``ridge / 2`` times the squared distance of the weights from `toward`; with
+    The penalty is ``ridge / 2`` times the squared distance of the weights from `center`; with
     `nonnegative`, no weight is below 0.
     """
     n_coef, total = Z.shape[1], weight.sum()
 
     def value(v: FloatArray) -> tuple[float, FloatArray]:
-        away, odds = v[:-1] - toward, Z @ v[:-1] + v[-1]
+        away, odds = v[:-1] - center, Z @ v[:-1] + v[-1]
         loss = weight @ (np.logaddexp(0.0, odds) - target * odds) + 0.5 * ridge * (away @ away)
         slope = weight * (expit(odds) - target)
         return float(loss) / total, np.append(Z.T @ slope + ridge * away, slope.sum()) / total

@@ -1,4 +1,4 @@
-"""Which rows are held out together: folds that part the rows, with both classes left to train on."""
+"""Cross-validation folds: checks of splitters, and the number of the fold of each row."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def _check(splits: list[Split], positive: BoolArray) -> None:
             )
     if len(splits) < 2 or (held_out != 1).any():
         raise InvalidInputError(
-            f"cv must hold out every row exactly once, in at least two folds: it holds out "
-            f"{int((held_out == 0).sum())} rows never and {int((held_out > 1).sum())} more than once in "
-            f"{len(splits)} folds. KFold, StratifiedKFold and GroupKFold do; ShuffleSplit, TimeSeriesSplit "
+            f"cv must hold out every row exactly once, in at least two folds: in these {len(splits)} folds "
+            f"{int((held_out == 0).sum())} rows are never held out and {int((held_out > 1).sum())} are held "
+            "out more than once. KFold, StratifiedKFold and GroupKFold do; ShuffleSplit, TimeSeriesSplit "
             "and repeated splits do not."
         )

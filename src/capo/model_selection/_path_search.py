@@ -1,4 +1,4 @@
-"""Which C: all of them in cross-validation, one path per fold, compared by the measure itself.
+"""Grid search over C along paths: one path per fold, compared by the measure in cross-validation.
 
 The folds move up the grid together, so that each C starts from the cuts of the smaller ones. The
 search continues past the end of the grid as long as the last C is the best, and stops early when the
@@ -18,8 +18,10 @@ from ._cv_score import MIN_STANDARD_ERRORS, CVScore
 
 #: The ratio of neighboring C's where a grid has only one.
 DEFAULT_STEP = 10.0**0.5
-#: The values of ``C="auto"``, and how often they may be extended.
-AUTO_VALUES, MAX_AUTO_EXTENSIONS = tuple(10.0 ** (0.5 * step) for step in range(-4, 7)), 4
+#: The values of ``C="auto"``.
+AUTO_VALUES = tuple(10.0 ** (0.5 * step) for step in range(-4, 7))
+#: How often the values of ``C="auto"`` may be extended.
+MAX_AUTO_EXTENSIONS = 4
 #: How often a grid given by the user may be extended.
 MAX_GRID_EXTENSIONS = 16
 #: An early stop needs this many C's in a row that are significantly worse than the best.
@@ -76,7 +78,7 @@ class GridPoint:
 
 
 class FoldPath(Protocol):
-    """The problem of one fold, solved for one C after another."""
+    """The problem of one fold, solved for a sequence of values of C."""
 
     @property
     def test_rows(self) -> IntArray:
@@ -87,7 +89,7 @@ class FoldPath(Protocol):
 
 
 class PathSearch:
-    """Evaluates one C after another, upwards.
+    """Evaluates a sequence of values of C, in ascending order.
 
     Parameters
     ----------
@@ -117,7 +119,7 @@ class PathSearch:
         while pending:
             point = self.evaluate(pending.pop(0))
             self.log("C=%g: %.4f out of fold", point.C, point.cv_score.value)
-            if grid.stop_early and self._is_lost():
+            if grid.stop_early and self._should_stop_early():
                 break
             if not pending and extensions:
                 pending.extend(self._next_beyond(step))
@@ -151,7 +153,7 @@ class PathSearch:
         """The point with the best value; of several, the one evaluated first."""
         return max(self.points, key=lambda point: point.cv_score.value)
 
-    def _is_lost(self) -> bool:
+    def _should_stop_early(self) -> bool:
         best, last = self.best.cv_score, [point.cv_score for point in self.points[-N_LOSSES_TO_STOP:]]
         return len(last) == N_LOSSES_TO_STOP and all(
             best.value - score.value > MIN_STANDARD_ERRORS * score.gain_std_error(best) for score in last

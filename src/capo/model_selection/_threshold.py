@@ -1,4 +1,4 @@
-"""Where to cut scores, as rules: the best expected value, a given probability, or a score of 0.
+"""Threshold rules: the best expected value, a given probability, or a score of 0.
 
 The threshold that is best on the rows at hand follows their noise. Better is the threshold with the
 best value of the *expected* confusion matrix: scores are calibrated into probabilities p, and a row

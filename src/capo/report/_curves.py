@@ -18,8 +18,10 @@ from ..measures import ConfusionMeasure, Labels, Measure, ScoreCurve, get, ratio
 if TYPE_CHECKING:
     from ..estimators import CAPOClassifier
 
-#: Limit on the thresholds, and how many of them are spaced evenly over the rows of each class.
-MAX_THRESHOLDS, N_PER_CLASS = 500, 248
+#: Limit on the number of thresholds.
+MAX_THRESHOLDS = 500
+#: Thresholds that are spaced evenly over the rows of each class.
+N_PER_CLASS = 248
 
 
 @dataclass(frozen=True)

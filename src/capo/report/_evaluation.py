@@ -20,7 +20,7 @@ class MeasureRow:
 
 @dataclass(frozen=True)
 class EvaluationSection:
-    """What the template shows."""
+    """Data for the template evaluation.html."""
 
     rows: list[MeasureRow]
 
@@ -35,7 +35,7 @@ class MethodRow:
 
 @dataclass(frozen=True)
 class ComparisonSection:
-    """What the template shows."""
+    """Data for the template comparison.html."""
 
     comparison: Comparison
     rows: list[MethodRow]

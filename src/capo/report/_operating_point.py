@@ -73,7 +73,7 @@ class SliderData:
 
 @dataclass(frozen=True)
 class OperatingPointSection:
-    """What the template shows."""
+    """Data for the template operating_point.html."""
 
     classes: list[Any]
     measure_label: str

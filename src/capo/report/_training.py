@@ -37,7 +37,7 @@ class ModelRow:
 
 @dataclass(frozen=True)
 class ModelsSection:
-    """What the template shows."""
+    """Data for the template models.html."""
 
     measure_label: str
     positive: Any
@@ -58,7 +58,7 @@ class FeatureRow:
 
 @dataclass(frozen=True)
 class DeltaSection:
-    """What the template shows."""
+    """Data for the template delta.html."""
 
     positive: Any
     n_features: int
@@ -68,7 +68,7 @@ class DeltaSection:
 
 @dataclass(frozen=True)
 class CertificateSection:
-    """What the template shows; without a solution the model is the prior."""
+    """Data for the template certificate.html; without a solution the model is the prior."""
 
     solution: Solution | None
     only_prior_tried: bool
@@ -94,7 +94,7 @@ class PathRow:
 
 @dataclass(frozen=True)
 class PathSection:
-    """What the template shows."""
+    """Data for the template path.html."""
 
     measure_label: str
     chosen_C: float

@@ -37,7 +37,7 @@ from .runtime import make_array, make_frame, run
 
 
 def export(X, convert):
-    """A function that runs, on a table, the graph that `convert` builds for tables like X."""
+    """A function that runs, on a table, the graph that `convert` builds for data with the columns of X."""
     graph = GraphBuilder()
     value = convert(make_input_table(graph, X))
     model = graph.build(

@@ -16,8 +16,10 @@ from ..._typing import BoolArray, FloatArray, IntArray
 
 Reader = Callable[[int, IntArray], FloatArray]
 
-#: C4.5's tolerances: for values of a feature, and for gains, weights and errors.
-RESOLUTION, TIE = 1e-5, 1e-6
+#: C4.5's tolerance for values of a feature.
+RESOLUTION = 1e-5
+#: C4.5's tolerance for gains, weights and errors.
+TIE = 1e-6
 
 
 class TrainingRows(NamedTuple):

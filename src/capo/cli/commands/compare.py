@@ -5,8 +5,10 @@ from __future__ import annotations
 from ...inspection import compare
 from ...io.tables import TableReader
 from .._console import Console
-from .model_options import ModelOptions, prepare_training
-from .training_data import ColumnOptions
+from ._model_options import ModelOptions, prepare_training
+from ._training_data import ColumnOptions
+
+__all__ = ["ColumnOptions", "ModelOptions", "run_compare"]
 
 
 def run_compare(

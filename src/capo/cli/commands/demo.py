@@ -21,7 +21,7 @@ from sklearn.model_selection import train_test_split
 from ... import measures
 from ..._typing import BoolArray, FloatArray
 from ...estimators import CAPOClassifier
-from ...inspection import compare_on_fold
+from ...inspection import METHODS, compare_on_fold
 from ...measures import Measure
 from .._console import ignore_broken_pipe
 
@@ -34,17 +34,20 @@ MEASURES: list[tuple[str, dict[str, float]]] = [
     ("average_precision", {}),
     ("recall_at_precision", {"floor": 0.98}),
 ]
-#: Headings of the methods, in the order of `compare_on_fold`.
-METHODS = ("default", "tuned", "stack", "capo")
-N_SPLITS, N_TRAINING_ROWS, POSITIVE_DIGITS = 3, 400, (3, 8, 9)
+#: Random splits into training and test rows.
+N_SPLITS = 3
+N_TRAINING_ROWS = 400
+POSITIVE_DIGITS = (3, 8, 9)
 #: Differences below this are ties when the best method is marked.
 TIE = 1e-12
 
 _INTRODUCTION = f"""\
 Digits 3, 8 and 9 against the others: {N_TRAINING_ROWS} training rows, the rest for testing;
 mean of {N_SPLITS} splits.
-default: boosted trees.  tuned: the same with the threshold chosen out of fold for the measure.
-stack: logistic stack of capo's auxiliaries, threshold tuned.  capo: CAPOClassifier(measure).
+default learner: boosted trees.
+tuned threshold: the same with the threshold chosen out of fold for the measure.
+tuned stack: logistic stack of capo's auxiliaries, threshold tuned.
+capo: CAPOClassifier(measure).
 The first line includes the time to train the auxiliaries; the others reuse them.
 
 """
@@ -69,10 +72,10 @@ class DigitsSplit(NamedTuple):
     y_test: BoolArray
 
 
-class MethodScores(NamedTuple):
+class SplitResult(NamedTuple):
     """The score of each method for one measure on one split, the fitted model, and its training time."""
 
-    scores: tuple[float, ...]
+    scores: list[float]
     model: CAPOClassifier
     seconds: float
 
@@ -110,8 +113,7 @@ def _load_split(seed: int) -> DigitsSplit:
 
 def _write_comparison(splits: list[DigitsSplit], write: Write) -> None:
     """Write a line for each measure as soon as it is there, and the summary of the first model."""
-    heading = f"{'measure':<34}" + "".join(f"{name:>9}" for name in METHODS) + f"{'seconds':>9}"
-    write(f"{_INTRODUCTION}{heading}\n{'-' * len(heading)}\n")
+    write(f"{_INTRODUCTION}{_format_heading()}\n")
     models = []
     with tempfile.TemporaryDirectory() as memory:
         for measure, results in _compare_methods(splits, memory):
@@ -120,24 +122,32 @@ def _write_comparison(splits: list[DigitsSplit], write: Write) -> None:
     write(f"\n* best of the line.  The summary() of the first model:\n\n{models[0].summary()}\n")
 
 
-def _compare_methods(splits: list[DigitsSplit], memory: str) -> Iterator[tuple[Measure, list[MethodScores]]]:
+def _compare_methods(splits: list[DigitsSplit], memory: str) -> Iterator[tuple[Measure, list[SplitResult]]]:
     for name, parameters in MEASURES:
         measure = measures.get(name, **parameters)
         yield measure, [_score_methods(measure, split, seed, memory) for seed, split in enumerate(splits)]
 
 
-def _score_methods(measure: Measure, split: DigitsSplit, seed: int, memory: str) -> MethodScores:
+def _score_methods(measure: Measure, split: DigitsSplit, seed: int, memory: str) -> SplitResult:
     """Score all methods from one fit; `memory` keeps the auxiliaries of a split for the next measure."""
     start = time.perf_counter()
     model = CAPOClassifier(measure, memory=memory, random_state=seed).fit(split.X, split.y)
     seconds = time.perf_counter() - start
     result = compare_on_fold(model, split.y, None, split.X_test, split.y_test)
-    return MethodScores(tuple(result.values.values()), model, seconds)
+    return SplitResult([result.values[name] for name in METHODS], model, seconds)
 
 
-def _format_line(measure: Measure, results: list[MethodScores]) -> str:
+def _format_heading() -> str:
+    """The names of the columns on two lines, above a rule."""
+    words = [name.rpartition(" ")[::2] for name in METHODS]
+    first = f"{'':<34}" + "".join(f"{word:>10}" for word, _ in words)
+    second = f"{'measure':<34}" + "".join(f"{word:>10}" for _, word in words) + f"{'seconds':>9}"
+    return "\n".join([first.rstrip(), second, "-" * len(second)])
+
+
+def _format_line(measure: Measure, results: list[SplitResult]) -> str:
     mean = np.mean([each.scores for each in results], axis=0)
-    cells = "".join(f"{value:>8.4f}{'*' if value >= mean.max() - TIE else ' '}" for value in mean)
+    cells = "".join(f"{value:>9.4f}{'*' if value >= mean.max() - TIE else ' '}" for value in mean)
     seconds = sum(each.seconds for each in results)
     return f"{measure.label:<34}{cells}{seconds:>9.1f}\n"
 

@@ -11,9 +11,11 @@ from ...io.model_files import save
 from ...io.tables import TableReader
 from .._console import Console
 from .._output import check_output, format_file_size, is_stdout
+from ._model_options import ModelOptions, prepare_training
 from ._table_checksum import table_sha256
-from .model_options import ModelOptions, prepare_training
-from .training_data import ColumnOptions
+from ._training_data import ColumnOptions
+
+__all__ = ["ColumnOptions", "ModelOptions", "run_fit"]
 
 
 def run_fit(

@@ -163,7 +163,7 @@ def _label_encoder(
 
 
 def make_input_table(graph: GraphBuilder, X: Any) -> GraphTable:
-    """Add the inputs for tables like X: one for each column of a data frame, or one for an array."""
+    """Add the inputs for data like X: one for each column of a data frame, or one for an array."""
     if not is_dataframe(X):
         value = graph.add_input(ARRAY_INPUT, TensorProto.DOUBLE, X.shape[1])
         return GraphTable(graph, (NumericColumns(value, X.shape[1]),))

@@ -33,7 +33,7 @@ REGISTER_CONVERTER = "or register a converter with skl2onnx.update_registered_co
 
 
 def convert_model(model: Any, X: Any, text_values: str) -> ModelProto:
-    """Convert a fitted classifier to a graph for tables like X; `text_values` is an entry of its metadata."""
+    """Convert a fitted classifier to a graph for data like X; `text_values` is an entry of its metadata."""
     convert = _CONVERTERS.get(type(model))
     if convert is None:
         raise InvalidInputError(

@@ -18,8 +18,10 @@ from typing import IO
 from ...exceptions import ModelFileError
 
 MANIFEST, STATE, SUMS = "manifest.json", "state.json", "SHA256SUMS"
-#: An archive may unpack to this many bytes, or to this many times its own size.
-MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO = 2**26, 200
+#: An archive may unpack to this many bytes ...
+MAX_UNPACKED_BYTES = 2**26
+#: ... or to this many times its own size.
+MAX_UNPACKED_RATIO = 200
 
 _NUMBERED = r"(arrays/\d{1,9}\.npy|boosters/\d{1,9}\.(txt|json)|estimators/\d{1,9}\.skops)"
 _MEMBER = re.compile(rf"({re.escape(MANIFEST)}|{re.escape(STATE)}|{SUMS}|{_NUMBERED})", re.ASCII)

@@ -54,7 +54,8 @@ class Manifest:
     schema : dict
         The columns of the table and their kinds, as `capo.io.tables` writes them; empty if not known.
     training : dict
-        The table's name, its rows, positives and fingerprint, as far as they are known.
+        The name of the training table, its number of rows and the SHA-256 checksum of its file, as far as
+        they are known.
     summary : str
         The text of the model's ``summary()``.
     versions : dict of str to str

@@ -24,8 +24,10 @@ from ...io.tables import (
 from ...preprocessing import encode_binary_labels
 from .._console import Console
 
-#: Columns and labels that an error message lists at most.
-MAX_LISTED_COLUMNS, MAX_LISTED_LABELS = 10, 5
+#: Columns that an error message lists at most.
+MAX_LISTED_COLUMNS = 10
+#: Labels that an error message lists at most.
+MAX_LISTED_LABELS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +55,7 @@ class ColumnOptions:
 
 
 @dataclass(frozen=True)
-class TrainingData:
+class TableTrainingData:
     """A table that was read for training."""
 
     schema: Schema
@@ -63,7 +65,7 @@ class TrainingData:
     pos_label: Any
 
 
-def read_training_data(table: TableReader, options: ColumnOptions, console: Console) -> TrainingData:
+def read_training_data(table: TableReader, options: ColumnOptions, console: Console) -> TableTrainingData:
     """Read a table, infer its schema, check labels and weights, and log its size."""
     with console.step(f"reading {table.name}"):
         batch = table.read()
@@ -76,7 +78,7 @@ def read_training_data(table: TableReader, options: ColumnOptions, console: Cons
     for note in inference.notes:
         console.note(note)
     console.log(_describe_size(schema, classes, positive))
-    return TrainingData(schema, X, y, weight, classes.tolist()[1])
+    return TableTrainingData(schema, X, y, weight, classes.tolist()[1])
 
 
 def _infer_schema(batch: Batch, options: ColumnOptions) -> SchemaInference:

@@ -13,7 +13,7 @@ from ...exceptions import InvalidInputError
 from ...io.tables import TableReader
 from ...measures import Measure
 from .._console import Console
-from .training_data import ColumnOptions, TrainingData, read_training_data
+from ._training_data import ColumnOptions, TableTrainingData, read_training_data
 
 #: Larger parameters of measures are refused as typing errors.
 MAX_MEASURE_ARG = 1e50
@@ -56,7 +56,7 @@ class ModelOptions:
 
 def prepare_training(
     table: TableReader, columns: ColumnOptions, options: ModelOptions, console: Console
-) -> tuple[TrainingData, CAPOClassifier]:
+) -> tuple[TableTrainingData, CAPOClassifier]:
     """Read the training data and make the unfitted model; options are checked before the table is read."""
     measure, delta, auxiliaries = options.parse_measure(), options.parse_delta(), options.parse_auxiliaries()
     data = read_training_data(table, columns, console)
