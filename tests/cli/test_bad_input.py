@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -295,3 +296,23 @@ def test_a_model_from_python_says_where_it_can_be_used(folder, capsys, tmp_path)
     model = capo.CAPOClassifier("f1", auxiliaries=[GaussianNB()], random_state=0)
     capo.save(model.fit(rows.select("x", "z"), rows["y"].to_numpy()), tmp_path / "m.capo")
     refused(capsys, "was saved from Python", "predict", tmp_path / "m.capo", folder / "test.csv")
+
+
+@pytest.mark.parametrize("command", ["predict", "report", "fit"])
+def test_a_file_on_the_standard_input_is_not_overwritten(folder, model, tmp_path, command):
+    place = tmp_path / "t.csv"
+    place.write_bytes((folder / "train.csv").read_bytes())
+    before = place.read_bytes()
+    arguments = [model, "-"] if command != "fit" else ["-", "-t", "y", "-m", "f1"]
+    program = [sys.executable, "-c", "from capo.cli import main; main()"]
+    with place.open("rb") as file:
+        done = subprocess.run(
+            [*program, command, *map(str, arguments), "-o", str(place)],
+            stdin=file,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert "is an input file and would be overwritten" in done.stderr
+    assert place.read_bytes() == before

@@ -847,3 +847,16 @@ def test_the_score_of_frozen_models_on_labels_that_mean_nothing_is_chance():
         model = CAPOClassifier("roc_auc", auxiliaries=unrelated, delta=None, C=0.0, random_state=seed)
         scores.append(model.fit(data, target).score_)
     assert np.mean(scores) < 0.5 + 2 * np.std(scores, ddof=1) / np.sqrt(len(scores))
+
+
+@pytest.mark.parametrize("kind", ["array", "sparse", "frame"])
+def test_predictions_in_blocks_are_those_of_all_rows(monkeypatch, kind):
+    data, target = np.abs(NOISY[0]), NOISY[1]
+    if kind == "sparse":
+        data = sparse.csr_array(data)
+    elif kind == "frame":
+        data = pytest.importorskip("pandas").DataFrame(data)
+    model = CAPOClassifier(auxiliaries=["linear", "trees"], C=10.0, random_state=0).fit(data, target)
+    whole = model.decision_function(data)
+    monkeypatch.setattr("capo.estimators._adapted_base.PREDICTION_BLOCK_ROWS", 7)
+    np.testing.assert_allclose(model.decision_function(data), whole, rtol=1e-12)

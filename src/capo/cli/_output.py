@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 from ..exceptions import InvalidInputError
 from ..io import atomic_write, check_writable
@@ -39,16 +40,39 @@ def write_output(data: bytes, output: Path, console: Console) -> None:
 
 
 def check_output(output: Path | None, *inputs: str | Path | None) -> None:
-    """Raise before any work is done if `output` cannot be written or is one of the input files."""
-    if output is None or is_stdout(output):
-        return
-    check_writable(output)
-    if any(each is not None and _is_same_file(output, each) for each in inputs):
-        raise InvalidInputError(f"{output} is an input file and would be overwritten: name another output.")
+    """Raise before any work is done if `output` cannot be written or is one of the input files.
+
+    Open files are compared rather than paths: the standard input may be a file under another name.
+    """
+    to_stdout = output is None or is_stdout(output)
+    if output is not None and not to_stdout:
+        check_writable(output)
+    target = _stat_stream(sys.stdout) if to_stdout else _stat_path(output)
+    for each in inputs:
+        source = _stat_stream(sys.stdin) if str(each) == "-" else _stat_path(each)
+        if target is not None and source is not None and os.path.samestat(target, source):
+            name = "the standard output" if to_stdout else str(output)
+            raise InvalidInputError(f"{name} is an input file and would be overwritten: name another output.")
 
 
-def _is_same_file(output: Path, other: str | Path) -> bool:
-    return output.exists() and os.path.exists(other) and os.path.samefile(output, other)
+def _stat_path(path: str | Path | None) -> os.stat_result | None:
+    """The regular file at a path; None for anything else."""
+    try:
+        return None if path is None else _only_regular(os.stat(path))
+    except OSError:
+        return None
+
+
+def _stat_stream(stream: TextIO | None) -> os.stat_result | None:
+    """The regular file that a stream is redirected to or from; None for anything else."""
+    try:
+        return None if stream is None else _only_regular(os.fstat(stream.fileno()))
+    except (OSError, ValueError):
+        return None
+
+
+def _only_regular(found: os.stat_result) -> os.stat_result | None:
+    return found if stat.S_ISREG(found.st_mode) else None
 
 
 def format_file_size(path: Path) -> str:

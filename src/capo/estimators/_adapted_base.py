@@ -19,7 +19,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .. import measures
-from .._sklearn_compat import check_sample_weight, check_y, routing_enabled
+from .._sklearn_compat import check_sample_weight, check_y, routing_enabled, safe_indexing
 from .._typing import BoolArray, FloatArray, IntArray
 from ..adaptation import AdaptationData, AdaptationResult, FittedCombination, Objective, adapt
 from ..auxiliary import (
@@ -43,6 +43,9 @@ from ._auxiliary_params import AuxiliaryMetaEstimatorMixin
 from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._convergence import warn_not_converged
 from ._progress import ProgressLogger, StepTimer
+
+#: Rows that are predicted at once: kernel features take some kilobytes per row.
+PREDICTION_BLOCK_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -335,6 +338,14 @@ class BaseAdaptedClassifier(
     def _log_odds(self, X: Any) -> FloatArray:
         check_is_fitted(self, "auxiliaries_")
         X = self._check_X(X, reset=False)
+        n_rows = X.shape[0]
+        if n_rows <= PREDICTION_BLOCK_ROWS:
+            return self._block_log_odds(X)
+        starts = range(0, n_rows, PREDICTION_BLOCK_ROWS)
+        blocks = (safe_indexing(X, slice(start, start + PREDICTION_BLOCK_ROWS)) for start in starts)
+        return np.concatenate([self._block_log_odds(block) for block in blocks])
+
+    def _block_log_odds(self, X: Any) -> FloatArray:
         raw = [
             self._auxiliary_output(name, X) if weight else np.zeros(X.shape[0])
             for name, weight in self.auxiliary_weights_.items()
