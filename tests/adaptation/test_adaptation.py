@@ -1,10 +1,7 @@
-"""Prior, path, choice and operating point, each against its plain definition."""
+"""Priors and the adaptation problem, each against its plain definition."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from sklearn.datasets import make_classification
 
 from capo import measures
 from capo.adaptation import (
@@ -15,17 +12,6 @@ from capo.adaptation import (
     UnitPrior,
     ZeroPrior,
     fit_stack,
-    make_folds,
-)
-from capo.model_selection import (
-    CGrid,
-    CVScore,
-    CVScorer,
-    ExpectedValueThreshold,
-    FixedThreshold,
-    PathSearch,
-    PlattCalibrator,
-    ZeroThreshold,
 )
 
 from ..cases import ALL_MEASURES
@@ -103,91 +89,6 @@ def test_the_stack_of_few_rows_is_near_the_average_and_of_many_near_the_best():
     constant = problem(5)
     constant.outputs[:, 0] = 1e-6 * constant.outputs[:, 0] + 3.0
     assert fit_stack(constant, nonnegative=True)[0][0] == 0.0
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from(["f1", "mcc", "balanced_accuracy", "jaccard", "accuracy"]))
-def test_the_operating_point_is_the_best_of_all_cuts_of_the_expected_table(seed, name):
-    rng = np.random.default_rng(seed)
-    positive = rng.random(25) < 0.5
-    positive[:2] = True, False
-    scores = np.round(rng.normal(size=25) + positive, 1)  # ties
-    weight = rng.integers(1, 4, 25).astype(float)
-    point = ExpectedValueThreshold()(measures.get(name), scores, positive, weight)
-    share = PlattCalibrator.fit(scores, positive, weight).probability(scores)
-
-    def value(cut):
-        above = scores > cut
-        tp, fp = weight @ (share * above), weight @ ((1 - share) * above)
-        fn, tn = weight @ (share * ~above), weight @ ((1 - share) * ~above)
-        return {
-            "f1": 2 * tp / (2 * tp + fp + fn),
-            "jaccard": tp / (tp + fp + fn),
-            "accuracy": (tp + tn) / weight.sum(),
-            "balanced_accuracy": 0.5 * (tp / (tp + fn) + tn / (tn + fp)),
-            "mcc": (tp * tn - fp * fn) / np.sqrt(max((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn), 1e-300)),
-        }[name]
-
-    best = max(value(cut) for cut in [*scores, scores.min() - 1])
-    assert value(point.score) == pytest.approx(best, abs=1e-9)
-
-
-def test_a_threshold_that_is_given_is_kept():
-    rows = problem()
-    point = FixedThreshold(0.3)(measures.get("f1"), rows.outputs[:, 2], rows.positive, None)
-    assert point.probability == pytest.approx(0.3)
-
-
-def test_cross_validation_holds_out_scores_and_thresholds():
-    rows = problem(2, n=200)
-    folds = np.arange(200) % 4
-    scores, rule = rows.outputs[:, 2], ExpectedValueThreshold()
-    ranked = CVScorer(measures.get("roc_auc"), rule, rows.positive, None, folds)(scores)
-    assert ranked.value == measures.get("roc_auc").score(rows.positive, scores)
-    for fold in range(4):
-        kept = folds != fold
-        assert ranked.leave_one_out[fold] == measures.get("roc_auc").score(rows.positive[kept], scores[kept])
-    with_threshold = CVScorer(measures.get("f1"), rule, rows.positive, None, folds)(scores)
-    predicted = np.zeros(200, dtype=bool)
-    for fold in range(4):
-        kept = folds != fold
-        point = rule(measures.get("f1"), scores[kept], rows.positive[kept], None)
-        predicted[~kept] = scores[~kept] > point.score
-    assert with_threshold.value == pytest.approx(measures.get("f1").score(rows.positive, predicted - 0.5))
-
-
-def test_a_threshold_of_zero_is_for_measures_of_labels():
-    rows = problem()
-    scores = rows.outputs[:, 2]
-    assert ZeroThreshold()(measures.get("f1"), scores, rows.positive, None).score == 0.0
-    assert ZeroThreshold()(measures.get("roc_auc"), scores, rows.positive, None).score != 0.0
-
-
-def test_the_spread_is_that_of_a_mean_where_the_value_is_one():
-    """The accuracy is a mean over rows, so that the jackknife gives the plain standard deviation of folds."""
-    rng = np.random.default_rng(0)
-    folds = np.repeat(np.arange(5), 40)
-    right = rng.random(200) < 0.7
-    by_fold = np.array([right[folds == number].mean() for number in range(5)])
-    without = np.array([right[folds != number].mean() for number in range(5)])
-    assert CVScore(right.mean(), without).std == pytest.approx(by_fold.std(ddof=1))
-    assert CVScore(right.mean(), without).standard_error == pytest.approx(by_fold.std(ddof=1) / np.sqrt(5))
-
-
-def test_c_zero_is_left_only_for_a_significant_gain():
-    X, y = make_classification(400, n_features=4, n_informative=4, n_redundant=0, random_state=0)
-    noise = np.random.default_rng(0).normal(size=(400, 1))
-    folds, objective = np.arange(400) % 5, Objective(measures.get("roc_auc"))
-
-    def best_C(outputs, features):
-        data = AdaptationData(outputs, features, y == 1, None)
-        scorer = CVScorer(objective.measure, objective.threshold_rule, y == 1, None, folds)
-        search = PathSearch(make_folds(data, folds, objective), scorer)
-        search.run(CGrid((0.0, 1.0, 100.0)))
-        return search.best_significant.C
-
-    assert best_C(noise, X) > 0
-    assert best_C(X @ [[1.0], [1.0], [0.0], [0.0]], noise) == 0
 
 
 def test_scores_of_folds_meet_on_one_scale():

@@ -8,9 +8,10 @@ from ._base import Cut, Measure, Oracle
 from ._confusion_base import ConfusionMeasure, ratio
 from ._formula import Formula
 from ._function import FunctionMeasure
-from ._labels import Labels, ScoreCurve, score_curve
+from ._labels import Labels
 from ._ranking import RankingMeasure
 from ._registry import Description, describe, get, names
+from ._score_curve import ScoreCurve, score_curve
 
 __all__ = [
     "ConfusionMeasure",

@@ -24,7 +24,8 @@ from numpy.typing import ArrayLike
 
 from .._typing import FloatArray
 from ..exceptions import InvalidInputError
-from ._labels import Labels, score_curve
+from ._labels import Labels
+from ._score_curve import score_curve
 
 #: A number or an array; entries of confusion matrices, which broadcast.
 Cells = Any

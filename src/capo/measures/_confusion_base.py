@@ -20,7 +20,9 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray
 from . import _search as search
 from ._base import Cells, Cut, LabeledOracle, Measure, Oracle
-from ._labels import Labels, Share, score_curve, to_positive_mask
+from ._class_scores import Share
+from ._labels import Labels, to_positive_mask
+from ._score_curve import score_curve
 
 #: The smallest and the largest number in each block.
 Range = tuple[Cells, Cells]

@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike
 from ..exceptions import ConstraintWarning, InvalidInputError
 from ._base import Cells
 from ._confusion_base import ConfusionMeasure, ratio
-from ._labels import Labels, score_curve
+from ._labels import Labels
+from ._score_curve import score_curve
 
 #: Tolerance for rounding errors: 9 of 10 must satisfy a limit of 0.9.
 _ROUNDING_TOL = 1e-12

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray
 from ..exceptions import InvalidInputError
 from ._base import Cut, LabeledOracle, Measure, Oracle
-from ._labels import Labels, score_curve, to_positive_mask
+from ._labels import Labels, to_positive_mask
+from ._score_curve import score_curve
 
 
 class LinearMeasure(Measure):

@@ -20,7 +20,9 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from .._typing import FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ._base import Cut, LabeledOracle, Measure, Oracle, base_rate_threshold
-from ._labels import ClassScores, Labels, score_curve, shifted_keys, to_positive_mask
+from ._class_scores import ClassScores, shifted_keys
+from ._labels import Labels, to_positive_mask
+from ._score_curve import score_curve
 
 
 class RankingMeasure(Measure):

@@ -31,8 +31,8 @@ from ..exceptions import MeasureFunctionError
 
 if TYPE_CHECKING:
     from ._base import Cells
+    from ._class_scores import ClassScores
     from ._confusion_base import ConfusionMeasure
-    from ._labels import ClassScores
 
 
 #: Largest number of blocks that are evaluated together, which limits the memory.

@@ -1,0 +1,48 @@
+"""Platt's curve and the logistic regression behind it."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from capo.model_selection import PlattCalibrator, fit_logistic
+
+RNG = np.random.default_rng(0)
+Y = RNG.random(300) < 0.3
+X = RNG.normal(size=(300, 2)) + Y[:, None]
+
+
+def test_platt_agrees_with_a_logistic_regression():
+    y = RNG.random(2000) < 0.4
+    scores = RNG.normal(size=2000) + y
+    curve = PlattCalibrator.fit(scores, y)
+    reference = LogisticRegression(C=1e8, tol=1e-10).fit(scores[:, None], y)
+    assert curve.slope == pytest.approx(reference.coef_[0, 0], rel=0.01)
+    assert curve.intercept == pytest.approx(reference.intercept_[0], abs=0.02)
+
+
+def test_platt_on_constant_separable_and_inverted_scores():
+    constant = PlattCalibrator.fit(np.full(300, 3.0), Y)
+    assert constant.probability(np.array([3.0]))[0] == pytest.approx(Y.mean(), abs=0.01)
+    separable = PlattCalibrator.fit(Y * 2.0 - 1.0, Y)
+    assert 0.9 < separable.probability(np.array([1.0]))[0] < 1.0
+    inverted = PlattCalibrator.fit(-1.0 * Y, Y)
+    assert 0 < inverted.slope < 1e-3
+    assert PlattCalibrator.fit(-1.0 * Y, Y, nonnegative=False).slope < -1
+
+
+def test_a_repeated_row_is_a_row_of_weight_two():
+    scores, weight = X[:, 0], RNG.integers(1, 4, 300)
+    repeated = PlattCalibrator.fit(np.repeat(scores, weight), np.repeat(Y, weight))
+    weighted = PlattCalibrator.fit(scores, Y, weight)
+    at = np.linspace(-2, 3, 9)
+    np.testing.assert_allclose(weighted.probability(at), repeated.probability(at), rtol=0.06)
+
+
+def test_bounded_weights_meet_the_conditions_of_their_optimum():
+    Z = np.column_stack([X[:, 0], -X[:, 0], RNG.normal(size=300)])
+    target, weight = Y.astype(float), np.ones(300)
+    a, b = fit_logistic(Z, target, weight, ridge=1.0)
+    slope = Z.T @ (1 / (1 + np.exp(-(Z @ a + b))) - target) + a
+    assert (a >= 0).all()
+    assert (slope >= -1e-4).all()
+    np.testing.assert_allclose(slope[a > 1e-8], 0.0, atol=1e-3)

@@ -1,0 +1,50 @@
+"""Threshold rules against their plain definitions."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capo import measures
+from capo.model_selection import ExpectedValueThreshold, FixedThreshold, PlattCalibrator, ZeroThreshold
+
+from .cases import scored_rows
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from(["f1", "mcc", "balanced_accuracy", "jaccard", "accuracy"]))
+def test_the_operating_point_is_the_best_of_all_cuts_of_the_expected_confusion_matrix(seed, name):
+    rng = np.random.default_rng(seed)
+    positive = rng.random(25) < 0.5
+    positive[:2] = True, False
+    scores = np.round(rng.normal(size=25) + positive, 1)  # ties
+    weight = rng.integers(1, 4, 25).astype(float)
+    point = ExpectedValueThreshold()(measures.get(name), scores, positive, weight)
+    share = PlattCalibrator.fit(scores, positive, weight).probability(scores)
+
+    def value(cut):
+        above = scores > cut
+        tp, fp = weight @ (share * above), weight @ ((1 - share) * above)
+        fn, tn = weight @ (share * ~above), weight @ ((1 - share) * ~above)
+        return {
+            "f1": 2 * tp / (2 * tp + fp + fn),
+            "jaccard": tp / (tp + fp + fn),
+            "accuracy": (tp + tn) / weight.sum(),
+            "balanced_accuracy": 0.5 * (tp / (tp + fn) + tn / (tn + fp)),
+            "mcc": (tp * tn - fp * fn) / np.sqrt(max((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn), 1e-300)),
+        }[name]
+
+    best = max(value(cut) for cut in [*scores, scores.min() - 1])
+    assert value(point.score) == pytest.approx(best, abs=1e-9)
+
+
+def test_a_threshold_that_is_given_is_kept():
+    positive, scores = scored_rows()
+    point = FixedThreshold(0.3)(measures.get("f1"), scores, positive, None)
+    assert point.probability == pytest.approx(0.3)
+
+
+def test_a_threshold_of_zero_is_for_measures_of_labels():
+    positive, scores = scored_rows()
+    assert ZeroThreshold()(measures.get("f1"), scores, positive, None).score == 0.0
+    assert ZeroThreshold()(measures.get("roc_auc"), scores, positive, None).score != 0.0
