@@ -66,6 +66,7 @@ def test_the_tasks_are_those_of_the_paper():
     assert published("performance")[[*CAPO, *RIVALS]].isna().sum().sum() == 35
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_the_page_is_written_from_a_part_of_the_study(tmp_path, experiment):
     lines = [[*task, *Fit(0.8, 100.0, B=1.0, rows=100, selection_seconds=1.0, seconds=1.0, rounds=3, raw=0.7)]
@@ -103,6 +104,7 @@ def test_another_table_of_the_same_name_is_another_task(data, tmp_path):
     assert task not in Store(tmp_path, {"splice": "another"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["f1", "roc_auc"])
 @pytest.mark.parametrize(
     ("experiment", "system"),

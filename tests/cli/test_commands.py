@@ -346,6 +346,7 @@ def test_latent_is_for_sparse_rows(folder, capsys, tmp_path):
     assert "'latent' is made for a sparse matrix" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["auto", "linear", "lgbm", "xgb", "rf", "knn", "nb", "cvm", "c45", "rbfnet"])
 def test_every_auxiliary_takes_sparse_rows(name, capsys, tmp_path):
     rng = np.random.default_rng(0)
@@ -377,6 +378,7 @@ def test_pipes_on_both_sides(folder, model):
     assert done.stdout.splitlines()[0] == "id,label,score,threshold"
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_is_no_error(folder, model, tmp_path):
     many = pl.concat([table(80, seed=1)] * 200)
     many.write_csv(tmp_path / "many.csv")
@@ -385,6 +387,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(folder, model, tmp_path):
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_pipes_as_files(folder, tmp_path):
     line = f"capo fit <(cat {folder}/train.csv) -t y {' '.join(FAST)} -o {tmp_path}/m.capo --quiet"
     done = shell(f"{line} && capo evaluate {tmp_path}/m.capo <(head -90 {folder}/train.csv)")
@@ -392,6 +395,7 @@ def test_pipes_as_files(folder, tmp_path):
     assert "too optimistic" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is always full")
 def test_a_full_disk_behind_the_standard_output(folder, model):
     assert shell("capo --help > /dev/full").returncode == 2
@@ -403,12 +407,14 @@ def test_a_full_disk_behind_the_standard_output(folder, model):
         assert "the standard output cannot be written: No space left on device" in done.stderr
 
 
+@pytest.mark.slow
 def test_letters_that_a_terminal_lacks():
     done = shell("PYTHONIOENCODING=ascii capo measures")
     assert done.returncode == 0
     assert "fbeta" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_program_that_is_ended_leaves_no_half_file(number, code, model, tmp_path):
     """The table never ends, so that the command is in its midst."""

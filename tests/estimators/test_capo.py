@@ -68,6 +68,7 @@ def run_check(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 def test_nothing_set_beats_each_auxiliary_and_a_default_learner():
     rare = make_classification(
         3000, n_features=20, n_informative=8, weights=[0.93], class_sep=0.8, flip_y=0.02, random_state=1
@@ -453,6 +454,7 @@ def test_no_leak_on_labels_that_mean_nothing():
     assert np.mean(figures) == pytest.approx(0.5, abs=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["f1", "mcc", "balanced_accuracy"])
 def test_no_leak_with_the_default_auxiliaries(measure):
     figures = []
@@ -466,6 +468,7 @@ def test_no_leak_with_the_default_auxiliaries(measure):
     assert np.mean(figures) <= chance + 0.05
 
 
+@pytest.mark.slow
 def test_five_positives_in_a_hundred_thousand_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100_000, 4))
@@ -507,6 +510,7 @@ def test_an_auxiliary_that_is_perfect_in_sample_is_seen_through():
     assert on_new_rows > honest.auxiliaries_["by_heart"].score(X[500:], y[500:])
 
 
+@pytest.mark.slow
 def test_columns_of_any_scale_and_none():
     X, y = NOISY
     scaled = X * np.array([1e12, 1e-12, 1, 1, 1, 1, 1, 1])

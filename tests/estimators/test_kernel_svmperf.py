@@ -77,7 +77,7 @@ def least_value(K, y, name, C):
     """The minimum of J from the dual program over all labelings at once."""
     coefs, losses = all_cuts(name, y)
     coefs, which = np.unique(np.round(coefs, 12), axis=0, return_inverse=True)
-    losses = np.array([losses[which == i].max() for i in range(len(coefs))])
+    losses = np.array([losses[which.ravel() == i].max() for i in range(len(coefs))])
     m = len(losses)
     solver = piqp.DenseSolver()
     solver.settings.eps_abs = solver.settings.eps_rel = 1e-10
@@ -123,14 +123,9 @@ def small_problems(draw, most):
     return X, y, draw(st.sampled_from([0.5, 10.0, 300.0]))
 
 
-@pytest.mark.parametrize("kernel", kernels.names())
-@pytest.mark.parametrize(("measure", "most"), [("f1", 8), ("accuracy", 8), ("prbep", 8), ("roc_auc", 5)])
-@pytest.mark.filterwarnings("ignore::capo.exceptions.TrivialSolutionWarning")
-@settings(max_examples=8, deadline=None, derandomize=True)
-@given(data=st.data(), fit_intercept=st.booleans(), rank=st.sampled_from([None, 1, 2, 4]))
-def test_against_all_labelings(kernel, measure, most, data, fit_intercept, rank):
+def check_against_all_labelings(kernel, measure, problem, fit_intercept, rank):
     """Primal and dual value bracket the minimum of the whole problem, with any factor."""
-    X, y, C = data.draw(small_problems(most))
+    X, y, C = problem
     params = {"gamma": 0.7, "coef0": 0.5, "fit_intercept": fit_intercept, "random_state": 0}
     model = SVMPerfClassifier(measure, kernel=kernel, C=C, max_rank=rank, tol=1e-5, **params).fit(X, y)
     least = least_value(kernel_matrix(kernel, 0.7, X, X) + fit_intercept, y, measure, C)
@@ -143,6 +138,31 @@ def test_against_all_labelings(kernel, measure, most, data, fit_intercept, rank)
     assert value_of(model, lambda A, B: kernel_matrix(kernel, 0.7, A, B), X, y) == pytest.approx(
         model.primal_, abs=accuracy
     )
+
+
+problem_sizes = pytest.mark.parametrize(
+    ("measure", "most"), [("f1", 8), ("accuracy", 8), ("prbep", 8), ("roc_auc", 5)]
+)
+any_factor = given(data=st.data(), fit_intercept=st.booleans(), rank=st.sampled_from([None, 1, 2, 4]))
+
+
+@pytest.mark.parametrize("kernel", kernels.names())
+@problem_sizes
+@pytest.mark.filterwarnings("ignore::capo.exceptions.TrivialSolutionWarning")
+@settings(max_examples=2, deadline=None, derandomize=True)
+@any_factor
+def test_against_all_labelings(kernel, measure, most, data, fit_intercept, rank):
+    check_against_all_labelings(kernel, measure, data.draw(small_problems(most)), fit_intercept, rank)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", kernels.names())
+@problem_sizes
+@pytest.mark.filterwarnings("ignore::capo.exceptions.TrivialSolutionWarning")
+@settings(max_examples=8, deadline=None, derandomize=True)
+@any_factor
+def test_against_all_labelings_of_more_problems(kernel, measure, most, data, fit_intercept, rank):
+    check_against_all_labelings(kernel, measure, data.draw(small_problems(most)), fit_intercept, rank)
 
 
 @pytest.mark.parametrize("measure", ["f1", "accuracy", "prbep", "roc_auc"])

@@ -271,6 +271,7 @@ def test_path_is_the_solutions_one_by_one():
         svmperf_path(X, Y, measure="f1", Cs=[1.0], max_iter=-3)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit on memory is Linux's")
 def test_out_of_core(tmp_path):
     """A table four times the memory that the process may take, with the same solution as in memory."""

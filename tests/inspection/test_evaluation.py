@@ -27,6 +27,7 @@ def test_values_agree_with_scikit_learn_and_are_within_their_intervals():
     assert len(values) == len(measures.names()) + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["f1", "accuracy", "roc_auc", "average_precision"])
 def test_intervals_agree_with_a_plain_bootstrap(name):
     measure = measures.get(name)

@@ -109,7 +109,7 @@ def fit_capo(auxiliary, **params):
         (make_pipeline(Halves(), LogisticRegression()), "skl2onnx cannot convert Halves"),
         (SVC(kernel=lambda a, b: a @ b.T), "its kernel is not one of linear, rbf"),
         (
-            xgboost.XGBClassifier(n_jobs=1, n_estimators=2, booster="gblinear"),
+            xgboost.XGBClassifier(n_jobs=1, n_estimators=2, booster="gblinear", verbosity=0),
             "XGBClassifier has the booster 'gblinear' and",
         ),
         (
