@@ -68,17 +68,29 @@ def test_the_names_that_users_import():
         "SVMPerfClassifier",
         "SVMPerfClassifierCV",
         "__version__",
+        "adaptation",
+        "auxiliary",
         "baselines",
         "design",
         "engine",
+        "exceptions",
         "export",
         "inspection",
+        "io",
+        "kernels",
         "load",
         "measures",
+        "model_selection",
         "report",
         "save",
         "svmperf_path",
+        "testing",
     ]
+
+
+@pytest.mark.parametrize("name", [*capo.__all__, "preprocessing"])
+def test_names_are_loaded_on_first_use(name):
+    subprocess.run([sys.executable, "-c", f"import capo; capo.{name}"], check=True)
 
 
 def test_public_names_need_no_optional_package():

@@ -10,17 +10,46 @@ from pathlib import Path
 NAVIGATION = Path(__file__).parents[2] / "mkdocs.yml"
 API_PAGE = re.compile(r"\bapi/(capo[\w.]*)\.md\b")
 
+#: What users meet of the packages whose other names are for the rest of capo.
+SELECTED_NAMES = {
+    "capo.adaptation": ["AdaptationResult", "FittedCombination", "LinearCombination"],
+    "capo.auxiliary": [
+        "LabelOutput",
+        "OutputKind",
+        "OutputScale",
+        "ScoreOutput",
+        "auxiliary_names",
+        "default_auxiliary_names",
+        "make_auxiliaries",
+    ],
+    "capo.model_selection": [
+        "CGrid",
+        "CVScore",
+        "ExpectedValueThreshold",
+        "FixedThreshold",
+        "GridPoint",
+        "OperatingPoint",
+        "PlattCalibrator",
+        "ThresholdRule",
+        "ZeroThreshold",
+    ],
+}
+
 
 def packages() -> list[str]:
     """Names of the documented packages, in the order of the navigation."""
     return API_PAGE.findall(NAVIGATION.read_text(encoding="utf-8"))
 
 
+def names(package: str) -> list[str]:
+    """The names of a package that its page describes: its ``__all__``, or a selection of it."""
+    return SELECTED_NAMES.get(package, importlib.import_module(package).__all__)
+
+
 def page(package: str) -> str:
-    """The Markdown of a package's page: the package's docstring, and every name in its ``__all__``."""
-    module = importlib.import_module(package)
+    """The Markdown of a package's page: the package's docstring, and its names."""
     parts = [f"# {package}", _directive(package, "members: false", "show_docstring_examples: true")]
-    for name in module.__all__:
+    for name in names(package):
         if f"{package}.{name}" in packages():
             parts.append(f"## {name} {{ #{package}.{name} }}\n\nSee [{package}.{name}]({package}.{name}.md).")
         else:
@@ -36,8 +65,8 @@ def index() -> str:
     for package in packages():
         module = importlib.import_module(package)
         purpose = inspect.getdoc(module).splitlines()[0]
-        names = " · ".join(f"[`{name}`]({package}.md#{package}.{name})" for name in module.__all__)
-        parts.append(f"## [{package}]({package}.md)\n\n{purpose}\n\n{names}")
+        links = " · ".join(f"[`{name}`]({package}.md#{package}.{name})" for name in names(package))
+        parts.append(f"## [{package}]({package}.md)\n\n{purpose}\n\n{links}")
     return "\n\n".join(parts) + "\n"
 
 

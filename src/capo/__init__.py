@@ -4,7 +4,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import baselines, design, engine, export, inspection, measures, report
+    from . import (
+        adaptation,
+        auxiliary,
+        baselines,
+        design,
+        engine,
+        exceptions,
+        export,
+        inspection,
+        io,
+        kernels,
+        measures,
+        model_selection,
+        report,
+        testing,
+    )
     from .estimators import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, svmperf_path
     from .io.model_files import load, save
 
@@ -13,16 +28,23 @@ __all__ = [
     "SVMPerfClassifier",
     "SVMPerfClassifierCV",
     "__version__",
+    "adaptation",
+    "auxiliary",
     "baselines",
     "design",
     "engine",
+    "exceptions",
     "export",
     "inspection",
+    "io",
+    "kernels",
     "load",
     "measures",
+    "model_selection",
     "report",
     "save",
     "svmperf_path",
+    "testing",
 ]
 
 __version__ = "0.1.0"
@@ -41,7 +63,7 @@ _WHERE = {
 def __getattr__(name: str) -> Any:
     if name in _WHERE:
         return getattr(import_module(f".{_WHERE[name]}", __name__), name)
-    if name in __all__:
+    if name in __all__ or name == "preprocessing":
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
