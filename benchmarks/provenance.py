@@ -1,4 +1,4 @@
-"""Where results come from: the commit, the versions and the machine, in a provenance.json beside the results.
+"""Provenance of results: the commit, the versions and the machine, in a provenance.json beside the results.
 
 The file maps each results file to a list of runs. A benchmark that writes its file anew has one entry; one
 that adds rows to a file of earlier runs adds an entry. Results that are older than this module have the

@@ -13,7 +13,6 @@ from capo import measures
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-SOURCE = Path(capo.__file__).parent
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="installed without its documentation")
 

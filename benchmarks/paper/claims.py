@@ -1,4 +1,4 @@
-"""What the paper says, one claim after another, and what was found."""
+"""The claims of the paper, each with the result of the repetition."""
 
 from __future__ import annotations
 

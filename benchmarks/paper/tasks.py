@@ -1,4 +1,4 @@
-"""What there is to do: one task a system, data set and measure, in the order of the page."""
+"""The tasks: one per system, data set and measure, in the order of the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which auxiliaries: sets of candidates, stacked and cut as CAPOClassifier does with C = 0.
+"""Choice of the default auxiliaries: sets of candidates, stacked and cut as CAPOClassifier does with C = 0.
 
 python -m benchmarks.quality.auxiliaries --data FOLDER      all dense tables, one seed; about 20 minutes
 

@@ -1,4 +1,4 @@
-"""How close a fit is to the products and sorts it cannot do without.
+"""Time of a fit relative to the products and sorts it cannot do without.
 
 Every product, transposed product and sort of a fit is recorded in its order, then done again alone in the
 same process; the ratio is the time of the fit over the time of those parts. Both are the best of several

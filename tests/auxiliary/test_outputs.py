@@ -1,4 +1,4 @@
-"""What is read from a classifier, and the scale that all of them share."""
+"""Outputs of classifiers, and their common scale."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is shown, and where."""
+"""Results and messages of the console, and their streams."""
 
 import json
 import os

@@ -26,7 +26,7 @@ MAX_CV_ITER = 500
 
 @dataclass(frozen=True)
 class Objective:
-    """What an adaptation optimizes, and how exactly.
+    """The objective of an adaptation, and the accuracy of its solution.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a command shows: results on the standard output, messages on the standard error."""
+"""Console of the commands: results on the standard output, messages on the standard error."""
 
 from __future__ import annotations
 

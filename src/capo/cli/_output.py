@@ -1,4 +1,4 @@
-"""Where results are written: complete files, or the standard output."""
+"""Output of the commands: complete files, or the standard output."""
 
 from __future__ import annotations
 

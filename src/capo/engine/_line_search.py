@@ -107,7 +107,7 @@ class Segment:
         return LinePoint(t, risk, value, self.q0 + self.q1 * t + self.C * risk_slope, risk_slope)
 
     def model_minimum(self, low: LinePoint, high: LinePoint) -> tuple[float, float]:
-        """Where the larger of the two supporting parabolas is least, and its value there."""
+        """The minimizer of the larger of the two supporting parabolas, and its value there."""
         kink = self._crossing(low, high)
         t = kink
         if self.q1 > 0 and self.q0 + self.q1 * kink + self.C * low.risk_slope > 0:

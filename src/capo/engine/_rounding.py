@@ -77,7 +77,7 @@ class RoundingErrors:
 
     @property
     def max_slopes(self) -> FloatArray:
-        """What the slope of a cut is at most."""
+        """Upper bounds of the sizes of a cut's slopes, one per coefficient."""
         return self.max_coef * self.column_sums
 
     def risk_error(self, v: FloatArray) -> float:

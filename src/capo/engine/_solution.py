@@ -13,7 +13,7 @@ MAX_ROUNDING_ERROR = 1e-9
 
 
 class Status(Enum):
-    """Why the solver stopped; the value is a sentence that explains it.
+    """The reason why the solver stopped; the value is a sentence that explains it.
 
     Attributes
     ----------

@@ -99,7 +99,7 @@ class BaseAdaptedClassifier(
 
     @abstractmethod
     def _objective(self, measure: Measure) -> Objective:
-        """What is optimized."""
+        """Return the objective of the adaptation."""
 
     @abstractmethod
     def _parse_C(self) -> float | CGrid:

@@ -1,4 +1,4 @@
-"""The whole page."""
+"""The report: collection of the data of all sections, and the page."""
 
 from __future__ import annotations
 

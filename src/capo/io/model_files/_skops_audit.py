@@ -1,4 +1,4 @@
-"""Which skops documents are opened: a stricter rule than skops's own.
+"""Audit of skops documents: a stricter rule than skops's own.
 
 skops asks whether each type in a document is trusted, but not what is done with the type. Its loaders call
 the type of a list, a set, a dictionary, an array or a key with values from the file, so that a trusted class
