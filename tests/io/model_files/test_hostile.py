@@ -150,7 +150,7 @@ def add_skops_cases(corpus, fifo):
     deep = text(1)
     for _ in range(300):
         deep = values("ListNode", "builtins", "list", deep)
-    corpus.skops("deep-skops", "cannot be opened", deep)
+    corpus.skops("deep-skops", "nested more than 200 levels deep", deep)
     placeholder = node(
         "ConstructorFromReduceNode",
         "capo",

@@ -30,6 +30,8 @@ from ._arrays import check_array_file
 PLACEHOLDER_TYPE = "capo.Placeholder"
 #: The oldest protocol of skops that a model file can hold.
 MIN_PROTOCOL = 2
+#: Levels of nested nodes; nested pipelines need about four levels each.
+MAX_NODE_DEPTH = 200
 SCHEMA = "schema.json"
 
 _SCALARS = frozenset(
@@ -111,15 +113,18 @@ class _Audit:
         self._module, self._trusted = module, trusted
         self.refused: set[str] = set()
 
-    def check(self, value: Any) -> None:
+    def check(self, value: Any, depth: int = 0) -> None:
         if isinstance(value, list):
             for each in value:
-                self.check(each)
+                self.check(each, depth)
         elif isinstance(value, dict):
             if "__loader__" in value:
+                depth += 1
                 self._check_node(value)
+            if depth > MAX_NODE_DEPTH:
+                raise ValueError(f"it holds a skops document nested more than {MAX_NODE_DEPTH} levels deep")
             for each in value.values():
-                self.check(each)
+                self.check(each, depth)
 
     def _check_node(self, node: dict[str, Any]) -> None:
         node.pop("__id__", None)
