@@ -111,7 +111,7 @@ def test_an_array_with_missing_values():
 def test_a_model_trained_on_a_sparse_matrix_takes_a_dense_one():
     rng = np.random.default_rng(0)
     X, new = (
-        scipy.sparse.random_array((n, 60), density=0.1, rng=rng, format="csr") for n in (TRAINING, 2000)
+        scipy.sparse.random(n, 60, density=0.1, random_state=rng, format="csr") for n in (TRAINING, 2000)
     )
     y = np.asarray(X[:, :20].sum(axis=1)).ravel() + 0.3 * rng.normal(size=TRAINING) > 1
     assert_same_predictions(fit_capo("auto", X, y), X, new)
