@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.sparse.linalg import aslinearoperator
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -17,7 +18,7 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.metrics import f1_score, log_loss
 from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit, StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
@@ -27,7 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from capo import CAPOClassifier, measures
+from capo import CAPOClassifier, SVMPerfClassifierCV, measures
 from capo.auxiliary import ScoreOutput, default_auxiliary_names
 from capo.baselines import PublishedCAPOClassifier
 from capo.exceptions import AuxiliaryError, ConstraintWarning, IgnoredWeightWarning, InvalidInputError
@@ -791,9 +792,10 @@ def test_auxiliaries_by_name_beside_estimators():
     assert list(model.auxiliaries_) == ["linear", "gaussiannb", "mine"]
     assert isinstance(model.auxiliaries_["linear"][-1], LogisticRegression)
     assert set(model.get_params()) >= {"gaussiannb", "gaussiannb__var_smoothing"}
-    assert "linear" not in model.get_params()
+    assert model.get_params()["linear"] == "linear"
     model.set_params(gaussiannb__var_smoothing=1e-3)
     assert model.auxiliaries[0] == "linear"
+    assert clone(model).set_params(mine=LINEAR).auxiliaries[2] == ("mine", LINEAR)
     assert "gaussiannb" in str(clone(model).fit(data, target).summary())
 
 
@@ -803,6 +805,10 @@ def test_auxiliaries_by_name_beside_estimators():
         (["lineer"], "Did you mean 'linear'"),
         (["linear", "linear"], "must differ"),
         (["auto", ("boosting", GaussianNB())], "give yours another name"),
+        (["auto", ("linear", "nb")], "give yours another name"),
+        ([("mine", "auto")], "cannot be given a name"),
+        ([("", GaussianNB())], "must not be empty"),
+        ([LinearRegression()], "LinearRegression is a regressor"),
         (["latent"], "sparse matrix"),
     ],
 )
@@ -864,3 +870,17 @@ def test_predictions_in_blocks_are_those_of_all_rows(monkeypatch, kind):
     whole = model.decision_function(data)
     monkeypatch.setattr("capo.estimators._adapted_base.PREDICTION_BLOCK_ROWS", 7)
     np.testing.assert_allclose(model.decision_function(data), whole, rtol=1e-12)
+
+
+@pytest.mark.parametrize("estimator", [CAPOClassifier(), SVMPerfClassifierCV()], ids=repr)
+def test_operators_are_refused_where_rows_are_needed(estimator):
+    with pytest.raises(InvalidInputError, match="use SVMPerfClassifier"):
+        estimator.fit(aslinearoperator(X), Y)
+
+
+def test_the_summary_of_large_values_stays_in_columns():
+    model = CAPOClassifier("100000 * tp - 70000 * fp", auxiliaries=LIGHT, C=0.0, random_state=0).fit(*NOISY)
+    rows = [line for line in str(model.summary()).splitlines()[2:6] if line]
+    end = rows[0].index("std") + len("std")
+    assert all(row[:end].split()[-1] == row.split()[row.split().index(row[:end].split()[-1])] for row in rows)
+    assert all(len(row) < end or row[end : end + 1] in ("", " ") for row in rows)

@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from numpy.random import RandomState
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
@@ -44,20 +44,29 @@ def name_auxiliaries(auxiliaries: object, reserved: Container[str] = ()) -> list
 
 
 def resolve_auxiliaries(pairs: Sequence[tuple[str, Any]], X: Any) -> list[tuple[str, Any]]:
-    """Return the pairs with each registered name replaced by its estimator for data with the columns of X.
+    """Return the pairs with each registered name replaced by its estimator for data like X.
 
-    "auto" is replaced by the whole default set; an auxiliary that is also named beside it is made once.
+    "auto" is replaced by the whole default set; a registered name beside it that belongs to the set is
+    made once.
     """
-    own = {name for name, estimator in pairs if not isinstance(estimator, str)}
+    reserved = {name for name, estimator in pairs if not _is_bare(name, estimator)}
     resolved: dict[str, Any] = {}
     for name, estimator in pairs:
-        made = make_auxiliaries(estimator, X) if isinstance(estimator, str) else [(name, estimator)]
-        if estimator == AUTO and (clash := sorted(own & dict(made).keys())):
-            raise InvalidInputError(
-                f"the name {clash[0]!r} is that of an auxiliary of the default set: give yours another name."
-            )
-        resolved.update(made if len(made) > 1 else [(name, made[0][1])])
+        if isinstance(estimator, str) and estimator == AUTO:
+            default = make_auxiliaries(AUTO, X)
+            if clash := sorted(reserved & dict(default).keys()):
+                raise InvalidInputError(
+                    f"the name {clash[0]!r} is that of an auxiliary of the default set: give yours another name."
+                )
+            resolved.update(default)
+        else:
+            resolved[name] = make_auxiliaries(estimator, X)[0][1] if isinstance(estimator, str) else estimator
     return list(resolved.items())
+
+
+def _is_bare(name: str, estimator: Any) -> bool:
+    """Whether an auxiliary was given by its registered name alone."""
+    return isinstance(estimator, str) and name == estimator
 
 
 def set_random_states(estimator: Any, random: RandomState | None) -> Any:
@@ -90,12 +99,22 @@ def _as_pair(entry: Any) -> tuple[str | None, Any]:
     if len(pair) != 2 or not (pair[0] is None or isinstance(pair[0], str)):
         raise InvalidInputError(f"an auxiliary is a classifier or a (name, classifier) pair: got {pair!r}.")
     name, estimator = pair
+    if name == "":
+        raise InvalidInputError("the name of an auxiliary must not be empty.")
+    if isinstance(estimator, str) and estimator == AUTO and name != AUTO:
+        raise InvalidInputError(
+            "'auto' stands for a set of auxiliaries and cannot be given a name of its own."
+        )
     if isinstance(estimator, str):
         check_auxiliary_name(estimator)
     elif isinstance(estimator, type):
         raise InvalidInputError(
             f"an auxiliary must be an instance: got the class {estimator.__name__}. "
             f"Write {estimator.__name__}()."
+        )
+    elif isinstance(estimator, BaseEstimator) and is_regressor(estimator):
+        raise InvalidInputError(
+            f"auxiliaries must be classifiers: {type(estimator).__name__} is a regressor."
         )
     elif not hasattr(estimator, "predict"):
         raise InvalidInputError(f"an auxiliary must have a method predict: {estimator!r} has none.")

@@ -43,6 +43,7 @@ from ._auxiliary_params import AuxiliaryMetaEstimatorMixin
 from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._convergence import warn_not_converged
 from ._progress import ProgressLogger, StepTimer
+from ._validation import reject_operator
 
 #: Rows that are predicted at once: kernel features take some kilobytes per row.
 PREDICTION_BLOCK_ROWS = 20_000
@@ -139,6 +140,7 @@ class BaseAdaptedClassifier(
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         """Return a data frame as it is, anything else as an array or CSR matrix of numbers."""
+        reject_operator(X, self)
         try:
             frame = is_dataframe(X)
         except DuplicateError as error:

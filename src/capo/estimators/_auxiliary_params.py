@@ -25,7 +25,7 @@ class AuxiliaryMetaEstimatorMixin(BaseEstimator):
         """Return the parameters; with `deep`, also those of the auxiliaries under their names."""
         params = super().get_params(deep=deep)
         if deep and isinstance(self.auxiliaries, list | tuple):
-            for name, estimator in self._inner_estimators():
+            for name, estimator in self._slots():
                 params[name] = estimator
                 if hasattr(estimator, "get_params"):
                     inner = estimator.get_params(deep=True)
@@ -37,20 +37,23 @@ class AuxiliaryMetaEstimatorMixin(BaseEstimator):
         if "auxiliaries" in params:
             self.auxiliaries = params.pop("auxiliaries")
         if set(params) - set(super().get_params(deep=True)):
-            names = [name for name, _ in self._inner_estimators()]
-            if any(name in params for name in names):
+            if any(name in params for name, _ in self._slots()):
                 self.auxiliaries = [
                     (name, params.pop(name, estimator)) for name, estimator in self._named_auxiliaries()
                 ]
         return super().set_params(**params)
 
-    def _inner_estimators(self) -> list[tuple[str, Any]]:
-        """The user's own auxiliaries under their names, none if `fit` would refuse them."""
+    def _slots(self) -> list[tuple[str, Any]]:
+        """The auxiliaries that are parameters: all but "auto"; none if `fit` would refuse them."""
         try:
             pairs = self._named_auxiliaries()
         except InvalidInputError:
             return []
-        return [(name, estimator) for name, estimator in pairs if not isinstance(estimator, str)]
+        return [(name, estimator) for name, estimator in pairs if name != "auto"]
+
+    def _inner_estimators(self) -> list[tuple[str, Any]]:
+        """The user's own estimators under their names."""
+        return [(name, estimator) for name, estimator in self._slots() if not isinstance(estimator, str)]
 
     def _named_auxiliaries(self) -> list[tuple[str, Any]]:
         """The auxiliaries under their names, registered names in the place of their estimators."""

@@ -31,3 +31,12 @@ def check_row_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
     if not weight.any():
         raise InvalidInputError("all sample weights are 0: at least one row must have a weight above 0.")
     return np.asarray(weight)
+
+
+def reject_operator(X: Any, estimator: Any) -> None:
+    """Raise a clear error if X is a linear operator where its rows are needed."""
+    if hasattr(X, "matvec"):
+        raise InvalidInputError(
+            f"X is a {type(X).__name__}, but {type(estimator).__name__} needs its rows for cross-validation: "
+            "pass an array or a sparse matrix, or use SVMPerfClassifier."
+        )

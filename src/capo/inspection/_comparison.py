@@ -143,12 +143,14 @@ class Comparison:
         """Whether capo is better here than simpler methods, as text."""
         others = [each for each in self.methods if each.name != CAPO]
         others.sort(key=_mean_nan_last, reverse=True)
-        rival = next((each for each in others if self._significant_sign(each.name) < 0), others[0])
-        sign = self._significant_sign(rival.name)
-        gain, error = self.gain(rival.name)
-        evidence = f"{self.measure} {gain:+.4f} ± {error:.4f} (standard error) compared with the {rival.name}"
+        alternative = next((each for each in others if self._significant_sign(each.name) < 0), others[0])
+        sign = self._significant_sign(alternative.name)
+        gain, error = self.gain(alternative.name)
+        evidence = (
+            f"{self.measure} {gain:+.4f} ± {error:.4f} (standard error) compared with the {alternative.name}"
+        )
         if sign < 0:
-            return f"capo is worse here than a simpler method: {evidence}. Use the {rival.name}."
+            return f"capo is worse here than a simpler method: {evidence}. Use the {alternative.name}."
         if sign > 0:
             return f"capo is better here than simpler methods: {evidence}, the best alternative."
         simplest = next(each for each in self.methods if self._significant_sign(each.name) == 0)

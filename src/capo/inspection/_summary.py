@@ -51,12 +51,14 @@ class Summary:
 
     def __str__(self) -> str:
         name_width = max(len(ROWS_HEADING), *(len(line.name) for line in self.lines))
-        value_width = max(8, len(self.measure))
-        rows = [f"{ROWS_HEADING:<{name_width}}  {self.measure:>{value_width}}  {'std':>7}  {'weight':>7}"]
+        value_width = max(8, len(self.measure), *(len(f"{line.value:.4f}") for line in self.lines))
+        std_width = max(7, *(len(f"{line.std:.4f}") for line in self.lines))
+        heading = f"{self.measure:>{value_width}}  {'std':>{std_width}}  {'weight':>7}"
+        rows = [f"{ROWS_HEADING:<{name_width}}  {heading}"]
         for line in self.lines:
             weight = "" if line.weight is None else f"{line.weight:.3f}"
             end = "  <- chosen" if line.is_chosen else ""
-            values = f"{line.value:>{value_width}.4f}  {line.std:>7.4f}  {weight:>7}"
+            values = f"{line.value:>{value_width}.4f}  {line.std:>{std_width}.4f}  {weight:>7}"
             rows.append(f"{line.name:<{name_width}}  {values}{end}".rstrip())
         key_width = max(len(key) for key in self.notes)
         notes = [f"{key:<{key_width}}  {text}" for key, text in self.notes.items()]

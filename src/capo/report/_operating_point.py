@@ -21,7 +21,7 @@ THRESHOLD_CHART, PRECISION_RECALL_CHART, ROC_CHART = "threshold-chart", "precisi
 
 
 @dataclass(frozen=True)
-class Figure:
+class ChartFigure:
     """A chart with its caption."""
 
     title: str
@@ -81,7 +81,7 @@ class OperatingPointSection:
     value: float
     curves: ThresholdCurves
     decimals: int
-    figures: list[Figure]
+    figures: list[ChartFigure]
     confusion: list[ConfusionRow]
     rates: list[Rate]
     slider_data: dict[str, Any]
@@ -110,7 +110,7 @@ def build_operating_point(
         value=value,
         curves=curves,
         decimals=formatting.count_decimals(curves.total, curves.integers),
-        figures=[Figure(chart.title, chart.render(elements)) for chart, elements in charts],
+        figures=[ChartFigure(chart.title, chart.render(elements)) for chart, elements in charts],
         confusion=_confusion_rows(classes, curves),
         rates=_rates(model.measure_.label, curves, value),
         slider_data=asdict(_slider_data(classes[1], curves, [chart for chart, _ in charts])),

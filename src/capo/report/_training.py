@@ -12,7 +12,7 @@ from ..engine import Solution, Status
 from ..inspection import frozen_auxiliary_names
 from . import _formatting as formatting
 from ._axes import linear_axis, log_axis
-from ._operating_point import Figure
+from ._operating_point import ChartFigure
 from ._svg import Chart, draw_weight_bar
 from ._templating import Markup
 
@@ -72,7 +72,7 @@ class CertificateSection:
 
     solution: Solution | None
     only_prior_tried: bool
-    figure: Figure | None
+    figure: ChartFigure | None
 
     @property
     def is_optimal(self) -> bool:
@@ -99,7 +99,7 @@ class PathSection:
     measure_label: str
     chosen_C: float
     rows: list[PathRow]
-    figure: Figure | None
+    figure: ChartFigure | None
 
 
 def build_models(model: CAPOClassifier) -> ModelsSection:
@@ -146,7 +146,7 @@ def build_certificate(model: CAPOClassifier) -> CertificateSection:
     )
 
 
-def _draw_solver(solution: Solution) -> Figure | None:
+def _draw_solver(solution: Solution) -> ChartFigure | None:
     """Primal and dual objective after each iteration, and last those of the solution."""
     if len(solution.history) < 2:
         return None
@@ -169,7 +169,7 @@ def _draw_solver(solution: Solution) -> Figure | None:
         chart.line(iterations, primal, "curve"),
         chart.line(iterations, lower, "curve second"),
     ]
-    return Figure(chart.title, chart.render(elements))
+    return ChartFigure(chart.title, chart.render(elements))
 
 
 def _visible_bounds(dual: FloatArray, primal: FloatArray) -> FloatArray:
@@ -188,7 +188,7 @@ def build_path(model: CAPOClassifier) -> PathSection:
     return PathSection(model.measure_.label, model.C_, rows, figure)
 
 
-def _draw_path(model: CAPOClassifier) -> Figure:
+def _draw_path(model: CAPOClassifier) -> ChartFigure:
     """The out-of-fold value of the measure for each C."""
     results, measure = model.cv_results_, model.measure_.label
     order = np.argsort(results["param_C"])
@@ -210,4 +210,4 @@ def _draw_path(model: CAPOClassifier) -> Figure:
         chart.circle(positions[chosen], value[chosen], "chosen-point", radius=7),
         *(chart.circle(x, y, "tried-point", radius=2.5) for x, y in zip(positions, value, strict=True)),
     ]
-    return Figure(chart.title, chart.render(elements))
+    return ChartFigure(chart.title, chart.render(elements))

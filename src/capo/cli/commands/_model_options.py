@@ -51,7 +51,7 @@ class ModelOptions:
             raise InvalidInputError(f"--auxiliaries needs at least one of {', '.join(auxiliary_names())}.")
         for name in names:
             check_auxiliary_name(name)
-        return "auto" if names == ["auto"] else list(dict.fromkeys(names))
+        return "auto" if names == ["auto"] else names
 
 
 def prepare_training(

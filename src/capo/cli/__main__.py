@@ -1,0 +1,5 @@
+"""``python -m capo.cli`` runs the command line."""
+
+from . import main
+
+main()
