@@ -56,7 +56,8 @@ def resolve_auxiliaries(pairs: Sequence[tuple[str, Any]], X: Any) -> list[tuple[
             default = make_auxiliaries(AUTO, X)
             if clash := sorted(reserved & dict(default).keys()):
                 raise InvalidInputError(
-                    f"the name {clash[0]!r} is that of an auxiliary of the default set: give yours another name."
+                    f"the name {clash[0]!r} is that of an auxiliary of the default set: give yours another "
+                    "name."
                 )
             resolved.update(default)
         else:

@@ -36,11 +36,10 @@ class AuxiliaryMetaEstimatorMixin(BaseEstimator):
         """Set parameters; those of the auxiliaries under their names."""
         if "auxiliaries" in params:
             self.auxiliaries = params.pop("auxiliaries")
-        if set(params) - set(super().get_params(deep=True)):
-            if any(name in params for name, _ in self._slots()):
-                self.auxiliaries = [
-                    (name, params.pop(name, estimator)) for name, estimator in self._named_auxiliaries()
-                ]
+        if any(name in params for name, _ in self._slots()):
+            self.auxiliaries = [
+                (name, params.pop(name, estimator)) for name, estimator in self._named_auxiliaries()
+            ]
         return super().set_params(**params)
 
     def _slots(self) -> list[tuple[str, Any]]:
