@@ -70,7 +70,7 @@ class Example:
 
 
 def _darken(figure: plt.Figure) -> None:
-    """Replace the colours that do not suit a dark page."""
+    """Replace the colors that do not suit a dark page."""
     for artist in figure.findobj():
         for name in ("color", "facecolor", "edgecolor"):
             getter = getattr(artist, f"get_{name}", None)

@@ -116,7 +116,7 @@ def problems(draw):
 @pytest.mark.parametrize("name", kernels.names())
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(problems(), st.sampled_from([0.1, 1.0]))
-def test_against_the_whole_quadratic_programme(name, problem, gamma):
+def test_against_the_whole_quadratic_program(name, problem, gamma):
     X, y, C, rng = problem
     if name == "poly":
         X = X / 4.0  # third powers of longer rows lose the digits that are compared, here and in the program
@@ -276,7 +276,7 @@ def test_weights_of_whole_numbers_are_repeated_rows(name):
     np.testing.assert_allclose(weighted.decision_function(X), expected, atol=2e-3 * np.abs(expected).max())
 
 
-def test_the_whole_programmes_of_weights_and_of_copies_agree():
+def test_the_whole_programs_of_weights_and_of_copies_agree():
     """The same by quadratic programs alone: what the derivation says, without the estimator."""
     rng = np.random.default_rng(7)
     X, y, counts = rng.normal(size=(12, 2)), np.arange(12) % 2, rng.integers(1, 4, 12)

@@ -105,7 +105,7 @@ def first_and_last(X, n_clusters, random_state):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
-def test_initial_centres_from_a_function_or_an_array(kind):
+def test_initial_centers_from_a_function_or_an_array(kind):
     malignant, benign = np.flatnonzero(Y == 0), np.flatnonzero(Y == 1)
     rows = [malignant[0], malignant[-1], benign[0], benign[-1]]
     by_function = RBFNetworkClassifier(init=first_and_last).fit(kind(X), Y)
@@ -116,7 +116,7 @@ def test_initial_centres_from_a_function_or_an_array(kind):
     assert np.abs(others.predict_proba(kind(X)) - by_array.predict_proba(kind(X))).max() > 0.01
 
 
-def test_the_first_centres_are_those_of_the_negative_class():
+def test_the_first_centers_are_those_of_the_negative_class():
     random = np.random.default_rng(2)
     X, y = xor(400, random)
     model = RBFNetworkClassifier(init=[[0, 0], [4, 4], [0, 4], [4, 0]]).fit(X, y)

@@ -29,7 +29,7 @@ def test_wekas_initial_rows(kind):
         )
 
 
-def test_equal_rows_are_one_centre():
+def test_equal_rows_are_one_center():
     assert len(initial_centers(np.zeros((20, 3)), 2)) == 1
 
 

@@ -32,7 +32,7 @@ def exit_code(*arguments):
 
 
 def run(capsys, *arguments):
-    """The exit code, the standard output and the standard error of a command."""
+    """The exit code, standard output and standard error of a command."""
     code = exit_code(*arguments)
     out, err = capsys.readouterr()
     assert "Traceback" not in err

@@ -108,7 +108,7 @@ def test_a_target_is_needed_and_none_for_svmlight(capsys, tmp_path):
     (tmp_path / "t.csv").write_bytes(GOOD)
     (tmp_path / "t.svm").write_bytes(b"1 1:2\n-1 1:3\n")
     output = ("-o", tmp_path / "m.capo")
-    refused(capsys, "name the column with the labels by --target", "fit", tmp_path / "t.csv", *output)
+    refused(capsys, "name the label column with --target", "fit", tmp_path / "t.csv", *output)
     refused(capsys, "starts each row with its label", "fit", tmp_path / "t.svm", "-t", "y", *output)
 
 
@@ -129,7 +129,7 @@ def test_the_output_is_checked_before_the_table_is_read(capsys, tmp_path, monkey
     refused(capsys, "its folder does not exist", "fit", tmp_path / "t.csv", "-t", "y", *absent)
     refused(
         capsys,
-        "a model cannot be written to the standard output",
+        "a model cannot be written to standard output",
         "fit",
         tmp_path / "t.csv",
         "-t",
@@ -251,10 +251,10 @@ def test_labels_that_the_model_does_not_know(model, capsys, tmp_path):
 def test_models_that_are_none(folder, model, capsys, tmp_path):
     for command in ("predict", "evaluate", "show"):
         rest = () if command == "show" else (folder / "test.csv",)
-        refused(capsys, "is not a model file of capo's", command, folder / "test.csv", *rest)
+        refused(capsys, "is not a capo model file", command, folder / "test.csv", *rest)
         refused(capsys, "there is no such file", command, tmp_path / "absent.capo", *rest)
         (tmp_path / "cut.capo").write_bytes(model.read_bytes()[:-100])
-        refused(capsys, "is damaged or cut off", command, tmp_path / "cut.capo", *rest)
+        refused(capsys, "is damaged or truncated", command, tmp_path / "cut.capo", *rest)
 
 
 @pytest.mark.parametrize("columns", [5, None, [1, 2], {"a": [1]}, {"x": "numeric"}, {}])

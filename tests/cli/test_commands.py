@@ -37,6 +37,7 @@ def test_help_lists_the_commands(capsys):
     assert code == 0
     assert "capo fit train.csv --target churned --measure f1 -o churn.capo" in out
     assert re.findall(r"^  (\w+) ", out.partition("Commands:")[2], re.MULTILINE) == COMMANDS
+    assert "..." not in out.partition("Commands:")[2]  # no description is cut
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -45,6 +46,7 @@ def test_help_of_a_command_has_a_purpose_and_an_example(command, capsys):
     assert code == 0
     usage, purpose, rest = out.split("\n\n", 2)
     assert usage.startswith("Usage:")
+    assert "{" not in usage
     assert re.fullmatch(r"[A-Z][^.]*\.", " ".join(purpose.split()))
     assert re.search(rf"^    capo {command}\b", rest.partition("Options:")[0], re.MULTILINE)
 
@@ -343,7 +345,7 @@ def test_latent_is_for_sparse_rows(folder, capsys, tmp_path):
         capsys, "fit", folder / "train.csv", "-t", "y", "-a", "latent", "-o", tmp_path / "m.capo"
     )
     assert code == 2
-    assert "'latent' is made for a sparse matrix" in err
+    assert "'latent' requires a sparse matrix" in err
 
 
 @pytest.mark.slow
@@ -404,7 +406,7 @@ def test_a_full_disk_behind_the_standard_output(folder, model):
             f"capo {command} --json > /dev/full" if command == "measures" else f"capo {command} > /dev/full"
         )
         assert done.returncode == 2
-        assert "the standard output cannot be written: No space left on device" in done.stderr
+        assert "standard output cannot be written: No space left on device" in done.stderr
 
 
 @pytest.mark.slow

@@ -53,7 +53,7 @@ def test_the_standard_output_by_its_names(name, folder, capsys):
     assert is_stdout(Path(name))
     code, _, err = run(capsys, "fit", folder / "train.csv", "-t", "y", *FAST, "-o", name)
     assert code == 2
-    assert "a model cannot be written to the standard output" in err
+    assert "a model cannot be written to standard output" in err
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux alone")

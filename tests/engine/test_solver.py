@@ -78,7 +78,7 @@ def small_problems(draw):
 @pytest.mark.parametrize("name", ["f1", "mcc", "prbep", "accuracy", "recall_at_precision"])
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(small_problems())
-def test_against_the_whole_quadratic_programme(name, problem):
+def test_against_the_whole_quadratic_program(name, problem):
     """All constraints written out and given to SciPy: any v0, any bounds."""
     X, y, v0, bounded, C = problem
     measure = measures.get(name)

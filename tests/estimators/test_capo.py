@@ -408,7 +408,10 @@ def test_weights_are_routed_to_who_asks():
     [
         (ShuffleSplit(3, random_state=0), "exactly once"),
         ([(np.arange(0, 569, 2), np.arange(1, 569, 2))], "exactly once"),
-        ([(np.arange(200), np.arange(200, 569)), (np.arange(200, 569), np.arange(200))], "one class alone"),
+        (
+            [(np.arange(200), np.arange(200, 569)), (np.arange(200, 569), np.arange(200))],
+            "only one class in the training rows",
+        ),
     ],
 )
 def test_folds_that_cannot_be_used(cv, message):

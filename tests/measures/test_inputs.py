@@ -126,7 +126,7 @@ def test_row_costs_of_other_rows():
 
 
 def test_a_floor_that_no_threshold_meets():
-    with pytest.warns(ConstraintWarning, match="no threshold on the training scores meets"):
+    with pytest.warns(ConstraintWarning, match="no threshold on the training scores satisfies the"):
         cut = measures.get("recall_at_precision", floor=0.9).threshold([1, 0, 1, 0], [0.0, 1.0, 0.0, 1.0])
     assert cut < 0.0  # all rows: a precision of 0.5 is the nearest to 0.9
 
@@ -267,7 +267,7 @@ def test_a_label_shows_the_name_and_what_identifies_the_measure(measure, label):
     assert measure.label == label
 
 
-def test_a_measure_without_a_name_is_labelled_by_its_class():
+def test_a_measure_without_a_name_is_labeled_by_its_class():
     class Specificity(ConfusionMeasure):
         def value(self, tp, fp, fn, tn):
             return tn / (tn + fp)

@@ -81,7 +81,7 @@ def make_latent(X: Any) -> Pipeline:
     """Return boosted trees on the leading singular directions of a sparse matrix like X."""
     if not issparse(X) or X.shape[1] <= 2:
         raise InvalidInputError(
-            "the auxiliary 'latent' is made for a sparse matrix of more than 2 columns: leave it out."
+            "the auxiliary 'latent' requires a sparse matrix with more than 2 columns: remove it."
         )
     svd = TruncatedSVD(min(N_LATENT_COMPONENTS, X.shape[1] - 1))
     return make_pipeline(svd, HistGradientBoostingClassifier())
@@ -109,4 +109,4 @@ def _densifier() -> FunctionTransformer:
 
 def _check_dense(X: Any, name: str) -> None:
     if issparse(X):
-        raise InvalidInputError(f"the auxiliary {name!r} is not made for a sparse matrix: leave it out.")
+        raise InvalidInputError(f"the auxiliary {name!r} does not support sparse matrices: remove it.")

@@ -35,8 +35,8 @@ def name_auxiliaries(auxiliaries: object, reserved: Container[str] = ()) -> list
     invalid = [name for name in names if name in reserved or "__" in name]
     if invalid:
         raise InvalidInputError(
-            f"an auxiliary cannot be named {invalid[0]!r}: names must not contain '__' nor be those of "
-            "parameters."
+            f"an auxiliary cannot be named {invalid[0]!r}: names must not contain '__' or equal a "
+            "parameter name."
         )
     if len(set(names)) < len(names):
         raise InvalidInputError(f"the names of the auxiliaries must differ: got {', '.join(names)}.")
@@ -98,7 +98,10 @@ def bind_sample_weight(name: str, estimator: Any, weight: Any) -> Auxiliary:
 def _as_pair(entry: Any) -> tuple[str | None, Any]:
     pair = entry if isinstance(entry, tuple) else (entry if isinstance(entry, str) else None, entry)
     if len(pair) != 2 or not (pair[0] is None or isinstance(pair[0], str)):
-        raise InvalidInputError(f"an auxiliary is a classifier or a (name, classifier) pair: got {pair!r}.")
+        raise InvalidInputError(
+            "an auxiliary is a classifier, a (name, classifier) pair or the name of a built-in auxiliary: "
+            f"got {pair!r}."
+        )
     name, estimator = pair
     if name == "":
         raise InvalidInputError("the name of an auxiliary must not be empty.")
@@ -118,7 +121,7 @@ def _as_pair(entry: Any) -> tuple[str | None, Any]:
             f"auxiliaries must be classifiers: {type(estimator).__name__} is a regressor."
         )
     elif not hasattr(estimator, "predict"):
-        raise InvalidInputError(f"an auxiliary must have a method predict: {estimator!r} has none.")
+        raise InvalidInputError(f"an auxiliary must have a predict method: got {estimator!r}.")
     return name, estimator
 
 

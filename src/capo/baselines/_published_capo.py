@@ -203,9 +203,7 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
     def _parse_C(self) -> float | CGrid:
         C = parse_C(SVMPERF_CS if self.C is None else self.C)
         if self.prior == "zero" and (C == 0.0 if isinstance(C, float) else 0.0 in C.values):
-            raise InvalidInputError(
-                "C = 0 keeps the prior, and all weights 0 are no classifier: give C above 0."
-            )
+            raise InvalidInputError("With C = 0 all weights stay 0, so there is no classifier: use C > 0.")
         if self.extend_grid and isinstance(C, CGrid):
             return replace(C, max_extensions=MAX_GRID_EXTENSIONS)
         return C

@@ -13,7 +13,7 @@ EXIT_INTERNAL_ERROR, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 
 
 def main() -> None:
-    """Run the command line; every failure ends with one message on the standard error."""
+    """Run the command line; every failure ends with one message on standard error."""
     try:
         from ._app import app  # noqa: PLC0415 (an extra)
     except ModuleNotFoundError as error:

@@ -73,7 +73,7 @@ def capo(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Train binary classifiers for the measure you are evaluated by.
+    """Train binary classifiers that optimize your evaluation measure.
 
     \b
     A typical session, from a table to a report:
@@ -83,12 +83,12 @@ def capo(
       capo report churn.capo test.csv -o report.html
 
     \b
-    Results go to the standard output, messages to the standard error.
+    Results go to standard output, messages to standard error.
     Exit codes: 0 success, 1 internal error, 2 bad input or usage, 130 interrupted, 143 terminated.
     """
 
 
-@app.command(cls=GroupedHelpCommand)
+@app.command(cls=GroupedHelpCommand, short_help="Train a model and print its out-of-fold scores.")
 def fit(
     table: TableArgument,
     output: ModelOutputOption,
@@ -138,7 +138,7 @@ def fit(
     run_fit(_open_table(table, format, delimiter, encoding), columns, options, output, Console(quiet, json))
 
 
-@app.command(cls=GroupedHelpCommand)
+@app.command(cls=GroupedHelpCommand, short_help="Predict a label and a probability for each row.")
 def predict(
     model: ModelArgument,
     table: TableArgument,
@@ -158,7 +158,7 @@ def predict(
     trust: TrustOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Predict the label, the score and the threshold for each row of a table.
+    """Predict a label and a probability for each row of a table.
 
     \b
     The table is read in batches, so that it can be of any length. Columns may be in any order, and
@@ -171,7 +171,7 @@ def predict(
     run_predict(model, _open_table(table, format, delimiter, encoding), output, ids, trust, Console(quiet))
 
 
-@app.command(cls=GroupedHelpCommand)
+@app.command(cls=GroupedHelpCommand, short_help="Evaluate a model on labeled rows.")
 def evaluate(
     model: ModelArgument,
     table: TableArgument,
@@ -195,7 +195,7 @@ def evaluate(
     run_evaluate(model, _open_table(table, format, delimiter, encoding), trust, seed, Console(quiet, json))
 
 
-@app.command(cls=GroupedHelpCommand)
+@app.command(cls=GroupedHelpCommand, short_help="Compare capo with simpler methods by cross-validation.")
 def compare(
     table: TableArgument,
     target: TargetOption = None,
@@ -241,7 +241,7 @@ def compare(
     )
 
 
-@app.command(cls=GroupedHelpCommand)
+@app.command(cls=GroupedHelpCommand, short_help="Write an HTML report on a model and labeled rows.")
 def report(
     model: ModelArgument,
     table: TableArgument,
@@ -271,7 +271,7 @@ def report(
     run_report(model, reader, output, comparison, trust, seed, Console(quiet))
 
 
-@app.command(cls=GroupedHelpCommand)
+@app.command(cls=GroupedHelpCommand, short_help="Describe a model file without loading the model.")
 def show(model: ModelArgument, json: JsonOption = False) -> None:
     """Describe a model file without loading the model.
 
@@ -283,7 +283,7 @@ def show(model: ModelArgument, json: JsonOption = False) -> None:
     run_show(model, Console(as_json=json))
 
 
-@app.command(cls=GroupedHelpCommand)
+@app.command(cls=GroupedHelpCommand, short_help="List the measures and when to use them.")
 def measures(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="Name of a measure, or a formula; by default all.")
@@ -301,7 +301,7 @@ def measures(
     run_measures(name, Console(as_json=json))
 
 
-@app.command(cls=GroupedHelpCommand)
+@app.command(cls=GroupedHelpCommand, short_help="Convert a model to ONNX.")
 def export(
     model: ModelArgument,
     output: Annotated[Path, typer.Argument(metavar="FILE", help="ONNX file to write.")],
@@ -318,7 +318,7 @@ def export(
     run_export(model, output, trust, Console(quiet))
 
 
-@app.command(cls=GroupedHelpCommand)
+@app.command(cls=GroupedHelpCommand, short_help="Show a comparison on scikit-learn's digits dataset.")
 def demo() -> None:
     """Compare capo with simpler methods on scikit-learn's digits, and adapt a yes-or-no rule.
 

@@ -1,4 +1,4 @@
-"""Console of the commands: results on the standard output, messages on the standard error."""
+"""Console of the commands: results on standard output, messages on standard error."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def replace_non_finite(data: Any) -> Any:
 
 @contextmanager
 def ignore_broken_pipe() -> Iterator[None]:
-    """Write to the standard output; a reader that stops early, such as ``head``, is not an error."""
+    """Write to standard output; a reader that stops early, such as ``head``, is not an error."""
     try:
         yield
         sys.stdout.flush()
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the flush at exit fails again
         if not isinstance(error, BrokenPipeError):
-            raise OutputError(f"the standard output cannot be written: {error.strerror}.") from error
+            raise OutputError(f"standard output cannot be written: {error.strerror}.") from error
 
 
 class Console:
@@ -67,7 +67,7 @@ class Console:
         self._shown_notes: set[str] = set()
 
     def log(self, message: str) -> None:
-        """Write a line to the standard error, unless quiet."""
+        """Write a line to standard error, unless quiet."""
         if not self.quiet:
             sys.stderr.write(f"{message}\n")
             sys.stderr.flush()
@@ -79,7 +79,7 @@ class Console:
             self.log(f"note: {message}")
 
     def result(self, text: object, data: Any) -> None:
-        """Write the command's result to the standard output: `text`, or `data` as JSON."""
+        """Write the command's result to standard output: `text`, or `data` as JSON."""
         shown = str(text)
         if self.as_json:
             shown = json.dumps(replace_non_finite(data), indent=1, ensure_ascii=False, allow_nan=False)
@@ -132,7 +132,7 @@ class Step:
 
     @contextmanager
     def spinner(self) -> Iterator[None]:
-        """Show a moving line for the duration of the step, if the standard error is a terminal."""
+        """Show a moving line for the duration of the step, if standard error is a terminal."""
         if self.console.quiet or not sys.stderr.isatty():
             yield
             return

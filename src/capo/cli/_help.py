@@ -14,6 +14,10 @@ ARGUMENTS, OTHER_OPTIONS = "Arguments", "Options"
 class GroupedHelpCommand(TyperCommand):
     """A command whose help lists its options by their `rich_help_panel`, without loading rich."""
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        # Typer puts required arguments in braces, which usually mean a choice.
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         groups: dict[str, list[tuple[str, str]]] = {
             name: [] for name in (ARGUMENTS, *OPTION_GROUPS, OTHER_OPTIONS)

@@ -23,7 +23,7 @@ TableArgument = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="CSV, TSV, Parquet or svmlight file, also .gz, .bz2 or .xz; - for the standard input.",
+        help="CSV, TSV, Parquet or svmlight file, also .gz, .bz2 or .xz; - for standard input.",
     ),
 ]
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Model file written by 'capo fit'.")]
@@ -176,7 +176,7 @@ TrustOption = Annotated[
     typer.Option(
         "--trust",
         metavar="TYPE",
-        help="Allow this type in the model file, which capo does not know to be safe; repeatable.",
+        help="Load this type although capo cannot verify that it is safe; repeatable.",
     ),
 ]
 
@@ -192,7 +192,7 @@ PredictionsOutputOption = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="CSV or TSV file to write, also .gz; by default the standard output.",
+        help="CSV or TSV file to write, also .gz; by default standard output.",
         rich_help_panel=OUTPUT,
     ),
 ]

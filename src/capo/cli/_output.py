@@ -1,4 +1,4 @@
-"""Output of the commands: complete files, or the standard output."""
+"""Output of the commands: complete files, or standard output."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ._console import Console, ignore_broken_pipe
 
 
 def is_stdout(output: Path | None) -> bool:
-    """Whether `output` means the standard output."""
+    """Whether `output` means standard output."""
     return output is None or str(output) in ("-", "/dev/stdout", "/dev/fd/1")
 
 
 @contextmanager
 def open_output(output: Path | None) -> Iterator[BinaryIO]:
-    """A binary file that replaces `output` once it is complete, or the standard output."""
+    """A binary file that replaces `output` once it is complete, or standard output."""
     if output is None or is_stdout(output):
         with ignore_broken_pipe():
             yield sys.stdout.buffer
@@ -42,7 +42,7 @@ def write_output(data: bytes, output: Path, console: Console) -> None:
 def check_output(output: Path | None, *inputs: str | Path | None) -> None:
     """Raise before any work is done if `output` cannot be written or is one of the input files.
 
-    Open files are compared rather than paths: the standard input may be a file under another name.
+    Open files are compared rather than paths: standard input may be a file under another name.
     """
     to_stdout = output is None or is_stdout(output)
     if output is not None and not to_stdout:
@@ -51,7 +51,7 @@ def check_output(output: Path | None, *inputs: str | Path | None) -> None:
     for each in inputs:
         source = _stat_stream(sys.stdin) if str(each) == "-" else _stat_path(each)
         if target is not None and source is not None and os.path.samestat(target, source):
-            name = "the standard output" if to_stdout else str(output)
+            name = "standard output" if to_stdout else str(output)
             raise InvalidInputError(f"{name} is an input file and would be overwritten: name another output.")
 
 

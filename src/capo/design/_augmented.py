@@ -66,7 +66,7 @@ class AugmentedDesign:
         n_rows = {part.shape[0] for part in parts}
         if len(n_rows) != 1:
             raise InvalidInputError(
-                f"designs side by side must have the same number of rows: got "
+                f"stacked designs must have the same number of rows: got "
                 f"{', '.join(str(part.shape[0]) for part in parts)}."
             )
         self.parts = tuple(parts)

@@ -76,7 +76,7 @@ class Bundle:
     def solve(self, C: float, v0: FloatArray) -> tuple[FloatArray, float]:
         """Minimize the model 1/2 ||v - v0||^2 + C max_i (offset_i - slope_i'v) over the bounds.
 
-        Returns the minimizer and a lower bound of the minimum: for any multipliers x of the cuts the
+        Returns the minimizer and a lower bound on the minimum: for any multipliers x of the cuts the
         least value of ``1/2 ||v - v0||^2 + x'(offsets - slopes v)``, which ``v0 + slopes'x`` has once
         it is cut off at the bounds. Rounding errors are subtracted from it.
         """

@@ -23,7 +23,7 @@ from ..exceptions import InvalidInputError
 
 @runtime_checkable
 class CutLike(Protocol):
-    """A linear lower bound of R: ``R(t) >= loss - coef @ t`` for all scores t.
+    """A linear lower bound on R: ``R(t) >= loss - coef @ t`` for all scores t.
 
     Any object with these two attributes will do; `capo.measures.Cut` is one.
     """
@@ -42,8 +42,8 @@ NOT_FINITE = (
     "overflow."
 )
 
-#: A function of the scores that returns the cut that is exact at them: ``R(s) = loss - coef @ s``.
 CutOracle = Callable[[FloatArray], CutLike]
+"""A function of the scores that returns the cut that is exact at them: ``R(s) = loss - coef @ s``."""
 
 
 class ZeroCut(NamedTuple):

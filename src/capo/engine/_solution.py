@@ -25,7 +25,7 @@ class Status(Enum):
         The gap stopped falling above ``C * tol``, because of rounding errors.
     INCONSISTENT
         The lower bound exceeds the value that was reached, so that the certificate proves nothing: a cut
-        of the oracle is no lower bound of R, or `rmatvec` is not the transpose of `matvec`.
+        of the oracle is no lower bound on R, or `rmatvec` is not the transpose of `matvec`.
     STOPPED
         The callback returned a true value.
     INTERRUPTED
@@ -42,7 +42,7 @@ class Status(Enum):
     MAX_ITER = "the limit on iterations was reached before the tolerance"
     STALLED = "rounding errors keep the gap above the tolerance"
     INCONSISTENT = "the lower bound exceeds the value that was reached, so that it proves nothing"
-    STOPPED = "a callback asked to stop"
+    STOPPED = "stopped by the callback"
     INTERRUPTED = "interrupted from the keyboard"
 
 
@@ -95,7 +95,7 @@ class Solution:
     status : Status
         Why the solver stopped.
     primal, dual : float
-        The value of `v`, and a lower bound of all values.
+        The value of `v`, and a lower bound on all values.
     n_iter : int
         Iterations: each takes one product with A and adds new cuts.
     n_oracle_calls, n_matvecs, n_rmatvecs : int

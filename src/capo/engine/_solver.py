@@ -5,7 +5,7 @@ of R that is exact at s. Where R is negative, as it can be for measures whose la
 include y, it counts as 0. An iteration
 
 1. minimizes the model, J with R replaced by the cuts so far; its minimum is the dual
-   value, a lower bound of J everywhere, and its minimizer v_t the target of the iteration;
+   value, a lower bound on J everywhere, and its minimizer v_t the target of the iteration;
 2. takes the one product with A of the iteration, the scores of v_t;
 3. searches the segment from the best point v_b to v_t, on scores alone, and moves v_b;
 4. adds two cuts: the one at v_b, and one a little further toward v_t.
@@ -52,6 +52,7 @@ MAX_STALLED_ITER = 50
 MIN_PROGRESS = 1e-6
 
 Callback = Callable[[Iteration], bool | None]
+"""A function called after each iteration; the solver stops if it returns a true value."""
 
 
 @dataclass
@@ -68,7 +69,7 @@ class CuttingPlane:
 
     Minimizes
 
-        J(v) = 1/2 ||v - v0||^2 + C max(0, R(A v)),     v_j >= 0 where asked for
+        J(v) = 1/2 ||v - v0||^2 + C max(0, R(A v)),     v_j >= 0 where required
 
     where the design A is accessed only through matrix-vector products, and the convex R only through an
     oracle, a function of the scores
@@ -237,7 +238,7 @@ class CuttingPlane:
             The cuts' `coef`, weighted by their multipliers.
         beta : float
             The cuts' `loss`, weighted likewise, so that ``C R(A v) >= beta - u @ (A v)`` for all v. With
-            v0 = 0, ``beta - 1/2 ||A'u||^2`` is a lower bound of J, for this A and for any other matrix
+            v0 = 0, ``beta - 1/2 ||A'u||^2`` is a lower bound on J, for this A and for any other matrix
             with the same rows.
         """
         if self._cut_coefs is None:

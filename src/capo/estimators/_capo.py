@@ -79,7 +79,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         Seed of the folds, and of every auxiliary and transformer that has none of its own. Pass an int for
         reproducible results.
     verbose : int, default=0
-        1 logs a line every two seconds, 2 every step, by the logger ``"capo"``; to the standard error
+        1 logs a line every two seconds, 2 every step, by the logger ``"capo"``; to standard error
         if logging has not been configured.
 
     Attributes
@@ -102,7 +102,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         All C's that were tried: "param_C", "test_score", "std_test_score", "gain" over the first C and
         its standard error "gain_std_error", "rank_test_score", "n_iter".
     primal_, dual_, gap_ : float
-        The objective at the solution, a lower bound of its minimum, and their difference; 0 if C_ is 0.
+        The objective at the solution, a lower bound on its minimum, and their difference; 0 if C_ is 0.
     n_iter_ : int
         Iterations of the solver.
     solution_ : capo.engine.Solution or None

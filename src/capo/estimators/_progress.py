@@ -22,7 +22,7 @@ class ProgressLogger:
     ----------
     verbose : int
         0 logs at level DEBUG; 1 logs at level INFO, one line every two seconds; 2 logs all lines at
-        level INFO. With 1 or 2 the lines go to the standard error if logging has not been configured.
+        level INFO. With 1 or 2 the lines go to standard error if logging has not been configured.
     """
 
     def __init__(self, verbose: int) -> None:

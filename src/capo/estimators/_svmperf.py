@@ -121,7 +121,7 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
     classes_ : ndarray of shape (2,)
         The two labels; the second is the positive class.
     primal_, dual_, gap_ : float
-        J at the solution, a lower bound of its minimum, and their difference. With a kernel they are
+        J at the solution, a lower bound on its minimum, and their difference. With a kernel they are
         those of the whole kernel, also where its factor is not exact.
     n_iter_ : int
         Number of iterations.

@@ -261,7 +261,7 @@ class SolverDisplay(_Display):
     primal : ndarray
         The lowest objective found after each iteration; the last value is that of the solution.
     dual : ndarray
-        The lower bound of the objective after each iteration; the last value is that of the solution.
+        The lower bound on the objective after each iteration; the last value is that of the solution.
     ax_, figure_ : matplotlib Axes and Figure
         Set by `plot`.
 
@@ -297,7 +297,7 @@ class SolverDisplay(_Display):
     def _draw(self, ax: Any) -> None:
         iterations = np.arange(1, len(self.primal) + 1)
         ax.plot(iterations, self.primal, label="primal: lowest objective found")
-        ax.plot(iterations, self.dual, label="dual: lower bound of the objective")
+        ax.plot(iterations, self.dual, label="dual: lower bound on the objective")
         ax.fill_between(iterations, self.dual, self.primal, alpha=0.15)
         ax.set(xlabel="iteration", ylabel="objective")
         ax.legend()

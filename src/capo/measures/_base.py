@@ -33,7 +33,7 @@ Cells = Any
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A linear lower bound of the risk, exact at the scores for which it was computed.
+    """A linear lower bound on the risk, exact at the scores for which it was computed.
 
     Attributes
     ----------
@@ -51,8 +51,8 @@ class Cut:
         return float(self.loss - self.coef @ np.asarray(scores, dtype=np.float64))
 
 
-#: A function from scores to the cut of their worst labeling.
 Oracle = Callable[[FloatArray], Cut]
+"""A function from scores to the cut of their worst labeling."""
 
 
 class LabeledOracle:

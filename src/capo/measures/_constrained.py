@@ -37,6 +37,7 @@ class ConstrainedMeasure(ConfusionMeasure):
         The limit.
     penalty : float, default=inf
         Factor of the shortfall in the loss; with infinity any shortfall has the loss 1.
+        Training uses 1 in place of an infinite penalty.
     """
 
     needs_threshold = False
@@ -77,8 +78,8 @@ class ConstrainedMeasure(ConfusionMeasure):
         if self.score(y, scores, sample_weight) > 0:
             return super().threshold(y, scores, sample_weight)
         warnings.warn(
-            f"no threshold on the training scores meets {self.label}: predictions use the nearest one. "
-            "Relax the constraint, raise C or use better features.",
+            f"no threshold on the training scores satisfies the constraint of {self.label}: predictions use "
+            "the nearest one. Relax the constraint, raise C or use better features.",
             ConstraintWarning,
             stacklevel=5,
         )
@@ -106,6 +107,7 @@ class RecallAtPrecision(ConstrainedMeasure):
         The smallest precision allowed.
     penalty : float, default=inf
         Factor of the relative shortfall in the loss; with infinity any shortfall has the loss 1.
+        Training uses 1 in place of an infinite penalty.
     """
 
     name = "recall_at_precision"
@@ -130,6 +132,7 @@ class PrecisionAtRecall(ConstrainedMeasure):
         The smallest recall allowed.
     penalty : float, default=inf
         Factor of the relative shortfall in the loss; with infinity any shortfall has the loss 1.
+        Training uses 1 in place of an infinite penalty.
     """
 
     name = "precision_at_recall"
@@ -154,6 +157,7 @@ class TprAtFpr(ConstrainedMeasure):
         The largest false positive rate allowed.
     penalty : float, default=inf
         Factor of the excess in the loss; with infinity any excess has the loss 1.
+        Training uses 1 in place of an infinite penalty.
     """
 
     name = "tpr_at_fpr"

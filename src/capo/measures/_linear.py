@@ -109,7 +109,7 @@ class Youden(BalancedAccuracy):
 
 
 class Cost(LinearMeasure):
-    """Minus the mean cost of a row, with a cost of errors per class or per row.
+    """Negative mean cost per row, with a cost of errors per class or per row.
 
     Parameters
     ----------

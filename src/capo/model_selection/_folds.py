@@ -78,7 +78,7 @@ def _check(splits: list[Split], positive: BoolArray) -> None:
         held_out[test] += 1
         if len(set(positive[train].tolist())) < 2:
             raise InvalidInputError(
-                f"fold {number} of cv leaves rows of one class alone to train on. Use stratified folds, or "
+                f"fold {number} of cv leaves only one class in the training rows. Use stratified folds, or "
                 "fewer of them."
             )
     if len(splits) < 2 or (held_out != 1).any():

@@ -114,7 +114,7 @@ def add_skops_cases(corpus, fifo):
     corpus.skops("estimator-called", unknown, values("ListNode", "sklearn.pipeline", "Pipeline", text(1)))
     corpus.skops(
         "partial-of-type",
-        "no function",
+        "target is not a function",
         node(
             "PartialNode",
             "functools",
@@ -290,11 +290,11 @@ def add_archive_cases(corpus):
     for index, name in enumerate(
         ("../../etc/passwd", "/etc/passwd", "arrays/../x.npy", "arrays/٣.npy", "x.py")
     ):
-        corpus.changed(f"name-{index}", "is not a model file of capo's", **{name: b"x"})
+        corpus.changed(f"name-{index}", "is not a capo model file", **{name: b"x"})
     file = io.BytesIO(pack(parts))
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(file, "a") as archive:
         archive.writestr("state.json", b"{}")
-    corpus.raw("duplicate", "two parts of one name", file.getvalue())
+    corpus.raw("duplicate", "two parts with the same name", file.getvalue())
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_LZMA) as archive:
         for name, data in parts.items():
@@ -302,7 +302,7 @@ def add_archive_cases(corpus):
     corpus.raw("lzma", "compressed in a way", file.getvalue())
     whole = pack(parts)
     for cut in (4, 100, len(whole) // 2, len(whole) - 30):
-        corpus.raw(f"cut-{cut}", "damaged or cut off", whole[:cut])
+        corpus.raw(f"cut-{cut}", "damaged or truncated", whole[:cut])
     for number in (-5, "1", None, float("nan"), 1, 10**30):
         manifest = {**json.loads(parts["manifest.json"]), "format_version": number}
         corpus.changed(f"version-{number}", "", **{"manifest.json": json.dumps(manifest).encode()})

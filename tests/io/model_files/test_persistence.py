@@ -176,15 +176,12 @@ def test_edited_parts_are_noticed(saved, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"format_version": 3}, "was written by a newer capo, in format 3"),
+        ({"format_version": 3}, "was written by a newer version of capo, in format 3"),
         ({"format_version": 1}, r"was written by a development version of capo.*: train the model again\.$"),
-        *(
-            ({"format_version": number}, "is not a model file of capo's")
-            for number in (-5, "2", None, 2.0, True)
-        ),
-        ({"format_version": float("inf")}, "is not a model file of capo's"),
-        ({"threshold": float("nan")}, "is not a model file of capo's"),
-        ({"format": "other"}, "is not a model file of capo's"),
+        *(({"format_version": number}, "is not a capo model file") for number in (-5, "2", None, 2.0, True)),
+        ({"format_version": float("inf")}, "is not a capo model file"),
+        ({"threshold": float("nan")}, "is not a capo model file"),
+        ({"format": "other"}, "is not a capo model file"),
         ({"surprise": 1}, "has a malformed manifest: see 'surprise'"),
         ({"versions": None}, "has a malformed manifest: see 'versions'"),
         ({"schema": []}, "has a malformed manifest: see 'schema'"),
@@ -202,15 +199,15 @@ def test_manifests_of_others_are_refused(changes, sentence, saved, tmp_path):
 def test_manifests_that_are_none_are_refused(manifest, saved, tmp_path):
     path = rewrite(saved[0], tmp_path / "m.capo", {"manifest.json": json.dumps(manifest).encode()})
     for opened in (capo.load, read_manifest):
-        with pytest.raises(ModelFileError, match="is not a model file of capo's"):
+        with pytest.raises(ModelFileError, match="is not a capo model file"):
             opened(path)
 
 
 def test_files_of_others_are_refused(saved, tmp_path):
     path = tmp_path / "m.capo"
     for data, sentence in [
-        (b"", "not a model file"),
-        (b"a,b\n1,2\n", "not a model file"),
+        (b"", "not a capo model file"),
+        (b"a,b\n1,2\n", "not a capo model file"),
         (b"PK\x03\x04", "damaged"),
     ]:
         path.write_bytes(data)
@@ -218,7 +215,7 @@ def test_files_of_others_are_refused(saved, tmp_path):
             capo.load(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("word/document.xml", b"<x/>")
-    with pytest.raises(ModelFileError, match="is an archive, but not a model file of capo's"):
+    with pytest.raises(ModelFileError, match="is an archive, but not a capo model file"):
         capo.load(path)
     with pytest.raises(ModelFileError, match="there is no such file"):
         capo.load(tmp_path / "absent.capo")

@@ -67,7 +67,7 @@ def _check_features(model: Any, schema: Schema) -> None:
     if model.n_features_in_ != schema.n_features:
         raise ValueError("its model has another number of columns than its schema")
     if schema.feature_names is not None and schema.feature_names != list(model.feature_names_in_):
-        raise ValueError("its model has other columns than its schema")
+        raise ValueError("the model's columns do not match its schema")
 
 
 def read_batches(table: TableReader, step: Step) -> Iterator[Batch]:

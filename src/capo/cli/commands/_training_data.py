@@ -91,7 +91,7 @@ def _infer_schema(batch: Batch, options: ColumnOptions) -> SchemaInference:
         return SchemaInference(SparseSchema.infer(batch))
     if not options.target:
         shown = ", ".join(map(repr, batch.frame.columns[:MAX_LISTED_COLUMNS]))
-        raise InvalidInputError(f"name the column with the labels by --target: the table has {shown}.")
+        raise InvalidInputError(f"name the label column with --target: the table has {shown}.")
     return infer_table_schema(batch, options.roles(options.target))
 
 

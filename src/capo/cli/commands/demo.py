@@ -89,7 +89,7 @@ class TwoPixelRule:
 
 
 def run_demo(out: TextIO | None = None) -> None:
-    """Print both parts of the demo, to the standard output unless `out` is given."""
+    """Print both parts of the demo, to standard output unless `out` is given."""
     stream = out or sys.stdout
 
     def write(text: str) -> None:

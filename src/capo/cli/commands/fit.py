@@ -23,7 +23,7 @@ def run_fit(
 ) -> None:
     """Train a model, write it, and show its summary."""
     if is_stdout(output):
-        raise InvalidInputError("a model cannot be written to the standard output: name a file by --output.")
+        raise InvalidInputError("a model cannot be written to standard output: name a file with --output.")
     check_output(output, table.path)
     data, model = prepare_training(table, columns, options, console)
     with console.step("training"):

@@ -13,7 +13,7 @@ _FOOTER = """\
 P and N are the numbers of positives and negatives, n = P + N. Set parameters with --measure-arg, such as
 --measure fbeta --measure-arg beta=2; k is a number of rows if it is an integer, and a
 share of the rows if it has a decimal point (k=0.1).
-Any formula of tp, fp, fn and tn is a measure, too: --measure '10*tp - 2*fp'."""
+Any formula of tp, fp, fn and tn is a measure too: --measure '10*tp - 2*fp'."""
 
 
 def run_measures(name: str | None, console: Console) -> None:

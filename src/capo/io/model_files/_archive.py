@@ -36,17 +36,19 @@ class Archive:
 
     def _open(self, data: bytes) -> tuple[zipfile.ZipFile, dict[str, str]]:
         if not data.startswith(b"PK"):
-            raise ModelFileError(f"{self._path} is not a model file of capo's.")
+            raise ModelFileError(f"{self._path} is not a capo model file.")
         try:
             archive = zipfile.ZipFile(io.BytesIO(data))
             check_archive(archive, len(data))
             if not {MANIFEST, SUMS} <= set(archive.namelist()):
-                raise ModelFileError(f"{self._path} is an archive, but not a model file of capo's.")
+                raise ModelFileError(f"{self._path} is an archive, but not a capo model file.")
             lines = archive.read(SUMS).decode(errors="replace").splitlines()
         except ModelFileError:
             raise
         except _DAMAGE as error:
-            raise ModelFileError(f"{self._path} is damaged or cut off: get the file again.") from error
+            raise ModelFileError(
+                f"{self._path} is damaged or truncated: copy or download it again."
+            ) from error
         except ValueError as error:
             raise ModelFileError(f"{self._path} cannot be opened: {error}.") from error
         return archive, {line.rpartition("  ")[2]: line.partition("  ")[0] for line in lines}
@@ -56,7 +58,7 @@ class Archive:
         names = self._zip.namelist()
         unknown = next((name for name in names if not _MEMBER.fullmatch(name)), None)
         if unknown is not None:
-            raise ModelFileError(f"{self._path} is not a model file of capo's: it holds {unknown!r}.")
+            raise ModelFileError(f"{self._path} is not a capo model file: it holds {unknown!r}.")
         return names
 
     def read(self, name: str) -> bytes:
@@ -66,7 +68,9 @@ class Archive:
         except KeyError:
             raise ModelFileError(f"{self._path} lacks its part {name!r}.") from None
         except _DAMAGE as error:
-            raise ModelFileError(f"{self._path} is damaged or cut off: get the file again.") from error
+            raise ModelFileError(
+                f"{self._path} is damaged or truncated: copy or download it again."
+            ) from error
         if self._sums.get(name) != hashlib.sha256(data).hexdigest():
             raise ModelFileError(f"{self._path} has been changed or damaged since it was written ({name}).")
         return data
@@ -87,7 +91,7 @@ def check_archive(archive: zipfile.ZipFile, size: int) -> None:
     """Refuse archives that hold a name twice, or that would unpack to far more than a model."""
     infos = archive.infolist()
     if len({info.filename for info in infos}) < len(infos):
-        raise ValueError("it holds two parts of one name")
+        raise ValueError("it contains two parts with the same name")
     if any(info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in infos):
         raise ValueError("it is compressed in a way that model files are not")
     unpacked = sum(info.file_size for info in infos)

@@ -40,7 +40,7 @@ def load_booster(text: bytes, package: str, attributes: dict[str, Any]) -> Any:
 
 def _load_lightgbm(text: bytes, attributes: dict[str, Any]) -> Any:
     if set(attributes) != set(_LIGHTGBM_ATTRIBUTES):
-        raise ValueError("a LightGBM booster has other attributes than expected")
+        raise ValueError("a LightGBM booster has unexpected attributes")
     booster = import_module("lightgbm").Booster(model_str=text.decode())
     for name, value in attributes.items():
         setattr(booster, name, value)
@@ -49,7 +49,7 @@ def _load_lightgbm(text: bytes, attributes: dict[str, Any]) -> Any:
 
 def _load_xgboost(text: bytes, attributes: dict[str, Any]) -> Any:
     if attributes:
-        raise ValueError("an XGBoost booster has other attributes than expected")
+        raise ValueError("an XGBoost booster has unexpected attributes")
     json.loads(text)  # XGBoost's own parser overflows the stack on deep nesting
     booster = import_module("xgboost").Booster()
     booster.load_model(bytearray(text))

@@ -219,7 +219,7 @@ _DECODERS: dict[str, Callable[[Decoder, Any], Any]] = {
 
 def _require(value: Any, kind: type[Any]) -> Any:
     if type(value) is not kind:
-        raise ValueError(f"a {kind.__name__} was expected, and {str(value)[:40]!r} was found")
+        raise ValueError(f"expected a {kind.__name__}, got {str(value)[:40]!r}")
     return value
 
 

@@ -97,14 +97,14 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: bytes, path: str) -> Self:
-        """Read the text of a manifest; refuse those of other programs and of a newer capo."""
+        """Read the text of a manifest; refuse those of other programs and of newer versions of capo."""
         try:
             values = parse_json(text)
             kind, number = values.pop("format"), values.pop("format_version")
         except (ValueError, KeyError, AttributeError, TypeError, OverflowError, RecursionError) as error:
-            raise ModelFileError(f"{path} is not a model file of capo's.") from error
+            raise ModelFileError(f"{path} is not a capo model file.") from error
         if kind != FORMAT or type(number) is not int or number < DEVELOPMENT_VERSION:
-            raise ModelFileError(f"{path} is not a model file of capo's.")
+            raise ModelFileError(f"{path} is not a capo model file.")
         _check_version(number, path)
         wrong = [name for name, kinds in _KINDS.items() if not isinstance(values.get(name), kinds)]
         wrong += [name for name in values if name not in _KINDS]
@@ -131,7 +131,7 @@ def _refuse_constant(name: str) -> None:
 def _check_version(number: int, path: str) -> None:
     if number > FORMAT_VERSION:
         raise ModelFileError(
-            f"{path} was written by a newer capo, in format {number}, and this one reads format "
+            f"{path} was written by a newer version of capo, in format {number}; this version reads format "
             f"{FORMAT_VERSION}: upgrade capo-learn to open it."
         )
     if number == DEVELOPMENT_VERSION:

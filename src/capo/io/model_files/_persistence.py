@@ -169,8 +169,8 @@ def _open(archive: Archive, name: str, manifest: Manifest, trusted: frozenset[st
         raise
     except UntrustedTypesError as error:
         raise ModelFileError(
-            f"{name} holds types that are not known to be safe: {error}. If you trust whoever wrote it, name "
-            "them: trusted=[...] in Python, --trust TYPE on the command line."
+            f"{name} holds types that are not known to be safe: {error}. If you trust the source of "
+            "the file, list the types with trusted=[...] in Python, --trust TYPE on the command line."
         ) from None
     except MemoryError as error:
         raise ModelFileError(f"{name} cannot be opened: there is not enough memory.") from error

@@ -136,7 +136,7 @@ class _Audit:
         if loader == "DictNode":
             self._check_keys(node["key_types"])
         if loader == "PartialNode" and node["content"]["func"]["__loader__"] != "FunctionNode":
-            raise ValueError("it holds a partial function of something that is no function")
+            raise ValueError("it contains a functools.partial whose target is not a function")
 
     def _check_keys(self, node: dict[str, Any]) -> None:
         """Types of keys, which skops calls with the keys."""
