@@ -31,7 +31,7 @@ class TableReader:
     Attributes
     ----------
     path : str
-        The file, or "-" for the standard input.
+        The file, or "-" for standard input.
     format : {"csv", "parquet", "svmlight"}, optional
         By default it is detected from the name and the content.
     delimiter : str, optional

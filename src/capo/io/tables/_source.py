@@ -1,4 +1,4 @@
-"""The bytes of a file or of the standard input, decompressed."""
+"""The bytes of a file or of standard input, decompressed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HEAD_SIZE = 2**16
 
 
 class ByteSource:
-    """A file or the standard input, to be read once and decompressed.
+    """A file or standard input, to be read once and decompressed.
 
     Attributes
     ----------
@@ -43,11 +43,11 @@ class ByteSource:
     stem : str
         The path without the suffix of a compressed file.
     path : pathlib.Path, optional
-        The path of the file; None for the standard input.
+        The path of the file; None for standard input.
     """
 
     def __init__(self, path: str) -> None:
-        self.name = "the standard input" if path == "-" else path
+        self.name = "standard input" if path == "-" else path
         self.stem = path.removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz")
         self.path = None if path == "-" else Path(path)
 
