@@ -324,6 +324,7 @@ def test_weights_are_used(capsys, tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in auxiliary_names() if name != "latent"])
 def test_every_auxiliary_is_trained_kept_and_used(name, folder, capsys, tmp_path):
     path, gaps = tmp_path / "m.capo", tmp_path / "gaps.csv"

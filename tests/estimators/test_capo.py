@@ -302,6 +302,7 @@ def test_inside_scikit_learns_tools(tmp_path):
         np.testing.assert_array_equal(other.decision_function(X), model.decision_function(X))
 
 
+@pytest.mark.slow
 def test_the_same_for_any_n_jobs():
     auxiliaries = [ExtraTreesClassifier(20), LINEAR, DecisionTreeClassifier(max_depth=4)]
     models = [
@@ -773,6 +774,7 @@ def test_the_summary_is_of_the_fit_whatever_is_set_later():
     assert before == str(model.set_params(threshold=0.9, delta=None, cv=3).summary())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [(0, 1), ("no", "yes"), (-1, 1), (1, 2)])
 @pytest.mark.parametrize("estimator", [CAPOClassifier, PublishedCAPOClassifier])
 def test_either_label_can_be_the_positive_one(labels, estimator):

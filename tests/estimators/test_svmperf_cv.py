@@ -38,6 +38,7 @@ def by_hand(measure, C, kernel, gamma, cut):
     return f1_score(Y, scores > 0) if cut else roc_auc_score(Y, scores)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kernel", "gamma"), [("linear", "scale"), ("rbf", 0.05)])
 @pytest.mark.parametrize(("measure", "cut"), [("f1", True), ("roc_auc", False)])
 def test_every_value_is_that_of_fits_made_one_by_one(measure, cut, kernel, gamma):

@@ -166,6 +166,7 @@ CLASSIFIERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outputs", ["scores", "labels"])
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_user_classifiers(arrays, name, outputs):

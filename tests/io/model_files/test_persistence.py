@@ -77,6 +77,7 @@ def round_trip(model, tmp_path, rows=X, **options):
     return again
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [

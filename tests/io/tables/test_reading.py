@@ -37,6 +37,7 @@ TABLES = st.integers(2, 4).flatmap(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(rows=TABLES, delimiter=st.sampled_from(",;|\t"), end=st.sampled_from(["\n", "\r\n"]))
 def test_text_is_read_as_pandas_reads_it(rows, delimiter, end, tmp_path_factory):
