@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
@@ -64,7 +65,7 @@ class Prior(Protocol):
         """Return the solver's tolerance in cross-validation."""
 
 
-class _LearnedWeightsPrior:
+class _LearnedWeightsPrior(ABC):
     """A prior in the space of all weights: those of the auxiliaries are learned with the others."""
 
     def formulate(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> Formulation:
@@ -80,9 +81,9 @@ class _LearnedWeightsPrior:
 
         return Formulation(design, oracle, v0, bounded, combination)
 
+    @abstractmethod
     def center(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> LinearCombination:
         """Return the starting point."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -137,8 +138,8 @@ class UnitPrior:
         def combination(v: FloatArray) -> LinearCombination:
             return LinearCombination(np.ones(n_auxiliaries), v[:-1].copy(), float(v[-1]))
 
-        shifted = _with_offset(oracle, data.outputs.sum(axis=1))
-        return Formulation(design, shifted, np.zeros(n_coef), np.zeros(n_coef, dtype=bool), combination)
+        offset_oracle = _with_offset(oracle, data.outputs.sum(axis=1))
+        return Formulation(design, offset_oracle, np.zeros(n_coef), np.zeros(n_coef, dtype=bool), combination)
 
     def cv_tol(self, tol: float, prior_risk: float) -> float:
         """Return a share of the prior's risk."""
@@ -173,11 +174,11 @@ def _share_of_risk(tol: float, prior_risk: float) -> float:
 def _with_offset(oracle: Oracle, offset: FloatArray) -> Callable[[FloatArray], Cut]:
     """Return the oracle for scores to which `offset` is added."""
 
-    def shifted(scores: FloatArray) -> Cut:
+    def offset_oracle(scores: FloatArray) -> Cut:
         cut = oracle(scores + offset)
         return Cut(cut.coef, cut.loss - float(cut.coef @ offset))
 
-    return shifted
+    return offset_oracle
 
 
 def _least_risk_scale(oracle: Oracle, scores: FloatArray) -> float:

@@ -108,7 +108,7 @@ class Segment:
 
     def model_minimum(self, low: LinePoint, high: LinePoint) -> tuple[float, float]:
         """The minimizer of the larger of the two supporting parabolas, and its value there."""
-        kink = self._crossing(low, high)
+        kink = self._intersection(low, high)
         t = kink
         if self.q1 > 0 and self.q0 + self.q1 * kink + self.C * low.risk_slope > 0:
             t = -(self.q0 + self.C * low.risk_slope) / self.q1
@@ -118,7 +118,7 @@ class Segment:
         return t, self.q0 * t + 0.5 * self.q1 * t * t + self.C * risk
 
     @staticmethod
-    def _crossing(low: LinePoint, high: LinePoint) -> float:
+    def _intersection(low: LinePoint, high: LinePoint) -> float:
         slope_change = low.risk_slope - high.risk_slope
         if not slope_change < 0:
             return 0.5 * (low.t + high.t)

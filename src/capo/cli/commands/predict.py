@@ -34,7 +34,11 @@ def run_predict(
     if ids is not None:
         loaded = replace(loaded, schema=loaded.schema.with_ids(ids))
     separator = "\t" if _uncompressed_name(output).endswith(TAB_SEPARATED) else ","
-    with console.step("predicting") as step, open_output(output) as raw, _compressed(raw, output) as file:
+    with (
+        console.step("predicting") as step,
+        open_output(output) as raw,
+        _gzip_if_asked(raw, output) as file,
+    ):
         for number, batch in enumerate(read_batches(table, step)):
             if number == 0:
                 _check_ids(loaded.schema, batch, ids or ())
@@ -69,7 +73,7 @@ def _uncompressed_name(output: Path | None) -> str:
 
 
 @contextmanager
-def _compressed(file: BinaryIO, output: Path | None) -> Iterator[BinaryIO]:
+def _gzip_if_asked(file: BinaryIO, output: Path | None) -> Iterator[BinaryIO]:
     """The file itself, or a gzip stream into it if the output's name ends in .gz."""
     if output is None or output.suffix != ".gz":
         yield file

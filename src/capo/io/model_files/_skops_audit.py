@@ -88,7 +88,7 @@ def audit_member(data: bytes, module: str, trusted: Collection[str]) -> tuple[by
         _check_part(name, content)
     audit = _Audit(module, frozenset(trusted))
     audit.check(schema)
-    return _packed({**parts, SCHEMA: json.dumps(schema).encode()}), audit.refused
+    return _zip_parts({**parts, SCHEMA: json.dumps(schema).encode()}), audit.refused
 
 
 def _check_part(name: str, content: bytes) -> None:
@@ -98,7 +98,7 @@ def _check_part(name: str, content: bytes) -> None:
         raise ValueError(f"a skops document in it has the unknown part {name!r}")
 
 
-def _packed(parts: dict[str, bytes]) -> bytes:
+def _zip_parts(parts: dict[str, bytes]) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         for name, content in parts.items():
