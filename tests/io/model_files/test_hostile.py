@@ -314,8 +314,8 @@ def good(tmp_path_factory):
     X = rng.normal(size=(60, 3))
     auxiliaries = [
         make_pipeline(DropEmptyColumns(), RandomForestClassifier(2, random_state=0)),
-        LGBMClassifier(n_estimators=2, verbose=-1, min_child_samples=5),
-        XGBClassifier(n_estimators=2),
+        LGBMClassifier(n_estimators=2, n_jobs=1, verbose=-1, min_child_samples=5),
+        XGBClassifier(n_estimators=2, n_jobs=1),
     ]
     model = CAPOClassifier("f1", auxiliaries=auxiliaries, C=1.0, cv=2, random_state=0).fit(X, X[:, 0] > 0)
     path = tmp_path_factory.mktemp("good") / "good.capo"

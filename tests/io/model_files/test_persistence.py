@@ -85,11 +85,20 @@ def round_trip(model, tmp_path, rows=X, **options):
         light("10 * tp - 2 * fp"),
         light("f1", C=1.0, delta="rbf"),
         PublishedCAPOClassifier("f1", auxiliaries=LIGHT, C=1.0, random_state=0),
-        light(auxiliaries=[LGBMClassifier(n_estimators=5, verbose=-1), XGBClassifier(n_estimators=5)]),
+        light(
+            auxiliaries=[
+                LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1),
+                XGBClassifier(n_estimators=5, n_jobs=1),
+            ]
+        ),
         light(auxiliaries=[RandomForestClassifier(5), FrozenEstimator(LogisticRegression().fit(X / 50, Y))]),
         light(auxiliaries=[C45Classifier(), CoreVectorMachine(tol=1e-3), RBFNetworkClassifier()]),
-        light(auxiliaries=[make_pipeline(StandardScaler(), LGBMClassifier(n_estimators=3, verbose=-1))]),
-        light(auxiliaries=[make_pipeline(StandardScaler(), XGBClassifier(n_estimators=3))]),
+        light(
+            auxiliaries=[
+                make_pipeline(StandardScaler(), LGBMClassifier(n_estimators=3, n_jobs=1, verbose=-1))
+            ]
+        ),
+        light(auxiliaries=[make_pipeline(StandardScaler(), XGBClassifier(n_estimators=3, n_jobs=1))]),
         light(auxiliaries=[make_pipeline(DropEmptyColumns(), SVMPerfClassifier("f1"))]),
         light(auxiliaries=[CalibratedClassifierCV(GaussianNB()), MLPClassifier((3,), max_iter=20)]),
         light(

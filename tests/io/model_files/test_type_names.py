@@ -77,7 +77,12 @@ def mixed_table():
     [
         (CAPOClassifier("f1", random_state=0), mixed_table()),
         (CAPOClassifier("mcc", C=1.0, delta="rbf", auxiliaries=[C45Classifier()], random_state=0), X),
-        (CAPOClassifier("f1", auxiliaries=[LGBMClassifier(n_estimators=2, verbose=-1)], random_state=0), X),
+        (
+            CAPOClassifier(
+                "f1", auxiliaries=[LGBMClassifier(n_estimators=2, n_jobs=1, verbose=-1)], random_state=0
+            ),
+            X,
+        ),
         (SVMPerfClassifier("f1", kernel="rbf"), X),
         (SVMPerfClassifierCV("f1", Cs=[1.0]), X),
         (CoreVectorMachine(tol=1e-3), X),

@@ -1,0 +1,179 @@
+"""Tables and parameters that CAPOClassifier takes or refuses."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.sparse.linalg import aslinearoperator
+from sklearn import config_context
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import f1_score
+from sklearn.naive_bayes import GaussianNB
+
+from capo import CAPOClassifier, SVMPerfClassifierCV, measures
+from capo.baselines import PublishedCAPOClassifier
+from capo.exceptions import InvalidInputError
+
+from .capo_cases import LIGHT, NOISY, X, Y, light
+
+
+def raw_table(rng, n=400):
+    kind = rng.choice(["a", "b", "c"], n)
+    amount = np.exp(rng.normal(size=n) * 3)
+    y = (kind == "b") ^ (np.log(amount) > 1) ^ (rng.random(n) < 0.05)
+    amount[rng.random(n) < 0.1] = np.nan
+    columns = {"kind": kind, "amount": amount, "on": rng.random(n) < 0.5, "n": rng.integers(0, 9, n)}
+    return columns, np.where(y, "yes", "no")
+
+
+@pytest.mark.parametrize("library", ["pandas", "categories", "polars"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_raw_table_just_works(library):
+    columns, y = raw_table(np.random.default_rng(0))
+    DataFrame = pytest.importorskip("polars" if library == "polars" else "pandas").DataFrame
+    frame = DataFrame(columns)
+    if library == "categories":
+        frame["kind"] = frame["kind"].astype("category")
+    model = CAPOClassifier("f1", random_state=0).fit(frame[:300], y[:300])
+    assert model.feature_names_in_.tolist() == list(columns)
+    assert {"kind_a", "kind_b", "kind_c", "amount", "missingindicator_amount"} <= set(model.delta_coef_)
+    assert set(model.predict(frame[300:])) == {"yes", "no"}
+    assert model.score(frame[300:], y[300:]) > 0.8
+    unseen = DataFrame({**columns, "kind": ["z"] * 400})
+    assert np.isfinite(model.decision_function(unseen)).all()
+
+
+def test_odd_tables():
+    pd = pytest.importorskip("pandas")
+    X, y = NOISY
+    rng = np.random.default_rng(0)
+    model = CAPOClassifier("f1", auxiliaries=LIGHT[1:], C=[1.0], cv=2, random_state=0)
+    unnamed = pd.DataFrame(X).drop(columns=2)
+    assert len(model.fit(unnamed, y).delta_coef_) == 7
+    words = rng.choice(np.array(["u", "v", None], dtype=object), len(y))
+    nullable = pd.DataFrame({"a": X[:, 0], "c": words}).convert_dtypes()
+    mixed = pd.DataFrame({"a": X[:, 0], "c": rng.choice(np.array(["x", 1, 2.5], dtype=object), len(y))})
+    auto = CAPOClassifier("f1", C=1.0, cv=2, random_state=0)
+    for frame in (nullable, mixed):
+        assert np.isfinite(auto.fit(frame[:200], y[:200]).decision_function(frame)).all()
+    with config_context(transform_output="pandas"):
+        assert np.isfinite(auto.fit(mixed[:200], y[:200]).decision_function(mixed)).all()
+    twice = pd.DataFrame(X[:, :2], columns=["a", "a"])
+    with pytest.raises(InvalidInputError, match="different names"):
+        model.fit(twice, y)
+
+
+def test_sparse_is_as_dense():
+    X, y = make_classification(500, n_features=30, n_informative=6, random_state=0)
+    X[X < 0.3] = 0.0
+    model = CAPOClassifier("f1", random_state=0).fit(sparse.csr_array(X), y)
+    assert model.score(sparse.csr_array(X), y) > 0.9
+    as_csc = model.decision_function(sparse.csc_matrix(X))
+    np.testing.assert_array_equal(as_csc, model.decision_function(sparse.csr_array(X)))
+    assert np.mean((as_csc > 0) == (model.decision_function(X) > 0)) > 0.98
+
+
+@pytest.mark.slow
+def test_columns_of_any_scale_and_none():
+    X, y = NOISY
+    scaled = X * np.array([1e12, 1e-12, 1, 1, 1, 1, 1, 1])
+    plain = CAPOClassifier("f1", random_state=0).fit(X, y)
+    model = CAPOClassifier("f1", random_state=0).fit(scaled, y)
+    assert model.score_ == pytest.approx(plain.score_, abs=0.02)
+    constant = np.column_stack([X, np.full(len(y), 7.0), np.full(len(y), np.nan)])
+    assert CAPOClassifier("f1", random_state=0).fit(constant, y).score_ > 0.5
+
+
+def test_very_few_rows():
+    with pytest.raises(InvalidInputError, match="at least 2 rows of each class"):
+        light().fit(X[:3], [0, 1, 1])
+    tiny = CAPOClassifier("f1", auxiliaries=[GaussianNB()], random_state=0).fit(X[15:23], Y[15:23])
+    assert set(tiny.predict(X)) <= {0, 1}
+
+
+@pytest.mark.slow
+def test_five_positives_in_a_hundred_thousand_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100_000, 4))
+    y = np.zeros(100_000, dtype=int)
+    y[[7, 20_000, 50_001, 70_000, 99_999]] = 1
+    X[y == 1] += 5.0
+    model = light("f1").fit(X, y)
+    assert model.score(X, y) > 0.7
+    assert model.predict(X).sum() <= 15
+    ranked = light("average_precision").fit(X, y)
+    assert ranked.score_ > 0.5
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"C": -1.0}, "C"),
+        ({"C": []}, "C must be"),
+        ({"C": [1.0, np.nan]}, "C must be"),
+        ({"C": "often"}, "C"),
+        ({"threshold": 2.0}, "threshold"),
+        ({"delta": "cubic"}, "delta"),
+        ({"measure": "f2"}, "f2"),
+        ({"auxiliaries": "all"}, "auxiliaries"),
+    ],
+)
+def test_parameters_that_make_no_sense(params, message):
+    with pytest.raises(ValueError, match=message):
+        CAPOClassifier(**params).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("table", "labels", "message"),
+    [
+        (X, np.ones(len(Y)), "only one class"),
+        (X, np.arange(len(Y)) % 3, "Only binary"),
+        (X, None, "requires y"),
+        (X[:-1], Y, "inconsistent"),
+        (np.where(X > 20, np.inf, X), Y, "infinity"),
+        (X, np.where(Y == 1, "yes", None), "missing"),
+    ],
+)
+def test_data_that_cannot_be_used(table, labels, message):
+    with pytest.raises(ValueError, match=message):
+        CAPOClassifier().fit(table, labels)
+
+
+def test_frames_that_cannot_be_used():
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="0 rows"):
+        CAPOClassifier().fit(pd.DataFrame(X)[:0], Y[:0])
+    with pytest.raises(ValueError, match="infinity"):
+        CAPOClassifier().fit(pd.DataFrame(np.where(X > 20, np.inf, X)), Y)
+
+
+@pytest.mark.parametrize("estimator", [CAPOClassifier(), SVMPerfClassifierCV()], ids=repr)
+def test_operators_are_refused_where_rows_are_needed(estimator):
+    with pytest.raises(InvalidInputError, match="use SVMPerfClassifier"):
+        estimator.fit(aslinearoperator(X), Y)
+
+
+def test_costs_per_row_are_refused_with_the_way_out():
+    with pytest.raises(InvalidInputError, match="sample_weight"):
+        light(measures.get("cost", costs=np.ones(len(Y)))).fit(X, Y)
+
+
+def test_labels_in_a_column_are_scored_too():
+    model = light(C=0.0).fit(X, Y)
+    assert model.score(X, Y[:, None]) == model.score(X, Y)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("labels", [(0, 1), ("no", "yes"), (-1, 1), (1, 2)])
+@pytest.mark.parametrize("estimator", [CAPOClassifier, PublishedCAPOClassifier])
+def test_either_label_can_be_the_positive_one(labels, estimator):
+    y = np.asarray(labels)[Y]
+    auxiliaries = [GaussianNB(), ("frozen", FrozenEstimator(GaussianNB().fit(X, y)))]
+    settings = {"auxiliaries": auxiliaries, "random_state": 0}
+    for positive in labels:
+        model = estimator("f1", pos_label=positive, **settings).fit(X, y)
+        assert model.classes_.tolist() == [*(set(labels) - {positive}), positive]
+        assert model.score(X, y) == pytest.approx(f1_score(y, model.predict(X), pos_label=positive))
+        assert model.score(X, y) > 0.9
+    with pytest.raises(InvalidInputError, match="pos_label='maybe' is not a label of y"):
+        estimator("f1", pos_label="maybe", **settings).fit(X, y)

@@ -1,0 +1,113 @@
+"""Scores and probabilities of CAPOClassifier are those of rows it has not seen."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.metrics import f1_score, log_loss
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from capo import CAPOClassifier
+
+from .capo_cases import LIGHT, LINEAR, light
+
+
+class RandomScore:
+    """A fitted model that is unrelated to the labels."""
+
+    def __init__(self, direction):
+        self.direction = direction
+
+    def predict(self, X):
+        return (X @ self.direction > 0).astype(int)
+
+    def decision_function(self, X):
+        return X @ self.direction
+
+
+@pytest.mark.slow
+def test_nothing_set_beats_each_auxiliary_and_a_default_learner():
+    rare = make_classification(
+        3000, n_features=20, n_informative=8, weights=[0.93], class_sep=0.8, flip_y=0.02, random_state=1
+    )
+    half = slice(None, 1500), slice(1500, None)
+    (train, test), (y, y_test) = ([part[rows] for rows in half] for part in rare)
+    model = CAPOClassifier("f1", random_state=0).fit(train, y)
+    default = f1_score(y_test, RandomForestClassifier(random_state=0).fit(train, y).predict(test))
+    assert model.score(test, y_test) > default + 0.05
+    assert model.score(test, y_test) == pytest.approx(f1_score(y_test, model.predict(test)))
+    assert model.score_ >= max(score.value for score in model.auxiliary_scores_.values()) - 0.01
+
+
+def test_probabilities_are_honest_on_rows_never_seen():
+    X, y = make_classification(
+        4000, n_features=10, n_informative=5, flip_y=0.2, weights=[0.7], random_state=0
+    )
+    overfitted = DecisionTreeClassifier(random_state=0)
+    model = CAPOClassifier("f1", auxiliaries=[overfitted, GaussianNB()], random_state=0).fit(
+        X[:2000], y[:2000]
+    )
+    share = model.predict_proba(X[2000:])[:, 1]
+    for low, high in ((0.0, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 1.0)):
+        within = (share >= low) & (share < high)
+        assert y[2000:][within].mean() == pytest.approx(share[within].mean(), abs=0.1)
+    tree = overfitted.fit(X[:2000], y[:2000]).predict_proba(X[2000:])
+    assert log_loss(y[2000:], share) < 0.2 * log_loss(y[2000:], tree)
+
+
+def test_no_leak_on_labels_that_mean_nothing():
+    """Permuted labels: the figure of the chosen model must not pretend otherwise."""
+    rng = np.random.default_rng(0)
+    figures = []
+    for seed in range(4):
+        y = rng.permutation(np.repeat([0, 1], [450, 150]))
+        model = CAPOClassifier("roc_auc", auxiliaries=LIGHT, random_state=seed).fit(
+            rng.normal(size=(600, 40)), y
+        )
+        figures.append(model.score_)
+        assert abs(model.score_ - 0.5) < 3 * max(model.score_std_, 0.03)
+    assert np.mean(figures) == pytest.approx(0.5, abs=0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measure", ["f1", "mcc", "balanced_accuracy"])
+def test_no_leak_with_the_default_auxiliaries(measure):
+    figures = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        y = rng.permutation(np.repeat([0, 1], [280, 120]))
+        model = CAPOClassifier(measure, random_state=seed).fit(rng.normal(size=(400, 10)), y)
+        figures.append(model.score_)
+    # All positive has F1 2 x 0.3 / 1.3; any constant has MCC 0 and balanced accuracy 0.5.
+    chance = {"f1": 0.4615, "mcc": 0.0, "balanced_accuracy": 0.5}[measure]
+    assert np.mean(figures) <= chance + 0.05
+
+
+def test_the_score_of_frozen_models_on_labels_that_mean_nothing_is_chance():
+    scores = []
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        data, target = rng.normal(size=(200, 4)), rng.permutation(200) < 100
+        unrelated = [(f"model{i}", RandomScore(rng.normal(size=4))) for i in range(4)]
+        model = CAPOClassifier("roc_auc", auxiliaries=unrelated, delta=None, C=0.0, random_state=seed)
+        scores.append(model.fit(data, target).score_)
+    assert np.mean(scores) < 0.5 + 2 * np.std(scores, ddof=1) / np.sqrt(len(scores))
+
+
+def test_an_auxiliary_that_is_perfect_in_sample_is_seen_through():
+    X, y = make_classification(1000, n_features=10, flip_y=0.3, random_state=0)
+    auxiliaries = [("by_heart", DecisionTreeClassifier(random_state=0)), ("linear", LINEAR)]
+    honest = CAPOClassifier("accuracy", auxiliaries=auxiliaries, random_state=0).fit(X[:500], y[:500])
+    on_new_rows = honest.score(X[500:], y[500:])
+    assert honest.score_ == pytest.approx(on_new_rows, abs=0.05)
+    assert on_new_rows > honest.auxiliaries_["by_heart"].score(X[500:], y[500:])
+
+
+def test_few_rows_of_a_class_keep_the_prior():
+    data, target = make_classification(300, weights=[0.93], flip_y=0, random_state=1)
+    rare = np.flatnonzero(target == 1)[20:]
+    data, target = np.delete(data, rare, axis=0), np.delete(target, rare)
+    assert target.sum() == 20
+    assert light("mcc").fit(data, target).C_ == 0.0
+    assert len(light("mcc", C=[1.0, 10.0]).fit(data, target).cv_results_["param_C"]) == 3
