@@ -93,3 +93,17 @@ def test_dense_and_sparse_rows_and_long_indices():
         dense, thin = CostSVMClassifier(**same).fit(X, Y), CostSVMClassifier(**same).fit(table, Y)
         np.testing.assert_allclose(dense.decision_function(table), dense.decision_function(X))
         np.testing.assert_allclose(thin.decision_function(table), dense.decision_function(X), atol=1e-2)
+
+
+def test_groups_are_held_out_together():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), 5)
+    # Each group is recognized by its features, and its label means nothing.
+    data, target = rng.normal(size=(40, 5))[groups], (rng.permutation(40) < 20)[groups]
+    model = CostSVMClassifier(
+        "roc_auc", kernel="rbf", Cs=[100.0], costs=[1], gammas=[2.0], max_rows=150, random_state=0
+    )
+    assert model.fit(data, target, groups=groups).score_ < 0.7
+    assert model.fit(data, target).score_ > 0.95
+    with pytest.raises(ValueError, match="one entry per row"):
+        model.fit(data, target, groups=groups[:9])

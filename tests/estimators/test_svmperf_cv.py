@@ -107,3 +107,17 @@ def test_rows_of_weight_zero_do_not_widen_the_kernel():
     widths = model.fit(far, np.append(Y, Y[:20]), weight).cv_results_["param_gamma"]
     alone = model.fit(X, Y).cv_results_["param_gamma"]
     np.testing.assert_allclose(widths.astype(float), alone.astype(float), rtol=1e-6)
+
+
+def test_groups_are_held_out_together():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), 5)
+    # Each group is recognized by its features, and its label means nothing.
+    data, target = rng.normal(size=(40, 5))[groups], (rng.permutation(40) < 20)[groups]
+    model = SVMPerfClassifierCV(
+        "roc_auc", kernel="rbf", Cs=[1000.0], gammas=[2.0], extend_grid=False, random_state=0
+    )
+    assert model.fit(data, target, groups=groups).score_ < 0.7
+    assert model.fit(data, target).score_ > 0.95
+    with pytest.raises(InvalidInputError, match="one entry per row"):
+        model.fit(data, target, groups=groups[:9])

@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 
 from capo import CAPOClassifier
 from capo.exceptions import InvalidInputError
@@ -89,6 +90,37 @@ def test_the_four_methods_are_evaluated_on_every_fold():
         compare(model, X[:20], np.arange(20) < 3, folds=2)
     with pytest.raises(InvalidInputError, match="enough for 2 to 5 folds: got 6 folds"):
         compare(model, X[:20], np.arange(20) < 10, folds=6)
+
+
+@pytest.fixture(scope="module")
+def grouped_noise():
+    """Rows of a group are copies, and its label is random."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), 8)
+    return rng.normal(size=(60, 4))[groups], (rng.permutation(60) < 30)[groups], groups
+
+
+def test_groups_are_held_out_together(grouped_noise):
+    data, target, groups = grouped_noise
+    model = CAPOClassifier(
+        "roc_auc", auxiliaries=[KNeighborsClassifier(1)], delta=None, C=0.0, random_state=0
+    )
+    together = compare(model, data, target, groups=groups.astype(str), folds=2, random_state=0)
+    assert max(method.mean for method in together.methods) < 0.65
+    assert min(method.mean for method in compare(model, data, target, folds=2).methods) > 0.95
+
+
+def test_groups_that_cannot_be_compared(grouped_noise):
+    data, target, groups = grouped_noise
+    model = CAPOClassifier("f1", auxiliaries=[GaussianNB()])
+    with pytest.raises(InvalidInputError, match="one class has rows in 3 groups, and at least 4 are needed"):
+        compare(model, data, target, groups=np.where(target, groups, -1 - groups % 3))
+    with pytest.raises(InvalidInputError, match="one entry per row"):
+        compare(model, data, target, groups=groups[:9])
+    with pytest.raises(InvalidInputError, match="missing values, in 8 of 480 rows"):
+        compare(model, data, target, groups=np.where(groups == 3, np.nan, groups))
+    with pytest.raises(InvalidInputError, match="several types"):
+        compare(model, data, target, groups=np.array([*groups[1:], "last"], dtype=object))
 
 
 def test_a_stored_comparison_is_read_back():

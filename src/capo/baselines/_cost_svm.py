@@ -31,7 +31,7 @@ from ..estimators import (
 from ..exceptions import InvalidInputError
 from ..kernels import default_gamma_grid, make_kernel
 from ..measures import Measure
-from ..model_selection import split_folds
+from ..model_selection import check_groups, split_folds
 from ..preprocessing import encode_binary_labels
 
 #: The customary grids for SVMlight: C, and the cost factor j of errors on positive rows.
@@ -67,7 +67,8 @@ class CostSVMClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         The grids. By default, the customary ones for SVMlight: C from 2^-7 to 2^7, j from 2^-2 to 2^6,
         gamma from a quarter to four times the inverse of the mean squared distance between two rows.
     cv : int, splitter or iterable, default=5
-        The folds of the cross-validation.
+        The folds of the cross-validation; an integer means stratified folds of shuffled rows, or of groups
+        if `fit` is given ``groups``.
     max_rows : int, optional, default=2000
         Number of rows for the cross-validation, a stratified random sample; None for all. The final fit
         uses all rows.
@@ -147,7 +148,7 @@ class CostSVMClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         self.random_state = random_state
 
     @atomic_fit
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Choose the parameters, then fit to all rows.
 
         Parameters
@@ -156,6 +157,8 @@ class CostSVMClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
             Features.
         y : array-like of shape (n_samples,)
             Two labels; the larger one is the positive class.
+        groups : array-like of shape (n_samples,), optional
+            The group of each row, such as a patient: rows of one group are held out together.
 
         Returns
         -------
@@ -166,7 +169,7 @@ class CostSVMClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         measure = measures.get(self.measure)
         table, labels = self._validate_fit_data(X, y)
         classes, positive = encode_binary_labels(labels)
-        best, score, seconds = self._select(measure, table, positive)
+        best, score, seconds = self._select(measure, table, positive, groups)
         model = make_svm(best, self.max_iter).fit(table, positive)
         self.classes_, self.measure_, self.best_estimator_ = classes, measure, model
         (self.C_, self.cost_, self.gamma_), self.score_ = best, score
@@ -174,14 +177,17 @@ class CostSVMClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         self._fitted_to_sparse = issparse(table)
         return self
 
-    def _select(self, measure: Measure, table: Any, positive: BoolArray) -> tuple[SVMParams, float, float]:
+    def _select(
+        self, measure: Measure, table: Any, positive: BoolArray, groups: ArrayLike | None
+    ) -> tuple[SVMParams, float, float]:
         """The best parameters in cross-validation, their mean score and the CPU seconds."""
         random = check_random_state(self.random_state)
         rows = _sample_rows(positive, self.max_rows, random)
         table_cv, positive_cv = table[rows], positive[rows]
+        groups_cv = None if groups is None else check_groups(groups, len(positive))[rows]
         grid = self._grid(table)
         try:
-            splits = split_folds(self.cv, table_cv, positive_cv, {}, random)
+            splits = split_folds(self.cv, table_cv, positive_cv, {"groups": groups_cv}, random)
         except IndexError as error:
             raise InvalidInputError(
                 f"cv contains row indices beyond the {len(rows)} rows of the cross-validation: give "

@@ -24,6 +24,7 @@ from ..model_selection import (
     CVScorer,
     GridPoint,
     PathSearch,
+    Split,
     ZeroThreshold,
     fold_numbers,
     split_folds,
@@ -65,7 +66,7 @@ class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassi
     extend_grid : bool, default=True
         Whether the C's are continued past their ends, by up to 16 values, while the best is at one of them.
     cv : int, splitter or iterable, default=5
-        Folds; an integer means stratified folds of shuffled rows.
+        Folds; an integer means stratified folds of shuffled rows, or of groups if `fit` is given ``groups``.
     cv_rank : int, default=500
         Rows that span the kernel's space in cross-validation; the final fit has `max_rank`.
 
@@ -151,7 +152,13 @@ class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassi
         self.random_state = random_state
 
     @atomic_fit
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Choose C and gamma, and train on all rows with them.
 
         Parameters
@@ -162,6 +169,8 @@ class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassi
             Two labels; the larger one is the positive class.
         sample_weight : array-like of shape (n_samples,), optional
             Weights; a whole number counts as that many copies of the row.
+        groups : array-like of shape (n_samples,), optional
+            The group of each row, such as a patient: rows of one group are held out together.
 
         Returns
         -------
@@ -174,7 +183,9 @@ class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassi
         self.classes_, positive = encode_binary_labels(labels)
         weight = None if sample_weight is None else check_row_weights(sample_weight, table)
         start = time.process_time()
-        points = self._evaluate_grid(table, positive, weight, measures.get(self.measure))
+        random = check_random_state(self.random_state)
+        splits = split_folds(self.cv, table, positive, {"groups": groups}, random)
+        points = self._evaluate_grid(table, positive, weight, splits, random)
         self.selection_seconds_ = time.process_time() - start
         gamma, best = max(points, key=lambda each: each.point.cv_score.value)
         self.C_, self.gamma_, self.score_ = best.C, gamma, best.cv_score.value
@@ -184,12 +195,17 @@ class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassi
         return self
 
     def _evaluate_grid(
-        self, table: Any, positive: BoolArray, weight: FloatArray | None, measure: Measure
+        self,
+        table: Any,
+        positive: BoolArray,
+        weight: FloatArray | None,
+        splits: list[Split],
+        random: np.random.RandomState,
     ) -> list[KernelGridPoint]:
         """Evaluate every C for every gamma."""
-        random, progress = check_random_state(self.random_state), ProgressLogger(self.verbose)
+        measure, progress = measures.get(self.measure), ProgressLogger(self.verbose)
         objective = Objective(measure, ZeroPrior(), tol=float(self.tol), threshold_rule=ZeroThreshold())
-        folds = fold_numbers(split_folds(self.cv, table, positive, {}, random), len(positive))
+        folds = fold_numbers(splits, len(positive))
         scorer = CVScorer(measure, objective.threshold_rule, positive, weight, folds)
         Cs = check_positive_grid(SVMPERF_CS if self.Cs is None else self.Cs, "Cs")
         grid = CGrid(tuple(sorted(Cs)), MAX_GRID_EXTENSIONS if self.extend_grid else 0)

@@ -17,16 +17,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from scipy.stats import t as student
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.model_selection import cross_val_predict
+from sklearn.utils import check_random_state
 
 from .._sklearn_compat import safe_indexing
 from .._typing import BoolArray, FloatArray
 from ..exceptions import InvalidInputError
+from ..model_selection import Split, check_groups, split_folds
 from ..preprocessing import encode_binary_labels, positive_mask
 
 if TYPE_CHECKING:
@@ -245,6 +247,7 @@ def compare(
     y: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     folds: int = 5,
     random_state: int | None = None,
     on_progress: Callable[[str], None] = lambda message: None,
@@ -257,6 +260,9 @@ def compare(
         The unfitted model; the other methods use its measure and its auxiliaries.
     X, y, sample_weight
         The training data, as for `CAPOClassifier.fit`.
+    groups : array-like of shape (n_samples,), optional
+        The group of each row, such as a patient. Rows of one group are held out together, in the folds of
+        the comparison and in those of every method.
     folds : int, default=5
         Number of held-out folds, stratified and shuffled.
     random_state : int, optional
@@ -282,28 +288,50 @@ def compare(
     """
     labels = np.asarray(y)
     _, positive = encode_binary_labels(labels, model.pos_label)
-    _check_folds(folds, positive)
-    splits = StratifiedKFold(folds, shuffle=True, random_state=random_state).split(positive, positive)
+    group = None if groups is None else check_groups(groups, len(labels))
+    splits = _split(folds, positive, group, random_state)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     results = []
     for number, (train, test) in enumerate(splits, start=1):
         start = time.perf_counter()
         weight_train, weight_test = (None, None) if weight is None else (weight[train], weight[test])
-        fitted = clone(model).fit(safe_indexing(X, train), labels[train], sample_weight=weight_train)
+        group_train = None if group is None else group[train]
+        params = {} if group is None else {"groups": group_train}
+        fitted = clone(model).fit(
+            safe_indexing(X, train), labels[train], sample_weight=weight_train, **params
+        )
         results.append(
             compare_on_fold(
-                fitted, labels[train], weight_train, safe_indexing(X, test), labels[test], weight_test
+                fitted,
+                labels[train],
+                weight_train,
+                safe_indexing(X, test),
+                labels[test],
+                weight_test,
+                groups=group_train,
             )
         )
         on_progress(f"fold {number} of {folds}: {time.perf_counter() - start:.0f} s")
     return _aggregate_folds(fitted, results)
 
 
-def _check_folds(folds: int, positive: BoolArray) -> None:
-    fewest = int(min(positive.sum(), (~positive).sum()))
+def _split(
+    folds: int, positive: BoolArray, groups: NDArray[Any] | None, random_state: int | None
+) -> list[Split]:
+    """Return the training rows and the held-out rows of each fold."""
+    _check_folds(folds, positive, groups)
+    return split_folds(folds, positive, positive, {"groups": groups}, check_random_state(random_state))
+
+
+def _check_folds(folds: int, positive: BoolArray, groups: NDArray[Any] | None) -> None:
+    """Check that each class has two units for each fold: rows, or groups with rows of the class."""
+    units = "rows" if groups is None else "groups"
+    ids = np.arange(len(positive)) if groups is None else groups
+    fewest = min(len(np.unique(ids[rows])) for rows in (positive, ~positive))
     if not 2 <= folds <= fewest // 2:
         enough = f"enough for 2 to {fewest // 2} folds" if fewest > 3 else "and at least 4 are needed"
-        raise InvalidInputError(f"the rarer class has {fewest} rows, {enough}: got {folds} folds.")
+        which = "the rarer class has" if groups is None else "one class has rows in"
+        raise InvalidInputError(f"{which} {fewest} {units}, {enough}: got {folds} folds.")
 
 
 @dataclass(frozen=True)
@@ -321,8 +349,10 @@ def compare_on_fold(
     X_test: Any,
     y_test: ArrayLike,
     weight_test: FloatArray | None = None,
+    *,
+    groups: NDArray[Any] | None = None,
 ) -> FoldResult:
-    """Evaluate the four methods on held-out rows, given one fitted model and its training labels `y`."""
+    """Evaluate the four methods on held-out rows, given one fitted model, its labels and its groups."""
     measure, learner = model.measure_, _default_learner_index(model)
     positive, positive_test = positive_mask(y, model.classes_), positive_mask(y_test, model.classes_)
     raw_test = model.auxiliary_outputs(X_test)
@@ -336,7 +366,7 @@ def compare_on_fold(
         return score(test_scores - measure.threshold(positive, oof_scores, weight))
 
     start = time.perf_counter()
-    stack_oof, stack_test = _fit_stack(oof, positive, weight, test)
+    stack_oof, stack_test = _fit_stack(oof, positive, weight, test, groups)
     stack_seconds = time.perf_counter() - start
     values = {
         DEFAULT_LEARNER: score(test[:, learner] - 0.5),
@@ -348,12 +378,17 @@ def compare_on_fold(
 
 
 def _fit_stack(
-    oof: FloatArray, positive: BoolArray, weight: FloatArray | None, test: FloatArray
+    oof: FloatArray,
+    positive: BoolArray,
+    weight: FloatArray | None,
+    test: FloatArray,
+    groups: NDArray[Any] | None,
 ) -> tuple[FloatArray, FloatArray]:
     """Fit a logistic stack; its scores of the training rows (out of fold) and of the test rows."""
     stack = LogisticRegression(max_iter=1000)
     params = {} if weight is None else {"sample_weight": weight}
-    stack_oof = cross_val_predict(stack, oof, positive, method="decision_function", params=params)
+    cv = None if groups is None else split_folds(None, oof, positive, {"groups": groups}, None)
+    stack_oof = cross_val_predict(stack, oof, positive, cv=cv, method="decision_function", params=params)
     return stack_oof, stack.fit(oof, positive, **params).decision_function(test)
 
 

@@ -2,7 +2,7 @@
 
 from ._calibration import PlattCalibrator, fit_logistic, normalize_weights, robust_scale
 from ._cv_score import CVScore, CVScorer
-from ._folds import Split, fold_numbers, split_folds
+from ._folds import Split, check_groups, fold_numbers, split_folds
 from ._path_search import AUTO_GRID, MAX_GRID_EXTENSIONS, CGrid, FoldPath, GridPoint, PathSearch
 from ._threshold import (
     ExpectedValueThreshold,
@@ -28,6 +28,7 @@ __all__ = [
     "Split",
     "ThresholdRule",
     "ZeroThreshold",
+    "check_groups",
     "fit_logistic",
     "fold_numbers",
     "normalize_weights",

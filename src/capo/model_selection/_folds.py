@@ -11,6 +11,7 @@ from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold, StratifiedKFold, check_cv
 
+from .._sklearn_compat import is_pandas_na, is_scalar_nan
 from .._typing import BoolArray, IntArray
 from ..exceptions import InvalidInputError
 
@@ -50,11 +51,7 @@ def _make_splitter(
     if groups is None:
         n_folds = min(n_folds, int(positive.sum()), int((~positive).sum()))
         return StratifiedKFold(n_folds, shuffle=True, random_state=random)
-    labels = np.asarray(groups)
-    if labels.shape != positive.shape:
-        raise InvalidInputError(
-            f"groups must have one entry per row: got shape {labels.shape} for {len(positive)} rows."
-        )
+    labels = check_groups(groups, len(positive))
     n_groups = min(len(np.unique(labels[rows])) for rows in (positive, ~positive))
     if n_groups < 2:
         raise InvalidInputError(
@@ -62,6 +59,21 @@ def _make_splitter(
             "both classes: cross-fitting needs at least 2 groups with rows of each class."
         )
     return StratifiedGroupKFold(min(n_folds, n_groups), shuffle=True, random_state=random)
+
+
+def check_groups(groups: ArrayLike, n_rows: int) -> NDArray[Any]:
+    """Return the group of each row as an array, or raise an error."""
+    labels = np.asarray(groups)
+    if labels.shape != (n_rows,):
+        raise InvalidInputError(
+            f"groups must have one entry per row: got shape {labels.shape} for {n_rows} rows."
+        )
+    missing = sum(each is None or is_scalar_nan(each) or is_pandas_na(each) for each in labels.tolist())
+    if missing:
+        raise InvalidInputError(f"groups has missing values, in {missing} of {n_rows} rows: fill them in.")
+    if len({type(each) for each in labels.tolist()}) > 1:
+        raise InvalidInputError("groups mixes values of several types: convert all of them to text.")
+    return labels
 
 
 def fold_numbers(splits: list[Split], n_rows: int) -> NDArray[np.intp]:
