@@ -6,6 +6,7 @@ import os
 import re
 import warnings
 import zipfile
+from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
@@ -150,8 +151,30 @@ def test_the_manifest_describes_the_model(saved):
     assert manifest.training == {"table": "cancer"}
     assert manifest.summary == str(model.summary())
     assert manifest.versions["capo-learn"] == capo.__version__
+    assert manifest.versions["scikit-learn"] == version("scikit-learn")
     parts = read_parts(path)
     assert parts == with_sums(parts)
+
+
+@pytest.mark.parametrize(
+    ("model", "packages"),
+    [
+        (SVMPerfClassifier("f1"), set()),
+        (light(C=0.0), {"skops"}),
+        # Boosters hold parts that skops writes.
+        (
+            light(C=0.0, auxiliaries=[LGBMClassifier(n_estimators=2, n_jobs=1, verbose=-1)]),
+            {"skops", "lightgbm"},
+        ),
+        (light(C=0.0, auxiliaries=[XGBClassifier(n_estimators=2, n_jobs=1)]), {"skops", "xgboost"}),
+    ],
+    ids=["svmperf", "skops", "lightgbm", "xgboost"],
+)
+def test_the_manifest_lists_the_packages_that_the_model_needs(model, packages, tmp_path):
+    path = tmp_path / "m.capo"
+    capo.save(model.fit(X, Y), path)
+    base = {"python", "capo-learn", "numpy", "scipy", "scikit-learn"}
+    assert set(read_manifest(path).versions) == base | packages
 
 
 def test_numbers_that_json_lacks_are_null_in_the_manifest(saved, tmp_path):

@@ -67,11 +67,14 @@ class Encoder:
         The entries of the list "objects".
     members : dict of str to bytes
         Further members of the archive.
+    packages : set of str
+        Optional packages that are needed to open the model.
     """
 
     def __init__(self) -> None:
         self.objects: list[Node] = []
         self.members: dict[str, bytes] = {}
+        self.packages: set[str] = set()
         self._numbers: dict[int, int] = {}
         self._alive: list[Any] = []  # an id is unique only as long as its object lives
         self._array_numbers: dict[int, int] = {}
@@ -197,6 +200,8 @@ class Encoder:
         params = value.get_params(deep=False)
         fitted = {name: each for name, each in vars(value).items() if name not in params}
         name = type_names.estimator_name(type(value))
+        if name in type_names.OPTIONAL_ESTIMATORS:
+            self.packages.add(type_names.OPTIONAL_ESTIMATORS[name])
         return {"estimator": [name, self._attributes(params), self._attributes(fitted)]}
 
     def _tree(self, value: Tree) -> Node:
@@ -213,11 +218,13 @@ class Encoder:
     def _booster(self, value: Any) -> Node:
         package = booster_package(value)
         assert package is not None
+        self.packages.add(package)
         text, attributes = dump_booster(value, package)
         self.members[f"boosters/{self._numbers[id(value)]}.{ENDINGS[package]}"] = text
         return {"booster": [package, self._attributes(attributes)]}
 
     def _skops(self, value: Any, number: int) -> Node:
+        self.packages.add("skops")
         self.members[f"estimators/{number}.skops"] = dump_member(value, self.is_own, self.share)
         return {"skops": []}
 

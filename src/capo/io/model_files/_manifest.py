@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from importlib import import_module
 from platform import python_version
 from typing import Any, Self
 
@@ -18,17 +19,10 @@ from ._type_names import estimator_name
 FORMAT, FORMAT_VERSION = "capo-model", 2
 #: Files of this format were written by development versions only.
 DEVELOPMENT_VERSION = 1
-PACKAGES = ("capo-learn", "numpy", "scipy", "scikit-learn", "skops", "lightgbm", "xgboost")
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+#: Packages that every model needs.
+BASE_PACKAGES = ("capo", "numpy", "scipy", "sklearn")
+#: Names of distributions that differ from those of their packages.
+DISTRIBUTIONS = {"capo": "capo-learn", "sklearn": "scikit-learn"}
 
 
 _KINDS: dict[str, Any] = {
@@ -59,7 +53,7 @@ class Manifest:
     summary : str
         The text of the model's ``summary()``.
     versions : dict of str to str
-        Versions of the packages that the file was written with.
+        Versions of Python and of the packages that the model needs, as they were when the file was written.
     created : str
         The date and time of writing.
     """
@@ -71,12 +65,14 @@ class Manifest:
     schema: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
     summary: str = ""
-    versions: dict[str, str] = field(default_factory=_versions)
+    versions: dict[str, str] = field(default_factory=dict)
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
 
     @classmethod
-    def from_model(cls, model: Any, schema: dict[str, Any], training: dict[str, Any]) -> Self:
-        """The manifest of a fitted model."""
+    def from_model(
+        cls, model: Any, packages: Iterable[str], schema: dict[str, Any], training: dict[str, Any]
+    ) -> Self:
+        """The manifest of a fitted model, which needs `packages` beside the base ones."""
         threshold = getattr(model, "threshold_", None)
         return cls(
             estimator=estimator_label(model),
@@ -86,6 +82,7 @@ class Manifest:
             schema=schema or _column_names(model),
             training=training,
             summary=str(model.summary()) if hasattr(model, "summary") else "",
+            versions=_versions((*BASE_PACKAGES, *sorted(packages))),
         )
 
     def to_json(self) -> str:
@@ -111,6 +108,12 @@ class Manifest:
         if wrong:
             raise ModelFileError(f"{path} has a malformed manifest: see {wrong[0]!r}.")
         return cls(**values)
+
+
+def _versions(packages: Iterable[str]) -> dict[str, str]:
+    """Versions of Python and of the packages, by the names of their distributions."""
+    versions = {DISTRIBUTIONS.get(name, name): import_module(name).__version__ for name in packages}
+    return {"python": python_version(), **versions}
 
 
 def estimator_label(model: Any) -> str:

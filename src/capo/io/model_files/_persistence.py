@@ -79,10 +79,10 @@ def save(
     True
     """
     check_is_fitted(model)
-    manifest = Manifest.from_model(model, schema or {}, training or {})
-    members = {MANIFEST: manifest.to_json().encode(), **_encode(model)}
+    members, packages = _encode(model)
+    manifest = Manifest.from_model(model, packages, schema or {}, training or {})
     with atomic_write(path) as file:
-        write_archive(file, members)
+        write_archive(file, {MANIFEST: manifest.to_json().encode(), **members})
 
 
 def load(path: PathLike, *, trusted: Collection[str] = ()) -> Any:
@@ -128,8 +128,8 @@ def read_manifest(path: PathLike) -> Manifest:
     return Manifest.from_json(Archive(name).read(MANIFEST), name)
 
 
-def _encode(model: Any) -> dict[str, bytes]:
-    """The members of the model, which are known to be readable again."""
+def _encode(model: Any) -> tuple[dict[str, bytes], set[str]]:
+    """The members of the model, which are known to be readable again, and the packages that they need."""
     try:
         encoder = Encoder()
         state = {"model": encoder.encode(model), "objects": encoder.objects}
@@ -143,7 +143,7 @@ def _encode(model: Any) -> dict[str, bytes]:
             "class of your own must be in a module that can be imported; a measure can be given as a "
             "formula, such as '10 * tp - 2 * fp'."
         ) from error
-    return members
+    return members, encoder.packages
 
 
 def _check_readable(members: dict[str, bytes]) -> None:
