@@ -28,7 +28,7 @@ SPARSE = ("reuters",)
 
 
 class Table(NamedTuple):
-    """Rows to train on and rows to be judged on; labels True for the positive class."""
+    """Rows to train on and rows to evaluate on; labels True for the positive class."""
 
     X: Any
     y: np.ndarray

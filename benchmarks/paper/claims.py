@@ -8,7 +8,7 @@ import pandas as pd
 from ..data import PAPER
 from .frames import MARGIN, SHORT, has, published, scores, selection_seconds, table, training_seconds
 from .systems import COST_ROWS, RANK
-from .tasks import AUXILIARIES, CAPO, FIVE, MEASURES, RIVALS
+from .tasks import AUXILIARIES, BASELINES, CAPO, FIVE, MEASURES
 
 #: Differences below this are none.
 TIE = 5e-4
@@ -19,7 +19,7 @@ def in_one_minute(rows: pd.DataFrame) -> str:
         _filled(rows),
         _reproduced(rows),
         _better_than_auxiliaries(rows),
-        _fewer_rounds(rows),
+        _fewer_iterations(rows),
         _delta_helps(rows),
         _selection(rows),
         _robust(rows),
@@ -31,9 +31,9 @@ def in_one_minute(rows: pd.DataFrame) -> str:
 
 
 def _filled(rows: pd.DataFrame) -> list[str]:
-    if not has(scores(rows, "performance"), *CAPO, *RIVALS):
+    if not has(scores(rows, "performance"), *CAPO, *BASELINES):
         return []
-    ours = scores(rows, "performance").reindex(columns=[*CAPO, *RIVALS])
+    ours = scores(rows, "performance").reindex(columns=[*CAPO, *BASELINES])
     theirs = published("performance").reindex(ours.index)[ours.columns]
     missing, left = int(theirs.isna().sum().sum()), int(ours.isna().sum().sum())
     return [
@@ -104,13 +104,13 @@ def _counts(gains: pd.Series) -> str:
     return f"{better} better, {len(gains) - better - worse} equal, {worse} worse of {len(gains)}"
 
 
-def _fewer_rounds(rows: pd.DataFrame) -> list[str]:
+def _fewer_iterations(rows: pd.DataFrame) -> list[str]:
     part = rows[(rows["experiment"] == "c") & (rows["data"] == "usps")]
     if not has(
-        part.pivot_table(index="measure", columns="system", values="rounds"), "capo_star", "svmperf_lin"
+        part.pivot_table(index="measure", columns="system", values="n_iter"), "capo_star", "svmperf_lin"
     ):
         return []
-    most = part[part["C"] == part["C"].max()].pivot_table(index="measure", columns="system", values="rounds")
+    most = part[part["C"] == part["C"].max()].pivot_table(index="measure", columns="system", values="n_iter")
     fewer = int((most["capo_star"] < most["svmperf_lin"]).sum())
     shown = ", ".join(
         f"{SHORT[measure]} {star:.0f} against {linear:.0f}"
@@ -221,12 +221,13 @@ def _beyond(rows: pd.DataFrame) -> list[str]:
     ours = scores(rows, "performance")["capo_default"].round(4)
     best = published("performance").max(axis=1).reindex(ours.index)
     found = scores(rows, "performance").round(4)
-    rivals = found[[name for name in (*CAPO, *RIVALS) if name in found]].max(axis=1)
+    best_here = found[[name for name in (*CAPO, *BASELINES) if name in found]].max(axis=1)
     star = scores(rows, "performance")["capo_star"]
     return [
         "(new) out-of-fold scores, a prior, chosen thresholds",
         "better" if (ours - star).mean() > 0 else "not better",
         f"`CAPOClassifier` as it comes beats the best entry of the paper's row on {int((ours > best).sum())} "
         f"of {len(ours)} tasks, the best of all the paper's systems as run here on "
-        f"{int((ours > rivals).sum())}, and our CAPO* by {100 * (ours - star).mean():.1f} points on average",
+        f"{int((ours > best_here).sum())}, "
+        f"and our CAPO* by {100 * (ours - star).mean():.1f} points on average",
     ]

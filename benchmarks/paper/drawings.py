@@ -88,7 +88,7 @@ def _iterations(part: pd.DataFrame) -> Figure:
     figure, axes = _grid(len(sets))
     for row, data in zip(axes, sets, strict=True):
         for ax, measure in zip(row, MEASURES, strict=True):
-            _lines(ax, part[(part["data"] == data) & (part["measure"] == measure)], "C", "rounds", _percent)
+            _lines(ax, part[(part["data"] == data) & (part["measure"] == measure)], "C", "n_iter", _percent)
             ax.set(title=f"{data}, {measure}", xlabel="C (SVMperf's units)")
         row[0].set_ylabel("iterations")
     axes[0, 0].legend(fontsize=7)

@@ -29,7 +29,7 @@ class Fit(NamedTuple):
     selection_seconds: float | None = None
     training_seconds: float | None = None
     seconds: float | None = None
-    rounds: int | None = None
+    n_iter: int | None = None
     oracle_calls: int | None = None
     gap: float | None = None
     raw: float | None = None

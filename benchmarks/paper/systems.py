@@ -31,7 +31,7 @@ from capo.estimators import SVMPERF_CS, BaseAdaptedClassifier
 from capo.kernels import KernelExpansion, factorize_kernel, make_kernel
 
 from ..data import Table, load_paper
-from ..quality.systems import Judge, Models, stack
+from ..quality.systems import Models, TableScorer, stack
 from .published import PUBLISHED
 from .store import Fit
 from .tasks import AUXILIARIES, CAPO, MEASURES, READINGS, Task
@@ -206,7 +206,7 @@ class Study:
             model.gamma_,
             selection_seconds=model.selection_seconds_,
             seconds=seconds,
-            rounds=best.n_iter,
+            n_iter=best.n_iter,
             oracle_calls=best.n_oracle_calls,
             gap=best.gap / best.C,
         )
@@ -239,7 +239,7 @@ class Study:
         measure = measures.get(task.measure)
         if task.system == "stack":
             start = time.process_time()
-            row = stack(Judge(task.measure, measure, table), models.outputs)
+            row = stack(TableScorer(task.measure, measure, table), models.outputs)
             return Fit(row.score, seconds=time.process_time() - start)
         model = models.capo(measure)
         if task.system == "capo_rbf_delta":
@@ -345,7 +345,7 @@ def _adapted(model: BaseAdaptedClassifier, table: Table) -> Fit:
         training_seconds=sum(
             taken for name, taken in model.timings_.items() if name.startswith("auxiliary ")
         ),
-        rounds=model.n_iter_,
+        n_iter=model.n_iter_,
         oracle_calls=solution.n_oracle_calls if solution else 0,
         gap=model.gap_ / model.C_ if solution else 0.0,
     )
@@ -361,24 +361,24 @@ def _kernel_problem(table: Table) -> Problem:
     return Problem(factor.rows, on_test_rows)
 
 
-def _solve(measure: str, table: Table, problem: Problem, C: float, B: float) -> Fit:
+def _solve(name: str, table: Table, problem: Problem, C: float, B: float) -> Fit:
     """One problem from a cold start."""
     phi, on_test_rows, columns, columns_test = problem
-    judge = measures.get(measure)
+    measure = measures.get(name)
     start = time.process_time()
-    solution = minimize(augment(phi, auxiliary=columns, B=B), judge.oracle(table.y), C=C)
+    solution = minimize(augment(phi, auxiliary=columns, B=B), measure.oracle(table.y), C=C)
     seconds = time.process_time() - start
     k = 0 if columns is None else columns.shape[1]
     scores = np.asarray(on_test_rows(solution.v[k:-1])).ravel() + solution.v[-1]
     if columns is not None:
         scores = scores + columns_test @ (solution.v[:k] / np.sqrt(B))
     return Fit(
-        judge.score(table.y_test, scores),
+        measure.score(table.y_test, scores),
         C,
         B=None if columns is None else B,
         rows=len(table.y),
         seconds=seconds,
-        rounds=solution.n_iter,
+        n_iter=solution.n_iter,
         oracle_calls=solution.n_oracle_calls,
         gap=solution.gap / C,
     )

@@ -8,7 +8,7 @@ import pandas as pd
 from ..data import PAPER
 from .frames import SHORT, has, number, order, published, scores, selection_seconds, table, training_seconds
 from .published import PUBLISHED
-from .tasks import AUXILIARIES, CAPO, FIVE, NEW, RIVALS
+from .tasks import AUXILIARIES, BASELINES, CAPO, FIVE, NEW
 
 NAMES = {
     "capo_cvm": "CAPO cvm",
@@ -41,7 +41,7 @@ def performance(rows: pd.DataFrame) -> str:
     ours, theirs = scores(rows, "performance"), published("performance")
     if ours.empty:
         return "Not run.\n"
-    systems = [*CAPO, *RIVALS, *NEW]
+    systems = [*CAPO, *BASELINES, *NEW]
     lines = []
     for data, measure in order(ours):
         best = max(ours.loc[(data, measure)].max(), theirs.loc[(data, measure)].max())
@@ -78,9 +78,9 @@ def auxiliaries(rows: pd.DataFrame) -> str:
 
 def seconds(rows: pd.DataFrame) -> str:
     ours, theirs = selection_seconds(rows), published("cv_cpu_seconds")
-    if not has(ours, *CAPO, *RIVALS):
+    if not has(ours, *CAPO, *BASELINES):
         return "Not run.\n"
-    systems = [*CAPO, *RIVALS]
+    systems = [*CAPO, *BASELINES]
     lines = []
     for data, measure in order(ours):
         cells = []

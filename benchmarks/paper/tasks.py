@@ -9,7 +9,7 @@ from typing import NamedTuple
 MEASURES = ("accuracy", "f1", "prbep", "roc_auc")
 #: Columns of the performance table: CAPO as published, the systems compared with it, and what is new.
 CAPO = ("capo_cvm", "capo_dt", "capo_nn", "capo_star")
-RIVALS = ("svmperf_lin", "svmperf_rbf", "svmlight_lin", "svmlight_rbf")
+BASELINES = ("svmperf_lin", "svmperf_rbf", "svmlight_lin", "svmlight_rbf")
 NEW = ("stack", "capo_default", "capo_rbf_delta")
 FIVE = ("capo5", "ensemble", "capo5_selected")
 #: Systems of the figures over C, B and the number of rows.
@@ -58,7 +58,7 @@ def tasks(only: set[str], data: set[str], *, quick: bool = False) -> Iterator[Ta
     plan = {
         "auxiliaries": (small, AUXILIARIES),
         "tolerance": (small, ("cvm",)),
-        "performance": (small, CAPO + RIVALS + NEW),
+        "performance": (small, CAPO + BASELINES + NEW),
         **dict.fromkeys(READINGS, (small, ("capo_cvm", "capo_star"))),
         "five": (small, FIVE),
         "c": (small, OVER_C),

@@ -22,7 +22,7 @@ MEASURES = (
     "average_precision",
     "recall_at_precision(0.8)",
 )
-RIVALS = (STACK, SELECTION, TUNED_LIGHTGBM, LIGHTGBM, PUBLISHED_CAPO)
+BASELINES = (STACK, SELECTION, TUNED_LIGHTGBM, LIGHTGBM, PUBLISHED_CAPO)
 SINGLES = ("boosting + threshold", "trees + threshold", "linear + threshold")
 #: Differences below the first are ties; losses above the second are explained.
 TIE, MIN_EXPLAINED_LOSS = 0.0005, 0.01
@@ -99,11 +99,11 @@ def _differences(rows: pd.DataFrame) -> str:
     """On the splits that both systems have seen."""
     wide = rows.pivot_table(index=["table", "measure", "seed"], columns="system", values="score")
     lines = ["| compared with | " + " | ".join(MEASURES) + " | all |", "|---" * (len(MEASURES) + 2) + "|"]
-    for rival in RIVALS:
-        gain = (wide[CAPO] - wide[rival]).dropna().groupby(level=["table", "measure"]).mean()
+    for baseline in BASELINES:
+        gain = (wide[CAPO] - wide[baseline]).dropna().groupby(level=["table", "measure"]).mean()
         gain = gain[gain.index.get_level_values("measure").isin(MEASURES)]
         cells = [_cell(gain.xs(measure, level="measure")) for measure in MEASURES]
-        lines.append(f"| {rival} | " + " | ".join([*cells, _cell(gain)]) + " |")
+        lines.append(f"| {baseline} | " + " | ".join([*cells, _cell(gain)]) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -138,13 +138,13 @@ def _losses(rows: pd.DataFrame, compared: pd.DataFrame) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     chosen = rows[rows["system"] == CAPO].set_index(["table", "measure", "seed"])["C"].sort_index()
-    for rival in (STACK, SELECTION):
-        gain = compared[CAPO] - compared[rival]
+    for baseline in (STACK, SELECTION):
+        gain = compared[CAPO] - compared[baseline]
         for table, measure in gain[gain < -MIN_EXPLAINED_LOSS].index:
-            each = (wide[CAPO] - wide[rival]).loc[table, measure]
+            each = (wide[CAPO] - wide[baseline]).loc[table, measure]
             Cs = ", ".join(f"{C:.3g}" for C in chosen.loc[table, measure])
             size = f"{100 * each.mean():+.2f} | {100 * each.std():.2f}"
-            lines.append(f"| {table} | {measure} | {rival} | {size} | {Cs} | {WHY.get(table, '')} |")
+            lines.append(f"| {table} | {measure} | {baseline} | {size} | {Cs} | {WHY.get(table, '')} |")
     return "\n".join(lines) + "\n"
 
 

@@ -1,6 +1,6 @@
 """The systems that are compared, all of them on the same auxiliaries, trained once a table.
 
-A rival sees what it would see if it trained them itself: their out-of-fold outputs on the training
+A baseline sees what it would see if it trained them itself: their out-of-fold outputs on the training
 rows, and those of the models of all rows on the test rows.
 """
 
@@ -51,8 +51,8 @@ CAPO, PUBLISHED_CAPO = "capo", "CAPO as published"
 FORMER_NAMES = {"capo, paper's mode": PUBLISHED_CAPO}
 LIGHTGBM, TUNED_LIGHTGBM = "lightgbm", "lightgbm + threshold"
 STACK, SELECTION = "stack + threshold", "ensemble selection + threshold"
-#: Rounds of ensemble selection.
-SELECTION_ROUNDS = 50
+#: Models that ensemble selection adds, one at a time.
+N_SELECTED = 50
 
 
 class Outputs(NamedTuple):
@@ -74,10 +74,10 @@ class Row(NamedTuple):
     spread: float = float("nan")
 
 
-class AsGiven(ClassifierMixin, BaseEstimator):
+class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
     """A column of probabilities as a classifier, so that scikit-learn can tune its threshold."""
 
-    def fit(self, X: np.ndarray, y: np.ndarray) -> AsGiven:
+    def fit(self, X: np.ndarray, y: np.ndarray) -> PrecomputedClassifier:
         self.classes_ = np.array([False, True])
         return self
 
@@ -91,7 +91,7 @@ def compare(
     """Every system for every measure wanted, but for the (measure, system) pairs that are there already."""
     models = Models(table, seed, Memory(cache, verbose=0))
     for name in wanted:
-        for system, work in _systems(Judge(name, MEASURES[name], table), models).items():
+        for system, work in _systems(TableScorer(name, MEASURES[name], table), models).items():
             if (name, system) not in there:
                 yield name, work()
 
@@ -119,24 +119,26 @@ class Models:
         return _lightgbm(self.table, self.seed)
 
 
-def _systems(judge: Judge, models: Models) -> dict[str, Callable[[], Row]]:
+def _systems(scorer: TableScorer, models: Models) -> dict[str, Callable[[], Row]]:
     """Each system by its name, as the work that gives its row."""
-    model = models.capo(judge.measure)
-    published = PublishedCAPOClassifier(judge.measure, random_state=models.seed, memory=models.memory)
+    model = models.capo(scorer.measure)
+    published = PublishedCAPOClassifier(scorer.measure, random_state=models.seed, memory=models.memory)
     named = {
-        CAPO: partial(_capo, CAPO, model, judge.table),
-        PUBLISHED_CAPO: partial(_capo, PUBLISHED_CAPO, published, judge.table),
-        LIGHTGBM: lambda: Row(LIGHTGBM, judge(models.lightgbm.test - 0.5)),
-        TUNED_LIGHTGBM: lambda: judge.tuned(TUNED_LIGHTGBM, models.lightgbm.train, models.lightgbm.test),
-        STACK: lambda: stack(judge, models.outputs),
-        SELECTION: lambda: _ensemble_selection(judge, models.outputs),
+        CAPO: partial(_capo, CAPO, model, scorer.table),
+        PUBLISHED_CAPO: partial(_capo, PUBLISHED_CAPO, published, scorer.table),
+        LIGHTGBM: lambda: Row(LIGHTGBM, scorer(models.lightgbm.test - 0.5)),
+        TUNED_LIGHTGBM: lambda: scorer.tune_threshold(
+            TUNED_LIGHTGBM, models.lightgbm.train, models.lightgbm.test
+        ),
+        STACK: lambda: stack(scorer, models.outputs),
+        SELECTION: lambda: _ensemble_selection(scorer, models.outputs),
     }
-    for column, auxiliary in enumerate(default_auxiliary_names(judge.table.X)):
-        named[f"{auxiliary} + threshold"] = partial(_single, judge, models.outputs, auxiliary, column)
+    for column, auxiliary in enumerate(default_auxiliary_names(scorer.table.X)):
+        named[f"{auxiliary} + threshold"] = partial(_single, scorer, models.outputs, auxiliary, column)
     return named
 
 
-class Judge(NamedTuple):
+class TableScorer(NamedTuple):
     """A measure on a table, on its test rows; the threshold, where one is needed, from its training rows."""
 
     name: str
@@ -146,11 +148,11 @@ class Judge(NamedTuple):
     def __call__(self, scores: np.ndarray) -> float:
         return self.measure.score(self.table.y_test, scores)
 
-    def tuned(self, system: str, train: np.ndarray, test: np.ndarray) -> Row:
-        """The row of a model, given its probabilities."""
+    def tune_threshold(self, system: str, train: np.ndarray, test: np.ndarray) -> Row:
+        """The row of a model with these probabilities, at a threshold tuned on the training rows."""
         if self.name not in SCORERS:
             return Row(system, self(test))
-        tuned = TunedThresholdClassifierCV(AsGiven(), scoring=SCORERS[self.name])
+        tuned = TunedThresholdClassifierCV(PrecomputedClassifier(), scoring=SCORERS[self.name])
         tuned.fit(train[:, None], self.table.y)
         return Row(system, self(tuned.predict(test[:, None]) - 0.5))
 
@@ -189,35 +191,35 @@ def _outputs(model: CAPOClassifier, table: Table) -> Outputs:
     return Outputs(expit(train), expit(test))
 
 
-def _single(judge: Judge, outputs: Outputs, auxiliary: str, column: int) -> Row:
+def _single(scorer: TableScorer, outputs: Outputs, auxiliary: str, column: int) -> Row:
     """One auxiliary, cut where its out-of-fold probabilities are best."""
     train, test = outputs.train[:, column], outputs.test[:, column]
-    cut = judge.measure.threshold(judge.table.y, train) if judge.name in SCORERS else 0.0
-    return Row(f"{auxiliary} + threshold", judge(test - cut))
+    cut = scorer.measure.threshold(scorer.table.y, train) if scorer.name in SCORERS else 0.0
+    return Row(f"{auxiliary} + threshold", scorer(test - cut))
 
 
-def stack(judge: Judge, outputs: Outputs) -> Row:
+def stack(scorer: TableScorer, outputs: Outputs) -> Row:
     """StackingClassifier's final estimator on the out-of-fold probabilities, its threshold tuned."""
     final = LogisticRegression(max_iter=1000)
-    if judge.name in SCORERS:
-        tuned = TunedThresholdClassifierCV(final, scoring=SCORERS[judge.name]).fit(
-            outputs.train, judge.table.y
+    if scorer.name in SCORERS:
+        tuned = TunedThresholdClassifierCV(final, scoring=SCORERS[scorer.name]).fit(
+            outputs.train, scorer.table.y
         )
-        return Row(STACK, judge(tuned.predict(outputs.test) - 0.5))
-    final.fit(outputs.train, judge.table.y)
-    return Row(STACK, judge(final.decision_function(outputs.test)))
+        return Row(STACK, scorer(tuned.predict(outputs.test) - 0.5))
+    final.fit(outputs.train, scorer.table.y)
+    return Row(STACK, scorer(final.decision_function(outputs.test)))
 
 
-def _ensemble_selection(judge: Judge, outputs: Outputs) -> Row:
+def _ensemble_selection(scorer: TableScorer, outputs: Outputs) -> Row:
     """Greedy selection with replacement on the measure (Caruana et al., 2004)."""
     total, counts = np.zeros(len(outputs.train)), np.zeros(outputs.train.shape[1])
     best, kept = -np.inf, counts
-    for rounds in range(1, SELECTION_ROUNDS + 1):
-        values = [judge.on_training_rows((total + column) / rounds) for column in outputs.train.T]
+    for size in range(1, N_SELECTED + 1):
+        values = [scorer.on_training_rows((total + column) / size) for column in outputs.train.T]
         chosen = int(np.argmax(values))
         total, counts = total + outputs.train[:, chosen], counts.copy()
         counts[chosen] += 1
         if values[chosen] > best:
             best, kept = values[chosen], counts
     share = kept / kept.sum()
-    return judge.tuned(SELECTION, outputs.train @ share, outputs.test @ share)
+    return scorer.tune_threshold(SELECTION, outputs.train @ share, outputs.test @ share)

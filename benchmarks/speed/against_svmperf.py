@@ -57,9 +57,9 @@ def solve_again(X, y, run: dict[str, str]) -> dict:
         "not_worse_than_zero": primal <= C * measure.most_violated(np.zeros(len(y)), y).loss,
         "svmperf_primal": theirs[0],
         "svmperf_dual": theirs[1],
-        "rounds": solution.n_iter,
+        "n_iter": solution.n_iter,
         "oracle_calls": solution.n_oracle_calls,
-        "svmperf_rounds": int(run["iterations"]),
+        "svmperf_n_iter": int(run["iterations"]),
         "cpu_s": min(seconds),
         "svmperf_cpu_s": float(run["train_cpu_s"]),
     }
@@ -79,7 +79,7 @@ def run(path: Path, report) -> list[dict]:
 
 
 def summary(rows: list[dict]) -> str:
-    ratio = np.array([max(row["rounds"], 1) / row["svmperf_rounds"] for row in rows])
+    ratio = np.array([max(row["n_iter"], 1) / row["svmperf_n_iter"] for row in rows])
     long = [row for row in rows if row["svmperf_cpu_s"] > 0.05]
     speed = np.array([row["svmperf_cpu_s"] / row["cpu_s"] for row in long])
     wrong = [row for row in rows if row["svmperf_worse_than_zero"]]
@@ -99,7 +99,7 @@ def summary(rows: list[dict]) -> str:
         "(0 iterations counted as 1).",
         "Iterations: "
         + ", ".join(
-            f"{row['data']} {row['loss']} c=128 eps=.1 {row['rounds']} (SVMperf {row['svmperf_rounds']})"
+            f"{row['data']} {row['loss']} c=128 eps=.1 {row['n_iter']} (SVMperf {row['svmperf_n_iter']})"
             for row in (hard, one("splice", "F1", 128.0, 0.1), one("splice", "Errorrate", 128.0, 0.1))
         ),
         f"CPU time, {len(long)} runs above 0.05 s: geometric mean {np.exp(np.log(speed).mean()):.1f}x "

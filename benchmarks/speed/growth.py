@@ -76,7 +76,7 @@ def measure_one(kind: str, name: str, n: int) -> dict:
         "table": kind,
         "measure": name,
         "rows": n,
-        "seconds_per_round": seconds / solution.n_iter,
+        "seconds_per_iteration": seconds / solution.n_iter,
         "oracle_calls": solution.n_oracle_calls,
         "extra_vectors": (memory("VmHWM") - before) / (8.0 * n),
     }
@@ -90,7 +90,7 @@ def run(report) -> list[dict]:
                 command = [sys.executable, "-m", "benchmarks.speed.growth", kind, name, str(n)]
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
                 rows.append(json.loads(done.stdout))
-                seconds = rows[-1]["seconds_per_round"]
+                seconds = rows[-1]["seconds_per_iteration"]
                 report(f"growth: {kind} {name} {n:,} rows, {seconds:.4f} s per iteration")
     return rows
 
@@ -100,11 +100,11 @@ def summary(rows: list[dict]) -> str:
     for kind in SIZES:
         for name in ("roc_auc", "f1", "own"):
             some = [row for row in rows if (row["table"], row["measure"]) == (kind, name)]
-            x, t = (np.log([row[key] for row in some]) for key in ("rows", "seconds_per_round"))
+            x, t = (np.log([row[key] for row in some]) for key in ("rows", "seconds_per_iteration"))
             last = some[-1]
             lines.append(
                 f"{kind} {name}: log-log slope {np.polyfit(x, t, 1)[0]:.3f}; at {last['rows']:,} rows "
-                f"{last['seconds_per_round']:.2f} s per iteration, {last['extra_vectors']:.1f} vectors"
+                f"{last['seconds_per_iteration']:.2f} s per iteration, {last['extra_vectors']:.1f} vectors"
             )
     return "\n".join(lines)
 

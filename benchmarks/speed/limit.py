@@ -89,7 +89,7 @@ def run(path: Path, report) -> list[dict]:
                 "data": data,
                 "measure": name,
                 "c": c,
-                "rounds": solution.n_iter,
+                "n_iter": solution.n_iter,
                 **counts,
                 "fit_ms": round(1e3 * whole, 2),
                 "parts_ms": round(1e3 * floor, 2),

@@ -22,8 +22,8 @@ def run(path: Path, report) -> list[dict]:
                 {
                     "data": data,
                     "measure": measure,
-                    "path_rounds": together,
-                    "hardest_C_rounds": alone,
+                    "path_n_iter": together,
+                    "hardest_C_n_iter": alone,
                     "ratio": round(together / alone, 2),
                 }
             )

@@ -15,7 +15,7 @@ from benchmarks.paper.page import write_page
 from benchmarks.paper.published import PUBLISHED
 from benchmarks.paper.store import HEADER, Fit, Store
 from benchmarks.paper.systems import Study
-from benchmarks.paper.tasks import CAPO, EXPERIMENTS, MEASURES, NEW, READINGS, RIVALS, Task, tasks
+from benchmarks.paper.tasks import BASELINES, CAPO, EXPERIMENTS, MEASURES, NEW, READINGS, Task, tasks
 
 
 @pytest.fixture(scope="module")
@@ -61,15 +61,15 @@ def test_what_is_not_there_is_said_with_where_to_get_it(tmp_path):
 def test_the_tasks_are_those_of_the_paper():
     every = list(tasks(set(EXPERIMENTS), set(PUBLISHED["data"])))
     performance = [task for task in every if task.experiment == "performance"]
-    assert len(performance) == 5 * 4 * len(CAPO + RIVALS + NEW)
+    assert len(performance) == 5 * 4 * len(CAPO + BASELINES + NEW)
     assert len(set(every)) == len(every)
-    assert published("performance")[[*CAPO, *RIVALS]].isna().sum().sum() == 35
+    assert published("performance")[[*CAPO, *BASELINES]].isna().sum().sum() == 35
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_the_page_is_written_from_a_part_of_the_study(tmp_path, experiment):
-    lines = [[*task, *Fit(0.8, 100.0, B=1.0, rows=100, selection_seconds=1.0, seconds=1.0, rounds=3, raw=0.7)]
+    lines = [[*task, *Fit(0.8, 100.0, B=1.0, rows=100, selection_seconds=1.0, seconds=1.0, n_iter=3, raw=0.7)]
              for task in tasks({experiment}, {"usps", "ijcnn1"})]  # fmt: skip
     with (tmp_path / "fits.csv").open("w", newline="") as out:
         csv.writer(out).writerows([HEADER, *lines])
@@ -90,12 +90,12 @@ def test_other_results_stay_when_a_part_is_run_again(tmp_path):
 def test_results_of_another_form_are_read_by_name(tmp_path):
     task, file = Task("c", "usps", "capo1", "f1"), tmp_path / "fits.csv"
     file.write_text(
-        "experiment,data,system,measure,score,rounds,C,forgotten\nc,usps,capo1,f1,0.5,7,100.0,x\n"
+        "experiment,data,system,measure,score,n_iter,C,forgotten\nc,usps,capo1,f1,0.5,7,100.0,x\n"
     )
     Store(tmp_path / "done").gather(file, [task])
     rows = pd.read_csv(file)
     assert tuple(rows.columns) == HEADER
-    assert rows.loc[0, ["score", "rounds", "C"]].tolist() == [0.5, 7, 100.0]
+    assert rows.loc[0, ["score", "n_iter", "C"]].tolist() == [0.5, 7, 100.0]
 
 
 def test_another_table_of_the_same_name_is_another_task(data, tmp_path):
@@ -197,7 +197,7 @@ def test_the_page_is_written_from_any_fits(tmp_path):
         steps = (78.125, 100.0, 12800.0) if task.experiment in ("c", "b", "rows") else (100.0,)
         for number, C in enumerate(steps):
             fit = Fit(float(rng.uniform(0.6, 0.9)), C, B=C, rows=100 * (number + 1), selection_seconds=1.0)
-            fit = fit._replace(seconds=0.1 * (number + 1), rounds=10, raw=0.7, tol=1e-3 * (number + 1))
+            fit = fit._replace(seconds=0.1 * (number + 1), n_iter=10, raw=0.7, tol=1e-3 * (number + 1))
             lines.append([*task, *fit])
     fits = tmp_path / "fits.csv"
     with fits.open("w", newline="") as out:

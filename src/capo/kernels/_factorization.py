@@ -74,7 +74,7 @@ class KernelFactor:
 
     def dual_coef(self, w: FloatArray) -> FloatArray:
         """Coefficients of the pivots in the kernel expansion of the function with coordinates w."""
-        return np.asarray(solve_triangular(self.triangle, w, lower=True, trans="T"))
+        return _solve_lower(self.triangle, w, trans="T")
 
 
 def factorize_kernel(
@@ -90,7 +90,7 @@ def factorize_kernel(
     pivots, chosen = pivots[independent], chosen[independent]
     rows = np.empty((X.shape[0], len(pivots)), dtype=np.float32)
     for block in iter_row_blocks(X.shape[0], len(pivots), BLOCK_SIZE):
-        part = solve_triangular(triangle, kernel(X[block], chosen).T, lower=True, overwrite_b=True).T
+        part = _solve_lower(triangle, kernel(X[block], chosen).T, overwrite_b=True).T
         rows[block] = part
         residuals[block] -= np.einsum("ij,ij->i", part, part)
     residuals[pivots] = 0.0
@@ -131,7 +131,7 @@ def _choose_pivots(
         factor = F[:, : len(pivots)]
         new = kernel(X, X[sample]) - factor @ factor[sample].T
         kept, triangle = _cholesky(new[sample], tol, float(diagonal.max()))
-        columns = solve_triangular(triangle, new[:, kept].T, lower=True).T
+        columns = _solve_lower(triangle, new[:, kept].T).T
         F[:, len(pivots) : len(pivots) + len(kept)] = columns
         residuals -= np.einsum("ij,ij->i", columns, columns)
         residuals[sample] = 0.0
@@ -144,6 +144,11 @@ def _cholesky(matrix: FloatArray, tol: float, scale: float = 0.0) -> tuple[NDArr
     scale = scale or float(matrix.diagonal().max(initial=0.0))
     triangle, order, rank, _ = dpstrf(matrix, tol=tol * scale, lower=1)
     return order[:rank] - 1, np.tril(triangle[:rank, :rank])
+
+
+def _solve_lower(triangle: FloatArray, b: FloatArray, **options: Any) -> FloatArray:
+    """Solve a lower triangular system; SciPy 1.13 does not take one without equations."""
+    return np.asarray(solve_triangular(triangle, b, lower=True, **options)) if triangle.size else b
 
 
 def _sample(mass: FloatArray, count: int, random: np.random.RandomState) -> NDArray[np.intp]:
