@@ -197,7 +197,8 @@ def test_the_page_is_written_from_any_fits(tmp_path):
         steps = (78.125, 100.0, 12800.0) if task.experiment in ("c", "b", "rows") else (100.0,)
         for number, C in enumerate(steps):
             fit = Fit(float(rng.uniform(0.6, 0.9)), C, B=C, rows=100 * (number + 1), selection_seconds=1.0)
-            fit = fit._replace(seconds=0.1 * (number + 1), n_iter=10, raw=0.7, tol=1e-3 * (number + 1))
+            times = {"seconds": 0.1 * (number + 1), "n_iter": 10}
+            fit = fit._replace(**times, gap=0.01, raw=0.7, tol=1e-3 * (number + 1))
             lines.append([*task, *fit])
     fits = tmp_path / "fits.csv"
     with fits.open("w", newline="") as out:

@@ -22,7 +22,7 @@ def test_weights_of_rows_count():
     assert weighted.predict(X).mean() > plain.predict(X).mean() + 0.02
     share = np.average(weighted.predict_proba(X)[:, 1], weights=weight)
     assert share == pytest.approx(np.average(y, weights=weight), abs=0.05)
-    with pytest.raises(ValueError, match="weight"):
+    with pytest.raises(ValueError, match="at least one"):
         light().fit(X, y, sample_weight=np.zeros(len(y)))
 
 

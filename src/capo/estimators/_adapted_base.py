@@ -19,7 +19,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .. import measures
-from .._sklearn_compat import check_sample_weight, check_y, routing_enabled, safe_indexing
+from .._sklearn_compat import check_y, routing_enabled, safe_indexing
 from .._typing import BoolArray, FloatArray, IntArray
 from ..adaptation import AdaptationData, AdaptationResult, FittedCombination, Objective, adapt
 from ..auxiliary import (
@@ -43,7 +43,7 @@ from ._auxiliary_params import AuxiliaryMetaEstimatorMixin
 from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._convergence import warn_not_converged
 from ._progress import ProgressLogger, StepTimer
-from ._validation import reject_operator
+from ._validation import check_row_weights, reject_operator
 
 #: Rows that are predicted at once: kernel features take some kilobytes per row.
 PREDICTION_BLOCK_ROWS = 20_000
@@ -168,10 +168,7 @@ class BaseAdaptedClassifier(
                 f"{len(labels)}."
             )
         self.classes_, positive = encode_binary_labels(labels, self.pos_label)
-        weight = None
-        if sample_weight is not None:
-            weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return positive, weight
+        return positive, None if sample_weight is None else check_row_weights(sample_weight, X)
 
     def _bind_auxiliaries(
         self,

@@ -62,7 +62,8 @@ class AuxiliaryMetaEstimatorMixin(BaseEstimator):
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which metadata this estimator, each auxiliary's `fit` and the splitter request."""
-        router = MetadataRouter(owner=self).add_self_request(self)
+        # By name: scikit-learn 1.7 copies its owner, which may hold a generator of folds.
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         fit = MethodMapping().add(caller="fit", callee="fit")
         for name, estimator in self._named_auxiliaries():
             if not isinstance(estimator, str):

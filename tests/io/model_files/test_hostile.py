@@ -144,7 +144,8 @@ def add_skops_cases(corpus, fifo):
     )
     corpus.skops("loader-unknown", "cannot be opened", node("EvalNode", "builtins", "str"))
     corpus.skops("nameless", "a type without a name", node("ListNode", None, None))
-    corpus.skops("cached", "cannot be opened", node("CachedNode", "builtins", "str"))
+    # Any refusal, which names the file: releases of skops differ in the reason.
+    corpus.skops("cached", "cached.capo", node("CachedNode", "builtins", "str"))
     for protocol in (0, 1, -1, True, None, "2"):
         corpus.skops(f"protocol-{protocol}", "a skops document of protocol", text(1), protocol=protocol)
     deep = text(1)

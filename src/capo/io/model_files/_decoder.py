@@ -133,7 +133,7 @@ class Decoder:
     def _scalar(self, content: Any) -> Any:
         name, value = _require(content, list)
         dtype = self._dtype(name)
-        if dtype.kind not in SCALAR_KINDS or dtype.itemsize > 4 * max(len(str(value)), 8):
+        if dtype.kind not in SCALAR_KINDS or not 0 <= dtype.itemsize <= 4 * max(len(str(value)), 8):
             raise ValueError(f"{name} is not the type of a number or a string")
         return dtype.type(self.decode(value))
 

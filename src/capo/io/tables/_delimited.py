@@ -106,6 +106,7 @@ def _parse_block(block: bytes, columns: list[str], separator: str, name: str, li
             has_header=False,
             separator=separator,
             schema=dict.fromkeys(columns, pl.String),
+            raise_if_empty=False,
         )
     except pl.exceptions.PolarsError as error:
         raise TableError(_parse_error_message(block, name, line)) from error
