@@ -110,6 +110,21 @@ def test_against_the_whole_quadratic_program(name, problem):
         assert solution.primal == pytest.approx(reference, abs=1e-5 * (1 + C))
 
 
+def test_a_tight_tolerance_is_met():
+    """The quadratic programs must be solved more exactly than for the usual tolerance of 1e-3."""
+    rows = np.array([[-0.59, -0.46, -0.43], [-0.05, -0.76, -1.67], [1.8, 0.11, -1.45]])
+    oracle = measures.get("mcc").oracle(np.array([1, -1, -1]))
+    solution = minimize(
+        as_design(rows),
+        oracle,
+        C=100.0,
+        v0=np.array([-0.41, 2.18, -0.46]),
+        nonnegative=np.array([False, True, True]),
+        tol=1e-7,
+    )
+    assert solution.status is Status.OPTIMAL
+
+
 def test_a_start_that_breaks_its_bounds_is_still_solved():
     bounded = np.ones(X.shape[1], dtype=bool)
     v0 = -np.ones(X.shape[1])

@@ -73,17 +73,20 @@ class Bundle:
         self.n_inactive = np.pad(self.n_inactive, (0, more))
         self.in_use = np.pad(self.in_use, (0, more))
 
-    def solve(self, C: float, v0: FloatArray) -> tuple[FloatArray, float]:
+    def solve(self, C: float, v0: FloatArray, tol: float) -> tuple[FloatArray, float]:
         """Minimize the model 1/2 ||v - v0||^2 + C max_i (offset_i - slope_i'v) over the bounds.
 
         Returns the minimizer and a lower bound on the minimum: for any multipliers x of the cuts the
         least value of ``1/2 ||v - v0||^2 + x'(offsets - slopes v)``, which ``v0 + slopes'x`` has once
-        it is cut off at the bounds. Rounding errors are subtracted from it.
+        it is cut off at the bounds. Rounding errors are subtracted from it. `tol` is the accuracy that
+        the minimum of the risk is wanted with, in units of the risk.
         """
         slots = np.flatnonzero(self.in_use)
         slopes = self.slopes[: self.n_slots] if len(slots) == self.n_slots else self.slopes[slots]
         offsets = self.offsets[slots]
-        x = solve_multipliers(slopes, offsets, lambda: self.gram[np.ix_(slots, slots)], v0, self.bounded, C)
+        x = solve_multipliers(
+            slopes, offsets, lambda: self.gram[np.ix_(slots, slots)], v0, self.bounded, C, tol
+        )
         v = v0 + x @ slopes
         v[self.bounded] = np.maximum(v[self.bounded], 0.0)
         self.multipliers = dict(zip(slots.tolist(), x.tolist(), strict=True))

@@ -21,8 +21,11 @@ from ..exceptions import CapoError
 
 #: With up to this many coefficients the program is always solved in its primal form.
 MAX_PRIMAL_COEFFICIENTS = 64
-#: Tolerance of the interior point method, relative to an objective of order 1.
-QP_TOL = 1e-10
+#: Tolerance of the interior point method, as a share of the cutting-plane solver's: errors of the
+#: multipliers cause larger ones of the objective, which would stall it ...
+QP_TOL_SHARE = 1e-7
+#: ... and its limits, relative to an objective of order 1.
+MIN_QP_TOL, MAX_QP_TOL = 1e-12, 1e-10
 
 
 def solve_multipliers(
@@ -32,12 +35,14 @@ def solve_multipliers(
     v0: FloatArray,
     bounded: IntArray,
     C: float,
+    tol: float,
 ) -> FloatArray:
     """Multipliers of the cuts, at least 0 and with a sum of at most C; `gram` is called only if needed."""
+    qp_tol = min(max(QP_TOL_SHARE * tol, MIN_QP_TOL), MAX_QP_TOL)
     if len(v0) <= max(len(offsets), MAX_PRIMAL_COEFFICIENTS):
-        x = _solve_primal(slopes, offsets, v0, bounded, C)
+        x = _solve_primal(slopes, offsets, v0, bounded, C, qp_tol)
     else:
-        x = _solve_dual(slopes, offsets, gram(), v0, bounded, C)
+        x = _solve_dual(slopes, offsets, gram(), v0, bounded, C, qp_tol)
     if not np.isfinite(x).all():
         raise CapoError(
             f"the quadratic program of {len(offsets)} cuts could not be solved. Scale the features to a "
@@ -48,7 +53,7 @@ def solve_multipliers(
 
 
 def _solve_primal(
-    slopes: FloatArray, offsets: FloatArray, v0: FloatArray, bounded: IntArray, C: float
+    slopes: FloatArray, offsets: FloatArray, v0: FloatArray, bounded: IntArray, C: float, tol: float
 ) -> FloatArray:
     """Over (v, xi), divided by C: the multipliers of the cuts then sum to 1."""
     d = len(v0)
@@ -59,12 +64,18 @@ def _solve_primal(
     G = np.empty((len(offsets), d + 1))
     np.negative(slopes, out=G[:, :d])
     G[:, d] = -1.0
-    result = _solve(P, np.append(v0 / -C, 1.0), G, -offsets, lower)
+    result = _solve(P, np.append(v0 / -C, 1.0), G, -offsets, lower, tol)
     return np.asarray(result.z_u)
 
 
 def _solve_dual(
-    slopes: FloatArray, offsets: FloatArray, gram: FloatArray, v0: FloatArray, bounded: IntArray, C: float
+    slopes: FloatArray,
+    offsets: FloatArray,
+    gram: FloatArray,
+    v0: FloatArray,
+    bounded: IntArray,
+    C: float,
+    tol: float,
 ) -> FloatArray:
     """Over the multipliers divided by C, those of the bounds after those of the cuts."""
     m, k = len(offsets), len(bounded)
@@ -72,14 +83,16 @@ def _solve_dual(
     P = C * np.block([[gram, cross], [cross.T, np.eye(k)]]) if k else C * gram
     q = np.concatenate([slopes @ v0 - offsets, v0[bounded]])
     total = np.concatenate([np.ones(m), np.zeros(k)])[None, :]
-    result = _solve(P, q, total, np.ones(1), np.zeros(m + k))
+    result = _solve(P, q, total, np.ones(1), np.zeros(m + k), tol)
     return np.asarray(result.x[:m])
 
 
-def _solve(P: FloatArray, c: FloatArray, G: FloatArray, upper: FloatArray, lower: FloatArray) -> piqp.Result:
+def _solve(
+    P: FloatArray, c: FloatArray, G: FloatArray, upper: FloatArray, lower: FloatArray, tol: float
+) -> piqp.Result:
     """Minimize 1/2 x'Px + c'x subject to G x <= upper and x >= lower."""
     solver = piqp.DenseSolver()
-    solver.settings.eps_abs = solver.settings.eps_rel = QP_TOL
+    solver.settings.eps_abs = solver.settings.eps_rel = tol
     solver.setup(P, c, None, None, G, None, upper, lower, None)
     solver.solve()
     return solver.result

@@ -212,7 +212,7 @@ class CuttingPlane:
         try:
             self._search_ray(C)
             while status is None:
-                target, bound = self._bundle.solve(C, self.v0)
+                target, bound = self._bundle.solve(C, self.v0, tol)
                 if self._bundle.slope_errors is None and self._rounding.matter(target, tol):
                     self._restart_bundle()
                     continue
