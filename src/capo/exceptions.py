@@ -16,6 +16,7 @@ The hierarchy::
 
     Warning
     └── CapoWarning (a UserWarning)
+        ├── DataWarning                             training data may mislead the classifier or its evaluation
         ├── ExhaustiveSearchWarning                 a measure is not monotone: the search is exhaustive
         ├── ConstraintWarning                       no threshold satisfies the measure's constraint
         ├── IgnoredWeightWarning                    an auxiliary does not support sample weights
@@ -30,6 +31,7 @@ __all__ = [
     "CapoError",
     "CapoWarning",
     "ConstraintWarning",
+    "DataWarning",
     "ExhaustiveSearchWarning",
     "ExportError",
     "IgnoredWeightWarning",
@@ -87,6 +89,10 @@ class MissingExtraError(CapoError, ImportError):
 
 class CapoWarning(UserWarning):
     """Base class of capo's warnings."""
+
+
+class DataWarning(CapoWarning):
+    """Training data that may mislead: an index as a feature, copies of rows, a positive majority."""
 
 
 class ExhaustiveSearchWarning(CapoWarning):

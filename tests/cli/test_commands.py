@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from onnxruntime import InferenceSession
@@ -318,7 +319,7 @@ def test_weights_are_used(capsys, tmp_path):
     assert run(capsys, "fit", tmp_path / "w.csv", "-t", "y", *options)[0] == 0
     out = run(capsys, "evaluate", tmp_path / "m.capo", tmp_path / "w.csv", "--json")[1]
     model = capo.load(tmp_path / "m.capo")
-    X, weight = rows.select("id", "x", "z", "word"), heavy["w"].to_numpy()
+    X, weight = rows.select("x", "z", "word"), heavy["w"].to_numpy()
     assert json.loads(out)["measures"][0]["value"] == pytest.approx(
         model.score(X, rows["y"].to_numpy(), weight)
     )
@@ -448,3 +449,37 @@ def test_a_program_that_is_ended_leaves_no_half_file(number, code, model, tmp_pa
     assert b"no output file was changed" in err
     assert [each.name for each in tmp_path.iterdir()] == ["p.csv"]
     assert old.read_bytes() == b"old"
+
+
+def test_an_index_is_left_out_with_a_note(capsys, tmp_path):
+    rows = table().drop("id")
+    pd.DataFrame(rows.sort("y").to_dict()).to_csv(tmp_path / "sorted.csv")  # an index without a name
+    code, out, err = run(capsys, "fit", tmp_path / "sorted.csv", "-t", "y", *FAST, "-o", tmp_path / "m.capo")
+    assert code == 0
+    assert "'column_1' has a different whole number in each row, and it has no name: it is left out" in err
+    assert "few rows" in out
+    assert capo.load(tmp_path / "m.capo").feature_names_in_.tolist() == ["x", "z", "word"]
+    rows.with_columns(income=pl.int_range(pl.len()) ** 2).write_csv(tmp_path / "income.csv")
+    err = run(capsys, "fit", tmp_path / "income.csv", "-t", "y", *FAST, "-o", tmp_path / "m.capo")[2]
+    assert "'income' has a different whole number in each row. If it is an identifier, leave it out" in err
+    assert "income" in capo.load(tmp_path / "m.capo").feature_names_in_
+
+
+def test_a_positive_class_with_most_of_the_rows_is_questioned(capsys, tmp_path):
+    rows = table().drop("id")
+    labels = pl.col("y").replace({"yes": "a bad one", "no": "good"})
+    rows.with_columns(labels).write_csv(tmp_path / "t.csv")
+    fit = ("fit", tmp_path / "t.csv", "-t", "y", *FAST, "-o", tmp_path / "m.capo")
+    err = run(capsys, *fit)[2]
+    assert "The positive class is 'good', the larger of the two labels, which 6" in err
+    assert "Use --positive 'a bad one' if that is the class to find, or --positive good to keep it." in err
+    assert "larger of the two labels" not in run(capsys, *fit, "--positive", "good")[2]
+
+
+def test_copies_of_rows_are_reported_with_their_share(capsys, tmp_path):
+    rows = table().drop("id")
+    pl.concat([rows, rows[:60]]).write_csv(tmp_path / "t.csv")
+    fit = ("fit", tmp_path / "t.csv", "-t", "y", *FAST, "-o", tmp_path / "m.capo")
+    assert re.search(r"[2-6]\d% of the rows have an exact copy in another fold", run(capsys, *fit)[2])
+    compare = ("compare", tmp_path / "t.csv", "-t", "y", *FAST)
+    assert len(re.findall("exact copy in another fold", run(capsys, *compare)[2])) == 1

@@ -13,7 +13,8 @@ from capo.inspection import Comparison, ConfusionCounts, Evaluation, MeasureEsti
 X, LABELS = load_breast_cancer(return_X_y=True)
 X = X[:, :8]
 #: Labels that contain markup.
-Y = np.where(LABELS == 1, "</script><b>x</b>", "& 'no' \"no\"\n")
+POSITIVE_LABEL = "</script><b>x</b>"
+Y = np.where(LABELS == 1, POSITIVE_LABEL, "& 'no' \"no\"\n")
 TRAIN, TEST = slice(None, None, 2), slice(1, None, 2)
 
 COMPARISON = Comparison(
@@ -38,7 +39,9 @@ def fitted(measure="f1", **params):
     """A small model, trained once for all tests."""
     auxiliaries = [("bayes <i>", GaussianNB()), ("stump", DecisionTreeClassifier(max_depth=1))]
     chosen = measures.get(measure, floor=0.9) if measure == "recall_at_precision" else measure
-    model = CAPOClassifier(chosen, auxiliaries=auxiliaries, random_state=0, **params)
+    model = CAPOClassifier(
+        chosen, auxiliaries=auxiliaries, pos_label=POSITIVE_LABEL, random_state=0, **params
+    )
     return model.fit(X[TRAIN], Y[TRAIN])
 
 

@@ -21,7 +21,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from ..exceptions import InvalidInputError
-from ..preprocessing import infer_column_kinds, make_linear_features, make_rbf_features, make_tree_features
+from ..preprocessing import infer_feature_kinds, make_linear_features, make_rbf_features, make_tree_features
 
 #: Random trees in the ensemble.
 N_TREES = 100
@@ -48,7 +48,7 @@ def make_boosting(X: Any) -> Pipeline:
     """Return boosted trees for data with the columns of X."""
     if issparse(X):
         return make_pipeline(_best_columns(X), _densifier(), HistGradientBoostingClassifier())
-    _, categorical, text = infer_column_kinds(X)
+    _, categorical, text = infer_feature_kinds(X)
     encoded = list(range(len(categorical) + len(text)))
     boosting = HistGradientBoostingClassifier(categorical_features=encoded or None)
     return make_pipeline(make_tree_features(X), boosting)

@@ -38,7 +38,14 @@ from ..exceptions import AuxiliaryError, ConstraintWarning, InvalidInputError
 from ..inspection import Summary
 from ..measures import Measure
 from ..model_selection import CGrid, CVScore, CVScorer, fold_numbers, split_folds
-from ..preprocessing import check_features, encode_binary_labels, is_dataframe, make_delta_features
+from ..preprocessing import (
+    check_features,
+    encode_binary_labels,
+    is_dataframe,
+    make_delta_features,
+    warn_of_data,
+    warn_of_majority_class,
+)
 from ._auxiliary_params import AuxiliaryMetaEstimatorMixin
 from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._convergence import warn_not_converged
@@ -126,6 +133,9 @@ class BaseAdaptedClassifier(
         auxiliaries, split_params = self._bind_auxiliaries(X, weight, random, sample_weight, params)
         splits = split_folds(self.cv, X, positive, split_params, random)
         folds = fold_numbers(splits, len(positive))
+        warn_of_data(X, folds, stacklevel=4)
+        if self.pos_label is None:
+            warn_of_majority_class(self.classes_, positive, stacklevel=4)
         features = timer("delta", self._fit_delta, X, random)
         training = TrainingSet(X, positive, self.classes_, splits)
         runner = JobRunner(auxiliaries, training, self._output_kind, self.memory, self.n_jobs, progress.log)

@@ -12,6 +12,7 @@ One fitted `CAPOClassifier` provides all that the four methods need, because its
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -27,9 +28,9 @@ from sklearn.utils import check_random_state
 
 from .._sklearn_compat import safe_indexing
 from .._typing import BoolArray, FloatArray
-from ..exceptions import InvalidInputError
-from ..model_selection import Split, check_groups, split_folds
-from ..preprocessing import encode_binary_labels, positive_mask
+from ..exceptions import DataWarning, InvalidInputError
+from ..model_selection import Split, check_groups, fold_numbers, split_folds
+from ..preprocessing import encode_binary_labels, positive_mask, warn_of_data
 
 if TYPE_CHECKING:
     from ..estimators import CAPOClassifier
@@ -290,6 +291,7 @@ def compare(
     _, positive = encode_binary_labels(labels, model.pos_label)
     group = None if groups is None else check_groups(groups, len(labels))
     splits = _split(folds, positive, group, random_state)
+    warn_of_data(X, fold_numbers(splits, len(positive)), stacklevel=2)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     results = []
     for number, (train, test) in enumerate(splits, start=1):
@@ -297,9 +299,11 @@ def compare(
         weight_train, weight_test = (None, None) if weight is None else (weight[train], weight[test])
         group_train = None if group is None else group[train]
         params = {} if group is None else {"groups": group_train}
-        fitted = clone(model).fit(
-            safe_indexing(X, train), labels[train], sample_weight=weight_train, **params
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # issued above for all rows
+            fitted = clone(model).fit(
+                safe_indexing(X, train), labels[train], sample_weight=weight_train, **params
+            )
         results.append(
             compare_on_fold(
                 fitted,

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 #: Features of the delta function that are named.
 MAX_NAMED_FEATURES = 3
+#: With fewer rows of the rarer class the summary says how uncertain its values are.
+MIN_CLASS_ROWS = 200
 #: The rows that the values are computed on.
 ROWS_HEADING = "out of fold"
 
@@ -97,12 +99,26 @@ def summarize(model: BaseAdaptedClassifier, *, prior: str, threshold: str | None
         "certificate": _describe_certificate(model),
         "seconds": _describe_timings(model.timings_),
     }
+    if few := _describe_few_rows(model):
+        notes["few rows"] = few
     if frozen := frozen_auxiliary_names(model):
         notes["caution"] = (
             f"auxiliaries passed already fitted: {frozen}; the out-of-fold values are valid only if they "
             "were fitted on other rows"
         )
     return Summary(title, model.measure_.label, _lines(model, prior), notes)
+
+
+def _describe_few_rows(model: BaseAdaptedClassifier) -> str:
+    n_rows, n_positive = len(model.oof_decision_), model.n_positive_
+    fewest = min(n_positive, n_rows - n_positive)
+    if fewest >= MIN_CLASS_ROWS:
+        return ""
+    label = model.classes_.tolist()[1 if n_positive == fewest else 0]
+    return (
+        f"only {fewest} row{'s' if fewest > 1 else ''} of {label!r}: values, weights and threshold are "
+        "uncertain, and differences of a few points between the lines above may be chance"
+    )
 
 
 def frozen_auxiliary_names(model: BaseAdaptedClassifier) -> str:

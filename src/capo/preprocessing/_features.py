@@ -27,8 +27,8 @@ from sklearn.preprocessing import (
 from sklearn.utils.validation import check_array
 
 from .._sklearn_compat import safe_indexing
-from ._columns import infer_column_kinds
 from ._encoders import DropEmptyColumns, KnownCategoryFilter
+from ._identifiers import infer_feature_kinds
 
 #: Standardized values are clipped to this many standard deviations from the mean.
 MAX_STANDARDIZED = 5.0
@@ -54,7 +54,7 @@ def make_linear_features(X: Any) -> Any:
     """
     if issparse(X):
         return MaxAbsScaler()
-    numeric, categorical, text = infer_column_kinds(X)
+    numeric, categorical, text = infer_feature_kinds(X)
     scaler = make_pipeline(
         SimpleImputer(strategy="median", keep_empty_features=True, add_indicator=True),
         StandardScaler(),
@@ -77,7 +77,7 @@ def make_tree_features(X: Any) -> Any:
     are passed through, with two exceptions that scikit-learn's trees cannot handle: columns without any
     value are dropped, and columns whose range is so small that they look constant are standardized.
     """
-    numeric, categorical, text = infer_column_kinds(X)
+    numeric, categorical, text = infer_feature_kinds(X)
     ordinal = OrdinalEncoder(
         handle_unknown="use_encoded_value",
         unknown_value=np.nan,

@@ -13,6 +13,9 @@ from .._sklearn_compat import is_pandas_na, is_scalar_nan
 from .._typing import BoolArray
 from ..exceptions import InvalidInputError
 
+#: With a larger share of positive rows, a positive class that was not chosen by the user is questioned.
+MAX_POSITIVE_SHARE = 0.55
+
 
 def encode_binary_labels(
     y: NDArray[np.generic], pos_label: Any = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ from ...io.tables import (
     TableReader,
     infer_table_schema,
 )
-from ...preprocessing import encode_binary_labels
+from ...preprocessing import MAX_POSITIVE_SHARE, encode_binary_labels
 from .._console import Console
 
 #: Columns that an error message lists at most.
@@ -75,7 +76,8 @@ def read_training_data(table: TableReader, options: ColumnOptions, console: Cons
     classes, positive = _encode_labels(y, options, schema)
     if weight is not None:
         _check_class_weights(weight, positive, classes, str(options.weight))
-    for note in inference.notes:
+    notes = inference.notes if options.positive else (*inference.notes, *_majority_notes(classes, positive))
+    for note in notes:
         console.note(note)
     console.log(_describe_size(schema, classes, positive))
     return TableTrainingData(schema, X, y, weight, classes.tolist()[1])
@@ -110,6 +112,18 @@ def _encode_labels(
             f"{target} has no label {options.positive!r}: its labels are {labels[0]!r} and {labels[1]!r}."
         )
     return encode_binary_labels(y, pos_label)
+
+
+def _majority_notes(classes: NDArray[np.generic], positive: BoolArray) -> list[str]:
+    """A note if the positive class was chosen by default and has most of the rows."""
+    share, (other, label) = float(positive.mean()), classes.tolist()
+    if share <= MAX_POSITIVE_SHARE:
+        return []
+    return [
+        f"The positive class is {label!r}, the larger of the two labels, which {share:.0%} of the rows have. "
+        f"Use --positive {shlex.quote(str(other))} if that is the class to find, or --positive "
+        f"{shlex.quote(str(label))} to keep it."
+    ]
 
 
 def _check_two_labels(labels: list[Any], target: str) -> None:

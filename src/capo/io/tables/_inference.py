@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ...exceptions import TableError
+from ...preprocessing import MIN_IDENTIFIER_ROWS, NumberedColumn, describe_numbered_column
 from ...preprocessing.canonical_values import (
     ColumnKind,
     check_magnitude,
@@ -22,8 +23,6 @@ from ._schema import Schema, TableSchema
 from ._values import all_unique_columns, ambiguous_comma_columns, formatted_number_columns
 
 MAX_TEXT_COLUMNS = 1000
-#: A text column with at least this many values, all different, is taken for an identifier and left out.
-MIN_IDENTIFIER_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,16 @@ def infer_table_schema(batch: Batch, roles: ColumnRoles) -> SchemaInference:
     _check_n_text_columns(text)
     inferred_text = cleaned.select([name for name in text if name not in roles.categories])
     identifiers = all_unique_columns(inferred_text, MIN_IDENTIFIER_ROWS)
+    numbered = _numbered_columns(numeric.drop(text))
+    left_out = {*identifiers, *(column.name for column in numbered if column.is_index)}
     columns: dict[str, ColumnKind] = {
-        name: "text" if name in text else "numeric" for name in cleaned.columns if name not in identifiers
+        name: "text" if name in text else "numeric" for name in cleaned.columns if name not in left_out
     }
-    notes = (*_text_notes(inferred_text, identifiers), *_comma_notes(cleaned.drop(text)))
+    notes = (
+        *_text_notes(inferred_text, identifiers),
+        *map(_numbered_note, numbered),
+        *_comma_notes(cleaned.drop(text)),
+    )
     if not columns:
         raise TableError(" ".join(["the table has no feature columns.", *notes]))
     label_kind = infer_label_kind(batch, roles.target)
@@ -65,6 +70,19 @@ def _text_notes(text: pl.DataFrame, identifiers: Sequence[str]) -> list[str]:
         "the predictions."
         for name in identifiers
     ]
+
+
+def _numbered_columns(numeric: pl.DataFrame) -> list[NumberedColumn]:
+    complete = (column for column in numeric.iter_columns() if not column.null_count())
+    found = (describe_numbered_column(column.name, column.to_numpy()) for column in complete)
+    return [column for column in found if column is not None]
+
+
+def _numbered_note(column: NumberedColumn) -> str:
+    fact = f"The column {column.name!r} has a different whole number in each row"
+    if column.is_index:
+        return f"{fact}, and {column.reason}: it is left out. Use --id to copy it to the predictions."
+    return f"{fact}. If it is an identifier, leave it out with --drop or --id."
 
 
 def _comma_notes(numeric: pl.DataFrame) -> list[str]:

@@ -1,0 +1,65 @@
+"""Warnings about training data that would mislead."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from capo import CAPOClassifier
+from capo.exceptions import DataWarning
+
+RNG = np.random.default_rng(0)
+N = 300
+FRAME = pd.DataFrame(RNG.normal(size=(N, 3)), columns=["a", "b", "c"])
+LABELS = np.where(FRAME["a"] + RNG.normal(size=N) > 0.5, "yes", "no")
+
+
+def fit(X, y=LABELS, auxiliaries=("linear",), **params):
+    return CAPOClassifier(auxiliaries=list(auxiliaries), C=0.0, cv=2, random_state=0, **params).fit(X, y)
+
+
+def test_an_index_is_left_out_with_a_warning():
+    order = np.argsort(LABELS, kind="stable")  # a sorted file: the index gives the label away
+    indexed = FRAME.iloc[order].reset_index(drop=True).reset_index(names="Unnamed: 0")
+    with pytest.warns(DataWarning, match="'Unnamed: 0' has a different.*it has no name.*not use"):
+        model = fit(indexed, LABELS[order])
+    assert model.score_ < 0.9
+    shifted = indexed.assign(**{"Unnamed: 0": indexed["Unnamed: 0"] + 1000})
+    np.testing.assert_array_equal(model.decision_function(indexed), model.decision_function(shifted))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit(indexed.astype({"Unnamed: 0": float}), LABELS[order])
+
+
+def test_different_whole_numbers_are_reported_and_kept():
+    income = FRAME.assign(income=RNG.choice(10**6, N, replace=False))
+    with pytest.warns(DataWarning, match="'income' has a different whole number.*If it is an ident"):
+        model = fit(income)
+    assert (model.decision_function(income) != model.decision_function(income.assign(income=0))).any()
+
+
+def test_copies_across_folds_are_reported_with_their_share():
+    X, y = pd.concat([FRAME, FRAME[:100]]), np.append(LABELS, LABELS[:100])
+    with pytest.warns(DataWarning, match=r"2\d% of the rows have an exact copy in another fold"):
+        fit(X, y, [GaussianNB()])
+    groups = np.append(np.arange(N), np.arange(100))
+    CAPOClassifier(auxiliaries=[GaussianNB()], C=0.0, cv=2, random_state=0).fit(X, y, groups=groups)
+
+
+def test_a_text_label_of_the_majority_is_questioned():
+    y = np.where(LABELS == "yes", "bad", "good")
+    with pytest.warns(DataWarning, match=r"'good', the larger.*6\d% of the rows.*pos_label='bad'.*'good'"):
+        fit(FRAME, y)
+    fit(FRAME, y, pos_label="good")
+    fit(FRAME, (y == "good").astype(int))  # 1 is the positive class by convention
+
+
+def test_summary_reports_few_rows_of_a_class():
+    summary = str(fit(FRAME, auxiliaries=[LogisticRegression()]).summary())
+    assert f"few rows     only {(LABELS == 'yes').sum()} rows of 'yes': values, weights" in summary
+    X = np.tile(RNG.normal(size=(500, 2)), (1, 2)) + RNG.normal(size=(500, 4))
+    y = (X[:, 0] > 0).astype(int)
+    assert "few rows" not in str(fit(X, y, [GaussianNB()]).summary())

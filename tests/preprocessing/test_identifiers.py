@@ -1,0 +1,60 @@
+"""Columns that number the rows."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from capo.preprocessing import describe_numbered_column, infer_feature_kinds, numbered_columns
+
+N = 60
+SCATTERED = np.random.default_rng(0).choice(10**6, N, replace=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("Unnamed: 0", SCATTERED),
+        ("column_1", SCATTERED),
+        ("", SCATTERED),
+        ("id", SCATTERED),
+        ("customer_id", SCATTERED),
+        ("CustomerID", SCATTERED),
+        ("orderId", SCATTERED),
+        ("row number", SCATTERED),
+        ("x", np.arange(N)),
+        ("x", np.arange(N)[::-1] + 1000),
+        ("x", np.random.default_rng(1).permutation(N * 5 // 4)[:N]),
+    ],
+)
+def test_an_index_is_recognized(name, values):
+    column = describe_numbered_column(name, values.astype(float))
+    assert column is not None
+    assert column.is_index
+
+
+@pytest.mark.parametrize("name", ["income", "paid", "valid", "grid", "monkey", "arrow"])
+def test_other_different_numbers_are_only_reported(name):
+    column = describe_numbered_column(name, SCATTERED.astype(float))
+    assert column is not None
+    assert not column.is_index
+
+
+@pytest.mark.parametrize(
+    "values", [SCATTERED / 7, np.append(SCATTERED[1:], SCATTERED[1]), np.append(SCATTERED[1:], np.nan)]
+)
+def test_other_numbers_are_features(values):
+    assert describe_numbered_column("id", values.astype(float)) is None
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_an_index_of_a_data_frame_is_not_a_feature(make):
+    frame = make({"id": SCATTERED, "rooms": np.arange(N) // 2, "income": SCATTERED[::-1].copy()})
+    assert [(column.name, column.is_index) for column in numbered_columns(frame)] == [
+        ("id", True),
+        ("income", False),
+    ]
+    assert infer_feature_kinds(frame).numeric == ["rooms", "income"]
+    assert infer_feature_kinds(frame[["id"]]).numeric == ["id"]  # nothing else to learn from
+    assert numbered_columns(frame[:19]) == []
+    assert numbered_columns(np.arange(N)[:, None]) == []
