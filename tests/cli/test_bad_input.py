@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -299,20 +298,16 @@ def test_a_model_from_python_says_where_it_can_be_used(folder, capsys, tmp_path)
 
 
 @pytest.mark.parametrize("command", ["predict", "report", "fit"])
-def test_a_file_on_the_standard_input_is_not_overwritten(folder, model, tmp_path, command):
+def test_a_file_on_the_standard_input_is_not_overwritten(
+    folder, model, tmp_path, monkeypatch, capsys, command
+):
     place = tmp_path / "t.csv"
     place.write_bytes((folder / "train.csv").read_bytes())
     before = place.read_bytes()
     arguments = [model, "-"] if command != "fit" else ["-", "-t", "y", "-m", "f1"]
-    program = [sys.executable, "-c", "from capo.cli import main; main()"]
-    with place.open("rb") as file:
-        done = subprocess.run(
-            [*program, command, *map(str, arguments), "-o", str(place)],
-            stdin=file,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 2
-    assert "is an input file and would be overwritten" in done.stderr
+    with place.open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        code, _, err = run(capsys, command, *arguments, "-o", place)
+    assert code == 2
+    assert "is an input file and would be overwritten" in err
     assert place.read_bytes() == before

@@ -34,7 +34,7 @@ EXPECTED = {
 }
 
 
-@parametrize_with_checks([light("mcc", threshold=0.5)])
+@parametrize_with_checks([light("mcc", threshold=0.5, C=[1.0], cv=2)])
 @pytest.mark.filterwarnings("ignore")  # the checks train on a handful of rows, about which auxiliaries warn
 def test_scikit_learns_own_checks(estimator, check):
     run_check(estimator, check)
@@ -58,7 +58,7 @@ def run_check(estimator, check):
 @pytest.mark.filterwarnings("ignore::capo.exceptions.ConstraintWarning")
 def test_every_measure_can_be_adapted_to(name):
     measure = (lambda tp, fp, fn, tn: 5 * tp - fp) if name == "own" else name
-    model = light(measure, C=[1.0, 100.0]).fit(X, Y)
+    model = light(measure, C=[1.0, 100.0], cv=2).fit(X, Y)
     assert set(model.cv_results_["param_C"]) == {0.0, 1.0, 100.0}
     assert model.gap_ <= model.C_ * 1e-3
     assert np.isfinite(model.score_)
@@ -98,7 +98,7 @@ def test_inside_scikit_learns_tools(tmp_path):
     )
     assert search.best_score_ > 0.95
     assert CalibratedClassifierCV(light(C=[10.0], cv=3), cv=2).fit(X, Y).score(X, Y) > 0.95
-    model = light().fit(X, Y)
+    model = light(C=[10.0], cv=3).fit(X, Y)
     again = clone(model).fit(X, Y)
     joblib.dump(model, tmp_path / "model")
     for other in (again, pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model")):
@@ -119,10 +119,10 @@ def test_the_same_for_any_n_jobs():
 
 
 def test_the_threshold_is_a_probability():
-    model = light(threshold=0.2).fit(X, Y)
+    model = light(threshold=0.2, C=[1.0], cv=3).fit(X, Y)
     assert model.threshold_ == pytest.approx(0.2)
     np.testing.assert_array_equal(model.predict(X) == 1, model.predict_proba(X)[:, 1] > 0.2)
-    chosen = light().fit(X, Y)
+    chosen = light(C=[1.0], cv=3).fit(X, Y)
     np.testing.assert_array_equal(chosen.predict(X) == 1, chosen.predict_proba(X)[:, 1] > chosen.threshold_)
 
 
@@ -227,7 +227,7 @@ def test_predictions_in_blocks_are_those_of_all_rows(monkeypatch, kind):
         data = sparse.csr_array(data)
     elif kind == "frame":
         data = pytest.importorskip("pandas").DataFrame(data)
-    model = CAPOClassifier(auxiliaries=["linear", "trees"], C=10.0, random_state=0).fit(data, target)
+    model = CAPOClassifier(auxiliaries=["linear", "trees"], C=10.0, cv=2, random_state=0).fit(data, target)
     whole = model.decision_function(data)
     monkeypatch.setattr("capo.estimators._adapted_base.PREDICTION_BLOCK_ROWS", 7)
     np.testing.assert_allclose(model.decision_function(data), whole, rtol=1e-12)

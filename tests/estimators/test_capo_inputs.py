@@ -34,7 +34,7 @@ def test_a_raw_table_just_works(library):
     frame = DataFrame(columns)
     if library == "categories":
         frame["kind"] = frame["kind"].astype("category")
-    model = CAPOClassifier("f1", random_state=0).fit(frame[:300], y[:300])
+    model = CAPOClassifier("f1", cv=2, random_state=0).fit(frame[:300], y[:300])
     assert model.feature_names_in_.tolist() == list(columns)
     assert {"kind_a", "kind_b", "kind_c", "amount", "missingindicator_amount"} <= set(model.delta_coef_)
     assert set(model.predict(frame[300:])) == {"yes", "no"}
@@ -66,7 +66,7 @@ def test_odd_tables():
 def test_sparse_is_as_dense():
     X, y = make_classification(500, n_features=30, n_informative=6, random_state=0)
     X[X < 0.3] = 0.0
-    model = CAPOClassifier("f1", random_state=0).fit(sparse.csr_array(X), y)
+    model = CAPOClassifier("f1", cv=2, random_state=0).fit(sparse.csr_array(X), y)
     assert model.score(sparse.csr_array(X), y) > 0.9
     as_csc = model.decision_function(sparse.csc_matrix(X))
     np.testing.assert_array_equal(as_csc, model.decision_function(sparse.csr_array(X)))
