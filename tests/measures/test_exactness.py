@@ -95,7 +95,7 @@ def test_accuracy_is_the_mean_hinge(problem):
 
 
 @pytest.mark.parametrize("measure", ALL_MEASURES, ids=repr)
-@settings(max_examples=200, **quick)
+@settings(max_examples=60, **quick)
 @given(problems(max_rows=6), st.lists(st.integers(1, 4), min_size=6, max_size=6))
 def test_whole_weights_are_repeated_rows(measure, problem, counts):
     scores, y = problem

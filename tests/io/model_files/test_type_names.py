@@ -75,7 +75,7 @@ def mixed_table():
 @pytest.mark.parametrize(
     ("model", "rows"),
     [
-        (CAPOClassifier("f1", random_state=0), mixed_table()),
+        (CAPOClassifier("f1", cv=2, random_state=0), mixed_table()),
         (CAPOClassifier("mcc", C=1.0, delta="rbf", auxiliaries=[C45Classifier()], random_state=0), X),
         (
             CAPOClassifier(
