@@ -62,7 +62,12 @@ def test_every_public_name_is_in_the_api_reference(api):
 
 def test_what_estimators_refer_to_is_in_the_api_reference(api):
     described = {f"{package}.{name}" for package in api.packages() for name in api.names(package)}
-    for estimator in (capo.CAPOClassifier, capo.SVMPerfClassifier, capo.SVMPerfClassifierCV):
+    for estimator in (
+        capo.CAPOClassifier,
+        capo.MulticlassCAPOClassifier,
+        capo.SVMPerfClassifier,
+        capo.SVMPerfClassifierCV,
+    ):
         references = re.findall(r"\bcapo(?:\.[a-z]\w*)*\.\w+", estimator.__doc__)
         assert set(references) <= described, estimator.__name__
 

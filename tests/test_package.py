@@ -43,7 +43,7 @@ class Blocked:
 sys.meta_path.insert(0, Blocked())
 import capo
 from capo import adaptation, auxiliary, baselines, design, engine, export, inspection, io, kernels, measures
-from capo import model_selection, preprocessing, report, testing
+from capo import model_selection, multiclass, preprocessing, report, testing
 from capo import *
 from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
@@ -66,6 +66,7 @@ def test_the_base_installation_is_enough(optional_packages):
 def test_the_names_that_users_import():
     assert capo.__all__ == [
         "CAPOClassifier",
+        "MulticlassCAPOClassifier",
         "SVMPerfClassifier",
         "SVMPerfClassifierCV",
         "__version__",
@@ -82,6 +83,7 @@ def test_the_names_that_users_import():
         "load",
         "measures",
         "model_selection",
+        "multiclass",
         "report",
         "save",
         "svmperf_path",

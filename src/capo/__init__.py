@@ -17,14 +17,22 @@ if TYPE_CHECKING:
         kernels,
         measures,
         model_selection,
+        multiclass,
         report,
         testing,
     )
-    from .estimators import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, svmperf_path
+    from .estimators import (
+        CAPOClassifier,
+        MulticlassCAPOClassifier,
+        SVMPerfClassifier,
+        SVMPerfClassifierCV,
+        svmperf_path,
+    )
     from .io.model_files import load, save
 
 __all__ = [
     "CAPOClassifier",
+    "MulticlassCAPOClassifier",
     "SVMPerfClassifier",
     "SVMPerfClassifierCV",
     "__version__",
@@ -41,6 +49,7 @@ __all__ = [
     "load",
     "measures",
     "model_selection",
+    "multiclass",
     "report",
     "save",
     "svmperf_path",
@@ -52,6 +61,7 @@ __version__ = "0.1.0"
 #: Where each name is; imported on first use, so that the command line starts at once.
 _WHERE = {
     "CAPOClassifier": "estimators",
+    "MulticlassCAPOClassifier": "estimators",
     "SVMPerfClassifier": "estimators",
     "SVMPerfClassifierCV": "estimators",
     "load": "io.model_files",

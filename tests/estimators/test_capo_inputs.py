@@ -127,7 +127,6 @@ def test_parameters_that_make_no_sense(params, message):
     ("table", "labels", "message"),
     [
         (X, np.ones(len(Y)), "only one class"),
-        (X, np.arange(len(Y)) % 3, "Only binary"),
         (X, None, "requires y"),
         (X[:-1], Y, "inconsistent"),
         (np.where(X > 20, np.inf, X), Y, "infinity"),

@@ -1,5 +1,7 @@
 """Auxiliary classifiers: registry, default set, cross-fitting, outputs on a common scale."""
 
+from ._class_outputs import ClassCalibrator, ClassOutput, ClassTrainingSet
+from ._column_cross_fit import ColumnCrossFit, cross_fit_columns
 from ._cross_fit import (
     Auxiliary,
     CrossFitResult,
@@ -28,6 +30,10 @@ __all__ = [
     "MAX_MARGIN",
     "PROBABILITY_EPS",
     "Auxiliary",
+    "ClassCalibrator",
+    "ClassOutput",
+    "ClassTrainingSet",
+    "ColumnCrossFit",
     "CrossFitResult",
     "JobResult",
     "JobRunner",
@@ -43,6 +49,7 @@ __all__ = [
     "check_auxiliary_name",
     "class_separation",
     "cross_fit",
+    "cross_fit_columns",
     "default_auxiliary_names",
     "is_frozen",
     "make_auxiliaries",

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from joblib import Memory
@@ -26,7 +26,7 @@ from .._sklearn_compat import check_method_params, safe_indexing
 from .._typing import FloatArray, IntArray
 from ..exceptions import AuxiliaryError, CapoError
 from ..model_selection import Split
-from ._outputs import OutputKind, is_frozen
+from ._outputs import OutputKind, RawOutput, is_frozen
 
 NO_ROWS: IntArray = np.arange(0)
 
@@ -77,6 +77,22 @@ class JobResult:
     seconds: float
 
 
+class TrainingRows(Protocol):
+    """The rows that auxiliaries are trained on, and their targets."""
+
+    @property
+    def X(self) -> Any:
+        """The table."""
+
+    @property
+    def targets(self) -> NDArray[np.int64]:
+        """What auxiliaries are trained on."""
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The user's labels, which auxiliaries that came fitted may know."""
+
+
 @dataclass(frozen=True)
 class TrainingSet:
     """The rows that auxiliaries are trained on.
@@ -97,6 +113,11 @@ class TrainingSet:
     positive: NDArray[np.bool_]
     classes: NDArray[Any]
     splits: Sequence[Split]
+
+    @property
+    def targets(self) -> NDArray[np.int64]:
+        """What auxiliaries are trained on."""
+        return self.positive.astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -147,18 +168,36 @@ class JobRunner:
 
     def run(self, jobs: Sequence[TrainingJob]) -> Iterator[JobResult]:
         """Yield the result of each job, in their order."""
-        cached = check_memory(self.memory).cache(_fit_and_predict)
-        with _no_warning_about_large_arguments():
-            results = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-                delayed(_run_job)(
-                    cached, self.auxiliaries[job.auxiliary], job, self.training, self.output_kind
-                )
-                for job in jobs
-            )
-            for number, (job, result) in enumerate(zip(jobs, results, strict=True), start=1):
-                yield JobResult(job, *result)
-                name = self.auxiliaries[job.auxiliary].name
-                self.log("auxiliary %s: model %d of %d", name, number, len(jobs))
+        return run_jobs(
+            jobs,
+            self.auxiliaries,
+            self.training,
+            self.output_kind,
+            memory=self.memory,
+            n_jobs=self.n_jobs,
+            log=self.log,
+        )
+
+
+def run_jobs(
+    jobs: Sequence[TrainingJob],
+    auxiliaries: Sequence[Auxiliary],
+    training: TrainingRows,
+    output: RawOutput,
+    *,
+    memory: str | Memory | None = None,
+    n_jobs: int | None = None,
+    log: Callable[..., None] = lambda *line: None,
+) -> Iterator[JobResult]:
+    """Yield the result of each job, in their order."""
+    cached = check_memory(memory).cache(_fit_and_predict)
+    with _no_warning_about_large_arguments():
+        results = Parallel(n_jobs=n_jobs, return_as="generator")(
+            delayed(_run_job)(cached, auxiliaries[job.auxiliary], job, training, output) for job in jobs
+        )
+        for number, (job, result) in enumerate(zip(jobs, results, strict=True), start=1):
+            yield JobResult(job, *result)
+            log("auxiliary %s: model %d of %d", auxiliaries[job.auxiliary].name, number, len(jobs))
 
 
 def cross_fit(runner: JobRunner) -> CrossFitResult:
@@ -195,8 +234,8 @@ def _run_job(
     fit_and_predict: Callable[..., tuple[Any, FloatArray, float]],
     auxiliary: Auxiliary,
     job: TrainingJob,
-    training: TrainingSet,
-    output_kind: OutputKind,
+    training: TrainingRows,
+    output: RawOutput,
 ) -> tuple[Any, FloatArray, float]:
     """Return a model, its outputs and its time; an error names the auxiliary."""
     try:
@@ -206,9 +245,9 @@ def _run_job(
             job.train_rows,
             job.predict_rows,
             training.X,
-            training.positive.astype(np.int64),
+            training.targets,
             training.classes,
-            output_kind,
+            output,
         )
     except Exception as error:
         raise AuxiliaryError(_failure_message(auxiliary, job, error)) from error
@@ -222,12 +261,12 @@ def _fit_and_predict(
     X: Any,
     y: NDArray[Any],
     classes: NDArray[Any],
-    output_kind: OutputKind,
+    output: RawOutput,
 ) -> tuple[Any, FloatArray, float]:
     """Train on some rows and predict others; only the model of all rows is returned."""
     start = time.perf_counter()
     model = estimator if is_frozen(estimator) else _fit_clone(estimator, fit_params, train_rows, X, y)
-    outputs = _predict(model, predict_rows, X, classes, output_kind)
+    outputs = _predict(model, predict_rows, X, classes, output)
     return model if train_rows is None else None, outputs, time.perf_counter() - start
 
 
@@ -245,11 +284,11 @@ def _fit_clone(
 
 
 def _predict(
-    model: Any, rows: IntArray | None, X: Any, classes: NDArray[Any], output_kind: OutputKind
+    model: Any, rows: IntArray | None, X: Any, classes: NDArray[Any], output: RawOutput
 ) -> FloatArray:
     if rows is None:
-        return output_kind.predict(model, X, classes)
-    return output_kind.predict(model, safe_indexing(X, rows), classes) if len(rows) else np.zeros(0)
+        return output.predict(model, X, classes)
+    return output.predict(model, safe_indexing(X, rows), classes) if len(rows) else np.zeros(0)
 
 
 @contextmanager

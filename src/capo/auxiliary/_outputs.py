@@ -55,6 +55,13 @@ class OutputScale:
         return np.sign(log_odds) * (np.minimum(np.abs(log_odds), self.max_log_odds) + np.log1p(excess))
 
 
+class RawOutput(Protocol):
+    """Which output of an auxiliary is used."""
+
+    def predict(self, estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
+        """Return the raw output of a fitted classifier, one entry per row."""
+
+
 class OutputKind(Protocol):
     """Which output of an auxiliary is used, and how it is scaled."""
 

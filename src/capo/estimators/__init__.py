@@ -4,6 +4,7 @@ from ._adapted_base import BaseAdaptedClassifier, TrainedAuxiliaries, fit_scales
 from ._atomic_fit import atomic_fit
 from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._capo import CAPOClassifier
+from ._multiclass import MulticlassCAPOClassifier
 from ._progress import ProgressLogger, StepTimer
 from ._svmperf import SVMPerfClassifier
 from ._svmperf_cv import SVMPERF_CS, SVMPerfClassifierCV
@@ -17,6 +18,7 @@ __all__ = [
     "CAPOClassifier",
     "DecisionFunctionMixin",
     "MeasureScoreMixin",
+    "MulticlassCAPOClassifier",
     "ProgressLogger",
     "SVMPerfClassifier",
     "SVMPerfClassifierCV",

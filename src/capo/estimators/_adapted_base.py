@@ -9,17 +9,15 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import process_routing
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .. import measures
-from .._sklearn_compat import check_y, routing_enabled, safe_indexing
+from .._sklearn_compat import check_y
 from .._typing import BoolArray, FloatArray, IntArray
 from ..adaptation import AdaptationData, AdaptationResult, FittedCombination, Objective, adapt
 from ..auxiliary import (
@@ -30,8 +28,6 @@ from ..auxiliary import (
     OutputScale,
     TrainingSet,
     apply_scales,
-    bind_sample_weight,
-    resolve_auxiliaries,
     set_random_states,
 )
 from ..exceptions import AuxiliaryError, ConstraintWarning, InvalidInputError
@@ -41,19 +37,21 @@ from ..model_selection import CGrid, CVScore, CVScorer, fold_numbers, split_fold
 from ..preprocessing import (
     check_features,
     encode_binary_labels,
-    is_dataframe,
     make_delta_features,
     warn_of_data,
     warn_of_majority_class,
 )
 from ._auxiliary_params import AuxiliaryMetaEstimatorMixin
-from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
+from ._base import (
+    BinaryClassifier,
+    DecisionFunctionMixin,
+    MeasureScoreMixin,
+    TableInputMixin,
+    iter_row_blocks,
+)
 from ._convergence import warn_not_converged
 from ._progress import ProgressLogger, StepTimer
-from ._validation import check_row_weights, reject_operator
-
-#: Rows that are predicted at once: kernel features take some kilobytes per row.
-PREDICTION_BLOCK_ROWS = 20_000
+from ._validation import check_row_weights
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,11 @@ class TrainedAuxiliaries:
 
 
 class BaseAdaptedClassifier(
-    AuxiliaryMetaEstimatorMixin, MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifier
+    AuxiliaryMetaEstimatorMixin,
+    TableInputMixin,
+    MeasureScoreMixin,
+    DecisionFunctionMixin,
+    BinaryClassifier,
 ):
     """A classifier that combines auxiliaries and a delta function for a measure.
 
@@ -148,22 +150,6 @@ class BaseAdaptedClassifier(
         self._store(trained, scores, result, timer)
         return self
 
-    def _check_X(self, X: Any, *, reset: bool) -> Any:
-        """Return a data frame as it is, anything else as an array or CSR matrix of numbers."""
-        reject_operator(X, self)
-        try:
-            frame = is_dataframe(X)
-        except DuplicateError as error:
-            raise InvalidInputError(f"the columns of X must have different names: {error}") from error
-        if not frame:
-            X = check_array(
-                X, accept_sparse="csr", dtype="numeric", ensure_all_finite="allow-nan", estimator=self
-            )
-        elif X.shape[0] == 0:
-            raise InvalidInputError("X has 0 rows (0 sample(s)): at least one is needed.")
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        return X
-
     def _check_labels(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[BoolArray, FloatArray | None]:
@@ -179,34 +165,6 @@ class BaseAdaptedClassifier(
             )
         self.classes_, positive = encode_binary_labels(labels, self.pos_label)
         return positive, None if sample_weight is None else check_row_weights(sample_weight, X)
-
-    def _bind_auxiliaries(
-        self,
-        X: Any,
-        weight: FloatArray | None,
-        random: np.random.RandomState | None,
-        sample_weight: ArrayLike | None,
-        params: dict[str, Any],
-    ) -> tuple[list[Auxiliary], dict[str, Any]]:
-        """Return the auxiliaries with the parameters of their `fit`, and the parameters of the splitter."""
-        named = [("auto", "auto")] if isinstance(self.auxiliaries, str) else self._named_auxiliaries()
-        pairs = [
-            (name, set_random_states(estimator, random)) for name, estimator in resolve_auxiliaries(named, X)
-        ]
-        if not routing_enabled():
-            unknown = sorted(set(params) - {"groups"})
-            if unknown:
-                raise TypeError(f"fit() got an unexpected keyword argument {unknown[0]!r}; it takes groups.")
-            return [bind_sample_weight(*pair, weight) for pair in pairs], params
-        routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
-        own = {name for name, _ in self._inner_estimators()}
-        bound = [
-            Auxiliary(name, estimator, dict(routed[name].fit))
-            if name in own
-            else bind_sample_weight(name, estimator, weight)
-            for name, estimator in pairs
-        ]
-        return bound, routed.splitter.split
 
     def _fit_delta(self, X: Any, random: np.random.RandomState | None) -> Any | None:
         """Fit the delta function's transformer, and return the features of the training rows."""
@@ -347,12 +305,7 @@ class BaseAdaptedClassifier(
     def _log_odds(self, X: Any) -> FloatArray:
         check_is_fitted(self, "auxiliaries_")
         X = self._check_X(X, reset=False)
-        n_rows = X.shape[0]
-        if n_rows <= PREDICTION_BLOCK_ROWS:
-            return self._block_log_odds(X)
-        starts = range(0, n_rows, PREDICTION_BLOCK_ROWS)
-        blocks = (safe_indexing(X, slice(start, start + PREDICTION_BLOCK_ROWS)) for start in starts)
-        return np.concatenate([self._block_log_odds(block) for block in blocks])
+        return np.concatenate([self._block_log_odds(block) for block in iter_row_blocks(X)])
 
     def _block_log_odds(self, X: Any) -> FloatArray:
         raw = [

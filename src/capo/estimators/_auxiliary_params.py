@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from .._sklearn_compat import VisualBlock
-from ..auxiliary import name_auxiliaries
+from .._sklearn_compat import VisualBlock, routing_enabled
+from .._typing import FloatArray
+from ..auxiliary import (
+    Auxiliary,
+    bind_sample_weight,
+    name_auxiliaries,
+    resolve_auxiliaries,
+    set_random_states,
+)
 from ..exceptions import InvalidInputError
 
 
@@ -60,6 +69,34 @@ class AuxiliaryMetaEstimatorMixin(BaseEstimator):
             return []
         return name_auxiliaries(self.auxiliaries, {*self._get_param_names(), "splitter", "method_mapping"})
 
+    def _bind_auxiliaries(
+        self,
+        X: Any,
+        weight: FloatArray | None,
+        random: np.random.RandomState | None,
+        sample_weight: ArrayLike | None,
+        params: dict[str, Any],
+    ) -> tuple[list[Auxiliary], dict[str, Any]]:
+        """Return the auxiliaries with the parameters of their `fit`, and the parameters of the splitter."""
+        named = [("auto", "auto")] if isinstance(self.auxiliaries, str) else self._named_auxiliaries()
+        pairs = [
+            (name, set_random_states(estimator, random)) for name, estimator in resolve_auxiliaries(named, X)
+        ]
+        if not routing_enabled():
+            unknown = sorted(set(params) - {"groups"})
+            if unknown:
+                raise TypeError(f"fit() got an unexpected keyword argument {unknown[0]!r}; it takes groups.")
+            return [bind_sample_weight(*pair, weight) for pair in pairs], params
+        routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
+        own = {name for name, _ in self._inner_estimators()}
+        bound = [
+            Auxiliary(name, estimator, dict(routed[name].fit))
+            if name in own
+            else bind_sample_weight(name, estimator, weight)
+            for name, estimator in pairs
+        ]
+        return bound, routed.splitter.split
+
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which metadata this estimator, each auxiliary's `fit` and the splitter request."""
         # By name: scikit-learn 1.7 copies its owner, which may hold a generator of folds.
@@ -71,20 +108,22 @@ class AuxiliaryMetaEstimatorMixin(BaseEstimator):
         splitter = self.cv if hasattr(self.cv, "get_n_splits") else StratifiedGroupKFold()
         return router.add(splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split"))
 
-    def _sk_visual_block_(self) -> VisualBlock:
+    def _auxiliaries_block(self) -> VisualBlock:
+        """The auxiliaries side by side in the estimator's diagram."""
         try:
             pairs = self._named_auxiliaries() or [("auto", "auto")]
         except InvalidInputError:
             pairs = [("auto", "auto")]
         names, estimators = zip(*pairs, strict=True)
-        auxiliaries = VisualBlock("parallel", estimators, names=names, dash_wrapped=False)
+        return VisualBlock("parallel", estimators, names=names, dash_wrapped=False)
+
+    def _sk_visual_block_(self) -> VisualBlock:
         delta = self.delta if self.delta is not None else "passthrough"
         phi = VisualBlock("parallel", [delta], names=["delta"], dash_wrapped=False)
-        return VisualBlock("serial", (auxiliaries, phi), dash_wrapped=False)
+        return VisualBlock("serial", (self._auxiliaries_block(), phi), dash_wrapped=False)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         inner = [
             get_tags(each).input_tags
             for _, each in self._inner_estimators()

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
-from ..preprocessing import positive_mask
+from .._sklearn_compat import safe_indexing
+from ..exceptions import InvalidInputError
+from ..preprocessing import is_dataframe, positive_mask
+from ._validation import reject_operator
 
 if TYPE_CHECKING:
     from ..measures import Measure
+
+
+#: Rows that are predicted at once: kernel features take some kilobytes per row.
+PREDICTION_BLOCK_ROWS = 20_000
+
+
+def iter_row_blocks(X: Any) -> Iterator[Any]:
+    """Yield blocks of rows that are predicted at once; X itself if it is small or empty."""
+    if X.shape[0] <= PREDICTION_BLOCK_ROWS:
+        yield X
+        return
+    for start in range(0, X.shape[0], PREDICTION_BLOCK_ROWS):
+        yield safe_indexing(X, slice(start, start + PREDICTION_BLOCK_ROWS))
 
 
 def _use_int32_indices(X: Any) -> Any:
@@ -49,6 +67,26 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = False
         return tags
+
+
+class TableInputMixin:
+    """Checks tables that auxiliaries get as they are: data frames, arrays and sparse matrices."""
+
+    def _check_X(self, X: Any, *, reset: bool) -> Any:
+        """Return a data frame as it is, anything else as an array or CSR matrix of numbers."""
+        reject_operator(X, self)
+        try:
+            frame = is_dataframe(X)
+        except DuplicateError as error:
+            raise InvalidInputError(f"the columns of X must have different names: {error}") from error
+        if not frame:
+            X = check_array(
+                X, accept_sparse="csr", dtype="numeric", ensure_all_finite="allow-nan", estimator=self
+            )
+        elif X.shape[0] == 0:
+            raise InvalidInputError("X has 0 rows (0 sample(s)): at least one is needed.")
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return X
 
 
 class DecisionFunctionMixin:

@@ -17,11 +17,13 @@ from ..auxiliary import JobRunner, OutputKind, ScoreOutput, apply_scales, cross_
 from ..inspection import Summary, summarize
 from ..measures import Measure
 from ..model_selection import CGrid, ExpectedValueThreshold, FixedThreshold
-from ._adapted_base import BaseAdaptedClassifier, FoldScaledOutputs, TrainedAuxiliaries, fit_scales
+from ..multiclass import MulticlassMeasure
+from ._adapted_base import FoldScaledOutputs, TrainedAuxiliaries, fit_scales
 from ._atomic_fit import atomic_fit
+from ._delegation import DelegatingClassifier, make_delegate
 
 
-class CAPOClassifier(BaseAdaptedClassifier):
+class CAPOClassifier(DelegatingClassifier):
     """Combine classifiers and adapt them to a performance measure.
 
     Learns, in one convex problem solved to a certified gap, weights for the auxiliary classifiers'
@@ -36,12 +38,18 @@ class CAPOClassifier(BaseAdaptedClassifier):
     C = 0, the prior, among the candidates; the threshold is the one with the best expected value of the
     measure.
 
+    This is for two classes. For y with more classes, the work is done by a `MulticlassCAPOClassifier` with
+    the same parameters, which is then in `delegate_`; its fitted attributes are attributes of this classifier
+    too, in place of those below.
+
     Parameters
     ----------
     measure : str, Measure or callable, default="f1"
         What to optimize: a name from `capo.measures.names()`, a formula such as
         ``"10 * tp - 2 * fp"``, a measure made with `capo.measures.get`, or a vectorized function of
-        (tp, fp, fn, tn).
+        (tp, fp, fn, tn). For many classes, a name from `capo.multiclass.names()`, a measure made with
+        `capo.multiclass.get`, or a function of the confusion matrix; a measure of two classes stands for its
+        mean over the classes.
     auxiliaries : "auto" or list, default="auto"
         Classifiers, (name, classifier) pairs, or names of built-in auxiliaries such as "boosting" or
         "linear" (`capo.auxiliary.auxiliary_names()` lists them); "auto" in the list stands for the whole
@@ -130,9 +138,13 @@ class CAPOClassifier(BaseAdaptedClassifier):
         Number of columns.
     feature_names_in_ : ndarray of str
         Names of the columns, if X had any.
+    delegate_ : MulticlassCAPOClassifier
+        The classifier that does the work if y has more than two classes, or if the measure is one of many
+        classes only.
 
     See Also
     --------
+    MulticlassCAPOClassifier : Many classes, and its fitted attributes.
     SVMPerfClassifier : The linear classifier for a measure, without auxiliaries.
     capo.baselines.PublishedCAPOClassifier : Classifier adaptation as published.
 
@@ -156,7 +168,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
-        "measure": [str, Measure, callable],
+        "measure": [str, Measure, MulticlassMeasure, callable],
         "auxiliaries": [StrOptions({"auto"}), list, tuple],
         "pos_label": [Real, str, "boolean", None],
         "cv": ["cv_object"],
@@ -172,7 +184,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
 
     def __init__(
         self,
-        measure: str | Measure | Callable[..., Any] = "f1",
+        measure: str | Measure | MulticlassMeasure | Callable[..., Any] = "f1",
         *,
         auxiliaries: Any = "auto",
         pos_label: Any = None,
@@ -209,7 +221,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
             The table. The default auxiliaries and delta take text, categories and missing values in
             a data frame, and missing values in an array; a sparse matrix must have none.
         y : array-like of shape (n_samples,)
-            Two labels; the larger one is the positive class, unless `pos_label` is given.
+            Two labels, of which the larger one is the positive class unless `pos_label` is given; or more.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, for the measure and for every auxiliary that takes them. A row of weight 0
             has no influence but has its place in a fold; leave such rows out where that matters.
@@ -222,7 +234,11 @@ class CAPOClassifier(BaseAdaptedClassifier):
         self : CAPOClassifier
             The fitted classifier. If fitting fails, it remains as it was before.
         """
-        return self._fit(X, y, sample_weight, params)
+        delegate = make_delegate(self, y)
+        if delegate is None:
+            return self._fit(X, y, sample_weight, params)
+        self.delegate_ = delegate.fit(X, y, sample_weight, **params)
+        return self
 
     @property
     def _output_kind(self) -> OutputKind:
@@ -256,4 +272,6 @@ class CAPOClassifier(BaseAdaptedClassifier):
             Prints as a table; has an HTML form for notebooks.
         """
         check_is_fitted(self)
+        if self._delegate is not None:
+            return self._delegate.summary()
         return summarize(self, prior=StackPrior.label)

@@ -5,6 +5,7 @@ The plots need matplotlib: ``pip install 'capo-learn[plots]'``.
 
 from ._comparison import METHODS, Comparison, FoldResult, MethodResult, compare, compare_on_fold
 from ._evaluation import ConfusionCounts, Evaluation, MeasureEstimate, evaluate
+from ._multiclass_summary import summarize_multiclass
 from ._plots import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
 from ._summary import Summary, frozen_auxiliary_names, summarize
 
@@ -26,4 +27,5 @@ __all__ = [
     "evaluate",
     "frozen_auxiliary_names",
     "summarize",
+    "summarize_multiclass",
 ]

@@ -1,9 +1,11 @@
 """Choices by cross-validation: folds, calibration, thresholds, out-of-fold scores, the path over C."""
 
 from ._calibration import PlattCalibrator, fit_logistic, normalize_weights, robust_scale
+from ._class_folds import split_class_folds
 from ._cv_score import CVScore, CVScorer
 from ._folds import Split, check_groups, fold_numbers, split_folds
 from ._path_search import AUTO_GRID, MAX_GRID_EXTENSIONS, CGrid, FoldPath, GridPoint, PathSearch
+from ._softmax import fit_softmax
 from ._threshold import (
     ExpectedValueThreshold,
     FixedThreshold,
@@ -30,8 +32,10 @@ __all__ = [
     "ZeroThreshold",
     "check_groups",
     "fit_logistic",
+    "fit_softmax",
     "fold_numbers",
     "normalize_weights",
     "robust_scale",
+    "split_class_folds",
     "split_folds",
 ]

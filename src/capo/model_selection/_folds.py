@@ -41,7 +41,7 @@ def split_folds(
     splitter = check_cv(cv, positive, classifier=True)
     parts = splitter.split(X, positive, **split_params)
     splits = [(np.asarray(train), np.asarray(test)) for train, test in parts]
-    _check(splits, positive)
+    check_splits(splits, positive)
     return splits
 
 
@@ -84,11 +84,12 @@ def fold_numbers(splits: list[Split], n_rows: int) -> NDArray[np.intp]:
     return folds
 
 
-def _check(splits: list[Split], positive: BoolArray) -> None:
-    held_out = np.zeros(len(positive), dtype=int)
+def check_splits(splits: list[Split], labels: NDArray[Any]) -> None:
+    """Raise an error unless every row is held out once, by a fold that trains on several classes."""
+    held_out = np.zeros(len(labels), dtype=int)
     for number, (train, test) in enumerate(splits):
         held_out[test] += 1
-        if len(set(positive[train].tolist())) < 2:
+        if len(set(labels[train].tolist())) < 2:
             raise InvalidInputError(
                 f"fold {number} of cv leaves only one class in the training rows. Use stratified folds, or "
                 "fewer of them."

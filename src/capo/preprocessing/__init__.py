@@ -1,5 +1,6 @@
 """Raw tables and labels as numbers: column kinds, encoders, feature pipelines, binary labels."""
 
+from ._class_labels import class_positions, encode_class_labels
 from ._columns import ColumnKinds, infer_column_kinds, is_dataframe, is_missing
 from ._data_warnings import warn_of_data, warn_of_majority_class
 from ._duplicates import duplicate_share
@@ -31,10 +32,12 @@ __all__ = [
     "KnownCategoryFilter",
     "NumberedColumn",
     "check_features",
+    "class_positions",
     "clip_standardized",
     "describe_numbered_column",
     "duplicate_share",
     "encode_binary_labels",
+    "encode_class_labels",
     "infer_column_kinds",
     "infer_feature_kinds",
     "is_dataframe",

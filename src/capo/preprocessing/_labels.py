@@ -24,10 +24,7 @@ def encode_binary_labels(
 
     The positive class is `pos_label`, by default the larger of the two.
     """
-    if y.dtype == object:
-        missing = sum(label is None or is_scalar_nan(label) or is_pandas_na(label) for label in y.tolist())
-        if missing:
-            raise InvalidInputError(f"Input y contains NaN: {missing} of {len(y)} labels are missing.")
+    check_no_missing_labels(y)
     check_classification_targets(y)
     classes, encoded = np.unique(y, return_inverse=True)
     if len(classes) != 2:
@@ -40,6 +37,14 @@ def encode_binary_labels(
         f"pos_label={pos_label!r} is not a label of y: its labels are "
         f"{' and '.join(map(repr, classes.tolist()))}."
     )
+
+
+def check_no_missing_labels(y: NDArray[np.generic]) -> None:
+    """Raise an error if a label is missing."""
+    if y.dtype == object:
+        missing = sum(label is None or is_scalar_nan(label) or is_pandas_na(label) for label in y.tolist())
+        if missing:
+            raise InvalidInputError(f"Input y contains NaN: {missing} of {len(y)} labels are missing.")
 
 
 def positive_mask(y: ArrayLike, classes: NDArray[np.generic]) -> BoolArray:

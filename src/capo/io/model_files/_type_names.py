@@ -13,8 +13,9 @@ from enum import Enum
 from importlib import import_module
 from typing import Any
 
+from ... import multiclass
 from ...adaptation import FittedCombination, LinearCombination
-from ...auxiliary import LabelOutput, OutputScale, ScoreOutput, class_separation, to_dense
+from ...auxiliary import ClassCalibrator, LabelOutput, OutputScale, ScoreOutput, class_separation, to_dense
 from ...baselines import (
     C45Classifier,
     C45Tree,
@@ -24,7 +25,7 @@ from ...baselines import (
     RBFNetworkClassifier,
 )
 from ...engine import Iteration, Solution, Status
-from ...estimators import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
+from ...estimators import CAPOClassifier, MulticlassCAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
 from ...kernels import Kernel, KernelExpansion
 from ...model_selection import CVScore, PlattCalibrator
 from ...preprocessing import DropEmptyColumns, KnownCategoryFilter, clip_standardized
@@ -37,6 +38,7 @@ ESTIMATORS: dict[str, type[Any]] = {
     "CostSVMClassifier": CostSVMClassifier,
     "DropEmptyColumns": DropEmptyColumns,
     "KnownCategoryFilter": KnownCategoryFilter,
+    "MulticlassCAPOClassifier": MulticlassCAPOClassifier,
     "PublishedCAPOClassifier": PublishedCAPOClassifier,
     "RBFNetworkClassifier": RBFNetworkClassifier,
     "SVMPerfClassifier": SVMPerfClassifier,
@@ -56,6 +58,7 @@ OPTIONAL_ESTIMATORS: dict[str, str] = {
 RECORDS: dict[str, type[Any]] = {
     "C45Tree": C45Tree,
     "CVScore": CVScore,
+    "ClassCalibrator": ClassCalibrator,
     "FittedCombination": FittedCombination,
     "Iteration": Iteration,
     "Kernel": Kernel,
@@ -66,6 +69,22 @@ RECORDS: dict[str, type[Any]] = {
     "PlattCalibrator": PlattCalibrator,
     "ScoreOutput": ScoreOutput,
     "Solution": Solution,
+    "multiclass.Accuracy": multiclass.Accuracy,
+    "multiclass.BalancedAccuracy": multiclass.BalancedAccuracy,
+    "multiclass.ClassAverage": multiclass.ClassAverage,
+    "multiclass.CohenKappa": multiclass.CohenKappa,
+    "multiclass.ConfusionMatrixFunction": multiclass.ConfusionMatrixFunction,
+    "multiclass.CostMatrix": multiclass.CostMatrix,
+    "multiclass.DecisionRule": multiclass.DecisionRule,
+    "multiclass.GMean": multiclass.GMean,
+    "multiclass.GainMatrix": multiclass.GainMatrix,
+    "multiclass.MCC": multiclass.MCC,
+    "multiclass.MicroF1": multiclass.MicroF1,
+    "multiclass.ProbabilityStack": multiclass.ProbabilityStack,
+    "multiclass.RocAUCOneVsOne": multiclass.RocAUCOneVsOne,
+    "multiclass.RocAUCOneVsOneWeighted": multiclass.RocAUCOneVsOneWeighted,
+    "multiclass.RocAUCOneVsRest": multiclass.RocAUCOneVsRest,
+    "multiclass.RocAUCOneVsRestWeighted": multiclass.RocAUCOneVsRestWeighted,
 }
 
 #: Written as the name of the member.

@@ -1,0 +1,1 @@
+"""Many classes and many labels: decision rules and end-to-end comparisons."""

@@ -1,0 +1,117 @@
+"""The choice of the classifier by the target: two classes, many classes, or many labels.
+
+A `CAPOClassifier` for two classes does the work itself. For any other target it makes a classifier of that
+target with the same parameters, its *delegate*, which does the work; this module is the only place where the
+two are connected.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import type_of_target
+
+from .. import measures, multiclass
+from .._typing import FloatArray
+from ..exceptions import InvalidInputError
+from ._adapted_base import BaseAdaptedClassifier
+from ._multiclass import MulticlassCAPOClassifier
+
+#: Parameters that only a classifier of two classes has, with the values that mean nothing else.
+BINARY_PARAMETERS = {"pos_label": None, "delta": "linear", "C": "auto", "threshold": "auto", "tol": 1e-3}
+
+
+def make_delegate(estimator: BaseAdaptedClassifier, y: Any) -> Any | None:
+    """Return the unfitted classifier for a target of another kind than two classes; None for two classes."""
+    kind = _delegate_class(estimator.measure, y)
+    if kind is None:
+        return None
+    params = estimator.get_params(deep=False)
+    for name, default in BINARY_PARAMETERS.items():
+        value = params.pop(name)
+        if name not in kind._get_param_names() and not _is_default(value, default):
+            raise InvalidInputError(
+                f"Only binary classification is supported with {name}={value!r}, but y has another kind of "
+                f"target: leave {name} at its default, {default!r}."
+            )
+    delegate = kind(**{name: value for name, value in params.items() if name in kind._get_param_names()})
+    if hasattr(estimator, "_metadata_request"):
+        delegate._metadata_request = deepcopy(estimator._metadata_request)
+    return delegate
+
+
+def _delegate_class(measure: Any, y: Any) -> type[Any] | None:
+    kind = _target_kind(y)
+    if kind == "multiclass" or (kind == "binary" and _needs_many_classes(measure)):
+        return MulticlassCAPOClassifier
+    return None
+
+
+def _target_kind(y: Any) -> str | None:
+    """Return scikit-learn's name of the kind of target; None where it has none."""
+    if y is None or issparse(y):
+        return None
+    try:
+        return str(type_of_target(y))
+    except (TypeError, ValueError):
+        return None
+
+
+def _needs_many_classes(measure: Any) -> bool:
+    """Whether a measure is one of many classes and none of two classes."""
+    if isinstance(measure, str):
+        return measure.strip() not in measures.names() and measure.strip() in multiclass.names()
+    return isinstance(measure, multiclass.MulticlassMeasure)
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and bool(value == default)
+
+
+class DelegatingClassifier(BaseAdaptedClassifier):
+    """Passes methods and fitted attributes on to the delegate, where `fit` has made one."""
+
+    if TYPE_CHECKING:
+        delegate_: Any
+
+    @property
+    def _delegate(self) -> Any | None:
+        return vars(self).get("delegate_")
+
+    def __getattr__(self, name: str) -> Any:
+        if self._delegate is not None and name.endswith("_") and not name.startswith("_"):
+            return getattr(self._delegate, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return self._delegate.predict(X) if self._delegate else super().predict(X)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        return self._delegate.predict_proba(X) if self._delegate else super().predict_proba(X)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        return self._delegate.decision_function(X) if self._delegate else super().decision_function(X)
+
+    def auxiliary_outputs(self, X: Any) -> FloatArray:
+        return self._delegate.auxiliary_outputs(X) if self._delegate else super().auxiliary_outputs(X)
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        return (
+            self._delegate.score(X, y, sample_weight)
+            if self._delegate
+            else super().score(X, y, sample_weight)
+        )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        for_any_target = all(
+            _is_default(getattr(self, name), default)
+            for name, default in BINARY_PARAMETERS.items()
+            if name in ("pos_label", "threshold")
+        )
+        tags.classifier_tags.multi_class = for_any_target
+        return tags

@@ -1,0 +1,67 @@
+"""Many classes: measures of the K x K confusion matrix, decision rules, and the stack of probabilities.
+
+`get` returns a measure by its name, `names` lists the names and `describe` explains the measures.
+"""
+
+from ._base import (
+    ConfusionMatrixMeasure,
+    FractionMeasure,
+    LinearMeasure,
+    MulticlassMeasure,
+    RuleSearch,
+)
+from ._choice import RuleChoice, RuleChooser, calibration_error
+from ._class_average import ClassAverage
+from ._measures import (
+    MCC,
+    Accuracy,
+    BalancedAccuracy,
+    CohenKappa,
+    ConfusionMatrixFunction,
+    CostMatrix,
+    GainMatrix,
+    GMean,
+    MicroF1,
+)
+from ._ranking import (
+    RocAUCOneVsOne,
+    RocAUCOneVsOneWeighted,
+    RocAUCOneVsRest,
+    RocAUCOneVsRestWeighted,
+)
+from ._registry import describe, get, names
+from ._rules import DecisionRule, ExpectedRows, confusion_matrix
+from ._stack import ProbabilityStack, cross_fit_probabilities
+
+__all__ = [
+    "MCC",
+    "Accuracy",
+    "BalancedAccuracy",
+    "ClassAverage",
+    "CohenKappa",
+    "ConfusionMatrixFunction",
+    "ConfusionMatrixMeasure",
+    "CostMatrix",
+    "DecisionRule",
+    "ExpectedRows",
+    "FractionMeasure",
+    "GMean",
+    "GainMatrix",
+    "LinearMeasure",
+    "MicroF1",
+    "MulticlassMeasure",
+    "ProbabilityStack",
+    "RocAUCOneVsOne",
+    "RocAUCOneVsOneWeighted",
+    "RocAUCOneVsRest",
+    "RocAUCOneVsRestWeighted",
+    "RuleChoice",
+    "RuleChooser",
+    "RuleSearch",
+    "calibration_error",
+    "confusion_matrix",
+    "cross_fit_probabilities",
+    "describe",
+    "get",
+    "names",
+]

@@ -1,0 +1,80 @@
+"""Probabilities of many classes: calibration, the stack, the choice of the rule."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+from capo import multiclass
+from capo.auxiliary import ClassCalibrator
+from capo.model_selection import fit_softmax
+from capo.multiclass import ProbabilityStack, RuleChooser, calibration_error, cross_fit_probabilities
+
+RNG = np.random.default_rng(0)
+N, K = 900, 4
+CODES = RNG.integers(0, K, N)
+LOGITS = RNG.normal(size=(N, K)) + 2.0 * np.eye(K)[CODES]
+FOLDS = np.arange(N) % 5
+
+
+def log_probabilities(logits):
+    return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+
+
+def test_the_softmax_regression_is_scikit_learns_for_inputs_without_information():
+    _, intercepts = fit_softmax(np.zeros((1, N, K)), CODES, np.ones(N))
+    constant = LogisticRegression().fit(np.zeros((N, 1)), CODES)
+    shares = np.exp(intercepts) / np.exp(intercepts).sum()
+    np.testing.assert_allclose(shares, constant.predict_proba(np.zeros((1, 1)))[0], atol=2e-3)
+
+
+def test_overconfident_outputs_are_calibrated():
+    raw = 5.0 * LOGITS
+    calibrator = ClassCalibrator.fit(raw, CODES, np.ones(N))
+    probabilities, before = np.exp(calibrator.log_probabilities(raw)), np.exp(log_probabilities(raw))
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert log_loss(CODES, probabilities) < log_loss(CODES, before) - 0.2
+    assert calibration_error(probabilities, CODES) < 0.05 < calibration_error(before, CODES)
+
+
+def test_noise_gets_less_weight_than_information():
+    raw = np.stack((log_probabilities(LOGITS), RNG.normal(size=(N, K))), axis=1)
+    stack = ProbabilityStack.fit(raw, CODES, None)
+    assert (stack.weights >= 0).all()
+    assert stack.weights[0] > 10 * stack.weights[1]
+    alone = log_loss(CODES, np.exp(log_probabilities(LOGITS)))
+    assert log_loss(CODES, cross_fit_probabilities(raw, CODES, None, FOLDS)) < alone + 0.02
+
+
+def test_weights_count_as_repeated_rows():
+    raw, repeats = log_probabilities(LOGITS)[:, None], RNG.integers(1, 3, N)
+    weighted = ProbabilityStack.fit(raw, CODES, repeats.astype(float))
+    repeated = ProbabilityStack.fit(np.repeat(raw, repeats, axis=0), np.repeat(CODES, repeats), None)
+    np.testing.assert_allclose(weighted.weights, repeated.weights, atol=0.02)
+
+
+@pytest.mark.parametrize("measure", ["f1_macro", "balanced_accuracy", "quadratic_kappa"])
+def test_on_noise_no_rule_looks_better_than_guessing(measure):
+    """Labels without any relation to the probabilities."""
+    values = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        codes = rng.choice(3, size=300, p=(0.6, 0.3, 0.1))
+        probabilities = rng.dirichlet((6, 3, 1), size=300)
+        choice = RuleChooser(multiclass.get(measure), codes, None, np.arange(300) % 5)(probabilities)
+        values.append(choice.used_score.value)
+    guessing = {"f1_macro": 0.36, "balanced_accuracy": 1 / 3, "quadratic_kappa": 0.0}[measure]
+    assert np.mean(values) < guessing + 0.05
+
+
+def test_a_rule_that_gains_is_used():
+    rng = np.random.default_rng(0)
+    probabilities = rng.dirichlet((8, 3, 1), size=1500)
+    codes = (rng.random((1500, 1)) > probabilities.cumsum(axis=1)).sum(axis=1)
+    choice = RuleChooser(multiclass.get("balanced_accuracy"), codes, None, np.arange(1500) % 5)(probabilities)
+    assert choice.is_adapted
+    assert choice.score.value > choice.most_probable_score.value + 0.05
+    accuracy = RuleChooser(multiclass.get("accuracy"), codes, None, np.arange(1500) % 5)(probabilities)
+    assert not accuracy.is_adapted
+    assert accuracy.search.rule.is_most_probable
+    assert accuracy.search.gap == pytest.approx(0.0, abs=1e-12)
