@@ -27,6 +27,7 @@ from ..estimators import (
     MeasureScoreMixin,
     atomic_fit,
     check_positive_grid,
+    reject_confidence,
 )
 from ..exceptions import InvalidInputError
 from ..kernels import default_gamma_grid, make_kernel
@@ -167,6 +168,7 @@ class CostSVMClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         """
         self._validate_params()
         measure = measures.get(self.measure)
+        reject_confidence(measure, self)
         table, labels = self._validate_fit_data(X, y)
         classes, positive = encode_binary_labels(labels)
         best, score, seconds = self._select(measure, table, positive, groups)

@@ -26,7 +26,14 @@ from ..auxiliary import (
     apply_scales,
     rows_or_all,
 )
-from ..estimators import SVMPERF_CS, BaseAdaptedClassifier, TrainedAuxiliaries, atomic_fit, fit_scales
+from ..estimators import (
+    SVMPERF_CS,
+    BaseAdaptedClassifier,
+    TrainedAuxiliaries,
+    atomic_fit,
+    fit_scales,
+    reject_confidence,
+)
 from ..exceptions import InvalidInputError
 from ..inspection import Summary, summarize
 from ..measures import Measure
@@ -190,6 +197,7 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
         return LabelOutput() if self.outputs == "labels" else ScoreOutput()
 
     def _objective(self, measure: Measure) -> Objective:
+        reject_confidence(measure, self)
         prior = UnitPrior() if self.prior == "unit" else ZeroPrior()
         return Objective(
             measure,

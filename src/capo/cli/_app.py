@@ -17,6 +17,8 @@ from ._options import (
     COLUMNS,
     AuxiliariesOption,
     CategoryOption,
+    ConfidenceOption,
+    ConstraintOption,
     CrossFitFoldsOption,
     DelimiterOption,
     DeltaOption,
@@ -31,6 +33,8 @@ from ._options import (
     MeasureOption,
     ModelArgument,
     ModelOutputOption,
+    ObjectiveOption,
+    OptionalModelOutputOption,
     PageOutputOption,
     PositiveOption,
     PredictionsOutputOption,
@@ -193,6 +197,38 @@ def evaluate(
     from .commands.evaluate import run_evaluate
 
     run_evaluate(model, _open_table(table, format, delimiter, encoding), trust, seed, Console(quiet, json))
+
+
+@app.command(cls=GroupedHelpCommand, short_help="Choose a threshold that keeps a constraint on new rows.")
+def guarantee(
+    model: ModelArgument,
+    table: TableArgument,
+    output: OptionalModelOutputOption = None,
+    constraint: ConstraintOption = None,
+    confidence: ConfidenceOption = None,
+    objective: ObjectiveOption = None,
+    format: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+    trust: TrustOption = None,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Choose a threshold that keeps a constraint on new rows with a stated confidence.
+
+    \b
+    TABLE holds labeled calibration rows that the model was not trained on. If no threshold passes the exact
+    test, no row is predicted positive, and the message says how many rows would be needed.
+      capo guarantee alarm.capo calibration.csv --constraint 'precision >= 0.9' -o promised.capo
+      capo guarantee alarm.capo calibration.csv --constraint 'fpr <= 0.01' --confidence 0.99
+      capo guarantee alarm.capo calibration.csv --constraint 'precision >= 0.8' --objective f1 --json
+    """
+    from .commands.guarantee import run_guarantee
+
+    reader = _open_table(table, format, delimiter, encoding)
+    console = Console(quiet, json)
+    run_guarantee(model, reader, output, constraint, confidence, objective, trust, seed, console)
 
 
 @app.command(cls=GroupedHelpCommand, short_help="Compare capo with simpler methods by cross-validation.")

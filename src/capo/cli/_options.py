@@ -183,6 +183,38 @@ TrustOption = Annotated[
 ModelOutputOption = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.", rich_help_panel=OUTPUT)
 ]
+OptionalModelOutputOption = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Model file to write.", rich_help_panel=OUTPUT),
+]
+ConstraintOption = Annotated[
+    str | None,
+    typer.Option(
+        "--constraint",
+        metavar="LIMIT",
+        help="Constraint such as 'precision >= 0.9', on precision, fdr, npv, recall, fnr, specificity, fpr "
+        "or positive_rate; by default that of the model's measure.",
+        rich_help_panel=MODEL,
+    ),
+]
+ConfidenceOption = Annotated[
+    float | None,
+    typer.Option(
+        "--confidence",
+        metavar="NUMBER",
+        help="Probability with which the constraint must hold; by default that of the measure, or 0.95.",
+        rich_help_panel=MODEL,
+    ),
+]
+ObjectiveOption = Annotated[
+    str | None,
+    typer.Option(
+        "--objective",
+        metavar="MEASURE",
+        help="Measure to maximize among the thresholds that pass; by default recall for a precision or fpr.",
+        rich_help_panel=MODEL,
+    ),
+]
 PageOutputOption = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="HTML file to write.", rich_help_panel=OUTPUT)
 ]

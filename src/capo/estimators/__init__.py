@@ -9,7 +9,7 @@ from ._progress import ProgressLogger, StepTimer
 from ._svmperf import SVMPerfClassifier
 from ._svmperf_cv import SVMPERF_CS, SVMPerfClassifierCV
 from ._svmperf_path import svmperf_path
-from ._validation import check_positive_grid, check_row_weights
+from ._validation import check_positive_grid, check_row_weights, reject_confidence
 
 __all__ = [
     "SVMPERF_CS",
@@ -28,5 +28,6 @@ __all__ = [
     "check_positive_grid",
     "check_row_weights",
     "fit_scales",
+    "reject_confidence",
     "svmperf_path",
 ]

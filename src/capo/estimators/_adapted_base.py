@@ -31,6 +31,7 @@ from ..auxiliary import (
     set_random_states,
 )
 from ..exceptions import AuxiliaryError, ConstraintWarning, InvalidInputError
+from ..guarantees import Guarantee
 from ..inspection import Summary
 from ..measures import Measure
 from ..model_selection import CGrid, CVScore, CVScorer, fold_numbers, split_folds
@@ -101,6 +102,10 @@ class BaseAdaptedClassifier(
     verbose: int
 
     combination_: FittedCombination
+    #: Which training rows are positive; None in models of files that were written before 0.2.
+    oof_positive_: BoolArray | None = None
+    #: What the threshold guarantees, if it was chosen on calibration rows.
+    guarantee_: Guarantee | None = None
 
     @property
     @abstractmethod
@@ -203,6 +208,7 @@ class BaseAdaptedClassifier(
         self.delta_coef_ = dict(zip(self._delta_names(), weights.delta.tolist(), strict=True))
         self.intercept_ = weights.intercept
         self.threshold_ = point.probability
+        self.oof_positive_ = trained.data.positive
         self.oof_decision_ = point.calibration.log_odds(result.chosen.scores) - point.log_odds
         self.timings_ = {
             **{f"auxiliary {name}": taken for name, taken in zip(names, trained.fitted.seconds, strict=True)},
@@ -242,7 +248,7 @@ class BaseAdaptedClassifier(
         ndarray of shape (n_samples,)
             One number per row.
         """
-        return self._log_odds(X) - self.combination_.threshold_log_odds
+        return self.log_odds(X) - self.combination_.threshold_log_odds
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of both classes, calibrated on out-of-fold scores.
@@ -259,7 +265,7 @@ class BaseAdaptedClassifier(
         ndarray of shape (n_samples, 2)
             Probabilities of the two classes in the order of `classes_`.
         """
-        positive = expit(self._log_odds(X))
+        positive = expit(self.log_odds(X))
         return np.column_stack((1.0 - positive, positive))
 
     def as_probability(self, decision: FloatArray) -> FloatArray:
@@ -302,7 +308,19 @@ class BaseAdaptedClassifier(
             return None
         return check_features(self.delta_.transform(X))
 
-    def _log_odds(self, X: Any) -> FloatArray:
+    def log_odds(self, X: Any) -> FloatArray:
+        """Return the log-odds of the positive class, as `predict_proba` has them; no threshold is involved.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features)
+            The table, with the columns of the training table.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            One number per row.
+        """
         check_is_fitted(self, "auxiliaries_")
         X = self._check_X(X, reset=False)
         return np.concatenate([self._block_log_odds(block) for block in iter_row_blocks(X)])

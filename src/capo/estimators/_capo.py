@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn_compat import HasMethods, Interval, StrOptions
+from .. import measures
+from .._sklearn_compat import HasMethods, Interval, StrOptions, check_method_params, safe_indexing
 from .._typing import IntArray
 from ..adaptation import AdaptationData, Objective, StackPrior, parse_C
 from ..auxiliary import JobRunner, OutputKind, ScoreOutput, apply_scales, cross_fit
+from ..exceptions import InvalidInputError
+from ..guarantees import Constraint
 from ..inspection import Summary, summarize
 from ..measures import Measure
 from ..model_selection import CGrid, ExpectedValueThreshold, FixedThreshold
@@ -21,6 +26,8 @@ from ..multiclass import MulticlassMeasure
 from ._adapted_base import FoldScaledOutputs, TrainedAuxiliaries, fit_scales
 from ._atomic_fit import atomic_fit
 from ._delegation import DelegatingClassifier, make_delegate
+from ._guarantee import certify_threshold, check_can_hold_out, move_threshold, split_calibration
+from ._validation import reject_confidence
 
 
 class CAPOClassifier(DelegatingClassifier):
@@ -49,7 +56,9 @@ class CAPOClassifier(DelegatingClassifier):
         ``"10 * tp - 2 * fp"``, a measure made with `capo.measures.get`, or a vectorized function of
         (tp, fp, fn, tn). For many classes, a name from `capo.multiclass.names()`, a measure made with
         `capo.multiclass.get`, or a function of the confusion matrix; a measure of two classes stands for its
-        mean over the classes.
+        mean over the classes. With a confidence, as in ``measures.get("recall_at_precision", floor=0.9,
+        confidence=0.95)``, 30% of the rows are held out, and the threshold keeps the constraint on new rows
+        with that confidence (`guarantee_`).
     auxiliaries : "auto" or list, default="auto"
         Classifiers, (name, classifier) pairs, or names of built-in auxiliaries such as "boosting" or
         "linear" (`capo.auxiliary.auxiliary_names()` lists them); "auto" in the list stands for the whole
@@ -123,6 +132,10 @@ class CAPOClassifier(DelegatingClassifier):
         The measure that was optimized.
     oof_decision_ : ndarray of shape (n_samples,)
         The decision function for each training row, from models that have not seen it.
+    oof_positive_ : ndarray of bool, shape (n_samples,)
+        Which training rows are positive.
+    guarantee_ : capo.guarantees.Guarantee or None
+        What the threshold guarantees, if it was chosen on calibration rows.
     auxiliary_outputs_ : ndarray of shape (n_samples, n_auxiliaries)
         The output of each auxiliary for each training row, out of fold: log-odds or margins before
         calibration.
@@ -235,10 +248,104 @@ class CAPOClassifier(DelegatingClassifier):
             The fitted classifier. If fitting fails, it remains as it was before.
         """
         delegate = make_delegate(self, y)
-        if delegate is None:
-            return self._fit(X, y, sample_weight, params)
-        self.delegate_ = delegate.fit(X, y, sample_weight, **params)
+        if delegate is not None:
+            reject_confidence(self.measure, delegate)
+            self.delegate_ = delegate.fit(X, y, sample_weight, **params)
+            return self
+        self._validate_params()
+        if measures.get(self.measure).params.get("confidence") is not None:
+            return self._fit_and_guarantee(X, y, sample_weight, params)
+        return self._fit(X, y, sample_weight, params)
+
+    def _fit_and_guarantee(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, params: dict[str, Any]
+    ) -> Self:
+        """Train on some of the rows, and choose the threshold on those that were held out."""
+        check_can_hold_out(sample_weight, self.cv)
+        X = self._check_X(X, reset=True)
+        self._check_labels(X, y, None)
+        labels, groups = np.asarray(y), params.get("groups")
+        train, held_out = split_calibration(len(labels), groups, self.random_state)
+        train_params = dict(check_method_params(X, params, train))
+        self._fit(safe_indexing(X, train), labels[train], None, train_params)
+        held_groups = None if groups is None else np.asarray(groups)[held_out]
+        self.guarantee_ = certify_threshold(
+            self, safe_indexing(X, held_out), labels[held_out], groups=held_groups
+        )
+        move_threshold(self, self.guarantee_.cut)
         return self
+
+    def guarantee(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        constraint: str | Constraint | None = None,
+        confidence: float | None = None,
+        objective: Any = None,
+        groups: ArrayLike | None = None,
+        random_state: int = 0,
+    ) -> Self:
+        """Return this model with a threshold that keeps a constraint on new rows with a given confidence.
+
+        If the rows of X are independent draws from where the model will be used, and neither training nor an
+        earlier choice has used them, the constraint holds on new rows with probability `confidence`,
+        whatever the distribution. If no threshold passes the test, no row is predicted positive (for a
+        constraint on recall, fnr or npv: every row), and ``guarantee_`` says how many rows would be needed.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features)
+            Calibration rows that nothing in this model has seen.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        constraint : str or capo.guarantees.Constraint, optional
+            Such as ``"precision >= 0.9"`` or ``"fpr <= 0.05"``; `capo.guarantees.rate_names()` lists the
+            rates. By default that of the measure, such as recall_at_precision.
+        confidence : float, optional
+            By default that of the measure, or 0.95.
+        objective : str, Measure or callable, optional
+            What to maximize subject to the constraint; by default the highest recall for a precision, fdr,
+            fpr, specificity or positive_rate, and the fewest predicted positives for the others.
+        groups : array-like of shape (n_samples,), optional
+            Rows of one group may depend on each other: one row is drawn from each group, and the promise is
+            about a random row of a new group.
+        random_state : int, default=0
+            Seed of the plan of the thresholds, and of the draw from groups.
+
+        Returns
+        -------
+        CAPOClassifier
+            A copy with its own `threshold_` and with `guarantee_`; this model is unchanged.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from capo import CAPOClassifier
+        >>> X, y = make_classification(3000, class_sep=1.5, random_state=0)
+        >>> model = CAPOClassifier(auxiliaries=[GaussianNB()], delta=None, random_state=0)
+        >>> model = model.fit(X[:1000], y[:1000])
+        >>> promised = model.guarantee(X[1000:], y[1000:], constraint="precision >= 0.9")
+        >>> print(promised.guarantee_)
+        precision >= 0.9 on new rows like the calibration rows, with 95% confidence: ...
+        """
+        check_is_fitted(self, "auxiliaries_")
+        if self._delegate is not None:
+            raise InvalidInputError("a guarantee needs a model of two classes: this one has more.")
+        certified = copy(self)
+        certified.guarantee_ = certify_threshold(
+            self,
+            X,
+            y,
+            constraint=constraint,
+            confidence=confidence,
+            objective=objective,
+            groups=groups,
+            random_state=random_state,
+        )
+        move_threshold(certified, certified.guarantee_.cut)
+        return certified
 
     @property
     def _output_kind(self) -> OutputKind:

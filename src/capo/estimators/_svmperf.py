@@ -29,6 +29,7 @@ from ._atomic_fit import atomic_fit
 from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._convergence import warn_not_converged
 from ._progress import ProgressLogger
+from ._validation import reject_confidence
 
 #: While all coefficients are 0, the tolerance is lowered down to this.
 MIN_TOL = 1e-8
@@ -267,6 +268,7 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
     def _fit(self, data: TrainingData) -> dict[str, Any]:
         """The fitted attributes, by name."""
         measure = measures.get(self.measure)
+        reject_confidence(measure, self)
         oracle = measure.for_training().oracle(data.positive, data.weight)
         factor = None if self.kernel == "linear" else self._factorize(data)
         features = data.table if factor is None else factor.rows

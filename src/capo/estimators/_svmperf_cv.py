@@ -34,7 +34,7 @@ from ._atomic_fit import atomic_fit
 from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._progress import ProgressLogger
 from ._svmperf import SVMPerfClassifier
-from ._validation import check_positive_grid, check_row_weights, reject_operator
+from ._validation import check_positive_grid, check_row_weights, reject_confidence, reject_operator
 
 #: SVMperf's grid of C's, 2^-7 to 2^7, in units in which the measure's loss is at most 1.
 SVMPERF_CS = tuple((100.0 * 2.0 ** np.arange(-7, 8)).tolist())
@@ -179,6 +179,8 @@ class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassi
         """
         self._validate_params()
         reject_operator(X, self)
+        measure = measures.get(self.measure)
+        reject_confidence(measure, self)
         table, labels = self._validate_fit_data(X, y)
         self.classes_, positive = encode_binary_labels(labels)
         weight = None if sample_weight is None else check_row_weights(sample_weight, table)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from .._sklearn_compat import check_sample_weight
 from .._typing import FloatArray
 from ..exceptions import InvalidInputError
+from ..measures import Measure
 
 
 def check_positive_grid(values: ArrayLike, name: str) -> list[float]:
@@ -39,4 +40,13 @@ def reject_operator(X: Any, estimator: Any) -> None:
         raise InvalidInputError(
             f"X is a {type(X).__name__}, but {type(estimator).__name__} needs its rows for cross-validation: "
             "pass an array or a sparse matrix, or use SVMPerfClassifier."
+        )
+
+
+def reject_confidence(measure: Any, estimator: Any) -> None:
+    """Raise an error if the measure has a confidence, which only a CAPOClassifier of two classes keeps."""
+    if isinstance(measure, Measure) and measure.params.get("confidence") is not None:
+        raise InvalidInputError(
+            f"{type(estimator).__name__} cannot keep the confidence of {measure.label}: use CAPOClassifier "
+            "with two classes, or leave the confidence out."
         )

@@ -101,6 +101,8 @@ def summarize(model: BaseAdaptedClassifier, *, prior: str, threshold: str | None
     }
     if few := _describe_few_rows(model):
         notes["few rows"] = few
+    if model.guarantee_ is not None:
+        notes["guarantee"] = str(model.guarantee_)
     if frozen := frozen_auxiliary_names(model):
         notes["caution"] = (
             f"auxiliaries passed already fitted: {frozen}; the out-of-fold values are valid only if they "

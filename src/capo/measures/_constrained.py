@@ -38,14 +38,18 @@ class ConstrainedMeasure(ConfusionMeasure):
     penalty : float, default=inf
         Factor of the shortfall in the loss; with infinity any shortfall has the loss 1.
         Training uses 1 in place of an infinite penalty.
+    confidence : float, optional
+        The probability with which the constraint must hold on new rows. `CAPOClassifier` then chooses its
+        threshold on rows that it holds out.
     """
 
     needs_threshold = False
 
-    def __init__(self, bound: float, penalty: float = math.inf) -> None:
+    def __init__(self, bound: float, penalty: float = math.inf, confidence: float | None = None) -> None:
         if not (isinstance(penalty, (int, float, np.number)) and penalty > 0):
             raise InvalidInputError(f"penalty must be above 0: got {penalty!r}.")
         self._bound, self.penalty = float(bound), float(penalty)
+        self.confidence = None if confidence is None else _check_confidence(confidence)
 
     @abstractmethod
     def rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
@@ -89,6 +93,14 @@ class ConstrainedMeasure(ConfusionMeasure):
         return curve.best_threshold(nearness)
 
 
+def _check_confidence(value: float) -> float:
+    if not (isinstance(value, (int, float, np.number)) and 0 < value < 1):
+        raise InvalidInputError(
+            f"confidence must be above 0 and below 1: got {value!r}. No number of rows gives certainty."
+        )
+    return float(value)
+
+
 def _check_share(value: float, name: str, of: str) -> float:
     if not (isinstance(value, (int, float, np.number)) and 0 < value <= 1):
         raise InvalidInputError(
@@ -108,13 +120,18 @@ class RecallAtPrecision(ConstrainedMeasure):
     penalty : float, default=inf
         Factor of the relative shortfall in the loss; with infinity any shortfall has the loss 1.
         Training uses 1 in place of an infinite penalty.
+    confidence : float, optional
+        The probability with which the constraint must hold on new rows. `CAPOClassifier` then chooses its
+        threshold on rows that it holds out.
     """
 
     name = "recall_at_precision"
 
-    def __init__(self, floor: float = 0.9, penalty: float = math.inf) -> None:
+    def __init__(
+        self, floor: float = 0.9, penalty: float = math.inf, confidence: float | None = None
+    ) -> None:
         self.floor = _check_share(floor, "floor", "precision")
-        super().__init__(self.floor, penalty)
+        super().__init__(self.floor, penalty, confidence)
 
     def rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return ratio(tp, tp + fn)
@@ -133,13 +150,18 @@ class PrecisionAtRecall(ConstrainedMeasure):
     penalty : float, default=inf
         Factor of the relative shortfall in the loss; with infinity any shortfall has the loss 1.
         Training uses 1 in place of an infinite penalty.
+    confidence : float, optional
+        The probability with which the constraint must hold on new rows. `CAPOClassifier` then chooses its
+        threshold on rows that it holds out.
     """
 
     name = "precision_at_recall"
 
-    def __init__(self, floor: float = 0.9, penalty: float = math.inf) -> None:
+    def __init__(
+        self, floor: float = 0.9, penalty: float = math.inf, confidence: float | None = None
+    ) -> None:
         self.floor = _check_share(floor, "floor", "recall")
-        super().__init__(self.floor, penalty)
+        super().__init__(self.floor, penalty, confidence)
 
     def rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return ratio(tp, tp + fp)
@@ -158,15 +180,20 @@ class TprAtFpr(ConstrainedMeasure):
     penalty : float, default=inf
         Factor of the excess in the loss; with infinity any excess has the loss 1.
         Training uses 1 in place of an infinite penalty.
+    confidence : float, optional
+        The probability with which the constraint must hold on new rows. `CAPOClassifier` then chooses its
+        threshold on rows that it holds out.
     """
 
     name = "tpr_at_fpr"
 
-    def __init__(self, ceiling: float = 0.1, penalty: float = math.inf) -> None:
+    def __init__(
+        self, ceiling: float = 0.1, penalty: float = math.inf, confidence: float | None = None
+    ) -> None:
         if not (isinstance(ceiling, (int, float, np.number)) and 0 <= ceiling <= 1):
             raise InvalidInputError(f"ceiling must be between 0 and 1: got {ceiling!r}.")
         self.ceiling = float(ceiling)
-        super().__init__(self.ceiling, penalty)
+        super().__init__(self.ceiling, penalty, confidence)
 
     def rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return ratio(tp, tp + fn)

@@ -26,6 +26,7 @@ from ...baselines import (
 )
 from ...engine import Iteration, Solution, Status
 from ...estimators import CAPOClassifier, MulticlassCAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
+from ...guarantees import Constraint, Guarantee
 from ...kernels import Kernel, KernelExpansion
 from ...model_selection import CVScore, PlattCalibrator
 from ...preprocessing import DropEmptyColumns, KnownCategoryFilter, clip_standardized
@@ -59,7 +60,9 @@ RECORDS: dict[str, type[Any]] = {
     "C45Tree": C45Tree,
     "CVScore": CVScore,
     "ClassCalibrator": ClassCalibrator,
+    "Constraint": Constraint,
     "FittedCombination": FittedCombination,
+    "Guarantee": Guarantee,
     "Iteration": Iteration,
     "Kernel": Kernel,
     "KernelExpansion": KernelExpansion,

@@ -1,0 +1,66 @@
+"""``capo guarantee``: a threshold that keeps a constraint on new rows with a stated confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ...exceptions import InvalidInputError
+from ...io.model_files import save
+from ...io.tables import TableReader
+from .._console import Console
+from .._output import check_output, format_file_size, is_stdout
+from ._loaded_model import LoadedModel, load_model
+from ._table_checksum import table_sha256
+
+
+def run_guarantee(
+    path: str,
+    table: TableReader,
+    output: Path | None,
+    constraint: str | None,
+    confidence: float | None,
+    objective: str | None,
+    trusted: Sequence[str] | None,
+    seed: int,
+    console: Console,
+) -> None:
+    """Choose the threshold on labeled rows, show the guarantee, and write the model if a file is named."""
+    if output is not None and is_stdout(output):
+        raise InvalidInputError("a model cannot be written to standard output: name a file with --output.")
+    check_output(output, table.path, path)
+    loaded = load_model(path, trusted, console)
+    _check_rows_are_new(loaded, table)
+    with console.step(f"reading {table.name}"):
+        batch = table.read()
+        schema = loaded.schema
+        X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
+    if weight is not None and np.ptp(weight) > 0:
+        raise InvalidInputError(
+            "the model was trained with sample weights, and the exact test counts rows: drop the weights, or "
+            "use calibration rows that were drawn with them."
+        )
+    with console.step("testing"):
+        model = loaded.model.guarantee(
+            X, y, constraint=constraint, confidence=confidence, objective=objective, random_state=seed
+        )
+    found = model.guarantee_
+    assert found is not None
+    console.result(
+        f"{table.name}: {found}\nthreshold: positive above a probability of {model.threshold_:.4g}",
+        {"table": table.name, "threshold": model.threshold_, **found.to_dict()},
+    )
+    if output is not None:
+        with console.step("writing"):
+            save(model, output, schema=loaded.manifest.schema, training=loaded.manifest.training)
+        console.log(f"\nwrote {output} ({format_file_size(output)})")
+
+
+def _check_rows_are_new(loaded: LoadedModel, table: TableReader) -> None:
+    expected = loaded.manifest.training.get("sha256")
+    if expected and table_sha256(table) == expected:
+        raise InvalidInputError(
+            f"the model was trained on {table.name}: a guarantee needs labeled rows that it has not seen."
+        )

@@ -1,0 +1,124 @@
+"""Thresholds of a fitted classifier that keep a constraint on new rows with a stated confidence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+from sklearn.utils import check_random_state
+
+from .. import measures
+from .._sklearn_compat import check_y
+from .._typing import IntArray
+from ..exceptions import InvalidInputError
+from ..guarantees import Constraint, Guarantee, TrainingScores, certify
+from ..measures import Measure
+from ..preprocessing import positive_mask
+
+if TYPE_CHECKING:
+    from ._adapted_base import BaseAdaptedClassifier
+
+#: Share of the training rows, or of their groups, that `fit` holds out if the measure has a confidence.
+CALIBRATION_SHARE = 0.3
+#: The confidence where none is given.
+DEFAULT_CONFIDENCE = 0.95
+
+
+def certify_threshold(
+    model: BaseAdaptedClassifier,
+    X: Any,
+    y: ArrayLike,
+    *,
+    constraint: str | Constraint | None = None,
+    confidence: float | None = None,
+    objective: Any = None,
+    groups: ArrayLike | None = None,
+    random_state: int = 0,
+) -> Guarantee:
+    """Find the threshold of a fitted model on calibration rows; the model is unchanged."""
+    limit = _resolve_constraint(constraint, model.measure_)
+    if confidence is None:
+        confidence = model.measure_.params.get("confidence") or DEFAULT_CONFIDENCE
+    positive = positive_mask(check_y(y, y_numeric=False, estimator=model), model.classes_)
+    scores = model.log_odds(X)
+    if len(scores) != len(positive):
+        raise InvalidInputError(f"X has {len(scores)} rows, but y has {len(positive)}.")
+    rows = slice(None) if groups is None else _draw_from_groups(groups, len(positive), random_state)
+    found = certify(
+        limit,
+        scores[rows],
+        positive[rows],
+        training_scores(model),
+        confidence=confidence,
+        objective=None if objective is None else measures.get(objective),
+        random_state=random_state,
+    )
+    return replace(found, by_group=groups is not None)
+
+
+def training_scores(model: BaseAdaptedClassifier) -> TrainingScores:
+    """The out-of-fold log-odds of the training rows, with their labels as far as they are known."""
+    log_odds = model.oof_decision_ + model.combination_.threshold_log_odds
+    positive = expit(log_odds) if model.oof_positive_ is None else model.oof_positive_
+    return TrainingScores(log_odds, positive)
+
+
+def move_threshold(model: BaseAdaptedClassifier, log_odds: float) -> None:
+    """Give a fitted model another threshold."""
+    moved = log_odds - model.combination_.threshold_log_odds
+    model.combination_ = replace(model.combination_, threshold_log_odds=log_odds)
+    model.threshold_ = float(expit(log_odds))
+    model.oof_decision_ = model.oof_decision_ - moved
+
+
+def check_can_hold_out(sample_weight: ArrayLike | None, cv: Any) -> None:
+    """Raise an error if calibration rows cannot be held out from rows with these weights and folds."""
+    if sample_weight is not None:
+        raise InvalidInputError(
+            "a measure with a confidence cannot be combined with sample_weight: the exact test counts rows. "
+            "Train without a confidence, and call guarantee on rows that were drawn with these weights."
+        )
+    if not (cv is None or isinstance(cv, (int, np.integer)) or hasattr(cv, "split")):
+        raise InvalidInputError(
+            "a measure with a confidence holds out calibration rows, so that cv cannot be a list of splits: "
+            "pass a number or a splitter, or call guarantee on calibration rows of your own."
+        )
+
+
+def split_calibration(n_rows: int, groups: ArrayLike | None, random_state: Any) -> tuple[IntArray, IntArray]:
+    """Positions for training and for calibration: not stratified, since the test needs independent rows."""
+    random = check_random_state(random_state)
+    names, group = (
+        (np.arange(n_rows), np.arange(n_rows)) if groups is None else np.unique(groups, return_inverse=True)
+    )
+    is_held_out = np.zeros(len(names), dtype=bool)
+    is_held_out[random.permutation(len(names))[: int(np.ceil(CALIBRATION_SHARE * len(names)))]] = True
+    return np.flatnonzero(~is_held_out[group]), np.flatnonzero(is_held_out[group])
+
+
+def _resolve_constraint(constraint: str | Constraint | None, measure: Measure) -> Constraint:
+    if isinstance(constraint, Constraint):
+        return constraint
+    if constraint is not None:
+        return Constraint.parse(constraint)
+    found = Constraint.from_measure(measure)
+    if found is None:
+        raise InvalidInputError(
+            f"the measure {measure.label} has no constraint: pass one, such as constraint='precision >= 0.9'."
+        )
+    return found
+
+
+def _draw_from_groups(groups: ArrayLike, n_rows: int, random_state: int) -> IntArray:
+    """The position of one random row of each group."""
+    labels = np.asarray(groups)
+    if labels.shape != (n_rows,):
+        raise InvalidInputError(
+            f"groups must have one entry per row: got shape {labels.shape} for {n_rows} rows."
+        )
+    order = np.random.default_rng(random_state).permutation(n_rows)
+    _, first = np.unique(labels[order], return_index=True)
+    return np.sort(order[first])

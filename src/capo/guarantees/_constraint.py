@@ -1,0 +1,170 @@
+"""Constraints on rates of the confusion matrix, and their exact test."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.special import bdtr, bdtrik
+
+from .._typing import FloatArray, IntArray
+from ..exceptions import InvalidInputError
+from ..measures import Measure
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share of the rows in some cells of the confusion matrix, tested by counting failures.
+
+    Attributes
+    ----------
+    trials : tuple of str
+        The cells that the rate refers to: tp and fp for precision.
+    failures : tuple of str
+        Those of them that count against the constraint: fp for precision.
+    sense : str
+        ">=" if the rate is to be large, "<=" if it is to be small.
+    safe_end : str
+        Where the constraint holds by definition: with "none" or with "all" of the rows predicted positive.
+    is_monotone : bool
+        Whether the rate can only get worse as the threshold moves away from the safe end.
+    counted : str
+        What was counted, after "2 of 30".
+    """
+
+    trials: tuple[str, ...]
+    failures: tuple[str, ...]
+    sense: str
+    safe_end: str
+    is_monotone: bool
+    counted: str
+
+
+_RATES = {
+    "precision": Rate(("tp", "fp"), ("fp",), ">=", "none", False, "predicted positives were wrong"),
+    "fdr": Rate(("tp", "fp"), ("fp",), "<=", "none", False, "predicted positives were wrong"),
+    "npv": Rate(("fn", "tn"), ("fn",), ">=", "all", False, "predicted negatives were wrong"),
+    "recall": Rate(("tp", "fn"), ("fn",), ">=", "all", True, "positives were missed"),
+    "fnr": Rate(("tp", "fn"), ("fn",), "<=", "all", True, "positives were missed"),
+    "specificity": Rate(("fp", "tn"), ("fp",), ">=", "none", True, "negatives were false alarms"),
+    "fpr": Rate(("fp", "tn"), ("fp",), "<=", "none", True, "negatives were false alarms"),
+    "positive_rate": Rate(
+        ("tp", "fp", "fn", "tn"), ("tp", "fp"), "<=", "none", True, "rows were predicted positive"
+    ),
+}
+_PATTERN = re.compile(r"\s*(\w+)\s*(>=|<=)\s*([^\s]+)\s*")
+#: The rate that a constrained measure limits, and the name of its parameter with the limit.
+_OF_MEASURES = {
+    "recall_at_precision": ("precision", "floor"),
+    "precision_at_recall": ("recall", "floor"),
+    "tpr_at_fpr": ("fpr", "ceiling"),
+}
+
+
+def rate_names() -> list[str]:
+    """The rates that a constraint can limit.
+
+    Examples
+    --------
+    >>> from capo.guarantees import rate_names
+    >>> rate_names()
+    ['fdr', 'fnr', 'fpr', 'npv', 'positive_rate', 'precision', 'recall', 'specificity']
+    """
+    return sorted(_RATES)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A lower or upper limit of a rate, such as ``precision >= 0.9``.
+
+    Parameters
+    ----------
+    name : str
+        A rate from `rate_names`.
+    limit : float
+        The smallest value allowed for precision, recall, specificity and npv (negative predictive value);
+        the largest for fpr, fnr, fdr (false discovery rate) and positive_rate.
+
+    Examples
+    --------
+    >>> from capo.guarantees import Constraint
+    >>> constraint = Constraint.parse("precision >= 0.9")
+    >>> constraint.p_values([0, 1], [22, 22]).round(3)
+    array([0.098, 0.339])
+    >>> constraint.min_trials(0.9)
+    22
+    """
+
+    name: str
+    limit: float
+
+    def __post_init__(self) -> None:
+        if self.name not in _RATES:
+            raise InvalidInputError(f"a constraint can limit {', '.join(rate_names())}: got {self.name!r}.")
+        if not 0 < self.max_failure_rate < 1:
+            raise InvalidInputError(
+                f"the limit of {self.name} must be above 0 and below 1, since no number of rows can confirm "
+                f"a rate of exactly 0 or 1: got {self.limit!r}."
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a constraint such as ``"fpr <= 0.05"``."""
+        match = _PATTERN.fullmatch(text)
+        try:
+            name, sense, limit = match.groups() if match else ("", "", "")
+            constraint = cls(name, float(limit)) if match else None
+        except ValueError as error:
+            if isinstance(error, InvalidInputError):
+                raise
+            constraint = None
+        if constraint is None:
+            raise InvalidInputError(
+                f"a constraint is a rate and a limit, such as 'precision >= 0.9': got {text!r}."
+            )
+        if sense != constraint.rate.sense:
+            raise InvalidInputError(f"{constraint.name} can only be limited as '{constraint}': got {text!r}.")
+        return constraint
+
+    @classmethod
+    def from_measure(cls, measure: Measure) -> Self | None:
+        """The constraint of a measure such as ``recall_at_precision``; None for other measures."""
+        if measure.name not in _OF_MEASURES:
+            return None
+        name, parameter = _OF_MEASURES[measure.name]
+        return cls(name, float(measure.params[parameter]))
+
+    @property
+    def rate(self) -> Rate:
+        """The rate that is limited."""
+        return _RATES[self.name]
+
+    @property
+    def max_failure_rate(self) -> float:
+        """The largest share of failures that satisfies the constraint."""
+        return 1.0 - self.limit if self.rate.sense == ">=" else self.limit
+
+    def p_values(self, failures: IntArray | list[int], trials: IntArray | list[int]) -> FloatArray:
+        """Exact p-values of the hypothesis that the constraint is violated.
+
+        The probability of so few failures, or fewer, in so many trials if the rate were at its limit.
+        """
+        counts = np.asarray(failures)
+        p_values = bdtr(np.clip(counts, 0, trials), trials, self.max_failure_rate)
+        return np.where(counts < 0, 0.0, p_values)
+
+    def max_failures(self, trials: IntArray, alpha: float) -> IntArray:
+        """The largest number of failures in so many trials that passes the test; -1 if none does."""
+        inverse = bdtrik(alpha, trials, self.max_failure_rate)  # not an integer; NaN if no number passes
+        most = np.floor(np.nan_to_num(inverse, nan=-1.0)).astype(np.intp)
+        most = np.where(self.p_values(most + 1, trials) <= alpha, most + 1, most)
+        return np.where(self.p_values(most, trials) <= alpha, most, most - 1)
+
+    def min_trials(self, confidence: float) -> int:
+        """The number of trials without a failure that passes the test."""
+        return int(np.ceil(np.log1p(-confidence) / np.log1p(-self.max_failure_rate) - 1e-9))
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.rate.sense} {self.limit:g}"

@@ -1,0 +1,198 @@
+"""Which thresholds are tested, and in which order, planned before the calibration labels are seen.
+
+The thresholds are scores of training rows, spaced evenly in the logarithm of the number of calibration rows
+that are expected beyond them. They are tested one after another up to the first failure, so that the place to
+start matters: with too few rows beyond it the first test cannot pass, and too far on the rate is too close to
+its limit. The plan simulates calibration samples from the training rows, and starts where the expected share
+of the table that is gained is largest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import bdtr
+
+from .._typing import BoolArray, FloatArray
+from ._constraint import Constraint
+
+#: Ratio of the expected numbers of rows beyond successive thresholds.
+STEP_RATIO = 1.05
+#: Simulated calibration samples.
+N_SIMULATIONS = 500
+#: The number of rows that is needed is the one with this probability of success.
+TARGET_POWER = 0.8
+#: Larger multiples of the number of calibration rows are not tried.
+MAX_ROWS_FACTOR = 2**10
+
+
+@dataclass(frozen=True)
+class TrainingScores:
+    """Out-of-fold scores of the training rows, on the scale of the model's scores.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_rows,)
+        The scores; higher is more positive.
+    positive : ndarray of shape (n_rows,)
+        Whether a row is positive, or the probability that it is.
+    """
+
+    scores: FloatArray
+    positive: BoolArray | FloatArray
+
+
+@dataclass(frozen=True)
+class SimulatedTests:
+    """Simulated tests: for each sample and threshold, whether it passed, and what is gained there."""
+
+    passed: BoolArray
+    gain: FloatArray
+
+    def expected_gains(self) -> FloatArray:
+        """The expected gain at the last test that passes, for each start."""
+        n_samples, n_cuts = self.passed.shape
+        last = np.zeros(n_samples, dtype=np.intp)
+        gains = np.zeros(n_cuts)
+        rows = np.arange(n_samples)
+        for start in range(n_cuts - 1, -1, -1):
+            extends = self.passed[:, start + 1] if start + 1 < n_cuts else np.zeros(n_samples, dtype=bool)
+            last = np.where(extends, last, start)
+            gains[start] = np.where(self.passed[:, start], self.gain[rows, last], 0.0).mean()
+        return gains
+
+
+def plan_cuts(
+    constraint: Constraint,
+    training: TrainingScores,
+    n_rows: int,
+    confidence: float = 0.95,
+    random_state: int = 0,
+) -> FloatArray:
+    """Plan the thresholds to test, and their order, before the calibration rows are seen.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        A constraint on a rate that is not monotone in the threshold: precision, fdr or npv.
+    training : TrainingScores
+        Scores and labels that calibration rows are simulated from.
+    n_rows : int
+        Number of calibration rows.
+    confidence : float, default=0.95
+        The confidence of the test.
+    random_state : int, default=0
+        Seed of the simulation.
+
+    Returns
+    -------
+    ndarray
+        The thresholds in the order of the tests; empty if there are too few rows for any test to pass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.guarantees import Constraint, TrainingScores, plan_cuts
+    >>> training = TrainingScores(np.arange(1000.0), np.arange(1000) > 800)
+    >>> cuts = plan_cuts(Constraint("precision", 0.9), training, n_rows=500)
+    >>> bool(cuts[0] > cuts[-1])
+    True
+    """
+    cuts = _spaced_cuts(constraint, training.scores, n_rows, confidence)
+    if len(cuts) == 0:
+        return cuts
+    simulated = _simulate(constraint, training, cuts, n_rows, confidence, random_state)
+    return cuts[int(np.argmax(simulated.expected_gains())) :]
+
+
+def count_rows_needed(
+    constraint: Constraint, training: TrainingScores, n_rows: int, confidence: float
+) -> int | None:
+    """Return about how many calibration rows make success likely, or None if no number does.
+
+    Rounded up to a power of two times the present number, for a rate that needs a plan.
+    """
+    least = constraint.min_trials(confidence)
+    if constraint.rate.is_monotone:
+        share = _trial_share(constraint, training)
+        return int(np.ceil(least / share)) if share > 0 else None
+    n_more = 2 * max(n_rows, least)
+    while n_more <= MAX_ROWS_FACTOR * max(n_rows, least):
+        if _power(constraint, training, n_more, confidence) >= TARGET_POWER:
+            return n_more
+        n_more *= 2
+    return None
+
+
+def _power(constraint: Constraint, training: TrainingScores, n_rows: int, confidence: float) -> float:
+    """The probability that the most promising threshold passes, if the training rows are typical."""
+    cuts = _spaced_cuts(constraint, training.scores, n_rows, confidence)
+    if len(cuts) == 0:
+        return 0.0
+    totals = np.cumsum(_smooth(_count_between(constraint, training, cuts)), axis=1)[:, :-1]
+    trials = np.round(totals.sum(axis=0) * n_rows / len(training.scores)).astype(np.intp)
+    allowed = constraint.max_failures(trials, 1.0 - confidence)
+    power = bdtr(np.maximum(allowed, 0), trials, totals[0] / totals.sum(axis=0))
+    return float(np.where(allowed < 0, 0.0, power).max())
+
+
+def _trial_share(constraint: Constraint, training: TrainingScores) -> float:
+    """The share of the training rows that a rate of one class, or of all rows, refers to."""
+    positive = float(np.mean(training.positive))
+    shares = {"tp": positive, "fn": positive, "fp": 1.0 - positive, "tn": 1.0 - positive}
+    trials = constraint.rate.trials
+    return 1.0 if len(trials) == 4 else shares[trials[0]]
+
+
+def _spaced_cuts(constraint: Constraint, scores: FloatArray, n_rows: int, confidence: float) -> FloatArray:
+    """Scores of training rows beyond which so many calibration rows are expected that a test can pass."""
+    least = constraint.min_trials(confidence)
+    if n_rows <= least:
+        return np.zeros(0)
+    n_steps = int(np.log(n_rows / least) / np.log(STEP_RATIO)) + 1
+    expected = least * STEP_RATIO ** np.arange(n_steps)
+    ranks = np.unique(np.round(expected * len(scores) / n_rows).astype(np.intp))
+    ranks = ranks[(ranks >= 1) & (ranks < len(scores))]
+    ascending = np.sort(scores)
+    if constraint.rate.safe_end == "all":
+        return np.unique(ascending[ranks - 1])
+    return np.unique(ascending[len(scores) - 1 - ranks])[::-1]
+
+
+def _simulate(
+    constraint: Constraint,
+    training: TrainingScores,
+    cuts: FloatArray,
+    n_rows: int,
+    confidence: float,
+    seed: int,
+) -> SimulatedTests:
+    """Draw calibration samples from laws that the training rows support, and test all thresholds."""
+    rng = np.random.default_rng(seed)
+    counts = _count_between(constraint, training, cuts)
+    laws = rng.dirichlet(_smooth(counts).ravel(), size=N_SIMULATIONS)
+    samples = rng.multinomial(n_rows, laws).reshape(N_SIMULATIONS, 2, -1)
+    failures, others = np.cumsum(samples[:, :, :-1], axis=2).swapaxes(0, 1)
+    passed = failures <= constraint.max_failures(np.arange(n_rows + 1), 1.0 - confidence)[failures + others]
+    gained = laws.reshape(N_SIMULATIONS, 2, -1)[:, 1, :]
+    return SimulatedTests(passed, np.cumsum(gained[:, :-1], axis=1))
+
+
+def _count_between(constraint: Constraint, training: TrainingScores, cuts: FloatArray) -> FloatArray:
+    """Training rows between successive thresholds: those that would be failures, and the others."""
+    probability = np.asarray(training.positive, dtype=np.float64)
+    if constraint.rate.safe_end == "none":
+        interval, failure = np.searchsorted(-cuts, -training.scores, side="right"), 1.0 - probability
+    else:
+        interval, failure = np.searchsorted(cuts, training.scores, side="left"), probability
+    return np.stack(
+        [np.bincount(interval, part, minlength=len(cuts) + 1) for part in (failure, 1.0 - failure)]
+    )
+
+
+def _smooth(counts: FloatArray) -> FloatArray:
+    """Add one row to each interval, with the share of failures up to it: a small count is no certainty."""
+    totals = np.cumsum(counts, axis=1)
+    share = (totals[0] + 0.5) / (totals.sum(axis=0) + 1.0)
+    return counts + np.stack([share, 1.0 - share])

@@ -1,0 +1,194 @@
+"""The promise by simulation: violations are at most 1 - confidence, whatever the scores are like."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capo import measures
+from capo.exceptions import InvalidInputError
+from capo.guarantees import ALL_ROWS_CUT, NO_ROW_CUT, Constraint, TrainingScores, certify, plan_cuts
+
+CONFIDENCE, N_ROWS, N_DRAWS = 0.8, 300, 400
+N_POPULATION = 40_000
+ALLOWED = 1 - CONFIDENCE + 3 * np.sqrt(CONFIDENCE * (1 - CONFIDENCE) / N_DRAWS)
+
+
+def smooth(rng, n):
+    y = rng.random(n) < 0.3
+    return rng.normal(size=n) + 2 * y, y
+
+
+def tied(rng, n):
+    scores, y = smooth(rng, n)
+    return np.round(scores), y
+
+
+def one_value(rng, n):
+    return np.zeros(n), rng.random(n) < 0.85
+
+
+def noise(rng, n):
+    return rng.normal(size=n), rng.random(n) < 0.78
+
+
+def wrong_at_the_top(rng, n):
+    scores, y = smooth(rng, n)
+    return np.where(~y & (rng.random(n) < 0.02), 6 + rng.random(n), scores), y
+
+
+def reversed_scores(rng, n):
+    scores, y = smooth(rng, n)
+    return -scores, y
+
+
+def rates(constraint, cut, scores, positive):
+    predicted = scores > cut
+    right = predicted == positive
+    outcomes = (predicted & right, predicted & ~right, ~predicted & ~right, ~predicted & right)
+    cells = dict(zip(("tp", "fp", "fn", "tn"), outcomes, strict=True))
+    failures, trials = (
+        sum(int(cells[name].sum()) for name in names)
+        for names in (constraint.rate.failures, constraint.rate.trials)
+    )
+    return failures / trials if trials else 0.0
+
+
+@pytest.mark.parametrize("law", [smooth, tied, one_value, noise, wrong_at_the_top, reversed_scores])
+@pytest.mark.parametrize("text", ["precision >= 0.8", "npv >= 0.9", "recall >= 0.9", "fpr <= 0.1"])
+def test_violations_are_as_rare_as_promised(law, text):
+    rng, constraint = np.random.default_rng(0), Constraint.parse(text)
+    training = TrainingScores(*law(rng, 600))
+    scores, positive = law(rng, N_POPULATION)
+    plan = plan_cuts(constraint, training, N_ROWS, CONFIDENCE)
+    violations = 0
+    for _ in range(N_DRAWS):
+        rows = rng.integers(0, N_POPULATION, N_ROWS)
+        found = certify(constraint, scores[rows], positive[rows], training, confidence=CONFIDENCE, cuts=plan)
+        violations += rates(constraint, found.cut, scores, positive) > constraint.max_failure_rate + 1e-12
+    assert violations / N_DRAWS <= ALLOWED
+
+
+def test_the_naive_threshold_breaks_the_promise():
+    """The tests above can fail: the best threshold on the sample itself violates about half the time."""
+    rng = np.random.default_rng(0)
+    scores, positive = smooth(rng, N_POPULATION)
+    measure, constraint = measures.get("recall_at_precision", floor=0.8), Constraint("precision", 0.8)
+    violations = 0
+    for _ in range(100):
+        rows = rng.integers(0, N_POPULATION, N_ROWS)
+        cut = measure.threshold(positive[rows], scores[rows])
+        violations += rates(constraint, cut, scores, positive) > 0.2
+    assert violations / 100 > ALLOWED
+
+
+def test_training_scores_that_mislead_cost_power_and_not_validity():
+    rng, constraint = np.random.default_rng(1), Constraint("precision", 0.8)
+    scores, positive = noise(rng, N_POPULATION)
+    misleading = TrainingScores(rng.normal(size=500), np.ones(500, dtype=bool))
+    violations = 0
+    for draw in range(200):
+        rows = rng.integers(0, N_POPULATION, N_ROWS)
+        found = certify(
+            constraint, scores[rows], positive[rows], misleading, confidence=CONFIDENCE, random_state=draw
+        )
+        violations += rates(constraint, found.cut, scores, positive) > constraint.max_failure_rate
+    assert violations / 200 <= 1 - CONFIDENCE + 3 * np.sqrt(CONFIDENCE * (1 - CONFIDENCE) / 200)
+
+
+def test_the_plan_does_not_depend_on_the_calibration_rows():
+    rng = np.random.default_rng(2)
+    training, constraint = TrainingScores(*smooth(rng, 500)), Constraint("precision", 0.8)
+    plan = plan_cuts(constraint, training, N_ROWS, CONFIDENCE)
+    for _ in range(20):
+        scores, positive = smooth(rng, N_ROWS)
+        planned = certify(constraint, scores, positive, training, confidence=CONFIDENCE, cuts=plan)
+        assert certify(constraint, scores, positive, training, confidence=CONFIDENCE) == planned
+        if planned.is_certified:
+            assert planned.cut in plan
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=1, max_size=40), st.floats(0.1, 0.9))
+def test_a_monotone_rate_gets_the_furthest_threshold_that_passes(rows, limit):
+    scores = np.array([score for score, _ in rows], dtype=float)
+    positive = np.array([label for _, label in rows])
+    training = TrainingScores(scores, positive)
+    constraint = Constraint("fpr", limit)
+    found = certify(constraint, scores, positive, training, confidence=0.6)
+    n_neg = int((~positive).sum())
+    passing = [
+        cut
+        for cut in (ALL_ROWS_CUT, *scores)
+        if constraint.p_values([int((scores[~positive] > cut).sum())], [n_neg])[0] <= 0.4
+    ]
+    assert found.is_certified == bool(passing)
+    if passing:
+        assert found.cut == min(passing)
+
+
+def test_nothing_passes_on_few_rows():
+    rng = np.random.default_rng(3)
+    scores, positive = smooth(rng, 20)
+    training = TrainingScores(*smooth(rng, 500))
+    found = certify(Constraint("precision", 0.9), scores, positive, training)
+    assert (found.is_certified, found.cut) == (False, NO_ROW_CUT)
+    assert found.n_rows_needed > 29
+    assert "no row is predicted positive; about" in str(found)
+    recall = certify(Constraint("recall", 0.9), scores, positive, training)
+    assert (recall.is_certified, recall.cut) == (False, ALL_ROWS_CUT)
+    assert "every row is predicted positive" in str(recall)
+
+
+def test_no_number_of_rows_is_enough_for_noise():
+    rng = np.random.default_rng(4)
+    labels = rng.random(3000) < 0.3
+    training = TrainingScores(rng.normal(size=3000), labels)
+    found = certify(Constraint("precision", 0.9), rng.normal(size=500), rng.random(500) < 0.3, training)
+    assert found.n_rows_needed is None
+    assert "no number of calibration rows would be enough" in str(found)
+
+
+def test_the_rows_that_are_said_to_be_needed_are_about_enough():
+    rng, constraint = np.random.default_rng(5), Constraint("precision", 0.8)
+    training = TrainingScores(*smooth(rng, 3000))
+    needed = certify(constraint, *smooth(rng, 40), training).n_rows_needed
+    successes = [
+        certify(constraint, *smooth(rng, needed), training, random_state=draw).is_certified
+        for draw in range(40)
+    ]
+    assert np.mean(successes) > 0.6
+
+
+def test_an_objective_chooses_among_the_thresholds_that_pass():
+    rng, constraint = np.random.default_rng(6), Constraint("precision", 0.5)
+    training, (scores, positive) = TrainingScores(*smooth(rng, 2000)), smooth(rng, 2000)
+    furthest = certify(constraint, scores, positive, training)
+    best = certify(constraint, scores, positive, training, objective=measures.get("f1"))
+    f1 = measures.get("f1")
+    assert best.cut > furthest.cut
+    assert f1.score(positive, scores - best.cut) >= f1.score(positive, scores - furthest.cut)
+    with pytest.raises(InvalidInputError, match="must be a measure of the confusion matrix: roc_auc"):
+        certify(constraint, scores, positive, training, objective=measures.get("roc_auc"))
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -0.5, float("nan"), "high"])
+def test_confidence_is_checked(confidence):
+    training = TrainingScores(np.arange(5.0), np.arange(5) > 2)
+    with pytest.raises(InvalidInputError, match="confidence must be above 0 and below 1"):
+        certify(Constraint("fpr", 0.1), np.arange(5.0), np.arange(5) > 2, training, confidence=confidence)
+
+
+def test_more_is_found_than_by_starting_at_the_strictest_threshold():
+    """The planned start is what finds more than a sequence from the highest scores."""
+    rng, constraint = np.random.default_rng(7), Constraint("precision", 0.8)
+    training = TrainingScores(*smooth(rng, 2000))
+    plan = plan_cuts(constraint, training, 500, 0.9)
+    strictest = np.sort(training.scores)[::-1][4 * constraint.min_trials(0.9) :: 10]
+    recall = {"plan": 0.0, "strictest": 0.0}
+    for _ in range(100):
+        scores, positive = smooth(rng, 500)
+        for name, cuts in (("plan", plan), ("strictest", strictest)):
+            found = certify(constraint, scores, positive, training, confidence=0.9, cuts=cuts)
+            recall[name] += (scores[positive] > found.cut).mean()
+    assert recall["plan"] > 1.3 * recall["strictest"]
