@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-all test-oldest test-minimal lint docs bench paper dist clean
+.PHONY: demo test test-all test-oldest test-minimal lint docs bench paper promises dist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/capo demo
@@ -43,6 +43,11 @@ paper: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python -m benchmarks.paper $(if $(DATA),--data $(DATA)) $(ARGS)
 
+# MAPIE, with which the thresholds are compared, has an environment of its own.
+promises: $(VENV)/.installed $(VENV)-mapie/.installed
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python -m benchmarks.promises $(if $(DATA),--data $(DATA)) --mapie $(VENV)-mapie/bin/python $(ARGS)
+
 dist: $(BIN)/python
 	$(BIN)/python -m pip install --quiet build
 	$(BIN)/python -m build
@@ -72,9 +77,14 @@ $(VENV)-minimal/.installed: pyproject.toml
 	$(VENV)-minimal/bin/python -m pip install --quiet --editable . --group test-minimal
 	touch $@
 
+$(VENV)-mapie/.installed:
+	$(PYTHON) -m venv $(VENV)-mapie
+	$(VENV)-mapie/bin/python -m pip install --quiet 'mapie==1.6.*'
+	touch $@
+
 $(VENV)/.installed-docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[cli,onnx,plots]' --group docs
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-minimal build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-minimal $(VENV)-mapie build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -9,7 +9,7 @@ import numpy as np
 
 CONFIDENCE = 0.9
 N_DRAWS = 500
-SAMPLE_SIZES = (500, 2000, 5000)
+SAMPLE_SIZES = (1000, 5000)
 #: Rate, sense and limit.
 CONSTRAINTS = (("precision", 0.8), ("precision", 0.9), ("recall", 0.9), ("fpr", 0.05))
 

@@ -1,5 +1,6 @@
 """A small table, and the command line run in this process."""
 
+import io
 import sys
 
 import numpy as np
@@ -38,3 +39,8 @@ def run(capsys, *arguments):
     assert "Traceback" not in err
     assert "internal error" not in err
     return code, out, err
+
+
+def predictions(text):
+    """Predictions as ``capo predict`` writes them."""
+    return pl.read_csv(io.StringIO(text))

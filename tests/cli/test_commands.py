@@ -1,7 +1,6 @@
 """The commands as they are typed, from a table to a model, figures and a page."""
 
 import gzip
-import io
 import json
 import os
 import re
@@ -23,14 +22,20 @@ from capo import measures
 from capo.auxiliary import auxiliary_names
 from capo.export import onnx_inputs
 
-from .cases import FAST, run, table
+from .cases import FAST, predictions, run, table
 
-
-def predictions(text):
-    return pl.read_csv(io.StringIO(text))
-
-
-COMMANDS = ["fit", "predict", "evaluate", "compare", "report", "show", "measures", "export", "demo"]
+COMMANDS = [
+    "fit",
+    "predict",
+    "evaluate",
+    "guarantee",
+    "compare",
+    "report",
+    "show",
+    "measures",
+    "export",
+    "demo",
+]
 
 
 def test_help_lists_the_commands(capsys):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import bdtr
 
-from .._typing import BoolArray, FloatArray
+from .._typing import BoolArray, FloatArray, IntArray
 from ._constraint import Constraint
 
 #: Ratio of the expected numbers of rows beyond successive thresholds.
@@ -23,8 +23,8 @@ STEP_RATIO = 1.05
 N_SIMULATIONS = 500
 #: The number of rows that is needed is the one with this probability of success.
 TARGET_POWER = 0.8
-#: Larger multiples of the number of calibration rows are not tried.
-MAX_ROWS_FACTOR = 2**10
+#: How often the number of calibration rows is doubled to see whether more would be enough.
+MAX_DOUBLINGS = 10
 
 
 @dataclass(frozen=True)
@@ -117,24 +117,31 @@ def count_rows_needed(
     if constraint.rate.is_monotone:
         share = _trial_share(constraint, training)
         return int(np.ceil(least / share)) if share > 0 else None
-    n_more = 2 * max(n_rows, least)
-    while n_more <= MAX_ROWS_FACTOR * max(n_rows, least):
-        if _power(constraint, training, n_more, confidence) >= TARGET_POWER:
-            return n_more
-        n_more *= 2
+    numbers = (2 * max(n_rows, least) * 2 ** np.arange(MAX_DOUBLINGS)).tolist()
+    shares, _ = _expected_trials(constraint, training, numbers[-1], confidence)
+    if (shares >= constraint.max_failure_rate).all():
+        return None
+    for n_more in numbers:
+        shares, trials = _expected_trials(constraint, training, n_more, confidence)
+        if _power(constraint, shares, trials, confidence) >= TARGET_POWER:
+            return int(n_more)
     return None
 
 
-def _power(constraint: Constraint, training: TrainingScores, n_rows: int, confidence: float) -> float:
-    """The probability that the most promising threshold passes, if the training rows are typical."""
+def _expected_trials(
+    constraint: Constraint, training: TrainingScores, n_rows: int, confidence: float
+) -> tuple[FloatArray, IntArray]:
+    """The share of failures and the number of trials at each threshold, if the training rows are typical."""
     cuts = _spaced_cuts(constraint, training.scores, n_rows, confidence)
-    if len(cuts) == 0:
-        return 0.0
     totals = np.cumsum(_smooth(_count_between(constraint, training, cuts)), axis=1)[:, :-1]
-    trials = np.round(totals.sum(axis=0) * n_rows / len(training.scores)).astype(np.intp)
+    n_training = totals.sum(axis=0)
+    return totals[0] / n_training, np.round(n_training * n_rows / len(training.scores)).astype(np.intp)
+
+
+def _power(constraint: Constraint, shares: FloatArray, trials: IntArray, confidence: float) -> float:
+    """The probability that the most promising threshold passes."""
     allowed = constraint.max_failures(trials, 1.0 - confidence)
-    power = bdtr(np.maximum(allowed, 0), trials, totals[0] / totals.sum(axis=0))
-    return float(np.where(allowed < 0, 0.0, power).max())
+    return float(np.where(allowed < 0, 0.0, bdtr(np.maximum(allowed, 0), trials, shares)).max())
 
 
 def _trial_share(constraint: Constraint, training: TrainingScores) -> float:

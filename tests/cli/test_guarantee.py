@@ -1,0 +1,55 @@
+"""``capo guarantee``, and a measure with a confidence."""
+
+import json
+import re
+
+from .cases import FAST, predictions, run, table
+
+
+def test_guarantee_chooses_a_threshold_and_writes_the_model(folder, model, capsys):
+    table(2000, seed=5).write_csv(folder / "calibration.csv")
+    output = folder / "promised.capo"
+    arguments = (model, folder / "calibration.csv", "--constraint", "precision >= 0.6", "--confidence", "0.9")
+    code, out, err = run(capsys, "guarantee", *arguments, "-o", output)
+    assert code == 0
+    assert (
+        "calibration.csv: precision >= 0.6 on new rows like the calibration rows, with 90% confidence" in out
+    )
+    assert f"wrote {output}" in err
+    found = json.loads(run(capsys, "guarantee", *arguments, "--json")[1])
+    assert found["is_certified"]
+    predicted = predictions(run(capsys, "predict", output, folder / "calibration.csv")[1])["label"] == "yes"
+    assert predicted.sum() == found["n_trials"]
+    wrong = predicted & (table(2000, seed=5)["y"] == "no")
+    assert wrong.sum() == found["n_failures"]
+    assert "guarantee" in run(capsys, "show", output)[1]
+
+
+def test_guarantee_says_how_many_rows_would_be_needed(folder, model, capsys):
+    code, out, _ = run(capsys, "guarantee", model, folder / "test.csv", "--constraint", "fpr <= 0.01")
+    assert code == 0
+    assert re.search(
+        r"cannot be guaranteed .* no row is predicted positive; about [\d,]+ calibration rows", out
+    )
+
+
+def test_guarantee_refuses_the_training_table(folder, model, capsys):
+    code, _, err = run(capsys, "guarantee", model, folder / "train.csv", "--constraint", "fpr <= 0.1")
+    assert code == 2
+    assert "train.csv: a guarantee needs labeled rows that it has not seen" in err
+
+
+def test_guarantee_needs_a_constraint(folder, model, capsys):
+    code, _, err = run(capsys, "guarantee", model, folder / "test.csv")
+    assert code == 2
+    assert "the measure f1 has no constraint: pass one" in err
+
+
+def test_fit_with_a_confidence_states_the_promise(folder, capsys):
+    table(2000, seed=6).write_csv(folder / "many.csv")
+    options = ("-m", "recall_at_precision", "--measure-arg", "floor=0.6", "--measure-arg", "confidence=0.9")
+    code, out, _ = run(
+        capsys, "fit", folder / "many.csv", "-t", "y", *options, *FAST, "-o", folder / "c.capo"
+    )
+    assert code == 0
+    assert re.search(r"^guarantee +precision >= 0.6 on new rows.* 600 calibration rows", out, re.MULTILINE)

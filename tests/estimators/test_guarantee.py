@@ -1,0 +1,183 @@
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+
+import capo
+from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, measures
+from capo.baselines import CostSVMClassifier, PublishedCAPOClassifier
+from capo.exceptions import InvalidInputError
+
+PRECISE = measures.get("recall_at_precision", floor=0.8, confidence=0.9)
+
+
+def rows(n, seed, shift=1.5):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.3
+    return rng.normal(size=(n, 2)) + shift * y[:, None], np.where(y, "yes", "no")
+
+
+def classifier(measure="f1", **params):
+    options = {"auxiliaries": [("bayes", GaussianNB())], "delta": None, "cv": 3, "random_state": 0}
+    return CAPOClassifier(measure, **{**options, **params})
+
+
+@pytest.fixture(scope="module")
+def model():
+    return classifier().fit(*rows(600, 0))
+
+
+def test_guarantee_returns_a_new_model_with_its_threshold(model):
+    X, y = rows(1500, 1)
+    before = model.threshold_, model.predict(X)
+    promised = model.guarantee(X, y, constraint="precision >= 0.8", confidence=0.9)
+    found = promised.guarantee_
+    predicted = promised.predict(X) == "yes"
+    assert found.is_certified
+    assert (found.n_trials, found.n_failures) == (predicted.sum(), (predicted & (y == "no")).sum())
+    assert (model.threshold_, model.guarantee_) == (before[0], None)
+    assert (model.predict(X) == before[1]).all()
+    np.testing.assert_allclose(promised.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(predicted, promised.predict_proba(X)[:, 1] > promised.threshold_)
+    np.testing.assert_allclose(
+        promised.as_probability(promised.oof_decision_), model.as_probability(model.oof_decision_)
+    )
+    assert str(found) in str(promised.summary())
+
+
+def test_new_rows_keep_the_constraint(model):
+    """The promise of the whole way through the classifier, on fresh rows each time."""
+    X_new, y_new = rows(20_000, 99)
+    scores, violations = model.log_odds(X_new), 0
+    for seed in range(60):
+        cut = model.guarantee(
+            *rows(300, 1000 + seed), constraint="precision >= 0.8", confidence=0.8
+        ).guarantee_.cut
+        predicted = scores > cut
+        violations += bool(predicted.any()) and (y_new[predicted] == "yes").mean() < 0.8
+    assert violations <= 60 * (0.2 + 3 * np.sqrt(0.2 * 0.8 / 60))
+
+
+def test_nothing_found_predicts_no_row_positive(model, tmp_path):
+    X, y = rows(15, 2)
+    promised = model.guarantee(X, y, constraint="precision >= 0.99")
+    assert not promised.guarantee_.is_certified
+    assert set(promised.predict(X)) == {"no"}
+    assert promised.threshold_ == 1.0
+    assert np.isfinite(promised.decision_function(X)).all()
+    np.testing.assert_allclose(
+        promised.as_probability(promised.decision_function(X)), model.predict_proba(X)[:, 1], atol=1e-6
+    )
+    every = model.guarantee(X, y, constraint="recall >= 0.99")
+    assert set(every.predict(X)) == {"yes"}
+
+
+def test_confidence_of_the_measure_holds_out_rows():
+    X, y = rows(1000, 3)
+    fitted = classifier(PRECISE).fit(X, y)
+    assert len(fitted.oof_decision_) == 700
+    assert fitted.guarantee_.n_rows == 300
+    assert fitted.guarantee_.confidence == 0.9
+    # What was held out must not matter for anything but the threshold.
+    seen = []
+    spy = classifier(PRECISE, auxiliaries=[("spy", Spy(seen))]).fit(np.arange(1000.0)[:, None], y)
+    assert max(len(each) for each in seen) == 700
+    held_out = set(range(1000)) - set(np.concatenate(seen).astype(int).tolist())
+    assert len(held_out) == 300 == spy.guarantee_.n_rows
+
+
+class Spy(GaussianNB):
+    """Records the rows that it is trained on."""
+
+    def __init__(self, seen=None):
+        super().__init__()
+        self.seen = seen
+
+    def __sklearn_clone__(self):
+        return Spy(self.seen)
+
+    def fit(self, X, y, sample_weight=None):
+        self.seen.append(X[:, 0])
+        return super().fit(X, y)
+
+
+def test_groups_are_held_out_and_tested_one_row_each(model):
+    X, y = rows(900, 4)
+    groups = np.arange(900) // 3
+    fitted = classifier(PRECISE).fit(X, y, groups=groups)
+    assert (fitted.guarantee_.n_rows, fitted.guarantee_.by_group) == (90, True)
+    assert len(fitted.oof_decision_) == 630
+    alone = model.guarantee(X, y, constraint="fpr <= 0.1", groups=groups)
+    assert alone.guarantee_.n_rows == 300
+    assert "one from each group" in str(alone.guarantee_)
+    with pytest.raises(InvalidInputError, match="groups must have one entry per row"):
+        model.guarantee(X, y, constraint="fpr <= 0.1", groups=groups[:5])
+
+
+def test_copies_of_rows_break_the_promise_unless_they_are_a_group(model):
+    """Rows that depend on each other: 20 copies of 40 rows are no 800 rows."""
+    X_new, y_new = rows(20_000, 98)
+    scores, violations = model.log_odds(X_new), {"rows": 0, "groups": 0}
+    for seed in range(60):
+        X, y = rows(40, 2000 + seed)
+        groups = np.repeat(np.arange(40), 20)
+        for name, given in (("rows", None), ("groups", groups)):
+            promised = model.guarantee(
+                X[groups], y[groups], constraint="precision >= 0.8", confidence=0.8, groups=given
+            )
+            predicted = scores > promised.guarantee_.cut
+            violations[name] += bool(predicted.any()) and (y_new[predicted] == "yes").mean() < 0.8
+    limit = 60 * (0.2 + 3 * np.sqrt(0.2 * 0.8 / 60))
+    assert violations["groups"] <= limit < violations["rows"]
+
+
+def test_a_guaranteed_model_survives_its_file(model, tmp_path):
+    pytest.importorskip("skops")
+    X, y = rows(1500, 1)
+    promised = model.guarantee(X, y, constraint="precision >= 0.8", confidence=0.9)
+    capo.save(promised, tmp_path / "m.capo")
+    again = capo.load(tmp_path / "m.capo")
+    assert again.guarantee_ == promised.guarantee_
+    assert (again.predict(X) == promised.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("measure", "params", "message"),
+    [
+        (PRECISE, {"sample_weight": np.ones(60)}, "cannot be combined with sample_weight"),
+        (PRECISE, {"cv": [(np.arange(30), np.arange(30, 60))]}, "cv cannot be a list of splits"),
+    ],
+)
+def test_what_cannot_be_held_out_is_refused(measure, params, message):
+    X, y = rows(60, 5)
+    weight = params.pop("sample_weight", None)
+    with pytest.raises(InvalidInputError, match=message):
+        classifier(measure, **params).fit(X, y, sample_weight=weight)
+
+
+def test_errors_of_guarantee(model):
+    X, y = rows(50, 6)
+    with pytest.raises(InvalidInputError, match="the measure f1 has no constraint: pass one"):
+        model.guarantee(X, y)
+    with pytest.raises(InvalidInputError, match="X has 50 rows, but y has 49"):
+        model.guarantee(X, y[1:], constraint="fpr <= 0.1")
+
+
+def test_other_estimators_refuse_a_confidence():
+    X, y = rows(60, 7)
+    others = (
+        SVMPerfClassifier(PRECISE),
+        SVMPerfClassifierCV(PRECISE),
+        CostSVMClassifier(PRECISE),
+        PublishedCAPOClassifier(PRECISE, auxiliaries=[LogisticRegression()]),
+    )
+    for other in others:
+        with pytest.raises(InvalidInputError, match=f"{type(other).__name__} cannot keep the confidence of"):
+            other.fit(X, y == "yes")
+
+
+def test_a_splitter_is_kept():
+    X, y = rows(400, 8)
+    fitted = classifier(PRECISE, cv=StratifiedKFold(3)).fit(X, y)
+    assert fitted.guarantee_ is not None
