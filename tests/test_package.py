@@ -77,6 +77,7 @@ def test_the_names_that_users_import():
         "engine",
         "exceptions",
         "export",
+        "guarantees",
         "inspection",
         "io",
         "kernels",
