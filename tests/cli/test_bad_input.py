@@ -274,6 +274,30 @@ def test_cards_that_name_no_columns(columns, folder, model, capsys, tmp_path):
     refused(capsys, "is not a model file written by 'capo fit'", "predict", path, folder / "test.csv")
 
 
+def test_comparisons_of_another_training(folder, model, capsys, tmp_path):
+    other, path = tmp_path / "other.csv", tmp_path / "c.json"
+    table(90, seed=3).with_columns(other=pl.col("y")).write_csv(other)
+    report = ("report", model, folder / "test.csv", "-o", tmp_path / "r.html", "--comparison", path)
+
+    def refuse(message, *arguments):
+        path.write_text(run(capsys, "compare", *arguments, "--delta", "none", "--folds", "2", "--json")[1])
+        refused(capsys, f"does not belong to this model: it is a comparison {message}", *report)
+
+    train, auxiliary = folder / "train.csv", FAST[:2]
+    refuse(f"of '{other}', not of '{train}'", other, "-t", "y", *auxiliary)
+    refuse("for the positive label 'no', not for 'yes'", train, "-t", "y", *auxiliary, "--positive", "no")
+    refuse("with the auxiliaries nb, linear, not with nb", train, "-t", "y", "-a", "nb,linear")
+    refuse("for mcc, not for f1", train, "-t", "y", *auxiliary, "-m", "mcc")
+    stored = json.loads(path.read_text())
+    path.write_text(json.dumps({**stored, "measure": "f1", "source": {**stored["source"], "target": "z"}}))
+    refused(capsys, "for the target 'z', not for 'y'", *report)
+    path.write_text(json.dumps({**stored, "source": None}))
+    refused(capsys, "without a record of its table", *report)
+    path.write_text(json.dumps({**stored, "source": {}}))
+    refused(capsys, "its source must have a positive label", *report)
+    assert not (tmp_path / "r.html").exists()
+
+
 def test_comparisons_that_are_none(folder, model, capsys, tmp_path):
     (tmp_path / "c.json").write_text("{}")
     arguments = ("report", model, folder / "test.csv", "-o", tmp_path / "r.html", "--comparison")

@@ -1,6 +1,8 @@
 """The comparison with simpler methods, and its verdict."""
 
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -180,3 +182,57 @@ def test_a_fold_computes_each_auxiliary_once():
     result = compare_on_fold(model, Y[::2], None, X[1::2], Y[1::2])
     assert _CountingBayes.n_predicted == 1
     assert result.values[CAPO] == pytest.approx(model.score(X[1::2], Y[1::2]))
+
+
+def test_a_comparison_of_another_training_is_recognized():
+    model = CAPOClassifier("f1", auxiliaries=[("nb", GaussianNB())], delta=None, C=0.0, random_state=0)
+    found = compare(model, X, Y, folds=2, random_state=0)
+    model.fit(X, Y)
+    table = {"target": "y", "table": "a.csv", "sha256": "1"}
+    same = replace(found, source=replace(found.source, **table))
+    assert found.difference(model) == same.difference(model, **table) == ""
+    assert Comparison.from_dict(json.loads(json.dumps(same.to_dict()))).source == same.source
+    for change, text in [
+        ({"table": "b.csv", "sha256": "2"}, "of 'b.csv', not of 'a.csv'"),
+        ({"sha256": "2"}, "of other contents of 'a.csv'"),
+        ({"n_rows": 9}, "of 9 rows, not of 200"),
+        ({"target": "z"}, "for the target 'z', not for 'y'"),
+        ({"pos_label": "0"}, "for the positive label '0', not for '1'"),
+        ({"auxiliaries": ("rf", "nb")}, "with the auxiliaries rf, nb, not with nb"),
+    ]:
+        other = replace(same, source=replace(same.source, **change))
+        assert other.difference(model, **table) == text
+    assert replace(same, measure="mcc").difference(model, **table) == "for mcc, not for f1"
+    # A pipe has no checksum, and a model of another program no table.
+    assert replace(same, source=replace(same.source, sha256="")).difference(model, **table) == ""
+    assert same.difference(model) == ""
+
+
+@pytest.mark.parametrize(
+    ("measure", "note"),
+    [
+        ("f1", ""),
+        ("roc_auc", "roc_auc does not depend on the threshold; the default learner and the tuned"),
+        (
+            "recall_at_precision",
+            "recall_at_precision(floor=0.9): best recall over all thresholds with a precision of at least",
+        ),
+    ],
+)
+def test_a_measure_without_a_threshold_is_explained(measure, note):
+    model = CAPOClassifier(measure, auxiliaries=[GaussianNB()], delta=None, C=0.0, random_state=0)
+    found = compare(model, X, Y, folds=2, random_state=0)
+    assert found.note.startswith(note)
+    assert bool(found.note) == bool(note)
+    assert found.note in str(found)
+    again = Comparison.from_dict(json.loads(json.dumps(found.to_dict())))
+    assert str(again) == str(found)
+
+
+@pytest.mark.parametrize("scale", [1.0, 123456.789, 1e6, 1e14])
+def test_the_columns_of_large_values_are_aligned(scale):
+    methods = [MethodResult(name, scale * np.array([i, -2.5]), 1e5) for i, name in enumerate(METHODS)]
+    found = Comparison("utility", "nb", methods)
+    lines = str(found).splitlines()[:5]
+    assert len({len(line) for line in lines}) == 1
+    assert not re.search(r"\d{7}", str(found))

@@ -1,5 +1,6 @@
 """Models and results that the tests of the report share."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -32,6 +33,11 @@ EVALUATION = Evaluation(
     ConfusionCounts(40.0, 10.0, 20.0, 60.0),
     ("no", "yes"),
 )
+
+
+def comparison_of(model):
+    """The comparison, for the measure of a model."""
+    return replace(COMPARISON, measure=model.measure_.label)
 
 
 @cache

@@ -9,7 +9,7 @@ import pytest
 from capo.report import render_report
 from capo.report._curves import compute_curves
 
-from .cases import COMPARISON, EVALUATION, decisions_on_test_rows
+from .cases import EVALUATION, comparison_of, decisions_on_test_rows
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -40,10 +40,11 @@ def browser():
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     for name, params in CASES.items():
+        decisions = decisions_on_test_rows(**params)
         text = render_report(
-            *decisions_on_test_rows(**params),
+            *decisions,
             table_name="a_long_name_" * 5,
-            comparison=COMPARISON,
+            comparison=comparison_of(decisions[0]),
             evaluation=EVALUATION,
             notes=["Careful."],
         )

@@ -14,11 +14,11 @@ from sklearn.naive_bayes import GaussianNB
 
 from capo import CAPOClassifier
 from capo.exceptions import InvalidInputError, MissingExtraError
-from capo.inspection import MeasureEstimate
+from capo.inspection import MeasureEstimate, evaluate
 from capo.report import render_report
 from capo.report._formatting import clean_name, format_number, format_threshold, use_minus_sign
 
-from .cases import COMPARISON, EVALUATION, LABELS, TEST, TRAIN, X, decisions_on_test_rows
+from .cases import EVALUATION, LABELS, TEST, TRAIN, X, comparison_of, decisions_on_test_rows
 
 VOID = {"meta", "link", "input", "br", "wbr", "img", "hr"}
 SELF_CLOSED = {"path", "circle", "line", "rect"}
@@ -83,10 +83,11 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_html_is_well_formed(case):
+    decisions = decisions_on_test_rows(**CASES[case])
     text = render_report(
-        *decisions_on_test_rows(**CASES[case]),
+        *decisions,
         table_name='a <table> & "more"',
-        comparison=COMPARISON,
+        comparison=comparison_of(decisions[0]),
         evaluation=EVALUATION,
         notes=["Careful: 1 < 2."],
     )
@@ -140,7 +141,7 @@ def test_names_are_escaped():
         model.decision_function(frame.to_numpy()),
         table_name="</title><script>alert(2)</script>",
         notes=["<script>alert(3)</script>", "a\ud800b"],
-        comparison=replace(COMPARISON, measure="<s><script>alert(4)</script>"),
+        comparison=comparison_of(model),
         evaluation=replace(
             EVALUATION, estimates=[MeasureEstimate("<script>alert(5)</script>", 0.7, 0.68, 0.72)]
         ),
@@ -166,7 +167,7 @@ def _hostile_measure(tp, fp, fn, tn):
     return tp - fp
 
 
-_hostile_measure.__name__ = "</script><p>"
+_hostile_measure.__name__ = "</script><p><s><script>alert(4)</script>"
 
 
 def test_a_fitted_auxiliary_is_a_caution():
@@ -201,9 +202,32 @@ def test_f1_is_shown_for_a_ranking_measure():
     assert "The first curve shows f1 instead." in page.text
 
 
-def test_the_curve_of_a_constrained_measure_is_explained():
-    page = ParsedPage(render_report(*decisions_on_test_rows("recall_at_precision", C=1.0)))
-    assert "recall_at_precision(floor=0.9) is the best value that any threshold reaches" in page.text
+@pytest.mark.parametrize("shift", [3.0, -3.0, -1e3])
+def test_a_measure_with_a_constraint_is_shown_at_the_models_threshold(shift, monkeypatch):
+    monkeypatch.setattr("capo.inspection._evaluation.N_ROW_RESAMPLES", 3)
+    model, positive, decision = decisions_on_test_rows("recall_at_precision", C=1.0)
+    predicted = decision + shift > 0
+    page = ParsedPage(
+        render_report(
+            model,
+            positive,
+            decision + shift,
+            table_name="cells",
+            evaluation=evaluate(model.measure_, positive, decision + shift, random_state=0),
+        )
+    )
+    recall, best = predicted[positive].mean(), model.measure_.score(positive, decision)
+    headline = f"recall_at_precision(floor=0.9) on cells {recall:.3f} Recall at the model's threshold; 95%"
+    assert headline in page.text
+    assert f"which is known only with their labels, has a recall of {best:.3f}" in page.text
+    requirement = "on these rows: the measure requires a precision of at least 0.9, and"
+    if not predicted.any():
+        assert f"Constraint not satisfied {requirement} no row is predicted as" in page.text
+        return
+    precision = positive[predicted].mean()
+    state = "satisfied" if precision >= 0.9 else "not satisfied"
+    value = f"the precision is {precision:.3f} (95% bootstrap interval: "
+    assert f"Constraint {state} {requirement} at the model's threshold {value}" in page.text
 
 
 def test_the_certificate_and_the_delta_function():

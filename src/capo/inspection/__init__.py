@@ -3,8 +3,9 @@
 The plots need matplotlib: ``pip install 'capo-learn[plots]'``.
 """
 
-from ._comparison import METHODS, Comparison, FoldResult, MethodResult, compare, compare_on_fold
-from ._evaluation import ConfusionCounts, Evaluation, MeasureEstimate, evaluate
+from ._compare import FoldResult, compare, compare_on_fold
+from ._comparison import METHODS, Comparison, ComparisonSource, MethodResult
+from ._evaluation import ConfusionCounts, ConstraintResult, Evaluation, MeasureEstimate, evaluate
 from ._multiclass_summary import summarize_multiclass
 from ._plots import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
 from ._summary import Summary, frozen_auxiliary_names, summarize
@@ -13,7 +14,9 @@ __all__ = [
     "METHODS",
     "CPathDisplay",
     "Comparison",
+    "ComparisonSource",
     "ConfusionCounts",
+    "ConstraintResult",
     "Evaluation",
     "FoldResult",
     "MeasureEstimate",

@@ -13,7 +13,8 @@ from sklearn.utils import check_random_state
 from .. import measures
 from .._typing import FloatArray
 from ..exceptions import InvalidInputError
-from ..measures import ConfusionMeasure, Labels, Measure
+from ..measures import ConfusionMeasure, ConstrainedMeasure, FunctionMeasure, Labels, Measure
+from ._formatting import count_decimals, format_table, format_value
 
 #: Bootstrap resamples for measures of the confusion matrix, which are cheap.
 N_CONFUSION_RESAMPLES = 2000
@@ -21,6 +22,13 @@ N_CONFUSION_RESAMPLES = 2000
 N_ROW_RESAMPLES = 200
 #: Quantiles of the resampled values that bound the 95% interval.
 INTERVAL_QUANTILES = (0.025, 0.975)
+
+#: The smallest width of each column of the table.
+MIN_WIDTHS = (0, 9, 20)
+#: Follows the name of a rate that is computed from the labels that the model predicts.
+AT_THRESHOLD = " at the model's threshold"
+#: Follows the name of a measure that is the best value of all thresholds on the rows.
+BEST_THRESHOLD = ", best threshold"
 
 #: Parameters for measures whose defaults would repeat another measure: fbeta with beta=1 is f1.
 PARAMETER_OVERRIDES: dict[str, dict[str, Any]] = {"fbeta": {"beta": 2}}
@@ -46,6 +54,32 @@ class MeasureEstimate:
     high: float
 
 
+@dataclass(frozen=True)
+class ConstraintResult:
+    """A measure with a constraint at the model's own threshold.
+
+    Attributes
+    ----------
+    rate : MeasureEstimate
+        The rate that the measure maximizes.
+    limited_rate : MeasureEstimate
+        The rate that the constraint limits.
+    constraint : str
+        The constraint in words.
+    is_satisfied : bool
+        Whether the rows satisfy the constraint.
+    """
+
+    rate: MeasureEstimate
+    limited_rate: MeasureEstimate
+    constraint: str
+    is_satisfied: bool
+
+    def __str__(self) -> str:
+        state = "satisfied" if self.is_satisfied else "NOT satisfied"
+        return f"constraint: {self.constraint}; {state} at the model's threshold"
+
+
 class ConfusionCounts(NamedTuple):
     """The confusion matrix: numbers of rows, or sums of their weights if they have any."""
 
@@ -62,11 +96,14 @@ class Evaluation:
     Attributes
     ----------
     estimates : list of MeasureEstimate
-        The measures, the model's own first.
+        The measures, the model's own first. A measure with a constraint is the best value of all thresholds
+        on these rows, as its name says.
     confusion : ConfusionCounts
         The confusion matrix.
     class_names : tuple of str
         Names of the negative and the positive class.
+    constraint : ConstraintResult, optional
+        The rates at the model's threshold, if its measure has a constraint.
 
     Examples
     --------
@@ -84,27 +121,39 @@ class Evaluation:
     estimates: list[MeasureEstimate]
     confusion: ConfusionCounts
     class_names: tuple[str, str]
+    constraint: ConstraintResult | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as values that JSON can hold."""
         return {
-            "measures": [asdict(each) for each in self.estimates],
+            "measures": [asdict(each) for each in self.rows],
             "confusion": self.confusion._asdict(),
             "labels": list(self.class_names),
+            "constraint": self.constraint
+            and {
+                "text": self.constraint.constraint,
+                "is_satisfied": self.constraint.is_satisfied,
+            },
         }
 
+    @property
+    def rows(self) -> list[MeasureEstimate]:
+        """The rates at the model's threshold, if the measure has a constraint, and all measures."""
+        own = [self.constraint.rate, self.constraint.limited_rate] if self.constraint else []
+        return [*own, *self.estimates]
+
     def __str__(self) -> str:
-        wide = max(len("measure"), *(len(each.name) for each in self.estimates))
-        lines = [f"{'measure':<{wide}}  {'value':>9}  {'95% interval':>20}"]
-        for each in self.estimates:
-            interval = f"{each.low:.4f} to {each.high:.4f}"
-            lines.append(f"{each.name:<{wide}}  {each.value:>9.4f}  {interval:>20}")
+        rows = [("measure", "value", "95% interval"), *(_format_estimate(each) for each in self.rows)]
+        lines = format_table(rows, MIN_WIDTHS)
+        if self.constraint:
+            lines += ["", str(self.constraint)]
         return "\n".join([*lines, "", *self._confusion_lines()])
 
     __repr__ = __str__
 
     def _confusion_lines(self) -> list[str]:
-        tp, fp, fn, tn = (f"{cell:,.6g}" if cell % 1 else f"{cell:,.0f}" for cell in self.confusion)
+        decimals = min(count_decimals(self.confusion), 3) if any(cell % 1 for cell in self.confusion) else 0
+        tp, fp, fn, tn = (format_value(cell, decimals) for cell in self.confusion)
         negative, positive = (f"{name[:20]}" for name in self.class_names)
         first = max(len(f"actual {name}") for name in (negative, positive))
         column = max(9, len(negative), len(positive), *(len(cell) for cell in (tp, fp, fn, tn)))
@@ -170,13 +219,37 @@ def evaluate(
     scores = np.asarray(decision, dtype=np.float64)
     confusion = ConfusionCounts(*(float(cell) for cell in labels.confusion(scores > 0)))
     bootstrap = _Bootstrap(labels, scores, confusion, check_random_state(random_state))
-    estimates = []
-    for each in _own_then_registered(measure):
-        on_progress(each.label)
-        low, high = np.quantile(bootstrap.values(each), INTERVAL_QUANTILES)
-        value = each.score(labels.positive, scores, labels.weight)
-        estimates.append(MeasureEstimate(each.label, float(value), float(low), float(high)))
-    return Evaluation(estimates, confusion, class_names)
+
+    def estimate(each: Measure) -> MeasureEstimate:
+        name = f"{each.label}{BEST_THRESHOLD if isinstance(each, ConstrainedMeasure) else ''}"
+        on_progress(name)
+        return bootstrap.estimate(each, name)
+
+    constraint = _check_constraint(measure, confusion, estimate)
+    estimates = [estimate(each) for each in _own_then_registered(measure)]
+    return Evaluation(estimates, confusion, class_names, constraint)
+
+
+def _check_constraint(
+    measure: Measure, confusion: ConfusionCounts, estimate: Callable[[Measure], MeasureEstimate]
+) -> ConstraintResult | None:
+    """The rates at the model's threshold, for a measure with a constraint."""
+    if not isinstance(measure, ConstrainedMeasure):
+        return None
+    return ConstraintResult(
+        estimate(FunctionMeasure(measure.rate, f"{measure.rate_name}{AT_THRESHOLD}")),
+        estimate(FunctionMeasure(measure.limited_rate, f"{measure.limited_rate_name}{AT_THRESHOLD}")),
+        measure.constraint,
+        bool(measure.is_satisfied(*confusion)),
+    )
+
+
+def _format_estimate(estimate: MeasureEstimate) -> tuple[str, str, str]:
+    decimals = count_decimals((estimate.value, estimate.low, estimate.high))
+    value, low, high = (
+        format_value(each, decimals) for each in (estimate.value, estimate.low, estimate.high)
+    )
+    return estimate.name, value, f"{low} to {high}"
 
 
 class _Bootstrap:
@@ -185,7 +258,7 @@ class _Bootstrap:
     def __init__(
         self, labels: Labels, scores: FloatArray, confusion: ConfusionCounts, random: np.random.RandomState
     ) -> None:
-        self.random = random
+        self.random, self.labels, self.all_scores = random, labels, scores
         order = np.argsort(scores, kind="stable")
         order = order if labels.weight is None else order[labels.weight[order] > 0]
         self.scores, self.positive = scores[order], labels.positive[order]
@@ -198,6 +271,12 @@ class _Bootstrap:
         n = len(self.scores)
         cells = self.random.multinomial(n, np.array(confusion) / n, size=N_CONFUSION_RESAMPLES)
         return cells.T.astype(np.float64)
+
+    def estimate(self, measure: Measure, name: str) -> MeasureEstimate:
+        """The measure on all rows, and the interval of its values on the resamples."""
+        low, high = np.quantile(self.values(measure), INTERVAL_QUANTILES)
+        value = measure.score(self.labels.positive, self.all_scores, self.labels.weight)
+        return MeasureEstimate(name, float(value), float(low), float(high))
 
     def values(self, measure: Measure) -> FloatArray:
         """The measure on each resample."""

@@ -18,6 +18,7 @@ from .._typing import FloatArray
 from ..exceptions import InvalidInputError, MissingExtraError
 from ..measures import Measure
 from ..preprocessing import positive_mask
+from ._formatting import format_value
 
 __all__ = ["CPathDisplay", "SolverDisplay", "ThresholdDisplay", "WeightsDisplay"]
 
@@ -125,7 +126,8 @@ class ThresholdDisplay(_Display):
         ax: Any = None,
     ) -> Self:
         """Evaluate probabilities of the positive class, and draw; `y_true` is True for positive rows."""
-        if not measure.needs_threshold:
+        at_threshold = measure.at_threshold()
+        if at_threshold is None:
             raise InvalidInputError(
                 f"{measure.label} depends on the order of the scores and not on a threshold: there is no "
                 "curve over thresholds to draw."
@@ -135,13 +137,13 @@ class ThresholdDisplay(_Display):
         thresholds = np.unique(np.append(quantiles, threshold))
 
         def value_at(cut: float) -> float:
-            return measure.score(y_true, probability - cut, sample_weight)
+            return at_threshold.score(y_true, probability - cut, sample_weight)
 
         values = np.array([value_at(cut) for cut in thresholds])
         return cls(thresholds, values, threshold, value_at(threshold), measure.label).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        chosen = f"chosen: {self.measure_name} {self.chosen_value:.4f}"
+        chosen = f"chosen: {self.measure_name} {format_value(self.chosen_value)}"
         ax.plot(self.thresholds, self.values, drawstyle="steps-post")
         ax.plot([self.chosen_threshold], [self.chosen_value], "o", label=chosen)
         ax.set(xlabel="threshold (probability of the positive class)", ylabel=self.measure_name)

@@ -7,9 +7,12 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from ..auxiliary import is_frozen
+from ..measures import ConstrainedMeasure
+from ._formatting import count_decimals, format_table, format_value
 
 if TYPE_CHECKING:
     from ..estimators import BaseAdaptedClassifier
+    from ..measures import Measure
 
 #: Features of the delta function that are named.
 MAX_NAMED_FEATURES = 3
@@ -17,6 +20,8 @@ MAX_NAMED_FEATURES = 3
 MIN_CLASS_ROWS = 200
 #: The rows that the values are computed on.
 ROWS_HEADING = "out of fold"
+#: The smallest width of each column.
+MIN_WIDTHS = (0, 8, 7, 7)
 
 
 @dataclass(frozen=True)
@@ -51,17 +56,23 @@ class Summary:
     lines: list[SummaryLine]
     notes: dict[str, str]
 
+    def _cells(self) -> list[tuple[str, str, str, str]]:
+        """The name, the value, the standard deviation and the weight of each line, as text."""
+        decimals = count_decimals(line.value for line in self.lines)
+        return [
+            (
+                line.name,
+                format_value(line.value, decimals),
+                format_value(line.std, decimals),
+                "" if line.weight is None else f"{line.weight:.3f}",
+            )
+            for line in self.lines
+        ]
+
     def __str__(self) -> str:
-        name_width = max(len(ROWS_HEADING), *(len(line.name) for line in self.lines))
-        value_width = max(8, len(self.measure), *(len(f"{line.value:.4f}") for line in self.lines))
-        std_width = max(7, *(len(f"{line.std:.4f}") for line in self.lines))
-        heading = f"{self.measure:>{value_width}}  {'std':>{std_width}}  {'weight':>7}"
-        rows = [f"{ROWS_HEADING:<{name_width}}  {heading}"]
-        for line in self.lines:
-            weight = "" if line.weight is None else f"{line.weight:.3f}"
-            end = "  <- chosen" if line.is_chosen else ""
-            values = f"{line.value:>{value_width}.4f}  {line.std:>{std_width}.4f}  {weight:>7}"
-            rows.append(f"{line.name:<{name_width}}  {values}{end}".rstrip())
+        rows = format_table([(ROWS_HEADING, self.measure, "std", "weight"), *self._cells()], MIN_WIDTHS)
+        for i, line in enumerate(self.lines, start=1):
+            rows[i] = f"{rows[i]}  <- chosen" if line.is_chosen else rows[i].rstrip()
         key_width = max(len(key) for key in self.notes)
         notes = [f"{key:<{key_width}}  {text}" for key, text in self.notes.items()]
         return "\n".join([self.title, "", *rows, "", *notes])
@@ -69,17 +80,16 @@ class Summary:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        cells = "".join(
-            f"<tr{' style=font-weight:bold' if line.is_chosen else ''}><td>{escape(line.name)}</td>"
-            f"<td>{line.value:.4f}</td><td>{line.std:.4f}</td>"
-            f"<td>{'' if line.weight is None else f'{line.weight:.3f}'}</td></tr>"
-            for line in self.lines
+        rows = "".join(
+            f"<tr{' style=font-weight:bold' if line.is_chosen else ''}>"
+            f"{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+            for line, cells in zip(self.lines, self._cells(), strict=True)
         )
         notes = "".join(f"<dt>{escape(key)}</dt><dd>{escape(text)}</dd>" for key, text in self.notes.items())
         return (
             f"<p><b>{escape(self.title)}</b></p><table><thead><tr><th>{ROWS_HEADING}</th>"
             f"<th>{escape(self.measure)}</th><th>std</th><th>weight</th></tr></thead>"
-            f"<tbody>{cells}</tbody></table><dl>{notes}</dl>"
+            f"<tbody>{rows}</tbody></table><dl>{notes}</dl>"
         )
 
 
@@ -94,6 +104,7 @@ def summarize(model: BaseAdaptedClassifier, *, prior: str, threshold: str | None
         f"({n_positive / n_rows:.1%})"
     )
     notes = {
+        **_describe_constraint(model.measure_),
         "threshold": threshold or f"positive above a probability of {model.threshold_:.4g}",
         "delta": _describe_delta(model.delta_coef_),
         "certificate": _describe_certificate(model),
@@ -111,6 +122,7 @@ def summarize(model: BaseAdaptedClassifier, *, prior: str, threshold: str | None
     return Summary(title, model.measure_.label, _lines(model, prior), notes)
 
 
+<<<<<<< HEAD
 def _describe_few_rows(model: BaseAdaptedClassifier) -> str:
     n_rows, n_positive = len(model.oof_decision_), model.n_positive_
     fewest = min(n_positive, n_rows - n_positive)
@@ -121,6 +133,16 @@ def _describe_few_rows(model: BaseAdaptedClassifier) -> str:
         f"only {fewest} row{'s' if fewest > 1 else ''} of {label!r}: values, weights and threshold are "
         "uncertain, and differences of a few points between the lines above may be chance"
     )
+=======
+def _describe_constraint(measure: Measure) -> dict[str, str]:
+    """A note on the values of a measure with a constraint."""
+    if not isinstance(measure, ConstrainedMeasure):
+        return {}
+    return {
+        "values": f"best {measure.rate_name} over all thresholds with a {measure.constraint}; at the model's "
+        "threshold it can be lower, and the constraint violated"
+    }
+>>>>>>> 3dcee0b (Show constrained measures at the model's threshold, check comparisons, and align large values)
 
 
 def frozen_auxiliary_names(model: BaseAdaptedClassifier) -> str:

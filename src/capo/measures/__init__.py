@@ -6,6 +6,7 @@ vectorized function of (tp, fp, fn, tn), or a formula such as ``get("10 * tp - 2
 
 from ._base import Cut, Measure, Oracle
 from ._confusion_base import ConfusionMeasure, ratio
+from ._constrained import ConstrainedMeasure
 from ._formula import Formula
 from ._function import FunctionMeasure
 from ._labels import Labels
@@ -15,6 +16,7 @@ from ._score_curve import ScoreCurve, score_curve
 
 __all__ = [
     "ConfusionMeasure",
+    "ConstrainedMeasure",
     "Cut",
     "Description",
     "Formula",

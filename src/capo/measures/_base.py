@@ -104,6 +104,10 @@ class Measure(ABC):
     def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The threshold on the training scores that is best for the measure."""
 
+    def at_threshold(self) -> Measure | None:
+        """The measure of the labels at a threshold of 0; None if it depends on the order of scores only."""
+        return self if self.needs_threshold else None
+
     def for_training(self) -> Measure:
         """The measure whose R a fit minimizes: this one, unless its R is unsuitable for training."""
         return self

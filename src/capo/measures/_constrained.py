@@ -5,7 +5,8 @@ from 0 to 1. For overlapping classes R is then minimal at zero scores, and a fit
 (`ConstrainedMeasure.for_training`): `penalty` times the shortfall is added to the loss instead.
 
 The score does not depend on a threshold: it is the best rate among all thresholds that satisfy the
-constraint, and 0 if none does.
+constraint, and 0 if none does. What a classifier does at its own threshold is `rate`, `limited_rate` and
+`is_satisfied` of its confusion matrix.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..exceptions import ConstraintWarning, InvalidInputError
-from ._base import Cells
+from ._base import Cells, Measure
 from ._confusion_base import ConfusionMeasure, ratio
+from ._function import FunctionMeasure
 from ._labels import Labels
 from ._score_curve import score_curve
 
@@ -44,6 +46,11 @@ class ConstrainedMeasure(ConfusionMeasure):
     """
 
     needs_threshold = False
+    #: The rate that is maximized and the one that is limited, in words.
+    rate_name: ClassVar[str]
+    limited_rate_name: ClassVar[str]
+    #: How the bound limits the rate.
+    limit_name: ClassVar[str] = "at least"
 
     def __init__(self, bound: float, penalty: float = math.inf, confidence: float | None = None) -> None:
         if not (isinstance(penalty, (int, float, np.number)) and penalty > 0):
@@ -56,11 +63,28 @@ class ConstrainedMeasure(ConfusionMeasure):
         """The rate to maximize."""
 
     @abstractmethod
+    def limited_rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        """The rate that the constraint limits; 0 where it is not defined."""
+
+    @abstractmethod
     def shortfall(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         """How far the constraint is violated; at most 0 if it is satisfied."""
 
+    @property
+    def constraint(self) -> str:
+        """The constraint in words, such as "precision of at least 0.9"."""
+        return f"{self.limited_rate_name} of {self.limit_name} {self._bound:g}"
+
+    def is_satisfied(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        """Whether each confusion matrix satisfies the constraint."""
+        return self.shortfall(tp, fp, fn, tn) <= _ROUNDING_TOL
+
     def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
-        return np.where(self.shortfall(tp, fp, fn, tn) <= _ROUNDING_TOL, self.rate(tp, fp, fn, tn), 0.0)
+        return np.where(self.is_satisfied(tp, fp, fn, tn), self.rate(tp, fp, fn, tn), 0.0)
+
+    def at_threshold(self) -> Measure:
+        """The same measure of the labels at a threshold of 0: the rate, or 0 without the constraint."""
+        return FunctionMeasure(self.value, self.label)
 
     def delta(self, tp: Cells, fp: Cells, n_pos: float, n_neg: float) -> Cells:
         if math.isinf(self.penalty):
@@ -126,6 +150,7 @@ class RecallAtPrecision(ConstrainedMeasure):
     """
 
     name = "recall_at_precision"
+    rate_name, limited_rate_name = "recall", "precision"
 
     def __init__(
         self, floor: float = 0.9, penalty: float = math.inf, confidence: float | None = None
@@ -136,8 +161,11 @@ class RecallAtPrecision(ConstrainedMeasure):
     def rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return ratio(tp, tp + fn)
 
+    def limited_rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        return ratio(tp, tp + fp)
+
     def shortfall(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
-        return 1.0 - ratio(tp, tp + fp) / self.floor
+        return 1.0 - self.limited_rate(tp, fp, fn, tn) / self.floor
 
 
 class PrecisionAtRecall(ConstrainedMeasure):
@@ -156,6 +184,7 @@ class PrecisionAtRecall(ConstrainedMeasure):
     """
 
     name = "precision_at_recall"
+    rate_name, limited_rate_name = "precision", "recall"
 
     def __init__(
         self, floor: float = 0.9, penalty: float = math.inf, confidence: float | None = None
@@ -166,8 +195,11 @@ class PrecisionAtRecall(ConstrainedMeasure):
     def rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return ratio(tp, tp + fp)
 
+    def limited_rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        return ratio(tp, tp + fn)
+
     def shortfall(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
-        return 1.0 - ratio(tp, tp + fn) / self.floor
+        return 1.0 - self.limited_rate(tp, fp, fn, tn) / self.floor
 
 
 class TprAtFpr(ConstrainedMeasure):
@@ -186,6 +218,8 @@ class TprAtFpr(ConstrainedMeasure):
     """
 
     name = "tpr_at_fpr"
+    rate_name, limited_rate_name = "true positive rate", "false positive rate"
+    limit_name = "at most"
 
     def __init__(
         self, ceiling: float = 0.1, penalty: float = math.inf, confidence: float | None = None
@@ -198,5 +232,8 @@ class TprAtFpr(ConstrainedMeasure):
     def rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return ratio(tp, tp + fn)
 
+    def limited_rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        return ratio(fp, fp + tn)
+
     def shortfall(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
-        return ratio(fp, fp + tn) - self.ceiling
+        return self.limited_rate(tp, fp, fn, tn) - self.ceiling

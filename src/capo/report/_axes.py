@@ -36,6 +36,8 @@ def linear_axis(values: ArrayLike, label: str, *, include_zero: bool = False, n_
     array = np.asarray(values, dtype=np.float64)
     low, high = float(array.min()), float(array.max())
     low = min(low, 0.0) if include_zero else low
+    if include_zero and low == high == 0.0:
+        high = 1.0
     if not high > low:
         low, high = low - (abs(low) or 1.0) * 0.1, high + (abs(high) or 1.0) * 0.1
     step = _round_step((high - low) / n_ticks)
@@ -57,7 +59,7 @@ def log_axis(values: FloatArray, label: str) -> tuple[Axis, FloatArray]:
 
 def format_tick(value: float, step: float) -> str:
     """Write a tick with as many decimals as the step has, or with k, M or G if it is large."""
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if step >= size / 10 and abs(value) >= size:
             return use_minus_sign(f"{value / size:g}{letter}")
     digits = max(0, -math.floor(math.log10(step) + 1e-9)) if abs(value) > step / 2 else 0

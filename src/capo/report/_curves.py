@@ -65,6 +65,12 @@ class ThresholdCurves:
         return self.n_pos + self.n_neg
 
     @property
+    def chosen_cells(self) -> tuple[float, float, float, float]:
+        """True and false positives, false and true negatives at the model's threshold."""
+        tp, fp = float(self.tp[self.chosen]), float(self.fp[self.chosen])
+        return tp, fp, self.n_pos - tp, self.n_neg - fp
+
+    @property
     def recall(self) -> FloatArray:
         """Share of the positives that are predicted as positive: the true positive rate."""
         return ratio(self.tp, self.n_pos)
@@ -120,12 +126,12 @@ def _select_cuts(curve: ScoreCurve, zero: int) -> IntArray:
 
 def _measure_of_thresholds(measure: Measure) -> Measure:
     """The measure to draw against the threshold: the model's, or F1 if it does not depend on a threshold."""
-    return measure if measure.needs_threshold or isinstance(measure, ConfusionMeasure) else get("f1")
+    return measure.at_threshold() or get("f1")
 
 
 def _evaluate_at_cuts(measure: Measure, tp: FloatArray, fp: FloatArray) -> FloatArray:
     """The measure at each cut."""
-    if not measure.needs_threshold and isinstance(measure, ConfusionMeasure):
+    if isinstance(measure, ConfusionMeasure):
         return np.asarray(measure.value(tp, fp, tp[0] - tp, fp[0] - fp), dtype=np.float64)
     # The rows between two cuts are merged into one weighted row of each class.
     weight = np.concatenate([np.append(-np.diff(cells), cells[-1]) for cells in (tp, fp)])

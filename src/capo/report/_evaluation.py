@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..inspection import Comparison, Evaluation, MeasureEstimate, MethodResult
+from ._formatting import format_number
 from ._svg import draw_interval
 from ._templating import Markup
+
+#: Characters of both ends of an interval that fit into one line on a narrow screen.
+MAX_ONE_LINE_INTERVAL = 14
 
 
 @dataclass(frozen=True)
@@ -16,6 +20,13 @@ class MeasureRow:
 
     estimate: MeasureEstimate
     drawing: Markup
+
+    @property
+    def has_long_interval(self) -> bool:
+        """Whether the interval needs two lines on a narrow screen."""
+        return (
+            len(format_number(self.estimate.low) + format_number(self.estimate.high)) > MAX_ONE_LINE_INTERVAL
+        )
 
 
 @dataclass(frozen=True)
@@ -43,19 +54,13 @@ class ComparisonSection:
 
 def build_evaluation(evaluation: Evaluation) -> EvaluationSection:
     """Collect all measures on the rows."""
-    return EvaluationSection([MeasureRow(each, _draw_estimate(each)) for each in evaluation.estimates])
+    return EvaluationSection([MeasureRow(each, _draw_estimate(each)) for each in evaluation.rows])
 
 
 def _draw_estimate(estimate: MeasureEstimate) -> Markup:
     if estimate.low < 0 or estimate.high > 1:
         return Markup("")
     return draw_interval(estimate.low, estimate.value, estimate.high, (0.0, 1.0))
-
-
-def find_estimate(evaluation: Evaluation | None, measure_label: str) -> MeasureEstimate | None:
-    """The estimate of one measure, if the evaluation has it."""
-    estimates = evaluation.estimates if evaluation else []
-    return next((each for each in estimates if each.name == measure_label), None)
 
 
 def build_comparison(comparison: Comparison) -> ComparisonSection:

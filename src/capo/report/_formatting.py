@@ -6,7 +6,9 @@ escaped their arguments.
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -15,6 +17,14 @@ from ._templating import Markup
 
 #: Longer names are cut in the middle.
 MAX_NAME_LENGTH = 64
+#: Longer words are broken where they do not fit.
+MAX_WORD_LENGTH = 24
+#: Places inside a name where a word ends: after "_" and the like, before "(", and before a capital letter.
+BETWEEN_WORDS = re.compile(r"(?<=[_/\\:;@&|])(?=\w)|(?<=\.)(?=[^\W\d])|(?<=\w)(?=\()|(?<=[a-z0-9])(?=[A-Z])")
+#: A part of a word that is too long for a line.
+LONG_PIECE = re.compile(rf"\S{{{MAX_WORD_LENGTH}}}(?=\S)")
+#: Numbers from this size on are written in scientific notation.
+MIN_SCIENTIFIC = 1e9
 NOT_AVAILABLE = "n/a"
 
 
@@ -41,8 +51,9 @@ def isolate_name(value: object) -> Markup:
 
 
 def allow_breaks(text: str) -> Markup:
-    """Allow a line break after each underscore."""
-    return Markup("_<wbr>").join(text.split("_"))
+    """Allow line breaks between the words of a name, and inside a word only if it is very long."""
+    pieces = [LONG_PIECE.sub("\\g<0>\0", word).split("\0") for word in BETWEEN_WORDS.split(text)]
+    return Markup("<wbr>").join(itertools.chain.from_iterable(pieces))
 
 
 def quote_label(label: Any) -> str:
@@ -57,16 +68,22 @@ def isolate_label(label: Any) -> Markup:
 
 def format_number(value: float, digits: int = 3) -> str:
     """Write a number with fewer decimals the larger it is."""
-    if not math.isfinite(value):
-        return NOT_AVAILABLE
-    size = abs(value)
-    text = f"{value:,.0f}" if size >= 1000 else f"{value:.1f}" if size >= 10 else f"{value:.{digits}f}"
-    return use_minus_sign(text)
+    return _format_by_size(value, digits, "")
 
 
 def format_signed(value: float, digits: int = 3) -> str:
     """Write a number with its sign."""
-    return use_minus_sign(f"{value:+.{digits}f}")
+    return _format_by_size(value, digits, "+")
+
+
+def _format_by_size(value: float, digits: int, sign: str) -> str:
+    if not math.isfinite(value):
+        return NOT_AVAILABLE
+    size = abs(value)
+    if size >= MIN_SCIENTIFIC:
+        return use_minus_sign(f"{value:{sign}.4g}").replace("e+", "e")
+    decimals = 0 if size >= 1000 else 1 if size >= 10 else digits
+    return use_minus_sign(f"{value:{sign},.{decimals}f}")
 
 
 def format_significant(value: float, digits: int = 6) -> str:

@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 
 THRESHOLD_CHART, PRECISION_RECALL_CHART, ROC_CHART = "threshold-chart", "precision-recall-chart", "roc-chart"
 
+#: Thresholds that the scale of the slider shows if there is room, the more important ones first.
+ROUND_THRESHOLDS = (
+    *(0.5, 0.1, 0.9, 0.2, 0.8, 0.01, 0.99, 0.3, 0.7, 0.05, 0.95, 0.4, 0.6),
+    *(0.02, 0.98, 0.001, 0.999, 0.005, 0.995, 0.002, 0.998, 0.0001, 0.9999),
+)
+#: The smallest distance of two ticks of the slider, in percent of its width.
+MIN_TICK_DISTANCE = 11.0
+
 
 @dataclass(frozen=True)
 class ChartFigure:
@@ -55,6 +63,14 @@ class Rate:
 
 
 @dataclass(frozen=True)
+class SliderTick:
+    """A threshold on the scale below the slider, at a percentage of its width."""
+
+    percent: float
+    text: str
+
+
+@dataclass(frozen=True)
 class SliderData:
     """The numbers that the script shows as the slider moves: one of each per threshold."""
 
@@ -84,6 +100,7 @@ class OperatingPointSection:
     figures: list[ChartFigure]
     confusion: list[ConfusionRow]
     rates: list[Rate]
+    slider_ticks: list[SliderTick]
     slider_data: dict[str, Any]
 
     @property
@@ -95,6 +112,11 @@ class OperatingPointSection:
     def chosen_value(self) -> float:
         """The measure of the first chart at the model's threshold."""
         return float(self.curves.values[self.curves.chosen])
+
+    @property
+    def chosen_percent(self) -> float:
+        """The place of the model's threshold on the slider."""
+        return 100.0 * self.curves.chosen / max(len(self.curves.cuts) - 1, 1)
 
 
 def build_operating_point(
@@ -113,6 +135,7 @@ def build_operating_point(
         figures=[ChartFigure(chart.title, chart.render(elements)) for chart, elements in charts],
         confusion=_confusion_rows(classes, curves),
         rates=_rates(model.measure_.label, curves, value),
+        slider_ticks=_slider_ticks(curves.thresholds),
         slider_data=asdict(_slider_data(classes[1], curves, [chart for chart, _ in charts])),
     )
 
@@ -131,6 +154,18 @@ def _slider_data(positive: Any, curves: ThresholdCurves, charts: list[Chart]) ->
         fp=[_round_count(each, curves.integers) for each in curves.fp.tolist()],
         positions={chart.id: chart.positions(*_coordinates(curves)[chart.id]).tolist() for chart in charts},
     )
+
+
+def _slider_ticks(thresholds: FloatArray) -> list[SliderTick]:
+    """Round thresholds with room for their labels; the slider moves by rows, so that they are not even."""
+    last = max(len(thresholds) - 1, 1)
+    inside = [each for each in ROUND_THRESHOLDS if thresholds[0] < each < thresholds[-1]]
+    ticks: list[SliderTick] = []
+    for each in inside or [float(thresholds[0]), float(thresholds[-1])]:
+        percent = 100.0 * float(np.interp(each, thresholds, np.arange(len(thresholds)))) / last
+        if all(abs(percent - other.percent) >= MIN_TICK_DISTANCE for other in ticks):
+            ticks.append(SliderTick(percent, formatting.format_threshold(each).rstrip("0") or "0"))
+    return sorted(ticks, key=lambda tick: tick.percent)
 
 
 def _round_count(count: float, integers: bool) -> float:
@@ -217,14 +252,8 @@ def _format_threshold_at(curves: ThresholdCurves, index: int) -> str:
     return formatting.format_threshold(float(curves.thresholds[index]))
 
 
-def _chosen_cells(curves: ThresholdCurves) -> tuple[float, float, float, float]:
-    """True and false positives, false and true negatives at the chosen threshold."""
-    tp, fp = float(curves.tp[curves.chosen]), float(curves.fp[curves.chosen])
-    return tp, fp, curves.n_pos - tp, curves.n_neg - fp
-
-
 def _confusion_rows(classes: list[Any], curves: ThresholdCurves) -> list[ConfusionRow]:
-    tp, fp, fn, tn = _chosen_cells(curves)
+    tp, fp, fn, tn = curves.chosen_cells
     predicted = [ConfusionCell("predicted-negative", fn + tn), ConfusionCell("predicted-positive", tp + fp)]
     return [
         ConfusionRow(classes[0], [ConfusionCell("tn", tn), ConfusionCell("fp", fp)], curves.n_neg),
@@ -235,7 +264,7 @@ def _confusion_rows(classes: list[Any], curves: ThresholdCurves) -> list[Confusi
 
 def _rates(measure_label: str, curves: ThresholdCurves, value: float) -> list[Rate]:
     """The model's measure and common rates at the chosen threshold."""
-    tp, fp, fn, tn = _chosen_cells(curves)
+    tp, fp, fn, tn = curves.chosen_cells
     rates = [
         Rate("precision", "precision", formatting.format_rate(tp, tp + fp)),
         Rate("recall", "recall", formatting.format_rate(tp, tp + fn)),

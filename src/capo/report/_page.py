@@ -8,7 +8,7 @@ import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import sklearn
@@ -19,16 +19,16 @@ from .. import __version__
 from .._typing import BoolArray
 from ..engine import Status
 from ..exceptions import InvalidInputError
-from ..inspection import Comparison, Evaluation, MeasureEstimate
+from ..inspection import Comparison, Evaluation
 from . import _formatting as formatting
-from ._curves import ThresholdCurves, compute_curves
+from ._curves import compute_curves
 from ._evaluation import (
     ComparisonSection,
     EvaluationSection,
     build_comparison,
     build_evaluation,
-    find_estimate,
 )
+from ._header import Header, build_header
 from ._operating_point import OperatingPointSection, build_operating_point
 from ._templating import Markup, load_environment, read_asset
 from ._training import (
@@ -98,10 +98,11 @@ def render_report(
     check_is_fitted(model)
     mask = _check_mask(positive)
     curves = compute_curves(model, mask, decision, sample_weight)
+    _check_comparison(model, comparison)
     value = float(model.measure_.score(mask, decision, sample_weight))
     style, script = read_asset("style.css"), read_asset("script.js")
     report = Report(
-        header=_build_header(model, curves, value, table_name, len(mask), evaluation),
+        header=build_header(model, curves, value, table_name, len(mask), evaluation),
         cautions=_collect_cautions(model, notes),
         operating_point=build_operating_point(model, curves, value),
         evaluation=build_evaluation(evaluation) if evaluation else None,
@@ -122,22 +123,6 @@ def render_report(
             script=Markup(script),
         )
     )
-
-
-@dataclass(frozen=True)
-class Header:
-    """The measure's value and the rows that it is computed on."""
-
-    measure_label: str
-    value: float
-    estimate: MeasureEstimate | None
-    table_name: str
-    positive: Any
-    threshold: float
-    n_rows: int
-    n_positive: float
-    total: float
-    decimals: int
 
 
 @dataclass(frozen=True)
@@ -187,26 +172,9 @@ def _sha256(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _build_header(
-    model: CAPOClassifier,
-    curves: ThresholdCurves,
-    value: float,
-    table_name: str,
-    n_rows: int,
-    evaluation: Evaluation | None,
-) -> Header:
-    return Header(
-        measure_label=model.measure_.label,
-        value=value,
-        estimate=find_estimate(evaluation, model.measure_.label),
-        table_name=table_name,
-        positive=model.classes_.tolist()[1],
-        threshold=float(curves.thresholds[curves.chosen]),
-        n_rows=n_rows,
-        n_positive=curves.n_pos,
-        total=curves.total,
-        decimals=formatting.count_decimals(curves.total, curves.integers),
-    )
+def _check_comparison(model: CAPOClassifier, comparison: Comparison | None) -> None:
+    if comparison is not None and (difference := comparison.difference(model)):
+        raise InvalidInputError(f"the comparison does not belong to this model: it is {difference}.")
 
 
 def _collect_cautions(model: CAPOClassifier, notes: Iterable[str]) -> list[str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from ...inspection import compare
+from dataclasses import replace
+
+from ...inspection import Comparison, compare
 from ...io.tables import TableReader
 from .._console import Console
 from ._model_options import ModelOptions, prepare_training
+from ._table_checksum import table_sha256
 from ._training_data import ColumnOptions
 
 __all__ = ["ColumnOptions", "ModelOptions", "run_compare"]
@@ -26,6 +29,17 @@ def run_compare(
             random_state=options.seed,
             on_progress=step.progress,
         )
+    comparison = _record_table(comparison, table, columns)
     size = f"{len(data.y):,} rows, {comparison.folds} folds"
     heading = f"{table.name}: {size}; default learner: {comparison.default_learner}"
     console.result(f"{heading}\n\n{comparison}", comparison.to_dict())
+
+
+def _record_table(comparison: Comparison, table: TableReader, columns: ColumnOptions) -> Comparison:
+    """The comparison with its table and target, by which ``capo report`` recognizes it."""
+    if comparison.source is None:
+        return comparison
+    source = replace(
+        comparison.source, target=columns.target or "", table=table.name, sha256=table_sha256(table)
+    )
+    return replace(comparison, source=source)

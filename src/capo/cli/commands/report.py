@@ -13,7 +13,7 @@ from ...report import render_report
 from .._console import Console
 from .._output import check_output, write_output
 from ._labeled_predictions import evaluate_predictions, predict_labeled
-from ._loaded_model import load_model
+from ._loaded_model import LoadedModel, load_model
 from ._table_checksum import training_table_notes
 
 
@@ -30,6 +30,8 @@ def run_report(
     stored_comparison = None if comparison is None else _read_comparison(comparison)
     check_output(output, table.path, path, comparison)
     loaded = load_model(path, trusted, console)
+    if comparison is not None and stored_comparison is not None:
+        _check_comparison(stored_comparison, loaded, comparison)
     predictions = predict_labeled(loaded, table, console)
     notes = training_table_notes(loaded.manifest, table, console)
     evaluation = evaluate_predictions(loaded, predictions, seed, console)
@@ -55,3 +57,21 @@ def _read_comparison(path: Path) -> Comparison:
         raise InvalidInputError(
             f"{path} is not a comparison written by 'capo compare --json': {reason}."
         ) from error
+
+
+def _check_comparison(comparison: Comparison, loaded: LoadedModel, path: Path) -> None:
+    """Raise an error if a comparison is of another table, target, measure or set of auxiliaries."""
+    training = loaded.manifest.training
+    difference = comparison.difference(
+        loaded.model,
+        target=str(loaded.manifest.schema.get("target", "")),
+        table=str(training.get("table", "")),
+        sha256=str(training.get("sha256", "")),
+    )
+    if comparison.source is None:
+        difference = "without a record of its table"
+    if difference:
+        raise InvalidInputError(
+            f"{path} does not belong to this model: it is a comparison {difference}. Run 'capo compare "
+            "--json' on the model's training table, with the options of its 'capo fit'."
+        )
