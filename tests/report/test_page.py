@@ -4,6 +4,7 @@ import importlib
 import json
 import re
 import sys
+from copy import copy
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -12,11 +13,20 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
-from capo import CAPOClassifier
+from capo import CAPOClassifier, measures
 from capo.exceptions import InvalidInputError, MissingExtraError
 from capo.inspection import MeasureEstimate, evaluate
 from capo.report import render_report
-from capo.report._formatting import clean_name, format_number, format_threshold, use_minus_sign
+from capo.report._curves import compute_curves
+from capo.report._formatting import (
+    allow_breaks,
+    clean_name,
+    format_number,
+    format_signed,
+    format_threshold,
+    use_minus_sign,
+)
+from capo.report._operating_point import build_operating_point
 
 from .cases import EVALUATION, LABELS, TEST, TRAIN, X, comparison_of, decisions_on_test_rows
 
@@ -178,6 +188,66 @@ def test_a_fitted_auxiliary_is_a_caution():
     assert "Caution Auxiliaries passed already fitted: vendor; the out-of-fold values are valid" in page.text
 
 
+def test_few_rows_of_a_class_are_a_caution():
+    model, positive, decision = decisions_on_test_rows()
+    for n_positive, text in ((1, "Only 1 of these 51 rows is “"), (19, "Only 19 of these 69 rows are “")):
+        rows = np.r_[np.flatnonzero(positive)[:n_positive], np.flatnonzero(~positive)[:50]]
+        page = ParsedPage(render_report(model, positive[rows], decision[rows]))
+        assert f"Caution {text}</script><b>x</b>”: the values and intervals are uncertain." in page.text
+    rows = np.r_[np.flatnonzero(positive)[:20], np.flatnonzero(~positive)[:20]]
+    assert "uncertain" not in ParsedPage(render_report(model, positive[rows], decision[rows])).text
+
+
+def test_the_slider_has_a_scale():
+    model, positive, decision = decisions_on_test_rows()
+    section = build_operating_point(model, compute_curves(model, positive, decision, None), 0.5)
+    thresholds, ticks = section.curves.thresholds, section.slider_ticks
+    assert len(ticks) >= 2
+    assert np.diff([tick.percent for tick in ticks]).min() >= 11.0
+    for tick in ticks:
+        at = tick.percent / 100.0 * (len(thresholds) - 1)
+        assert np.interp(at, np.arange(len(thresholds)), thresholds) == pytest.approx(float(tick.text))
+    page = ParsedPage(render_report(model, positive, decision))
+    assert ("path", {"class": "model-mark", "d": "M-5,8L5,8L0,0Z"}) in page.tags
+    one_score = compute_curves(model, positive, np.full(len(positive), 0.1), None)
+    assert len(build_operating_point(model, one_score, 0.5).slider_ticks) == 2
+
+
+def test_names_break_between_words():
+    for name, expected in [
+        ("recall_at_precision(floor=0.95), best", "recall_|at_|precision|(floor=0.95), best"),
+        ("averageAmountLast30Days", "average|Amount|Last30|Days"),
+        ("stack (C = 0)", "stack (C = 0)"),
+        ("train.csv 0.25", "train.|csv 0.25"),
+        ("x" * 60, f"{'x' * 24}|{'x' * 24}|{'x' * 12}"),
+        ("a sentence of many words and no break inside", "a sentence of many words and no break inside"),
+    ]:
+        assert allow_breaks(name).replace("<wbr>", "|") == expected
+        assert "".join(allow_breaks(name).split("<wbr>")) == name
+
+
+def test_a_comparison_of_another_measure_is_refused():
+    model, positive, decision = decisions_on_test_rows()
+    other = replace(comparison_of(model), measure="mcc")
+    with pytest.raises(InvalidInputError, match="does not belong to this model: it is for mcc, not for f1"):
+        render_report(model, positive, decision, comparison=other)
+
+
+@pytest.mark.parametrize("name", [*measures.names(), "10 * tp - 2 * fp"])
+def test_the_headline_of_every_measure_has_an_interval(name, monkeypatch):
+    monkeypatch.setattr("capo.inspection._evaluation.N_ROW_RESAMPLES", 2)
+    monkeypatch.setattr("capo.inspection._evaluation._own_then_registered", lambda own: [own])
+    fitted_model, positive, decision = decisions_on_test_rows()
+    model = copy(fitted_model)
+    model.measure_ = measures.get(name)
+    evaluation = evaluate(model.measure_, positive, decision, random_state=0)
+    page = ParsedPage(render_report(model, positive, decision, table_name="cells", evaluation=evaluation))
+    shown = evaluation.rows[0]
+    interval = f"95% bootstrap interval: {format_number(shown.low)} to {format_number(shown.high)}"
+    headline = re.escape(f"{model.measure_.label} on cells {format_number(shown.value)} ")
+    assert re.search(f"{headline}.*{interval}", page.text)
+
+
 def test_the_header():
     model, positive, decision = decisions_on_test_rows(C=0.0)
     page = ParsedPage(render_report(model, positive, decision, table_name="cells", evaluation=EVALUATION))
@@ -279,9 +349,12 @@ def test_invalid_labels_and_decisions_are_rejected():
 
 
 def test_numbers_are_formatted():
-    assert [format_number(each) for each in (0.12345, -0.0001, 12.34, -1234.5, np.inf)] == [
-        *("0.123", "0.000", "12.3", "\N{MINUS SIGN}1,234", "n/a")
+    numbers = (0.12345, -0.0001, 12.34, -1234.5, np.inf, 1e6, 123456.789, -2.5e12)
+    assert [format_number(each) for each in numbers] == [
+        *("0.123", "0.000", "12.3", "\N{MINUS SIGN}1,234", "n/a"),
+        *("1,000,000", "123,457", "\N{MINUS SIGN}2.5e12"),
     ]
+    assert [format_signed(each) for each in (0.5, -12345.678)] == ["+0.500", "\N{MINUS SIGN}12,346"]
     probabilities = (0.5, 0.0123, 0.99995, 0.0, 1.0, 1e-30)
     assert [format_threshold(each) for each in probabilities] == ["0.500", "0.0123", "0.99995", "0", "1", "0"]
 

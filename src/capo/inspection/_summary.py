@@ -122,7 +122,6 @@ def summarize(model: BaseAdaptedClassifier, *, prior: str, threshold: str | None
     return Summary(title, model.measure_.label, _lines(model, prior), notes)
 
 
-<<<<<<< HEAD
 def _describe_few_rows(model: BaseAdaptedClassifier) -> str:
     n_rows, n_positive = len(model.oof_decision_), model.n_positive_
     fewest = min(n_positive, n_rows - n_positive)
@@ -133,7 +132,8 @@ def _describe_few_rows(model: BaseAdaptedClassifier) -> str:
         f"only {fewest} row{'s' if fewest > 1 else ''} of {label!r}: values, weights and threshold are "
         "uncertain, and differences of a few points between the lines above may be chance"
     )
-=======
+
+
 def _describe_constraint(measure: Measure) -> dict[str, str]:
     """A note on the values of a measure with a constraint."""
     if not isinstance(measure, ConstrainedMeasure):
@@ -142,7 +142,6 @@ def _describe_constraint(measure: Measure) -> dict[str, str]:
         "values": f"best {measure.rate_name} over all thresholds with a {measure.constraint}; at the model's "
         "threshold it can be lower, and the constraint violated"
     }
->>>>>>> 3dcee0b (Show constrained measures at the model's threshold, check comparisons, and align large values)
 
 
 def frozen_auxiliary_names(model: BaseAdaptedClassifier) -> str:

@@ -45,6 +45,9 @@ from ._training import (
 if TYPE_CHECKING:
     from ..estimators import CAPOClassifier
 
+#: With fewer rows of a class the page warns that its values are uncertain.
+MIN_CLASS_ROWS = 20
+
 
 def render_report(
     model: CAPOClassifier,
@@ -103,7 +106,7 @@ def render_report(
     style, script = read_asset("style.css"), read_asset("script.js")
     report = Report(
         header=build_header(model, curves, value, table_name, len(mask), evaluation),
-        cautions=_collect_cautions(model, notes),
+        cautions=_collect_cautions(model, mask, notes),
         operating_point=build_operating_point(model, curves, value),
         evaluation=build_evaluation(evaluation) if evaluation else None,
         comparison=build_comparison(comparison) if comparison else None,
@@ -177,9 +180,17 @@ def _check_comparison(model: CAPOClassifier, comparison: Comparison | None) -> N
         raise InvalidInputError(f"the comparison does not belong to this model: it is {difference}.")
 
 
-def _collect_cautions(model: CAPOClassifier, notes: Iterable[str]) -> list[str]:
+def _collect_cautions(model: CAPOClassifier, positive: BoolArray, notes: Iterable[str]) -> list[str]:
     """The notes, and what limits the trust in the model's values."""
     cautions = [formatting.clean_text(note) for note in notes]
+    n_rows, n_positive = len(positive), int(positive.sum())
+    fewest = min(n_positive, n_rows - n_positive)
+    if fewest < MIN_CLASS_ROWS:
+        label = formatting.quote_label(model.classes_.tolist()[1 if fewest == n_positive else 0])
+        are = "is" if fewest == 1 else "are"
+        cautions.append(
+            f"Only {fewest} of these {n_rows:,} rows {are} {label}: the values and intervals are uncertain."
+        )
     caution = model.summary().notes.get("caution")
     if caution:
         cautions.append(f"{caution[0].upper()}{caution[1:]}.")
