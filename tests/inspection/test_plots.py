@@ -10,7 +10,7 @@ from sklearn.metrics import f1_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from capo import CAPOClassifier, SVMPerfClassifier
+from capo import CAPOClassifier, SVMPerfClassifier, measures
 from capo.exceptions import InvalidInputError, MissingExtraError
 from capo.inspection import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
 
@@ -43,6 +43,19 @@ def test_a_measure_without_thresholds_has_no_curve():
     model = CAPOClassifier("roc_auc", auxiliaries=[GaussianNB()], C=1.0).fit(X, Y)
     with pytest.raises(InvalidInputError, match="depends on the order of the scores"):
         ThresholdDisplay.from_estimator(model, X, Y)
+
+
+def test_a_constrained_measure_is_drawn_at_each_threshold():
+    measure = measures.get("recall_at_precision", floor=0.8)
+    rng = np.random.default_rng(0)
+    positive = rng.random(200) < 0.4
+    probability = np.clip(0.3 * positive + rng.random(200) * 0.7, 0, 1)
+    display = ThresholdDisplay.from_predictions(positive, probability, measure=measure, threshold=0.5)
+    predicted = probability > 0.5
+    precision, recall = positive[predicted].mean(), predicted[positive].mean()
+    assert display.chosen_value == pytest.approx(recall if precision >= 0.8 else 0.0)
+    assert display.values.max() == pytest.approx(measure.score(positive, probability))
+    assert display.ax_.get_ylabel() == "recall_at_precision(floor=0.8)"
 
 
 def test_c_path_display(model):

@@ -1,11 +1,14 @@
 """The page in a browser: the slider works, there are no network requests, it fits the screen."""
 
+import itertools
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from capo.inspection import MeasureEstimate
 from capo.report import render_report
 from capo.report._curves import compute_curves
 
@@ -181,6 +184,75 @@ def test_the_page_fits_the_width_of_the_screen(browser, files, case):
                 "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
             )
             assert wide <= room <= width
+
+
+def _utility(tp, fp, fn, tn):
+    return 123456.789 * tp - 1e6 * fp
+
+
+@pytest.fixture(scope="module")
+def large_values(tmp_path_factory):
+    """A page of large values and long names."""
+    model, positive, decision = decisions_on_test_rows(_utility)
+    names = ["recall_at_precision(floor=0.95), best threshold", "averageTransactionAmountLast30Days"]
+    estimates = [MeasureEstimate("_utility", 1e7, -123456789.0, 3.5e7)]
+    estimates += [MeasureEstimate(name, 0.5, 0.25, 0.75) for name in names]
+    methods = [replace(each, values=each.values * 1e7) for each in comparison_of(model).methods]
+    path = tmp_path_factory.mktemp("report") / "large.html"
+    text = render_report(
+        model,
+        positive,
+        decision,
+        table_name="transactions_of_the_third_quarter.csv",
+        comparison=replace(comparison_of(model), methods=methods),
+        evaluation=replace(EVALUATION, estimates=estimates),
+    )
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+_BROKEN_WORDS = """() => {
+  const broken = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (node.parentElement.closest("script, style, svg, noscript")) continue;
+    for (const word of node.textContent.matchAll(/[\\p{L}\\p{N}.,]+/gu)) {
+      const range = document.createRange();
+      range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      const lines = new Set([...range.getClientRects()].map((box) => Math.round(box.top)));
+      if (lines.size > 1) broken.push(word[0]);
+    }
+  }
+  return broken;
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_word_or_number_is_broken(browser, files, large_values, width):
+    for file in (large_values, files / "adapted.html", files / "recall_at_precision.html"):
+        with OpenPage(browser, file, viewport={"width": width, "height": 800}) as opened:
+            assert opened.page.evaluate(_BROKEN_WORDS) == []
+            wide = opened.page.evaluate(
+                "[...document.querySelectorAll('main > * .scroll')].filter(each => "
+                "!each.closest('details') && each.scrollWidth > each.clientWidth)"
+                ".map(each => each.firstElementChild.id)"
+            )
+            assert wide == []
+
+
+def test_the_scale_is_below_the_slider(browser, files):
+    for width in (390, 1280):
+        with OpenPage(browser, files / "f1.html", viewport={"width": width, "height": 800}) as opened:
+            slider, scale = (opened.page.locator(each).bounding_box() for each in ("#slider", ".scale"))
+            # The center of the handle moves between points half its width, 8 pixels, from both ends.
+            assert scale["x"] == pytest.approx(slider["x"] + 8, abs=1)
+            assert scale["width"] == pytest.approx(slider["width"] - 16, abs=1)
+            assert slider["y"] + slider["height"] <= scale["y"] + 1
+            labels = opened.page.locator(".scale text").all()
+            boxes = sorted((each.bounding_box() for each in labels), key=lambda box: box["x"])
+            for left, right in itertools.pairwise(boxes):
+                assert left["x"] + left["width"] < right["x"]
 
 
 _CONTRAST = """() => {

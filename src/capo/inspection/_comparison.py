@@ -84,6 +84,13 @@ class ComparisonSource:
         The name of the table; empty if not known.
     sha256 : str
         The checksum of the table's file; empty if not known.
+
+    Examples
+    --------
+    >>> from capo.inspection import ComparisonSource
+    >>> source = ComparisonSource("yes", ("boosting",), n_rows=400)
+    >>> source.difference(ComparisonSource("no", ("boosting",), n_rows=400))
+    "for the positive label 'yes', not for 'no'"
     """
 
     pos_label: str
