@@ -65,6 +65,7 @@ def test_what_estimators_refer_to_is_in_the_api_reference(api):
     for estimator in (
         capo.CAPOClassifier,
         capo.MulticlassCAPOClassifier,
+        capo.MultilabelCAPOClassifier,
         capo.SVMPerfClassifier,
         capo.SVMPerfClassifierCV,
     ):

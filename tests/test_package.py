@@ -43,7 +43,7 @@ class Blocked:
 sys.meta_path.insert(0, Blocked())
 import capo
 from capo import adaptation, auxiliary, baselines, design, engine, export, inspection, io, kernels, measures
-from capo import model_selection, multiclass, preprocessing, report, testing
+from capo import model_selection, multiclass, multilabel, preprocessing, report, testing
 from capo import *
 from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
@@ -67,6 +67,7 @@ def test_the_names_that_users_import():
     assert capo.__all__ == [
         "CAPOClassifier",
         "MulticlassCAPOClassifier",
+        "MultilabelCAPOClassifier",
         "SVMPerfClassifier",
         "SVMPerfClassifierCV",
         "__version__",
@@ -85,6 +86,7 @@ def test_the_names_that_users_import():
         "measures",
         "model_selection",
         "multiclass",
+        "multilabel",
         "report",
         "save",
         "svmperf_path",

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
         measures,
         model_selection,
         multiclass,
+        multilabel,
         report,
         testing,
     )
     from .estimators import (
         CAPOClassifier,
         MulticlassCAPOClassifier,
+        MultilabelCAPOClassifier,
         SVMPerfClassifier,
         SVMPerfClassifierCV,
         svmperf_path,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CAPOClassifier",
     "MulticlassCAPOClassifier",
+    "MultilabelCAPOClassifier",
     "SVMPerfClassifier",
     "SVMPerfClassifierCV",
     "__version__",
@@ -52,6 +55,7 @@ __all__ = [
     "measures",
     "model_selection",
     "multiclass",
+    "multilabel",
     "report",
     "save",
     "svmperf_path",
@@ -64,6 +68,7 @@ __version__ = "0.1.0"
 _WHERE = {
     "CAPOClassifier": "estimators",
     "MulticlassCAPOClassifier": "estimators",
+    "MultilabelCAPOClassifier": "estimators",
     "SVMPerfClassifier": "estimators",
     "SVMPerfClassifierCV": "estimators",
     "load": "io.model_files",

@@ -13,6 +13,15 @@ from ._cross_fit import (
     rows_or_all,
 )
 from ._defaults import class_separation, default_auxiliary_names, to_dense
+from ._label_outputs import (
+    ConstantLabel,
+    LabelColumnsOutput,
+    LabelTrainingSet,
+    LabelwiseClassifier,
+    default_label_auxiliary_names,
+    label_fold_codes,
+    labelwise_auxiliary,
+)
 from ._outputs import (
     MAX_MARGIN,
     PROBABILITY_EPS,
@@ -34,10 +43,14 @@ __all__ = [
     "ClassOutput",
     "ClassTrainingSet",
     "ColumnCrossFit",
+    "ConstantLabel",
     "CrossFitResult",
     "JobResult",
     "JobRunner",
+    "LabelColumnsOutput",
     "LabelOutput",
+    "LabelTrainingSet",
+    "LabelwiseClassifier",
     "OutputKind",
     "OutputScale",
     "ScoreOutput",
@@ -51,7 +64,10 @@ __all__ = [
     "cross_fit",
     "cross_fit_columns",
     "default_auxiliary_names",
+    "default_label_auxiliary_names",
     "is_frozen",
+    "label_fold_codes",
+    "labelwise_auxiliary",
     "make_auxiliaries",
     "name_auxiliaries",
     "resolve_auxiliaries",

@@ -88,10 +88,17 @@ def make_latent(X: Any) -> Pipeline:
 
 
 def class_separation(X: Any, y: Any) -> tuple[Any, Any]:
-    """Return the F statistic of each column; columns that are constant in a fold come last, silently."""
+    """Return the F statistic of each column; columns that are constant in a fold come last, silently.
+
+    For a label matrix it is the largest one over the labels.
+    """
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return f_classif(X, y)
+        if np.ndim(y) == 1:
+            return f_classif(X, y)
+        found = [f_classif(X, column) for column in np.asarray(y).T if column.min() < column.max()]
+    statistics, p_values = (np.array(part) for part in zip(*found, strict=True))
+    return np.nan_to_num(statistics).max(axis=0), p_values.min(axis=0)
 
 
 def to_dense(X: Any) -> Any:

@@ -5,6 +5,7 @@ from ._atomic_fit import atomic_fit
 from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._capo import CAPOClassifier
 from ._multiclass import MulticlassCAPOClassifier
+from ._multilabel import MultilabelCAPOClassifier
 from ._progress import ProgressLogger, StepTimer
 from ._svmperf import SVMPerfClassifier
 from ._svmperf_cv import SVMPERF_CS, SVMPerfClassifierCV
@@ -19,6 +20,7 @@ __all__ = [
     "DecisionFunctionMixin",
     "MeasureScoreMixin",
     "MulticlassCAPOClassifier",
+    "MultilabelCAPOClassifier",
     "ProgressLogger",
     "SVMPerfClassifier",
     "SVMPerfClassifierCV",

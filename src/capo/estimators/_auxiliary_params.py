@@ -69,6 +69,10 @@ class AuxiliaryMetaEstimatorMixin(BaseEstimator):
             return []
         return name_auxiliaries(self.auxiliaries, {*self._get_param_names(), "splitter", "method_mapping"})
 
+    def _auxiliaries_for(self, X: Any) -> list[tuple[str, Any]]:
+        """The auxiliaries under their names, "auto" among them."""
+        return [("auto", "auto")] if isinstance(self.auxiliaries, str) else self._named_auxiliaries()
+
     def _bind_auxiliaries(
         self,
         X: Any,
@@ -78,10 +82,8 @@ class AuxiliaryMetaEstimatorMixin(BaseEstimator):
         params: dict[str, Any],
     ) -> tuple[list[Auxiliary], dict[str, Any]]:
         """Return the auxiliaries with the parameters of their `fit`, and the parameters of the splitter."""
-        named = [("auto", "auto")] if isinstance(self.auxiliaries, str) else self._named_auxiliaries()
-        pairs = [
-            (name, set_random_states(estimator, random)) for name, estimator in resolve_auxiliaries(named, X)
-        ]
+        resolved = resolve_auxiliaries(self._auxiliaries_for(X), X)
+        pairs = [(name, set_random_states(estimator, random)) for name, estimator in resolved]
         if not routing_enabled():
             unknown = sorted(set(params) - {"groups"})
             if unknown:

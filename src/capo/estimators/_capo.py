@@ -23,6 +23,7 @@ from ..inspection import Summary, summarize
 from ..measures import Measure
 from ..model_selection import CGrid, ExpectedValueThreshold, FixedThreshold
 from ..multiclass import MulticlassMeasure
+from ..multilabel import MultilabelMeasure
 from ._adapted_base import FoldScaledOutputs, TrainedAuxiliaries, fit_scales
 from ._atomic_fit import atomic_fit
 from ._delegation import DelegatingClassifier, make_delegate
@@ -45,9 +46,9 @@ class CAPOClassifier(DelegatingClassifier):
     C = 0, the prior, among the candidates; the threshold is the one with the best expected value of the
     measure.
 
-    This is for two classes. For y with more classes, the work is done by a `MulticlassCAPOClassifier` with
-    the same parameters, which is then in `delegate_`; its fitted attributes are attributes of this classifier
-    too, in place of those below.
+    This is for two classes. For y with more classes the work is done by a `MulticlassCAPOClassifier`, and for
+    a label matrix by a `MultilabelCAPOClassifier`, with the same parameters. It is then in `delegate_`, and
+    its fitted attributes are attributes of this classifier too, in place of those below.
 
     Parameters
     ----------
@@ -55,10 +56,12 @@ class CAPOClassifier(DelegatingClassifier):
         What to optimize: a name from `capo.measures.names()`, a formula such as
         ``"10 * tp - 2 * fp"``, a measure made with `capo.measures.get`, or a vectorized function of
         (tp, fp, fn, tn). For many classes, a name from `capo.multiclass.names()`, a measure made with
-        `capo.multiclass.get`, or a function of the confusion matrix; a measure of two classes stands for its
-        mean over the classes. With a confidence, as in ``measures.get("recall_at_precision", floor=0.9,
-        confidence=0.95)``, 30% of the rows are held out, and the threshold keeps the constraint on new rows
-        with that confidence (`guarantee_`).
+        `capo.multiclass.get`, or a function of the confusion matrix; for a label matrix, a name from
+        `capo.multilabel.names()` or a measure made with `capo.multilabel.get`. For both, a measure of two
+        classes stands for its mean over the classes or labels.
+        With a confidence, as in ``measures.get("recall_at_precision", floor=0.9, confidence=0.95)``, 30% of
+        the rows are held out, and the threshold keeps the constraint on new rows with that confidence
+        (`guarantee_`).
     auxiliaries : "auto" or list, default="auto"
         Classifiers, (name, classifier) pairs, or names of built-in auxiliaries such as "boosting" or
         "linear" (`capo.auxiliary.auxiliary_names()` lists them); "auto" in the list stands for the whole
@@ -151,13 +154,14 @@ class CAPOClassifier(DelegatingClassifier):
         Number of columns.
     feature_names_in_ : ndarray of str
         Names of the columns, if X had any.
-    delegate_ : MulticlassCAPOClassifier
-        The classifier that does the work if y has more than two classes, or if the measure is one of many
-        classes only.
+    delegate_ : MulticlassCAPOClassifier or MultilabelCAPOClassifier
+        The classifier that does the work if y has more than two classes, if the measure is one of many
+        classes only, or if y is a label matrix.
 
     See Also
     --------
     MulticlassCAPOClassifier : Many classes, and its fitted attributes.
+    MultilabelCAPOClassifier : Many labels, and its fitted attributes.
     SVMPerfClassifier : The linear classifier for a measure, without auxiliaries.
     capo.baselines.PublishedCAPOClassifier : Classifier adaptation as published.
 
@@ -181,7 +185,7 @@ class CAPOClassifier(DelegatingClassifier):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
-        "measure": [str, Measure, MulticlassMeasure, callable],
+        "measure": [str, Measure, MulticlassMeasure, MultilabelMeasure, callable],
         "auxiliaries": [StrOptions({"auto"}), list, tuple],
         "pos_label": [Real, str, "boolean", None],
         "cv": ["cv_object"],
@@ -197,7 +201,7 @@ class CAPOClassifier(DelegatingClassifier):
 
     def __init__(
         self,
-        measure: str | Measure | MulticlassMeasure | Callable[..., Any] = "f1",
+        measure: str | Measure | MulticlassMeasure | MultilabelMeasure | Callable[..., Any] = "f1",
         *,
         auxiliaries: Any = "auto",
         pos_label: Any = None,
@@ -233,8 +237,9 @@ class CAPOClassifier(DelegatingClassifier):
         X : data frame, array or sparse matrix of shape (n_samples, n_features)
             The table. The default auxiliaries and delta take text, categories and missing values in
             a data frame, and missing values in an array; a sparse matrix must have none.
-        y : array-like of shape (n_samples,)
-            Two labels, of which the larger one is the positive class unless `pos_label` is given; or more.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Two labels, of which the larger one is the positive class unless `pos_label` is given; or more; or
+            a label matrix of zeros and ones.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, for the measure and for every auxiliary that takes them. A row of weight 0
             has no influence but has its place in a fold; leave such rows out where that matters.

@@ -20,6 +20,7 @@ from .._typing import FloatArray
 from ..exceptions import InvalidInputError
 from ._adapted_base import BaseAdaptedClassifier
 from ._multiclass import MulticlassCAPOClassifier
+from ._multilabel import MultilabelCAPOClassifier
 
 #: Parameters that only a classifier of two classes has, with the values that mean nothing else.
 BINARY_PARAMETERS = {"pos_label": None, "delta": "linear", "C": "auto", "threshold": "auto", "tol": 1e-3}
@@ -32,7 +33,7 @@ def make_delegate(estimator: BaseAdaptedClassifier, y: Any) -> Any | None:
         return None
     params = estimator.get_params(deep=False)
     for name, default in BINARY_PARAMETERS.items():
-        value = params.pop(name)
+        value = params[name]
         if name not in kind._get_param_names() and not _is_default(value, default):
             raise InvalidInputError(
                 f"Only binary classification is supported with {name}={value!r}, but y has another kind of "
@@ -46,6 +47,13 @@ def make_delegate(estimator: BaseAdaptedClassifier, y: Any) -> Any | None:
 
 def _delegate_class(measure: Any, y: Any) -> type[Any] | None:
     kind = _target_kind(y)
+    if kind == "multilabel-indicator":
+        return MultilabelCAPOClassifier
+    if kind == "multiclass-multioutput":
+        raise InvalidInputError(
+            "y has several columns with more than two values each: train one classifier for each column, or "
+            "make a label matrix of zeros and ones."
+        )
     if kind == "multiclass" or (kind == "binary" and _needs_many_classes(measure)):
         return MulticlassCAPOClassifier
     return None
@@ -53,8 +61,10 @@ def _delegate_class(measure: Any, y: Any) -> type[Any] | None:
 
 def _target_kind(y: Any) -> str | None:
     """Return scikit-learn's name of the kind of target; None where it has none."""
-    if y is None or issparse(y):
+    if y is None:
         return None
+    if issparse(y):
+        return "multilabel-indicator"
     try:
         return str(type_of_target(y))
     except (TypeError, ValueError):
@@ -113,5 +123,6 @@ class DelegatingClassifier(BaseAdaptedClassifier):
             for name, default in BINARY_PARAMETERS.items()
             if name in ("pos_label", "threshold")
         )
-        tags.classifier_tags.multi_class = for_any_target
+        tags.classifier_tags.multi_class = tags.classifier_tags.multi_label = for_any_target
+        tags.target_tags.multi_output = for_any_target
         return tags

@@ -7,6 +7,7 @@ from ._compare import FoldResult, compare, compare_on_fold
 from ._comparison import METHODS, Comparison, ComparisonSource, MethodResult
 from ._evaluation import ConfusionCounts, ConstraintResult, Evaluation, MeasureEstimate, evaluate
 from ._multiclass_summary import summarize_multiclass
+from ._multilabel_summary import summarize_multilabel
 from ._plots import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
 from ._summary import Summary, frozen_auxiliary_names, summarize
 
@@ -31,4 +32,5 @@ __all__ = [
     "frozen_auxiliary_names",
     "summarize",
     "summarize_multiclass",
+    "summarize_multilabel",
 ]

@@ -21,6 +21,7 @@ from ._identifiers import (
     infer_feature_kinds,
     numbered_columns,
 )
+from ._label_matrix import encode_label_matrix
 from ._labels import MAX_POSITIVE_SHARE, encode_binary_labels, positive_mask
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "duplicate_share",
     "encode_binary_labels",
     "encode_class_labels",
+    "encode_label_matrix",
     "infer_column_kinds",
     "infer_feature_kinds",
     "is_dataframe",

@@ -13,9 +13,18 @@ from enum import Enum
 from importlib import import_module
 from typing import Any
 
-from ... import multiclass
+from ... import multiclass, multilabel
 from ...adaptation import FittedCombination, LinearCombination
-from ...auxiliary import ClassCalibrator, LabelOutput, OutputScale, ScoreOutput, class_separation, to_dense
+from ...auxiliary import (
+    ClassCalibrator,
+    ConstantLabel,
+    LabelOutput,
+    LabelwiseClassifier,
+    OutputScale,
+    ScoreOutput,
+    class_separation,
+    to_dense,
+)
 from ...baselines import (
     C45Classifier,
     C45Tree,
@@ -25,7 +34,13 @@ from ...baselines import (
     RBFNetworkClassifier,
 )
 from ...engine import Iteration, Solution, Status
-from ...estimators import CAPOClassifier, MulticlassCAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
+from ...estimators import (
+    CAPOClassifier,
+    MulticlassCAPOClassifier,
+    MultilabelCAPOClassifier,
+    SVMPerfClassifier,
+    SVMPerfClassifierCV,
+)
 from ...guarantees import Constraint, Guarantee
 from ...kernels import Kernel, KernelExpansion
 from ...model_selection import CVScore, PlattCalibrator
@@ -35,11 +50,14 @@ from ...preprocessing import DropEmptyColumns, KnownCategoryFilter, clip_standar
 ESTIMATORS: dict[str, type[Any]] = {
     "C45Classifier": C45Classifier,
     "CAPOClassifier": CAPOClassifier,
+    "ConstantLabel": ConstantLabel,
     "CoreVectorMachine": CoreVectorMachine,
     "CostSVMClassifier": CostSVMClassifier,
     "DropEmptyColumns": DropEmptyColumns,
     "KnownCategoryFilter": KnownCategoryFilter,
+    "LabelwiseClassifier": LabelwiseClassifier,
     "MulticlassCAPOClassifier": MulticlassCAPOClassifier,
+    "MultilabelCAPOClassifier": MultilabelCAPOClassifier,
     "PublishedCAPOClassifier": PublishedCAPOClassifier,
     "RBFNetworkClassifier": RBFNetworkClassifier,
     "SVMPerfClassifier": SVMPerfClassifier,
@@ -88,6 +106,11 @@ RECORDS: dict[str, type[Any]] = {
     "multiclass.RocAUCOneVsOneWeighted": multiclass.RocAUCOneVsOneWeighted,
     "multiclass.RocAUCOneVsRest": multiclass.RocAUCOneVsRest,
     "multiclass.RocAUCOneVsRestWeighted": multiclass.RocAUCOneVsRestWeighted,
+    "multilabel.EntryAverage": multilabel.EntryAverage,
+    "multilabel.LabelAverage": multilabel.LabelAverage,
+    "multilabel.LabelModel": multilabel.LabelModel,
+    "multilabel.PrecisionAtK": multilabel.PrecisionAtK,
+    "multilabel.SamplesF1": multilabel.SamplesF1,
 }
 
 #: Written as the name of the member.

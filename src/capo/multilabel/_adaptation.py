@@ -1,0 +1,327 @@
+"""Label models: the auxiliaries' outputs for each label, combined and adapted to the measure."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from .._typing import BoolArray, FloatArray, IntArray
+from ..adaptation import (
+    AdaptationData,
+    AdaptationResult,
+    FittedCombination,
+    LinearCombination,
+    Objective,
+    StackPrior,
+    adapt,
+)
+from ..auxiliary import OutputScale, ScoreOutput, apply_scales
+from ..exceptions import ConstraintWarning
+from ..measures import FunctionMeasure, Measure
+from ..measures import get as get_measure
+from ..model_selection import AUTO_GRID, CGrid, CVScore
+from ._measures import EntryAverage, LabelAverage, MultilabelMeasure, RowAverage
+
+#: With more labels than this, C="auto" keeps the stack of each label.
+MAX_LABELS_FOR_PATH = 20
+#: With more entries than this, C="auto" keeps the stack of all entries.
+MAX_ENTRIES_FOR_PATH = 200_000
+#: Labels with fewer positive rows are named in the summary.
+MIN_POSITIVE_ROWS = 10
+#: A row's cut lies halfway between its last predicted label and the next one, or this far beyond an end.
+CUT_MARGIN = 1.0
+
+
+def tries_adaptation(C: float | CGrid, n_labels: int) -> bool:
+    """Whether a C above 0 is tried for an average over labels."""
+    return C != 0.0 and not (C is AUTO_GRID and n_labels > MAX_LABELS_FOR_PATH)
+
+
+@dataclass(frozen=True)
+class LabelData:
+    """Raw outputs of the auxiliaries for all labels, features, the label matrix, weights and folds.
+
+    Attributes
+    ----------
+    raw : ndarray of shape (n_samples, n_auxiliaries, n_labels)
+        Raw outputs, out of fold.
+    features : ndarray or sparse matrix, optional
+        Features of the delta function.
+    positive : ndarray of bool, shape (n_samples, n_labels)
+        The label matrix.
+    weight : ndarray of shape (n_samples,), optional
+        Weights of the rows.
+    folds : ndarray of int, shape (n_samples,)
+        The number of the fold in which each row is held out.
+    """
+
+    raw: FloatArray
+    features: Any | None
+    positive: BoolArray
+    weight: FloatArray | None
+    folds: IntArray
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return int(self.positive.shape[1])
+
+    def scales(self, k: int, rows: BoolArray | slice = slice(None)) -> list[OutputScale]:
+        """Return the scale of each auxiliary for one label, fitted on some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return [
+            ScoreOutput().fit_scale(column[rows], self.positive[rows, k], weight)
+            for column in self.raw[:, :, k].T
+        ]
+
+    def label(self, k: int) -> tuple[AdaptationData, list[OutputScale]]:
+        """Return the adaptation's data of one label, and the scales of the auxiliaries' outputs."""
+        scales, raw = self.scales(k), self.raw[:, :, k].T
+        # A fold's scales must not have seen the labels of the rows that it holds out.
+        by_fold = [apply_scales(self.scales(k, self.folds != fold), raw) for fold in np.unique(self.folds)]
+        outputs = apply_scales(scales, raw)
+        return AdaptationData(outputs, self.features, self.positive[:, k], self.weight, by_fold), scales
+
+    def can_be_adapted(self, k: int) -> bool:
+        """Whether both classes of a label are in two folds or more: each fold then learns from both."""
+        column = self.positive[:, k]
+        return all(len(np.unique(self.folds[rows])) > 1 for rows in (column, ~column))
+
+
+@dataclass(frozen=True)
+class LabelModel:
+    """The model of one label.
+
+    Attributes
+    ----------
+    combination : FittedCombination
+        From raw outputs and features to log-odds, and the threshold.
+    C : float
+        The C that was chosen; 0 is the stack.
+    gap : float
+        The solver's certified gap; 0 for the stack.
+    score : CVScore
+        The out-of-fold value of the binary measure; of all entries for a measure of entries.
+    n_positive : int
+        Number of positive rows.
+    """
+
+    combination: FittedCombination
+    C: float
+    gap: float
+    score: CVScore
+    n_positive: int
+
+
+@dataclass(frozen=True)
+class LabelModels:
+    """The models of all labels, and what they predict for training rows that they have not seen.
+
+    Attributes
+    ----------
+    models : list of LabelModel
+        One for each label.
+    oof_log_odds : ndarray of shape (n_samples, n_labels)
+        Log-odds of the labels, from models and calibrations that have not seen the row.
+    oof_decision : ndarray of shape (n_samples, n_labels)
+        Positive where the label is predicted, by thresholds that have not seen the row.
+    value, bound : float
+        The expected value of the measure at the thresholds, and a bound on that of any labeling.
+    """
+
+    models: list[LabelModel]
+    oof_log_odds: FloatArray
+    oof_decision: FloatArray
+    value: float
+    bound: float
+
+
+class _Predictions(NamedTuple):
+    """Log-odds at the final calibration and threshold, and those that have not seen the row."""
+
+    log_odds: FloatArray
+    threshold: float
+    oof_log_odds: FloatArray
+    oof_decision: FloatArray
+
+
+def fit_label_models(
+    measure: MultilabelMeasure,
+    data: LabelData,
+    C: float | CGrid,
+    tol: float,
+    log: Callable[..., None] = lambda *line: None,
+) -> LabelModels:
+    """Combine and adapt the auxiliaries' outputs of all labels for the measure."""
+    if isinstance(measure, EntryAverage):
+        return _fit_entries(measure, data, C, tol, log)
+    binary = measure.measure if isinstance(measure, LabelAverage) else get_measure("accuracy")
+    if isinstance(measure, RowAverage) or not tries_adaptation(C, data.n_labels):
+        C = 0.0
+    objective = Objective(binary, StackPrior(), tol=tol)
+    models, predictions = [], []
+    for k in range(data.n_labels):
+        model, predicted = _fit_label(objective, data, k, C)
+        models.append(model)
+        predictions.append(predicted)
+        log("label %d of %d: C=%g", k + 1, data.n_labels, model.C)
+    log_odds, oof_log_odds = (
+        np.column_stack(part) for part in zip(*((each[0], each[2]) for each in predictions), strict=True)
+    )
+    if isinstance(measure, RowAverage):
+        decision, oof_decision = cut_rows(measure, log_odds), cut_rows(measure, oof_log_odds)
+    else:
+        decision = log_odds - np.array([each.threshold for each in predictions])
+        oof_decision = np.column_stack([each.oof_decision for each in predictions])
+    return LabelModels(models, oof_log_odds, oof_decision, *expected_value(measure, log_odds, decision))
+
+
+def _fit_label(
+    objective: Objective, data: LabelData, k: int, C: float | CGrid
+) -> tuple[LabelModel, _Predictions]:
+    """Return the model of one label, and its predictions for the training rows."""
+    n_positive = int(data.positive[:, k].sum())
+    if not data.can_be_adapted(k):
+        return _constant_model(data, k, n_positive)
+    label, scales = data.label(k)
+    result = adapt(label, data.folds, objective, C)
+    combination = FittedCombination(result.weights, tuple(scales), ScoreOutput(), result.point.log_odds)
+    predictions = _predict_training_rows(objective, label, data.folds, result)
+    return _label_model(combination, result, n_positive), predictions
+
+
+def _predict_training_rows(
+    objective: Objective, label: AdaptationData, folds: IntArray, result: AdaptationResult
+) -> _Predictions:
+    """Return log-odds and decisions; those out of fold by the calibration and threshold of other folds."""
+    scores, point = result.chosen.scores, result.point
+    oof_log_odds, oof_decision = np.empty(len(scores)), np.empty(len(scores))
+    for fold in np.unique(folds):
+        others = folds != fold
+        weight = None if label.weight is None else label.weight[others]
+        rule = objective.threshold_rule
+        held_out = rule(objective.measure, scores[others], label.positive[others], weight)
+        oof_log_odds[~others] = held_out.calibration.log_odds(scores[~others])
+        oof_decision[~others] = oof_log_odds[~others] - held_out.log_odds
+    return _Predictions(point.calibration.log_odds(scores), point.log_odds, oof_log_odds, oof_decision)
+
+
+def _label_model(combination: FittedCombination, result: AdaptationResult, n_positive: int) -> LabelModel:
+    gap = result.solution.gap if result.solution else 0.0
+    return LabelModel(combination, result.chosen.C, gap, result.chosen.cv_score, n_positive)
+
+
+def _constant_model(data: LabelData, k: int, n_positive: int) -> tuple[LabelModel, _Predictions]:
+    """The base rate, for a label whose rows of one class are all in one fold or missing."""
+    n_rows, n_auxiliaries = data.raw.shape[:2]
+    log_odds = float(np.log((n_positive + 0.5) / (n_rows - n_positive + 0.5)))
+    n_features = 0 if data.features is None else data.features.shape[1]
+    weights = LinearCombination(np.zeros(n_auxiliaries), np.zeros(n_features), log_odds)
+    scales = (OutputScale(None),) * n_auxiliaries
+    combination = FittedCombination(weights, scales, ScoreOutput(), 0.0)
+    score = CVScore(float("nan"), np.full(len(np.unique(data.folds)), np.nan))
+    constant = np.full(n_rows, log_odds)
+    predictions = _Predictions(constant, 0.0, constant, constant)
+    return LabelModel(combination, 0.0, 0.0, score, n_positive), predictions
+
+
+def _fit_entries(
+    measure: EntryAverage, data: LabelData, C: float | CGrid, tol: float, log: Callable[..., None]
+) -> LabelModels:
+    """Solve one binary problem of all entries: the labels share their weights and their threshold."""
+    if C is AUTO_GRID and data.positive.size > MAX_ENTRIES_FOR_PATH:
+        C = 0.0
+    parts = [data.label(k) for k in range(data.n_labels)]
+    entries = _stack_labels([label for label, _ in parts])
+    folds = np.tile(data.folds, data.n_labels)
+    objective = Objective(measure.measure, StackPrior(), tol=tol)
+    result = adapt(entries, folds, objective, C, log)
+    point = result.point
+    models = [
+        _label_model(
+            FittedCombination(result.weights, tuple(scales), ScoreOutput(), point.log_odds),
+            result,
+            int(label.positive.sum()),
+        )
+        for label, scales in parts
+    ]
+    predicted = _predict_training_rows(objective, entries, folds, result)
+    log_odds, oof_log_odds, oof_decision = (
+        column.reshape(data.n_labels, -1).T
+        for column in (predicted.log_odds, predicted.oof_log_odds, predicted.oof_decision)
+    )
+    value, bound = expected_value(measure, log_odds, log_odds - point.log_odds)
+    return LabelModels(models, oof_log_odds, oof_decision, value, bound)
+
+
+def _stack_labels(labels: list[AdaptationData]) -> AdaptationData:
+    """Return the rows of all labels below each other, without the features of the delta function."""
+    by_fold = [label.fold_outputs for label in labels]
+    n_folds = len(by_fold[0] or ())
+    return AdaptationData(
+        np.concatenate([label.outputs for label in labels]),
+        None,
+        np.concatenate([label.positive for label in labels]),
+        None if labels[0].weight is None else np.tile(labels[0].weight, len(labels)),
+        [np.concatenate([each[fold] for each in by_fold if each is not None]) for fold in range(n_folds)],
+    )
+
+
+def cut_rows(measure: RowAverage, log_odds: FloatArray) -> FloatArray:
+    """Return log-odds minus the cut of each row: positive for the labels that are best to predict."""
+    counts, _ = measure.cut(expit(log_odds))
+    n_labels = log_odds.shape[1]
+    order = np.argsort(-log_odds, axis=1, kind="stable")
+    ranks = np.empty_like(order)
+    np.put_along_axis(ranks, order, np.arange(n_labels)[None, :], axis=1)
+    ranked = np.take_along_axis(log_odds, order, axis=1)
+    padded = np.column_stack((ranked[:, 0] + CUT_MARGIN, ranked, ranked[:, -1] - CUT_MARGIN))
+    rows = np.arange(len(log_odds))
+    cut = 0.5 * (padded[rows, counts] + padded[rows, counts + 1])
+    decision = log_odds - cut[:, None]
+    # Where the last label and the next one are equally probable, the order of the labels decides.
+    chosen, tiny = ranks < counts[:, None], np.finfo(float).tiny
+    return np.where(chosen, np.maximum(decision, tiny), np.minimum(decision, 0.0))
+
+
+def expected_value(
+    measure: MultilabelMeasure, log_odds: FloatArray, decision: FloatArray
+) -> tuple[float, float]:
+    """Return the value that a decision is expected to have, and a bound on that of any labeling.
+
+    Both are for labels that follow their probabilities, and for averages over rows independently of each
+    other. The bound is infinite if none is known.
+    """
+    probabilities = expit(log_odds)
+    if isinstance(measure, RowAverage):
+        best = float(measure.cut(probabilities)[1].mean())
+        return best, best
+    if isinstance(measure, EntryAverage):
+        return _expected_binary(measure.measure, probabilities.ravel(), decision.ravel())
+    assert isinstance(measure, LabelAverage)
+    columns = zip(probabilities.T, decision.T, strict=True)
+    values = [_expected_binary(measure.measure, p, scores) for p, scores in columns]
+    weights = probabilities.sum(axis=0) if measure.average == "weighted" else None
+    value, bound = np.average(values, axis=0, weights=weights)
+    return float(value), float(bound)
+
+
+def _expected_binary(
+    measure: Measure, probabilities: FloatArray, decision: FloatArray
+) -> tuple[float, float]:
+    both = np.repeat((True, False), len(probabilities))
+    mass = np.concatenate((probabilities, 1.0 - probabilities))
+    value = measure.score(both, np.tile(decision, 2), mass)
+    if isinstance(measure, FunctionMeasure):
+        return value, np.inf  # the best labeling need not be a threshold
+    best = np.tile(probabilities, 2)
+    if measure.needs_threshold:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConstraintWarning)
+            best = best - measure.threshold(both, best, mass)
+    return value, max(value, measure.score(both, best, mass))

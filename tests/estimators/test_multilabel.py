@@ -1,0 +1,149 @@
+"""Many labels: CAPOClassifier with a label matrix, and MultilabelCAPOClassifier."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import make_multilabel_classification
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+from sklearn.model_selection import KFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import capo
+from capo import CAPOClassifier, multilabel
+from capo.auxiliary import LabelwiseClassifier, default_label_auxiliary_names
+from capo.exceptions import InvalidInputError
+
+X, Y = make_multilabel_classification(240, n_features=8, n_classes=4, random_state=0)
+TRAIN, TEST = slice(0, 160), slice(160, None)
+LIGHT = [GaussianNB(), ExtraTreesClassifier(10, random_state=0)]
+
+
+def light(measure="f1_macro", **params):
+    return CAPOClassifier(measure, auxiliaries=LIGHT, random_state=0, **params)
+
+
+@parametrize_with_checks([CAPOClassifier(auxiliaries=[GaussianNB()], random_state=0)])
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_own_checks_of_several_outputs(estimator, check):
+    """The checks of one output are those of tests of two and of many classes."""
+    if check.func.__name__ == "check_classifier_multioutput":
+        pytest.skip("labels are predicted above thresholds for the measure, not above 0.5")
+    if "multi" in check.func.__name__:
+        check(estimator)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return light(C=0.0).fit(X[TRAIN], Y[TRAIN])
+
+
+def test_a_label_matrix_needs_no_other_class(fitted):
+    labels = fitted.predict(X[TEST])
+    assert labels.shape == (80, 4)
+    assert fitted.score(X[TEST], Y[TEST]) == pytest.approx(f1_score(Y[TEST], labels, average="macro"))
+    assert np.array_equal(labels, fitted.decision_function(X[TEST]) > 0)
+    assert np.array_equal(labels, fitted.predict_proba(X[TEST]) > fitted.thresholds_)
+    assert fitted.score_ == pytest.approx(f1_score(Y[TRAIN], fitted.oof_decision_ > 0, average="macro"))
+    assert fitted.gap_ == pytest.approx(0.0, abs=5e-3)
+    assert fitted.auxiliary_outputs(X).shape == (240, 2, 4)
+
+
+def test_each_label_is_the_binary_adaptation():
+    """One label with the same folds, auxiliaries and C is what CAPOClassifier makes of it."""
+    cv = list(KFold(3, shuffle=True, random_state=0).split(X))
+    auxiliaries = [GaussianNB(), LogisticRegression()]
+    many = CAPOClassifier("f1_macro", auxiliaries=auxiliaries, cv=cv, C=0.1, random_state=0).fit(X, Y)
+    one = CAPOClassifier("f1", auxiliaries=auxiliaries, cv=cv, C=0.1, random_state=0).fit(X, Y[:, 1])
+    np.testing.assert_allclose(many.decision_function(X)[:, 1], one.decision_function(X), atol=1e-6)
+    assert many.label_models_[1].C == 0.1
+    assert many.label_models_[1].gap == pytest.approx(one.gap_)
+
+
+@pytest.mark.parametrize("measure", ["f1_micro", "f1_samples", "mcc_weighted"])
+def test_other_averages(measure, fitted):
+    model = light(measure, C=0.0).fit(X[TRAIN], Y[TRAIN])
+    assert model.measure_.name == measure
+    assert model.value_ <= model.bound_ + 1e-12
+    assert model.score(X[TEST], Y[TEST]) > 0.2
+    if measure == "f1_micro":
+        assert len(set(model.thresholds_.tolist())) == 1
+        everything = model.measure_.score(Y[TRAIN] > 0, model.oof_decision_)
+        assert everything == pytest.approx(model.score_)
+
+
+def test_precision_at_k_predicts_k_labels_of_each_row():
+    model = light(multilabel.get("precision_at_k", k=2)).fit(X[TRAIN], Y[TRAIN])
+    assert (model.predict(X[TEST]).sum(axis=1) == 2).all()
+
+
+def test_rare_and_constant_labels_are_named():
+    labels = pd.DataFrame(Y, columns=["a", "b", "c", "d"])
+    labels["none"], labels["all"], labels["one"], labels["five"] = 0, 1, 0, 0
+    labels.loc[3, "one"] = 1
+    labels.loc[[1, 50, 100, 150, 200], "five"] = 1
+    model = light(C=0.0).fit(X, labels)
+    assert model.rare_labels_ == ["none", "one", "five"]
+    assert model.constant_labels_ == ["none", "all", "one"]
+    predicted = model.predict(X)
+    assert predicted[:, 4].max() == predicted[:, 6].max() == 0
+    assert predicted[:, 5].min() == 1
+    text = str(model.summary())
+    assert "fewer than 10 positive rows: none, one, five" in text
+    assert "base rate, for lack of rows: none, all, one" in text
+    assert model.classes_.tolist() == list(labels.columns)
+
+
+def test_sparse_rows_and_label_matrices():
+    model = CAPOClassifier("f1_micro", auxiliaries=["linear", "trees"], random_state=0)
+    model.fit(sparse.csr_matrix(X), sparse.csr_matrix(Y))
+    assert model.predict(sparse.csr_matrix(X)).shape == Y.shape
+
+
+def test_the_default_set_is_small_for_many_labels():
+    assert default_label_auxiliary_names(X, 4) == ["boosting", "trees", "linear", "kernel"]
+    assert default_label_auxiliary_names(X, 160) == ["trees", "linear"]
+
+
+def test_a_saved_model_predicts_the_same(fitted, tmp_path):
+    pytest.importorskip("skops")
+    capo.save(fitted, tmp_path / "labels.capo")
+    again = capo.load(tmp_path / "labels.capo")
+    assert np.array_equal(again.predict_proba(X), fitted.predict_proba(X))
+    assert str(again.summary()) == str(fitted.summary())
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (Y[:10], "X has 160 rows, Y has 10"),
+        (np.where(Y[TRAIN] == 1, 3, 0), "several columns|must hold 0 and 1"),
+        (Y[TRAIN] + np.arange(160)[:, None] % 3, "several columns"),
+    ],
+)
+def test_label_matrices_that_cannot_be_used(labels, message):
+    with pytest.raises(InvalidInputError, match=message):
+        light().fit(X[TRAIN], labels)
+
+
+def test_auxiliaries_are_trained_once_or_once_per_label(fitted):
+    kinds = [type(each) for each in fitted.auxiliaries_.values()]
+    assert kinds == [LabelwiseClassifier, ExtraTreesClassifier]
+    selected = make_pipeline(SelectKBest(k=3), LogisticRegression())
+    model = CAPOClassifier(auxiliaries=[selected], C=0.0, random_state=0).fit(X[TRAIN], Y[TRAIN])
+    assert type(model.auxiliaries_["pipeline"]) is LabelwiseClassifier
+
+
+def test_weights_and_a_refit_with_classes(fitted):
+    weight = np.random.default_rng(0).integers(1, 3, 160)
+    model = clone(fitted).fit(X[TRAIN], Y[TRAIN], weight)
+    assert model.score(X[TEST], Y[TEST], np.ones(80)) > 0.3
+    model.set_params(C="auto").fit(X[TRAIN], Y[TRAIN][:, 0] + Y[TRAIN][:, 1])
+    assert not hasattr(model, "label_models_")
+    assert model.classes_.tolist() == [0, 1, 2]

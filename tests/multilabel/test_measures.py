@@ -1,0 +1,106 @@
+"""Measures of label matrices, against scikit-learn's and brute force."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics
+
+from capo import measures, multilabel
+from capo.exceptions import InvalidInputError, UnknownMeasureError
+from capo.multilabel import cut_rows, expected_f1
+
+RNG = np.random.default_rng(0)
+TRUE = RNG.random((120, 5)) < (0.5, 0.3, 0.1, 0.02, 0.7)
+SCORES = RNG.normal(size=(120, 5)) + 1.5 * TRUE - 0.7
+SCORES[:4] = -1.0
+LABELS = SCORES > 0
+WEIGHT = RNG.integers(1, 4, 120).astype(float)
+
+
+@pytest.mark.parametrize("average", ["macro", "micro", "weighted", "samples"])
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["equal", "weighted"])
+def test_f1_is_that_of_scikit_learn(average, weight):
+    value = multilabel.get(f"f1_{average}").score(TRUE, SCORES, weight)
+    expected = metrics.f1_score(TRUE, LABELS, average=average, sample_weight=weight, zero_division=0)
+    assert value == pytest.approx(expected)
+
+
+def test_other_measures_are_those_of_scikit_learn():
+    value = multilabel.get("roc_auc").score(TRUE, SCORES)
+    assert value == pytest.approx(metrics.roc_auc_score(TRUE, SCORES, average="macro"))
+    value = multilabel.get("average_precision_micro").score(TRUE, SCORES)
+    assert value == pytest.approx(metrics.average_precision_score(TRUE, SCORES, average="micro"))
+    value = multilabel.get("jaccard_macro").score(TRUE, SCORES)
+    assert value == pytest.approx(metrics.jaccard_score(TRUE, LABELS, average="macro"))
+
+
+def test_a_label_of_one_class_does_not_count_for_the_roc_area():
+    true = TRUE.copy()
+    true[:, 3] = False
+    others = [0, 1, 2, 4]
+    expected = metrics.roc_auc_score(true[:, others], SCORES[:, others])
+    assert multilabel.get("roc_auc").score(true, SCORES) == pytest.approx(expected)
+
+
+def test_precision_at_k_of_each_row():
+    top = np.argsort(-SCORES, axis=1)[:, :2]
+    expected = np.take_along_axis(TRUE, top, axis=1).mean()
+    assert multilabel.get("precision_at_k", k=2).score(TRUE, SCORES) == pytest.approx(expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from((0.001, 0.1, 0.3, 0.5, 0.62, 0.999)) | st.floats(0.001, 0.999), min_size=1, max_size=5
+    )
+)
+def test_the_labels_of_a_row_have_the_best_expected_f1(probabilities):
+    """Against all sets of labels and all outcomes."""
+    p = np.array(probabilities)
+    outcomes = np.array(list(itertools.product((False, True), repeat=len(p))))
+    chances = np.where(outcomes, p, 1 - p).prod(axis=1)
+    measure = multilabel.get("f1_samples")
+    values = [
+        chances @ measure.row_values(outcomes, np.broadcast_to(labels, outcomes.shape)) for labels in outcomes
+    ]
+    counts, best = measure.cut(p[None])
+    assert best[0] == pytest.approx(max(values), abs=1e-12)
+    chosen = cut_rows(measure, (np.log(p) - np.log1p(-p))[None])[0] > 0
+    assert 1 <= counts[0] <= len(p)
+    reached = chances @ measure.row_values(outcomes, np.broadcast_to(chosen, outcomes.shape))
+    assert reached == pytest.approx(max(values), abs=1e-12)
+
+
+def test_expected_f1_of_many_labels_is_that_of_simulated_rows():
+    p = np.sort(RNG.beta(0.5, 5, size=40))[::-1]
+    outcomes = RNG.random((40_000, 40)) < p
+    expected = expected_f1(p[None])[0]
+    measure = multilabel.get("f1_samples")
+    for k in (1, 3, 10):
+        predicted = np.broadcast_to(np.arange(40) < k, outcomes.shape)
+        assert measure.row_values(outcomes, predicted).mean() == pytest.approx(expected[k], abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("measure", "params", "error", "message"),
+    [
+        ("f1_makro", {}, UnknownMeasureError, "Did you mean 'f1_macro'"),
+        ("precision_at_k", {"beta": 1}, InvalidInputError, "has no parameter 'beta': it takes k"),
+        ("precision_at_k", {"k": 0}, InvalidInputError, "at least 1"),
+        (3, {}, InvalidInputError, "measure must be a name"),
+        (measures.get("f1"), {"beta": 1}, InvalidInputError, "only be given with the name"),
+    ],
+)
+def test_errors(measure, params, error, message):
+    with pytest.raises(error, match=message):
+        multilabel.get(measure, **params)
+
+
+def test_names():
+    assert multilabel.get("f1").label == "f1_macro"
+    assert multilabel.get(measures.get("fbeta", beta=2)).label == "fbeta(beta=2)_macro"
+    assert multilabel.get(lambda tp, fp, fn, tn: tp - fp).label.endswith("_macro")
+    assert sorted(each.name for each in multilabel.describe()) == multilabel.names()
