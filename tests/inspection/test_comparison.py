@@ -71,6 +71,15 @@ def test_folds_that_agree_to_the_last_digit_are_no_evidence():
     assert "not better" in exact([0.5] * 5, [np.nan] * 5, [0.5] * 5, [0.5] * 5).verdict
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1e-3, 1e3, 1e9])
+def test_the_verdict_does_not_depend_on_the_unit_of_the_measure(scale):
+    for means in ((0.6, 0.7, 0.72, 0.75), (0.8, 0.7, 0.7, 0.75), (0.6, 0.75, 0.7, 0.75)):
+        found = comparison(*means)
+        scaled = [replace(each, values=scale * each.values) for each in found.methods]
+        claim = found.verdict.partition(":")[0]
+        assert replace(found, methods=scaled).verdict.startswith(claim)
+
+
 def test_the_standard_error_accounts_for_shared_training_rows():
     found = comparison(0.5, 0.6, 0.7, 0.8, noise=0.05)
     difference = found.methods[3].values - found.methods[0].values

@@ -121,6 +121,7 @@ def test_a_constraint_is_checked_at_the_models_threshold(measure, rate, limited,
 def test_only_constrained_measures_have_a_constraint_and_a_best_threshold():
     evaluation = evaluate(measures.get("f1"), Y, SCORES, random_state=0)
     assert evaluation.constraint is None
+    assert evaluation.caution == ""
     best = {each.name.partition("(")[0] for each in evaluation.estimates if "best threshold" in each.name}
     assert best == {"recall_at_precision", "precision_at_recall", "tpr_at_fpr"}
 
@@ -142,4 +143,7 @@ def test_one_row_of_a_class_has_values_and_intervals(weight):
     evaluation = evaluate(own, np.arange(12) == 3, SCORES[:12], sample_weight=weight, random_state=0)
     values = np.array([(each.low, each.value, each.high) for each in evaluation.rows])
     assert len(values) == len(measures.names()) + 2
+    caution = "only 1 of these 12 rows is positive, and values and intervals are uncertain"
+    assert evaluation.to_dict()["caution"] == caution
+    assert str(evaluation).endswith(f"\n\ncaution: {caution}")
     assert np.isfinite(values).all()

@@ -193,7 +193,7 @@ def test_few_rows_of_a_class_are_a_caution():
     for n_positive, text in ((1, "Only 1 of these 51 rows is “"), (19, "Only 19 of these 69 rows are “")):
         rows = np.r_[np.flatnonzero(positive)[:n_positive], np.flatnonzero(~positive)[:50]]
         page = ParsedPage(render_report(model, positive[rows], decision[rows]))
-        assert f"Caution {text}</script><b>x</b>”: the values and intervals are uncertain." in page.text
+        assert f"Caution {text}</script><b>x</b>”, and values and intervals are uncertain." in page.text
     rows = np.r_[np.flatnonzero(positive)[:20], np.flatnonzero(~positive)[:20]]
     assert "uncertain" not in ParsedPage(render_report(model, positive[rows], decision[rows])).text
 

@@ -5,7 +5,14 @@ The plots need matplotlib: ``pip install 'capo-learn[plots]'``.
 
 from ._compare import FoldResult, compare, compare_on_fold
 from ._comparison import METHODS, Comparison, ComparisonSource, MethodResult
-from ._evaluation import ConfusionCounts, ConstraintResult, Evaluation, MeasureEstimate, evaluate
+from ._evaluation import (
+    ConfusionCounts,
+    ConstraintResult,
+    Evaluation,
+    MeasureEstimate,
+    describe_few_rows,
+    evaluate,
+)
 from ._multiclass_summary import summarize_multiclass
 from ._multilabel_summary import summarize_multilabel
 from ._plots import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
@@ -28,6 +35,7 @@ __all__ = [
     "WeightsDisplay",
     "compare",
     "compare_on_fold",
+    "describe_few_rows",
     "evaluate",
     "frozen_auxiliary_names",
     "summarize",

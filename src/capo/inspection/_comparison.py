@@ -20,8 +20,9 @@ CAPO = "capo"
 METHODS = (DEFAULT_LEARNER, TUNED_THRESHOLD, TUNED_STACK, CAPO)
 #: Quantile of Student's t distribution for a two-sided test at the 5% level.
 SIGNIFICANCE_QUANTILE = 0.975
-#: Lower limit of a standard error: folds that agree to the last digit are no evidence.
-MIN_STANDARD_ERROR = 1e-4
+#: Lower limit of a standard error, relative to the largest mean: folds that agree to the last digit are no
+#: evidence.
+MIN_RELATIVE_ERROR = 1e-4
 #: The smallest width of each column of the table.
 MIN_WIDTHS = (16, 8, 7, 8)
 #: Numbers beyond this in a stored comparison are refused.
@@ -194,7 +195,9 @@ class Comparison:
     def _significant_sign(self, over: str) -> int:
         """1 if capo is significantly better than another method, -1 if significantly worse, else 0."""
         gain, error = self.gain(over)
-        needed = float(student.ppf(SIGNIFICANCE_QUANTILE, self.folds - 1)) * max(error, MIN_STANDARD_ERROR)
+        largest = max((abs(each.mean) for each in self.methods if np.isfinite(each.mean)), default=0.0)
+        smallest_error = max(error, MIN_RELATIVE_ERROR * largest)
+        needed = float(student.ppf(SIGNIFICANCE_QUANTILE, self.folds - 1)) * smallest_error
         return int(gain > needed) - int(gain < -needed)
 
     @property

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from .. import measures
-from .._typing import FloatArray
+from .._typing import BoolArray, FloatArray
 from ..exceptions import InvalidInputError
 from ..measures import ConfusionMeasure, ConstrainedMeasure, FunctionMeasure, Labels, Measure
 from ._formatting import count_decimals, format_table, format_value
@@ -23,6 +23,8 @@ N_ROW_RESAMPLES = 200
 #: Quantiles of the resampled values that bound the 95% interval.
 INTERVAL_QUANTILES = (0.025, 0.975)
 
+#: With fewer rows of a class the values are called uncertain.
+MIN_CLASS_ROWS = 20
 #: The smallest width of each column of the table.
 MIN_WIDTHS = (0, 9, 20)
 #: Follows the name of a rate that is computed from the labels that the model predicts.
@@ -104,6 +106,8 @@ class Evaluation:
         Names of the negative and the positive class.
     constraint : ConstraintResult, optional
         The rates at the model's threshold, if its measure has a constraint.
+    caution : str
+        What limits the trust in the values; empty if there is nothing.
 
     Examples
     --------
@@ -122,6 +126,7 @@ class Evaluation:
     confusion: ConfusionCounts
     class_names: tuple[str, str]
     constraint: ConstraintResult | None = None
+    caution: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as values that JSON can hold."""
@@ -129,6 +134,7 @@ class Evaluation:
             "measures": [asdict(each) for each in self.rows],
             "confusion": self.confusion._asdict(),
             "labels": list(self.class_names),
+            "caution": self.caution,
             "constraint": self.constraint
             and {
                 "text": self.constraint.constraint,
@@ -147,7 +153,8 @@ class Evaluation:
         lines = format_table(rows, MIN_WIDTHS)
         if self.constraint:
             lines += ["", str(self.constraint)]
-        return "\n".join([*lines, "", *self._confusion_lines()])
+        caution = ["", f"caution: {self.caution}"] if self.caution else []
+        return "\n".join([*lines, "", *self._confusion_lines(), *caution])
 
     __repr__ = __str__
 
@@ -227,7 +234,18 @@ def evaluate(
 
     constraint = _check_constraint(measure, confusion, estimate)
     estimates = [estimate(each) for each in _own_then_registered(measure)]
-    return Evaluation(estimates, confusion, class_names, constraint)
+    caution = describe_few_rows(labels.positive, class_names)
+    return Evaluation(estimates, confusion, class_names, constraint, caution)
+
+
+def describe_few_rows(positive: BoolArray, class_names: tuple[str, str]) -> str:
+    """A caution if a class has only few of the rows, otherwise ""."""
+    n_rows, n_positive = len(positive), int(positive.sum())
+    fewest = min(n_positive, n_rows - n_positive)
+    if fewest >= MIN_CLASS_ROWS:
+        return ""
+    name, verb = class_names[fewest == n_positive], "is" if fewest == 1 else "are"
+    return f"only {fewest} of these {n_rows:,} rows {verb} {name}, and values and intervals are uncertain"
 
 
 def _check_constraint(

@@ -19,7 +19,7 @@ from .. import __version__
 from .._typing import BoolArray
 from ..engine import Status
 from ..exceptions import InvalidInputError
-from ..inspection import Comparison, Evaluation
+from ..inspection import Comparison, Evaluation, describe_few_rows
 from . import _formatting as formatting
 from ._curves import compute_curves
 from ._evaluation import (
@@ -44,9 +44,6 @@ from ._training import (
 
 if TYPE_CHECKING:
     from ..estimators import CAPOClassifier
-
-#: With fewer rows of a class the page warns that its values are uncertain.
-MIN_CLASS_ROWS = 20
 
 
 def render_report(
@@ -183,17 +180,10 @@ def _check_comparison(model: CAPOClassifier, comparison: Comparison | None) -> N
 def _collect_cautions(model: CAPOClassifier, positive: BoolArray, notes: Iterable[str]) -> list[str]:
     """The notes, and what limits the trust in the model's values."""
     cautions = [formatting.clean_text(note) for note in notes]
-    n_rows, n_positive = len(positive), int(positive.sum())
-    fewest = min(n_positive, n_rows - n_positive)
-    if fewest < MIN_CLASS_ROWS:
-        label = formatting.quote_label(model.classes_.tolist()[1 if fewest == n_positive else 0])
-        are = "is" if fewest == 1 else "are"
-        cautions.append(
-            f"Only {fewest} of these {n_rows:,} rows {are} {label}: the values and intervals are uncertain."
-        )
+    names = [formatting.quote_label(label) for label in model.classes_.tolist()]
+    few_rows = describe_few_rows(positive, (names[0], names[1]))
     caution = model.summary().notes.get("caution")
-    if caution:
-        cautions.append(f"{caution[0].upper()}{caution[1:]}.")
+    cautions += [f"{each[0].upper()}{each[1:]}." for each in (few_rows, caution) if each]
     if model.solution_ is not None and model.solution_.status is not Status.OPTIMAL:
         cautions.append(f"The solver stopped before it reached its tolerance: {model.solution_.message}.")
     return cautions
