@@ -49,6 +49,7 @@ def test_every_public_package_has_a_page_in_the_api_reference(api):
     assert submodules | {"capo"} <= set(api.packages())
 
 
+@pytest.mark.optional_packages
 def test_every_public_name_is_in_the_api_reference(api):
     index = api.index()
     for package in api.packages():
@@ -60,6 +61,7 @@ def test_every_public_name_is_in_the_api_reference(api):
             assert f"({package}.md#{package}.{name})" in index
 
 
+@pytest.mark.optional_packages
 def test_what_estimators_refer_to_is_in_the_api_reference(api):
     described = {f"{package}.{name}" for package in api.packages() for name in api.names(package)}
     for estimator in (

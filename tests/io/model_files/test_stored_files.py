@@ -19,6 +19,7 @@ def test_there_are_stored_files():
     assert sum(path.stat().st_size for path in STORED) < 60_000
 
 
+@pytest.mark.optional_packages
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
 def test_a_stored_model_predicts_what_it_did(path, tmp_path):
     expected = json.loads(path.with_suffix(".json").read_text())
