@@ -9,11 +9,14 @@ import sys
 import threading
 from typing import Any, NoReturn
 
+from ._streams import discard_standard_output, prepare_standard_streams
+
 EXIT_INTERNAL_ERROR, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 
 
 def main() -> None:
     """Run the command line; every failure ends with one message on standard error."""
+    prepare_standard_streams()
     try:
         from ._app import app  # noqa: PLC0415 (an extra)
     except ModuleNotFoundError as error:
@@ -21,7 +24,6 @@ def main() -> None:
     from ..exceptions import CapoError  # noqa: PLC0415 (the package without the extra comes first)
     from ._console import CommandInterrupted  # noqa: PLC0415
 
-    _configure_streams()
     _handle_termination_signals()
     try:
         app()
@@ -32,7 +34,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         _exit_missing_package(error)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the flush at exit fails again
+        discard_standard_output()
         _exit(f"the output cannot be written: {error.strerror or error}.", EXIT_BAD_INPUT)
     except MemoryError:
         _exit("there is not enough memory for this.", EXIT_BAD_INPUT)
@@ -44,13 +46,6 @@ def main() -> None:
             "traceback.",
             EXIT_INTERNAL_ERROR,
         )
-
-
-def _configure_streams() -> None:
-    """Escape characters that the terminal's encoding lacks instead of failing on them."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def _handle_termination_signals() -> None:

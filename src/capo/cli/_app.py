@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ._console import Console
-from ._help import GroupedHelpCommand
+from ._help import GroupedHelpCommand, PipedHelpGroup
 from ._options import (
     COLUMNS,
     AuxiliariesOption,
@@ -25,6 +25,7 @@ from ._options import (
     DropOption,
     EncodingOption,
     FormatOption,
+    GroupOption,
     HeldOutFoldsOption,
     IdOption,
     JobsOption,
@@ -55,6 +56,7 @@ N_CROSS_FIT_FOLDS = 5
 
 app = typer.Typer(
     name="capo",
+    cls=PipedHelpGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -102,6 +104,7 @@ def fit(
     auxiliaries: AuxiliariesOption = "auto",
     positive: PositiveOption = None,
     weight: WeightOption = None,
+    group: GroupOption = None,
     drop: DropOption = None,
     ids: IdOption = None,
     category: CategoryOption = None,
@@ -128,7 +131,13 @@ def fit(
     from .commands.fit import ColumnOptions, ModelOptions, run_fit
 
     columns = ColumnOptions(
-        target=target, positive=positive, weight=weight, drop=drop, ids=ids, categories=category
+        target=target,
+        positive=positive,
+        weight=weight,
+        group=group,
+        drop=drop,
+        ids=ids,
+        categories=category,
     )
     options = ModelOptions(
         measure=measure,
@@ -240,6 +249,7 @@ def compare(
     auxiliaries: AuxiliariesOption = "auto",
     positive: PositiveOption = None,
     weight: WeightOption = None,
+    group: GroupOption = None,
     drop: DropOption = None,
     category: CategoryOption = None,
     delta: DeltaOption = "linear",
@@ -262,7 +272,9 @@ def compare(
     """
     from .commands.compare import ColumnOptions, ModelOptions, run_compare
 
-    columns = ColumnOptions(target=target, positive=positive, weight=weight, drop=drop, categories=category)
+    columns = ColumnOptions(
+        target=target, positive=positive, weight=weight, group=group, drop=drop, categories=category
+    )
     options = ModelOptions(
         measure=measure,
         measure_args=measure_arg,

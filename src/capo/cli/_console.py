@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import os
 import sys
 import time
 import warnings
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..exceptions import OutputError
+from ._streams import discard_standard_output
 
 #: Without a terminal, progress is logged at most this often, and only steps that take longer are logged.
 PROGRESS_INTERVAL_SECONDS = 2.0
@@ -46,7 +46,7 @@ def ignore_broken_pipe() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the flush at exit fails again
+        discard_standard_output()
         if not isinstance(error, BrokenPipeError):
             raise OutputError(f"standard output cannot be written: {error.strerror}.") from error
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from typer.core import TyperCommand
+import typer
+from typer.core import TyperCommand, TyperGroup
 
 from ._options import OPTION_GROUPS
+from ._streams import discard_standard_output
 
 ARGUMENTS, OTHER_OPTIONS = "Arguments", "Options"
 
@@ -35,3 +37,21 @@ class GroupedHelpCommand(TyperCommand):
             if records:
                 with formatter.section(name):
                     formatter.write_dl(records)
+
+
+class PipedHelpGroup(TyperGroup):
+    """The commands; a reader of their help that stops early, such as ``head``, is not an error."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().make_context(*args, **kwargs)
+        except BrokenPipeError:
+            discard_standard_output()
+            raise typer.Exit from None
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            discard_standard_output()
+            raise typer.Exit from None

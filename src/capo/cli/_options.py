@@ -47,6 +47,15 @@ WeightOption = Annotated[
         "--weight", metavar="COLUMN", help="Column with the sample weights.", rich_help_panel=COLUMNS
     ),
 ]
+GroupOption = Annotated[
+    str | None,
+    typer.Option(
+        "--group",
+        metavar="COLUMN",
+        help="Column of groups, such as patients: the rows of a group are held out together. Not a feature.",
+        rich_help_panel=COLUMNS,
+    ),
+]
 DropOption = Annotated[
     list[str] | None,
     typer.Option("--drop", metavar="COLUMN", help="Ignore this column; repeatable.", rich_help_panel=COLUMNS),

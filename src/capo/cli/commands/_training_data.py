@@ -38,6 +38,7 @@ class ColumnOptions:
     target: str | None = None
     positive: str | None = None
     weight: str | None = None
+    group: str | None = None
     drop: Sequence[str] | None = None
     ids: Sequence[str] | None = None
     categories: Sequence[str] | None = None
@@ -45,14 +46,14 @@ class ColumnOptions:
     @property
     def any_column_named(self) -> bool:
         """Whether an option names a column."""
-        return any((self.target, self.weight, self.drop, self.ids, self.categories))
+        return any((self.target, self.weight, self.group, self.drop, self.ids, self.categories))
 
     def roles(self, target: str) -> ColumnRoles:
         """The role of each column that is named, without repetitions."""
         drop, ids, categories = (
             tuple(dict.fromkeys(names or ())) for names in (self.drop, self.ids, self.categories)
         )
-        return ColumnRoles(target, self.weight or "", drop, ids, categories)
+        return ColumnRoles(target, self.weight or "", self.group or "", drop, ids, categories)
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ class TableTrainingData:
     X: Any
     y: NDArray[np.generic]
     sample_weight: FloatArray | None
+    groups: NDArray[np.generic] | None
     pos_label: Any
 
 
@@ -72,15 +74,16 @@ def read_training_data(table: TableReader, options: ColumnOptions, console: Cons
         batch = table.read()
         inference = _infer_schema(batch, options)
         schema = inference.schema
-        X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
+        X, y = schema.features(batch), schema.labels(batch)
+        weight, groups = schema.weights(batch), schema.groups(batch)
     classes, positive = _encode_labels(y, options, schema)
     if weight is not None:
         _check_class_weights(weight, positive, classes, str(options.weight))
     notes = inference.notes if options.positive else (*inference.notes, *_majority_notes(classes, positive))
     for note in notes:
         console.note(note)
-    console.log(_describe_size(schema, classes, positive))
-    return TableTrainingData(schema, X, y, weight, classes.tolist()[1])
+    console.log(_describe_size(schema, classes, positive, groups))
+    return TableTrainingData(schema, X, y, weight, groups, classes.tolist()[1])
 
 
 def _infer_schema(batch: Batch, options: ColumnOptions) -> SchemaInference:
@@ -88,7 +91,7 @@ def _infer_schema(batch: Batch, options: ColumnOptions) -> SchemaInference:
         if options.any_column_named:
             raise InvalidInputError(
                 "an svmlight file starts each row with its label and has no named columns: remove --target, "
-                "--weight, --drop, --id and --category."
+                "--weight, --group, --drop, --id and --category."
             )
         return SchemaInference(SparseSchema.infer(batch))
     if not options.target:
@@ -148,7 +151,11 @@ def _check_class_weights(
             )
 
 
-def _describe_size(schema: Schema, classes: NDArray[np.generic], positive: BoolArray) -> str:
+def _describe_size(
+    schema: Schema, classes: NDArray[np.generic], positive: BoolArray, groups: NDArray[np.generic] | None
+) -> str:
     n_rows, n_pos, label = len(positive), int(positive.sum()), classes.tolist()[1]
     columns = f"{schema.n_features:,} column{'s' if schema.n_features > 1 else ''}"
+    if groups is not None:
+        columns += f", {len(np.unique(groups)):,} groups"
     return f"{n_rows:,} rows, {columns}; {label!r} is positive, {n_pos:,} rows ({n_pos / n_rows:.1%})"

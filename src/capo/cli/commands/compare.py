@@ -25,6 +25,7 @@ def run_compare(
             data.X,
             data.y,
             sample_weight=data.sample_weight,
+            groups=data.groups,
             folds=folds,
             random_state=options.seed,
             on_progress=step.progress,

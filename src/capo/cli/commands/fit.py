@@ -27,7 +27,8 @@ def run_fit(
     check_output(output, table.path)
     data, model = prepare_training(table, columns, options, console)
     with console.step("training"):
-        model.fit(data.X, data.y, sample_weight=data.sample_weight)
+        params = {} if data.groups is None else {"groups": data.groups}
+        model.fit(data.X, data.y, sample_weight=data.sample_weight, **params)
     with console.step("writing"):
         training = {"table": table.name, "rows": len(data.y), "sha256": table_sha256(table)}
         save(model, output, schema=data.schema.to_dict(), training=training)

@@ -19,6 +19,7 @@ def run_show(path: str, console: Console) -> None:
         "classes": ", ".join(map(repr, manifest.classes)) + " (the last is positive)",
         "columns": _describe_columns(manifest),
         "target": manifest.schema.get("target", ""),
+        "groups": manifest.schema.get("group", ""),
         "trained on": manifest.training.get("table", ""),
         "written": f"{manifest.created} with {versions}",
     }

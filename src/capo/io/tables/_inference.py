@@ -57,7 +57,8 @@ def infer_table_schema(batch: Batch, roles: ColumnRoles) -> SchemaInference:
     if not columns:
         raise TableError(" ".join(["the table has no feature columns.", *notes]))
     label_kind = infer_label_kind(batch, roles.target)
-    return SchemaInference(TableSchema(columns, roles.target, label_kind, roles.weight, roles.ids), notes)
+    schema = TableSchema(columns, roles.target, label_kind, roles.weight, roles.ids, roles.group)
+    return SchemaInference(schema, notes)
 
 
 def _text_notes(text: pl.DataFrame, identifiers: Sequence[str]) -> list[str]:

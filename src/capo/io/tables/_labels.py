@@ -20,12 +20,13 @@ _INTEGER_LABEL = r"^[+-]?(0|[1-9][0-9]{0,14})(\.0+)?$"
 
 def infer_label_kind(batch: Batch, name: str) -> LabelKind:
     """Return "integer" if all labels of a column are integers, else "text"."""
-    return "integer" if bool(_label_texts(batch, name).str.contains(_INTEGER_LABEL).all()) else "text"
+    texts = read_complete_texts(batch, name, "target")
+    return "integer" if bool(texts.str.contains(_INTEGER_LABEL).all()) else "text"
 
 
 def read_labels(batch: Batch, name: str, kind: LabelKind) -> NDArray[np.generic]:
     """Read the labels of a column, none of which may be missing."""
-    texts = _label_texts(batch, name)
+    texts = read_complete_texts(batch, name, "target")
     if kind == "text":
         return texts.to_numpy().astype(str)
     wrong = texts.str.contains(_INTEGER_LABEL).not_().arg_true()
@@ -48,13 +49,14 @@ def parse_label(text: str, kind: LabelKind) -> int | str | None:
     return re.sub(INTEGER_PATTERN, r"\1", text)
 
 
-def _label_texts(batch: Batch, name: str) -> pl.Series:
+def read_complete_texts(batch: Batch, name: str, role: str) -> pl.Series:
+    """Read a column as text, no value of which may be missing; `role` is its name in messages."""
     cleaned = clean_columns(batch.frame, [name])
-    _check_no_missing(batch, cleaned[name], name)
+    _check_no_missing(batch, cleaned[name], name, role)
     return to_text(cleaned)[name]
 
 
-def _check_no_missing(batch: Batch, cleaned: pl.Series, name: str) -> None:
+def _check_no_missing(batch: Batch, cleaned: pl.Series, name: str, role: str) -> None:
     n_missing = cleaned.null_count()
     if not n_missing:
         return
@@ -62,6 +64,6 @@ def _check_no_missing(batch: Batch, cleaned: pl.Series, name: str) -> None:
     raw = batch.frame[name][position]
     note = f" ({raw!r} counts as missing)" if isinstance(raw, str) and raw.strip() else ""
     raise TableError(
-        f"the target {name!r} is missing in {n_missing:,} of {len(batch):,} rows, first in row "
+        f"the {role} {name!r} is missing in {n_missing:,} of {len(batch):,} rows, first in row "
         f"{batch.first_row + position:,}{note}: remove these rows."
     )

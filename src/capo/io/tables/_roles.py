@@ -22,6 +22,8 @@ class ColumnRoles:
         The column of the labels.
     weight : str
         The column of the sample weights; empty if there is none.
+    group : str
+        The column of the groups, whose rows are held out together; empty if there is none.
     drop : tuple of str
         Columns that are ignored.
     ids : tuple of str
@@ -32,14 +34,20 @@ class ColumnRoles:
 
     target: str
     weight: str = ""
+    group: str = ""
     drop: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
 
     def check(self, columns: Sequence[str]) -> None:
         """Raise if a column does not exist or has two roles."""
-        single = {"target": (self.target,), "weight": (self.weight,) if self.weight else ()}
-        roles = {**single, "drop": self.drop, "id": self.ids, "category": self.categories}
+        single = {"target": self.target, "weight": self.weight, "group": self.group}
+        roles = {
+            **{role: (name,) if name else () for role, name in single.items()},
+            "drop": self.drop,
+            "id": self.ids,
+            "category": self.categories,
+        }
         role_of: dict[str, str] = {}
         for role, names in roles.items():
             for name in names:
@@ -52,7 +60,7 @@ class ColumnRoles:
     @property
     def non_features(self) -> set[str]:
         """The columns that are not features."""
-        return {self.target, self.weight, *self.drop, *self.ids}
+        return {self.target, self.weight, self.group, *self.drop, *self.ids}
 
 
 def require_column(name: str, columns: Sequence[str], purpose: str = "") -> None:

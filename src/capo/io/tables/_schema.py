@@ -28,7 +28,7 @@ from ...preprocessing.canonical_values import (
     to_numeric,
 )
 from ._batch import Batch
-from ._labels import LabelKind, parse_label, read_labels
+from ._labels import LabelKind, parse_label, read_complete_texts, read_labels
 from ._roles import list_columns, require_column
 
 
@@ -60,6 +60,10 @@ class Schema(ABC):
     @abstractmethod
     def weights(self, batch: Batch) -> FloatArray | None:
         """Read the sample weights of a batch; None if there is no column for them."""
+
+    @abstractmethod
+    def groups(self, batch: Batch) -> NDArray[np.generic] | None:
+        """Read the groups of a training table; None if there is no column for them."""
 
     @abstractmethod
     def id_columns(self, batch: Batch) -> pl.DataFrame:
@@ -94,6 +98,8 @@ class TableSchema(Schema):
         The column of the sample weights; empty if there is none.
     ids : tuple of str
         Columns that are copied to predictions and are not features.
+    group : str
+        The column of the groups, which only training reads; empty if there is none.
     """
 
     columns: dict[str, ColumnKind]
@@ -101,6 +107,7 @@ class TableSchema(Schema):
     label_kind: LabelKind
     weight: str = ""
     ids: tuple[str, ...] = ()
+    group: str = ""
 
     @property
     def feature_names(self) -> list[str]:
@@ -120,7 +127,7 @@ class TableSchema(Schema):
         missing = [name for name in self.columns if name not in columns]
         if not missing:
             return
-        used = {*self.columns, self.target, self.weight, *self.ids}
+        used = {*self.columns, self.target, self.weight, self.group, *self.ids}
         unused = [name for name in columns if name not in used]
         plural = "s" if len(missing) > 1 else ""
         extra = f" It has {list_columns(unused)}, which the model does not use." if unused else ""
@@ -149,6 +156,9 @@ class TableSchema(Schema):
             )
         check_magnitude(numeric, batch.first_row)
         return weights.to_numpy()
+
+    def groups(self, batch: Batch) -> NDArray[np.generic] | None:
+        return read_complete_texts(batch, self.group, "group").to_numpy() if self.group else None
 
     def id_columns(self, batch: Batch) -> pl.DataFrame:
         frame = batch.frame
@@ -207,6 +217,9 @@ class SparseSchema(Schema):
     def weights(self, batch: Batch) -> None:
         return None
 
+    def groups(self, batch: Batch) -> None:
+        return None
+
     def id_columns(self, batch: Batch) -> pl.DataFrame:
         return pl.DataFrame()
 
@@ -240,6 +253,7 @@ def schema_from_dict(values: dict[str, Any]) -> Schema:
             columns
             and all(kind in ("numeric", "text") for kind in columns.values())
             and all(isinstance(name, str) for name in ids)
+            and isinstance(group := values.get("group", ""), str)
         ):
-            return TableSchema(columns, target, label_kind, weight, tuple(ids))
+            return TableSchema(columns, target, label_kind, weight, tuple(ids), group)
     raise ValueError("its schema is missing or not valid")
