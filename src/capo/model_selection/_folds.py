@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.utils import check_random_state
 
 from .._sklearn_compat import is_pandas_na, is_scalar_nan
 from .._typing import BoolArray, IntArray
@@ -36,11 +37,14 @@ def split_folds(
             "y has a single row of one of its classes, so that no fold can hold it out and train on another: "
             "cross-fitting needs at least 2 rows of each class."
         )
-    if cv is None or isinstance(cv, Integral):
-        cv = _make_splitter(int(cv or DEFAULT_N_FOLDS), positive, split_params.get("groups"), random)
+    groups, is_number = split_params.get("groups"), cv is None or isinstance(cv, Integral)
+    if is_number:
+        cv = _make_splitter(int(cv or DEFAULT_N_FOLDS), positive, groups, random)
     splitter = check_cv(cv, positive, classifier=True)
     parts = splitter.split(X, positive, **split_params)
     splits = [(np.asarray(train), np.asarray(test)) for train, test in parts]
+    if is_number and groups is not None and not all(_has_two_classes(positive[train]) for train, _ in splits):
+        splits = _halve_groups(np.asarray(groups), positive, random)
     check_splits(splits, positive)
     return splits
 
@@ -59,6 +63,24 @@ def _make_splitter(
             "both classes: cross-fitting needs at least 2 groups with rows of each class."
         )
     return StratifiedGroupKFold(min(n_folds, n_groups), shuffle=True, random_state=random)
+
+
+def _has_two_classes(positive: BoolArray) -> bool:
+    return bool(positive.any() and not positive.all())
+
+
+def _halve_groups(groups: NDArray[Any], positive: BoolArray, random: RandomState | None) -> list[Split]:
+    """Return two folds with rows of both classes, where stratified folds put a class into one fold.
+
+    If each class has two groups, every fourth random division of the groups or more has them on both sides.
+    """
+    names, numbers = np.unique(groups, return_inverse=True)
+    generator = check_random_state(random)
+    while True:
+        first = generator.randint(2, size=len(names)).astype(bool)[numbers]
+        if _has_two_classes(positive[first]) and _has_two_classes(positive[~first]):
+            halves = np.flatnonzero(first), np.flatnonzero(~first)
+            return [halves, halves[::-1]]
 
 
 def check_groups(groups: ArrayLike, n_rows: int) -> NDArray[Any]:
