@@ -13,6 +13,7 @@ from capo.adaptation import (
     ZeroPrior,
     fit_stack,
 )
+from capo.engine import Status
 
 from ..cases import ALL_MEASURES
 
@@ -62,6 +63,14 @@ def test_the_certificate_is_that_of_the_problem_as_it_is_written(measure, prior)
             weights.intercept + step[7],
         )
         assert objective(rows, given, 20.0, other, start) >= solution.dual - 1e-9
+
+
+@pytest.mark.parametrize("measure", ["accuracy", "f1"])
+def test_a_row_far_on_the_right_side_does_not_spoil_the_certificate_around_fixed_weights(measure):
+    rows = problem(seed=1, n=60, k=2, d=3)
+    rows.features[0] *= 1e14
+    _, solution = AdaptationProblem(rows, Objective(measures.get(measure), UnitPrior())).solve(5.0)
+    assert solution.status is Status.OPTIMAL
 
 
 def test_the_stack_meets_the_conditions_of_its_optimum():

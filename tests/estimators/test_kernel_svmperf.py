@@ -250,6 +250,21 @@ def test_the_certificate_holds_for_large_C(C, max_rank):
     assert 0 <= model.dual_ <= model.primal_
 
 
+@pytest.mark.parametrize("C", [1e2, 1e4])
+def test_the_lower_bound_holds_although_the_factor_is_in_single_precision(C):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        rows = rng.normal(size=(40, 3))
+        positive = rows[:, 0] + 0.3 * rng.normal(size=40) > 0
+        gamma = 1 / (3 * rows.var())
+        model = SVMPerfClassifier("accuracy", C=C, kernel="rbf", gamma=gamma, tol=1e-5).fit(rows, positive)
+        values, vectors = np.linalg.eigh(rbf_kernel(rows, gamma=gamma))
+        factor = np.column_stack([vectors * np.sqrt(np.maximum(values, 0.0)), np.ones(40)])
+        exact = minimize(factor, measures.get("accuracy").oracle(positive), C=C, tol=1e-8)
+        assert model.dual_ <= exact.primal
+        assert model.gap_ <= C * 1e-5
+
+
 def test_an_interrupted_fit_has_a_certificate_of_the_whole_kernel():
     X, y = MOONS
     low, high = exact_interval(rbf_kernel(X, gamma=1.0) + 1, y, "f1", 100.0)

@@ -138,7 +138,7 @@ class UnitPrior:
         def combination(v: FloatArray) -> LinearCombination:
             return LinearCombination(np.ones(n_auxiliaries), v[:-1].copy(), float(v[-1]))
 
-        offset_oracle = _with_offset(oracle, data.outputs.sum(axis=1))
+        offset_oracle = _OffsetOracle(oracle, data.outputs.sum(axis=1))
         return Formulation(design, offset_oracle, np.zeros(n_coef), np.zeros(n_coef, dtype=bool), combination)
 
     def cv_tol(self, tol: float, prior_risk: float) -> float:
@@ -171,14 +171,21 @@ def _share_of_risk(tol: float, prior_risk: float) -> float:
     return max(tol, float(np.clip(CV_GAP_SHARE * prior_risk, MIN_CV_TOL, MAX_CV_TOL)))
 
 
-def _with_offset(oracle: Oracle, offset: FloatArray) -> Callable[[FloatArray], Cut]:
-    """Return the oracle for scores to which `offset` is added."""
+@dataclass(frozen=True)
+class _OffsetOracle:
+    """The oracle for scores to which `offset` is added."""
 
-    def offset_oracle(scores: FloatArray) -> Cut:
-        cut = oracle(scores + offset)
-        return Cut(cut.coef, cut.loss - float(cut.coef @ offset))
+    oracle: Oracle
+    offset: FloatArray
 
-    return offset_oracle
+    @property
+    def direction(self) -> FloatArray:
+        """The direction of the oracle, which an offset does not change; those of measures have one."""
+        return np.asarray(self.oracle.direction)  # type: ignore[attr-defined]
+
+    def __call__(self, scores: FloatArray) -> Cut:
+        cut = self.oracle(scores + self.offset)
+        return Cut(cut.coef, cut.loss - float(cut.coef @ self.offset))
 
 
 def _least_risk_scale(oracle: Oracle, scores: FloatArray) -> float:

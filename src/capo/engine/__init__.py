@@ -2,6 +2,7 @@
 
 from ._line_search import CutLike, CutOracle
 from ._minimize import minimize, minimize_path
+from ._rounding import relative_error
 from ._solution import Iteration, Solution, Status
 from ._solver import Callback, CuttingPlane
 
@@ -15,4 +16,5 @@ __all__ = [
     "Status",
     "minimize",
     "minimize_path",
+    "relative_error",
 ]

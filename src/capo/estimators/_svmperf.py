@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from .. import measures
 from .._sklearn_compat import Interval, StrOptions, check_sample_weight, check_y
 from .._typing import BoolArray, FloatArray
-from ..design import Design, as_design, augment
-from ..engine import CuttingPlane, Iteration, Solution, Status
+from ..design import BoundedDesign, Design, as_design, augment
+from ..engine import CuttingPlane, Iteration, Solution, Status, relative_error
 from ..exceptions import InvalidInputError, TrivialSolutionWarning
 from ..kernels import KernelExpansion, KernelFactor, KernelLike, factorize_kernel, make_kernel
 from ..kernels import names as kernel_names
@@ -39,6 +39,8 @@ MAX_FACTOR_SIZE = 2**27
 MAX_GAP_RATIO = 2.0
 #: The factor's residual is computed exactly if its bound exceeds this share of C * tol.
 MAX_RESIDUAL_SHARE = 0.1
+#: Bound of the relative rounding error of the kernel's factor, with room for that of its products.
+SINGLE_PRECISION = float(np.finfo(np.float32).eps)
 
 
 @dataclass(frozen=True)
@@ -336,9 +338,9 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
         if not (v[:-1] if self.fit_intercept else v).any():
             warnings.warn(
                 f"the optimum for {self.measure_.label} at C={self.C:g} has no weight on any feature: "
-                "all rows get the same score. Check that the features vary and raise C; if that does not "
-                "help, the classes overlap too much for this measure's convex bound, and training for "
-                "'balanced_accuracy' or 'roc_auc' does better.",
+                "all rows get the same score. Check that the features vary, and try larger values of C; if "
+                "that does not help, the classes overlap too much for this measure's convex bound, and "
+                "training for 'balanced_accuracy' or 'roc_auc' does better.",
                 TrivialSolutionWarning,
                 stacklevel=4,
             )
@@ -380,25 +382,34 @@ def _certificate(solution: Solution) -> dict[str, Any]:
 
 
 def _bound_whole_kernel(
-    solution: Solution, u: FloatArray, beta: float, factor: KernelFactor, table: Any, design: Design
+    solution: Solution, u: FloatArray, beta: float, factor: KernelFactor, table: Any, design: BoundedDesign
 ) -> Solution:
     """The solution with the lower bound that holds for the whole kernel.
 
     There the squared norm of the dual solution is larger by u'E u, the part outside the factor's span. E is
-    positive semidefinite, so that its diagonal gives an upper bound; if that is too loose, one pass over
-    the kernel gives the value. The dual solution is then scaled to where its lower bound is highest.
+    positive semidefinite, so that its diagonal gives an upper bound; the factor is known in single precision.
+    If the bound is too loose, one pass over the kernel gives the value. The dual solution is then scaled to
+    where its lower bound is highest.
     """
-    slope = design.rmatvec(u)
-    inside = float(slope[: factor.rank] @ slope[: factor.rank])
-    outside = float(np.abs(u) @ np.sqrt(factor.residual_diagonal)) ** 2
-    if 0.5 * outside > MAX_RESIDUAL_SHARE * solution.C * solution.tol:
-        support = np.flatnonzero(u)
-        rows = table[support].astype(np.float64)
-        total = KernelExpansion(factor.kernel, rows, u[support]).squared_norm()
-        outside = max(0.0, total - inside)
-    square = float(slope @ slope) + outside
-    scale = 1.0 if square <= beta else beta / square
-    return replace(solution, dual=scale * beta - 0.5 * scale**2 * square)
+    slope, size = design.rmatvec(u), np.abs(u)
+    reach = np.abs(slope) + SINGLE_PRECISION * design.abs_rmatvec(size)
+    square = float(reach @ reach) + float(size @ np.sqrt(factor.residual_diagonal)) ** 2
+    if 0.5 * (square - float(slope @ slope)) > MAX_RESIDUAL_SHARE * solution.C * solution.tol:
+        square = min(
+            square, _squared_norm(u, factor, table) + float(reach[factor.rank :] @ reach[factor.rank :])
+        )
+    least = beta - relative_error(len(u)) * solution.C
+    scale = 1.0 if square <= least else max(least, 0.0) / square
+    return replace(solution, dual=scale * least - 0.5 * scale**2 * square)
+
+
+def _squared_norm(u: FloatArray, factor: KernelFactor, table: Any) -> float:
+    """``u'K u``, rounded up."""
+    support = np.flatnonzero(u)
+    rows = table[support].astype(np.float64)
+    square = KernelExpansion(factor.kernel, rows, u[support]).squared_norm()
+    largest = float(np.abs(u) @ np.sqrt(factor.diagonal)) ** 2  # of the sum of absolute values
+    return square + 2.0 * relative_error(len(support)) * largest
 
 
 def _make_callback(

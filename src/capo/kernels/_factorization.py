@@ -65,12 +65,14 @@ class KernelFactor:
         return int(self.triangle.shape[0])
 
     @property
+    def diagonal(self) -> FloatArray:
+        """The diagonal of K."""
+        return np.einsum("ij,ij->i", self.rows, self.rows, dtype=np.float64) + self.residual_diagonal
+
+    @property
     def residual(self) -> float:
         """The trace of E relative to that of K."""
-        trace = float(np.einsum("ij,ij->", self.rows, self.rows, dtype=np.float64))
-        return float(
-            self.residual_diagonal.sum() / max(trace + self.residual_diagonal.sum(), np.finfo(float).tiny)
-        )
+        return float(self.residual_diagonal.sum() / max(self.diagonal.sum(), np.finfo(float).tiny))
 
     def dual_coef(self, w: FloatArray) -> FloatArray:
         """Coefficients of the pivots in the kernel expansion of the function with coordinates w."""
