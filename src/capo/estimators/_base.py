@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from .._sklearn_compat import safe_indexing
 from ..exceptions import InvalidInputError
-from ..preprocessing import is_dataframe, positive_mask
+from ..preprocessing import check_numbers, is_dataframe, positive_mask
 from ._validation import reject_operator
 
 if TYPE_CHECKING:
@@ -55,11 +55,13 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
     def _validate_fit_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
         """Check the training rows and labels."""
         X, y = validate_data(self, X, y, accept_sparse=self._accept_sparse, dtype=self._dtypes)
+        check_numbers(X)
         return _use_int32_indices(X), np.asarray(y)
 
     def _validate_predict_data(self, X: ArrayLike) -> Any:
         """Check rows to predict against the columns seen in `fit`."""
         X = validate_data(self, X, accept_sparse=self._accept_sparse, dtype=self._dtypes, reset=False)
+        check_numbers(X)
         return _use_int32_indices(X)
 
     def __sklearn_tags__(self) -> Tags:
@@ -86,6 +88,7 @@ class TableInputMixin:
         elif X.shape[0] == 0:
             raise InvalidInputError("X has 0 rows (0 sample(s)): at least one is needed.")
         validate_data(self, X, reset=reset, skip_check_array=True)
+        check_numbers(X)
         return X
 
 

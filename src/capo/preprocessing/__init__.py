@@ -23,6 +23,7 @@ from ._identifiers import (
 )
 from ._label_matrix import encode_label_matrix
 from ._labels import MAX_POSITIVE_SHARE, encode_binary_labels, positive_mask
+from ._table_checks import check_numbers
 
 __all__ = [
     "MAX_POSITIVE_SHARE",
@@ -33,6 +34,7 @@ __all__ = [
     "KnownCategoryFilter",
     "NumberedColumn",
     "check_features",
+    "check_numbers",
     "class_positions",
     "clip_standardized",
     "describe_numbered_column",

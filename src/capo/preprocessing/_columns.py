@@ -13,6 +13,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from .._sklearn_compat import is_pandas_na, is_scalar_nan
+from ..exceptions import InvalidInputError
 
 
 class ColumnKinds(NamedTuple):
@@ -35,8 +36,22 @@ def infer_column_kinds(X: Any) -> ColumnKinds:
     schema = nw.from_native(X, eager_only=True).schema
     kinds, has_names = ColumnKinds([], [], []), all(isinstance(name, str) for name in schema)
     for position, (name, dtype) in enumerate(schema.items()):
+        _check_single_values(X, position, name, dtype)
         _columns_of_kind(kinds, dtype).append(name if has_names else position)
     return kinds
+
+
+def _check_single_values(X: Any, position: int, name: Any, dtype: Any) -> None:
+    """Raise if the values of a column are lists or other collections."""
+    nested = dtype.is_nested()
+    if dtype == nw.Object:
+        values = nw.from_native(X, eager_only=True)[:, position].to_list()
+        nested = any(isinstance(value, list | dict | set | np.ndarray) for value in values)
+    if nested:
+        raise InvalidInputError(
+            f"the column {name!r} of X contains lists or other collections, not single values: convert it to "
+            "columns of numbers or text, or leave it out."
+        )
 
 
 def _columns_of_kind(kinds: ColumnKinds, dtype: Any) -> list[Any]:

@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from .._typing import BoolArray
+from ..exceptions import InvalidInputError
 from ._columns import is_missing, iter_columns
 
 
@@ -87,10 +88,17 @@ class KnownCategoryFilter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         result = np.empty(X.shape, dtype=object)
         for position, (column, categories) in enumerate(zip(iter_columns(X), self.categories_, strict=True)):
             known = {category: category for category in categories}
-            result[:, position] = [known[v] if v in known else self._known_or_nan(v, known) for v in column]
+            try:
+                result[:, position] = [self._known_or_nan(value, known) for value in column]
+            except TypeError as error:  # a list cannot be looked up
+                raise InvalidInputError(
+                    f"a column of categories contains a value that is none: {error}."
+                ) from error
         return result
 
     def _known_or_nan(self, value: Any, known: dict[Any, Any]) -> Any:
+        if value in known:
+            return known[value]
         return np.nan if is_missing(value) else known.get(self._category(value), np.nan)
 
     def _category(self, value: Any) -> Any:

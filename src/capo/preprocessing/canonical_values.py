@@ -16,6 +16,7 @@ from typing import Literal
 import polars as pl
 
 from ..exceptions import TableError
+from ._table_checks import MAX_MAGNITUDE
 
 ColumnKind = Literal["numeric", "text"]
 
@@ -25,8 +26,6 @@ MISSING_TEXTS = (
     *("NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "<NA>", "NULL", "null", "None", "?"),
     *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
-#: Larger numbers are rejected like infinite ones: sums of their squares could overflow.
-MAX_MAGNITUDE = 1e100
 #: An integer with an optional plus sign or decimal point; group 1 is the integer without them.
 INTEGER_PATTERN = r"^[+]?(-?[0-9]+)(?:\.0*)?$"
 #: A number with a decimal comma.

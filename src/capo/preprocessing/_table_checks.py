@@ -1,0 +1,73 @@
+"""Checks of a table's numbers before any of them is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from ..exceptions import InvalidInputError
+from ._columns import is_dataframe
+
+#: Larger numbers are rejected like infinite ones: sums of their squares could overflow.
+MAX_MAGNITUDE = 1e100
+
+
+def check_numbers(X: Any) -> None:
+    """Raise if X holds a number that would overflow, or a missing value in a sparse matrix.
+
+    Parameters
+    ----------
+    X : data frame, array or sparse matrix
+        Only columns of floating-point numbers are checked.
+    """
+    if issparse(X):
+        _check_sparse(X)
+    elif is_dataframe(X):
+        for name, values in _float_columns(X):
+            _check_column(values, f"the column {name!r} of X")
+    elif _has_large_number(X):
+        column = int(np.nanargmax(np.fmax.reduce(np.abs(X), axis=0)))
+        _check_column(X[:, column], f"column {column} of X (counted from 0)")
+
+
+def _float_columns(X: Any) -> Iterator[tuple[str, NDArray[Any]]]:
+    frame = nw.from_native(X, eager_only=True)
+    return ((name, frame[name].to_numpy()) for name, dtype in frame.schema.items() if dtype.is_float())
+
+
+def _check_sparse(X: Any) -> None:
+    if X.dtype.kind == "f" and np.isnan(X.data).any():
+        raise InvalidInputError(
+            "X is a sparse matrix with missing values (NaN), which only data frames and arrays may have: "
+            "fill them in, or pass an array."
+        )
+    if _has_large_number(X.data):
+        entries = X.tocoo()
+        position = int(np.argmax(np.abs(entries.data)))
+        column = f"column {entries.col[position]} of X (counted from 0)"
+        _raise_large_number(entries.data[position], column, entries.row[position])
+
+
+def _has_large_number(values: NDArray[Any]) -> bool:
+    if values.dtype.kind != "f" or not values.size:
+        return False
+    largest, smallest = np.fmax.reduce(values, axis=None), np.fmin.reduce(values, axis=None)
+    return max(float(largest), -float(smallest)) > MAX_MAGNITUDE
+
+
+def _check_column(values: NDArray[Any], name: str) -> None:
+    if _has_large_number(values):
+        row = int(np.nanargmax(np.abs(values)))
+        _raise_large_number(values[row], name, row)
+
+
+def _raise_large_number(value: Any, column: str, row: int) -> None:
+    raise InvalidInputError(
+        f"{column} contains {value:.3g} in row {row}: numbers beyond {MAX_MAGNITUDE:g} overflow. Scale or "
+        "clip the column, or remove the row."
+    )
