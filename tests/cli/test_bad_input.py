@@ -84,6 +84,27 @@ def refused(capsys, sentence, *arguments):
             "'id' contains a number in row 1 that is infinite or beyond",
         ),
         (GOOD, ("--format", "xml"), "unknown format 'xml'"),
+        (
+            b"x,y,g\n1,a,p\n2,b,\n",
+            ("--group", "g"),
+            "the group 'g' is missing in 1 of 2 rows, first in",
+        ),
+        (GOOD, ("--group", "wrod"), "there is no column 'wrod'. Did you mean 'word'?"),
+        (GOOD, ("--group", ""), "--group needs the name of a column: got an empty one."),
+        (GOOD, ("--weight", ""), "--weight needs the name of a column: got an empty one."),
+        (GOOD, ("--drop", "x", "--drop", ""), "--drop needs the name of a column: got an empty one."),
+        (GOOD, ("--group", "y"), "the column 'y' is given for both --target and --group"),
+        (GOOD, ("--group", "x", "--drop", "x"), "the column 'x' is given for both --group and --drop"),
+        (
+            b"x,y,g\n" + b"1,a,p\n2,b,q\n" * 9,
+            ("--group", "g"),
+            "all rows of one class are in one group, so that no fold can hold out the group",
+        ),
+        (b'{"x": 1, "y": "a"}\n{"x": 2, "y": "b"}\n', (), "t.csv is a JSON file, which is not supported"),
+        (b'[\n {\n  "x": 1, "y": "a"}]', (), "t.csv is a JSON file, which is not supported"),
+        (b'[0.5, "a"]\n[0.7, "b"]\n', (), "t.csv is a JSON file, which is not supported"),
+        (GOOD, ("-a", "lightgbm"), "there is no auxiliary 'lightgbm'. Did you mean 'lgbm'?"),
+        (GOOD, ("-a", "xgboost"), "there is no auxiliary 'xgboost'. Did you mean 'xgb'?"),
         (GOOD, ("--format", "svmlight"), "is not in svmlight format"),
         (GOOD, ("--format", "parquet"), "cannot be read as a Parquet file"),
         (GOOD + b"1,2\n", (), "line 122 of"),
@@ -335,3 +356,47 @@ def test_a_file_on_the_standard_input_is_not_overwritten(
     assert code == 2
     assert "is an input file and would be overwritten" in err
     assert place.read_bytes() == before
+
+
+def test_brackets_in_a_header_are_no_json(capsys, tmp_path):
+    (tmp_path / "t.csv").write_bytes(GOOD.replace(b"id,x", b"[id],[x]", 1))
+    assert run(capsys, "fit", tmp_path / "t.csv", "-t", "y", *FAST, "-o", tmp_path / "m.capo")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "sentence"),
+    [
+        ("export", ("m.pb",), "the graph is an ONNX file, whose name ends in .onnx: got m.pb."),
+        ("report", ("test.csv", "-o", "page.pdf"), "the report is an HTML file, whose name ends in .html"),
+        ("predict", ("test.csv", "-o", "p.parquet"), "predictions are written to .csv or .tsv files"),
+    ],
+)
+def test_outputs_of_another_format(command, output, sentence, folder, model, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    before = sorted(folder.iterdir())
+    refused(capsys, sentence, command, model, *output)
+    assert sorted(folder.iterdir()) == before
+
+
+def test_the_name_of_a_delta_in_capitals(folder, capsys, tmp_path):
+    options = ("-a", "nb", "--delta", "None", "--folds", "2", "-o", tmp_path / "m.capo")
+    assert run(capsys, "fit", folder / "train.csv", "-t", "y", *options)[0] == 0
+
+
+def test_a_library_that_cannot_be_loaded_is_named(folder, capsys, tmp_path, monkeypatch):
+    """LightGBM raises an OSError where its own libraries are missing."""
+
+    def fail(name):
+        raise OSError("libgomp.so.1: cannot open shared object file")
+
+    monkeypatch.setattr("capo.auxiliary._registry.import_module", fail)
+    options = ("-a", "lgbm", "--folds", "2", "-o", tmp_path / "m.capo")
+    sentence = "the auxiliary needs lightgbm, which is installed but cannot be imported: libgomp.so.1"
+    refused(capsys, sentence, "fit", folder / "train.csv", "-t", "y", *options)
+
+
+def test_a_note_on_numbers_quotes_one_that_cannot_be_read(capsys, tmp_path):
+    rows = b"".join(b"%d,%s,%s\n" % (n, b"12" if n < 15 else b"$5", b"ab"[n % 2 :][:1]) for n in range(20))
+    (tmp_path / "t.csv").write_bytes(b"x,price,y\n" + rows)
+    _, _, err = run(capsys, "fit", tmp_path / "t.csv", "-t", "y", *FAST, "-o", tmp_path / "m.capo")
+    assert "The column 'price' looks numeric, but values such as '$5' cannot be read as numbers" in err

@@ -35,7 +35,7 @@ def test_a_fit_without_its_streams_writes_the_model(redirection, folder, tmp_pat
     path = tmp_path / "m.capo"
     code, _ = run_in_shell(redirection, "fit", folder / "train.csv", "-t", "y", *FAST, "-o", path)
     assert code == 0
-    assert capo.load(path).n_features_in_ == 4
+    assert capo.load(path).measure_.name == "f1"
     assert [each.name for each in tmp_path.iterdir()] == ["m.capo"]
 
 

@@ -189,6 +189,16 @@ def test_verbose_writes_without_any_setting_up():
     assert "iteration 1: primal" in done.stderr
 
 
+def test_progress_goes_to_the_current_standard_error_and_leaves_no_handler(capsys, monkeypatch):
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # as in a session without pytest
+    logger = logging.getLogger("capo")
+    for _ in range(2):
+        SVMPerfClassifier(C=10.0, verbose=2).fit(X, Y)
+        assert capsys.readouterr().err.count("iteration 1: primal") == 1
+    assert logger.handlers == []
+    assert logger.level == logging.NOTSET
+
+
 def test_a_tiny_C_still_tells_the_rows_apart():
     model = SVMPerfClassifier("prbep", C=1e-3).fit(X, Y)
     assert model.coef_.any()

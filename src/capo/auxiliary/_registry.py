@@ -62,9 +62,13 @@ class _Factory:
     def _classifier(self) -> Any:
         try:
             return getattr(import_module(self.module), self.name)
-        except ImportError as error:
+        except ModuleNotFoundError as error:
             raise MissingExtraError(
-                f"this auxiliary needs {self.module}, which is not installed: pip install {self.extra}."
+                f"the auxiliary needs {self.module}, which is not installed: pip install {self.extra}."
+            ) from error
+        except (ImportError, OSError) as error:  # such as a missing libgomp
+            raise MissingExtraError(
+                f"the auxiliary needs {self.module}, which is installed but cannot be imported: {error}."
             ) from error
 
 
@@ -112,7 +116,8 @@ def check_auxiliary_name(name: str) -> None:
     """Raise an error that suggests the nearest name if there is no auxiliary of this name."""
     known = auxiliary_names()
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
+        packages = {each.extra: key for key, each in _FACTORIES.items() if isinstance(each, _Factory)}
+        near = [packages[name]] if name in packages else difflib.get_close_matches(name, known, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Choose from {', '.join(known)}."
         raise InvalidInputError(f"there is no auxiliary {name!r}. {hint}")
 

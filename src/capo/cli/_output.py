@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO
@@ -37,6 +37,14 @@ def write_output(data: bytes, output: Path, console: Console) -> None:
         file.write(data)
     if not is_stdout(output):
         console.log(f"wrote {output} ({format_file_size(output)})")
+
+
+def check_file_ending(output: Path | None, endings: Sequence[str], content: str) -> None:
+    """Raise if the name of a file has an ending of another format; a device or a pipe may have any name."""
+    if output is None or not output.suffix or output.name.lower().endswith(tuple(endings)):
+        return
+    if not output.exists() or output.is_file():
+        raise InvalidInputError(f"{content}: got {output.name}.")
 
 
 def check_output(output: Path | None, *inputs: str | Path | None) -> None:

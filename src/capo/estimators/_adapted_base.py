@@ -226,7 +226,7 @@ class BaseAdaptedClassifier(
         self.gap_ = solution.gap if solution else 0.0
         self.n_iter_ = solution.n_iter if solution else 0
         if solution is not None:
-            warn_not_converged(solution, stacklevel=6, limits="tol")
+            warn_not_converged(solution, stacklevel=6, limits="tol", C_is_given=not isinstance(self.C, str))
 
     def _delta_names(self) -> list[str]:
         """Names of the delta function's features, those of the transformer if it has them."""

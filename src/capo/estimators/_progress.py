@@ -28,16 +28,18 @@ class ProgressLogger:
     def __init__(self, verbose: int) -> None:
         self.verbose = int(verbose)
         self.last = time.monotonic()
-        if self.verbose and not logger.hasHandlers():
-            logger.addHandler(logging.StreamHandler())
-            logger.setLevel(logging.INFO)
 
     def log(self, line: str, *values: object) -> None:
         """Log a line, unless the last one was logged too recently."""
         now = time.monotonic()
         if self.verbose > 1 or now - self.last >= SECONDS_BETWEEN_LINES:
             self.last = now
-            logger.log(logging.INFO if self.verbose else logging.DEBUG, line, *values)
+            level = logging.INFO if self.verbose else logging.DEBUG
+            if self.verbose and not logger.hasHandlers():
+                record = logger.makeRecord(logger.name, level, __file__, 0, line, values, None)
+                logging.StreamHandler().handle(record)  # not kept: logging may be configured later
+            else:
+                logger.log(level, line, *values)
 
     def log_iteration(self, state: Iteration) -> None:
         """Log an iteration of the solver; passed to it as its callback."""

@@ -107,7 +107,7 @@ class ConstrainedMeasure(ConfusionMeasure):
             return super().threshold(y, scores, sample_weight)
         warnings.warn(
             f"no threshold on the training scores satisfies the constraint of {self.label}: predictions use "
-            "the nearest one. Relax the constraint, raise C or use better features.",
+            "the nearest one. Relax the constraint or use better features.",
             ConstraintWarning,
             stacklevel=5,
         )

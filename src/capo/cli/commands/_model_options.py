@@ -40,9 +40,10 @@ class ModelOptions:
 
     def parse_delta(self) -> str | None:
         """The value of `CAPOClassifier.delta`."""
-        if self.delta not in DELTAS:
+        name = self.delta.lower()
+        if name not in DELTAS:
             raise InvalidInputError(f"--delta must be linear, rbf or none: got {self.delta!r}.")
-        return DELTAS[self.delta]
+        return DELTAS[name]
 
     def parse_auxiliaries(self) -> str | list[str]:
         """The value of `CAPOClassifier.auxiliaries`."""

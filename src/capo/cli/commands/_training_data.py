@@ -43,6 +43,14 @@ class ColumnOptions:
     ids: Sequence[str] | None = None
     categories: Sequence[str] | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse empty names, which an unset variable in a script gives."""
+        single = {"--weight": self.weight, "--group": self.group}
+        several = {"--drop": self.drop, "--id": self.ids, "--category": self.categories}
+        for option, names in {**{key: [name] for key, name in single.items()}, **several}.items():
+            if "" in (names or ()):
+                raise InvalidInputError(f"{option} needs the name of a column: got an empty one.")
+
     @property
     def any_column_named(self) -> bool:
         """Whether an option names a column."""

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from ...export import to_onnx
 from .._console import Console
-from .._output import check_output, write_output
+from .._output import check_file_ending, check_output, write_output
 from ._loaded_model import load_model
 
 
 def run_export(path: str, output: Path, trusted: Sequence[str] | None, console: Console) -> None:
     """Convert the model and write the graph."""
     check_output(output, path)
+    check_file_ending(output, [".onnx"], "the graph is an ONNX file, whose name ends in .onnx")
     loaded = load_model(path, trusted, console)
     with console.step("converting"):
         graph = to_onnx(loaded.model, loaded.schema.example_row(), canonical_values=True)

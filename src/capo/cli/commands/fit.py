@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...estimators import CAPOClassifier
 from ...exceptions import InvalidInputError
 from ...io.model_files import save
@@ -13,7 +15,7 @@ from .._console import Console
 from .._output import check_output, format_file_size, is_stdout
 from ._model_options import ModelOptions, prepare_training
 from ._table_checksum import table_sha256
-from ._training_data import ColumnOptions
+from ._training_data import ColumnOptions, TableTrainingData
 
 __all__ = ["ColumnOptions", "ModelOptions", "run_fit"]
 
@@ -26,6 +28,7 @@ def run_fit(
         raise InvalidInputError("a model cannot be written to standard output: name a file with --output.")
     check_output(output, table.path)
     data, model = prepare_training(table, columns, options, console)
+    _note_few_groups(data, options.folds, console)
     with console.step("training"):
         params = {} if data.groups is None else {"groups": data.groups}
         model.fit(data.X, data.y, sample_weight=data.sample_weight, **params)
@@ -34,6 +37,15 @@ def run_fit(
         save(model, output, schema=data.schema.to_dict(), training=training)
     console.result(model.summary(), _fit_results(model, output))
     console.log(f"\nwrote {output} ({format_file_size(output)})")
+
+
+def _note_few_groups(data: TableTrainingData, folds: int, console: Console) -> None:
+    """Log a note if a class has rows in fewer groups than there are folds."""
+    if data.groups is None:
+        return
+    n_groups = min(len(np.unique(data.groups[data.y == label])) for label in np.unique(data.y))
+    if n_groups < folds:
+        console.note(f"One class has rows in {n_groups} groups only: {n_groups} folds are used, not {folds}.")
 
 
 def _fit_results(model: CAPOClassifier, output: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 from ...exceptions import InvalidInputError
 from ...io.tables import Batch, Schema, TableReader, require_column
 from .._console import Console
-from .._output import check_output, open_output
+from .._output import check_file_ending, check_output, open_output
 from ._loaded_model import PREDICTION_COLUMNS, load_model, read_batches
 
 #: Endings of files with predictions, before .gz.
@@ -28,7 +28,8 @@ def run_predict(
     console: Console,
 ) -> None:
     """Write predictions batch by batch."""
-    _check_file_ending(output)
+    endings = [ending + gz for ending in (*TAB_SEPARATED, *COMMA_SEPARATED) for gz in ("", ".gz")]
+    check_file_ending(output, endings, "predictions are written to .csv or .tsv files, also with .gz")
     check_output(output, table.path, path)
     loaded = load_model(path, trusted, console)
     if ids is not None:
@@ -57,25 +58,14 @@ def _check_ids(schema: Schema, batch: Batch, requested: Sequence[str]) -> None:
             )
 
 
-def _check_file_ending(output: Path | None) -> None:
-    if output is None or not output.suffix:
-        return
-    is_known = _uncompressed_name(output).endswith((*TAB_SEPARATED, *COMMA_SEPARATED))
-    is_device = output.exists() and not output.is_file()
-    if not is_known and not is_device:
-        raise InvalidInputError(
-            f"predictions are written to .csv or .tsv files, also with .gz: got {output.name}."
-        )
-
-
 def _uncompressed_name(output: Path | None) -> str:
-    return output.name.removesuffix(".gz") if output else ""
+    return output.name.lower().removesuffix(".gz") if output else ""
 
 
 @contextmanager
 def _gzip_if_asked(file: BinaryIO, output: Path | None) -> Iterator[BinaryIO]:
     """The file itself, or a gzip stream into it if the output's name ends in .gz."""
-    if output is None or output.suffix != ".gz":
+    if output is None or output.suffix.lower() != ".gz":
         yield file
         return
     with gzip.GzipFile(fileobj=file, mode="wb", filename="") as compressed:

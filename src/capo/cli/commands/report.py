@@ -11,7 +11,7 @@ from ...inspection import Comparison
 from ...io.tables import TableReader
 from ...report import render_report
 from .._console import Console
-from .._output import check_output, write_output
+from .._output import check_file_ending, check_output, write_output
 from ._labeled_predictions import evaluate_predictions, predict_labeled
 from ._loaded_model import LoadedModel, load_model
 from ._table_checksum import training_table_notes
@@ -29,6 +29,7 @@ def run_report(
     """Write the page."""
     stored_comparison = None if comparison is None else _read_comparison(comparison)
     check_output(output, table.path, path, comparison)
+    check_file_ending(output, [".html", ".htm"], "the report is an HTML file, whose name ends in .html")
     loaded = load_model(path, trusted, console)
     if comparison is not None and stored_comparison is not None:
         _check_comparison(stored_comparison, loaded, comparison)

@@ -13,6 +13,7 @@ from ...preprocessing.canonical_values import (
     ColumnKind,
     check_magnitude,
     clean_columns,
+    first_non_numeric,
     non_numeric_columns,
     to_numeric,
 )
@@ -50,7 +51,8 @@ def infer_table_schema(batch: Batch, roles: ColumnRoles) -> SchemaInference:
         name: "text" if name in text else "numeric" for name in cleaned.columns if name not in left_out
     }
     notes = (
-        *_text_notes(inferred_text, identifiers),
+        *_formatted_number_notes(inferred_text, numeric),
+        *_identifier_notes(identifiers),
         *map(_numbered_note, numbered),
         *_comma_notes(cleaned.drop(text)),
     )
@@ -61,12 +63,17 @@ def infer_table_schema(batch: Batch, roles: ColumnRoles) -> SchemaInference:
     return SchemaInference(schema, notes)
 
 
-def _text_notes(text: pl.DataFrame, identifiers: Sequence[str]) -> list[str]:
+def _formatted_number_notes(text: pl.DataFrame, numeric: pl.DataFrame) -> list[str]:
     return [
-        f"The column {name!r} looks numeric, but values such as {text[name].drop_nulls()[0]!r} cannot be "
-        "read as numbers: it is used as text."
+        f"The column {name!r} looks numeric, but values such as "
+        f"{first_non_numeric(text[name], numeric[name], 1)[1]!r} cannot be read as numbers: it is used as "
+        "text."
         for name in formatted_number_columns(text)
-    ] + [
+    ]
+
+
+def _identifier_notes(identifiers: Sequence[str]) -> list[str]:
+    return [
         f"The column {name!r} has a different text in each row and is left out. Use --id to copy it to "
         "the predictions."
         for name in identifiers

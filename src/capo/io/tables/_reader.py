@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -20,6 +22,8 @@ FORMAT_BY_SUFFIX = {
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
     **dict.fromkeys((".svm", ".svmlight", ".libsvm"), "svmlight"),
 }
+#: The beginning of a JSON file: an object, or an array of objects, arrays, texts or numbers.
+_JSON_START = re.compile(rb'\{\s*("|\}\s*$)|\[\s*[\[{]|\[\s*("[^"\n]*"|[-0-9.eE]+|true|false|null)\s*,\s*')
 #: Rows per batch of a Parquet file.
 PARQUET_BATCH_SIZE = 20_000
 
@@ -57,7 +61,7 @@ class TableReader:
             head, stream = read_head(opened)
             if not head:
                 raise TableError(f"{source.name} is empty.")
-            format = self.format or _detect_format(source.stem, head)
+            format = self.format or _detect_format(source.name, source.stem, head)
             if format == "parquet":
                 yield from _read_parquet(source, stream)
             elif format == "svmlight":
@@ -86,14 +90,22 @@ def open_table(
     return TableReader(path, format, delimiter, encoding)
 
 
-def _detect_format(stem: str, head: bytes) -> str:
+def _detect_format(name: str, stem: str, head: bytes) -> str:
     """Detect the format from the first bytes, the file name and the first line."""
     if head.startswith(b"PAR1"):
         return "parquet"
+    if _is_json(head):
+        raise TableError(f"{name} is a JSON file, which is not supported: convert it to CSV or Parquet.")
     for suffix, format in FORMAT_BY_SUFFIX.items():
         if stem.lower().endswith(suffix):
             return format
     return "svmlight" if is_svmlight_line(head.split(b"\n", 1)[0]) else "csv"
+
+
+def _is_json(head: bytes) -> bool:
+    """Whether a file begins with a JSON object or array, in one line or in several."""
+    text = head.removeprefix(codecs.BOM_UTF8).lstrip()
+    return _JSON_START.match(text) is not None
 
 
 def _read_parquet(source: ByteSource, stream: io.BufferedReader) -> Iterator[Batch]:
