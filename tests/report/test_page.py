@@ -290,6 +290,7 @@ def test_a_measure_with_a_constraint_is_shown_at_the_models_threshold(shift, mon
     headline = f"recall_at_precision(floor=0.9) on cells {recall:.3f} Recall at the model's threshold; 95%"
     assert headline in page.text
     assert f"which is known only with their labels, has a recall of {best:.3f}" in page.text
+    assert "The values are the best recall over all thresholds with a precision of at least 0.9;" in page.text
     requirement = "on these rows: the measure requires a precision of at least 0.9, and"
     if not predicted.any():
         assert f"Constraint not satisfied {requirement} no row is predicted as" in page.text
@@ -319,7 +320,8 @@ def test_weighted_counts_are_rounded():
     tp = weight[positive & (decision > 0)].sum()
     assert f"{tp:,.1f}" in page.text
     assert "Confusion matrix, weighted" in page.text
-    assert f"with a total weight of {weight.sum():,.1f}" in page.text
+    total = f"with a total weight of {weight.sum():,.1f}: {weight[positive].sum():,.1f} of it is"
+    assert total in page.text
     assert page.data["tp"][page.data["chosen"]] == pytest.approx(tp)
     whole = ParsedPage(render_report(model, positive, decision, sample_weight=np.full(len(positive), 3)))
     assert "Confusion matrix, weighted" not in whole.text

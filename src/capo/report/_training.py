@@ -44,6 +44,7 @@ class ModelsSection:
     n_rows: int
     n_positive: int
     frozen_names: str
+    values_note: str
     rows: list[ModelRow]
 
 
@@ -104,7 +105,8 @@ class PathSection:
 
 def build_models(model: CAPOClassifier) -> ModelsSection:
     """Collect the auxiliaries, their combination and the adapted model."""
-    lines = model.summary().lines
+    summary = model.summary()
+    lines = summary.lines
     weights = [line.weight for line in lines if line.weight is not None]
     scale = min(0.0, *weights), max(0.0, *weights)
     return ModelsSection(
@@ -113,6 +115,7 @@ def build_models(model: CAPOClassifier) -> ModelsSection:
         n_rows=len(model.oof_decision_),
         n_positive=model.n_positive_,
         frozen_names=frozen_auxiliary_names(model),
+        values_note=summary.notes.get("values", ""),
         rows=[
             ModelRow(
                 line.name,
