@@ -378,6 +378,15 @@ def test_outputs_of_another_format(command, output, sentence, folder, model, cap
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.parametrize("name", ["test.csv", "new.PARQUET", "page.html", "graph.onnx", "t.tsv.gz"])
+def test_a_model_does_not_replace_a_file_of_another_format(name, folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    before = {each.name: each.read_bytes() for each in folder.iterdir()}
+    sentence = f"a model is written to a file such as model.capo: got {name}."
+    refused(capsys, sentence, "fit", "train.csv", "-t", "y", *FAST, "-o", name)
+    assert {each.name: each.read_bytes() for each in folder.iterdir()} == before
+
+
 def test_the_name_of_a_delta_in_capitals(folder, capsys, tmp_path):
     options = ("-a", "nb", "--delta", "None", "--folds", "2", "-o", tmp_path / "m.capo")
     assert run(capsys, "fit", folder / "train.csv", "-t", "y", *options)[0] == 0

@@ -17,6 +17,9 @@ from ._model_options import ModelOptions, prepare_training
 from ._table_checksum import table_sha256
 from ._training_data import ColumnOptions, TableTrainingData
 
+#: Endings of files that a model must not replace by mistake.
+OTHER_FORMATS = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".html", ".htm", ".onnx")
+
 __all__ = ["ColumnOptions", "ModelOptions", "run_fit"]
 
 
@@ -27,6 +30,8 @@ def run_fit(
     if is_stdout(output):
         raise InvalidInputError("a model cannot be written to standard output: name a file with --output.")
     check_output(output, table.path)
+    if output.name.lower().removesuffix(".gz").endswith(OTHER_FORMATS):
+        raise InvalidInputError(f"a model is written to a file such as model.capo: got {output.name}.")
     data, model = prepare_training(table, columns, options, console)
     _note_few_groups(data, options.folds, console)
     with console.step("training"):
