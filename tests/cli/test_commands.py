@@ -30,6 +30,7 @@ COMMANDS = [
     "evaluate",
     "guarantee",
     "compare",
+    "inspect",
     "report",
     "show",
     "measures",
@@ -70,6 +71,7 @@ def test_help_groups_the_options(capsys):
         "--drop",
         "--id",
         "--category",
+        "--types",
     ]
 
 
@@ -465,7 +467,7 @@ def test_an_index_is_left_out_with_a_note(capsys, tmp_path):
     assert capo.load(tmp_path / "m.capo").feature_names_in_.tolist() == ["x", "z", "word"]
     rows.with_columns(income=pl.int_range(pl.len()) ** 2).write_csv(tmp_path / "income.csv")
     err = run(capsys, "fit", tmp_path / "income.csv", "-t", "y", *FAST, "-o", tmp_path / "m.capo")[2]
-    assert "'income' has a different whole number in each row. If it is an identifier, leave it out" in err
+    assert "'income' has a different whole number in each row: if it is an identifier, leave it out" in err
     assert "income" in capo.load(tmp_path / "m.capo").feature_names_in_
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from capo.preprocessing import describe_numbered_column, infer_feature_kinds, numbered_columns
+from capo.preprocessing import describe_numbered_column, infer_schema, numbered_columns
 
 N = 60
 SCATTERED = np.random.default_rng(0).choice(10**6, N, replace=False)
@@ -54,7 +54,7 @@ def test_an_index_of_a_data_frame_is_not_a_feature(make):
         ("id", True),
         ("income", False),
     ]
-    assert infer_feature_kinds(frame).numeric == ["rooms", "income"]
-    assert infer_feature_kinds(frame[["id"]]).numeric == ["id"]  # nothing else to learn from
+    assert [column.kind.name for column in infer_schema(frame).columns] == ["identifier", "number", "number"]
+    assert infer_schema(frame[["id"]]).columns[0].kind.name == "number"  # nothing else to learn from
     assert numbered_columns(frame[:19]) == []
     assert numbered_columns(np.arange(N)[:, None]) == []

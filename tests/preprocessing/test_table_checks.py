@@ -15,7 +15,7 @@ from capo.baselines import (
     RBFNetworkClassifier,
 )
 from capo.exceptions import InvalidInputError
-from capo.preprocessing import check_numbers, infer_column_kinds
+from capo.preprocessing import check_numbers, infer_schema
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -91,16 +91,16 @@ def test_missing_values_in_a_sparse_matrix():
 def test_columns_of_collections(value):
     frame = pd.DataFrame({"a": X[:, 0], "tags": [value] * len(X)})
     with pytest.raises(InvalidInputError, match="the column 'tags' of X contains lists or other collections"):
-        infer_column_kinds(frame)
+        infer_schema(frame)
     with pytest.raises(InvalidInputError, match="the column 'tags' of X contains lists or other collections"):
         CAPOClassifier("f1", auxiliaries=["nb"], cv=2).fit(frame, Y)
     pl = pytest.importorskip("polars")
     with pytest.raises(InvalidInputError, match="the column 'tags'"):
-        infer_column_kinds(pl.DataFrame({"tags": [[1, 2], [3]]}))
+        infer_schema(pl.DataFrame({"tags": [[1, 2], [3]]}))
 
 
 def test_lists_where_there_were_categories():
-    frame = pd.DataFrame({"a": X[:, 0], "tags": np.where(Y, "yes", "no")})
+    frame = pd.DataFrame({"a": X[:, 0], "tags": np.where(Y, "red", "blue")})
     model = CAPOClassifier("f1", auxiliaries=["nb"], cv=2, random_state=0).fit(frame, Y)
     with pytest.raises(ValueError, match="a column of categories contains a value that is none"):
         model.predict(frame.assign(tags=[[1]] * len(frame)))

@@ -21,7 +21,13 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from ..exceptions import InvalidInputError
-from ..preprocessing import infer_feature_kinds, make_linear_features, make_rbf_features, make_tree_features
+from ..preprocessing import (
+    FeatureSchema,
+    make_linear_features,
+    make_rbf_features,
+    make_tree_features,
+    n_ordinal_columns,
+)
 
 #: Random trees in the ensemble.
 N_TREES = 100
@@ -38,46 +44,46 @@ N_LATENT_COMPONENTS = 60
 
 
 def default_auxiliary_names(X: Any) -> list[str]:
-    """Return the names of the default auxiliaries for data with the columns of X."""
+    """Return the names of the default auxiliaries for data like X, whose columns `schema` describes."""
     if issparse(X):
         return ["boosting", "trees", "linear"] + (["latent"] if X.shape[1] > 2 else [])
     return ["boosting", "trees", "linear", "kernel"] + (["svm"] if X.shape[0] <= MAX_ROWS_FOR_SVM else [])
 
 
-def make_boosting(X: Any) -> Pipeline:
-    """Return boosted trees for data with the columns of X."""
+def make_boosting(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return boosted trees for data like X, whose columns `schema` describes."""
     if issparse(X):
         return make_pipeline(_best_columns(X), _densifier(), HistGradientBoostingClassifier())
-    _, categorical, text = infer_feature_kinds(X)
-    encoded = list(range(len(categorical) + len(text)))
+    encoded = list(range(n_ordinal_columns(schema)))
     boosting = HistGradientBoostingClassifier(categorical_features=encoded or None)
-    return make_pipeline(make_tree_features(X), boosting)
+    return make_pipeline(make_tree_features(X, schema), boosting)
 
 
-def make_trees(X: Any) -> Pipeline:
-    """Return random trees for data with the columns of X."""
-    features = _best_columns(X) if issparse(X) else make_tree_features(X)
+def make_trees(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return random trees for data like X, whose columns `schema` describes."""
+    features = _best_columns(X) if issparse(X) else make_tree_features(X, schema)
     return make_pipeline(features, ExtraTreesClassifier(N_TREES, min_samples_leaf=MIN_SAMPLES_LEAF))
 
 
-def make_linear(X: Any) -> Pipeline:
-    """Return a logistic regression for data with the columns of X."""
-    return make_pipeline(make_linear_features(X), LogisticRegression(max_iter=1000))
+def make_linear(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return a logistic regression for data like X, whose columns `schema` describes."""
+    return make_pipeline(make_linear_features(X, schema, uses_labels=True), LogisticRegression(max_iter=1000))
 
 
-def make_kernel_machine(X: Any) -> Pipeline:
-    """Return a logistic regression on a Nystroem basis, for data with the columns of X."""
+def make_kernel_machine(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return a logistic regression on a Nystroem basis, for data like X, whose columns `schema` describes."""
     _check_dense(X, "kernel")
-    return make_pipeline(make_rbf_features(X, N_KERNEL_COMPONENTS), LogisticRegression(C=0.3, max_iter=300))
+    features = make_rbf_features(X, N_KERNEL_COMPONENTS, schema, uses_labels=True)
+    return make_pipeline(features, LogisticRegression(C=0.3, max_iter=300))
 
 
-def make_svm(X: Any) -> Pipeline:
-    """Return a support vector machine with the Gaussian kernel for data with the columns of X."""
+def make_svm(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return a support vector machine with the Gaussian kernel for data like X, described by `schema`."""
     _check_dense(X, "svm")
-    return make_pipeline(make_linear_features(X), SVC(C=10.0))
+    return make_pipeline(make_linear_features(X, schema, uses_labels=True), SVC(C=10.0))
 
 
-def make_latent(X: Any) -> Pipeline:
+def make_latent(X: Any, schema: FeatureSchema) -> Pipeline:
     """Return boosted trees on the leading singular directions of a sparse matrix like X."""
     if not issparse(X) or X.shape[1] <= 2:
         raise InvalidInputError(

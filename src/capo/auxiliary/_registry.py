@@ -19,7 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from ..exceptions import InvalidInputError, MissingExtraError
-from ..preprocessing import make_linear_features, make_tree_features
+from ..preprocessing import FeatureSchema, make_linear_features, make_tree_features
 from ._defaults import (
     MIN_SAMPLES_LEAF,
     default_auxiliary_names,
@@ -31,6 +31,8 @@ from ._defaults import (
     make_trees,
 )
 
+#: Makes an unfitted transformer or classifier for data like X, whose columns the schema describes.
+FeatureMaker = Callable[[Any, FeatureSchema], Any]
 #: The name that stands for the default set.
 AUTO = "auto"
 #: Trees of a random forest.
@@ -46,18 +48,18 @@ class _Factory:
     The classifier's package is imported when it is needed; `extra` is what to install if it is missing.
     """
 
-    features: Callable[[Any], Any]
+    features: FeatureMaker
     module: str
     name: str
     params: dict[str, Any]
     extra: str | None = None
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, X: Any, schema: FeatureSchema) -> Any:
         """Return the unfitted classifier."""
         model = self._classifier()(**self.params)
         # Trees take a sparse matrix as it is.
-        unchanged = issparse(X) and self.features is not make_linear_features
-        return model if unchanged else make_pipeline(self.features(X), model)
+        unchanged = issparse(X) and self.features is not _linear_features
+        return model if unchanged else make_pipeline(self.features(X, schema), model)
 
     def _classifier(self) -> Any:
         try:
@@ -72,17 +74,31 @@ class _Factory:
             ) from error
 
 
-def _imputed_tree_features(X: Any) -> Any:
+def _linear_features(X: Any, schema: FeatureSchema) -> Any:
+    """Return features for linear models, which may use the labels."""
+    return make_linear_features(X, schema, uses_labels=True)
+
+
+def _imputed_tree_features(X: Any, schema: FeatureSchema) -> Any:
     """Return features for trees that take no missing values."""
-    return make_pipeline(make_tree_features(X), SimpleImputer(strategy="constant", fill_value=MISSING_NUMBER))
+    imputer = SimpleImputer(strategy="constant", fill_value=MISSING_NUMBER)
+    return make_pipeline(make_tree_features(X, schema), imputer)
 
 
-def _make_forest(X: Any) -> Any:
+def _make_forest(X: Any, schema: FeatureSchema) -> Any:
     model = RandomForestClassifier(N_FOREST_TREES, min_samples_leaf=MIN_SAMPLES_LEAF)
-    return model if issparse(X) else make_pipeline(make_tree_features(X), model)
+    return model if issparse(X) else make_pipeline(make_tree_features(X, schema), model)
 
 
-_FACTORIES: dict[str, Callable[[Any], Any]] = {
+def _make_neighbors(X: Any, schema: FeatureSchema) -> Any:
+    return make_pipeline(_linear_features(X, schema), KNeighborsClassifier(25, algorithm="brute"))
+
+
+def _make_naive_bayes(X: Any, schema: FeatureSchema) -> Any:
+    return make_pipeline(_linear_features(X, schema), BernoulliNB())
+
+
+_FACTORIES: dict[str, FeatureMaker] = {
     "boosting": make_boosting,
     "trees": make_trees,
     "linear": make_linear,
@@ -92,11 +108,11 @@ _FACTORIES: dict[str, Callable[[Any], Any]] = {
     "lgbm": _Factory(make_tree_features, "lightgbm", "LGBMClassifier", {"verbose": -1}, "lightgbm"),
     "xgb": _Factory(make_tree_features, "xgboost", "XGBClassifier", {}, "xgboost"),
     "rf": _make_forest,
-    "knn": lambda X: make_pipeline(make_linear_features(X), KNeighborsClassifier(25, algorithm="brute")),
-    "nb": lambda X: make_pipeline(make_linear_features(X), BernoulliNB()),
-    "cvm": _Factory(make_linear_features, "capo.baselines", "CoreVectorMachine", {"C": 10.0}),
+    "knn": _make_neighbors,
+    "nb": _make_naive_bayes,
+    "cvm": _Factory(_linear_features, "capo.baselines", "CoreVectorMachine", {"C": 10.0}),
     "c45": _Factory(_imputed_tree_features, "capo.baselines", "C45Classifier", {}),
-    "rbfnet": _Factory(make_linear_features, "capo.baselines", "RBFNetworkClassifier", {}),
+    "rbfnet": _Factory(_linear_features, "capo.baselines", "RBFNetworkClassifier", {}),
 }
 
 
@@ -122,8 +138,8 @@ def check_auxiliary_name(name: str) -> None:
         raise InvalidInputError(f"there is no auxiliary {name!r}. {hint}")
 
 
-def make_auxiliaries(name: str, X: Any) -> list[tuple[str, Any]]:
+def make_auxiliaries(name: str, X: Any, schema: FeatureSchema) -> list[tuple[str, Any]]:
     """Return the unfitted auxiliary of this name, or the default set for "auto", for data like X."""
     check_auxiliary_name(name)
     names = default_auxiliary_names(X) if name == AUTO else [name]
-    return [(each, _FACTORIES[each](X)) for each in names]
+    return [(each, _FACTORIES[each](X, schema)) for each in names]

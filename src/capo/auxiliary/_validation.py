@@ -13,6 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .._sklearn_compat import name_estimators
 from ..exceptions import IgnoredWeightWarning, InvalidInputError
+from ..preprocessing import FeatureSchema, infer_schema
 from ._cross_fit import Auxiliary
 from ._registry import AUTO, check_auxiliary_name, make_auxiliaries
 
@@ -43,17 +44,20 @@ def name_auxiliaries(auxiliaries: object, reserved: Container[str] = ()) -> list
     return list(zip(names, [estimator for _, estimator in pairs], strict=True))
 
 
-def resolve_auxiliaries(pairs: Sequence[tuple[str, Any]], X: Any) -> list[tuple[str, Any]]:
+def resolve_auxiliaries(
+    pairs: Sequence[tuple[str, Any]], X: Any, schema: FeatureSchema | None = None
+) -> list[tuple[str, Any]]:
     """Return the pairs with each registered name replaced by its estimator for data like X.
 
     "auto" is replaced by the whole default set; a registered name beside it that belongs to the set is
     made once.
     """
+    schema = infer_schema(X) if schema is None else schema
     reserved = {name for name, estimator in pairs if not _is_bare(name, estimator)}
     resolved: dict[str, Any] = {}
     for name, estimator in pairs:
         if isinstance(estimator, str) and estimator == AUTO:
-            default = make_auxiliaries(AUTO, X)
+            default = make_auxiliaries(AUTO, X, schema)
             if clash := sorted(reserved & dict(default).keys()):
                 raise InvalidInputError(
                     f"the name {clash[0]!r} is that of an auxiliary of the default set: give yours another "
@@ -61,7 +65,8 @@ def resolve_auxiliaries(pairs: Sequence[tuple[str, Any]], X: Any) -> list[tuple[
                 )
             resolved.update(default)
         else:
-            resolved[name] = make_auxiliaries(estimator, X)[0][1] if isinstance(estimator, str) else estimator
+            is_name = isinstance(estimator, str)
+            resolved[name] = make_auxiliaries(estimator, X, schema)[0][1] if is_name else estimator
     return list(resolved.items())
 
 

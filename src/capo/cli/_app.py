@@ -44,6 +44,8 @@ from ._options import (
     TableArgument,
     TargetOption,
     TrustOption,
+    TypesOption,
+    TypesOutputOption,
     WeightOption,
 )
 
@@ -83,6 +85,7 @@ def capo(
 
     \b
     A typical session, from a table to a report:
+      capo inspect train.csv
       capo compare train.csv --target churned --measure f1
       capo fit train.csv --target churned --measure f1 -o churn.capo
       capo predict churn.capo new.csv -o predictions.csv
@@ -108,6 +111,7 @@ def fit(
     drop: DropOption = None,
     ids: IdOption = None,
     category: CategoryOption = None,
+    types: TypesOption = None,
     delta: DeltaOption = "linear",
     folds: CrossFitFoldsOption = 5,
     jobs: JobsOption = 1,
@@ -138,6 +142,7 @@ def fit(
         drop=drop,
         ids=ids,
         categories=category,
+        types=types,
     )
     options = ModelOptions(
         measure=measure,
@@ -252,6 +257,7 @@ def compare(
     group: GroupOption = None,
     drop: DropOption = None,
     category: CategoryOption = None,
+    types: TypesOption = None,
     delta: DeltaOption = "linear",
     folds: HeldOutFoldsOption = 5,
     jobs: JobsOption = 1,
@@ -273,7 +279,13 @@ def compare(
     from .commands.compare import ColumnOptions, ModelOptions, run_compare
 
     columns = ColumnOptions(
-        target=target, positive=positive, weight=weight, group=group, drop=drop, categories=category
+        target=target,
+        positive=positive,
+        weight=weight,
+        group=group,
+        drop=drop,
+        categories=category,
+        types=types,
     )
     options = ModelOptions(
         measure=measure,
@@ -287,6 +299,30 @@ def compare(
     run_compare(
         _open_table(table, format, delimiter, encoding), columns, options, folds, Console(quiet, json)
     )
+
+
+@app.command(cls=GroupedHelpCommand, short_help="Show what each column of a table is taken for.")
+def inspect(
+    table: TableArgument,
+    target: TargetOption = None,
+    output: TypesOutputOption = None,
+    format: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show what each column of a table is taken for, why, an example and the share of missing values.
+
+    \b
+    The kinds can be written to a file, changed there, and used in training.
+      capo inspect train.csv
+      capo inspect train.csv -o types.toml
+      capo fit train.csv --target churned --types types.toml -o churn.capo
+    """
+    from .commands.inspect import run_inspect
+
+    run_inspect(_open_table(table, format, delimiter, encoding), target, output, Console(quiet, json))
 
 
 @app.command(cls=GroupedHelpCommand, short_help="Write an HTML report on a model and labeled rows.")

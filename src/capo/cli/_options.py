@@ -78,6 +78,15 @@ CategoryOption = Annotated[
         rich_help_panel=COLUMNS,
     ),
 ]
+TypesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--types",
+        metavar="FILE",
+        help="Kinds of columns in TOML, as 'capo inspect -o FILE' writes them.",
+        rich_help_panel=COLUMNS,
+    ),
+]
 
 MeasureOption = Annotated[
     str,
@@ -226,6 +235,16 @@ ObjectiveOption = Annotated[
 ]
 PageOutputOption = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="HTML file to write.", rich_help_panel=OUTPUT)
+]
+TypesOutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="TOML file to write, for 'capo fit --types'.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 PredictionsOutputOption = Annotated[
     Path | None,

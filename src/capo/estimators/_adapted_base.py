@@ -177,7 +177,7 @@ class BaseAdaptedClassifier(
             self.delta_ = None
             return None
         own = not isinstance(self.delta, str)
-        delta = clone(self.delta) if own else make_delta_features(self.delta, X)
+        delta = clone(self.delta) if own else make_delta_features(self.delta, X, self.schema_)
         self.delta_ = set_random_states(delta, random)
         try:
             return check_features(self.delta_.fit_transform(X))

@@ -21,6 +21,7 @@ from ..auxiliary import (
     set_random_states,
 )
 from ..exceptions import InvalidInputError
+from ..preprocessing import infer_schema
 
 
 class AuxiliaryMetaEstimatorMixin(BaseEstimator):
@@ -82,7 +83,8 @@ class AuxiliaryMetaEstimatorMixin(BaseEstimator):
         params: dict[str, Any],
     ) -> tuple[list[Auxiliary], dict[str, Any]]:
         """Return the auxiliaries with the parameters of their `fit`, and the parameters of the splitter."""
-        resolved = resolve_auxiliaries(self._auxiliaries_for(X), X)
+        self.schema_ = infer_schema(X)
+        resolved = resolve_auxiliaries(self._auxiliaries_for(X), X, self.schema_)
         pairs = [(name, set_random_states(estimator, random)) for name, estimator in resolved]
         if not routing_enabled():
             unknown = sorted(set(params) - {"groups"})

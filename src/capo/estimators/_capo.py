@@ -131,6 +131,8 @@ class CAPOClassifier(DelegatingClassifier):
         The auxiliaries, trained on all rows.
     delta_ : transformer or None
         Phi, trained.
+    schema_ : capo.preprocessing.FeatureSchema
+        What each column of a data frame was taken for, and why; prints as a table.
     measure_ : Measure
         The measure that was optimized.
     oof_decision_ : ndarray of shape (n_samples,)

@@ -1,7 +1,7 @@
 """Raw tables and labels as numbers: column kinds, encoders, feature pipelines, binary labels."""
 
 from ._class_labels import class_positions, encode_class_labels
-from ._columns import ColumnKinds, infer_column_kinds, is_dataframe, is_missing
+from ._columns import is_dataframe, is_missing
 from ._data_warnings import warn_of_data, warn_of_majority_class
 from ._duplicates import duplicate_share
 from ._encoders import DropEmptyColumns, KnownCategoryFilter
@@ -13,26 +13,66 @@ from ._features import (
     make_linear_features,
     make_rbf_features,
     make_tree_features,
+    n_ordinal_columns,
 )
 from ._identifiers import (
     MIN_IDENTIFIER_ROWS,
     NumberedColumn,
     describe_numbered_column,
-    infer_feature_kinds,
     numbered_columns,
+)
+from ._kinds import (
+    KINDS,
+    BooleanKind,
+    CategoryKind,
+    CodeKind,
+    ColumnKind,
+    ColumnValues,
+    DateKind,
+    IdentifierKind,
+    MoneyKind,
+    NumberKind,
+    ParsedKind,
+    PercentageKind,
+    QuantityKind,
+    TagsKind,
+    TextKind,
+    kind_from_dict,
 )
 from ._label_matrix import encode_label_matrix
 from ._labels import MAX_POSITIVE_SHARE, encode_binary_labels, positive_mask
+from ._parsing import ColumnParser, DateParts, TagIndicators, WordFeatures, parse_column, parse_texts
+from ._schema import ColumnInfo, FeatureSchema, impose_kind, infer_schema, recognize_column
 from ._table_checks import check_numbers
 
 __all__ = [
+    "KINDS",
     "MAX_POSITIVE_SHARE",
     "MAX_STANDARDIZED",
     "MIN_IDENTIFIER_ROWS",
-    "ColumnKinds",
+    "BooleanKind",
+    "CategoryKind",
+    "CodeKind",
+    "ColumnInfo",
+    "ColumnKind",
+    "ColumnParser",
+    "ColumnValues",
+    "DateKind",
+    "DateParts",
     "DropEmptyColumns",
+    "FeatureSchema",
+    "IdentifierKind",
     "KnownCategoryFilter",
+    "MoneyKind",
+    "NumberKind",
     "NumberedColumn",
+    "ParsedKind",
+    "PercentageKind",
+    "QuantityKind",
+    "TagIndicators",
+    "TagsKind",
+    "TextKind",
+    "WordFeatures",
     "check_features",
     "check_numbers",
     "class_positions",
@@ -42,16 +82,21 @@ __all__ = [
     "encode_binary_labels",
     "encode_class_labels",
     "encode_label_matrix",
-    "infer_column_kinds",
-    "infer_feature_kinds",
+    "impose_kind",
+    "infer_schema",
     "is_dataframe",
     "is_missing",
+    "kind_from_dict",
     "make_delta_features",
     "make_linear_features",
     "make_rbf_features",
     "make_tree_features",
+    "n_ordinal_columns",
     "numbered_columns",
+    "parse_column",
+    "parse_texts",
     "positive_mask",
+    "recognize_column",
     "warn_of_data",
     "warn_of_majority_class",
 ]

@@ -1,7 +1,7 @@
 """Feature pipelines: raw tables as numeric features for linear models, trees, kernels and the delta function.
 
-Each function returns an unfitted transformer that suits the column kinds of the given table; none of them
-looks at labels.
+Each function returns an unfitted transformer that suits the schema of the given table. Labels are used only
+by the cross-fitted target encoding of columns with many categories.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     OrdinalEncoder,
     StandardScaler,
+    TargetEncoder,
 )
 from sklearn.utils.validation import check_array
 
 from .._sklearn_compat import safe_indexing
 from ._encoders import DropEmptyColumns, KnownCategoryFilter
-from ._identifiers import infer_feature_kinds
+from ._parsing import ColumnParser, DateParts, TagIndicators, WordFeatures
+from ._schema import ColumnInfo, FeatureSchema, infer_schema
 
 #: Standardized values are clipped to this many standard deviations from the mean.
 MAX_STANDARDIZED = 5.0
@@ -40,66 +42,98 @@ MIN_TREE_RANGE = 1e-4
 MIN_CATEGORY_COUNT = 5
 #: One-hot columns per categorical column.
 MAX_ONE_HOT_COLUMNS = 50
+#: Singular directions of a column of free text, for trees.
+N_WORD_COMPONENTS = 30
 #: Ordinal codes per categorical column.
 MAX_ORDINAL_CODES = 250
 
 
-def make_linear_features(X: Any) -> Any:
+def make_linear_features(X: Any, schema: FeatureSchema | None = None, *, uses_labels: bool = False) -> Any:
     """Make an unfitted transformer of tables like X for linear models.
 
-    Numeric columns: missing values are replaced by the median and marked in an indicator column; then all
-    are standardized and clipped to 5 standard deviations. Categorical and text columns: one-hot encoded,
-    with one column for all rare categories; a missing value is a category of its own, and a category that
-    was not in the training data counts as missing. Sparse matrices are scaled to at most 1 and stay sparse.
+    Numeric columns, and those that are parsed to numbers or parts of dates: missing values are replaced by
+    the median and marked in an indicator column; then all are standardized and clipped to 5 standard
+    deviations.
+    Categories: one-hot encoded, with one column for all rare categories; a missing value is a category of its
+    own, and a category that was not in the training data counts as missing. Many categories are also target
+    encoded if `uses_labels`. Lists of tags: an indicator for each tag. Free text: TF-IDF of its words. Sparse
+    matrices are scaled to at most 1 and stay sparse.
     """
     if issparse(X):
         return MaxAbsScaler()
-    numeric, categorical, text = infer_feature_kinds(X)
-    scaler = make_pipeline(
-        SimpleImputer(strategy="median", keep_empty_features=True, add_indicator=True),
-        StandardScaler(),
-        FunctionTransformer(clip_standardized, feature_names_out="one-to-one"),
-    )
+    schema = schema or infer_schema(X)
     one_hot = OneHotEncoder(
         handle_unknown="infrequent_if_exist",
         min_frequency=MIN_CATEGORY_COUNT,
         max_categories=MAX_ONE_HOT_COLUMNS,
     )
+    categories = schema.of_role("category")
+    many = (
+        [column for column in categories if column.n_different > MAX_ONE_HOT_COLUMNS] if uses_labels else []
+    )
     return _column_transformer(
-        [("numeric", scaler, numeric), *_category_encoders(one_hot, categorical, text)]
+        [
+            ("numeric", _make_scaler(), _plain_numbers(schema)),
+            *_category_encoders(one_hot, categories),
+            *_target_encoders(many, [_make_scaler()]),
+            *_parsers(schema, [_make_scaler()]),
+            *_tag_indicators(schema),
+            *_word_features(schema, None),
+        ]
     )
 
 
-def make_tree_features(X: Any) -> Any:
+def make_tree_features(X: Any, schema: FeatureSchema | None = None) -> Any:
     """Make an unfitted transformer of tables like X for trees, with the ordinal codes of categories first.
 
-    Missing values stay missing, and so do categories that were not in the training data. Numeric columns
-    are passed through, with two exceptions that scikit-learn's trees cannot handle: columns without any
-    value are dropped, and columns whose range is so small that they look constant are standardized.
+    Missing values stay missing, and so do categories that were not in the training data. Numeric columns, and
+    those that are parsed to numbers or parts of dates, are passed through, with two exceptions that
+    scikit-learn's trees cannot handle: columns without any value are dropped, and columns whose range is so
+    small that they look constant are standardized. Columns of many categories are target encoded, lists of
+    tags are indicators, and of free text the leading singular directions of its TF-IDF are used.
     """
-    numeric, categorical, text = infer_feature_kinds(X)
+    schema = schema or infer_schema(X)
     ordinal = OrdinalEncoder(
         handle_unknown="use_encoded_value",
         unknown_value=np.nan,
         encoded_missing_value=np.nan,
         max_categories=MAX_ORDINAL_CODES,
     )
-    encoders = _category_encoders(ordinal, categorical, text)
-    return _column_transformer([*encoders, ("numeric", _numeric_tree_steps(X, numeric), numeric)])
+    few, numeric = _ordinal_columns(schema), _plain_numbers(schema)
+    many = [column for column in schema.of_role("category") if column not in few]
+    return _column_transformer(
+        [
+            *_category_encoders(ordinal, few),
+            ("numeric", _numeric_tree_steps(X, numeric), numeric),
+            *_target_encoders(many, []),
+            *_parsers(schema, [DropEmptyColumns()]),
+            *_tag_indicators(schema),
+            *_word_features(schema, N_WORD_COMPONENTS),
+        ]
+    )
 
 
-def make_rbf_features(X: Any, max_components: int) -> Pipeline:
+def n_ordinal_columns(schema: FeatureSchema) -> int:
+    """The number of columns with ordinal codes, which come first in the features for trees."""
+    return len(_ordinal_columns(schema))
+
+
+def make_rbf_features(
+    X: Any, max_components: int, schema: FeatureSchema | None = None, *, uses_labels: bool = False
+) -> Pipeline:
     """Make an unfitted transformer of tables like X to a random basis of the RBF kernel's feature space.
 
     The basis has at most half as many components as X has rows, so that a fold has enough rows for it.
     """
     basis = Nystroem(n_components=max(1, min(max_components, X.shape[0] // 2)))
-    return make_pipeline(make_linear_features(X), basis, StandardScaler())
+    return make_pipeline(make_linear_features(X, schema, uses_labels=uses_labels), basis, StandardScaler())
 
 
-def make_delta_features(name: str, X: Any) -> Any:
-    """Make the unfitted transformer for ``delta="linear"`` or ``delta="rbf"``."""
-    return make_linear_features(X) if name == "linear" else make_rbf_features(X, N_DELTA_COMPONENTS)
+def make_delta_features(name: str, X: Any, schema: FeatureSchema | None = None) -> Any:
+    """Make the unfitted transformer for ``delta="linear"`` or ``delta="rbf"``, which does not see labels."""
+    if name == "linear":
+        return make_linear_features(X, schema)
+    return make_rbf_features(X, N_DELTA_COMPONENTS, schema)
 
 
 def clip_standardized(values: Any) -> Any:
@@ -122,15 +156,73 @@ def _column_transformer(transformers: list[Any]) -> Any:
     return combined.set_output(transform="default")
 
 
-def _category_encoders(encoder: Any, categorical: list[Any], text: list[Any]) -> list[Any]:
-    """The encoder for categorical columns and for text columns, where there are any."""
-    parts = [
-        ("categorical", KnownCategoryFilter(), categorical),
-        ("text", KnownCategoryFilter(as_text=True), text),
+def _make_scaler() -> Pipeline:
+    return make_pipeline(
+        SimpleImputer(strategy="median", keep_empty_features=True, add_indicator=True),
+        StandardScaler(),
+        FunctionTransformer(clip_standardized, feature_names_out="one-to-one"),
+    )
+
+
+def _plain_numbers(schema: FeatureSchema) -> list[Any]:
+    return [column.key for column in schema.of_role("numeric") if column.is_typed]
+
+
+def _ordinal_columns(schema: FeatureSchema) -> list[ColumnInfo]:
+    return [column for column in schema.of_role("category") if column.n_different <= MAX_ORDINAL_CODES]
+
+
+def _by_type(columns: list[ColumnInfo]) -> list[tuple[str, Any, list[Any]]]:
+    """The filter for columns with a data type of categories and for columns of text, where there are any."""
+    parts = [("categorical", KnownCategoryFilter(), True), ("text", KnownCategoryFilter(as_text=True), False)]
+    found = [
+        (name, known, [each.key for each in columns if each.is_typed == typed])
+        for name, known, typed in parts
+    ]
+    return [part for part in found if part[2]]
+
+
+def _category_encoders(encoder: Any, columns: list[ColumnInfo]) -> list[Any]:
+    return [(name, make_pipeline(known, clone(encoder)), keys) for name, known, keys in _by_type(columns)]
+
+
+def _target_encoders(columns: list[ColumnInfo], steps: list[Any]) -> list[Any]:
+    """Cross-fitted target encoding: the code of a training row does not use the row's own label."""
+    return [
+        (f"many {name}", make_pipeline(known, TargetEncoder(), *map(clone, steps)), keys)
+        for name, known, keys in _by_type(columns)
+    ]
+
+
+def _parsers(schema: FeatureSchema, steps: list[Any]) -> list[Any]:
+    """Parsed numbers, and parts of dates."""
+    groups = [
+        ("parsed", [column for column in schema.of_role("numeric") if not column.is_typed], []),
+        ("dates", schema.of_role("date"), [DateParts()]),
     ]
     return [
-        (name, make_pipeline(known, clone(encoder)), columns) for name, known, columns in parts if columns
+        (name, make_pipeline(ColumnParser(_kinds(columns)), *parts, *map(clone, steps)), _keys(columns))
+        for name, columns, parts in groups
+        if columns
     ]
+
+
+def _tag_indicators(schema: FeatureSchema) -> list[Any]:
+    columns = schema.of_role("tags")
+    return [("tags", TagIndicators(_kinds(columns)), _keys(columns))] if columns else []
+
+
+def _word_features(schema: FeatureSchema, n_components: int | None) -> list[Any]:
+    columns = schema.of_role("text")
+    return [("words", WordFeatures(n_components), _keys(columns))] if columns else []
+
+
+def _kinds(columns: list[ColumnInfo]) -> list[Any]:
+    return [column.kind for column in columns]
+
+
+def _keys(columns: list[ColumnInfo]) -> list[Any]:
+    return [column.key for column in columns]
 
 
 def _numeric_tree_steps(X: Any, numeric: list[Any]) -> Any:

@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from .._typing import FloatArray
-from ._columns import ColumnKinds, infer_column_kinds, is_dataframe
+from ._columns import is_dataframe
 
 #: With fewer rows, values that all differ are no evidence of an identifier.
 MIN_IDENTIFIER_ROWS = 20
@@ -89,13 +89,3 @@ def _is_integer(column: Any) -> bool:
 
 def _as_float(column: Any) -> FloatArray:
     return np.asarray(column.to_numpy(), dtype=np.float64)
-
-
-def infer_feature_kinds(X: Any) -> ColumnKinds:
-    """Group the columns of X by kind, without those that look like an index, unless there are no others."""
-    kinds = infer_column_kinds(X)
-    index_names = {column.name for column in numbered_columns(X) if column.is_index}
-    numeric = [name for name in kinds.numeric if name not in index_names]
-    if not (numeric or kinds.categorical or kinds.text):
-        return kinds
-    return kinds._replace(numeric=numeric)

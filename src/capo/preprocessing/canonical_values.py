@@ -11,21 +11,17 @@ This module needs polars, which is an extra; the package does not import it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import polars as pl
 
 from ..exceptions import TableError
+from ._kinds import MISSING_MARKERS, CategoryKind, ColumnKind, DateKind, NumberKind, ParsedKind
+from ._missing import MISSING_TEXTS
+from ._parsing import parse_texts
 from ._table_checks import MAX_MAGNITUDE
 
-ColumnKind = Literal["numeric", "text"]
-
-#: Texts that mean a missing value, besides the empty text; all that ``pandas.read_csv`` takes for missing,
-#: which a table that pandas has read no longer holds, are among them.
-MISSING_TEXTS = (
-    *("NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "<NA>", "NULL", "null", "None", "?"),
-    *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
-)
+#: Joins the tags of a column of lists to one text.
+TAG_SEPARATOR = "\x1f"
 #: An integer with an optional plus sign or decimal point; group 1 is the integer without them.
 INTEGER_PATTERN = r"^[+]?(-?[0-9]+)(?:\.0*)?$"
 #: A number with a decimal comma.
@@ -45,7 +41,7 @@ def canonical_features(
     ----------
     frame : polars.DataFrame
         A table that has all the columns.
-    columns : mapping of str to {"numeric", "text"}
+    columns : mapping of str to ColumnKind
         The columns, in order, and their kinds.
     decimal_comma : bool, default=False
         Whether a text such as "1,5" is a number.
@@ -55,36 +51,85 @@ def canonical_features(
     Returns
     -------
     polars.DataFrame
-        Numeric columns as doubles with NaN for a missing value, text columns with null for a missing value.
+        Numbers as doubles with NaN for a missing value, dates as timestamps, categories as categories, and
+        other text as text, with null for a missing value.
 
     Raises
     ------
     TableError
-        If a numeric column contains text, or a number that is infinite or too large.
+        If a value is not of its column's kind, or a number is infinite or too large.
 
     Examples
     --------
     >>> import polars as pl
+    >>> from capo.preprocessing import CategoryKind, MoneyKind, NumberKind
     >>> from capo.preprocessing.canonical_values import canonical_features
-    >>> raw = pl.DataFrame({"age": ["31", "NA"], "member": ["TRUE", " "], "code": ["07", "7.0"]})
-    >>> features = canonical_features(raw, {"age": "numeric", "member": "text", "code": "text"})
-    >>> features.rows()
-    [(31.0, 'true', '07'), (nan, None, '7')]
+    >>> raw = pl.DataFrame({"age": ["31", "NA"], "price": ["$5", "$1.50"], "code": ["07", "7.0"]})
+    >>> kinds = {"age": NumberKind(), "price": MoneyKind(currencies=("$",)), "code": CategoryKind()}
+    >>> canonical_features(raw, kinds).rows()
+    [(31.0, 5.0, '07'), (nan, 1.5, '7')]
     """
     cleaned = clean_columns(frame, list(columns))
-    text = [name for name, kind in columns.items() if kind == "text"]
-    numeric = _checked_numbers(cleaned.drop(text), decimal_comma, first_row)
-    parts = (*numeric.get_columns(), *to_text(cleaned.select(text)).get_columns())
-    return pl.DataFrame(parts).select(list(columns))
+    plain = [name for name, kind in columns.items() if is_plain_number(kind)]
+    numeric = _checked_numbers(cleaned.select(plain), columns, decimal_comma, first_row)
+    text = to_text(cleaned.select(name for name, kind in columns.items() if not isinstance(kind, ParsedKind)))
+    converted = {series.name: series for series in numeric.get_columns()}
+    converted |= {series.name: _typed_text(series, columns[series.name]) for series in text.get_columns()}
+    for name in columns.keys() - converted.keys():
+        converted[name] = _parsed(cleaned[name], columns[name], first_row)
+    return pl.DataFrame([converted[name] for name in columns])
 
 
-def _checked_numbers(cleaned: pl.DataFrame, decimal_comma: bool, first_row: int) -> pl.DataFrame:
+def is_plain_number(kind: ColumnKind) -> bool:
+    """Whether a kind is that of numbers without separators, signs or units, which are converted at once."""
+    return type(kind) is NumberKind and (kind.thousands, kind.decimal) == ("", ".")
+
+
+def _typed_text(texts: pl.Series, kind: ColumnKind) -> pl.Series:
+    """Categories with a data type that says so: a model takes other texts for what they look like."""
+    return texts.cast(pl.Categorical) if isinstance(kind, CategoryKind) else texts
+
+
+def _parsed(cleaned: pl.Series, kind: ColumnKind, first_row: int) -> pl.Series:
+    """A column of dates, or of numbers with separators, signs or units."""
+    assert isinstance(kind, ParsedKind)
+    if cleaned.dtype.is_numeric() and not isinstance(kind, DateKind):
+        return cleaned.cast(pl.Float64).fill_null(float("nan"))
+
+    def on_error(position: int, text: str) -> None:
+        raise TableError(
+            f"the column {cleaned.name!r} held {kind.description} in training, but row "
+            f"{first_row + position:,} contains {text!r}."
+        )
+
+    numbers = pl.Series(cleaned.name, parse_texts(kind, cleaned.cast(pl.String), on_error))
+    if isinstance(kind, DateKind):
+        return (numbers.fill_nan(None) * 1e6).cast(pl.Int64).cast(pl.Datetime("us"))
+    check_magnitude(numbers.fill_nan(None).to_frame(), first_row)
+    return numbers
+
+
+def _checked_numbers(
+    cleaned: pl.DataFrame, columns: Mapping[str, ColumnKind], decimal_comma: bool, first_row: int
+) -> pl.DataFrame:
+    cleaned = cleaned.with_columns(_without_markers(cleaned, columns))
     numeric = to_numeric(cleaned, decimal_comma)
     for name in non_numeric_columns(cleaned, numeric):
         row, text = first_non_numeric(cleaned[name], numeric[name], first_row)
         raise TableError(f"the column {name!r} was numeric in training, but row {row:,} contains {text!r}.")
     check_magnitude(numeric, first_row)
     return numeric.fill_null(float("nan"))
+
+
+def _without_markers(cleaned: pl.DataFrame, columns: Mapping[str, ColumnKind]) -> list[pl.Expr]:
+    """Columns of texts with null for those that mean a missing value in a column of numbers."""
+    texts = [name for name, dtype in cleaned.schema.items() if dtype == pl.String]
+    return [pl.when(_is_marker(pl.col(name), columns[name]).not_()).then(pl.col(name)) for name in texts]
+
+
+def _is_marker(texts: pl.Expr, kind: ColumnKind) -> pl.Expr:
+    odd = kind.missing if isinstance(kind, ParsedKind) else ()
+    return texts.str.to_lowercase().is_in(list(MISSING_MARKERS)) | texts.is_in(list(odd))
 
 
 def clean_columns(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
@@ -94,17 +139,30 @@ def clean_columns(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
 
 
 def _clean_column(name: str, dtype: pl.DataType) -> pl.Expr:
-    if dtype.is_integer():
-        return pl.col(name)
-    if dtype.is_float():
-        return pl.col(name).fill_nan(None)
-    if dtype.is_numeric():
-        return pl.col(name).cast(pl.Float64)
-    if dtype == pl.Duration:
-        return pl.col(name).dt.total_microseconds().cast(pl.Float64)
-    check_scalar_dtype(name, dtype)
-    text = pl.col(name).cast(pl.String).str.strip_chars()
+    if dtype.is_numeric() or dtype == pl.Duration:
+        return _clean_numbers(name, dtype)
+    text = _column_as_text(name, dtype).str.strip_chars()
     return pl.when(text.is_in(["", *MISSING_TEXTS]).not_()).then(text).alias(name)
+
+
+def _clean_numbers(name: str, dtype: pl.DataType) -> pl.Expr:
+    column = pl.col(name)
+    if dtype == pl.Duration:
+        return column.dt.total_microseconds().cast(pl.Float64)
+    if dtype.is_float():
+        return column.fill_nan(None)
+    return column if dtype.is_integer() else column.cast(pl.Float64)
+
+
+def _column_as_text(name: str, dtype: pl.DataType) -> pl.Expr:
+    """Lists of texts are joined, and time zones are converted to UTC."""
+    column = pl.col(name)
+    if dtype == pl.List(pl.String):
+        return column.list.join(TAG_SEPARATOR, ignore_nulls=True)
+    check_scalar_dtype(name, dtype)
+    if isinstance(dtype, pl.Datetime) and dtype.time_zone is not None:
+        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    return column.cast(pl.String)
 
 
 def check_scalar_dtype(name: str, dtype: pl.DataType) -> None:

@@ -44,6 +44,7 @@ from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
 from capo.auxiliary import make_auxiliaries
 from capo.baselines import PublishedCAPOClassifier
 from capo.export import to_onnx
+from capo.preprocessing import infer_schema
 
 from .runtime import assert_same_predictions, make_array, make_frame, run, to_pandas
 
@@ -204,7 +205,11 @@ def test_hundreds_of_categories():
     y = np.sin(word) + x + 0.5 * rng.normal(size=1500) > 0.5
     words = [f"word {each}" for each in rng.integers(0, 330, NEW)]
     new = pd.DataFrame({"word": words, "x": rng.normal(size=NEW)})
-    trees = [model for name, model in make_auxiliaries("auto", X) if name in ("boosting", "trees", "linear")]
+    trees = [
+        model
+        for name, model in make_auxiliaries("auto", X, infer_schema(X))
+        if name in ("boosting", "trees", "linear")
+    ]
     assert_same_predictions(fit_capo(trees, X, y, delta=None), X, new)
 
 
@@ -304,6 +309,7 @@ def test_the_metadata_of_the_graph(arrays):
         "measure": model.measure_.label,
         "threshold": repr(model.threshold_),
         "text_values": "unchanged",
+        "column_kinds": "{}",
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from ...io.tables import (
 )
 from ...preprocessing import MAX_POSITIVE_SHARE, encode_binary_labels
 from .._console import Console
+from ._column_types import read_column_types
 
 #: Columns that an error message lists at most.
 MAX_LISTED_COLUMNS = 10
@@ -42,6 +44,7 @@ class ColumnOptions:
     drop: Sequence[str] | None = None
     ids: Sequence[str] | None = None
     categories: Sequence[str] | None = None
+    types: Path | None = None
 
     def __post_init__(self) -> None:
         """Refuse empty names, which an unset variable in a script gives."""
@@ -54,14 +57,15 @@ class ColumnOptions:
     @property
     def any_column_named(self) -> bool:
         """Whether an option names a column."""
-        return any((self.target, self.weight, self.group, self.drop, self.ids, self.categories))
+        return any((self.target, self.weight, self.group, self.drop, self.ids, self.categories, self.types))
 
     def roles(self, target: str) -> ColumnRoles:
         """The role of each column that is named, without repetitions."""
         drop, ids, categories = (
             tuple(dict.fromkeys(names or ())) for names in (self.drop, self.ids, self.categories)
         )
-        return ColumnRoles(target, self.weight or "", self.group or "", drop, ids, categories)
+        kinds = {} if self.types is None else read_column_types(self.types)
+        return ColumnRoles(target, self.weight or "", self.group or "", drop, ids, categories, kinds)
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,7 @@ def _infer_schema(batch: Batch, options: ColumnOptions) -> SchemaInference:
         if options.any_column_named:
             raise InvalidInputError(
                 "an svmlight file starts each row with its label and has no named columns: remove --target, "
-                "--weight, --group, --drop, --id and --category."
+                "--weight, --group, --drop, --id, --category and --types."
             )
         return SchemaInference(SparseSchema.infer(batch))
     if not options.target:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...export import to_onnx
+from ...io.tables import TableSchema
 from .._console import Console
 from .._output import check_file_ending, check_output, write_output
 from ._loaded_model import load_model
@@ -17,5 +18,7 @@ def run_export(path: str, output: Path, trusted: Sequence[str] | None, console: 
     check_file_ending(output, [".onnx"], "the graph is an ONNX file, whose name ends in .onnx")
     loaded = load_model(path, trusted, console)
     with console.step("converting"):
-        graph = to_onnx(loaded.model, loaded.schema.example_row(), canonical_values=True)
+        schema = loaded.schema
+        kinds = schema.columns if isinstance(schema, TableSchema) else None
+        graph = to_onnx(loaded.model, schema.example_row(), canonical_values=True, column_kinds=kinds)
     write_output(graph.SerializeToString(), output, console)

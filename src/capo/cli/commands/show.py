@@ -31,10 +31,14 @@ def _describe_columns(manifest: Manifest) -> str:
     """The columns with their kinds, as far as the schema has them: it may come from a damaged file."""
     columns: Any = manifest.schema.get("columns")
     if isinstance(columns, dict) and columns:
-        return ", ".join(f"{name} ({kind})" for name, kind in columns.items())
+        return ", ".join(f"{name} ({_kind_name(kind)})" for name, kind in columns.items())
     if isinstance(columns, list) and columns:
         return ", ".join(map(str, columns))
     return str(manifest.schema.get("n_features", "unknown"))
+
+
+def _kind_name(kind: Any) -> Any:
+    return kind.get("kind", "unknown") if isinstance(kind, dict) else kind
 
 
 def _printable(text: str) -> str:

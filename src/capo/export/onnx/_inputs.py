@@ -7,7 +7,7 @@ are, and its graph takes them as they are: a value that is not text is written a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ...exceptions import ExportError, InvalidInputError, MissingExtraError
-from ...preprocessing import infer_column_kinds, is_dataframe, is_missing
+from ...preprocessing import (
+    CategoryKind,
+    ColumnKind,
+    DateKind,
+    NumberKind,
+    is_dataframe,
+    is_missing,
+    parse_column,
+)
 from ._signature import GraphSignature, InputColumn, read_signature
 
 if TYPE_CHECKING:
@@ -83,7 +91,7 @@ def onnx_inputs(X: Any, graph: Any = None) -> dict[str, NDArray[Any]]:
         return _unambiguous_inputs(X)
     columns = _columns_for(X, signature)
     if signature.is_canonical:
-        return _canonical_inputs(columns, signature.inputs)
+        return _canonical_inputs(columns, signature.inputs, signature.kinds)
     return _raw_inputs(columns, signature.inputs)
 
 
@@ -94,14 +102,15 @@ def raw_inputs(X: Any) -> dict[str, NDArray[Any]]:
 
 def list_inputs(X: Any) -> list[InputColumn]:
     """List the graph's input for each column of a data frame."""
-    numeric = infer_column_kinds(X).numeric
     columns = _table_columns(X)
-    has_names = all(isinstance(name, str) for name in nw.from_native(X, eager_only=True).columns)
-    inputs = []
-    for position, (input_name, (name, column)) in enumerate(columns.items()):
-        is_numeric = (name if has_names else position) in numeric
-        inputs.append(InputColumn(input_name, not (is_numeric or _has_numeric_categories(column))))
-    return inputs
+    return [InputColumn(name, not _is_number_input(column)) for name, (_, column) in columns.items()]
+
+
+def _is_number_input(column: Any) -> bool:
+    """Whether a column is an input of doubles: numbers, Booleans, dates and categories that are numbers."""
+    dtype = column.dtype
+    is_number = dtype.is_numeric() or dtype in (nw.Boolean, nw.Duration, nw.Datetime, nw.Date)
+    return is_number or _has_numeric_categories(column)
 
 
 def _table_columns(X: Any) -> dict[str, TableColumn]:
@@ -171,6 +180,8 @@ def category_key(value: Any) -> str:
 
 
 def _raw_numbers(column: TableColumn) -> NDArray[Any]:
+    if column.column.dtype in (nw.Datetime, nw.Date, nw.Duration):
+        return parse_column(DateKind(), column.column)[:, None]
     values = column.values()
     text = next((value for value in values if isinstance(value, str)), None)
     if text is not None:
@@ -191,7 +202,7 @@ def _text_array(name: str, texts: list[str]) -> NDArray[Any]:
 
 
 def _canonical_inputs(
-    columns: dict[str, TableColumn], specs: Sequence[InputColumn]
+    columns: dict[str, TableColumn], specs: Sequence[InputColumn], kinds: Mapping[str, ColumnKind]
 ) -> dict[str, NDArray[Any]]:
     """The values as ``capo predict`` reads them from a file."""
     if not _has_polars():
@@ -203,13 +214,12 @@ def _canonical_inputs(
     from ...preprocessing.canonical_values import canonical_features  # noqa: PLC0415 (needs the extra)
 
     frame = pl.DataFrame([_lossless_series(columns[spec.name], spec.is_text) for spec in specs])
-    features = canonical_features(
-        frame, {columns[spec.name].name: "text" if spec.is_text else "numeric" for spec in specs}
-    )
+    default = {columns[spec.name].name: CategoryKind() if spec.is_text else NumberKind() for spec in specs}
+    features = canonical_features(frame, {name: kinds.get(name, kind) for name, kind in default.items()})
     return {
-        spec.name: _text_array(column.name, column.fill_null(MISSING_TEXT).to_list())
+        spec.name: _text_array(column.name, column.cast(pl.String).fill_null(MISSING_TEXT).to_list())
         if spec.is_text
-        else column.to_numpy()[:, None]
+        else parse_column(DateKind(), nw.from_native(column, series_only=True))[:, None]
         for spec, column in zip(specs, features.get_columns(), strict=True)
     }
 
@@ -258,7 +268,7 @@ def _first_ambiguous(column: TableColumn, raw: NDArray[Any]) -> Any:
     values = column.values()
     different = [not isinstance(value, str | None) for value in values]
     if not any(different) and _has_polars():
-        canonical = _canonical_inputs({"": column}, [InputColumn("", True)])[""]
+        canonical = _canonical_inputs({"": column}, [InputColumn("", True)], {})[""]
         different = (canonical != raw).ravel().tolist()
     elif not any(different):
         different = [value is not None for value in values]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,12 +20,12 @@ from ...auxiliary import OutputScale
 from ...baselines import PublishedCAPOClassifier
 from ...estimators import BaseAdaptedClassifier, CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
 from ...exceptions import ExportError, InvalidInputError
-from ...preprocessing import is_dataframe
+from ...preprocessing import ColumnKind, is_dataframe
 from ._classifiers import convert_classifier
 from ._graph import GraphBuilder
 from ._graph_table import GraphTable, make_input_table
 from ._kernels import as_dense_array
-from ._signature import TEXT_VALUES
+from ._signature import COLUMN_KINDS, TEXT_VALUES
 from ._skl2onnx_fallback import check_external_nodes
 from ._transformers import convert_transformer
 
@@ -32,8 +33,8 @@ from ._transformers import convert_transformer
 REGISTER_CONVERTER = "or register a converter with skl2onnx.update_registered_converter"
 
 
-def convert_model(model: Any, X: Any, text_values: str) -> ModelProto:
-    """Convert a fitted classifier to a graph for data like X; `text_values` is an entry of its metadata."""
+def convert_model(model: Any, X: Any, text_values: str, column_kinds: Mapping[str, ColumnKind]) -> ModelProto:
+    """Convert a fitted classifier to a graph for data like X; the other parameters are in its metadata."""
     convert = _CONVERTERS.get(type(model))
     if convert is None:
         raise InvalidInputError(
@@ -45,6 +46,8 @@ def convert_model(model: Any, X: Any, text_values: str) -> ModelProto:
     model.decision_function(X[:1])  # raises if X does not have the columns of the training table
     graph = convert(model, X)
     graph.metadata_props.add(key=TEXT_VALUES, value=text_values)
+    kinds = {name: kind.to_dict() for name, kind in column_kinds.items()}
+    graph.metadata_props.add(key=COLUMN_KINDS, value=json.dumps(kinds))
     return graph
 
 

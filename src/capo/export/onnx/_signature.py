@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from os import PathLike
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ...exceptions import InvalidInputError, MissingExtraError
+from ...preprocessing import ColumnKind, kind_from_dict
 
 #: The key of the graph's metadata for the spelling of its texts, and its two values.
 TEXT_VALUES = "text_values"
 CANONICAL, UNCHANGED = "canonical", "unchanged"
+#: The key of the graph's metadata for the kinds of columns that are parsed before the graph, in JSON.
+COLUMN_KINDS = "column_kinds"
 
 
 class InputColumn(NamedTuple):
@@ -21,10 +25,11 @@ class InputColumn(NamedTuple):
 
 
 class GraphSignature(NamedTuple):
-    """The inputs of a graph, and whether it takes canonical values."""
+    """The inputs of a graph, whether it takes canonical values, and the kinds of columns that it names."""
 
     inputs: list[InputColumn]
     is_canonical: bool
+    kinds: dict[str, ColumnKind]
 
 
 @runtime_checkable
@@ -70,4 +75,6 @@ def _signature(inputs: list[InputColumn], metadata: Mapping[str, str]) -> GraphS
             "the graph was not exported by this version of capo: its metadata lack the entry "
             f"{TEXT_VALUES!r}. Export it again."
         )
-    return GraphSignature(inputs, metadata[TEXT_VALUES] == CANONICAL)
+    stored = json.loads(metadata.get(COLUMN_KINDS, "{}"))
+    kinds = {name: kind_from_dict(kind) for name, kind in stored.items()}
+    return GraphSignature(inputs, metadata[TEXT_VALUES] == CANONICAL, kinds)

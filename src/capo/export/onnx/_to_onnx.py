@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...exceptions import MissingExtraError
+from ...preprocessing import ColumnKind
 from ._signature import CANONICAL, UNCHANGED
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
 
-def to_onnx(model: Any, X: Any, *, canonical_values: bool = False) -> ModelProto:
+def to_onnx(
+    model: Any,
+    X: Any,
+    *,
+    canonical_values: bool = False,
+    column_kinds: Mapping[str, ColumnKind] | None = None,
+) -> ModelProto:
     """Convert a fitted model to an ONNX graph, from the raw table to the label, in double precision.
 
     For a data frame the graph has one input of shape (n, 1) for each column, with the column's name: doubles
-    with NaN for a missing value, or strings with "" for a missing value. For an array it has the single
+    with NaN for a missing value (dates: seconds since 1970), or strings with "" for a missing value. For an
+    array it has the single
     input "X". `onnx_inputs` makes the inputs from a table. The outputs are "label", "score"
     (`decision_function`) and, if the model has `predict_proba`, "probability" (of the positive class), each
     of shape (n,). Auxiliaries with weight 0 are left out.
@@ -30,6 +39,9 @@ def to_onnx(model: Any, X: Any, *, canonical_values: bool = False) -> ModelProto
         Whether the model was trained on canonical values, as ``capo fit`` reads them from a file: "true"
         for True, "1" for 1.0. `onnx_inputs` then converts the rows of a table in the same way. ``capo
         export`` sets it.
+    column_kinds : mapping of str to ColumnKind, optional
+        The kinds of columns of canonical values, so that `onnx_inputs` can parse dates, amounts of money and
+        the like from text. ``capo export`` sets it.
 
     Returns
     -------
@@ -65,4 +77,4 @@ def to_onnx(model: Any, X: Any, *, canonical_values: bool = False) -> ModelProto
         raise MissingExtraError("ONNX export needs skl2onnx: pip install 'capo-learn[onnx]'.") from error
     from ._models import convert_model  # noqa: PLC0415 (needs the extra)
 
-    return convert_model(model, X, CANONICAL if canonical_values else UNCHANGED)
+    return convert_model(model, X, CANONICAL if canonical_values else UNCHANGED, column_kinds or {})

@@ -43,11 +43,16 @@ from ...auxiliary import to_dense
 from ...exceptions import ExportError
 from ...preprocessing import (
     MAX_STANDARDIZED,
+    ColumnParser,
+    DateParts,
     DropEmptyColumns,
     KnownCategoryFilter,
+    TagIndicators,
+    WordFeatures,
     clip_standardized,
     is_missing,
 )
+from ._columns import convert_column_parser, convert_date_parts, refuse_texts
 from ._graph import GraphBuilder
 from ._graph_table import (
     GraphTable,
@@ -321,5 +326,9 @@ _CONVERTERS: dict[type, TransformerConverter] = {
     Nystroem: _convert_nystroem,
     PolynomialFeatures: _convert_polynomial_features,
     TruncatedSVD: _convert_truncated_svd,
+    ColumnParser: convert_column_parser,
+    DateParts: convert_date_parts,
+    TagIndicators: refuse_texts,
+    WordFeatures: refuse_texts,
     **dict.fromkeys(_SELECTORS, _convert_selector),
 }

@@ -44,15 +44,28 @@ from ...estimators import (
 from ...guarantees import Constraint, Guarantee
 from ...kernels import Kernel, KernelExpansion
 from ...model_selection import CVScore, PlattCalibrator
-from ...preprocessing import DropEmptyColumns, KnownCategoryFilter, clip_standardized
+from ...preprocessing import (
+    KINDS,
+    ColumnInfo,
+    ColumnParser,
+    DateParts,
+    DropEmptyColumns,
+    FeatureSchema,
+    KnownCategoryFilter,
+    TagIndicators,
+    WordFeatures,
+    clip_standardized,
+)
 
 #: Written as constructor parameters and fitted attributes.
 ESTIMATORS: dict[str, type[Any]] = {
     "C45Classifier": C45Classifier,
     "CAPOClassifier": CAPOClassifier,
     "ConstantLabel": ConstantLabel,
+    "ColumnParser": ColumnParser,
     "CoreVectorMachine": CoreVectorMachine,
     "CostSVMClassifier": CostSVMClassifier,
+    "DateParts": DateParts,
     "DropEmptyColumns": DropEmptyColumns,
     "KnownCategoryFilter": KnownCategoryFilter,
     "LabelwiseClassifier": LabelwiseClassifier,
@@ -62,6 +75,8 @@ ESTIMATORS: dict[str, type[Any]] = {
     "RBFNetworkClassifier": RBFNetworkClassifier,
     "SVMPerfClassifier": SVMPerfClassifier,
     "SVMPerfClassifierCV": SVMPerfClassifierCV,
+    "TagIndicators": TagIndicators,
+    "WordFeatures": WordFeatures,
 }
 
 #: Estimators of optional packages that are written the same way; the package is imported if a file needs it.
@@ -79,6 +94,8 @@ RECORDS: dict[str, type[Any]] = {
     "CVScore": CVScore,
     "ClassCalibrator": ClassCalibrator,
     "Constraint": Constraint,
+    "ColumnInfo": ColumnInfo,
+    "FeatureSchema": FeatureSchema,
     "FittedCombination": FittedCombination,
     "Guarantee": Guarantee,
     "Iteration": Iteration,
@@ -111,6 +128,7 @@ RECORDS: dict[str, type[Any]] = {
     "multilabel.LabelModel": multilabel.LabelModel,
     "multilabel.PrecisionAtK": multilabel.PrecisionAtK,
     "multilabel.SamplesF1": multilabel.SamplesF1,
+    **{f"column kind {name}": kind for name, kind in KINDS.items()},
 }
 
 #: Written as the name of the member.

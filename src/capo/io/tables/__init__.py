@@ -1,7 +1,7 @@
 """Tables in files: reading in batches, and the schema that turns batches into features and labels."""
 
 from ._batch import Batch, SparseRows
-from ._inference import SchemaInference, infer_table_schema
+from ._inference import SchemaInference, infer_features, infer_table_schema
 from ._reader import TableReader, open_table
 from ._roles import ColumnRoles, require_column
 from ._schema import Schema, SparseSchema, TableSchema, schema_from_dict
@@ -15,6 +15,7 @@ __all__ = [
     "SparseSchema",
     "TableReader",
     "TableSchema",
+    "infer_features",
     "infer_table_schema",
     "open_table",
     "require_column",

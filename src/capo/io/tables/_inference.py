@@ -2,95 +2,149 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from ...exceptions import TableError
-from ...preprocessing import MIN_IDENTIFIER_ROWS, NumberedColumn, describe_numbered_column
+from ...preprocessing import (
+    CategoryKind,
+    CodeKind,
+    ColumnInfo,
+    ColumnValues,
+    DateKind,
+    FeatureSchema,
+    IdentifierKind,
+    NumberKind,
+    describe_numbered_column,
+    impose_kind,
+    recognize_column,
+)
 from ...preprocessing.canonical_values import (
-    ColumnKind,
     check_magnitude,
     clean_columns,
-    first_non_numeric,
     non_numeric_columns,
     to_numeric,
 )
 from ._batch import Batch
 from ._labels import infer_label_kind
-from ._roles import ColumnRoles
+from ._roles import ColumnRoles, require_column
 from ._schema import Schema, TableSchema
-from ._values import all_unique_columns, ambiguous_comma_columns, formatted_number_columns
+from ._values import ambiguous_comma_columns
 
 MAX_TEXT_COLUMNS = 1000
+#: Digits that are a code or a date rather than a number.
+_LEADING_ZERO, _COMPACT_DATE = r"^0[0-9]", r"^(19|20)[0-9]{6}$"
 
 
 @dataclass(frozen=True)
 class SchemaInference:
-    """A schema, and notes for the user on how columns were interpreted."""
+    """A schema, notes for the user on how columns were interpreted, and what each column was taken for."""
 
     schema: Schema
     notes: tuple[str, ...] = ()
+    features: FeatureSchema | None = None
 
 
 def infer_table_schema(batch: Batch, roles: ColumnRoles) -> SchemaInference:
     """Infer the kinds of the columns and labels of a training table."""
-    names = batch.frame.columns
-    roles.check(names)
-    cleaned = clean_columns(batch.frame, [name for name in names if name not in roles.non_features])
-    numeric = to_numeric(cleaned, batch.decimal_comma)
-    text = list(dict.fromkeys([*non_numeric_columns(cleaned, numeric), *roles.categories]))
-    check_magnitude(numeric.drop(text), batch.first_row)
-    _check_n_text_columns(text)
-    inferred_text = cleaned.select([name for name in text if name not in roles.categories])
-    identifiers = all_unique_columns(inferred_text, MIN_IDENTIFIER_ROWS)
-    numbered = _numbered_columns(numeric.drop(text))
-    left_out = {*identifiers, *(column.name for column in numbered if column.is_index)}
-    columns: dict[str, ColumnKind] = {
-        name: "text" if name in text else "numeric" for name in cleaned.columns if name not in left_out
-    }
-    notes = (
-        *_formatted_number_notes(inferred_text, numeric),
-        *_identifier_notes(identifiers),
-        *map(_numbered_note, numbered),
-        *_comma_notes(cleaned.drop(text)),
-    )
+    roles.check(batch.frame.columns)
+    features, notes = infer_features(batch, roles)
+    columns = {column.key: column.kind for column in features.columns if column.kind.role != "none"}
     if not columns:
         raise TableError(" ".join(["the table has no feature columns.", *notes]))
     label_kind = infer_label_kind(batch, roles.target)
     schema = TableSchema(columns, roles.target, label_kind, roles.weight, roles.ids, roles.group)
-    return SchemaInference(schema, notes)
+    return SchemaInference(schema, tuple(notes), features)
 
 
-def _formatted_number_notes(text: pl.DataFrame, numeric: pl.DataFrame) -> list[str]:
-    return [
-        f"The column {name!r} looks numeric, but values such as "
-        f"{first_non_numeric(text[name], numeric[name], 1)[1]!r} cannot be read as numbers: it is used as "
-        "text."
-        for name in formatted_number_columns(text)
+def infer_features(batch: Batch, roles: ColumnRoles) -> tuple[FeatureSchema, list[str]]:
+    """Infer the kinds of the feature columns, with notes for the user."""
+    names = batch.frame.columns
+    for name in roles.kinds:
+        require_column(name, names)
+    cleaned = clean_columns(batch.frame, [name for name in names if name not in roles.non_features])
+    numeric = to_numeric(cleaned, batch.decimal_comma)
+    text = [*dict.fromkeys([*non_numeric_columns(cleaned, numeric), *roles.categories])]
+    _check_n_text_columns(text)
+    check_magnitude(numeric.drop(text), batch.first_row)
+    columns = [
+        _given_column(series, roles, batch.decimal_comma)
+        or (_text_column if series.name in text else _number_column)(series, numeric[series.name], batch)
+        for series in cleaned.iter_columns()
     ]
+    plain = cleaned.select(
+        [column.key for column in columns if column.is_typed and column.kind == NumberKind()]
+    )
+    return FeatureSchema(tuple(columns)), [*_column_notes(columns), *_comma_notes(plain)]
 
 
-def _identifier_notes(identifiers: Sequence[str]) -> list[str]:
-    return [
-        f"The column {name!r} has a different text in each row and is left out. Use --id to copy it to "
-        "the predictions."
-        for name in identifiers
-    ]
+def _values(cleaned: pl.Series, decimal_comma: bool) -> ColumnValues:
+    return ColumnValues.count(cleaned.name, cleaned.cast(pl.String), decimal_comma)
 
 
-def _numbered_columns(numeric: pl.DataFrame) -> list[NumberedColumn]:
-    complete = (column for column in numeric.iter_columns() if not column.null_count())
-    found = (describe_numbered_column(column.name, column.to_numpy()) for column in complete)
-    return [column for column in found if column is not None]
+def _given_column(cleaned: pl.Series, roles: ColumnRoles, decimal_comma: bool) -> ColumnInfo | None:
+    """The column if its kind was given."""
+    kind = CategoryKind.name if cleaned.name in roles.categories else roles.kinds.get(cleaned.name)
+    return None if kind is None else impose_kind(_values(cleaned, decimal_comma), cleaned.name, kind)
 
 
-def _numbered_note(column: NumberedColumn) -> str:
-    fact = f"The column {column.name!r} has a different whole number in each row"
-    if column.is_index:
-        return f"{fact}, and {column.reason}: it is left out. Use --id to copy it to the predictions."
-    return f"{fact}. If it is an identifier, leave it out with --drop or --id."
+def _text_column(cleaned: pl.Series, numeric: pl.Series, batch: Batch) -> ColumnInfo:
+    return recognize_column(_values(cleaned, batch.decimal_comma), cleaned.name)
+
+
+def _number_column(cleaned: pl.Series, numeric: pl.Series, batch: Batch) -> ColumnInfo:
+    """A column whose values are all numbers; digits may still be codes or dates."""
+    if cleaned.dtype == pl.String and _may_be_code_or_date(cleaned):
+        column = _text_column(cleaned, numeric, batch)
+        if isinstance(column.kind, CodeKind | DateKind):
+            return column
+    present = cleaned.drop_nulls()
+    column = ColumnInfo(
+        cleaned.name,
+        NumberKind(),
+        is_typed=True,
+        reason="all its values are numbers",
+        example=str(present[0]) if len(present) else "",
+        missing_share=cleaned.null_count() / max(len(cleaned), 1),
+    )
+    return column if numeric.null_count() else _check_numbered(column, numeric)
+
+
+def _check_numbered(column: ColumnInfo, numeric: pl.Series) -> ColumnInfo:
+    """The column as an identifier, or with a doubt, if its values are whole numbers that all differ."""
+    numbered = describe_numbered_column(numeric.name, numeric.to_numpy())
+    if numbered is None:
+        return column
+    reason = "it has a different whole number in each row"
+    if numbered.is_index:
+        return replace(column, kind=IdentifierKind(), reason=f"{reason}, and {numbered.reason}")
+    return replace(column, reason=reason, doubt="if it is an identifier, leave it out with --drop or --id")
+
+
+def _may_be_code_or_date(cleaned: pl.Series) -> bool:
+    return bool(cleaned.str.contains(_LEADING_ZERO).any() or cleaned.str.contains(_COMPACT_DATE).all())
+
+
+def _column_notes(columns: Iterable[ColumnInfo]) -> list[str]:
+    """What the user should know about how columns are used."""
+    found = ((column, _column_note(column)) for column in columns)
+    return [f"The column {column.key!r} {note}" for column, note in found if note]
+
+
+def _column_note(column: ColumnInfo) -> str:
+    kind, reason = column.kind, column.reason.removeprefix("it ")
+    if isinstance(kind, IdentifierKind) and not column.is_given:
+        return f"{reason}: it is left out. Use --id to copy it to the predictions."
+    if isinstance(kind, CodeKind):
+        return f"is used as categories: {reason}."
+    if not column.doubt:
+        return ""
+    if kind == NumberKind():
+        return f"{reason}: {column.doubt}."
+    use = "is used as categories" if kind == CategoryKind() else f"is read as {kind.description}"
+    return f"{use}: {column.doubt}. Use --types to change it."
 
 
 def _comma_notes(numeric: pl.DataFrame) -> list[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ...exceptions import InvalidInputError, TableError
 
@@ -29,7 +29,9 @@ class ColumnRoles:
     ids : tuple of str
         Columns that are copied to predictions and are not features.
     categories : tuple of str
-        Feature columns that are used as text even if they are numeric.
+        Feature columns that are used as categories even if they are numeric.
+    kinds : mapping of str to str
+        The names of the kinds of feature columns, which overrule what would be inferred.
     """
 
     target: str
@@ -38,6 +40,7 @@ class ColumnRoles:
     drop: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, columns: Sequence[str]) -> None:
         """Raise if a column does not exist or has two roles."""

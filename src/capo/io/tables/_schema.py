@@ -1,16 +1,16 @@
 """Schemas: the columns that a model needs, and how batches become features, labels and weights.
 
 A schema is inferred from the training table and kept with the model. At prediction the order of the columns
-does not matter and further columns are ignored. A column that is missing, or that contains text where it was
-numeric in training, is an error; numbers in a text column are converted to text. A category that was not in
-the training table is passed on, and the model treats it as missing.
+does not matter and further columns are ignored. A column that is missing, or that contains a value that is
+not of the column's kind, is an error; numbers in a column of categories are converted to text. A category
+that was not in the training table is passed on, and the model treats it as missing.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from ..._typing import FloatArray
 from ...exceptions import InvalidInputError, TableError
+from ...preprocessing import CategoryKind, ColumnKind, NumberKind, kind_from_dict
 from ...preprocessing.canonical_values import (
-    ColumnKind,
     canonical_features,
     check_magnitude,
     check_scalar_dtype,
@@ -88,7 +88,7 @@ class TableSchema(Schema):
 
     Attributes
     ----------
-    columns : dict of str to {"numeric", "text"}
+    columns : dict of str to ColumnKind
         The names of the features, in order, and their kinds.
     target : str
         The column of the labels.
@@ -171,12 +171,20 @@ class TableSchema(Schema):
         return replace(self, ids=tuple(dict.fromkeys(ids)))
 
     def example_row(self) -> pl.DataFrame:
-        return pl.DataFrame(
-            {name: [0.0] if kind == "numeric" else [""] for name, kind in self.columns.items()}
-        )
+        missing = pl.DataFrame({name: pl.Series([None], dtype=pl.String) for name in self.columns})
+        return canonical_features(missing, self.columns)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "table", **asdict(self), "ids": list(self.ids)}
+        columns = {name: _kind_to_json(kind) for name, kind in self.columns.items()}
+        return {
+            "kind": "table",
+            "columns": columns,
+            "target": self.target,
+            "label_kind": self.label_kind,
+            "weight": self.weight,
+            "ids": list(self.ids),
+            "group": self.group,
+        }
 
 
 @dataclass(frozen=True)
@@ -251,9 +259,25 @@ def schema_from_dict(values: dict[str, Any]) -> Schema:
             "ids": list() as ids,
         } if (
             columns
-            and all(kind in ("numeric", "text") for kind in columns.values())
             and all(isinstance(name, str) for name in ids)
             and isinstance(group := values.get("group", ""), str)
         ):
-            return TableSchema(columns, target, label_kind, weight, tuple(ids), group)
+            kinds = {name: _kind_from_json(kind) for name, kind in columns.items()}
+            return TableSchema(kinds, target, label_kind, weight, tuple(ids), group)
     raise ValueError("its schema is missing or not valid")
+
+
+#: The names in files of the kinds that have no fields to store.
+_PLAIN_KINDS: dict[str, ColumnKind] = {"numeric": NumberKind(), "text": CategoryKind()}
+
+
+def _kind_to_json(kind: ColumnKind) -> Any:
+    return next((name for name, plain in _PLAIN_KINDS.items() if plain == kind), kind.to_dict())
+
+
+def _kind_from_json(value: Any) -> ColumnKind:
+    if isinstance(value, dict):
+        return kind_from_dict(value)
+    if not isinstance(value, str) or value not in _PLAIN_KINDS:
+        raise ValueError("its schema is missing or not valid")
+    return _PLAIN_KINDS[value]

@@ -1,0 +1,1 @@
+"""Tables in the formats of real files, against the same values written plainly."""

@@ -1,0 +1,49 @@
+"""``capo inspect``: what each column of a table is taken for, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ...io.tables import ColumnRoles, TableReader, infer_features
+from ...preprocessing import ColumnInfo
+from .._console import Console
+from .._output import check_output, write_output
+from ._column_types import format_column_types
+
+_OVERRULE = (
+    "To change a kind, write all of them to a file with -o types.toml, edit it, and train with "
+    "'capo fit --types types.toml'."
+)
+
+
+def run_inspect(table: TableReader, target: str | None, output: Path | None, console: Console) -> None:
+    """Show the columns of a table, and write their kinds to a file."""
+    check_output(output, table.path)
+    with console.step(f"reading {table.name}"):
+        batch = table.read()
+        roles = ColumnRoles(target or "")
+        if target:
+            roles.check(batch.frame.columns)
+        features, notes = infer_features(batch, roles)
+    for note in notes:
+        console.note(note)
+    if output is not None:
+        write_output(format_column_types(features, table.name).encode(), output, console)
+    heading = f"{table.name}: {len(batch):,} rows, {len(features.columns):,} columns"
+    console.result(
+        f"{heading}\n\n{features}\n\n{_OVERRULE}",
+        {"table": table.name, "rows": len(batch), "columns": list(map(_column_data, features.columns))},
+    )
+
+
+def _column_data(column: ColumnInfo) -> dict[str, Any]:
+    return {
+        "name": str(column.key),
+        "kind": column.kind.name,
+        "reason": column.reason,
+        "doubt": column.doubt,
+        "example": column.example,
+        "missing_share": column.missing_share,
+        "is_used": column.kind.role != "none",
+    }

@@ -1,0 +1,183 @@
+"""Column kinds: what the values of a column mean, and how they become numbers or categories.
+
+A kind is a small frozen dataclass: its fields are what was decided from the training rows (a decimal comma,
+the order of day and month). It recognizes itself in a column's values and parses texts. Model files and
+graphs hold it as the name of the kind and its fields.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+from .._columns import is_missing
+from .._missing import MISSING_TEXTS
+
+#: What the encoders of a model make of a kind; "none" is left out.
+Role = Literal["numeric", "date", "category", "text", "tags", "none"]
+#: Texts that mean a missing value in a column of numbers or dates, besides `MISSING_TEXTS`; in lower case.
+MISSING_MARKERS = frozenset(
+    {"-", "--", "---", ".", "n.a.", "na", "nil", "none", "missing", "unknown", "unk", "n/a", "tbd", "—"}
+)
+#: Different texts that may be no number or date in a column of them, and the share of the rows with them.
+MAX_ODD_TEXTS = 3
+MAX_ODD_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class ColumnValues:
+    """The values of a training column that are not missing, as stripped texts.
+
+    Attributes
+    ----------
+    name : str
+        The name of the column.
+    n_rows : int
+        The number of rows.
+    counts : dict of str to int
+        The different texts in the order of their first occurrence, and in how many rows each occurs.
+    decimal_comma : bool
+        Whether a comma is a decimal point, because the file has another delimiter.
+    """
+
+    name: str
+    n_rows: int
+    counts: dict[str, int]
+    decimal_comma: bool = False
+
+    @classmethod
+    def count(cls, name: str, values: Iterable[Any], decimal_comma: bool = False) -> Self:
+        """Count the values of a column."""
+        counts: dict[str, int] = {}
+        n_rows = 0
+        for value in values:
+            n_rows += 1
+            text = to_text(value)
+            if text is not None:
+                counts[text] = counts.get(text, 0) + 1
+        return cls(name, n_rows, counts, decimal_comma)
+
+    @property
+    def n_values(self) -> int:
+        """The number of rows with a value."""
+        return sum(self.counts.values())
+
+    @property
+    def missing_share(self) -> float:
+        """The share of the rows without a value."""
+        return 1.0 - self.n_values / self.n_rows if self.n_rows else 0.0
+
+    @property
+    def example(self) -> str:
+        """The first value."""
+        return next(iter(self.counts), "")
+
+    def all_different(self, min_rows: int) -> bool:
+        """Whether there are at least so many values and no two are equal."""
+        return min_rows <= self.n_values == len(self.counts)
+
+
+def to_text(value: Any) -> str | None:
+    """A value as stripped text; None if it is missing."""
+    if not isinstance(value, str):
+        if is_missing(value):
+            return None
+        value = str(value)
+    text = value.strip()
+    return None if not text or text in MISSING_TEXTS else text
+
+
+class Recognition(NamedTuple):
+    """A kind that fits a column, why, and a doubt that the user should resolve (empty if there is none)."""
+
+    kind: ColumnKind
+    reason: str
+    doubt: str = ""
+
+
+@dataclass(frozen=True)
+class ColumnKind(ABC):
+    """A kind of column."""
+
+    name: ClassVar[str]
+    role: ClassVar[Role]
+    description: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def recognize(cls, values: ColumnValues) -> Recognition | None:
+        """Return the kind if it fits the values of a training column."""
+
+    @classmethod
+    @abstractmethod
+    def impose(cls, values: ColumnValues) -> Self:
+        """Return the kind that a user demands for a column; what it cannot parse counts as missing."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert the kind to JSON values."""
+        state = {
+            key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()
+        }
+        return {"kind": self.name, **state}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Restore a kind from its fields as JSON values; a ValueError if they are not valid."""
+        plain = cls()
+        is_valid = set(state) == {field.name for field in fields(cls)} and all(
+            isinstance(value, str)
+            if isinstance(getattr(plain, name), str)
+            else isinstance(value, list) and all(isinstance(each, str) for each in value)
+            for name, value in state.items()
+        )
+        if not is_valid:
+            raise ValueError(f"the fields of the column kind {cls.name!r} are not valid")
+        return cls(**{key: tuple(each) if isinstance(each, list) else each for key, each in state.items()})
+
+
+@dataclass(frozen=True)
+class ParsedKind(ColumnKind):
+    """A kind whose texts are parsed to numbers.
+
+    Attributes
+    ----------
+    missing : tuple of str
+        Texts of the training rows that could not be parsed and count as missing.
+    """
+
+    missing: tuple[str, ...] = ()
+
+    @abstractmethod
+    def parse(self, text: str) -> float | None:
+        """Parse a text; None if it is not of this kind."""
+
+    def parse_or_missing(self, text: str | None) -> float | None:
+        """Parse a text, with NaN for a missing value; None if it is not of this kind."""
+        if text is None:
+            return float("nan")
+        number = self.parse(text)
+        if number is None and (text in self.missing or text.lower() in MISSING_MARKERS):
+            return float("nan")
+        return number
+
+
+def odd_texts(kind: ParsedKind, values: ColumnValues) -> tuple[str, ...]:
+    """The texts that a kind cannot parse and that are no known marker of a missing value."""
+    return tuple(text for text in values.counts if kind.parse_or_missing(text) is None)
+
+
+def are_few(texts: tuple[str, ...], values: ColumnValues) -> bool:
+    """Whether texts are so few and so rare that they can count as missing."""
+    n_rows = sum(values.counts[text] for text in texts)
+    return len(texts) <= MAX_ODD_TEXTS and n_rows <= MAX_ODD_SHARE * values.n_values
+
+
+def doubt_of_missing(texts: tuple[str, ...]) -> str:
+    """The doubt about texts that count as missing."""
+    return (
+        f"{', '.join(map(repr, texts))} {'counts' if len(texts) == 1 else 'count'} as missing"
+        if texts
+        else ""
+    )

@@ -1,0 +1,55 @@
+"""Yes and no in all spellings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from ._base import MISSING_MARKERS, ColumnValues, ParsedKind, Recognition
+
+_PAIRS = (
+    ("true", "false"),
+    ("t", "f"),
+    ("yes", "no"),
+    ("y", "n"),
+    ("on", "off"),
+    ("1", "0"),
+    ("1.0", "0.0"),
+    ("wahr", "falsch"),
+    ("ja", "nein"),
+    ("j", "n"),
+    ("oui", "non"),
+    ("vrai", "faux"),
+    ("sí", "no"),
+    ("si", "no"),
+    ("sim", "não"),
+    ("tak", "nie"),
+    ("ja", "nej"),
+    ("ja", "nee"),
+)
+_VALUES = {text: float(index == 0) for pair in _PAIRS for index, text in enumerate(pair)}
+
+
+@dataclass(frozen=True)
+class BooleanKind(ParsedKind):
+    """Yes and no, true and false, on and off, and other pairs, in upper or lower case."""
+
+    name: ClassVar[str] = "boolean"
+    role: ClassVar = "numeric"
+    description: ClassVar[str] = "yes or no"
+
+    def parse(self, text: str) -> float | None:
+        return _VALUES.get(text.lower(), float("nan"))  # like a category that was not in training: missing
+
+    @classmethod
+    def recognize(cls, values: ColumnValues) -> Recognition | None:
+        texts = {text.lower() for text in values.counts} - MISSING_MARKERS
+        if texts <= {"0", "1", "0.0", "1.0"} or any(text not in _VALUES for text in texts):
+            return None
+        if len({_VALUES[text] for text in texts}) < 2:
+            return None
+        return Recognition(cls(), f"its values are {', '.join(map(repr, list(values.counts)[:6]))}")
+
+    @classmethod
+    def impose(cls, values: ColumnValues) -> Self:
+        return cls()

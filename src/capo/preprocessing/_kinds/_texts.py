@@ -1,0 +1,152 @@
+"""Categories, codes, free text, lists of tags and identifiers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from .._identifiers import MIN_IDENTIFIER_ROWS
+from ._base import MISSING_MARKERS, ColumnKind, ColumnValues, Recognition
+
+#: Free text has at least this many words per value, on average.
+MIN_WORDS = 3.0
+#: Free text repeats itself less often than this: different values per value.
+MIN_DIFFERENT_SHARE = 0.5
+#: Separators of lists of tags.
+TAG_SEPARATORS = ("\x1f", "|", ";", ",")
+#: In lists of tags this share of the values has several, and each tag occurs so often on average.
+MIN_TAGGED_SHARE = 0.2
+MIN_TAG_COUNT = 5.0
+#: Longer texts between separators are no tags.
+MAX_TAG_LENGTH = 40
+#: Different tags of a column.
+MAX_TAGS = 2000
+_LEADING_ZERO = re.compile(r"0\d+")
+
+
+@dataclass(frozen=True)
+class CategoryKind(ColumnKind):
+    """Texts as categories."""
+
+    name: ClassVar[str] = "category"
+    role: ClassVar = "category"
+    description: ClassVar[str] = "categories"
+
+    @classmethod
+    def recognize(cls, values: ColumnValues) -> Recognition | None:
+        return Recognition(cls(), f"it has {len(values.counts):,} different texts", cls._doubt(values))
+
+    @classmethod
+    def _doubt(cls, values: ColumnValues) -> str:
+        """A doubt if most values begin with a digit and still are no numbers or dates."""
+        n_digits = sum(count for text, count in values.counts.items() if re.match(r"[$€£+-]?\s*\d", text))
+        if n_digits < 0.8 * max(values.n_values, 1):
+            return ""
+        odd = next((text for text in values.counts if not re.fullmatch(r"[+-]?\d+(\.\d*)?", text)), "")
+        return f"most values begin with a digit, but some, such as {odd!r}, are not numbers" if odd else ""
+
+    @classmethod
+    def impose(cls, values: ColumnValues) -> Self:
+        return cls()
+
+
+@dataclass(frozen=True)
+class CodeKind(CategoryKind):
+    """Digits with leading zeros, such as postal codes: categories, not numbers."""
+
+    name: ClassVar[str] = "code"
+    description: ClassVar[str] = "codes"
+
+    @classmethod
+    def recognize(cls, values: ColumnValues) -> Recognition | None:
+        texts = [text for text in values.counts if text.lower() not in MISSING_MARKERS]
+        zero = next((text for text in texts if _LEADING_ZERO.fullmatch(text)), None)
+        if zero is None or not all(text.isascii() and text.isdigit() for text in texts):
+            return None
+        return Recognition(cls(), f"digits with leading zeros, such as {zero!r}, are codes")
+
+
+@dataclass(frozen=True)
+class IdentifierKind(ColumnKind):
+    """Texts that differ in every row: left out."""
+
+    name: ClassVar[str] = "identifier"
+    role: ClassVar = "none"
+    description: ClassVar[str] = "identifiers, which are left out"
+
+    @classmethod
+    def recognize(cls, values: ColumnValues) -> Recognition | None:
+        if not values.all_different(MIN_IDENTIFIER_ROWS):
+            return None
+        return Recognition(cls(), "it has a different text in each row")
+
+    @classmethod
+    def impose(cls, values: ColumnValues) -> Self:
+        return cls()
+
+
+@dataclass(frozen=True)
+class TextKind(ColumnKind):
+    """Free text: its words are used."""
+
+    name: ClassVar[str] = "text"
+    role: ClassVar = "text"
+    description: ClassVar[str] = "free text"
+
+    @classmethod
+    def recognize(cls, values: ColumnValues) -> Recognition | None:
+        n_values = max(values.n_values, 1)
+        n_words = sum(len(text.split()) * count for text, count in values.counts.items()) / n_values
+        is_varied = len(values.counts) >= max(MIN_IDENTIFIER_ROWS, MIN_DIFFERENT_SHARE * n_values)
+        if not is_varied or n_words < MIN_WORDS:
+            return None
+        return Recognition(cls(), f"its values have {n_words:.0f} words on average and most differ")
+
+    @classmethod
+    def impose(cls, values: ColumnValues) -> Self:
+        return cls()
+
+
+@dataclass(frozen=True)
+class TagsKind(ColumnKind):
+    """Lists of tags in one text: each tag is a feature.
+
+    Attributes
+    ----------
+    separator : str
+        What separates the tags.
+    """
+
+    name: ClassVar[str] = "tags"
+    role: ClassVar = "tags"
+    description: ClassVar[str] = "lists of tags"
+    separator: str = "|"
+
+    def split(self, text: str) -> list[str]:
+        """The tags of a text."""
+        return [tag for tag in (part.strip() for part in text.split(self.separator)) if tag]
+
+    @classmethod
+    def recognize(cls, values: ColumnValues) -> Recognition | None:
+        return next(filter(None, (cls(separator)._fit(values) for separator in TAG_SEPARATORS)), None)
+
+    def _fit(self, values: ColumnValues) -> Recognition | None:
+        n_tagged = sum(count for text, count in values.counts.items() if self.separator in text)
+        if n_tagged < MIN_TAGGED_SHARE * max(values.n_values, 1) or n_tagged < MIN_IDENTIFIER_ROWS:
+            return None
+        tags = Counter[str]()
+        for text, count in values.counts.items():
+            tags.update(dict.fromkeys(self.split(text), count))
+        is_reused = len(tags) < len(values.counts) and tags.total() >= MIN_TAG_COUNT * len(tags)
+        if not is_reused or len(tags) > MAX_TAGS or max(map(len, tags)) > MAX_TAG_LENGTH:
+            return None
+        return Recognition(
+            self, f"its values are lists of {len(tags):,} different tags, separated by {self.separator!r}"
+        )
+
+    @classmethod
+    def impose(cls, values: ColumnValues) -> Self:
+        n_rows = {each: sum(each in text for text in values.counts) for each in TAG_SEPARATORS}
+        return cls(max(TAG_SEPARATORS, key=n_rows.__getitem__))

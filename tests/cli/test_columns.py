@@ -1,0 +1,153 @@
+"""Columns in the formats of real files, through all commands."""
+
+import json
+from datetime import date, timedelta
+
+import numpy as np
+import polars as pl
+import pytest
+
+import capo
+from capo.export import onnx_inputs
+
+from .cases import run
+
+FAST = ("--auxiliaries", "linear", "--delta", "none", "--folds", "2")
+KINDS = {
+    "price": "money",
+    "share": "percentage",
+    "day": "date",
+    "zip": "code",
+    "member": "boolean",
+    "weight": "quantity",
+    "town": "category",
+}
+
+
+def messy(n=150, seed=0):
+    rng = np.random.default_rng(seed)
+    price, share, day = rng.exponential(1500, n), rng.uniform(0, 100, n), rng.integers(0, 900, n)
+    y = price / 1000 + share / 30 + day / 300 + rng.normal(size=n) > 5
+    return pl.DataFrame(
+        {
+            "price": [f"${value:,.2f}" for value in price],
+            "share": [f"{value:.1f}%" if value > 3 else "n.a." for value in share],
+            "day": [(date(2022, 1, 1) + timedelta(days=int(k))).strftime("%d.%m.%Y") for k in day],
+            "zip": [f"{code:05d}" for code in rng.integers(900, 930, n)],
+            "member": rng.choice(["Yes", "no", "TRUE", "FALSE"], n),
+            "weight": [f"{value:.1f} kg" for value in rng.uniform(1, 9, n)],
+            "town": rng.choice(["Ulm", "Bonn", "Kiel"], n),
+            "y": np.where(y, "yes", "no"),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    path = tmp_path_factory.mktemp("messy")
+    messy().write_csv(path / "train.csv")
+    messy(60, seed=1).write_csv(path / "test.csv")
+    return path
+
+
+@pytest.fixture(scope="module")
+def fitted(tables):
+    from .cases import exit_code
+
+    path = tables / "m.capo"
+    assert exit_code("fit", tables / "train.csv", "-t", "y", "-m", "roc_auc", *FAST, "-o", path, "-q") == 0
+    return path
+
+
+def test_inspect_shows_each_column(tables, capsys):
+    code, out, err = run(capsys, "inspect", tables / "train.csv", "-t", "y")
+    assert code == 0
+    assert "150 rows, 7 columns" in out
+    assert "day     date" in out
+    assert "different values are dates: day-month-year" in out
+    assert "The column 'zip' is used as categories: digits with leading zeros, such as '00" in err
+    columns = json.loads(run(capsys, "inspect", tables / "train.csv", "-t", "y", "--json")[1])["columns"]
+    assert {each["name"]: each["kind"] for each in columns} == KINDS
+    assert columns[1]["missing_share"] == 0  # n.a. is a text that means missing among percentages
+    assert columns[0]["example"].startswith("$")
+
+
+def test_kinds_reach_the_model_and_its_file(fitted, tables, capsys):
+    model = capo.load(fitted)
+    assert model.score_ > 0.8
+    assert "price (money), share (percentage), day (date), zip (code)" in run(capsys, "show", fitted)[1]
+    evaluation = json.loads(run(capsys, "evaluate", fitted, tables / "test.csv", "--json")[1])
+    assert evaluation["measures"][0]["value"] > 0.75
+
+
+def test_types_are_written_changed_and_used(tables, tmp_path, capsys):
+    path = tmp_path / "types.toml"
+    assert run(capsys, "inspect", tables / "train.csv", "-t", "y", "-o", path)[0] == 0
+    text = path.read_text()
+    assert '"day" = "date"  # all ' in text
+    changed = text.replace('"zip" = "code"', '"zip" = "number"')
+    path.write_text(changed.replace('"town" = "category"', '"town" = "identifier"'))
+    fit = ("fit", tables / "train.csv", "-t", "y", *FAST, "-o", tmp_path / "m.capo")
+    assert run(capsys, *fit, "--types", path)[0] == 0
+    shown = run(capsys, "show", tmp_path / "m.capo")[1]
+    assert "zip (numeric)" in shown
+    assert "town" not in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[columns]\nprice = "cash"', "the column 'price' the unknown kind 'cash': choose one of boolean"),
+        ('[columns]\nprize = "money"', "there is no column 'prize'. Did you mean 'price'?"),
+        ('[column]\nprice = "money"', "it must have one table, [columns]"),
+        ("price: money", "is not a file of column types"),
+    ],
+)
+def test_invalid_files_of_types(text, message, tables, tmp_path, capsys):
+    path = tmp_path / "types.toml"
+    path.write_text(text)
+    code, _, err = run(capsys, "fit", tables / "train.csv", "-t", "y", "--types", path, "-o", tmp_path / "m")
+    assert code == 2
+    assert message in err
+    missing = ("fit", tables / "train.csv", "-t", "y", "--types", "none.toml", "-o", tmp_path / "m")
+    assert "none.toml cannot be read" in run(capsys, *missing)[2]
+
+
+def test_other_values_in_new_rows(fitted, tables, tmp_path, capsys):
+    rows = messy(20, seed=2)
+    ahead = rows.with_columns(day=pl.lit("31.12.2031"), town=pl.lit("Rom"), member=pl.lit("maybe"))
+    ahead.write_csv(tmp_path / "ahead.csv")
+    assert run(capsys, "predict", fitted, tmp_path / "ahead.csv")[0] == 0
+    rows.with_columns(price=pl.Series(["$5"] * 19 + ["five"])).write_csv(tmp_path / "wrong.csv")
+    code, _, err = run(capsys, "predict", fitted, tmp_path / "wrong.csv")
+    assert code == 2
+    assert "the column 'price' held amounts of money in training, but row 20 contains 'five'" in err
+    typed = rows.with_columns(
+        price=pl.col("price").str.replace_all("[$,]", "").cast(float),
+        day=pl.col("day").str.to_date("%d.%m.%Y"),
+    )
+    rows.write_csv(tmp_path / "text.csv")
+    typed.write_parquet(tmp_path / "typed.parquet")
+    first = run(capsys, "predict", fitted, tmp_path / "text.csv")[1]
+    assert run(capsys, "predict", fitted, tmp_path / "typed.parquet")[1] == first
+
+
+def test_graphs_get_the_same_columns(fitted, tables, tmp_path, capsys):
+    runtime = pytest.importorskip("onnxruntime")
+    assert run(capsys, "export", fitted, tmp_path / "m.onnx")[0] == 0
+    session = runtime.InferenceSession(tmp_path / "m.onnx")
+    rows = pl.read_csv(tables / "test.csv", infer_schema=False)
+    label, probability = session.run(["label", "probability"], onnx_inputs(rows, session))
+    expected = pl.read_csv(run(capsys, "predict", fitted, tables / "test.csv")[1].encode())
+    assert label.tolist() == expected["label"].to_list()
+    np.testing.assert_allclose(probability, expected["score"].to_numpy(), rtol=1e-9)
+
+
+def test_text_columns_are_refused_by_graphs_by_name(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    notes = [" ".join(rng.choice(["late", "soon", "good", "bad", "never"], 6)) for _ in range(150)]
+    messy().with_columns(note=pl.Series(notes)).write_csv(tmp_path / "t.csv")
+    assert run(capsys, "fit", tmp_path / "t.csv", "-t", "y", *FAST, "-o", tmp_path / "m.capo")[0] == 0
+    code, _, err = run(capsys, "export", tmp_path / "m.capo", tmp_path / "m.onnx")
+    assert code == 2
+    assert "free text of the columns 'note', which has no ONNX equivalent" in err

@@ -1,0 +1,188 @@
+"""Column kinds: recognition, parsing, and what is in doubt."""
+
+import json
+from datetime import date, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capo.preprocessing import KINDS, ColumnValues, ParsedKind, kind_from_dict
+from capo.preprocessing._kinds import recognize
+
+EPOCH = datetime(1970, 1, 1)
+
+
+def values(*texts, **options):
+    return ColumnValues.count("c", texts, **options)
+
+
+def kind_of(*texts, **options):
+    return recognize(values(*texts, **options)).kind
+
+
+def parsed(*texts, **options):
+    kind = kind_of(*texts, **options)
+    return kind.name, [kind.parse_or_missing(text) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("texts", "name", "numbers"),
+    [
+        (("$1,200.50", "$3", "-$7.25"), "money", [1200.5, 3, -7.25]),
+        (("1.200,50 EUR", "3,00 EUR", "(7,5 EUR)"), "money", [1200.5, 3, -7.5]),
+        (("CHF 1'200", "CHF 35.50"), "money", [1200, 35.5]),
+        (("1.200 €", "13.500 €"), "money", [1200, 13500]),
+        (("12%", "3.5 %", "-1%"), "percentage", [12, 3.5, -1]),
+        (("12,5%", "3%"), "percentage", [12.5, 3]),
+        (("1,234", "2,345,678.5", "12"), "number", [1234, 2345678.5, 12]),
+        (("1 234,5", "12"), "number", [1234.5, 12]),
+        (("1\u202f234", "5\u00a0678"), "number", [1234, 5678]),
+        (("1e3", "-2.5E-2", ".5"), "number", [1000, -0.025, 0.5]),
+        (("5 kg", "3.2 kg"), "quantity", [5, 3.2]),
+        (("5 kg", "300 g"), "quantity", [5, 0.3]),
+        (("90 min", "2 h"), "quantity", [5400, 7200]),
+        (("1.5k", "3M", "200"), "quantity", [1500, 3e6, 200]),
+        (("70 °C", "-3 °C"), "quantity", [70, -3]),
+        (("Yes", "no", "TRUE", "0"), "boolean", [1, 0, 1, 0]),
+        (("ja", "Nein"), "boolean", [1, 0]),
+        (("1", "0", "1"), "number", [1, 0, 1]),
+    ],
+)
+def test_spellings_of_numbers(texts, name, numbers):
+    assert parsed(*texts) == (name, numbers)
+
+
+def spell(number, thousands, decimal):
+    return f"{number:,.2f}".replace(",", "\0").replace(".", decimal).replace("\0", thousands)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    numbers=st.lists(st.integers(-(10**9), 10**9).map(lambda cents: cents / 100), min_size=1, max_size=8),
+    style=st.sampled_from([("", "."), (",", "."), (".", ","), (" ", ","), ("'", "."), ("", ",")]),
+    pattern=st.sampled_from(["{}", "${}", "{} EUR", "{}%", "{} kg"]),
+)
+def test_numbers_are_parsed_as_they_were_written(numbers, style, pattern):
+    texts = [pattern.format(spell(number, *style)) for number in numbers]
+    kind = kind_of(*texts)
+    assert isinstance(kind, ParsedKind)
+    assert [kind.parse(text) for text in texts] == pytest.approx(numbers, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        *("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d %b %Y", "%B %d, %Y", "%Y%m%d", "%d-%b-%y"),
+        *(
+            "%Y-%m-%dT%H:%M:%S",
+            "%Y/%m/%d %H:%M",
+            "%d.%m.%Y %H:%M:%S",
+            "%m/%d/%Y %I:%M %p",
+            "%Y-%m-%d %H:%M:%S.%f",
+        ),
+    ],
+)
+def test_dates_are_parsed_as_they_were_written(layout):
+    rng = np.random.default_rng(0)
+    moments = [datetime(1995, 1, 1) + timedelta(minutes=int(k)) for k in rng.integers(0, 20_000_000, 60)]
+    texts = [moment.strftime(layout) for moment in moments]
+    name, found = parsed(*texts)
+    assert name == "date"
+    assert found == [(datetime.strptime(text, layout) - EPOCH).total_seconds() for text in texts]
+
+
+def test_time_zones_are_converted_to_utc():
+    assert (
+        parsed("2024-05-01T12:00:00+02:00", "2024-05-01T10:00:00Z", "2024-05-01 05:00-0500")[1]
+        == [(datetime(2024, 5, 1, 10) - EPOCH).total_seconds()] * 3
+    )
+
+
+def test_typed_dates_are_understood_whatever_the_layout():
+    kind = kind_of("31.12.2024", "1.1.2025")
+    assert kind.parse("2024-12-31 00:00:00.000000") == kind.parse("31.12.2024")
+    assert kind.parse("2024-12-41") is None
+
+
+@pytest.mark.parametrize(
+    ("texts", "name"),
+    [
+        (["01067", "80331", "unknown"], "code"),
+        (["Yes", "no", "n.a."], "boolean"),
+        (["0", "10", "7"], "number"),
+        (["red", "blue"], "category"),
+        (["5 kg", "3 cm"], "category"),
+        (["20240131", "20240132", "20240101"], "number"),
+        ([f"user{i}" for i in range(40)], "identifier"),
+        ([f"the order number {i} came late" for i in range(40)], "text"),
+        (["a|b", "b|c", "c", "a|c", "a|b|c"] * 10, "tags"),
+        (["New York, NY", "Boston, MA"] * 20, "category"),
+        ([], "category"),
+    ],
+)
+def test_other_kinds(texts, name):
+    assert kind_of(*texts).name == name
+
+
+@pytest.mark.parametrize(
+    ("texts", "doubt"),
+    [
+        (["1,234", "5,678"], "',' is read as a separator of thousands"),
+        (["01/02/2024", "03/04/2024"], "the first number is taken for the month"),
+        (["01.02.2024", "03.04.2024"], "the second number is taken for the month"),
+        (["$5", "7 EUR"], "amounts in 2 currencies are not converted"),
+        ([*map(str, range(60)), "oops"], "'oops' counts as missing"),
+        (["5 kg", "3 cm"], "most values begin with a digit, but some, such as '5 kg', are not numbers"),
+        (["1", "2", "unknown"], ""),
+        (["1.234", "5.678"], ""),
+        (["31/12/2024", "01/02/2024"], ""),
+    ],
+)
+def test_doubts(texts, doubt):
+    assert recognize(values(*texts)).doubt == doubt
+
+
+def test_a_decimal_comma_depends_on_the_delimiter():
+    assert parsed("1,234", "5,678", decimal_comma=True) == ("number", [1.234, 5.678])
+    assert parsed("1,234", "5,678") == ("number", [1234, 5678])
+
+
+def test_markers_of_missing_values():
+    kind = kind_of("$5", "-", "$7", "n.a.", "?")
+    assert np.isnan([kind.parse_or_missing(text) for text in ("-", "n.a.", "Unknown", None)]).all()
+    assert kind.parse_or_missing("five") is None
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_kinds_survive_json_and_can_be_imposed(name):
+    kind = KINDS[name].impose(values("12", "x", "2024-01-31", "$5"))
+    assert kind_from_dict(json.loads(json.dumps(kind.to_dict()))) == kind
+    if isinstance(kind, ParsedKind):
+        assert all(kind.parse_or_missing(text) is not None for text in ("12", "x", "2024-01-31", "$5"))
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {},
+        {"kind": "spell"},
+        {"kind": "money"},
+        {"kind": "category", "x": 1},
+        {"kind": "tags", "separator": 5},
+        {"kind": "date", "missing": "x", "layout": "typed"},
+        {"kind": "number", "missing": [], "thousands": "", "decimal": ""},
+    ],
+)
+def test_invalid_kinds_are_rejected(state):
+    with pytest.raises(ValueError, match=r"column kind|numbers have no separators"):
+        kind_from_dict(state)
+
+
+def test_day_of_two_digit_years():
+    found = parsed("31.12.49", "01.01.51")[1]
+    assert found == [
+        (date(year, month, day) - date(1970, 1, 1)).days * 86400
+        for year, month, day in ((2049, 12, 31), (1951, 1, 1))
+    ]

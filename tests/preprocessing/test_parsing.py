@@ -1,0 +1,121 @@
+"""Transformers of columns that are not plain numbers."""
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capo.exceptions import InvalidInputError
+from capo.preprocessing import (
+    ColumnParser,
+    DateParts,
+    TagIndicators,
+    TagsKind,
+    WordFeatures,
+    infer_schema,
+    make_linear_features,
+    make_tree_features,
+)
+
+MOMENTS = st.datetimes(datetime(1600, 1, 1), datetime(2400, 1, 1))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(MOMENTS, min_size=1, max_size=5))
+def test_parts_of_dates_are_those_of_the_calendar(moments):
+    seconds = np.array([[(moment - datetime(1970, 1, 1)) / timedelta(seconds=1)] for moment in moments])
+    transformer = DateParts().fit(seconds)
+    first = min(moments).toordinal()
+    days = [moment.toordinal() - first for moment in moments]
+    expected = [(each.year, each.month, each.day, each.weekday()) for each in moments]
+    found = transformer.transform(seconds)
+    assert found[:, :5].tolist() == [[day, *parts] for day, parts in zip(days, expected, strict=True)]
+    assert len(transformer.get_feature_names_out()) == found.shape[1]
+    if transformer.has_time_[0]:
+        midnights = [datetime(each.year, each.month, each.day) for each in moments]
+        hours = [(each - start) / timedelta(hours=1) for each, start in zip(moments, midnights, strict=True)]
+        np.testing.assert_allclose(found[:, 5], hours, atol=1e-7)
+
+
+def test_missing_dates_stay_missing():
+    parts = DateParts().fit(np.array([[0.0, np.nan], [np.nan, np.nan]]))
+    assert np.isnan(parts.transform(np.array([[np.nan, 5.0]]))[0, :5]).all()
+
+
+DAYS = [datetime(2024, 1, 31, 6), None, datetime(2025, 2, 1)]
+SECONDS = [[(day - datetime(1970, 1, 1)).total_seconds()] if day else [np.nan] for day in DAYS]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pl.DataFrame({"d": DAYS}),
+        pd.DataFrame({"d": pd.to_datetime(DAYS)}),
+        pd.DataFrame({"d": pd.to_datetime(DAYS, utc=True).tz_convert("Asia/Tokyo")}),
+        pl.DataFrame({"d": DAYS}).select(
+            pl.col("d").dt.replace_time_zone("UTC").dt.convert_time_zone("Asia/Tokyo")
+        ),
+        pd.DataFrame({"d": ["31.01.2024 06:00", None, "01.02.2025 00:00"]}),
+        pd.DataFrame({"d": [day and day.replace(tzinfo=UTC).isoformat() for day in DAYS]}, dtype="string"),
+    ],
+)
+def test_dates_of_all_types_are_the_same_seconds(frame):
+    kinds = [column.kind for column in infer_schema(frame).columns]
+    np.testing.assert_array_equal(ColumnParser(kinds).fit_transform(frame), SECONDS)
+
+
+def test_values_of_another_kind_are_rejected():
+    train = pd.DataFrame({"price": ["$5", "$6"]})
+    parser = ColumnParser([infer_schema(train).columns[0].kind]).fit(train)
+    assert parser.transform(pd.DataFrame({"price": [5.0, 7.0]})).tolist() == [[5.0], [7.0]]
+    with pytest.raises(InvalidInputError, match=r"'price' held amounts of money.*row 1 contains 'five'"):
+        parser.transform(pd.DataFrame({"price": ["$5", "five"]}))
+
+
+def test_tags_of_texts_and_lists_are_the_same():
+    texts = pd.DataFrame({"t": ["a|b", "b", None, "c"] * 6})
+    lists = pl.DataFrame({"t": [["a", "b"], ["b"], None, ["c"]] * 6})
+    found = TagIndicators([TagsKind("|")]).fit(texts)
+    assert found.tags_ == [["b", "a", "c"]]
+    assert found.get_feature_names_out().tolist() == ["t b", "t a", "t c"]
+    np.testing.assert_array_equal(found.transform(texts), TagIndicators([TagsKind("")]).fit_transform(lists))
+    assert found.transform(pd.DataFrame({"t": ["new|a"]})).tolist() == [[0.0, 1.0, 0.0]]
+
+
+def test_words_and_their_directions():
+    colors, vehicles = ("red", "green", "blue"), ("car", "bus", "tram", "ship")
+    pairs = [f"{color} {vehicle}" for color in colors for vehicle in vehicles]
+    texts = pd.DataFrame({"t": pairs * 2})
+    assert WordFeatures().fit_transform(texts).shape == (24, 7)
+    assert WordFeatures(3, random_state=0).fit_transform(texts).shape == (24, 3)
+    assert WordFeatures().fit_transform(pd.DataFrame({"t": ["one", "two", None]})).shape == (3, 0)
+
+
+def messy_frame(make):
+    rng = np.random.default_rng(0)
+    n = 120
+    return make(
+        {
+            "x": rng.normal(size=n),
+            "price": [f"${value:,.2f}" for value in rng.exponential(2000, n)],
+            "day": [f"{day:02d}.0{1 + day % 9}.2024" for day in rng.integers(1, 28, n)],
+            "zip": [f"{code:05d}" for code in rng.integers(0, 90, n)],
+            "tags": ["|".join(sorted({*rng.choice(list("abcd"), 2)})) for _ in range(n)],
+            "note": [" ".join(rng.choice(["good", "bad", "late", "soon", "never"], 5)) for _ in range(n)],
+        }
+    ), rng.integers(0, 2, n)
+
+
+@pytest.mark.parametrize("make_features", [make_linear_features, make_tree_features])
+def test_features_do_not_depend_on_the_library_of_the_frame(make_features):
+    found = []
+    for make in (pd.DataFrame, pl.DataFrame):
+        frame, y = messy_frame(make)
+        features = make_features(frame).fit_transform(frame, y)
+        found.append(features.toarray() if hasattr(features, "toarray") else features)
+    np.testing.assert_allclose(*found, atol=1e-6)
+    assert found[0].shape[1] > 15
