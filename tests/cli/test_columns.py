@@ -60,12 +60,12 @@ def fitted(tables):
 
 
 def test_inspect_shows_each_column(tables, capsys):
-    code, out, err = run(capsys, "inspect", tables / "train.csv", "-t", "y")
+    code, out, _ = run(capsys, "inspect", tables / "train.csv", "-t", "y")
     assert code == 0
     assert "150 rows, 7 columns" in out
     assert "day     date" in out
     assert "different values are dates: day-month-year" in out
-    assert "The column 'zip' is used as categories: digits with leading zeros, such as '00" in err
+    assert "digits with leading zeros, such as '00" in out
     columns = json.loads(run(capsys, "inspect", tables / "train.csv", "-t", "y", "--json")[1])["columns"]
     assert {each["name"]: each["kind"] for each in columns} == KINDS
     assert columns[1]["missing_share"] == 0  # n.a. is a text that means missing among percentages
@@ -151,3 +151,37 @@ def test_text_columns_are_refused_by_graphs_by_name(tmp_path, capsys):
     code, _, err = run(capsys, "export", tmp_path / "m.capo", tmp_path / "m.onnx")
     assert code == 2
     assert "free text of the columns 'note', which has no ONNX equivalent" in err
+
+
+def test_misleading_data_is_noted_and_an_error_if_strict(tables, tmp_path, capsys):
+    rows = messy().sort("y")
+    rows.with_columns(
+        end=pl.when(pl.col("y") == "yes").then(pl.lit("2024-05-31")), plan=pl.lit("basic")
+    ).write_csv(tmp_path / "t.csv")
+    fit = ("fit", tmp_path / "t.csv", "-t", "y", *FAST, "-o", tmp_path / "m.capo")
+    code, _, err = run(capsys, *fit)
+    assert code == 0
+    assert "note: The column 'end' nearly gives the target away by itself (ROC area 1.000)" in err
+    assert "note: The column 'plan' has the same value in all rows" in err
+    assert "note: The rows are sorted by the target" in err
+    code, _, err = run(capsys, *fit, "--strict")
+    assert code == 2
+    assert "nearly gives the target away" in err
+    assert "These notes are errors because of --strict." in err
+    assert run(capsys, "fit", tables / "train.csv", *fit[2:], "--strict")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ("day", "They are dates: is this the right column?"),
+        ("chance", "They are probabilities or shares: make two labels from them, such as above 0.5 or not."),
+        ("weight", "They are measurements: make two labels from them"),
+        ("town", "two are needed. Is this the right column?"),
+    ],
+)
+def test_targets_that_are_no_labels(column, words, tmp_path, capsys):
+    messy().with_columns(chance=pl.Series(np.linspace(0, 1, 150))).write_csv(tmp_path / "t.csv")
+    code, _, err = run(capsys, "fit", tmp_path / "t.csv", "-t", column, *FAST, "-o", tmp_path / "m.capo")
+    assert code == 2
+    assert words in err

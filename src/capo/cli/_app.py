@@ -41,6 +41,7 @@ from ._options import (
     PredictionsOutputOption,
     QuietOption,
     SeedOption,
+    StrictOption,
     TableArgument,
     TargetOption,
     TrustOption,
@@ -112,6 +113,7 @@ def fit(
     ids: IdOption = None,
     category: CategoryOption = None,
     types: TypesOption = None,
+    strict: StrictOption = False,
     delta: DeltaOption = "linear",
     folds: CrossFitFoldsOption = 5,
     jobs: JobsOption = 1,
@@ -153,7 +155,13 @@ def fit(
         jobs=jobs,
         seed=seed,
     )
-    run_fit(_open_table(table, format, delimiter, encoding), columns, options, output, Console(quiet, json))
+    run_fit(
+        _open_table(table, format, delimiter, encoding),
+        columns,
+        options,
+        output,
+        Console(quiet, json, strict),
+    )
 
 
 @app.command(cls=GroupedHelpCommand, short_help="Predict a label and a probability for each row.")
@@ -258,6 +266,7 @@ def compare(
     drop: DropOption = None,
     category: CategoryOption = None,
     types: TypesOption = None,
+    strict: StrictOption = False,
     delta: DeltaOption = "linear",
     folds: HeldOutFoldsOption = 5,
     jobs: JobsOption = 1,
@@ -297,7 +306,7 @@ def compare(
         seed=seed,
     )
     run_compare(
-        _open_table(table, format, delimiter, encoding), columns, options, folds, Console(quiet, json)
+        _open_table(table, format, delimiter, encoding), columns, options, folds, Console(quiet, json, strict)
     )
 
 

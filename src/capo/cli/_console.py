@@ -8,11 +8,11 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..exceptions import OutputError
+from ..exceptions import DataWarning, InvalidInputError, OutputError
 from ._streams import discard_standard_output
 
 #: Without a terminal, progress is logged at most this often, and only steps that take longer are logged.
@@ -60,10 +60,12 @@ class Console:
         Suppress everything except results and errors.
     as_json : bool
         Write results as JSON.
+    strict : bool
+        Raise an error in place of a note about training data.
     """
 
-    def __init__(self, quiet: bool = False, as_json: bool = False) -> None:
-        self.quiet, self.as_json = quiet, as_json
+    def __init__(self, quiet: bool = False, as_json: bool = False, strict: bool = False) -> None:
+        self.quiet, self.as_json, self.strict = quiet, as_json, strict
         self._shown_notes: set[str] = set()
 
     def log(self, message: str) -> None:
@@ -77,6 +79,13 @@ class Console:
         if message not in self._shown_notes:
             self._shown_notes.add(message)
             self.log(f"note: {message}")
+
+    def data_notes(self, messages: Sequence[str]) -> None:
+        """Log notes about training data that may mislead; an error if the command is strict."""
+        if self.strict and messages:
+            raise InvalidInputError(" ".join(messages) + " These notes are errors because of --strict.")
+        for message in messages:
+            self.note(message)
 
     def result(self, text: object, data: Any) -> None:
         """Write the command's result to standard output: `text`, or `data` as JSON."""
@@ -101,8 +110,11 @@ class Console:
     @contextmanager
     def _warnings_as_notes(self) -> Iterator[None]:
         def show(message: Warning | str, category: type[Warning], *_args: Any, **_kwargs: Any) -> None:
-            if issubclass(category, UserWarning):
-                self.note(" ".join(str(message).split()))
+            text = " ".join(str(message).split())
+            if issubclass(category, DataWarning):
+                self.data_notes([text])
+            elif issubclass(category, UserWarning):
+                self.note(text)
 
         with warnings.catch_warnings():
             warnings.simplefilter("always")

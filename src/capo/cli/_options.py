@@ -87,6 +87,14 @@ TypesOption = Annotated[
         rich_help_panel=COLUMNS,
     ),
 ]
+StrictOption = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Stop with an error where a note would say that the data may mislead.",
+        rich_help_panel=COLUMNS,
+    ),
+]
 
 MeasureOption = Annotated[
     str,

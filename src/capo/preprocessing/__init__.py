@@ -2,6 +2,7 @@
 
 from ._class_labels import class_positions, encode_class_labels
 from ._columns import is_dataframe, is_missing
+from ._data_checks import DataFinding, check_data
 from ._data_warnings import warn_of_data, warn_of_majority_class
 from ._duplicates import duplicate_share
 from ._encoders import DropEmptyColumns, KnownCategoryFilter
@@ -57,6 +58,7 @@ __all__ = [
     "ColumnKind",
     "ColumnParser",
     "ColumnValues",
+    "DataFinding",
     "DateKind",
     "DateParts",
     "DropEmptyColumns",
@@ -73,6 +75,7 @@ __all__ = [
     "TagsKind",
     "TextKind",
     "WordFeatures",
+    "check_data",
     "check_features",
     "check_numbers",
     "class_positions",

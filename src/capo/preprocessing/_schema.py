@@ -238,8 +238,8 @@ def _has_lists(column: Any) -> bool:
     values = [value for value in column.to_list() if isinstance(value, collections)]
     if not all(_is_list_of_texts(value) for value in values):
         raise InvalidInputError(
-            f"the column {column.name!r} of X contains lists or other collections, not single values: convert "
-            "it to columns of numbers or text, or leave it out."
+            f"the column {column.name!r} of X contains lists or other collections, not single values: "
+            "convert it to columns of numbers or text, or leave it out."
         )
     return bool(values)
 

@@ -23,7 +23,15 @@ from ...io.tables import (
     TableReader,
     infer_table_schema,
 )
-from ...preprocessing import MAX_POSITIVE_SHARE, encode_binary_labels
+from ...preprocessing import (
+    MAX_POSITIVE_SHARE,
+    ColumnValues,
+    DateKind,
+    ParsedKind,
+    check_data,
+    encode_binary_labels,
+    recognize_column,
+)
 from .._console import Console
 from ._column_types import read_column_types
 
@@ -91,9 +99,11 @@ def read_training_data(table: TableReader, options: ColumnOptions, console: Cons
     classes, positive = _encode_labels(y, options, schema)
     if weight is not None:
         _check_class_weights(weight, positive, classes, str(options.weight))
-    notes = inference.notes if options.positive else (*inference.notes, *_majority_notes(classes, positive))
-    for note in notes:
-        console.note(note)
+    majority = [] if options.positive else _majority_notes(classes, positive)
+    findings = [] if isinstance(schema, SparseSchema) else check_data(X, positive, target=str(options.target))
+    for remark in inference.remarks:
+        console.note(remark)
+    console.data_notes([*inference.notes, *majority, *(finding.message for finding in findings)])
     console.log(_describe_size(schema, classes, positive, groups))
     return TableTrainingData(schema, X, y, weight, groups, classes.tolist()[1])
 
@@ -148,9 +158,23 @@ def _check_two_labels(labels: list[Any], target: str) -> None:
         more = ", ..." if len(labels) > MAX_LISTED_LABELS else ""
         shown = ", ".join(repr(label) for label in labels[:MAX_LISTED_LABELS]) + more
         raise InvalidInputError(
-            f"{target} has {len(labels):,} different values ({shown}): two are needed. Is this the right "
-            "column?"
+            f"{target} has {len(labels):,} different values ({shown}): two are needed. "
+            f"{_explain_labels(labels)}"
         )
+
+
+def _explain_labels(labels: list[Any]) -> str:
+    """What the values of a target with more than two labels may be."""
+    kind = recognize_column(ColumnValues.count("target", labels), "target").kind
+    if isinstance(kind, DateKind):
+        return "They are dates: is this the right column?"
+    if isinstance(kind, ParsedKind):
+        numbers = [kind.parse_or_missing(str(label)) or 0.0 for label in labels]
+        if all(0 <= number <= 1 for number in numbers):
+            return "They are probabilities or shares: make two labels from them, such as above 0.5 or not."
+        if any(number != round(number) for number in numbers):
+            return "They are measurements: make two labels from them, such as above a limit or not."
+    return "Is this the right column?"
 
 
 def _check_class_weights(

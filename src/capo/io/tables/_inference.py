@@ -40,11 +40,21 @@ _LEADING_ZERO, _COMPACT_DATE = r"^0[0-9]", r"^(19|20)[0-9]{6}$"
 
 @dataclass(frozen=True)
 class SchemaInference:
-    """A schema, notes for the user on how columns were interpreted, and what each column was taken for."""
+    """A schema, and notes for the user on how columns were interpreted.
+
+    Attributes
+    ----------
+    schema : Schema
+        The schema.
+    notes : tuple of str
+        What may mislead.
+    remarks : tuple of str
+        What is only worth knowing.
+    """
 
     schema: Schema
     notes: tuple[str, ...] = ()
-    features: FeatureSchema | None = None
+    remarks: tuple[str, ...] = ()
 
 
 def infer_table_schema(batch: Batch, roles: ColumnRoles) -> SchemaInference:
@@ -56,7 +66,7 @@ def infer_table_schema(batch: Batch, roles: ColumnRoles) -> SchemaInference:
         raise TableError(" ".join(["the table has no feature columns.", *notes]))
     label_kind = infer_label_kind(batch, roles.target)
     schema = TableSchema(columns, roles.target, label_kind, roles.weight, roles.ids, roles.group)
-    return SchemaInference(schema, tuple(notes), features)
+    return SchemaInference(schema, tuple(notes), tuple(_code_remarks(features.columns)))
 
 
 def infer_features(batch: Batch, roles: ColumnRoles) -> tuple[FeatureSchema, list[str]]:
@@ -133,12 +143,18 @@ def _column_notes(columns: Iterable[ColumnInfo]) -> list[str]:
     return [f"The column {column.key!r} {note}" for column, note in found if note]
 
 
+def _code_remarks(columns: Iterable[ColumnInfo]) -> list[str]:
+    return [
+        f"The column {column.key!r} is used as categories: {column.reason}."
+        for column in columns
+        if isinstance(column.kind, CodeKind)
+    ]
+
+
 def _column_note(column: ColumnInfo) -> str:
     kind, reason = column.kind, column.reason.removeprefix("it ")
     if isinstance(kind, IdentifierKind) and not column.is_given:
         return f"{reason}: it is left out. Use --id to copy it to the predictions."
-    if isinstance(kind, CodeKind):
-        return f"is used as categories: {reason}."
     if not column.doubt:
         return ""
     if kind == NumberKind():
