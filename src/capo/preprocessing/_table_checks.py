@@ -36,8 +36,8 @@ def check_numbers(X: Any) -> None:
 
 
 def _float_columns(X: Any) -> Iterator[tuple[str, NDArray[Any]]]:
-    frame = nw.from_native(X, eager_only=True)
-    return ((name, frame[name].to_numpy()) for name, dtype in frame.schema.items() if dtype.is_float())
+    columns = nw.from_native(X, eager_only=True).iter_columns()  # names may be numbers
+    return ((column.name, column.to_numpy()) for column in columns if column.dtype.is_float())
 
 
 def _check_sparse(X: Any) -> None:
