@@ -51,7 +51,8 @@ def test_a_label_matrix_needs_no_other_class(fitted):
     assert np.array_equal(labels, fitted.decision_function(X[TEST]) > 0)
     assert np.array_equal(labels, fitted.predict_proba(X[TEST]) > fitted.thresholds_)
     assert fitted.score_ == pytest.approx(f1_score(Y[TRAIN], fitted.oof_decision_ > 0, average="macro"))
-    assert fitted.gap_ == pytest.approx(0.0, abs=5e-3)
+    assert fitted.value_ <= fitted.bound_ < fitted.value_ + 0.05
+    assert fitted.threshold_rule_ in ("expected", "blended", "observed")
     assert fitted.auxiliary_outputs(X).shape == (240, 2, 4)
 
 
@@ -61,7 +62,7 @@ def test_each_label_is_the_binary_adaptation():
     auxiliaries = [GaussianNB(), LogisticRegression()]
     many = CAPOClassifier("f1_macro", auxiliaries=auxiliaries, cv=cv, C=0.1, random_state=0).fit(X, Y)
     one = CAPOClassifier("f1", auxiliaries=auxiliaries, cv=cv, C=0.1, random_state=0).fit(X, Y[:, 1])
-    np.testing.assert_allclose(many.decision_function(X)[:, 1], one.decision_function(X), atol=1e-6)
+    np.testing.assert_allclose(many.predict_proba(X)[:, 1], one.predict_proba(X)[:, 1], atol=1e-6)
     assert many.label_models_[1].C == 0.1
     assert many.label_models_[1].gap == pytest.approx(one.gap_)
 

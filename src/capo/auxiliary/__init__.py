@@ -12,7 +12,7 @@ from ._cross_fit import (
     cross_fit,
     rows_or_all,
 )
-from ._defaults import class_separation, default_auxiliary_names, to_dense
+from ._defaults import class_separation, default_auxiliary_names, to_dense, use_class_defaults
 from ._label_outputs import (
     ConstantLabel,
     LabelColumnsOutput,
@@ -74,4 +74,5 @@ __all__ = [
     "rows_or_all",
     "set_random_states",
     "to_dense",
+    "use_class_defaults",
 ]

@@ -33,6 +33,10 @@ from ..preprocessing import (
 N_TREES = 100
 #: Rows that each leaf of a random tree needs.
 MIN_SAMPLES_LEAF = 2
+#: Penalty on the leaves of boosted trees of many classes.
+CLASS_BOOSTING_L2 = 1.0
+#: Rows that each leaf of a boosted tree of many classes needs.
+CLASS_BOOSTING_MIN_SAMPLES_LEAF = 5
 #: Columns of the kernel's basis.
 N_KERNEL_COMPONENTS = 500
 #: Up to this many rows a support vector machine with the exact kernel costs no more than the rest.
@@ -50,6 +54,19 @@ def default_auxiliary_names(X: Any) -> list[str]:
     return ["boosting", "trees", "linear", "kernel"] + (["svm"] if X.shape[0] <= MAX_ROWS_FOR_SVM else [])
 
 
+def use_class_defaults(
+    pairs: list[tuple[str, Any]], X: Any, schema: FeatureSchema
+) -> list[tuple[str, Any]]:
+    """Return auxiliaries as a user gives them, with boosted trees of many classes in place of binary ones."""
+    given = {name for name, _ in pairs}
+    default = [(name, name) for name in default_auxiliary_names(X) if name not in given]
+    expanded = [each for pair in pairs for each in (default if pair[0] == "auto" else [pair])]
+    return [
+        (name, make_class_boosting(X, schema) if isinstance(each, str) and each == "boosting" else each)
+        for name, each in expanded
+    ]
+
+
 def make_boosting(X: Any, schema: FeatureSchema) -> Pipeline:
     """Return boosted trees for data like X, whose columns `schema` describes."""
     if issparse(X):
@@ -57,6 +74,17 @@ def make_boosting(X: Any, schema: FeatureSchema) -> Pipeline:
     encoded = list(range(n_ordinal_columns(schema)))
     boosting = HistGradientBoostingClassifier(categorical_features=encoded or None)
     return make_pipeline(make_tree_features(X, schema), boosting)
+
+
+def make_class_boosting(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return boosted trees of many classes for data like X.
+
+    Without a penalty, the trees of a class with a few rows diverge and spoil all probabilities.
+    """
+    params = {"l2_regularization": CLASS_BOOSTING_L2, "min_samples_leaf": CLASS_BOOSTING_MIN_SAMPLES_LEAF}
+    return make_boosting(X, schema).set_params(
+        **{f"histgradientboostingclassifier__{name}": value for name, value in params.items()}
+    )
 
 
 def make_trees(X: Any, schema: FeatureSchema) -> Pipeline:

@@ -17,7 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 from .. import multiclass
 from .._sklearn_compat import HasMethods, StrOptions, VisualBlock, check_y
 from .._typing import FloatArray, IntArray
-from ..auxiliary import Auxiliary, ClassOutput, ClassTrainingSet, ColumnCrossFit, cross_fit_columns
+from ..auxiliary import (
+    Auxiliary,
+    ClassOutput,
+    ClassTrainingSet,
+    ColumnCrossFit,
+    cross_fit_columns,
+    use_class_defaults,
+)
 from ..exceptions import AuxiliaryError, InvalidInputError
 from ..inspection import Summary, summarize_multiclass
 from ..measures import Measure
@@ -62,7 +69,8 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         confusion matrix, with true classes in rows and predicted classes in columns.
     auxiliaries : "auto" or list, default="auto"
         Classifiers, (name, classifier) pairs, or names of built-in auxiliaries, as for `CAPOClassifier`. They
-        are trained on labels 0, 1, ..., the positions of the classes in `classes_`.
+        are trained on labels 0, 1, ..., the positions of the classes in `classes_`. "boosting" has a penalty
+        that it does not have with two classes, without which classes of a few rows make it diverge.
     cv : int, splitter or iterable, default=5
         Folds for cross-fitting; an integer means stratified folds of shuffled rows, or of groups if `fit` is
         given ``groups``.
@@ -241,6 +249,9 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         self.classes_, codes = encode_class_labels(labels)
         self.class_counts_ = np.bincount(codes)
         return codes, None if sample_weight is None else check_row_weights(sample_weight, X)
+
+    def _auxiliaries_for(self, X: Any) -> list[tuple[str, Any]]:
+        return use_class_defaults(super()._auxiliaries_for(X), X, self.schema_)
 
     def _cross_fit(
         self, auxiliaries: list[Auxiliary], training: ClassTrainingSet, progress: ProgressLogger

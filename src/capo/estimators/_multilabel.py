@@ -102,6 +102,9 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         The weight of each auxiliary for each label.
     thresholds_ : ndarray of shape (n_labels,)
         The probability above which each label is predicted; for averages over rows it depends on the row.
+    threshold_rule_ : str
+        How the thresholds of the labels were chosen, by the measure out of fold: as those with the best
+        "expected" value, as the best ones on the "observed" labels, or halfway between them ("blended").
     value_, bound_, gap_ : float
         The expected value of the measure on the training rows if labels follow their probabilities, the
         best one that any labeling could have, and their difference.
@@ -262,7 +265,8 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         is_average = isinstance(self.measure_, multilabel.LabelAverage)
         if self.delta is None or not is_average or not multilabel.tries_adaptation(C, self.n_labels_):
             return None
-        delta = clone(self.delta) if not isinstance(self.delta, str) else make_delta_features(self.delta, X)
+        own = not isinstance(self.delta, str)
+        delta = clone(self.delta) if own else make_delta_features(self.delta, X, self.schema_)
         self.delta_ = set_random_states(delta, random)
         return check_features(self.delta_.fit_transform(X))
 
@@ -286,6 +290,7 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         score = self._evaluate(fitted.oof_decision, data)
         self.score_, self.score_std_ = score.value, score.std
         self.value_, self.bound_ = fitted.value, fitted.bound
+        self.threshold_rule_ = fitted.threshold_rule
         self.gap_ = max(self.bound_ - self.value_, 0.0)
         counts = data.positive.sum(axis=0)
         self.rare_labels_ = self._names(counts < multilabel.MIN_POSITIVE_ROWS)

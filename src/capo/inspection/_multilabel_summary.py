@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 
 #: Labels that are named.
 MAX_NAMED_LABELS = 8
+#: How thresholds were chosen, in words.
+THRESHOLD_TEXTS = {
+    "expected": "the best expected value of the measure",
+    "observed": "the best value on the observed labels",
+    "blended": "the mean of those with the best expected and the best observed value",
+}
 
 
 def summarize_multilabel(model: MultilabelCAPOClassifier) -> Summary:
@@ -26,6 +32,7 @@ def summarize_multilabel(model: MultilabelCAPOClassifier) -> Summary:
     notes = {
         "labels": f"{counts.min():,} to {counts.max():,} positive rows, median {np.median(counts):,.0f}",
         "adaptation": _describe_adaptation(model),
+        "thresholds": f"by {THRESHOLD_TEXTS[model.threshold_rule_]}",
         "certificate": (
             f"expected value {model.value_:.4f}; no labeling of these rows exceeds {model.bound_:.4f} if "
             "labels follow their probabilities"

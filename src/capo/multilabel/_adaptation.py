@@ -24,8 +24,9 @@ from ..auxiliary import OutputScale, ScoreOutput, apply_scales
 from ..exceptions import ConstraintWarning
 from ..measures import FunctionMeasure, Measure
 from ..measures import get as get_measure
-from ..model_selection import AUTO_GRID, CGrid, CVScore
+from ..model_selection import AUTO_GRID, CGrid, CVScore, ExpectedValueThreshold, ThresholdRule
 from ._measures import EntryAverage, LabelAverage, MultilabelMeasure, RowAverage
+from ._thresholds import THRESHOLD_RULES
 
 #: With more labels than this, C="auto" keeps the stack of each label.
 MAX_LABELS_FOR_PATH = 20
@@ -132,6 +133,8 @@ class LabelModels:
         Positive where the label is predicted, by thresholds that have not seen the row.
     value, bound : float
         The expected value of the measure at the thresholds, and a bound on that of any labeling.
+    threshold_rule : str
+        How the thresholds were chosen: by "expected" values, by "observed" labels, or "blended".
     """
 
     models: list[LabelModel]
@@ -139,6 +142,7 @@ class LabelModels:
     oof_decision: FloatArray
     value: float
     bound: float
+    threshold_rule: str
 
 
 class _Predictions(NamedTuple):
@@ -164,70 +168,109 @@ def fit_label_models(
     if isinstance(measure, RowAverage) or not tries_adaptation(C, data.n_labels):
         C = 0.0
     objective = Objective(binary, StackPrior(), tol=tol)
-    models, predictions = [], []
+    labels: list[_AdaptedLabel | None] = []
     for k in range(data.n_labels):
-        model, predicted = _fit_label(objective, data, k, C)
-        models.append(model)
-        predictions.append(predicted)
-        log("label %d of %d: C=%g", k + 1, data.n_labels, model.C)
-    log_odds, oof_log_odds = (
-        np.column_stack(part) for part in zip(*((each[0], each[2]) for each in predictions), strict=True)
+        labels.append(_adapt_label(objective, data, k, C) if data.can_be_adapted(k) else None)
+        log("label %d of %d", k + 1, data.n_labels)
+    rules = (
+        THRESHOLD_RULES
+        if isinstance(measure, LabelAverage) and binary.needs_threshold
+        else {"expected": ExpectedValueThreshold()}
+    )
+    candidates = {name: _predict_all(binary, data, labels, rule) for name, rule in rules.items()}
+    name = max(candidates, key=lambda each: _held_out_value(measure, data, candidates[each]))
+    predictions = candidates[name]
+    models = [_label_model(data, k, each, predictions[k]) for k, each in enumerate(labels)]
+    log_odds, oof_log_odds, oof_decision = (
+        np.column_stack(part) for part in zip(*((p[0], p[2], p[3]) for p in predictions), strict=True)
     )
     if isinstance(measure, RowAverage):
         decision, oof_decision = cut_rows(measure, log_odds), cut_rows(measure, oof_log_odds)
     else:
         decision = log_odds - np.array([each.threshold for each in predictions])
-        oof_decision = np.column_stack([each.oof_decision for each in predictions])
-    return LabelModels(models, oof_log_odds, oof_decision, *expected_value(measure, log_odds, decision))
+    value, bound = expected_value(measure, log_odds, decision)
+    return LabelModels(models, oof_log_odds, oof_decision, value, bound, name)
 
 
-def _fit_label(
-    objective: Objective, data: LabelData, k: int, C: float | CGrid
-) -> tuple[LabelModel, _Predictions]:
-    """Return the model of one label, and its predictions for the training rows."""
-    n_positive = int(data.positive[:, k].sum())
-    if not data.can_be_adapted(k):
-        return _constant_model(data, k, n_positive)
+class _AdaptedLabel(NamedTuple):
+    """The data of a label with the scales of its outputs, and the result of its adaptation."""
+
+    data: AdaptationData
+    scales: list[OutputScale]
+    result: AdaptationResult
+
+
+def _adapt_label(objective: Objective, data: LabelData, k: int, C: float | CGrid) -> _AdaptedLabel:
     label, scales = data.label(k)
-    result = adapt(label, data.folds, objective, C)
-    combination = FittedCombination(result.weights, tuple(scales), ScoreOutput(), result.point.log_odds)
-    predictions = _predict_training_rows(objective, label, data.folds, result)
-    return _label_model(combination, result, n_positive), predictions
+    return _AdaptedLabel(label, scales, adapt(label, data.folds, objective, C))
+
+
+def _predict_all(
+    measure: Measure, data: LabelData, labels: list[_AdaptedLabel | None], rule: ThresholdRule
+) -> list[_Predictions]:
+    """Return the predictions of all labels with the thresholds of a rule."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConstraintWarning)
+        return [
+            _constant_predictions(data, k)
+            if each is None
+            else _predict_training_rows(measure, each.data, data.folds, each.result, rule)
+            for k, each in enumerate(labels)
+        ]
+
+
+def _held_out_value(measure: MultilabelMeasure, data: LabelData, predictions: list[_Predictions]) -> float:
+    decision = np.column_stack([each.oof_decision for each in predictions])
+    return measure.score(data.positive, decision, data.weight)
 
 
 def _predict_training_rows(
-    objective: Objective, label: AdaptationData, folds: IntArray, result: AdaptationResult
+    measure: Measure,
+    label: AdaptationData,
+    folds: IntArray,
+    result: AdaptationResult,
+    rule: ThresholdRule,
 ) -> _Predictions:
     """Return log-odds and decisions; those out of fold by the calibration and threshold of other folds."""
-    scores, point = result.chosen.scores, result.point
+    scores = result.chosen.scores
+    point = rule(measure, scores, label.positive, label.weight)
     oof_log_odds, oof_decision = np.empty(len(scores)), np.empty(len(scores))
     for fold in np.unique(folds):
         others = folds != fold
         weight = None if label.weight is None else label.weight[others]
-        rule = objective.threshold_rule
-        held_out = rule(objective.measure, scores[others], label.positive[others], weight)
+        held_out = rule(measure, scores[others], label.positive[others], weight)
         oof_log_odds[~others] = held_out.calibration.log_odds(scores[~others])
         oof_decision[~others] = oof_log_odds[~others] - held_out.log_odds
     return _Predictions(point.calibration.log_odds(scores), point.log_odds, oof_log_odds, oof_decision)
 
 
-def _label_model(combination: FittedCombination, result: AdaptationResult, n_positive: int) -> LabelModel:
+def _constant_predictions(data: LabelData, k: int) -> _Predictions:
+    """The base rate, for a label whose rows of one class are all in one fold or missing."""
+    n_rows, n_positive = len(data.positive), int(data.positive[:, k].sum())
+    constant = np.full(n_rows, np.log((n_positive + 0.5) / (n_rows - n_positive + 0.5)))
+    return _Predictions(constant, 0.0, constant, constant)
+
+
+def _label_model(
+    data: LabelData, k: int, label: _AdaptedLabel | None, predictions: _Predictions
+) -> LabelModel:
+    n_positive = int(data.positive[:, k].sum())
+    if label is not None:
+        weights, scales = label.result.weights, tuple(label.scales)
+        combination = FittedCombination(weights, scales, ScoreOutput(), predictions.threshold)
+        return _adapted_model(combination, label.result, n_positive)
+    n_auxiliaries = data.raw.shape[1]
+    n_features = 0 if data.features is None else data.features.shape[1]
+    constant = float(predictions.log_odds[0])
+    weights = LinearCombination(np.zeros(n_auxiliaries), np.zeros(n_features), constant)
+    combination = FittedCombination(weights, (OutputScale(None),) * n_auxiliaries, ScoreOutput(), 0.0)
+    score = CVScore(float("nan"), np.full(len(np.unique(data.folds)), np.nan))
+    return LabelModel(combination, 0.0, 0.0, score, n_positive)
+
+
+def _adapted_model(combination: FittedCombination, result: AdaptationResult, n_positive: int) -> LabelModel:
     gap = result.solution.gap if result.solution else 0.0
     return LabelModel(combination, result.chosen.C, gap, result.chosen.cv_score, n_positive)
-
-
-def _constant_model(data: LabelData, k: int, n_positive: int) -> tuple[LabelModel, _Predictions]:
-    """The base rate, for a label whose rows of one class are all in one fold or missing."""
-    n_rows, n_auxiliaries = data.raw.shape[:2]
-    log_odds = float(np.log((n_positive + 0.5) / (n_rows - n_positive + 0.5)))
-    n_features = 0 if data.features is None else data.features.shape[1]
-    weights = LinearCombination(np.zeros(n_auxiliaries), np.zeros(n_features), log_odds)
-    scales = (OutputScale(None),) * n_auxiliaries
-    combination = FittedCombination(weights, scales, ScoreOutput(), 0.0)
-    score = CVScore(float("nan"), np.full(len(np.unique(data.folds)), np.nan))
-    constant = np.full(n_rows, log_odds)
-    predictions = _Predictions(constant, 0.0, constant, constant)
-    return LabelModel(combination, 0.0, 0.0, score, n_positive), predictions
 
 
 def _fit_entries(
@@ -243,20 +286,20 @@ def _fit_entries(
     result = adapt(entries, folds, objective, C, log)
     point = result.point
     models = [
-        _label_model(
+        _adapted_model(
             FittedCombination(result.weights, tuple(scales), ScoreOutput(), point.log_odds),
             result,
             int(label.positive.sum()),
         )
         for label, scales in parts
     ]
-    predicted = _predict_training_rows(objective, entries, folds, result)
+    predicted = _predict_training_rows(measure.measure, entries, folds, result, ExpectedValueThreshold())
     log_odds, oof_log_odds, oof_decision = (
         column.reshape(data.n_labels, -1).T
         for column in (predicted.log_odds, predicted.oof_log_odds, predicted.oof_decision)
     )
     value, bound = expected_value(measure, log_odds, log_odds - point.log_odds)
-    return LabelModels(models, oof_log_odds, oof_decision, value, bound)
+    return LabelModels(models, oof_log_odds, oof_decision, value, bound, "expected")
 
 
 def _stack_labels(labels: list[AdaptationData]) -> AdaptationData:
