@@ -102,14 +102,14 @@ def one_threshold(name: str, outputs: LabelOutputs) -> np.ndarray:
 def xcolumns(name: str, outputs: LabelOutputs) -> np.ndarray:
     """Frank-Wolfe without a budget of labels; its classifier is randomized, with a fixed seed."""
     library = import_module("xcolumns.frank_wolfe")
-    average = name.removeprefix("f1_")
-    find = getattr(library, f"find_classifier_optimizing_{average}_f1_score_using_fw")
+    measure = getattr(library, f"{name.removeprefix('f1_')}_f1_score_on_conf_matrix")
     n_labels = outputs.train.shape[1]
     start = (np.ones(n_labels), np.full(n_labels, -0.5))
     truth = outputs.data.positive.astype(np.float64)
-    classifier = find(truth, outputs.train, k=0, init_classifier=start, seed=0)
-    predicted = classifier.predict(outputs.test, seed=0)
-    return np.asarray(predicted, dtype=np.float64) - 0.5
+    classifier = library.find_classifier_using_fw(
+        truth, outputs.train, measure, k=0, init_classifier=start, seed=0
+    )
+    return np.asarray(classifier.predict(outputs.test, seed=0), dtype=np.float64) - 0.5
 
 
 SYSTEMS: dict[str, Callable[[str, LabelOutputs], np.ndarray]] = {

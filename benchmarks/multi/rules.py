@@ -113,4 +113,5 @@ RULES: dict[str, Callable[[Task], Rule]] = {
     ONE_VS_REST: one_vs_rest,
     NELDER_MEAD: nelder_mead,
     COORDINATES: coordinates,
+    CUTOFFS: cutoffs,
 }

@@ -32,8 +32,8 @@ class Differentiable(Protocol):
 
 #: The starting points are compared on at most this many rows.
 MAX_ROWS_TO_COMPARE_STARTS = 50_000
-#: Starting points that are followed up on all rows.
-N_STARTS_ON_ALL_ROWS = 2
+#: Results on a sample of rows that are followed up on all of them.
+N_STARTS_ON_ALL_ROWS = 1
 #: Linearizations of one ascent.
 MAX_STEPS = 50
 #: How often a step that does not improve is halved.

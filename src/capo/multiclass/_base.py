@@ -82,6 +82,10 @@ class MulticlassMeasure(ABC):
     def search(self, rows: ExpectedRows) -> RuleSearch:
         """Return the rule with the best expected value that is found, and a bound."""
 
+    def find_rule(self, rows: ExpectedRows) -> DecisionRule:
+        """Return the rule of `search`, without the bound."""
+        return self.search(rows).rule
+
     def for_classes(self, classes: NDArray[Any]) -> MulticlassMeasure:
         """Return the measure with parameters that refer to labels resolved for these classes."""
         return self
@@ -127,6 +131,9 @@ class ConfusionMatrixMeasure(MulticlassMeasure):
         starts = starting_rules(rows)
         return [*starts, _best_threshold(self, rows)] if rows.n_classes == 2 else starts
 
+    def find_rule(self, rows: ExpectedRows) -> DecisionRule:
+        return best_ascent(self, rows, self.starts(rows)).rule
+
     def search(self, rows: ExpectedRows) -> RuleSearch:
         found = best_ascent(self, rows, self.starts(rows))
         return RuleSearch(found.rule, found.value, max(self.bound(rows), found.value), False)
@@ -145,6 +152,9 @@ class LinearMeasure(ConfusionMatrixMeasure):
     def gradient(self, confusion: FloatArray) -> FloatArray:
         return self.gain(confusion.sum(axis=-1))
 
+    def find_rule(self, rows: ExpectedRows) -> DecisionRule:
+        return self.search(rows).rule
+
     def search(self, rows: ExpectedRows) -> RuleSearch:
         found = evaluate_rule(self, rows, DecisionRule(self.gain(rows.true_mass)).normalize())
         return RuleSearch(found.rule, found.value, found.value, True)
@@ -160,6 +170,9 @@ class FractionMeasure(ConfusionMatrixMeasure):
     def value(self, confusion: FloatArray) -> FloatArray:
         above, below = self.fraction(confusion.sum(axis=-1))
         return ratio((above * confusion).sum(axis=(-2, -1)), (below * confusion).sum(axis=(-2, -1)))
+
+    def find_rule(self, rows: ExpectedRows) -> DecisionRule:
+        return self.search(rows).rule
 
     def search(self, rows: ExpectedRows) -> RuleSearch:
         """Find the best labeling by Dinkelbach's method.

@@ -97,7 +97,7 @@ class RuleChooser:
         for fold in np.unique(self.folds):
             others = self.folds != fold
             rows = ExpectedRows(probabilities[others], self._weight(others))
-            labels[~others] = self.measure.search(rows).rule.predict(probabilities[~others])
+            labels[~others] = self.measure.find_rule(rows).predict(probabilities[~others])
         return labels
 
     def _without_rule(self, search: RuleSearch, probabilities: FloatArray) -> RuleSearch:
