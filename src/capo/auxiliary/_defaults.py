@@ -54,9 +54,7 @@ def default_auxiliary_names(X: Any) -> list[str]:
     return ["boosting", "trees", "linear", "kernel"] + (["svm"] if X.shape[0] <= MAX_ROWS_FOR_SVM else [])
 
 
-def use_class_defaults(
-    pairs: list[tuple[str, Any]], X: Any, schema: FeatureSchema
-) -> list[tuple[str, Any]]:
+def use_class_defaults(pairs: list[tuple[str, Any]], X: Any, schema: FeatureSchema) -> list[tuple[str, Any]]:
     """Return auxiliaries as a user gives them, with boosted trees of many classes in place of binary ones."""
     given = {name for name, _ in pairs}
     default = [(name, name) for name in default_auxiliary_names(X) if name not in given]

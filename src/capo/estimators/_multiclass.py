@@ -123,6 +123,8 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         The measure that was optimized.
     class_counts_ : ndarray of int, shape (n_classes,)
         Number of training rows of each class.
+    schema_ : capo.preprocessing.FeatureSchema
+        What each column of a data frame was taken for, and why; prints as a table.
     timings_ : dict of str to float
         The seconds that each step took.
     classes_ : ndarray of shape (n_classes,)

@@ -128,6 +128,8 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         The features of the delta function, trained.
     measure_ : capo.multilabel.MultilabelMeasure
         The measure that was optimized.
+    schema_ : capo.preprocessing.FeatureSchema
+        What each column of a data frame was taken for, and why; prints as a table.
     timings_ : dict of str to float
         The seconds that each step took.
     classes_ : ndarray of shape (n_labels,)
