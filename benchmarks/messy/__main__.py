@@ -39,7 +39,7 @@ TABLES = (
     *("jm1", "mammography", "online_shoppers", "phoneme", "spambase", "telco_churn"),
 )
 MAX_ROWS = 6000
-MAX_DAYS = 20_000
+MAX_DAYS = 4_000
 RESULTS = Path(__file__).parent / "results" / "results.csv"
 
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.sparse import csr_array, hstack
+from scipy.stats import chi2_contingency
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -20,6 +21,10 @@ from ..exceptions import InvalidInputError
 from ._columns import is_missing, iter_columns
 from ._kinds import ParsedKind, TagsKind, to_text
 
+#: The parts of dates, in their order.
+DATE_PARTS = ("days", "year", "month", "day", "weekday", "hour")
+#: Parts with a larger p-value in a test of association with the labels are left out.
+MAX_PART_P_VALUE = 0.01
 _SECONDS_PER_DAY = 86400.0
 #: Seconds in the units of narwhals' durations.
 _MICROSECONDS = 1e6
@@ -125,12 +130,14 @@ def _seconds(column: Any) -> FloatArray:
 class DateParts(_TableTransformer):
     """Parts of dates, from seconds since 1970: days since the first, year, month, day, weekday, hour.
 
+    With labels, only parts that are associated with them are kept besides the days; others would be noise.
+
     Attributes
     ----------
     origin_ : ndarray of shape (n_features_in_,)
         The first day of the training rows, in days since 1970.
-    has_time_ : ndarray of shape (n_features_in_,) of bool
-        Which columns hold a time of day; the others have no hour.
+    is_kept_ : ndarray of shape (n_features_in_, 6) of bool
+        Which parts are kept. A column without times of day has no hour.
 
     Examples
     --------
@@ -143,32 +150,31 @@ class DateParts(_TableTransformer):
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the first day, and whether there are times of day."""
+        """Find the first day, and the parts to keep."""
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
         days = np.floor(X / _SECONDS_PER_DAY)
         self.origin_ = np.array([np.nanmin(each) if not np.isnan(each).all() else 0.0 for each in days.T])
-        self.has_time_: BoolArray = np.nan_to_num(X - days * _SECONDS_PER_DAY).any(axis=0)
+        pairs = zip(X.T, self.origin_, strict=True)
+        self.is_kept_: BoolArray = np.array([_parts_to_keep(_date_parts(*pair), y) for pair in pairs])
         return self
 
     def transform(self, X: Any) -> FloatArray:
         """Compute the parts."""
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
-        columns = zip(X.T, self.origin_, self.has_time_, strict=True)
-        return np.column_stack([part for column in columns for part in _date_parts(*column)])
+        columns = zip(X.T, self.origin_, self.is_kept_, strict=True)
+        return np.hstack([_date_parts(seconds, origin)[:, kept] for seconds, origin, kept in columns])
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the parts."""
         names = self.__dict__.get("feature_names_in_", input_features)
         names = [f"x{number}" for number in range(self.n_features_in_)] if names is None else names
-        parts = ("days", "year", "month", "day", "weekday", "hour")
-        pairs = zip(names, self.has_time_, strict=True)
-        return np.array(
-            [f"{name} {part}" for name, has_time in pairs for part in parts[: 5 + has_time]], dtype=object
-        )
+        parts = np.array(DATE_PARTS, dtype=object)
+        pairs = zip(names, self.is_kept_, strict=True)
+        return np.array([f"{name} {part}" for name, kept in pairs for part in parts[kept]], dtype=object)
 
 
-def _date_parts(seconds: FloatArray, origin: float, has_time: bool) -> list[FloatArray]:
-    """The parts of a column; the calendar is computed as in the exported graph."""
+def _date_parts(seconds: FloatArray, origin: float) -> FloatArray:
+    """All parts of a column; the calendar is computed as in the exported graph."""
     days = np.floor(seconds / _SECONDS_PER_DAY)
     # H. Hinnant, chrono-compatible low-level date algorithms: civil_from_days.
     shifted = days + 719468
@@ -183,8 +189,30 @@ def _date_parts(seconds: FloatArray, origin: float, has_time: bool) -> list[Floa
     month = shifted_month + 3 - 12 * is_late
     year = year_of_era + era * 400 + is_late
     weekday = days + 3 - 7 * np.floor((days + 3) / 7)
-    parts = [days - origin, year, month, day, weekday]
-    return [*parts, (seconds - days * _SECONDS_PER_DAY) / 3600] if has_time else parts
+    hour = (seconds - days * _SECONDS_PER_DAY) / 3600
+    return np.column_stack([days - origin, year, month, day, weekday, hour])
+
+
+def _parts_to_keep(parts: FloatArray, y: Any) -> BoolArray:
+    """The days; the hour if there are times; with labels, of the others those associated with them."""
+    kept = np.ones(len(DATE_PARTS), dtype=bool)
+    kept[-1] = np.nan_to_num(parts[:, -1]).any()
+    if y is not None:
+        for position in range(1, len(DATE_PARTS)):
+            kept[position] &= _is_associated(np.floor(parts[:, position]), np.asarray(y))
+    return kept
+
+
+def _is_associated(values: FloatArray, labels: Any) -> bool:
+    """Whether a chi-square test rejects that labels are independent of a part's values."""
+    present = ~np.isnan(values)
+    _, rows = np.unique(values[present], return_inverse=True)
+    _, columns = np.unique(labels[present], return_inverse=True)
+    if not present.any() or rows.max() == 0 or columns.max() == 0:
+        return False
+    table = np.zeros((rows.max() + 1, columns.max() + 1))
+    np.add.at(table, (rows, columns), 1)
+    return bool(chi2_contingency(table).pvalue < MAX_PART_P_VALUE)
 
 
 class TagIndicators(_TableTransformer):

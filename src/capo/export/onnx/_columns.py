@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import compress
 from typing import Any
-
-import numpy as np
 
 from ...exceptions import ExportError
 from ...preprocessing import ColumnParser, DateParts, TagIndicators, WordFeatures
@@ -33,14 +32,15 @@ def refuse_texts(transformer: TagIndicators | WordFeatures, table: GraphTable) -
 
 def convert_date_parts(transformer: DateParts, table: GraphTable) -> GraphTable:
     """The calendar in the arithmetic of `DateParts`."""
-    graph, parts = table.graph, []
-    columns = zip(table.iter_columns(), transformer.origin_, transformer.has_time_, strict=True)
-    for block, origin, has_time in columns:
-        parts += _date_parts(graph, block, float(origin), bool(has_time))
+    graph = table.graph
+    parts: list[str] = []
+    columns = zip(table.iter_columns(), transformer.origin_, transformer.is_kept_, strict=True)
+    for block, origin, is_kept in columns:
+        parts += compress(_date_parts(graph, block, float(origin)), is_kept.tolist())
     return GraphTable(graph, (NumericColumns(graph.op("Concat", *parts, axis=1), len(parts)),))
 
 
-def _date_parts(graph: GraphBuilder, block: Any, origin: float, has_time: bool) -> list[str]:
+def _date_parts(graph: GraphBuilder, block: Any, origin: float) -> list[str]:
     add, subtract, multiply = (partial(graph.op, name) for name in ("Add", "Sub", "Mul"))
 
     def floor_divide(value: str, divisor: float) -> str:
@@ -68,7 +68,5 @@ def _date_parts(graph: GraphBuilder, block: Any, origin: float, has_time: bool) 
     year = add(add(year_of_era, multiply(era, 400.0)), is_late)
     from_monday = add(days, 3.0)
     weekday = subtract(from_monday, multiply(floor_divide(from_monday, 7.0), 7.0))
-    parts = [subtract(days, origin), year, month, day, weekday]
-    if has_time:
-        parts.append(graph.op("Div", subtract(seconds, multiply(days, 86400.0)), np.float64(3600.0)))
-    return parts
+    hour = graph.op("Div", subtract(seconds, multiply(days, 86400.0)), 3600.0)
+    return [subtract(days, origin), year, month, day, weekday, hour]

@@ -78,7 +78,7 @@ class DateKind(ParsedKind):
         if not fitting or (fitting[0].layout == "yearmonthday" and len(values.counts) < MIN_COMPACT_DATES):
             return None
         kind, doubt = fitting[0], ""
-        if {_DAY_FIRST, _MONTH_FIRST} <= {each.layout for each in fitting}:
+        if [each.layout for each in fitting[:2]] == [_DAY_FIRST, _MONTH_FIRST]:
             is_month_first = "/" in values.example
             kind = next(
                 each for each in fitting if each.layout == (_MONTH_FIRST if is_month_first else _DAY_FIRST)
