@@ -9,7 +9,7 @@ from typing import Any, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.sparse import csr_array, hstack
-from scipy.stats import chi2_contingency
+from scipy.stats import chi2, chi2_contingency
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -25,6 +25,8 @@ from ._kinds import ParsedKind, TagsKind, to_text
 DATE_PARTS = ("days", "year", "month", "day", "weekday", "hour")
 #: Parts with a larger p-value in a test of association with the labels are left out.
 MAX_PART_P_VALUE = 0.01
+#: Periods within which that association is tested, so that a trend over time does not count for a part.
+N_PERIODS = 10
 _SECONDS_PER_DAY = 86400.0
 #: Seconds in the units of narwhals' durations.
 _MICROSECONDS = 1e6
@@ -130,7 +132,7 @@ def _seconds(column: Any) -> FloatArray:
 class DateParts(_TableTransformer):
     """Parts of dates, from seconds since 1970: days since the first, year, month, day, weekday, hour.
 
-    With labels, only parts that are associated with them are kept besides the days; others would be noise.
+    With labels, only parts that tell more about them than the days are kept; others would be noise.
 
     Attributes
     ----------
@@ -194,25 +196,38 @@ def _date_parts(seconds: FloatArray, origin: float) -> FloatArray:
 
 
 def _parts_to_keep(parts: FloatArray, y: Any) -> BoolArray:
-    """The days; the hour if there are times; with labels, of the others those associated with them."""
+    """The days; the hour if there are times; with labels, of the others those that add to the days."""
     kept = np.ones(len(DATE_PARTS), dtype=bool)
     kept[-1] = np.nan_to_num(parts[:, -1]).any()
     if y is not None:
+        strata = _quantile_bins(parts[:, 0])
         for position in range(1, len(DATE_PARTS)):
-            kept[position] &= _is_associated(np.floor(parts[:, position]), np.asarray(y))
+            kept[position] &= _is_associated(np.floor(parts[:, position]), np.asarray(y), strata)
     return kept
 
 
-def _is_associated(values: FloatArray, labels: Any) -> bool:
-    """Whether a chi-square test rejects that labels are independent of a part's values."""
-    present = ~np.isnan(values)
-    _, rows = np.unique(values[present], return_inverse=True)
-    _, columns = np.unique(labels[present], return_inverse=True)
-    if not present.any() or rows.max() == 0 or columns.max() == 0:
-        return False
-    table = np.zeros((rows.max() + 1, columns.max() + 1))
-    np.add.at(table, (rows, columns), 1)
-    return bool(chi2_contingency(table).pvalue < MAX_PART_P_VALUE)
+def _quantile_bins(days: FloatArray) -> FloatArray:
+    """The period of each day, of about equally many rows; NaN for a missing one."""
+    present = days[~np.isnan(days)]
+    if not present.size:
+        return days
+    edges = np.unique(np.quantile(present, np.linspace(0, 1, N_PERIODS + 1)[1:-1]))
+    return np.where(np.isnan(days), np.nan, np.searchsorted(edges, days, side="right"))
+
+
+def _is_associated(values: FloatArray, labels: Any, strata: FloatArray) -> bool:
+    """Whether labels depend on a part of dates within periods: a sum of chi-square tests."""
+    statistic, freedom = 0.0, 0
+    for stratum in np.unique(strata[~np.isnan(strata)]):
+        inside = strata == stratum
+        _, rows = np.unique(values[inside], return_inverse=True)
+        _, columns = np.unique(labels[inside], return_inverse=True)
+        table = np.zeros((rows.max() + 1, columns.max() + 1))
+        np.add.at(table, (rows, columns), 1)
+        if min(table.shape) > 1:
+            result = chi2_contingency(table, correction=False)
+            statistic, freedom = statistic + result.statistic, freedom + result.dof
+    return bool(freedom and chi2.sf(statistic, freedom) < MAX_PART_P_VALUE)
 
 
 class TagIndicators(_TableTransformer):
