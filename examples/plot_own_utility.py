@@ -50,7 +50,7 @@ for name, model in models.items():
 
 # %%
 # All three keep the stacked auxiliaries (C = 0), because no adaptation improves on them by more
-# than two standard errors. What differs is the threshold. The classifier for the utility raises the
+# than three standard errors. What differs is the threshold. The classifier for the utility raises the
 # alarm much earlier than the other two, since a missed tumor costs twenty times as much as a false
 # alarm.
 fig, ax = plt.subplots()

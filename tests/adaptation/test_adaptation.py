@@ -1,5 +1,7 @@
 """Priors and the adaptation problem, each against its plain definition."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from capo.adaptation import (
     UnitPrior,
     ZeroPrior,
     fit_stack,
+    make_folds,
 )
 from capo.engine import Status
 
@@ -106,3 +109,21 @@ def test_scores_of_folds_meet_on_one_scale():
     scores = weights.standardize(rows).scores(rows.outputs, rows.features)
     assert scores.mean() == pytest.approx(0.0, abs=1e-9)
     assert scores.std() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("C", [0.0, 5.0])
+def test_the_threshold_of_a_fold_does_not_depend_on_its_labels(C):
+    rows, folds = problem(n=100), np.arange(100) % 5
+    flipped = replace(rows, positive=np.where(folds == 2, ~rows.positive, rows.positive))
+    scores = [
+        make_folds(each, folds, Objective(measures.get("f1")))[2].scores(C).others for each in (rows, flipped)
+    ]
+    assert len(scores[0]) == 80
+    np.testing.assert_array_equal(*scores)
+
+
+def test_rankings_and_large_tables_need_no_nested_scores(monkeypatch):
+    rows, folds = problem(n=100), np.arange(100) % 5
+    assert make_folds(rows, folds, Objective(measures.get("roc_auc")))[0].scores(0.0).others is None
+    monkeypatch.setattr("capo.model_selection._folds.MAX_ROWS_FOR_PAIRS", 99)
+    assert make_folds(rows, folds, Objective(measures.get("f1")))[0].scores(0.0).others is None

@@ -95,6 +95,15 @@ def test_the_score_of_frozen_models_on_labels_that_mean_nothing_is_chance():
     assert np.mean(scores) < 0.5 + 2 * np.std(scores, ddof=1) / np.sqrt(len(scores))
 
 
+@pytest.mark.parametrize("measure", ["f1", "roc_auc"])
+def test_the_score_is_the_measure_of_the_out_of_fold_decisions(measure):
+    X, y = make_classification(120, weights=[0.7], flip_y=0.2, random_state=0)
+    model = light(measure).fit(X, y)
+    decisions = model.oof_decision_ - model.oof_thresholds_
+    assert model.score_ == pytest.approx(model.measure_.score(y, decisions))
+    assert np.ptp(model.oof_thresholds_) > 0 if measure == "f1" else not model.oof_thresholds_.any()
+
+
 def test_an_auxiliary_that_is_perfect_in_sample_is_seen_through():
     X, y = make_classification(1000, n_features=10, flip_y=0.3, random_state=0)
     auxiliaries = [("by_heart", DecisionTreeClassifier(random_state=0)), ("linear", LINEAR)]

@@ -18,7 +18,7 @@ def test_c_zero_is_left_only_for_a_significant_gain():
         scorer = CVScorer(objective.measure, objective.threshold_rule, y == 1, None, folds)
         search = PathSearch(make_folds(data, folds, objective), scorer)
         search.run(CGrid((0.0, 1.0, 100.0)))
-        return search.best_significant.C
+        return search.best_significant(3.0).C
 
     assert best_C(noise, X) > 0
     assert best_C(X @ [[1.0], [1.0], [0.0], [0.0]], noise) == 0

@@ -107,7 +107,7 @@ def _choose(
         C = 0.0
     grid = CGrid((C,)) if isinstance(C, float) else C
     search.run(grid.with_zero() if objective.prior.is_classifier else grid)
-    return search.points[-1] if isinstance(C, float) else search.best_significant
+    return search.points[-1] if isinstance(C, float) else search.best_significant(objective.min_std_errors)
 
 
 def _rarer_class_per_fold(data: AdaptationData, folds: IntArray) -> float:

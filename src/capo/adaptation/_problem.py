@@ -15,11 +15,13 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..engine import CuttingPlane, Solution, Status
 from ..measures import Measure
-from ..model_selection import ExpectedValueThreshold, ThresholdRule
+from ..model_selection import ExpectedValueThreshold, FoldScores, ThresholdRule, pairs_of_folds
 from ._combination import LinearCombination
 from ._data import AdaptationData
 from ._priors import Prior, StackPrior
 
+#: The least gain over C = 0 in standard errors: with five folds, chance exceeds it in 2% of cases for one C.
+MIN_STD_ERRORS = 3.0
 #: In cross-validation a fold is solved in at most this many iterations per C.
 MAX_CV_ITER = 500
 
@@ -42,6 +44,8 @@ class Objective:
         The solver's tolerance, in units of R.
     threshold_rule : ThresholdRule
         Chooses the threshold.
+    min_std_errors : float
+        The least gain over C = 0, in standard errors, for a C > 0 to be chosen.
     """
 
     measure: Measure
@@ -50,6 +54,12 @@ class Objective:
     nonnegative: bool = True
     tol: float = 1e-3
     threshold_rule: ThresholdRule = field(default_factory=ExpectedValueThreshold)
+    min_std_errors: float = MIN_STD_ERRORS
+
+    @property
+    def chooses_threshold(self) -> bool:
+        """Whether the measure needs a threshold, and the rule learns it from scores."""
+        return self.measure.needs_threshold and self.threshold_rule.learns
 
 
 class AdaptationProblem:
@@ -82,8 +92,8 @@ class AdaptationProblem:
         return self.objective.prior.cv_tol(self.objective.tol, self.prior_risk)
 
 
-class FoldProblem:
-    """The problem of one fold: trained on the other folds, evaluated on the rows held out."""
+class SplitProblem:
+    """The problem of one split: trained on some rows, evaluated on others."""
 
     def __init__(
         self, data: AdaptationData, train_rows: IntArray, test_rows: IntArray, objective: Objective
@@ -94,18 +104,60 @@ class FoldProblem:
         self._center = objective.threshold_rule.shift_invariant
 
     def test_scores(self, C: float) -> tuple[FloatArray, int]:
-        """Return the standardized scores of the held-out rows at this C, and the solver's iterations."""
+        """Return the standardized scores of the test rows at this C, and the solver's iterations."""
         weights, solution = self._problem.solve(C, self._problem.cv_tol, MAX_CV_ITER)
         weights = weights.standardize(self._train, center=self._center)
         scores = weights.scores(self._test.outputs, self._test.features)
         return scores, 0 if solution is None else solution.n_iter
 
 
+class FoldProblem:
+    """The problem of one fold, and the problems within its training rows that its threshold needs.
+
+    Parameters
+    ----------
+    data : AdaptationData
+        The rows, with the outputs of this fold.
+    folds : ndarray of int, shape (n_samples,)
+        The number of the fold that holds out each row.
+    fold : int
+        The number of this fold.
+    objective : Objective
+        What is solved.
+    nested : bool
+        Whether the scores of the other rows come from models that have not seen this fold.
+    """
+
+    def __init__(
+        self, data: AdaptationData, folds: IntArray, fold: int, objective: Objective, *, nested: bool
+    ) -> None:
+        self.test_rows = np.flatnonzero(folds == fold)
+        self._outer = SplitProblem(data, np.flatnonzero(folds != fold), self.test_rows, objective)
+        self._inner = [
+            SplitProblem(
+                data,
+                np.flatnonzero((folds != fold) & (folds != other)),
+                np.flatnonzero(folds == other),
+                objective,
+            )
+            for other in (np.unique(folds) if nested else ())
+            if other != fold
+        ]
+
+    def scores(self, C: float) -> FoldScores:
+        """Return the scores of the held-out rows and, if nested, of the others."""
+        test, n_iter = self._outer.test_scores(C)
+        if not self._inner:
+            return FoldScores(test, None, n_iter)
+        rows = np.concatenate([each.test_rows for each in self._inner])
+        parts = [each.test_scores(C) for each in self._inner]
+        others = np.concatenate([scores for scores, _ in parts])[np.argsort(rows)]
+        return FoldScores(test, others, n_iter + sum(iterations for _, iterations in parts))
+
+
 def make_folds(data: AdaptationData, folds: IntArray, objective: Objective) -> list[FoldProblem]:
     """Return the problem of each fold; `folds` has the number of the fold that holds out each row."""
+    nested = objective.chooses_threshold and bool(pairs_of_folds(folds, data.positive))
     return [
-        FoldProblem(
-            data.in_fold(fold), np.flatnonzero(folds != fold), np.flatnonzero(folds == fold), objective
-        )
-        for fold in np.unique(folds)
+        FoldProblem(data.in_fold(fold), folds, fold, objective, nested=nested) for fold in np.unique(folds)
     ]

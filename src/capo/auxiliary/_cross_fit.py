@@ -3,6 +3,11 @@
 Each auxiliary is trained once per fold and once on all rows. The fold models give the out-of-fold
 outputs that the adaptation learns from; the model of all rows is used for new data. A
 `FrozenEstimator` is never trained and gives both.
+
+The weights that score fold k are learned from the outputs for the other folds, whose models were
+trained on fold k. For their evaluation, each auxiliary is therefore also trained without each pair of
+folds (j, k) on tables of moderate size (see `capo.model_selection.pairs_of_folds`): fold k has the
+outputs of that model for the rows of fold j.
 """
 
 from __future__ import annotations
@@ -25,7 +30,7 @@ from sklearn.utils.validation import check_memory
 from .._sklearn_compat import check_method_params, safe_indexing
 from .._typing import FloatArray, IntArray
 from ..exceptions import AuxiliaryError, CapoError
-from ..model_selection import Split
+from ..model_selection import Split, fold_numbers, pairs_of_folds
 from ._outputs import OutputKind, RawOutput, is_frozen
 
 NO_ROWS: IntArray = np.arange(0)
@@ -53,8 +58,8 @@ class TrainingJob:
     ----------
     auxiliary : int
         The position of the auxiliary.
-    fold : int or None
-        The fold that is held out; None for the model of all rows.
+    held_out : tuple of int
+        The folds that are held out; none for the model of all rows.
     train_rows : ndarray of int or None
         The rows to train on; None for all of them.
     predict_rows : ndarray of int or None
@@ -62,9 +67,14 @@ class TrainingJob:
     """
 
     auxiliary: int
-    fold: int | None = None
+    held_out: tuple[int, ...] = ()
     train_rows: IntArray | None = None
     predict_rows: IntArray | None = None
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether the model is trained without two folds."""
+        return len(self.held_out) == 2
 
 
 @dataclass(frozen=True)
@@ -119,6 +129,17 @@ class TrainingSet:
         """What auxiliaries are trained on."""
         return self.positive.astype(np.int64)
 
+    def rows_without(self, j: int, k: int) -> IntArray:
+        """Return the rows that are trained on in both of two folds."""
+        return np.intersect1d(self.splits[j][0], self.splits[k][0], assume_unique=True)
+
+    @property
+    def fold_pairs(self) -> list[tuple[int, int]]:
+        """The pairs of folds that models are trained without; none if a model would lack a class."""
+        pairs = pairs_of_folds(fold_numbers(self.splits, len(self.positive)), self.positive)
+        trainable = all(len(np.unique(self.positive[self.rows_without(*pair)])) == 2 for pair in pairs)
+        return pairs if trainable else []
+
 
 @dataclass(frozen=True)
 class CrossFitResult:
@@ -128,15 +149,22 @@ class CrossFitResult:
     ----------
     raw_outputs : ndarray of shape (n_samples, n_auxiliaries)
         Raw outputs for the training rows.
+    fold_outputs : ndarray of shape (n_folds, n_samples, n_auxiliaries)
+        For each fold, raw outputs of models that have seen neither the row nor the fold. Without models
+        of pairs of folds they have seen the fold, and the outputs are `raw_outputs` in each of them.
     models : list of estimator
         The models of all rows.
     seconds : list of float
-        The training time of each auxiliary.
+        The training time of each auxiliary, in folds and on all rows.
+    pair_seconds : float
+        The training time of the models of pairs of folds, which serve evaluation only.
     """
 
     raw_outputs: FloatArray
+    fold_outputs: FloatArray
     models: list[Any]
     seconds: list[float]
+    pair_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -202,18 +230,50 @@ def run_jobs(
 
 def cross_fit(runner: JobRunner) -> CrossFitResult:
     """Train all auxiliaries in all folds and on all rows; the outputs are out of fold."""
-    jobs = [job for i, each in enumerate(runner.auxiliaries) for job in _jobs(i, each, runner.training)]
-    n_auxiliaries = len(runner.auxiliaries)
-    raw_outputs = np.zeros((len(runner.training.positive), n_auxiliaries))
+    training, n_auxiliaries = runner.training, len(runner.auxiliaries)
+    pairs = training.fold_pairs
+    jobs = [job for i, each in enumerate(runner.auxiliaries) for job in _jobs(i, each, training, pairs)]
+    outputs = _OutOfFoldOutputs(training, n_auxiliaries, paired=bool(pairs))
     models: list[Any] = [None] * n_auxiliaries
-    seconds = [0.0] * n_auxiliaries
+    seconds, pair_seconds = [0.0] * n_auxiliaries, 0.0
     for result in runner.run(jobs):
+        outputs.add(result)
+        if result.job.is_pair:
+            pair_seconds += result.seconds
+        else:
+            seconds[result.job.auxiliary] += result.seconds
+        if not result.job.held_out:
+            models[result.job.auxiliary] = result.model
+    return CrossFitResult(outputs.raw, outputs.by_fold, models, seconds, pair_seconds)
+
+
+class _OutOfFoldOutputs:
+    """Outputs of models that have not seen the row, and of models that have seen neither row nor fold."""
+
+    def __init__(self, training: TrainingSet, n_auxiliaries: int, *, paired: bool) -> None:
+        self._test_rows = [test for _, test in training.splits]
+        self.raw = np.zeros((len(training.positive), n_auxiliaries))
+        shape = (len(self._test_rows), *self.raw.shape)
+        self.by_fold = np.zeros(shape) if paired else np.broadcast_to(self.raw, shape)
+
+    def add(self, result: JobResult) -> None:
+        """Store the outputs of one job."""
         job = result.job
-        raw_outputs[rows_or_all(job.predict_rows), job.auxiliary] = result.outputs
-        if job.fold is None:
-            models[job.auxiliary] = result.model
-        seconds[job.auxiliary] += result.seconds
-    return CrossFitResult(raw_outputs, models, seconds)
+        if job.is_pair:
+            self._add_pair(job, result.outputs)
+            return
+        rows = rows_or_all(job.predict_rows)
+        self.raw[rows, job.auxiliary] = result.outputs
+        if self.by_fold.base is not self.raw:
+            of_folds = slice(None) if not job.held_out else job.held_out[0]
+            self.by_fold[of_folds, rows, job.auxiliary] = result.outputs
+
+    def _add_pair(self, job: TrainingJob, outputs: FloatArray) -> None:
+        """A model without folds j and k shows the rows of j to k, and those of k to j."""
+        j, k = job.held_out
+        n_first = len(self._test_rows[j])
+        self.by_fold[k, self._test_rows[j], job.auxiliary] = outputs[:n_first]
+        self.by_fold[j, self._test_rows[k], job.auxiliary] = outputs[n_first:]
 
 
 def rows_or_all(rows: IntArray | None) -> IntArray | slice:
@@ -221,11 +281,20 @@ def rows_or_all(rows: IntArray | None) -> IntArray | slice:
     return slice(None) if rows is None else rows
 
 
-def _jobs(number: int, auxiliary: Auxiliary, training: TrainingSet) -> list[TrainingJob]:
+def _jobs(
+    number: int, auxiliary: Auxiliary, training: TrainingSet, pairs: Sequence[tuple[int, int]]
+) -> list[TrainingJob]:
     if auxiliary.is_frozen:
         return [TrainingJob(number)]
+    splits = training.splits
     return [
-        *(TrainingJob(number, fold, train, test) for fold, (train, test) in enumerate(training.splits)),
+        *(TrainingJob(number, (fold,), train, test) for fold, (train, test) in enumerate(splits)),
+        *(
+            TrainingJob(
+                number, (j, k), training.rows_without(j, k), np.concatenate((splits[j][1], splits[k][1]))
+            )
+            for j, k in pairs
+        ),
         TrainingJob(number, predict_rows=NO_ROWS),
     ]
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import HasMethods, Interval, StrOptions
-from .._typing import FloatArray, IntArray
+from .._typing import IntArray
 from ..adaptation import AdaptationData, Objective, UnitPrior, ZeroPrior, parse_C
 from ..auxiliary import (
     Auxiliary,
@@ -23,7 +23,6 @@ from ..auxiliary import (
     ScoreOutput,
     TrainingJob,
     TrainingSet,
-    apply_scales,
     rows_or_all,
 )
 from ..estimators import (
@@ -31,13 +30,16 @@ from ..estimators import (
     BaseAdaptedClassifier,
     TrainedAuxiliaries,
     atomic_fit,
-    fit_scales,
     reject_confidence,
+    scale_outputs,
 )
 from ..exceptions import InvalidInputError
 from ..inspection import Summary, summarize
 from ..measures import Measure
 from ..model_selection import MAX_GRID_EXTENSIONS, CGrid, CVScorer, ZeroThreshold
+
+#: The least gain over the auxiliaries alone, in standard errors, for a C to be chosen.
+MIN_STD_ERRORS = 2.0
 
 
 class PublishedCAPOClassifier(BaseAdaptedClassifier):
@@ -206,6 +208,7 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
             nonnegative=False,
             tol=float(self.tol),
             threshold_rule=ZeroThreshold(),
+            min_std_errors=MIN_STD_ERRORS,
         )
 
     def _parse_C(self) -> float | CGrid:
@@ -219,17 +222,7 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
     def _train_auxiliaries(
         self, runner: JobRunner, data: AdaptationData, folds: IntArray, objective: Objective
     ) -> TrainedAuxiliaries:
-        fitted, fold_raw = fit_in_sample(runner)
-        kind = runner.output_kind
-        scales = fit_scales(kind, fitted.raw_outputs, data, nonnegative=False)
-        fold_outputs = [
-            apply_scales(fit_scales(kind, raw, data, folds != fold, nonnegative=False), raw.T)
-            for fold, raw in enumerate(fold_raw)
-        ]
-        outputs = apply_scales(scales, fitted.raw_outputs.T)
-        data = replace(data, outputs=outputs, fold_outputs=fold_outputs)
-        held_out = fold_raw[folds, np.arange(len(folds))]
-        trained = TrainedAuxiliaries(list(runner.auxiliaries), fitted, held_out, scales, data)
+        trained = scale_outputs(runner, fit_in_sample(runner), data, folds, nonnegative=False)
         return trained if self.max_auxiliaries is None else self._select_best(trained, folds, objective)
 
     def _select_best(
@@ -245,10 +238,10 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
             [trained.auxiliaries[i] for i in kept],
             CrossFitResult(
                 fitted.raw_outputs[:, kept],
+                fitted.fold_outputs[:, :, kept],
                 [fitted.models[i] for i in kept],
                 [fitted.seconds[i] for i in kept],
             ),
-            trained.held_out_outputs[:, kept],
             [trained.scales[i] for i in kept],
             data.take_auxiliaries(kept),
         )
@@ -265,15 +258,11 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
         return summarize(self, prior=UnitPrior.label, threshold="positive where f(x) is above 0")
 
 
-def fit_in_sample(runner: JobRunner) -> tuple[CrossFitResult, FloatArray]:
+def fit_in_sample(runner: JobRunner) -> CrossFitResult:
     """Train all auxiliaries in all folds and on all rows; the outputs are in sample.
 
-    Returns
-    -------
-    fitted : CrossFitResult
-        The models of all rows, with their outputs for the rows that they were trained on.
-    fold_outputs : ndarray of shape (n_folds, n_samples, n_auxiliaries)
-        The raw outputs of each fold's models for all rows.
+    The outputs of a fold are those of its models, for the rows that they were trained on and for the
+    others.
     """
     training, auxiliaries = runner.training, runner.auxiliaries
     jobs = [job for i, each in enumerate(auxiliaries) for job in _jobs(i, each, training)]
@@ -284,19 +273,19 @@ def fit_in_sample(runner: JobRunner) -> tuple[CrossFitResult, FloatArray]:
     for result in runner.run(jobs):
         job = result.job
         rows = rows_or_all(job.predict_rows)
-        if job.fold is not None:
-            fold_outputs[job.fold][rows, job.auxiliary] = result.outputs
+        if job.held_out:
+            fold_outputs[job.held_out[0]][rows, job.auxiliary] = result.outputs
         else:
             raw_outputs[rows, job.auxiliary] = result.outputs
             models[job.auxiliary] = result.model
         if auxiliaries[job.auxiliary].is_frozen:
             fold_outputs[:, :, job.auxiliary] = result.outputs
         seconds[job.auxiliary] += result.seconds
-    return CrossFitResult(raw_outputs, models, seconds), fold_outputs
+    return CrossFitResult(raw_outputs, fold_outputs, models, seconds)
 
 
 def _jobs(number: int, auxiliary: Auxiliary, training: TrainingSet) -> list[TrainingJob]:
     if auxiliary.is_frozen:
         return [TrainingJob(number)]
-    folds = [TrainingJob(number, fold, train) for fold, (train, _) in enumerate(training.splits)]
+    folds = [TrainingJob(number, (fold,), train) for fold, (train, _) in enumerate(training.splits)]
     return [*folds, TrainingJob(number)]

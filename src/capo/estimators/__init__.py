@@ -1,6 +1,6 @@
 """The classifiers that a user imports, and the bases that they share."""
 
-from ._adapted_base import BaseAdaptedClassifier, TrainedAuxiliaries, fit_scales
+from ._adapted_base import BaseAdaptedClassifier, TrainedAuxiliaries, scale_outputs
 from ._atomic_fit import atomic_fit
 from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._capo import CAPOClassifier
@@ -29,7 +29,7 @@ __all__ = [
     "atomic_fit",
     "check_positive_grid",
     "check_row_weights",
-    "fit_scales",
     "reject_confidence",
+    "scale_outputs",
     "svmperf_path",
 ]

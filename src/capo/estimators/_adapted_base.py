@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -65,8 +65,6 @@ class TrainedAuxiliaries:
         What was trained.
     fitted : CrossFitResult
         Models, raw outputs and times.
-    held_out_outputs : ndarray of shape (n_samples, n_auxiliaries)
-        The raw output for each row of models that have not seen it.
     scales : list of OutputScale
         From raw outputs to the common scale.
     data : AdaptationData
@@ -75,7 +73,6 @@ class TrainedAuxiliaries:
 
     auxiliaries: list[Auxiliary]
     fitted: CrossFitResult
-    held_out_outputs: FloatArray
     scales: list[OutputScale]
     data: AdaptationData
 
@@ -210,11 +207,19 @@ class BaseAdaptedClassifier(
         self.threshold_ = point.probability
         self.oof_positive_ = trained.data.positive
         self.oof_decision_ = point.calibration.log_odds(result.chosen.scores) - point.log_odds
+        self.oof_thresholds_ = point.calibration.slope * self._threshold_shifts(result)
         self.timings_ = {
             **{f"auxiliary {name}": taken for name, taken in zip(names, trained.fitted.seconds, strict=True)},
+            "pairs of folds": trained.fitted.pair_seconds,
             **timer.seconds,
         }
         self._store_choice(result)
+
+    def _threshold_shifts(self, result: AdaptationResult) -> FloatArray:
+        """How far each row's threshold, chosen without the row, is above the final one."""
+        if not self.measure_.needs_threshold:
+            return np.zeros(len(result.chosen.scores))
+        return result.chosen.thresholds - result.point.score
 
     def _store_choice(self, result: AdaptationResult) -> None:
         chosen, solution = result.chosen, result.solution
@@ -359,7 +364,23 @@ def _evaluate_auxiliaries(
     scorer = CVScorer(objective.measure, objective.threshold_rule, data.positive, data.weight, folds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstraintWarning)
-        return [scorer(column) for column in trained.held_out_outputs.T]
+        return [scorer(outputs) for outputs in np.moveaxis(trained.fitted.fold_outputs, -1, 0)]
+
+
+def scale_outputs(
+    runner: JobRunner,
+    fitted: CrossFitResult,
+    data: AdaptationData,
+    folds: IntArray,
+    *,
+    nonnegative: bool = True,
+) -> TrainedAuxiliaries:
+    """Scale the outputs: in each fold without the labels of the rows that it holds out."""
+    kind, raw = runner.output_kind, fitted.raw_outputs
+    scales = fit_scales(kind, raw, data, nonnegative=nonnegative)
+    fold_outputs = FoldScaledOutputs(kind, fitted.fold_outputs, data, folds, nonnegative=nonnegative)
+    data = replace(data, outputs=apply_scales(scales, raw.T), fold_outputs=fold_outputs)
+    return TrainedAuxiliaries(list(runner.auxiliaries), fitted, scales, data)
 
 
 class FoldScaledOutputs(Sequence[FloatArray]):
@@ -368,15 +389,25 @@ class FoldScaledOutputs(Sequence[FloatArray]):
     They are computed when they are asked for, one fold at a time.
     """
 
-    def __init__(self, kind: OutputKind, raw: FloatArray, data: AdaptationData, folds: IntArray) -> None:
-        self._kind, self._raw, self._data, self._folds = kind, raw, data, folds
+    def __init__(
+        self,
+        kind: OutputKind,
+        fold_outputs: FloatArray,
+        data: AdaptationData,
+        folds: IntArray,
+        *,
+        nonnegative: bool = True,
+    ) -> None:
+        self._kind, self._outputs, self._data, self._folds = kind, fold_outputs, data, folds
+        self._nonnegative = nonnegative
 
     def __len__(self) -> int:
-        return int(self._folds.max()) + 1
+        return len(self._outputs)
 
     def __getitem__(self, fold: Any) -> Any:
-        scales = fit_scales(self._kind, self._raw, self._data, self._folds != fold)
-        return apply_scales(scales, self._raw.T)
+        raw, rows = self._outputs[fold], self._folds != fold
+        scales = fit_scales(self._kind, raw, self._data, rows, nonnegative=self._nonnegative)
+        return apply_scales(scales, raw.T)
 
 
 def fit_scales(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -16,7 +15,7 @@ from .. import measures
 from .._sklearn_compat import HasMethods, Interval, StrOptions, check_method_params, safe_indexing
 from .._typing import IntArray
 from ..adaptation import AdaptationData, Objective, StackPrior, parse_C
-from ..auxiliary import JobRunner, OutputKind, ScoreOutput, apply_scales, cross_fit
+from ..auxiliary import JobRunner, OutputKind, ScoreOutput, cross_fit
 from ..exceptions import InvalidInputError
 from ..guarantees import Constraint
 from ..inspection import Summary, summarize
@@ -24,7 +23,7 @@ from ..measures import Measure
 from ..model_selection import CGrid, ExpectedValueThreshold, FixedThreshold
 from ..multiclass import MulticlassMeasure
 from ..multilabel import MultilabelMeasure
-from ._adapted_base import FoldScaledOutputs, TrainedAuxiliaries, fit_scales
+from ._adapted_base import TrainedAuxiliaries, scale_outputs
 from ._atomic_fit import atomic_fit
 from ._delegation import DelegatingClassifier, make_delegate
 from ._guarantee import certify_threshold, check_can_hold_out, move_threshold, split_calibration
@@ -82,7 +81,7 @@ class CAPOClassifier(DelegatingClassifier):
     C : "auto", float or array-like, default="auto"
         Weight of the measure against the size of the change; a grid, or "auto" for a path from 0.01
         upwards that is extended while its last C is the best. Of the values of C whose gain over C = 0
-        exceeds two standard errors and remains a gain whichever fold is left out, the best is used; if
+        exceeds three standard errors and remains a gain whichever fold is left out, the best is used; if
         there is none, C = 0, the stack, is kept. With fewer than 5 rows of a class per fold, "auto" keeps
         C = 0.
     threshold : "auto" or float, default="auto"
@@ -137,6 +136,9 @@ class CAPOClassifier(DelegatingClassifier):
         The measure that was optimized.
     oof_decision_ : ndarray of shape (n_samples,)
         The decision function for each training row, from models that have not seen it.
+    oof_thresholds_ : ndarray of shape (n_samples,)
+        What each row's decision is compared with out of fold, a threshold chosen without the row: `score_`
+        is the measure of ``oof_decision_ - oof_thresholds_``.
     oof_positive_ : ndarray of bool, shape (n_samples,)
         Which training rows are positive.
     guarantee_ : capo.guarantees.Guarantee or None
@@ -369,13 +371,7 @@ class CAPOClassifier(DelegatingClassifier):
     def _train_auxiliaries(
         self, runner: JobRunner, data: AdaptationData, folds: IntArray, objective: Objective
     ) -> TrainedAuxiliaries:
-        fitted = cross_fit(runner)
-        kind, raw = runner.output_kind, fitted.raw_outputs
-        scales = fit_scales(kind, raw, data)
-        # A fold's scales must not have seen the labels of the rows that it holds out.
-        fold_outputs = FoldScaledOutputs(kind, raw, data, folds)
-        data = replace(data, outputs=apply_scales(scales, raw.T), fold_outputs=fold_outputs)
-        return TrainedAuxiliaries(list(runner.auxiliaries), fitted, raw, scales, data)
+        return scale_outputs(runner, cross_fit(runner), data, folds)
 
     def summary(self) -> Summary:
         """Return a printable summary of the fit: out-of-fold scores, weights, certificate and times.

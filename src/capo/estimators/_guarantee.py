@@ -72,6 +72,7 @@ def move_threshold(model: BaseAdaptedClassifier, log_odds: float) -> None:
     model.combination_ = replace(model.combination_, threshold_log_odds=log_odds)
     model.threshold_ = float(expit(log_odds))
     model.oof_decision_ = model.oof_decision_ - moved
+    model.oof_thresholds_ = model.oof_thresholds_ - moved
 
 
 def check_can_hold_out(sample_weight: ArrayLike | None, cv: Any) -> None:

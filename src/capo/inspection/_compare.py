@@ -211,12 +211,14 @@ def _default_learner_index(model: CAPOClassifier) -> int:
 def _fit_seconds(model: CAPOClassifier, learner: int, stack_seconds: float) -> dict[str, float]:
     """Fit time of each method; a default learner is fitted once, the others also once per fold."""
     timings = model.timings_
-    cross_fitted = timings[f"auxiliary {list(model.auxiliaries_)[learner]}"]
+    cross_fitted = [timings[f"auxiliary {name}"] for name in model.auxiliaries_]
+    # The models of pairs of folds serve the evaluation of capo only.
+    share = sum(cross_fitted) / (sum(cross_fitted) + timings["pairs of folds"])
     n_fits = 1 + len(next(iter(model.auxiliary_scores_.values())).leave_one_out)
     return {
-        DEFAULT_LEARNER: cross_fitted / n_fits,
-        TUNED_THRESHOLD: cross_fitted,
-        TUNED_STACK: timings["auxiliaries"] + stack_seconds,
+        DEFAULT_LEARNER: cross_fitted[learner] / n_fits,
+        TUNED_THRESHOLD: cross_fitted[learner],
+        TUNED_STACK: share * timings["auxiliaries"] + stack_seconds,
         CAPO: sum(timings[step] for step in ("auxiliaries", "delta", "adaptation")),
     }
 

@@ -179,7 +179,7 @@ def _describe_certificate(model: BaseAdaptedClassifier) -> str:
     if model.C_ == 0 and len(model.cv_results_["param_C"]) == 1:
         return "C = 0: nothing was adapted"
     if model.C_ == 0:
-        return "C = 0: no C improved on the stack by more than two standard errors"
+        return "C = 0: no other C gave a significant gain out of fold"
     iterations = f"{model.n_iter_} iteration{'s' if model.n_iter_ != 1 else ''}"
     return (
         f"primal {model.primal_:.6g}, dual {model.dual_:.6g}, gap {model.gap_:.2g} after {iterations}: the "
@@ -193,6 +193,8 @@ def _describe_timings(timings: dict[str, float]) -> str:
         for key, seconds in timings.items()
         if key.startswith("auxiliary ")
     )
+    if timings.get("pairs of folds"):
+        inner += f", without pairs of folds {timings['pairs of folds']:.1f}"
     return (
         f"auxiliaries {timings['auxiliaries']:.1f} ({inner}), delta {timings['delta']:.1f}, "
         f"adaptation {timings['adaptation']:.1f}"

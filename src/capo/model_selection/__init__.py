@@ -3,8 +3,8 @@
 from ._calibration import PlattCalibrator, fit_logistic, normalize_weights, robust_scale
 from ._class_folds import split_class_folds
 from ._cv_score import CVScore, CVScorer
-from ._folds import Split, check_groups, fold_numbers, split_folds
-from ._path_search import AUTO_GRID, MAX_GRID_EXTENSIONS, CGrid, FoldPath, GridPoint, PathSearch
+from ._folds import Split, check_groups, fold_numbers, pairs_of_folds, split_folds
+from ._path_search import AUTO_GRID, MAX_GRID_EXTENSIONS, CGrid, FoldPath, FoldScores, GridPoint, PathSearch
 from ._softmax import fit_softmax
 from ._threshold import (
     ExpectedValueThreshold,
@@ -23,6 +23,7 @@ __all__ = [
     "ExpectedValueThreshold",
     "FixedThreshold",
     "FoldPath",
+    "FoldScores",
     "GridPoint",
     "OperatingPoint",
     "PathSearch",
@@ -35,6 +36,7 @@ __all__ = [
     "fit_softmax",
     "fold_numbers",
     "normalize_weights",
+    "pairs_of_folds",
     "robust_scale",
     "split_class_folds",
     "split_folds",

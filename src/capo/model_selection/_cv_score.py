@@ -16,9 +16,6 @@ from .._typing import BoolArray, FloatArray, IntArray
 from ..measures import Measure
 from ._threshold import ThresholdRule
 
-#: A gain must exceed this many standard errors to count as one.
-MIN_STANDARD_ERRORS = 2.0
-
 
 @dataclass(frozen=True)
 class CVScore:
@@ -49,10 +46,10 @@ class CVScore:
         """The standard error of the difference between two values of the same rows."""
         return _jackknife_error(self.leave_one_out - baseline.leave_one_out)
 
-    def is_significant_gain(self, baseline: CVScore) -> bool:
-        """Whether the gain exceeds two standard errors and remains a gain whichever fold is left out."""
+    def is_significant_gain(self, baseline: CVScore, min_std_errors: float) -> bool:
+        """Whether the gain exceeds some standard errors and remains a gain whichever fold is left out."""
         gain = self.value - baseline.value
-        return gain > MIN_STANDARD_ERRORS * self.gain_std_error(baseline) and bool(
+        return gain > min_std_errors * self.gain_std_error(baseline) and bool(
             (self.leave_one_out > baseline.leave_one_out).all()
         )
 
@@ -87,20 +84,36 @@ class CVScorer:
     folds: IntArray
 
     def __call__(self, scores: FloatArray) -> CVScore:
-        """Evaluate out-of-fold scores."""
-        if self.measure.needs_threshold:
-            scores = scores - self._thresholds(scores)
-        leave_one_out = [self._value(scores, self.folds != fold) for fold in np.unique(self.folds)]
-        return CVScore(self._value(scores, slice(None)), np.array(leave_one_out))
+        """Evaluate out-of-fold scores.
 
-    def _thresholds(self, scores: FloatArray) -> FloatArray:
-        """For each row, the threshold chosen on the other folds."""
-        thresholds = np.zeros(len(scores))
-        for fold in np.unique(self.folds):
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,) or (n_folds, n_samples)
+            The score of each row; or, for each fold, scores from models that have not seen the fold.
+        """
+        by_fold = np.broadcast_to(scores, (self._fold_numbers[-1] + 1, len(self.folds)))
+        held_out = by_fold[self.folds, np.arange(len(self.folds))]
+        return self.evaluate(held_out - self.thresholds(by_fold))
+
+    def evaluate(self, decisions: FloatArray) -> CVScore:
+        """Evaluate scores from which their thresholds have been subtracted."""
+        leave_one_out = [self._value(decisions, self.folds != fold) for fold in self._fold_numbers]
+        return CVScore(self._value(decisions, slice(None)), np.array(leave_one_out))
+
+    def thresholds(self, by_fold: FloatArray) -> FloatArray:
+        """For each row, the threshold chosen on the scores that its fold has for the other folds."""
+        thresholds = np.zeros(len(self.folds))
+        for fold in self._fold_numbers if self.measure.needs_threshold else ():
             others = self.folds != fold
-            point = self.threshold(self.measure, scores[others], self.positive[others], self._weight(others))
-            thresholds[~others] = point.score
+            thresholds[~others] = self._threshold(by_fold[fold, others], others)
         return thresholds
+
+    def _threshold(self, scores: FloatArray, rows: BoolArray) -> float:
+        return self.threshold(self.measure, scores, self.positive[rows], self._weight(rows)).score
+
+    @property
+    def _fold_numbers(self) -> IntArray:
+        return np.unique(self.folds)
 
     def _value(self, scores: FloatArray, rows: BoolArray | slice) -> float:
         return self.measure.score(self.positive[rows], scores[rows], self._weight(rows))

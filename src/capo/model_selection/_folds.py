@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from numbers import Integral
 from typing import Any
 
@@ -19,6 +20,10 @@ from ..exceptions import InvalidInputError
 #: Positions of the training rows and of the held-out rows.
 Split = tuple[IntArray, IntArray]
 
+#: Up to this many rows, evaluation also trains without each pair of folds.
+MAX_ROWS_FOR_PAIRS = 5_000
+#: Training without a pair of folds needs at least this many rows of each class.
+MIN_CLASS_ROWS_FOR_PAIRS = 3
 #: Folds where none are asked for.
 DEFAULT_N_FOLDS = 5
 
@@ -98,12 +103,29 @@ def check_groups(groups: ArrayLike, n_rows: int) -> NDArray[Any]:
     return labels
 
 
-def fold_numbers(splits: list[Split], n_rows: int) -> NDArray[np.intp]:
+def fold_numbers(splits: Sequence[Split], n_rows: int) -> NDArray[np.intp]:
     """The number of the fold in which each row is held out."""
     folds = np.zeros(n_rows, dtype=np.intp)
     for number, (_, test) in enumerate(splits):
         folds[test] = number
     return folds
+
+
+def pairs_of_folds(folds: IntArray, positive: BoolArray) -> list[tuple[int, int]]:
+    """Return the pairs of folds that evaluation trains without; none if there are too many or too few rows.
+
+    What is learned from out-of-fold scores and evaluated on a fold must not have seen that fold. The
+    scores of fold j are those of models that were trained on fold k: a chance correlation between the
+    two folds helps in both, and with labels that are pure noise raises the value out of fold by about
+    one standard error. Models that have seen neither of the two are free of it. Where there is something
+    to learn, the effect is far below one standard error on larger tables.
+    """
+    if len(folds) > MAX_ROWS_FOR_PAIRS:
+        return []
+    pairs = list(combinations(np.unique(folds).tolist(), 2))
+    rows = [~np.isin(folds, pair) for pair in pairs]
+    rarest = min(min(int(positive[each].sum()), int((~positive[each]).sum())) for each in rows)
+    return pairs if rarest >= MIN_CLASS_ROWS_FOR_PAIRS else []
 
 
 def check_splits(splits: list[Split], labels: NDArray[Any]) -> None:

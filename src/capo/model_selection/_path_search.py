@@ -8,13 +8,13 @@ last few C's were significantly worse than the best.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ._cv_score import MIN_STANDARD_ERRORS, CVScore
+from ._cv_score import CVScore, CVScorer
 
 #: The ratio of neighboring C's where a grid has only one.
 DEFAULT_STEP = 10.0**0.5
@@ -26,6 +26,8 @@ MAX_AUTO_EXTENSIONS = 4
 MAX_GRID_EXTENSIONS = 16
 #: An early stop needs this many C's in a row that are significantly worse than the best.
 N_LOSSES_TO_STOP = 2
+#: A C is significantly worse if its loss exceeds this many standard errors.
+MIN_LOSS_STD_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,9 @@ class GridPoint:
         The value.
     scores : ndarray of shape (n_samples,)
         The score of each row from the model of its fold.
+    thresholds : ndarray of shape (n_samples,)
+        The threshold that each row's score is compared with, chosen without the rows of its fold; 0 for a
+        measure that needs none.
     cv_score : CVScore
         The measure's value on these scores.
     n_iter : int
@@ -73,7 +78,27 @@ class GridPoint:
 
     C: float
     scores: FloatArray
+    thresholds: FloatArray
     cv_score: CVScore
+    n_iter: int
+
+
+class FoldScores(NamedTuple):
+    """Scores in one fold, and the solver's iterations.
+
+    Attributes
+    ----------
+    test : ndarray
+        The scores of the rows that are held out.
+    others : ndarray or None
+        The scores of all other rows, from models that have seen neither the row nor the rows held out.
+        The fold's threshold is chosen on them; None where each row's score of its own fold serves for that.
+    n_iter : int
+        The solver's iterations.
+    """
+
+    test: FloatArray
+    others: FloatArray | None
     n_iter: int
 
 
@@ -84,8 +109,8 @@ class FoldPath(Protocol):
     def test_rows(self) -> IntArray:
         """The rows that are held out."""
 
-    def test_scores(self, C: float) -> tuple[FloatArray, int]:
-        """Return the scores of the held-out rows at this C, and the solver's iterations."""
+    def scores(self, C: float) -> FoldScores:
+        """Return the scores at this C."""
 
 
 class PathSearch:
@@ -95,8 +120,8 @@ class PathSearch:
     ----------
     fold_paths : sequence of FoldPath
         The problems of the folds, which together hold out every row once.
-    scorer : callable
-        Returns the `CVScore` of the out-of-fold scores of all rows.
+    scorer : CVScorer
+        Evaluates the out-of-fold scores of all rows.
     log : callable
         Is called with a format string and its values after each C.
     """
@@ -104,7 +129,7 @@ class PathSearch:
     def __init__(
         self,
         fold_paths: Sequence[FoldPath],
-        scorer: Callable[[FloatArray], CVScore],
+        scorer: CVScorer,
         log: Callable[..., None] = lambda *line: None,
     ) -> None:
         self.fold_paths, self.scorer, self.log = fold_paths, scorer, log
@@ -128,18 +153,30 @@ class PathSearch:
 
     def evaluate(self, C: float) -> GridPoint:
         """Solve all folds for one C and add the point."""
-        scores, n_iter = np.zeros(sum(len(fold.test_rows) for fold in self.fold_paths)), 0
-        for fold in self.fold_paths:
-            scores[fold.test_rows], iterations = fold.test_scores(C)
-            n_iter += iterations
-        self.points.append(GridPoint(C, scores, self._cv_score(scores), n_iter))
+        fold_scores = [fold.scores(C) for fold in self.fold_paths]
+        scores = np.zeros(sum(len(fold.test_rows) for fold in self.fold_paths))
+        for fold, each in zip(self.fold_paths, fold_scores, strict=True):
+            scores[fold.test_rows] = each.test
+        n_iter = sum(each.n_iter for each in fold_scores)
+        self.points.append(self._point(C, scores, fold_scores, n_iter))
         return self.points[-1]
 
-    def _cv_score(self, scores: FloatArray) -> CVScore:
+    def _point(self, C: float, scores: FloatArray, fold_scores: list[FoldScores], n_iter: int) -> GridPoint:
         """The value of the scores, which is that of the previous point if they have not changed."""
         if self.points and np.array_equal(scores, self.points[-1].scores):
-            return self.points[-1].cv_score
-        return self.scorer(scores)
+            return replace(self.points[-1], C=C, n_iter=n_iter)
+        thresholds = self.scorer.thresholds(self._scores_by_fold(scores, fold_scores))
+        return GridPoint(C, scores, thresholds, self.scorer.evaluate(scores - thresholds), n_iter)
+
+    def _scores_by_fold(self, scores: FloatArray, fold_scores: list[FoldScores]) -> FloatArray:
+        """The scores of all rows in each fold."""
+        by_fold = np.broadcast_to(scores, (len(fold_scores), len(scores)))
+        if all(each.others is None for each in fold_scores):
+            return by_fold
+        by_fold = by_fold.copy()
+        for row, fold, each in zip(by_fold, self.fold_paths, fold_scores, strict=True):
+            row[np.delete(np.arange(len(scores)), fold.test_rows)] = each.others
+        return by_fold
 
     def _next_beyond(self, step: float) -> list[float]:
         """The next C past the end at which the best one is, if it is at an end."""
@@ -156,14 +193,17 @@ class PathSearch:
     def _should_stop_early(self) -> bool:
         best, last = self.best.cv_score, [point.cv_score for point in self.points[-N_LOSSES_TO_STOP:]]
         return len(last) == N_LOSSES_TO_STOP and all(
-            best.value - score.value > MIN_STANDARD_ERRORS * score.gain_std_error(best) for score in last
+            best.value - score.value > MIN_LOSS_STD_ERRORS * score.gain_std_error(best) for score in last
         )
 
-    @property
-    def best_significant(self) -> GridPoint:
-        """The best of the points that gain significantly over C = 0, or C = 0 if there are none."""
+    def best_significant(self, min_std_errors: float) -> GridPoint:
+        """Return the best of the points that gain significantly over C = 0, or C = 0 if there are none."""
         first = self.points[0]
         if first.C > 0:
             return self.best
-        significant = [point for point in self.points if point.cv_score.is_significant_gain(first.cv_score)]
+        significant = [
+            point
+            for point in self.points
+            if point.cv_score.is_significant_gain(first.cv_score, min_std_errors)
+        ]
         return max(significant, key=lambda point: point.cv_score.value, default=first)

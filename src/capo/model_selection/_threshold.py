@@ -57,6 +57,10 @@ class ThresholdRule(Protocol):
     def shift_invariant(self) -> bool:
         """Whether scores may be shifted without changing the labels that result."""
 
+    @property
+    def learns(self) -> bool:
+        """Whether the threshold depends on the labels."""
+
     def __call__(
         self, measure: Measure, scores: FloatArray, positive: BoolArray, weight: FloatArray | None
     ) -> OperatingPoint:
@@ -68,6 +72,7 @@ class ExpectedValueThreshold:
     """The threshold with the best expected value of the measure under calibrated probabilities."""
 
     shift_invariant: ClassVar[bool] = True
+    learns: ClassVar[bool] = True
 
     def __call__(
         self, measure: Measure, scores: FloatArray, positive: BoolArray, weight: FloatArray | None
@@ -93,6 +98,7 @@ class FixedThreshold:
 
     probability: float
     shift_invariant: ClassVar[bool] = True
+    learns: ClassVar[bool] = True
 
     def __call__(
         self, measure: Measure, scores: FloatArray, positive: BoolArray, weight: FloatArray | None
@@ -108,6 +114,7 @@ class ZeroThreshold:
     """A score of 0, for which measures of labels are optimized; rankings get the best expected value."""
 
     shift_invariant: ClassVar[bool] = False
+    learns: ClassVar[bool] = False
 
     def __call__(
         self, measure: Measure, scores: FloatArray, positive: BoolArray, weight: FloatArray | None

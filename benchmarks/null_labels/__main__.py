@@ -1,0 +1,159 @@
+"""Is the reported value free of optimism? Fits to labels that are pure noise.
+
+python -m benchmarks.null_labels
+
+Each cell is a kind of auxiliaries (frozen or cross-fitted), with or without a delta function, a measure and a
+number of rows; each seed draws a table and labels that have nothing to do with it. The excess is the value
+`score_` minus chance: the value that the same predictions have for labels permuted within the folds, on
+average. A procedure that has seen the rows on which it is evaluated has an excess above 0.
+Results go to benchmarks/null_labels/results.csv as they come; a run that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import itertools
+import os
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from capo import CAPOClassifier
+from capo.model_selection import fold_numbers
+
+from ..provenance import record_run
+
+RESULTS = Path(__file__).parent / "results.csv"
+MEASURES = ("roc_auc", "f1", "mcc", "average_precision")
+SIZES = (100, 200, 800)
+N_COLUMNS = 8
+N_PERMUTATIONS = 20
+
+
+class Cell(NamedTuple):
+    """What is fitted."""
+
+    auxiliaries: str
+    delta: str
+    measure: str
+    n_rows: int
+
+
+class Excess(NamedTuple):
+    """The value of one fit and what chance gives."""
+
+    value: float
+    chance: float
+    C: float
+
+
+def cells() -> Iterator[Cell]:
+    """All cells."""
+    for values in itertools.product(("frozen", "cross-fitted"), ("none", "linear"), MEASURES, SIZES):
+        yield Cell(*values)
+
+
+def fit_noise(cell: Cell, seed: int) -> Excess:
+    """Fit one cell to noise."""
+    random = np.random.RandomState(seed)
+    X, y = random.randn(cell.n_rows, N_COLUMNS), random.permutation(np.arange(cell.n_rows) % 2)
+    folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+    model = CAPOClassifier(
+        cell.measure,
+        auxiliaries=_auxiliaries(cell.auxiliaries, random),
+        delta=None if cell.delta == "none" else cell.delta,
+        cv=folds,
+        random_state=seed,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+        numbers = fold_numbers(list(folds.split(X, y)), len(y))
+        chance = _chance(model, y.astype(bool), numbers, random)
+    return Excess(model.score_, chance, model.C_)
+
+
+def _auxiliaries(kind: str, random: np.random.RandomState) -> list:
+    models = [
+        GaussianNB(),
+        KNeighborsClassifier(15),
+        LogisticRegression(),
+        DecisionTreeClassifier(max_depth=4, random_state=0),
+    ]
+    if kind == "cross-fitted":
+        return models
+    X = random.randn(500, N_COLUMNS)
+    return [FrozenEstimator(model.fit(X, random.randint(0, 2, 500))) for model in models]
+
+
+def _chance(
+    model: CAPOClassifier, positive: np.ndarray, folds: np.ndarray, random: np.random.RandomState
+) -> float:
+    """The value for labels permuted within the folds, on average."""
+    values = []
+    for _ in range(N_PERMUTATIONS):
+        permuted = positive.copy()
+        for fold in np.unique(folds):
+            permuted[folds == fold] = random.permutation(positive[folds == fold])
+        values.append(model.measure_.score(permuted, model.oof_decision_ - model.oof_thresholds_))
+    return float(np.mean(values))
+
+
+def summarize(results: pd.DataFrame) -> pd.DataFrame:
+    """The mean excess of each cell with its standard error, and how often C > 0 was chosen."""
+    results = results.assign(excess=results.value - results.chance, adapted=results.C > 0)
+    groups = results.groupby(list(Cell._fields), sort=False)
+    table = groups.agg(n=("seed", "size"), value=("value", "mean"), excess=("excess", "mean"))
+    table["standard_error"] = groups.excess.sem()
+    table["z"] = table.excess / table.standard_error
+    table["adapted"] = groups.adapted.mean()
+    return table.round(4)
+
+
+def _run(job: tuple[Cell, int]) -> tuple[Cell, int, Excess]:
+    return *job, fit_noise(*job)
+
+
+def main() -> None:
+    """Run what is missing, and print the table."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.null_labels",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--seeds", type=int, default=60, help="fits per cell")
+    parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES), help="numbers of rows")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="fits at the same time")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="the file with the results")
+    options = parser.parse_args()
+    done = set()
+    if options.output.exists():
+        rows = pd.read_csv(options.output)
+        done = {(Cell(*row[:4]), row[4]) for row in rows.itertuples(index=False)}
+    jobs = [(cell, seed) for seed in range(options.seeds) for cell in cells() if cell.n_rows in options.sizes]
+    record_run(options.output, append=True)
+    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    with ProcessPoolExecutor(options.jobs) as pool, options.output.open("a", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if file.tell() == 0:
+            writer.writerow((*Cell._fields, "seed", *Excess._fields))
+        for cell, seed, excess in pool.map(_run, [job for job in jobs if job not in done], chunksize=8):
+            writer.writerow((*cell, seed, *excess))
+            file.flush()
+    print(summarize(pd.read_csv(options.output)).to_string())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""Cross-fitting: what the models behind each output have seen."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+
+from capo.auxiliary import Auxiliary, JobRunner, ScoreOutput, TrainingSet, cross_fit
+from capo.model_selection import fold_numbers, pairs_of_folds
+
+N_FOLDS = 4
+
+
+class SeenFolds(ClassifierMixin, BaseEstimator):
+    """Its score is the set of the folds of its training rows, as a binary number; X is the fold of a row."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.seen_ = float(sum(2 ** int(fold) for fold in np.unique(X)))
+        return self
+
+    def decision_function(self, X):
+        return np.full(len(X), self.seen_)
+
+
+def training_set(n=40):
+    positive = np.arange(n) % 3 == 0
+    splits = list(StratifiedKFold(N_FOLDS).split(positive, positive))
+    X = fold_numbers(splits, n)[:, None].astype(float)
+    return TrainingSet(X, positive, np.array([0, 1]), splits)
+
+
+def without(*folds):
+    return sum(2**fold for fold in range(N_FOLDS) if fold not in folds)
+
+
+def test_no_output_of_a_fold_comes_from_a_model_that_has_seen_the_fold_or_the_row():
+    training = training_set()
+    folds = training.X[:, 0].astype(int)
+    fitted = cross_fit(JobRunner([Auxiliary("seen", SeenFolds(), {})], training, ScoreOutput()))
+    np.testing.assert_array_equal(fitted.raw_outputs[:, 0], [without(fold) for fold in folds])
+    for fold in range(N_FOLDS):
+        expected = [without(fold, own) for own in folds]
+        np.testing.assert_array_equal(fitted.fold_outputs[fold, :, 0], expected)
+    assert fitted.models[0].seen_ == without()
+    assert fitted.pair_seconds > 0
+
+
+def test_large_tables_and_rare_classes_are_trained_without_single_folds_only(monkeypatch):
+    training = training_set()
+    folds = training.X[:, 0].astype(int)
+    assert len(pairs_of_folds(folds, training.positive)) == N_FOLDS * (N_FOLDS - 1) // 2
+    assert pairs_of_folds(folds, np.arange(40) < 4) == []
+    monkeypatch.setattr("capo.model_selection._folds.MAX_ROWS_FOR_PAIRS", 39)
+    fitted = cross_fit(JobRunner([Auxiliary("seen", SeenFolds(), {})], training, ScoreOutput()))
+    for fold_outputs in fitted.fold_outputs:
+        np.testing.assert_array_equal(fold_outputs, fitted.raw_outputs)
+    assert fitted.pair_seconds == 0
+
+
+def test_a_frozen_model_has_the_same_outputs_in_all_folds():
+    training = training_set()
+    frozen = FrozenEstimator(LogisticRegression().fit(training.X, training.positive.astype(int)))
+    fitted = cross_fit(
+        JobRunner(
+            [Auxiliary("seen", SeenFolds(), {}), Auxiliary("frozen", frozen, {})], training, ScoreOutput()
+        )
+    )
+    expected = frozen.decision_function(training.X)
+    np.testing.assert_array_equal(fitted.raw_outputs[:, 1], expected)
+    for fold_outputs in fitted.fold_outputs:
+        np.testing.assert_array_equal(fold_outputs[:, 1], expected)
+
+
+@pytest.mark.parametrize("n_folds", [2, 3])
+def test_folds_that_are_too_few_for_pairs(n_folds):
+    folds, positive = np.arange(60) % n_folds, np.arange(60) % 7 == 0
+    assert len(pairs_of_folds(folds, positive)) == (3 if n_folds == 3 else 0)
