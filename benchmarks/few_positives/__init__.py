@@ -1,0 +1,1 @@
+"""The choice of C with few positive rows."""
