@@ -13,6 +13,7 @@ from capo.adaptation import (
     StackPrior,
     UnitPrior,
     ZeroPrior,
+    adapt,
     fit_stack,
     make_folds,
 )
@@ -116,14 +117,20 @@ def test_the_threshold_of_a_fold_does_not_depend_on_its_labels(C):
     rows, folds = problem(n=100), np.arange(100) % 5
     flipped = replace(rows, positive=np.where(folds == 2, ~rows.positive, rows.positive))
     scores = [
-        make_folds(each, folds, Objective(measures.get("f1")))[2].scores(C).others for each in (rows, flipped)
+        make_folds(each, folds, Objective(measures.get("f1")), nested=True)[2].scores(C).others
+        for each in (rows, flipped)
     ]
     assert len(scores[0]) == 80
     np.testing.assert_array_equal(*scores)
 
 
-def test_rankings_and_large_tables_need_no_nested_scores(monkeypatch):
+def test_outputs_of_evaluation_do_not_enter_the_model():
     rows, folds = problem(n=100), np.arange(100) % 5
-    assert make_folds(rows, folds, Objective(measures.get("roc_auc")))[0].scores(0.0).others is None
-    monkeypatch.setattr("capo.model_selection._folds.MAX_ROWS_FOR_PAIRS", 99)
-    assert make_folds(rows, folds, Objective(measures.get("f1")))[0].scores(0.0).others is None
+    noise = np.random.default_rng(0).normal(size=rows.outputs.shape)
+    plain, evaluated = (
+        adapt(each, folds, Objective(measures.get("f1")), 1.0)
+        for each in (rows, replace(rows, pair_outputs=[noise] * 5))
+    )
+    np.testing.assert_array_equal(plain.weights.auxiliary, evaluated.weights.auxiliary)
+    assert plain.point == evaluated.point
+    assert plain.chosen.cv_score.value > evaluated.chosen.cv_score.value

@@ -43,7 +43,7 @@ def test_no_output_of_a_fold_comes_from_a_model_that_has_seen_the_fold_or_the_ro
     np.testing.assert_array_equal(fitted.raw_outputs[:, 0], [without(fold) for fold in folds])
     for fold in range(N_FOLDS):
         expected = [without(fold, own) for own in folds]
-        np.testing.assert_array_equal(fitted.fold_outputs[fold, :, 0], expected)
+        np.testing.assert_array_equal(fitted.pair_outputs[fold, :, 0], expected)
     assert fitted.models[0].seen_ == without()
     assert fitted.pair_seconds > 0
 
@@ -55,8 +55,7 @@ def test_large_tables_and_rare_classes_are_trained_without_single_folds_only(mon
     assert pairs_of_folds(folds, np.arange(40) < 4) == []
     monkeypatch.setattr("capo.model_selection._folds.MAX_ROWS_FOR_PAIRS", 39)
     fitted = cross_fit(JobRunner([Auxiliary("seen", SeenFolds(), {})], training, ScoreOutput()))
-    for fold_outputs in fitted.fold_outputs:
-        np.testing.assert_array_equal(fold_outputs, fitted.raw_outputs)
+    assert fitted.pair_outputs is None
     assert fitted.pair_seconds == 0
 
 
@@ -70,8 +69,8 @@ def test_a_frozen_model_has_the_same_outputs_in_all_folds():
     )
     expected = frozen.decision_function(training.X)
     np.testing.assert_array_equal(fitted.raw_outputs[:, 1], expected)
-    for fold_outputs in fitted.fold_outputs:
-        np.testing.assert_array_equal(fold_outputs[:, 1], expected)
+    for outputs in fitted.pair_outputs:
+        np.testing.assert_array_equal(outputs[:, 1], expected)
 
 
 @pytest.mark.parametrize("n_folds", [2, 3])

@@ -164,7 +164,7 @@ def test_progress_is_logged(caplog):
     with caplog.at_level(logging.INFO, logger="capo"):
         light(verbose=2).fit(*NOISY)
     text = caplog.text
-    assert "auxiliary linear: model 1 of 12" in text
+    assert "auxiliary linear: model 1 of 32" in text
     assert "out of fold" in text
 
 

@@ -14,7 +14,15 @@ from scipy.stats import rankdata
 from .._typing import IntArray
 from ..engine import Solution
 from ..exceptions import ConstraintWarning, InvalidInputError
-from ..model_selection import AUTO_GRID, CGrid, CVScorer, GridPoint, OperatingPoint, PathSearch
+from ..model_selection import (
+    AUTO_GRID,
+    CGrid,
+    CVScorer,
+    GridPoint,
+    OperatingPoint,
+    PathSearch,
+    pairs_of_folds,
+)
 from ._combination import LinearCombination
 from ._data import AdaptationData
 from ._problem import AdaptationProblem, Objective, make_folds
@@ -91,10 +99,14 @@ def adapt(
     with warnings.catch_warnings():
         # The user is warned once, for the final threshold.
         warnings.simplefilter("ignore", ConstraintWarning)
-        search = PathSearch(make_folds(data, folds, objective), scorer, log)
+        nested = objective.chooses_threshold and bool(pairs_of_folds(folds, data.positive))
+        search = PathSearch(make_folds(data.for_evaluation(), folds, objective, nested=nested), scorer, log)
         chosen = _choose(search, C, objective, _rarer_class_per_fold(data, folds))
         weights, solution = AdaptationProblem(data, objective).solve(chosen.C)
-    point = objective.threshold_rule(objective.measure, chosen.scores, data.positive, data.weight)
+        scores = chosen.scores
+        if data.pair_outputs is not None:
+            scores = PathSearch(make_folds(data, folds, objective), scorer).evaluate(chosen.C).scores
+    point = objective.threshold_rule(objective.measure, scores, data.positive, data.weight)
     weights = weights.standardize(data, center=objective.threshold_rule.shift_invariant)
     weights = weights.transform(point.calibration.slope, point.calibration.intercept)
     return AdaptationResult(weights, point, chosen, search.points, solution)

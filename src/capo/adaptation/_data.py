@@ -28,6 +28,8 @@ class AdaptationData:
         Weights of the rows.
     fold_outputs : sequence of ndarray, optional
         The outputs as each fold has them, where they are not the same in all folds.
+    pair_outputs : sequence of ndarray, optional
+        The outputs as each fold has them in evaluation: of models that have not seen the fold.
     """
 
     outputs: FloatArray
@@ -35,12 +37,19 @@ class AdaptationData:
     positive: BoolArray
     weight: FloatArray | None
     fold_outputs: Sequence[FloatArray] | None = None
+    pair_outputs: Sequence[FloatArray] | None = None
+
+    def for_evaluation(self) -> AdaptationData:
+        """Return the data with outputs of models that have not seen the fold, where there are any."""
+        if self.pair_outputs is None:
+            return self
+        return replace(self, fold_outputs=self.pair_outputs, pair_outputs=None)
 
     def in_fold(self, fold: int) -> AdaptationData:
         """Return the data with the outputs of one fold."""
         if self.fold_outputs is None:
             return self
-        return replace(self, outputs=self.fold_outputs[fold], fold_outputs=None)
+        return replace(self, outputs=self.fold_outputs[fold], fold_outputs=None, pair_outputs=None)
 
     def held_out_outputs(self, folds: IntArray) -> FloatArray:
         """Return the outputs of each row as the fold has them that holds it out."""

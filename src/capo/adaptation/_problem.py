@@ -15,7 +15,7 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..engine import CuttingPlane, Solution, Status
 from ..measures import Measure
-from ..model_selection import ExpectedValueThreshold, FoldScores, ThresholdRule, pairs_of_folds
+from ..model_selection import ExpectedValueThreshold, FoldScores, ThresholdRule
 from ._combination import LinearCombination
 from ._data import AdaptationData
 from ._priors import Prior, StackPrior
@@ -155,9 +155,10 @@ class FoldProblem:
         return FoldScores(test, others, n_iter + sum(iterations for _, iterations in parts))
 
 
-def make_folds(data: AdaptationData, folds: IntArray, objective: Objective) -> list[FoldProblem]:
+def make_folds(
+    data: AdaptationData, folds: IntArray, objective: Objective, *, nested: bool = False
+) -> list[FoldProblem]:
     """Return the problem of each fold; `folds` has the number of the fold that holds out each row."""
-    nested = objective.chooses_threshold and bool(pairs_of_folds(folds, data.positive))
     return [
         FoldProblem(data.in_fold(fold), folds, fold, objective, nested=nested) for fold in np.unique(folds)
     ]

@@ -149,21 +149,21 @@ class CrossFitResult:
     ----------
     raw_outputs : ndarray of shape (n_samples, n_auxiliaries)
         Raw outputs for the training rows.
-    fold_outputs : ndarray of shape (n_folds, n_samples, n_auxiliaries)
-        For each fold, raw outputs of models that have seen neither the row nor the fold. Without models
-        of pairs of folds they have seen the fold, and the outputs are `raw_outputs` in each of them.
     models : list of estimator
         The models of all rows.
     seconds : list of float
         The training time of each auxiliary, in folds and on all rows.
+    pair_outputs : ndarray of shape (n_folds, n_samples, n_auxiliaries), optional
+        For each fold, raw outputs of models that have seen neither the row nor the fold: of models trained
+        without pairs of folds, which serve evaluation only.
     pair_seconds : float
-        The training time of the models of pairs of folds, which serve evaluation only.
+        The training time of these models.
     """
 
     raw_outputs: FloatArray
-    fold_outputs: FloatArray
     models: list[Any]
     seconds: list[float]
+    pair_outputs: FloatArray | None = None
     pair_seconds: float = 0.0
 
 
@@ -233,47 +233,34 @@ def cross_fit(runner: JobRunner) -> CrossFitResult:
     training, n_auxiliaries = runner.training, len(runner.auxiliaries)
     pairs = training.fold_pairs
     jobs = [job for i, each in enumerate(runner.auxiliaries) for job in _jobs(i, each, training, pairs)]
-    outputs = _OutOfFoldOutputs(training, n_auxiliaries, paired=bool(pairs))
+    raw_outputs = np.zeros((len(training.positive), n_auxiliaries))
+    pair_outputs = np.zeros((len(training.splits), *raw_outputs.shape)) if pairs else None
     models: list[Any] = [None] * n_auxiliaries
     seconds, pair_seconds = [0.0] * n_auxiliaries, 0.0
     for result in runner.run(jobs):
-        outputs.add(result)
-        if result.job.is_pair:
-            pair_seconds += result.seconds
-        else:
-            seconds[result.job.auxiliary] += result.seconds
-        if not result.job.held_out:
-            models[result.job.auxiliary] = result.model
-    return CrossFitResult(outputs.raw, outputs.by_fold, models, seconds, pair_seconds)
-
-
-class _OutOfFoldOutputs:
-    """Outputs of models that have not seen the row, and of models that have seen neither row nor fold."""
-
-    def __init__(self, training: TrainingSet, n_auxiliaries: int, *, paired: bool) -> None:
-        self._test_rows = [test for _, test in training.splits]
-        self.raw = np.zeros((len(training.positive), n_auxiliaries))
-        shape = (len(self._test_rows), *self.raw.shape)
-        self.by_fold = np.zeros(shape) if paired else np.broadcast_to(self.raw, shape)
-
-    def add(self, result: JobResult) -> None:
-        """Store the outputs of one job."""
         job = result.job
+        if pair_outputs is not None:
+            _store_pair_outputs(pair_outputs, result, training)
         if job.is_pair:
-            self._add_pair(job, result.outputs)
-            return
-        rows = rows_or_all(job.predict_rows)
-        self.raw[rows, job.auxiliary] = result.outputs
-        if self.by_fold.base is not self.raw:
-            of_folds = slice(None) if not job.held_out else job.held_out[0]
-            self.by_fold[of_folds, rows, job.auxiliary] = result.outputs
+            pair_seconds += result.seconds
+            continue
+        raw_outputs[rows_or_all(job.predict_rows), job.auxiliary] = result.outputs
+        seconds[job.auxiliary] += result.seconds
+        if not job.held_out:
+            models[job.auxiliary] = result.model
+    return CrossFitResult(raw_outputs, models, seconds, pair_outputs, pair_seconds)
 
-    def _add_pair(self, job: TrainingJob, outputs: FloatArray) -> None:
-        """A model without folds j and k shows the rows of j to k, and those of k to j."""
-        j, k = job.held_out
-        n_first = len(self._test_rows[j])
-        self.by_fold[k, self._test_rows[j], job.auxiliary] = outputs[:n_first]
-        self.by_fold[j, self._test_rows[k], job.auxiliary] = outputs[n_first:]
+
+def _store_pair_outputs(pair_outputs: FloatArray, result: JobResult, training: TrainingSet) -> None:
+    """Store what a model gives to each fold that it has not seen."""
+    job, outputs = result.job, result.outputs
+    if job.is_pair:
+        (j, k), n_first = job.held_out, len(training.splits[job.held_out[0]][1])
+        pair_outputs[k, training.splits[j][1], job.auxiliary] = outputs[:n_first]
+        pair_outputs[j, training.splits[k][1], job.auxiliary] = outputs[n_first:]
+    else:  # the model of a fold, or a frozen model, which has seen no fold
+        folds = job.held_out[0] if job.held_out else slice(None)
+        pair_outputs[folds, rows_or_all(job.predict_rows), job.auxiliary] = outputs
 
 
 def rows_or_all(rows: IntArray | None) -> IntArray | slice:

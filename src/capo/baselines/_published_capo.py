@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import HasMethods, Interval, StrOptions
-from .._typing import IntArray
+from .._typing import FloatArray, IntArray
 from ..adaptation import AdaptationData, Objective, UnitPrior, ZeroPrior, parse_C
 from ..auxiliary import (
     Auxiliary,
@@ -222,7 +222,8 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
     def _train_auxiliaries(
         self, runner: JobRunner, data: AdaptationData, folds: IntArray, objective: Objective
     ) -> TrainedAuxiliaries:
-        trained = scale_outputs(runner, fit_in_sample(runner), data, folds, nonnegative=False)
+        fitted, fold_outputs = fit_in_sample(runner)
+        trained = scale_outputs(runner, fitted, data, folds, fold_outputs=fold_outputs, nonnegative=False)
         return trained if self.max_auxiliaries is None else self._select_best(trained, folds, objective)
 
     def _select_best(
@@ -238,10 +239,10 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
             [trained.auxiliaries[i] for i in kept],
             CrossFitResult(
                 fitted.raw_outputs[:, kept],
-                fitted.fold_outputs[:, :, kept],
                 [fitted.models[i] for i in kept],
                 [fitted.seconds[i] for i in kept],
             ),
+            trained.evaluation_outputs[:, :, kept],
             [trained.scales[i] for i in kept],
             data.take_auxiliaries(kept),
         )
@@ -258,11 +259,15 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
         return summarize(self, prior=UnitPrior.label, threshold="positive where f(x) is above 0")
 
 
-def fit_in_sample(runner: JobRunner) -> CrossFitResult:
+def fit_in_sample(runner: JobRunner) -> tuple[CrossFitResult, FloatArray]:
     """Train all auxiliaries in all folds and on all rows; the outputs are in sample.
 
-    The outputs of a fold are those of its models, for the rows that they were trained on and for the
-    others.
+    Returns
+    -------
+    fitted : CrossFitResult
+        The models of all rows, with their outputs for the rows that they were trained on.
+    fold_outputs : ndarray of shape (n_folds, n_samples, n_auxiliaries)
+        The raw outputs of each fold's models for all rows.
     """
     training, auxiliaries = runner.training, runner.auxiliaries
     jobs = [job for i, each in enumerate(auxiliaries) for job in _jobs(i, each, training)]
@@ -281,7 +286,7 @@ def fit_in_sample(runner: JobRunner) -> CrossFitResult:
         if auxiliaries[job.auxiliary].is_frozen:
             fold_outputs[:, :, job.auxiliary] = result.outputs
         seconds[job.auxiliary] += result.seconds
-    return CrossFitResult(raw_outputs, fold_outputs, models, seconds)
+    return CrossFitResult(raw_outputs, models, seconds), fold_outputs
 
 
 def _jobs(number: int, auxiliary: Auxiliary, training: TrainingSet) -> list[TrainingJob]:

@@ -65,6 +65,8 @@ class TrainedAuxiliaries:
         What was trained.
     fitted : CrossFitResult
         Models, raw outputs and times.
+    evaluation_outputs : ndarray of shape (n_folds, n_samples, n_auxiliaries)
+        The raw outputs that each fold is evaluated with.
     scales : list of OutputScale
         From raw outputs to the common scale.
     data : AdaptationData
@@ -73,6 +75,7 @@ class TrainedAuxiliaries:
 
     auxiliaries: list[Auxiliary]
     fitted: CrossFitResult
+    evaluation_outputs: FloatArray
     scales: list[OutputScale]
     data: AdaptationData
 
@@ -364,7 +367,7 @@ def _evaluate_auxiliaries(
     scorer = CVScorer(objective.measure, objective.threshold_rule, data.positive, data.weight, folds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstraintWarning)
-        return [scorer(outputs) for outputs in np.moveaxis(trained.fitted.fold_outputs, -1, 0)]
+        return [scorer(outputs) for outputs in np.moveaxis(trained.evaluation_outputs, -1, 0)]
 
 
 def scale_outputs(
@@ -373,14 +376,29 @@ def scale_outputs(
     data: AdaptationData,
     folds: IntArray,
     *,
+    fold_outputs: FloatArray | None = None,
     nonnegative: bool = True,
 ) -> TrainedAuxiliaries:
-    """Scale the outputs: in each fold without the labels of the rows that it holds out."""
-    kind, raw = runner.output_kind, fitted.raw_outputs
+    """Scale the outputs: in each fold without the labels of the rows that it holds out.
+
+    `fold_outputs` are the raw outputs in each fold, where they are not the same in all folds.
+    """
+    kind, raw, pairs = runner.output_kind, fitted.raw_outputs, fitted.pair_outputs
+    if fold_outputs is None:
+        fold_outputs = np.broadcast_to(raw, (len(runner.training.splits), *raw.shape))
     scales = fit_scales(kind, raw, data, nonnegative=nonnegative)
-    fold_outputs = FoldScaledOutputs(kind, fitted.fold_outputs, data, folds, nonnegative=nonnegative)
-    data = replace(data, outputs=apply_scales(scales, raw.T), fold_outputs=fold_outputs)
-    return TrainedAuxiliaries(list(runner.auxiliaries), fitted, scales, data)
+
+    def scale_by_fold(outputs: FloatArray) -> FoldScaledOutputs:
+        return FoldScaledOutputs(kind, outputs, data, folds, nonnegative=nonnegative)
+
+    scaled = replace(
+        data,
+        outputs=apply_scales(scales, raw.T),
+        fold_outputs=scale_by_fold(fold_outputs),
+        pair_outputs=None if pairs is None else scale_by_fold(pairs),
+    )
+    evaluation = fold_outputs if pairs is None else pairs
+    return TrainedAuxiliaries(list(runner.auxiliaries), fitted, evaluation, scales, scaled)
 
 
 class FoldScaledOutputs(Sequence[FloatArray]):

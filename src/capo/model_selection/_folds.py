@@ -21,7 +21,7 @@ from ..exceptions import InvalidInputError
 Split = tuple[IntArray, IntArray]
 
 #: Up to this many rows, evaluation also trains without each pair of folds.
-MAX_ROWS_FOR_PAIRS = 5_000
+MAX_ROWS_FOR_PAIRS = 2_000
 #: Training without a pair of folds needs at least this many rows of each class.
 MIN_CLASS_ROWS_FOR_PAIRS = 3
 #: Folds where none are asked for.
