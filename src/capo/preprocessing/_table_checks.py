@@ -67,7 +67,8 @@ def _check_column(values: NDArray[Any], name: str) -> None:
 
 
 def _raise_large_number(value: Any, column: str, row: int) -> None:
+    found = "infinity" if np.isinf(value) else f"{value:.3g}"
     raise InvalidInputError(
-        f"{column} contains {value:.3g} in row {row}: numbers beyond {MAX_MAGNITUDE:g} overflow. Scale or "
+        f"{column} contains {found} in row {row}: numbers beyond {MAX_MAGNITUDE:g} overflow. Scale or "
         "clip the column, or remove the row."
     )
