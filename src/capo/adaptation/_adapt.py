@@ -96,20 +96,32 @@ def adapt(
     A number is used as C; of a grid, the best C whose gain over C = 0 is significant is chosen.
     """
     scorer = CVScorer(objective.measure, objective.threshold_rule, data.positive, data.weight, folds)
+    evaluation = data.for_evaluation()
     with warnings.catch_warnings():
         # The user is warned once, for the final threshold.
         warnings.simplefilter("ignore", ConstraintWarning)
-        nested = objective.chooses_threshold and bool(pairs_of_folds(folds, data.positive))
-        search = PathSearch(make_folds(data.for_evaluation(), folds, objective, nested=nested), scorer, log)
+        search = PathSearch(make_folds(evaluation, folds, objective), scorer, log)
         chosen = _choose(search, C, objective, _rarer_class_per_fold(data, folds))
         weights, solution = AdaptationProblem(data, objective).solve(chosen.C)
         scores = chosen.scores
-        if data.pair_outputs is not None:
+        if evaluation is not data:
             scores = PathSearch(make_folds(data, folds, objective), scorer).evaluate(chosen.C).scores
+        points = search.points
+        if objective.chooses_threshold and pairs_of_folds(folds, data.positive):
+            nested = PathSearch(make_folds(evaluation, folds, objective, nested=True), scorer)
+            points, chosen = _evaluate_nested(nested, points, chosen)
     point = objective.threshold_rule(objective.measure, scores, data.positive, data.weight)
     weights = weights.standardize(data, center=objective.threshold_rule.shift_invariant)
     weights = weights.transform(point.calibration.slope, point.calibration.intercept)
-    return AdaptationResult(weights, point, chosen, search.points, solution)
+    return AdaptationResult(weights, point, chosen, points, solution)
+
+
+def _evaluate_nested(
+    nested: PathSearch, points: list[GridPoint], chosen: GridPoint
+) -> tuple[list[GridPoint], GridPoint]:
+    """Evaluate C = 0 and the chosen C, which are reported, with thresholds that have not seen the fold."""
+    reported = {C: nested.evaluate(C) for C in sorted({0.0 if points[0].C == 0 else chosen.C, chosen.C})}
+    return [reported.get(point.C, point) for point in points], reported[chosen.C]
 
 
 def _choose(

@@ -29,6 +29,7 @@ class BlendedThreshold:
 
     observed_share: float
     shift_invariant: ClassVar[bool] = True
+    learns: ClassVar[bool] = True
 
     def __call__(
         self, measure: Measure, scores: FloatArray, positive: BoolArray, weight: FloatArray | None
