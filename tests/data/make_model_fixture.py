@@ -3,10 +3,13 @@
 Run from the root of the repository, and only when the format's version is raised, or before the first
 release that has it::
 
-    python -m tests.data.make_model_fixture
+    python -m tests.data.make_model_fixture [NAME ...]
+
+Names of models limit what is written.
 """
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +33,12 @@ def training_table():
     return X, np.where(X[:, 0] + 0.5 * X[:, 1] + 0.5 * rng.normal(size=60) > 0.3, "yes", "no")
 
 
+def many_targets(X):
+    """Three classes, and a matrix of three labels, of rows of the table."""
+    classes = np.array(["blue", "green", "red"])[np.digitize(X[:, 0], [-0.6, 0.5])]
+    return classes, (X > [0.0, 0.3, 1.0]).astype(int)
+
+
 def fit_models():
     """The models by name."""
     X, y = training_table()
@@ -38,13 +47,22 @@ def fit_models():
     adapted = CAPOClassifier(
         "f1", auxiliaries=[("logistic", logistic), ("rule", rule)], C=1.0, cv=2, random_state=0
     )
-    return {"capo": adapted.fit(X, y), "svmperf": SVMPerfClassifier("f1", C=10.0).fit(X, y)}
+    classes, labels = many_targets(X)
+    light = {"auxiliaries": [("logistic", LogisticRegression())], "cv": 2, "random_state": 0}
+    return {
+        "capo": adapted.fit(X, y),
+        "svmperf": SVMPerfClassifier("f1", C=10.0).fit(X, y),
+        "multiclass": CAPOClassifier("f1_macro", **light).fit(X, classes),
+        "multilabel": CAPOClassifier("f1_micro", C=0.0, **light).fit(X, labels),
+    }
 
 
-def main():
+def main(*names):
     """Write the files, and the predictions that they must reproduce."""
     X, _ = training_table()
-    for name, model in fit_models().items():
+    models = fit_models()
+    for name in names or models:
+        model = models[name]
         path = FOLDER / f"model-format-{FORMAT_VERSION}-{name}.capo"
         capo.save(model, path)
         expected = {"decision": model.decision_function(X).tolist(), "labels": model.predict(X).tolist()}
@@ -52,4 +70,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

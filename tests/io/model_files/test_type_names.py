@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+import inspect
 import warnings
 
 import numpy as np
@@ -11,7 +12,7 @@ from lightgbm import LGBMClassifier
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_breast_cancer
 
-from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, measures
+from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, measures, multiclass, multilabel
 from capo.baselines import C45Classifier, CoreVectorMachine, CostSVMClassifier, RBFNetworkClassifier
 from capo.io.model_files import _type_names as type_names
 
@@ -28,11 +29,22 @@ def test_names_in_files_of_users_are_still_known():
         "CostSVMClassifier",
         "DropEmptyColumns",
         "KnownCategoryFilter",
+        "LabelwiseClassifier",
+        "MulticlassCAPOClassifier",
+        "MultilabelCAPOClassifier",
         "RBFNetworkClassifier",
         "SVMPerfClassifier",
         "SVMPerfClassifierCV",
     }
     assert set(type_names.OPTIONAL_ESTIMATORS) >= {"LGBMClassifier", "LGBMRegressor", "XGBClassifier"}
+    assert set(type_names.RECORDS) >= {
+        "ClassCalibrator",
+        "multiclass.ClassAverage",
+        "multiclass.DecisionRule",
+        "multiclass.ProbabilityStack",
+        "multilabel.EntryAverage",
+        "multilabel.LabelModel",
+    }
     assert set(type_names.ENUMS) >= {"SolverStatus"}
     assert set(type_names.FUNCTIONS) >= {"class_separation", "clip_standardized", "to_dense"}
 
@@ -65,6 +77,22 @@ def is_registered(value):
     if isinstance(value, enum.Enum):
         return type_names.enum_name(kind) is not None
     return type_names.record_name(kind) is not None
+
+
+def measure_classes(module, base):
+    """The classes of measures that a package exports and that can be used as they are."""
+    exported = [getattr(module, name) for name in module.__all__]
+    found = [each for each in exported if isinstance(each, type) and issubclass(each, base)]
+    return [each for each in found if not inspect.isabstract(each)]
+
+
+def test_every_measure_of_many_classes_and_labels_is_registered():
+    kinds = [
+        *measure_classes(multiclass, multiclass.MulticlassMeasure),
+        *measure_classes(multilabel, multilabel.MultilabelMeasure),
+    ]
+    assert len(kinds) > 10
+    assert [kind.__name__ for kind in kinds if type_names.record_name(kind) is None] == []
 
 
 def mixed_table():
