@@ -206,15 +206,16 @@ class GMean(ConfusionMatrixMeasure):
 
     def _relaxation(self, rows: ExpectedRows) -> list[tuple[DecisionRule, float]]:
         """Frank-Wolfe steps of the concave problem over mixtures of labelings: rules and their bounds."""
-        true = np.maximum(rows.true_mass, MIN_RECALL)
-        v, mixed, steps = np.ones(rows.n_classes), np.zeros(rows.n_classes), []
+        present = rows.true_mass > 0
+        true = np.where(present, rows.true_mass, 1.0)
+        v, mixed, steps = present.astype(np.float64), np.zeros(rows.n_classes), []
         for number in range(N_GMEAN_STEPS):
             rule = DecisionRule.from_multipliers(v / true)
             recalls = np.diag(rows.confusion(rule.predict(rows.probabilities))) / true
-            steps.append((rule, float(np.mean(v * recalls))))
+            steps.append((rule, float(np.sum(v * recalls) / present.sum())))
             mixed += (recalls - mixed) * 2.0 / (number + 2.0)
             logs = np.log(np.maximum(mixed, MIN_RECALL))
-            v = np.exp(logs.mean() - logs)
+            v = np.where(present, np.exp(logs[present].mean() - logs), 0.0)
         return steps
 
 
