@@ -185,3 +185,18 @@ def test_targets_that_are_no_labels(column, words, tmp_path, capsys):
     code, _, err = run(capsys, "fit", tmp_path / "t.csv", "-t", column, *FAST, "-o", tmp_path / "m.capo")
     assert code == 2
     assert words in err
+
+
+def test_folds_in_the_order_of_time(tables, tmp_path, capsys):
+    fit = ("fit", tables / "train.csv", "-t", "y", *FAST, "-o", tmp_path / "m.capo")
+    assert run(capsys, *fit, "--time", "day")[0] == 0
+    model = capo.load(tmp_path / "m.capo")
+    assert "day" not in model.feature_names_in_
+    days = messy()["day"].str.to_date("%d.%m.%Y").to_numpy()
+    is_early = np.isnan(model.oof_decision_)
+    assert 0.25 < is_early.mean() < 0.4
+    assert days[is_early].max() < days[~is_early].min()
+    compare = ("compare", tables / "train.csv", "-t", "y", *FAST, "--time", "day", "--json")
+    assert json.loads(run(capsys, *compare)[1])["folds"] == 2
+    assert "--group and --time cannot be combined" in run(capsys, *fit, "--time", "day", "--group", "town")[2]
+    assert "the column 'town' of --time holds categories" in run(capsys, *fit, "--time", "town")[2]

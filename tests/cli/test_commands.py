@@ -68,10 +68,12 @@ def test_help_groups_the_options(capsys):
         "--positive",
         "--weight",
         "--group",
+        "--time",
         "--drop",
         "--id",
         "--category",
         "--types",
+        "--strict",
     ]
 
 

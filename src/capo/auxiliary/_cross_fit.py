@@ -140,6 +140,11 @@ class TrainingSet:
         trainable = all(len(np.unique(self.positive[self.rows_without(*pair)])) == 2 for pair in pairs)
         return pairs if trainable else []
 
+    @property
+    def held_out_rows(self) -> IntArray:
+        """The rows that a fold holds out, in their order."""
+        return np.sort(np.concatenate([test for _, test in self.splits]))
+
 
 @dataclass(frozen=True)
 class CrossFitResult:
@@ -233,7 +238,7 @@ def cross_fit(runner: JobRunner) -> CrossFitResult:
     training, n_auxiliaries = runner.training, len(runner.auxiliaries)
     pairs = training.fold_pairs
     jobs = [job for i, each in enumerate(runner.auxiliaries) for job in _jobs(i, each, training, pairs)]
-    raw_outputs = np.zeros((len(training.positive), n_auxiliaries))
+    raw_outputs = np.full((len(training.positive), n_auxiliaries), np.nan)
     pair_outputs = np.zeros((len(training.splits), *raw_outputs.shape)) if pairs else None
     models: list[Any] = [None] * n_auxiliaries
     seconds, pair_seconds = [0.0] * n_auxiliaries, 0.0

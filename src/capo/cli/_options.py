@@ -56,6 +56,15 @@ GroupOption = Annotated[
         rich_help_panel=COLUMNS,
     ),
 ]
+TimeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--time",
+        metavar="COLUMN",
+        help="Column with dates or numbers: folds predict later rows from earlier ones.",
+        rich_help_panel=COLUMNS,
+    ),
+]
 DropOption = Annotated[
     list[str] | None,
     typer.Option("--drop", metavar="COLUMN", help="Ignore this column; repeatable.", rich_help_panel=COLUMNS),

@@ -102,6 +102,8 @@ class BaseAdaptedClassifier(
     verbose: int
 
     combination_: FittedCombination
+    #: Whether folds may leave rows that are never held out.
+    _allows_partial_folds: bool = False
     #: Which training rows are positive; None in models of files that were written before 0.2.
     oof_positive_: BoolArray | None = None
     #: What the threshold guarantees, if it was chosen on calibration rows.
@@ -138,7 +140,9 @@ class BaseAdaptedClassifier(
         X = self._check_X(X, reset=True)
         positive, weight = self._check_labels(X, y, sample_weight)
         auxiliaries, split_params = self._bind_auxiliaries(X, weight, random, sample_weight, params)
-        splits = split_folds(self.cv, X, positive, split_params, random)
+        splits = split_folds(
+            self.cv, X, positive, split_params, random, allow_partial=self._allows_partial_folds
+        )
         folds = fold_numbers(splits, len(positive))
         warn_of_data(X, folds, stacklevel=4)
         if self.pos_label is None:
@@ -147,12 +151,16 @@ class BaseAdaptedClassifier(
         training = TrainingSet(X, positive, self.classes_, splits)
         runner = JobRunner(auxiliaries, training, self._output_kind, self.memory, self.n_jobs, progress.log)
         data = AdaptationData(np.zeros((len(positive), 0)), features, positive, weight)
+        rows = np.flatnonzero(folds >= 0)
+        if len(rows) < len(folds):
+            data, folds = data.take_rows(rows), folds[rows]
         trained = timer("auxiliaries", self._train_auxiliaries, runner, data, folds, objective)
         result = timer("adaptation", adapt, trained.data, folds, objective, C, progress.log)
         scores = _evaluate_auxiliaries(trained, folds, objective)
         self.measure_ = objective.measure
         self.n_positive_ = int(positive.sum())
         self._store(trained, scores, result, timer)
+        self._scatter(rows, positive)
         return self
 
     def _check_labels(
@@ -223,6 +231,15 @@ class BaseAdaptedClassifier(
         if not self.measure_.needs_threshold:
             return np.zeros(len(result.chosen.scores))
         return result.chosen.thresholds - result.point.score
+
+    def _scatter(self, rows: IntArray, positive: BoolArray) -> None:
+        """Give rows that were never held out an out-of-fold decision and threshold of NaN."""
+        if len(rows) < len(positive):
+            for name in ("oof_decision_", "oof_thresholds_"):
+                values = np.full(len(positive), np.nan)
+                values[rows] = getattr(self, name)
+                setattr(self, name, values)
+            self.oof_positive_ = positive
 
     def _store_choice(self, result: AdaptationResult) -> None:
         chosen, solution = result.chosen, result.solution
@@ -383,7 +400,9 @@ def scale_outputs(
 
     `fold_outputs` are the raw outputs in each fold, where they are not the same in all folds.
     """
-    kind, raw, pairs = runner.output_kind, fitted.raw_outputs, fitted.pair_outputs
+    rows = runner.training.held_out_rows
+    kind, raw, pairs = runner.output_kind, fitted.raw_outputs[rows], fitted.pair_outputs
+    pairs = None if pairs is None else pairs[:, rows]
     if fold_outputs is None:
         fold_outputs = np.broadcast_to(raw, (len(runner.training.splits), *raw.shape))
     scales = fit_scales(kind, raw, data, nonnegative=nonnegative)

@@ -73,7 +73,9 @@ class CAPOClassifier(DelegatingClassifier):
         The label of the positive class; the larger one by default.
     cv : int, splitter or iterable, default=5
         Folds for cross-fitting and for the choice of C; an integer means stratified folds of shuffled
-        rows, or of groups if `fit` is given ``groups``. Pass a splitter for any other structure.
+        rows, or of groups if `fit` is given ``groups``. Pass a splitter for any other structure, such as
+        `capo.model_selection.TimeFolds`. Rows that are never held out, as the first ones of
+        `TimeSeriesSplit`, train the auxiliaries only.
     delta : "linear", "rbf", None or transformer, default="linear"
         Phi, the features of the delta function: the table's columns (missing values filled, numbers
         standardized, categories one-hot encoded), 300 random features of a Gaussian kernel on them,
@@ -135,7 +137,8 @@ class CAPOClassifier(DelegatingClassifier):
     measure_ : Measure
         The measure that was optimized.
     oof_decision_ : ndarray of shape (n_samples,)
-        The decision function for each training row, from models that have not seen it.
+        The decision function for each training row, from models that have not seen it; NaN for a row that
+        was never held out.
     oof_thresholds_ : ndarray of shape (n_samples,)
         What each row's decision is compared with out of fold, a threshold chosen without the row: `score_`
         is the measure of ``oof_decision_ - oof_thresholds_``.
@@ -231,6 +234,8 @@ class CAPOClassifier(DelegatingClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    _allows_partial_folds = True
 
     @atomic_fit
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:

@@ -61,8 +61,9 @@ def certify_threshold(
 
 def training_scores(model: BaseAdaptedClassifier) -> TrainingScores:
     """The out-of-fold log-odds of the training rows, with their labels as far as they are known."""
-    log_odds = model.oof_decision_ + model.combination_.threshold_log_odds
-    positive = expit(log_odds) if model.oof_positive_ is None else model.oof_positive_
+    rows = ~np.isnan(model.oof_decision_)
+    log_odds = model.oof_decision_[rows] + model.combination_.threshold_log_odds
+    positive = expit(log_odds) if model.oof_positive_ is None else model.oof_positive_[rows]
     return TrainingScores(log_odds, positive)
 
 

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import BaseCrossValidator, cross_val_predict
 from sklearn.utils import check_random_state
 
 from .._sklearn_compat import safe_indexing
@@ -56,7 +56,7 @@ def compare(
     *,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
-    folds: int = 5,
+    folds: int | BaseCrossValidator = 5,
     random_state: int | None = None,
     on_progress: Callable[[str], None] = lambda message: None,
 ) -> Comparison:
@@ -71,8 +71,9 @@ def compare(
     groups : array-like of shape (n_samples,), optional
         The group of each row, such as a patient. Rows of one group are held out together, in the folds of
         the comparison and in those of every method.
-    folds : int, default=5
-        Number of held-out folds, stratified and shuffled.
+    folds : int or splitter, default=5
+        Number of held-out folds, stratified and shuffled; or a splitter, such as
+        `capo.model_selection.TimeFolds`, which gets `groups`. Give the model a splitter of this kind, too.
     random_state : int, optional
         Seed of the folds. Pass an int for reproducible results.
     on_progress : callable, optional
@@ -122,14 +123,19 @@ def compare(
                 groups=group_train,
             )
         )
-        on_progress(f"fold {number} of {folds}: {time.perf_counter() - start:.0f} s")
+        on_progress(f"fold {number} of {len(splits)}: {time.perf_counter() - start:.0f} s")
     return _aggregate_folds(fitted, results, len(labels))
 
 
 def _split(
-    folds: int, positive: BoolArray, groups: NDArray[Any] | None, random_state: int | None
+    folds: int | BaseCrossValidator,
+    positive: BoolArray,
+    groups: NDArray[Any] | None,
+    random_state: int | None,
 ) -> list[Split]:
     """Return the training rows and the held-out rows of each fold."""
+    if not isinstance(folds, int):
+        return split_folds(folds, positive, positive, {"groups": groups}, None, allow_partial=True)
     _check_folds(folds, positive, groups)
     return split_folds(folds, positive, positive, {"groups": groups}, check_random_state(random_state))
 
@@ -168,7 +174,10 @@ def compare_on_fold(
     positive, positive_test = positive_mask(y, model.classes_), positive_mask(y_test, model.classes_)
     raw_test = model.auxiliary_outputs(X_test)
     decision = model.combination_.log_odds(raw_test.T, model.delta_features(X_test))
-    oof, test = expit(model.auxiliary_outputs_), expit(raw_test)
+    rows = ~np.isnan(model.oof_decision_)
+    positive, weight = positive[rows], None if weight is None else weight[rows]
+    groups = None if groups is None else groups[rows]
+    oof, test = expit(model.auxiliary_outputs_[rows]), expit(raw_test)
 
     def score(decision: FloatArray) -> float:
         return measure.score(positive_test, decision, weight_test)

@@ -13,6 +13,7 @@ from ._threshold import (
     ThresholdRule,
     ZeroThreshold,
 )
+from ._time_folds import TimeFolds
 
 __all__ = [
     "AUTO_GRID",
@@ -30,6 +31,7 @@ __all__ = [
     "PlattCalibrator",
     "Split",
     "ThresholdRule",
+    "TimeFolds",
     "ZeroThreshold",
     "check_groups",
     "fit_logistic",

@@ -29,12 +29,19 @@ DEFAULT_N_FOLDS = 5
 
 
 def split_folds(
-    cv: Any, X: Any, positive: BoolArray, split_params: Mapping[str, Any], random: RandomState | None
+    cv: Any,
+    X: Any,
+    positive: BoolArray,
+    split_params: Mapping[str, Any],
+    random: RandomState | None,
+    *,
+    allow_partial: bool = False,
 ) -> list[Split]:
     """Return the training rows and the held-out rows of each fold.
 
     An integer means stratified folds of shuffled rows, since tables often come sorted, or of shuffled
-    groups if `split_params` has groups; fewer folds if a class has fewer rows or groups than that.
+    groups if `split_params` has groups; fewer folds if a class has fewer rows or groups than that. With
+    `allow_partial`, a splitter may leave rows that it never holds out.
     """
     rarest = int(min(positive.sum(), (~positive).sum()))
     if rarest < 2:
@@ -50,7 +57,7 @@ def split_folds(
     splits = [(np.asarray(train), np.asarray(test)) for train, test in parts]
     if is_number and groups is not None and not all(_has_two_classes(positive[train]) for train, _ in splits):
         splits = _halve_groups(np.asarray(groups), positive, random)
-    check_splits(splits, positive)
+    check_splits(splits, positive, allow_partial=allow_partial)
     return splits
 
 
@@ -104,8 +111,8 @@ def check_groups(groups: ArrayLike, n_rows: int) -> NDArray[Any]:
 
 
 def fold_numbers(splits: Sequence[Split], n_rows: int) -> NDArray[np.intp]:
-    """The number of the fold in which each row is held out."""
-    folds = np.zeros(n_rows, dtype=np.intp)
+    """The number of the fold in which each row is held out; -1 for a row that never is."""
+    folds = np.full(n_rows, -1, dtype=np.intp)
     for number, (_, test) in enumerate(splits):
         folds[test] = number
     return folds
@@ -122,14 +129,17 @@ def pairs_of_folds(folds: IntArray, positive: BoolArray) -> list[tuple[int, int]
     """
     if len(folds) > MAX_ROWS_FOR_PAIRS:
         return []
-    pairs = list(combinations(np.unique(folds).tolist(), 2))
+    pairs = list(combinations(np.unique(folds[folds >= 0]).tolist(), 2))
     rows = [~np.isin(folds, pair) for pair in pairs]
     rarest = min(min(int(positive[each].sum()), int((~positive[each]).sum())) for each in rows)
     return pairs if rarest >= MIN_CLASS_ROWS_FOR_PAIRS else []
 
 
-def check_splits(splits: list[Split], labels: NDArray[Any]) -> None:
-    """Raise an error unless every row is held out once, by a fold that trains on several classes."""
+def check_splits(splits: list[Split], labels: NDArray[Any], *, allow_partial: bool = False) -> None:
+    """Raise an error unless every row is held out once, by a fold that trains on several classes.
+
+    With `allow_partial`, rows may never be held out, but both classes must be.
+    """
     held_out = np.zeros(len(labels), dtype=int)
     for number, (train, test) in enumerate(splits):
         held_out[test] += 1
@@ -138,10 +148,14 @@ def check_splits(splits: list[Split], labels: NDArray[Any]) -> None:
                 f"fold {number} of cv leaves only one class in the training rows. Use stratified folds, or "
                 "fewer of them."
             )
-    if len(splits) < 2 or (held_out != 1).any():
+    if allow_partial and len(set(labels[held_out > 0].tolist())) < 2:
+        raise InvalidInputError("cv holds out rows of only one class: use folds of both classes.")
+    is_complete = (held_out == 1).all() or (allow_partial and (held_out <= 1).all())
+    if len(splits) < 2 or not is_complete:
         raise InvalidInputError(
-            f"cv must hold out every row exactly once, in at least two folds: in these {len(splits)} folds "
-            f"{int((held_out == 0).sum())} rows are never held out and {int((held_out > 1).sum())} are held "
-            "out more than once. KFold, StratifiedKFold and GroupKFold do; ShuffleSplit, TimeSeriesSplit "
-            "and repeated splits do not."
+            f"cv must hold out every row {'at most' if allow_partial else 'exactly'} once, in at least two "
+            f"folds: in these {len(splits)} folds {int((held_out == 0).sum())} rows are never held out and "
+            f"{int((held_out > 1).sum())} are held out more than once. KFold, StratifiedKFold and GroupKFold "
+            f"hold out every row once{', TimeSeriesSplit some of them' if allow_partial else ''}; "
+            "ShuffleSplit and repeated splits do not."
         )

@@ -9,24 +9,21 @@ from typing import Any, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.sparse import csr_array, hstack
-from scipy.stats import chi2, chi2_contingency
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from .._typing import BoolArray, FloatArray
+from .._typing import BoolArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ._columns import is_missing, iter_columns
 from ._kinds import ParsedKind, TagsKind, to_text
 
 #: The parts of dates, in their order.
 DATE_PARTS = ("days", "year", "month", "day", "weekday", "hour")
-#: Parts with a larger p-value in a test of association with the labels are left out.
-MAX_PART_P_VALUE = 0.01
-#: Periods within which that association is tested, so that a trend over time does not count for a part.
-N_PERIODS = 10
+#: With labels, a part is kept if its effect recurs in other periods by so many standard errors.
+MIN_PART_DEVIATIONS = 3.0
 _SECONDS_PER_DAY = 86400.0
 #: Seconds in the units of narwhals' durations.
 _MICROSECONDS = 1e6
@@ -132,7 +129,8 @@ def _seconds(column: Any) -> FloatArray:
 class DateParts(_TableTransformer):
     """Parts of dates, from seconds since 1970: days since the first, year, month, day, weekday, hour.
 
-    With labels, only parts that tell more about them than the days are kept; others would be noise.
+    With labels, only the days and parts whose effect recurs from period to period are kept: a month's from
+    year to year, a weekday's from week to week. Others would be noise.
 
     Attributes
     ----------
@@ -196,38 +194,50 @@ def _date_parts(seconds: FloatArray, origin: float) -> FloatArray:
 
 
 def _parts_to_keep(parts: FloatArray, y: Any) -> BoolArray:
-    """The days; the hour if there are times; with labels, of the others those that add to the days."""
+    """The days; the hour if there are times; with labels, of the others those that recur."""
     kept = np.ones(len(DATE_PARTS), dtype=bool)
     kept[-1] = np.nan_to_num(parts[:, -1]).any()
     if y is not None:
-        strata = _quantile_bins(parts[:, 0])
-        for position in range(1, len(DATE_PARTS)):
-            kept[position] &= _is_associated(np.floor(parts[:, position]), np.asarray(y), strata)
+        days, year, month, day, weekday, hour = parts.T
+        weeks, months, hours = np.floor(days / 7), year * 12 + month, np.floor(hour)
+        checks = ((month, year), (day, months), (weekday, weeks), (hours, weeks))
+        kept[1:] &= [False, *(_recurs(values, days, periods, y) for values, periods in checks)]
     return kept
 
 
-def _quantile_bins(days: FloatArray) -> FloatArray:
-    """The period of each day, of about equally many rows; NaN for a missing one."""
-    present = days[~np.isnan(days)]
-    if not present.size:
-        return days
-    edges = np.unique(np.quantile(present, np.linspace(0, 1, N_PERIODS + 1)[1:-1]))
-    return np.where(np.isnan(days), np.nan, np.searchsorted(edges, days, side="right"))
+def _recurs(values: FloatArray, days: FloatArray, periods: FloatArray, y: Any) -> bool:
+    """Whether what a part tells about the labels in every second period holds in the others.
+
+    The days tell the rest: differences between periods, trends within them, and special single days.
+    """
+    present = ~np.isnan(values)
+    values, days, labels = values[present], days[present], np.asarray(y)[present]
+    _, period = np.unique(periods[present], return_inverse=True)
+    _, value = np.unique(values, return_inverse=True)
+    if not len(values) or period.max() == 0 or value.max() == 0:
+        return False
+    residuals = (_detrend((labels == label).astype(float), days, period) for label in np.unique(labels))
+    return any(_recurrence(value, period, residual) > MIN_PART_DEVIATIONS for residual in residuals)
 
 
-def _is_associated(values: FloatArray, labels: Any, strata: FloatArray) -> bool:
-    """Whether labels depend on a part of dates within periods: a sum of chi-square tests."""
-    statistic, freedom = 0.0, 0
-    for stratum in np.unique(strata[~np.isnan(strata)]):
-        inside = strata == stratum
-        _, rows = np.unique(values[inside], return_inverse=True)
-        _, columns = np.unique(labels[inside], return_inverse=True)
-        table = np.zeros((rows.max() + 1, columns.max() + 1))
-        np.add.at(table, (rows, columns), 1)
-        if min(table.shape) > 1:
-            result = chi2_contingency(table, correction=False)
-            statistic, freedom = statistic + result.statistic, freedom + result.dof
-    return bool(freedom and chi2.sf(statistic, freedom) < MAX_PART_P_VALUE)
+def _detrend(target: FloatArray, days: FloatArray, period: IntArray) -> FloatArray:
+    """The target without its mean and its linear trend in each period."""
+    n_rows = np.bincount(period)
+    target = target - (np.bincount(period, target) / n_rows)[period]
+    days = days - (np.bincount(period, days) / n_rows)[period]
+    slope = np.bincount(period, days * target) / np.maximum(np.bincount(period, days * days), 1e-9)
+    return np.asarray(target - slope[period] * days)
+
+
+def _recurrence(value: IntArray, period: IntArray, residual: FloatArray) -> float:
+    """The covariance of a residual with its mean for the same value in other periods, in standard errors."""
+    products = np.empty(len(residual))
+    for half in (0, 1):
+        other, own = period % 2 != half, period % 2 == half
+        counts = np.bincount(value[other], minlength=value.max() + 1)
+        means = np.bincount(value[other], residual[other], value.max() + 1) / np.maximum(counts, 1)
+        products[own] = means[value[own]] * residual[own]
+    return float(products.sum() / max(np.sqrt(np.square(products).sum()), 1e-300))
 
 
 class TagIndicators(_TableTransformer):

@@ -12,6 +12,7 @@ from ...estimators import CAPOClassifier
 from ...exceptions import InvalidInputError
 from ...io.tables import TableReader
 from ...measures import Measure
+from ...model_selection import TimeFolds
 from .._console import Console
 from ._training_data import ColumnOptions, TableTrainingData, read_training_data
 
@@ -65,7 +66,7 @@ def prepare_training(
         measure,
         auxiliaries=auxiliaries,
         pos_label=data.pos_label,
-        cv=options.folds,
+        cv=TimeFolds(options.folds) if columns.time else options.folds,
         delta=delta,
         n_jobs=options.jobs or None,
         random_state=options.seed,

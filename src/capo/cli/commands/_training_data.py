@@ -22,6 +22,7 @@ from ...io.tables import (
     SparseSchema,
     TableReader,
     infer_table_schema,
+    read_times,
 )
 from ...preprocessing import (
     MAX_POSITIVE_SHARE,
@@ -49,6 +50,7 @@ class ColumnOptions:
     positive: str | None = None
     weight: str | None = None
     group: str | None = None
+    time: str | None = None
     drop: Sequence[str] | None = None
     ids: Sequence[str] | None = None
     categories: Sequence[str] | None = None
@@ -56,16 +58,19 @@ class ColumnOptions:
 
     def __post_init__(self) -> None:
         """Refuse empty names, which an unset variable in a script gives."""
-        single = {"--weight": self.weight, "--group": self.group}
+        single = {"--weight": self.weight, "--group": self.group, "--time": self.time}
         several = {"--drop": self.drop, "--id": self.ids, "--category": self.categories}
         for option, names in {**{key: [name] for key, name in single.items()}, **several}.items():
             if "" in (names or ()):
                 raise InvalidInputError(f"{option} needs the name of a column: got an empty one.")
+        if self.group and self.time:
+            raise InvalidInputError("--group and --time cannot be combined: choose one.")
 
     @property
     def any_column_named(self) -> bool:
         """Whether an option names a column."""
-        return any((self.target, self.weight, self.group, self.drop, self.ids, self.categories, self.types))
+        single = (self.target, self.weight, self.group, self.time, self.types)
+        return any((*single, self.drop, self.ids, self.categories))
 
     def roles(self, target: str) -> ColumnRoles:
         """The role of each column that is named, without repetitions."""
@@ -73,7 +78,9 @@ class ColumnOptions:
             tuple(dict.fromkeys(names or ())) for names in (self.drop, self.ids, self.categories)
         )
         kinds = {} if self.types is None else read_column_types(self.types)
-        return ColumnRoles(target, self.weight or "", self.group or "", drop, ids, categories, kinds)
+        return ColumnRoles(
+            target, self.weight or "", self.group or "", self.time or "", drop, ids, categories, kinds
+        )
 
 
 @dataclass(frozen=True)
@@ -95,16 +102,19 @@ def read_training_data(table: TableReader, options: ColumnOptions, console: Cons
         inference = _infer_schema(batch, options)
         schema = inference.schema
         X, y = schema.features(batch), schema.labels(batch)
-        weight, groups = schema.weights(batch), schema.groups(batch)
+        weight = schema.weights(batch)
+        groups = read_times(batch, options.time) if options.time else schema.groups(batch)
     classes, positive = _encode_labels(y, options, schema)
     if weight is not None:
         _check_class_weights(weight, positive, classes, str(options.weight))
     majority = [] if options.positive else _majority_notes(classes, positive)
     findings = [] if isinstance(schema, SparseSchema) else check_data(X, positive, target=str(options.target))
+    if options.time:
+        findings = [finding for finding in findings if finding.topic != "sorted"]
     for remark in inference.remarks:
         console.note(remark)
     console.data_notes([*inference.notes, *majority, *(finding.message for finding in findings)])
-    console.log(_describe_size(schema, classes, positive, groups))
+    console.log(_describe_size(schema, classes, positive, None if options.time else groups))
     return TableTrainingData(schema, X, y, weight, groups, classes.tolist()[1])
 
 
@@ -113,7 +123,7 @@ def _infer_schema(batch: Batch, options: ColumnOptions) -> SchemaInference:
         if options.any_column_named:
             raise InvalidInputError(
                 "an svmlight file starts each row with its label and has no named columns: remove --target, "
-                "--weight, --group, --drop, --id, --category and --types."
+                "--weight, --group, --time, --drop, --id, --category and --types."
             )
         return SchemaInference(SparseSchema.infer(batch))
     if not options.target:

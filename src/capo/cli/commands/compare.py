@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ...inspection import Comparison, compare
 from ...io.tables import TableReader
+from ...model_selection import TimeFolds
 from .._console import Console
 from ._model_options import ModelOptions, prepare_training
 from ._table_checksum import table_sha256
@@ -26,7 +27,7 @@ def run_compare(
             data.y,
             sample_weight=data.sample_weight,
             groups=data.groups,
-            folds=folds,
+            folds=TimeFolds(folds) if columns.time else folds,
             random_state=options.seed,
             on_progress=step.progress,
         )

@@ -33,7 +33,8 @@ def run_fit(
     if output.name.lower().removesuffix(".gz").endswith(OTHER_FORMATS):
         raise InvalidInputError(f"a model is written to a file such as model.capo: got {output.name}.")
     data, model = prepare_training(table, columns, options, console)
-    _note_few_groups(data, options.folds, console)
+    if not columns.time:
+        _note_few_groups(data, options.folds, console)
     with console.step("training"):
         params = {} if data.groups is None else {"groups": data.groups}
         model.fit(data.X, data.y, sample_weight=data.sample_weight, **params)

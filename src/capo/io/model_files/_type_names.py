@@ -43,7 +43,7 @@ from ...estimators import (
 )
 from ...guarantees import Constraint, Guarantee
 from ...kernels import Kernel, KernelExpansion
-from ...model_selection import CVScore, PlattCalibrator
+from ...model_selection import CVScore, PlattCalibrator, TimeFolds
 from ...preprocessing import (
     KINDS,
     ColumnInfo,
@@ -76,6 +76,7 @@ ESTIMATORS: dict[str, type[Any]] = {
     "SVMPerfClassifier": SVMPerfClassifier,
     "SVMPerfClassifierCV": SVMPerfClassifierCV,
     "TagIndicators": TagIndicators,
+    "TimeFolds": TimeFolds,
     "WordFeatures": WordFeatures,
 }
 

@@ -5,6 +5,7 @@ from ._inference import SchemaInference, infer_features, infer_table_schema
 from ._reader import TableReader, open_table
 from ._roles import ColumnRoles, require_column
 from ._schema import Schema, SparseSchema, TableSchema, schema_from_dict
+from ._times import read_times
 
 __all__ = [
     "Batch",
@@ -18,6 +19,7 @@ __all__ = [
     "infer_features",
     "infer_table_schema",
     "open_table",
+    "read_times",
     "require_column",
     "schema_from_dict",
 ]

@@ -24,6 +24,8 @@ class ColumnRoles:
         The column of the sample weights; empty if there is none.
     group : str
         The column of the groups, whose rows are held out together; empty if there is none.
+    time : str
+        The column of the times, in whose order rows are held out; empty if there is none.
     drop : tuple of str
         Columns that are ignored.
     ids : tuple of str
@@ -37,6 +39,7 @@ class ColumnRoles:
     target: str
     weight: str = ""
     group: str = ""
+    time: str = ""
     drop: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
@@ -44,7 +47,7 @@ class ColumnRoles:
 
     def check(self, columns: Sequence[str]) -> None:
         """Raise if a column does not exist or has two roles."""
-        single = {"target": self.target, "weight": self.weight, "group": self.group}
+        single = {"target": self.target, "weight": self.weight, "group": self.group, "time": self.time}
         roles = {
             **{role: (name,) if name else () for role, name in single.items()},
             "drop": self.drop,
@@ -63,7 +66,7 @@ class ColumnRoles:
     @property
     def non_features(self) -> set[str]:
         """The columns that are not features."""
-        return {self.target, self.weight, self.group, *self.drop, *self.ids}
+        return {self.target, self.weight, self.group, self.time, *self.drop, *self.ids}
 
 
 def require_column(name: str, columns: Sequence[str], purpose: str = "") -> None:
