@@ -20,6 +20,7 @@ from sklearn.metrics import confusion_matrix, f1_score
 import capo
 from capo import measures
 from capo.auxiliary import auxiliary_names
+from capo.cli.commands._model_options import ModelOptions
 from capo.export import onnx_inputs
 
 from .cases import FAST, predictions, run, table
@@ -491,3 +492,14 @@ def test_copies_of_rows_are_reported_with_their_share(capsys, tmp_path):
     assert re.search(r"[2-6]\d% of the rows have an exact copy in another fold", run(capsys, *fit)[2])
     compare = ("compare", tmp_path / "t.csv", "-t", "y", *FAST)
     assert len(re.findall("exact copy in another fold", run(capsys, *compare)[2])) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [(["auto"], "auto"), (["nb, linear"], ["nb", "linear"]), (["nb", "linear,rf"], ["nb", "linear", "rf"])],
+)
+def test_auxiliaries_are_a_list_or_an_option_each(given, expected):
+    options = ModelOptions(
+        measure="f1", measure_args=None, auxiliaries=given, delta="none", folds=5, jobs=1, seed=0
+    )
+    assert options.parse_auxiliaries() == expected

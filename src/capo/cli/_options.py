@@ -126,13 +126,14 @@ MeasureArgOption = Annotated[
     ),
 ]
 AuxiliariesOption = Annotated[
-    str,
+    list[str] | None,
     typer.Option(
         "--auxiliaries",
         "-a",
         metavar="NAMES",
+        show_default="auto",
         help="Classifiers to combine and adapt: auto, or a comma-separated list of boosting, trees, linear, "
-        "kernel, svm, latent, lgbm, xgb, rf, knn, nb, cvm, c45, rbfnet.",
+        "kernel, svm, latent, lgbm, xgb, rf, knn, nb, cvm, c45, rbfnet; repeatable.",
         rich_help_panel=MODEL,
     ),
 ]

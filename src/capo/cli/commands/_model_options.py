@@ -27,7 +27,7 @@ class ModelOptions:
 
     measure: str
     measure_args: Sequence[str] | None
-    auxiliaries: str
+    auxiliaries: Sequence[str]
     delta: str
     folds: int
     jobs: int
@@ -48,7 +48,7 @@ class ModelOptions:
 
     def parse_auxiliaries(self) -> str | list[str]:
         """The value of `CAPOClassifier.auxiliaries`."""
-        names = [name.strip() for name in self.auxiliaries.split(",") if name.strip()]
+        names = [name.strip() for name in ",".join(self.auxiliaries).split(",") if name.strip()]
         if not names:
             raise InvalidInputError(f"--auxiliaries needs at least one of {', '.join(auxiliary_names())}.")
         for name in names:
