@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from capo.auxiliary import LabelOutput, ScoreOutput
+from capo.auxiliary import ClassOutput, LabelOutput, ScoreOutput
 from capo.exceptions import InvalidInputError
 
 RNG = np.random.default_rng(0)
@@ -78,3 +79,43 @@ def test_the_scale_keeps_the_order_and_bounds_the_size(seed, size, outlier):
     assert (np.diff(scaled[order]) >= 0).all()
     if not outlier:
         assert np.abs(scaled).max() < 2 * np.log(41) + 1
+
+
+class Rule:
+    """A black box without `fit` and `classes_`."""
+
+    def __init__(self, labels):
+        self.labels = np.array(labels)
+
+    def predict(self, X):
+        return self.labels[(X[:, 0] > 0.5).astype(int)]
+
+
+@pytest.mark.parametrize("learner", [LogisticRegression(), GaussianNB(), SVC()])
+@pytest.mark.parametrize("output", [ScoreOutput(), LabelOutput()])
+def test_a_fitted_classifier_whose_smaller_label_is_positive(learner, output):
+    frozen = FrozenEstimator(clone(learner).fit(X, np.where(Y, "yes", "no")))
+    larger, smaller = (output.predict(frozen, X, np.array(pair)) for pair in (("no", "yes"), ("yes", "no")))
+    np.testing.assert_allclose(smaller, -larger, rtol=1e-9)
+
+
+@pytest.mark.parametrize("labels", [(1, 2), (False, True)])
+def test_the_output_of_a_rule_does_not_depend_on_the_other_rows(labels):
+    output = LabelOutput().predict(Rule(labels), X, np.array([1, 2]))
+    np.testing.assert_array_equal(output, np.where(X[:, 0] > 0.5, 1.0, -1.0))
+    rows = [LabelOutput().predict(Rule(labels), row[None], np.array([1, 2]))[0] for row in X[:20]]
+    np.testing.assert_array_equal(rows, output[:20])
+
+
+def test_labels_that_could_be_others_are_refused():
+    with pytest.raises(InvalidInputError, match="returned the labels 0 and 1, but y has 1 and 2"):
+        LabelOutput().predict(Rule((0, 1)), X, np.array([1, 2]))
+    with pytest.raises(InvalidInputError, match="predicted the label 0, which y does not have"):
+        ClassOutput().predict(Rule((0, 2)), X, np.array([1, 2, 3]))
+
+
+def test_a_label_that_is_not_among_the_classes_is_refused():
+    rule = Rule((0, np.nan))
+    rule.classes_ = np.array([0, 1])
+    with pytest.raises(InvalidInputError, match="returned nan"):
+        LabelOutput().predict(rule, X, np.array([0, 1]))

@@ -31,6 +31,7 @@ from ._outputs import (
     ScoreOutput,
     apply_scales,
     is_frozen,
+    positive_class_index,
 )
 from ._registry import auxiliary_names, check_auxiliary_name, make_auxiliaries
 from ._validation import bind_sample_weight, name_auxiliaries, resolve_auxiliaries, set_random_states
@@ -70,6 +71,7 @@ __all__ = [
     "labelwise_auxiliary",
     "make_auxiliaries",
     "name_auxiliaries",
+    "positive_class_index",
     "resolve_auxiliaries",
     "rows_or_all",
     "set_random_states",

@@ -17,7 +17,7 @@ from scipy.special import log_softmax
 from .._typing import FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ..model_selection import Split, fit_softmax, robust_scale
-from ._outputs import MAX_MARGIN, PROBABILITY_EPS, is_frozen
+from ._outputs import MAX_MARGIN, PROBABILITY_EPS, candidate_labels, is_frozen
 
 #: The smallest slope, in units of the scores' spread, so that the order of scores is never lost.
 MIN_SLOPE = 1e-6
@@ -140,10 +140,8 @@ def _indicators(estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
             f"its predict returned an array of shape {labels.shape} for {X.shape[0]} rows: one label per row "
             "is needed."
         )
-    codes, own = np.arange(len(classes)), classes
-    candidates = (own, codes) if is_frozen(estimator) else (codes, own)
-    for known in candidates:
+    for known in candidate_labels(estimator, classes):
         if np.isin(labels, known).all():
-            return (labels[:, None] == known).astype(np.float64)
-    unknown = np.setdiff1d(labels, own).tolist()[0]
+            return (labels[:, None] == np.asarray(known)).astype(np.float64)
+    unknown = np.setdiff1d(labels, classes).tolist()[0]
     raise InvalidInputError(f"the classifier predicted the label {unknown!r}, which y does not have.")

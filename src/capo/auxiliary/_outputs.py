@@ -113,8 +113,11 @@ class LabelOutput:
     def predict(self, estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
         """Return +1 for rows that the classifier labels positive, and -1 for the others."""
         labels = _one_column(estimator.predict(X), "predict", X.shape[0])
-        known = getattr(estimator, "classes_", np.unique(labels))
-        return np.where(labels == _positive_label(known, classes, estimator), 1.0, -1.0)
+        pair = _label_pair(np.unique(getattr(estimator, "classes_", labels)), classes, estimator)
+        unknown = [label for label in np.unique(labels).tolist() if label not in pair]
+        if unknown:
+            raise InvalidInputError(f"its predict returned {unknown[0]!r}, which is not one of its classes.")
+        return np.where(labels == pair[1], 1.0, -1.0)
 
     def fit_scale(
         self, raw: FloatArray, positive: BoolArray, weight: FloatArray | None, *, nonnegative: bool = True
@@ -133,31 +136,63 @@ def is_frozen(estimator: Any) -> bool:
     return isinstance(estimator, FrozenEstimator) or not hasattr(estimator, "fit")
 
 
+def positive_class_index(estimator: Any, classes: NDArray[Any]) -> int:
+    """Return the position of the positive class among the classes of a fitted classifier.
+
+    It is 0 for a classifier that came fitted if the positive class is the smaller of its labels.
+    """
+    known = np.asarray(getattr(estimator, "classes_", (0, 1)))
+    positive = _label_pair(known, classes, estimator)[1]
+    if positive not in known.tolist():
+        raise InvalidInputError(
+            f"the classifier was trained on rows of the class {known.tolist()[0]!r} only."
+        )
+    return known.tolist().index(positive)
+
+
+def candidate_labels(estimator: Any, classes: NDArray[Any]) -> tuple[list[Any], ...]:
+    """Return the lists of labels that a classifier may use: the user's or their positions, likelier first.
+
+    A classifier that came fitted and has no `classes_` shows its labels only by what it predicts, which
+    depends on the rows. Only the user's labels are accepted then if one of them is the position of another.
+    """
+    own, positions = classes.tolist(), list(range(len(classes)))
+    if not is_frozen(estimator):
+        return positions, own
+    shared = [label for label in own if label in positions]
+    ambiguous = len(shared) < len(own) and any(own.index(label) != label for label in shared)
+    return (own,) if ambiguous and not hasattr(estimator, "classes_") else (own, positions)
+
+
 def _positive_column(
     values: FloatArray, estimator: Any, classes: NDArray[Any], method: str, n_rows: int
 ) -> FloatArray:
     """Return the scores of the positive class."""
-    known = np.asarray(getattr(estimator, "classes_", (0, 1))).tolist()
-    positive = _positive_label(known, classes, estimator)
-    if positive not in known:
-        raise InvalidInputError(f"the classifier was trained on rows of the class {known[0]!r} only.")
-    if values.ndim == 2 and values.shape[1] == len(known):
-        values = values[:, known.index(positive)]
-    values = _one_column(values, method, n_rows)
+    n_classes = len(getattr(estimator, "classes_", (0, 1)))
+    index = positive_class_index(estimator, classes)
+    one_column = values.ndim == 1 or values.shape[1] != n_classes
+    values = _one_column(values if one_column else values[:, index], method, n_rows)
     if method == "predict_proba":
         values = logit(np.clip(values, PROBABILITY_EPS, 1.0 - PROBABILITY_EPS))
-    return np.asarray(values)
+    # A single column is about the second of two classes.
+    return np.asarray(-values if one_column and n_classes == 2 and index == 0 else values)
 
 
-def _positive_label(known: Any, classes: NDArray[Any], estimator: Any) -> Any:
-    """Return the classifier's name for the positive class: the user's label, or 1."""
-    labels = np.asarray(known).tolist()
-    candidates = (classes, (0, 1)) if is_frozen(estimator) else ((0, 1), classes)
+def _label_pair(known: NDArray[Any], classes: NDArray[Any], estimator: Any) -> list[Any]:
+    """Return the classifier's labels of the negative and the positive class: the user's, or 0 and 1."""
+    labels = [False, True] if known.dtype == bool else known.tolist()
+    candidates = candidate_labels(estimator, classes)
+    if known.dtype == bool and [0, 1] not in candidates:
+        candidates = (*candidates, [0, 1])
     for pair in candidates:
         if all(label in pair for label in labels):
-            return pair[1]
+            return pair
     own, wanted = (" and ".join(repr(label) for label in each[:5]) for each in (labels, classes.tolist()))
-    raise InvalidInputError(f"the classifier was trained on the labels {own}, but y has {wanted}.")
+    if hasattr(estimator, "classes_"):
+        raise InvalidInputError(f"the classifier was trained on the labels {own}, but y has {wanted}.")
+    raise InvalidInputError(
+        f"its predict returned the labels {own}, but y has {wanted}: return those of y, or booleans."
+    )
 
 
 def _clip(values: FloatArray, method: str) -> FloatArray:

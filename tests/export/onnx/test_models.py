@@ -324,3 +324,12 @@ def test_columns_named_by_numbers():
     X, y = make_array(TRAINING, 0)
     table = pd.DataFrame(X)
     assert_same_predictions(fit_capo([trees()], table, y), table, table)
+
+
+@pytest.mark.parametrize("learner", [LogisticRegression(), DecisionTreeClassifier(max_depth=3)])
+def test_a_frozen_auxiliary_whose_smaller_label_is_positive(learner):
+    X, y = make_array(200, 0)
+    labels = np.where(y == 1, "yes", "no")
+    frozen = FrozenEstimator(learner.fit(X, labels))
+    model = CAPOClassifier("f1", auxiliaries=[frozen], C=0, cv=3, pos_label="no", random_state=0)
+    assert_same_predictions(model.fit(X, labels), X, make_array(200, 1)[0])

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ... import __version__
 from ..._typing import FloatArray
-from ...auxiliary import OutputScale
+from ...auxiliary import OutputScale, positive_class_index
 from ...baselines import PublishedCAPOClassifier
 from ...estimators import BaseAdaptedClassifier, CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
 from ...exceptions import ExportError, InvalidInputError
@@ -91,6 +91,8 @@ def _auxiliary_output(model: BaseAdaptedClassifier, name: str, table: GraphTable
         outputs = convert_classifier(model.auxiliaries_[name], table)
         kind = model.combination_.output_kind
         raw = outputs.score() if kind.name == "scores" else outputs.signed_label()
+        if positive_class_index(model.auxiliaries_[name], model.classes_) == 0:
+            raw = table.graph.op("Neg", raw)
 
         def python_output(rows: Any) -> FloatArray:
             return kind.predict(model.auxiliaries_[name], rows, model.classes_)[:, None]
