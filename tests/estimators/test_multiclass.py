@@ -15,6 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import capo
@@ -36,7 +37,7 @@ def light(measure="f1_macro", **params):
     return CAPOClassifier(measure, auxiliaries=LIGHT, random_state=0, **params)
 
 
-@parametrize_with_checks([MulticlassCAPOClassifier(auxiliaries=[GaussianNB()], random_state=0)])
+@parametrize_with_checks([MulticlassCAPOClassifier(auxiliaries=[GaussianNB()], cv=3, random_state=0)])
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_own_checks(estimator, check):
     if check.func.__name__ in EXPECTED:
@@ -93,14 +94,14 @@ def test_a_saved_model_predicts_the_same(fitted, tmp_path):
     assert np.array_equal(pickle.loads(pickle.dumps(fitted)).predict(X), fitted.predict(X))
 
 
-def test_a_refit_with_two_classes_leaves_nothing_of_the_first(fitted):
-    model = clone(fitted).set_params(measure="f1").fit(X, Y)
-    assert model.measure_.label == "f1_macro"
+def test_a_refit_with_two_classes_leaves_nothing_of_the_first():
+    model = CAPOClassifier("f1", auxiliaries=[GaussianNB()], cv=2, random_state=0)
+    alone = clone(model).fit(X, Y == "mid")
+    assert model.fit(X, Y).measure_.label == "f1_macro"
     model.fit(X, Y == "mid")
     assert not hasattr(model, "delegate_")
     assert not hasattr(model, "rule_")
     assert model.threshold_ > 0
-    alone = light("f1").fit(X, Y == "mid")
     assert np.array_equal(alone.decision_function(X), model.decision_function(X))
 
 
@@ -209,3 +210,15 @@ def test_labels_of_an_order():
     model = CAPOClassifier(measure, auxiliaries=[GaussianNB()], random_state=0).fit(X, Y)
     assert model.measure_.positions == (0, 1, 2)
     assert model.score(X, Y) > 0.8
+
+
+def test_tags_follow_the_parameters():
+    tags = get_tags(CAPOClassifier()).classifier_tags
+    assert tags.multi_class
+    assert tags.multi_label
+    tags = get_tags(CAPOClassifier(C=1.0)).classifier_tags
+    assert not tags.multi_class
+    assert tags.multi_label
+    tags = get_tags(CAPOClassifier(threshold=0.5)).classifier_tags
+    assert not tags.multi_class
+    assert not tags.multi_label

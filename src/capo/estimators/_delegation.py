@@ -32,9 +32,9 @@ def make_delegate(estimator: BaseAdaptedClassifier, y: Any) -> Any | None:
     if kind is None:
         return None
     params = estimator.get_params(deep=False)
-    for name, default in BINARY_PARAMETERS.items():
-        value = params[name]
-        if name not in kind._get_param_names() and not _is_default(value, default):
+    for name in _unknown_parameters(kind):
+        value, default = params[name], BINARY_PARAMETERS[name]
+        if not _is_default(value, default):
             raise InvalidInputError(
                 f"Only binary classification is supported with {name}={value!r}, but y has another kind of "
                 f"target: leave {name} at its default, {default!r}."
@@ -43,6 +43,11 @@ def make_delegate(estimator: BaseAdaptedClassifier, y: Any) -> Any | None:
     if hasattr(estimator, "_metadata_request"):
         delegate._metadata_request = deepcopy(estimator._metadata_request)
     return delegate
+
+
+def _unknown_parameters(kind: type[Any]) -> list[str]:
+    """The parameters of a classifier of two classes that a classifier of another target does not have."""
+    return [name for name in BINARY_PARAMETERS if name not in kind._get_param_names()]
 
 
 def _delegate_class(measure: Any, y: Any) -> type[Any] | None:
@@ -118,11 +123,10 @@ class DelegatingClassifier(BaseAdaptedClassifier):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        for_any_target = all(
-            _is_default(getattr(self, name), default)
-            for name, default in BINARY_PARAMETERS.items()
-            if name in ("pos_label", "threshold")
-        )
-        tags.classifier_tags.multi_class = tags.classifier_tags.multi_label = for_any_target
-        tags.target_tags.multi_output = for_any_target
+        changed = {
+            name for name, value in BINARY_PARAMETERS.items() if not _is_default(getattr(self, name), value)
+        }
+        for_labels = changed.isdisjoint(_unknown_parameters(MultilabelCAPOClassifier))
+        tags.classifier_tags.multi_class = changed.isdisjoint(_unknown_parameters(MulticlassCAPOClassifier))
+        tags.classifier_tags.multi_label = tags.target_tags.multi_output = for_labels
         return tags

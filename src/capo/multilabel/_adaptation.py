@@ -164,32 +164,41 @@ def fit_label_models(
     """Combine and adapt the auxiliaries' outputs of all labels for the measure."""
     if isinstance(measure, EntryAverage):
         return _fit_entries(measure, data, C, tol, log)
-    binary = measure.measure if isinstance(measure, LabelAverage) else get_measure("accuracy")
     if isinstance(measure, RowAverage) or not tries_adaptation(C, data.n_labels):
         C = 0.0
-    objective = Objective(binary, StackPrior(), tol=tol)
+    objective = Objective(_binary_measure(measure), StackPrior(), tol=tol)
     labels: list[_AdaptedLabel | None] = []
     for k in range(data.n_labels):
         labels.append(_adapt_label(objective, data, k, C) if data.can_be_adapted(k) else None)
         log("label %d of %d", k + 1, data.n_labels)
-    rules = (
-        THRESHOLD_RULES
-        if isinstance(measure, LabelAverage) and binary.needs_threshold
-        else {"expected": ExpectedValueThreshold()}
-    )
-    candidates = {name: _predict_all(binary, data, labels, rule) for name, rule in rules.items()}
-    name = max(candidates, key=lambda each: _held_out_value(measure, data, candidates[each]))
-    predictions = candidates[name]
+    rule, predictions = _choose_threshold_rule(measure, data, labels)
     models = [_label_model(data, k, each, predictions[k]) for k, each in enumerate(labels)]
-    log_odds, oof_log_odds, oof_decision = (
-        np.column_stack(part) for part in zip(*((p[0], p[2], p[3]) for p in predictions), strict=True)
-    )
+    log_odds = np.column_stack([each.log_odds for each in predictions])
+    oof_log_odds = np.column_stack([each.oof_log_odds for each in predictions])
     if isinstance(measure, RowAverage):
         decision, oof_decision = cut_rows(measure, log_odds), cut_rows(measure, oof_log_odds)
     else:
         decision = log_odds - np.array([each.threshold for each in predictions])
+        oof_decision = np.column_stack([each.oof_decision for each in predictions])
     value, bound = expected_value(measure, log_odds, decision)
-    return LabelModels(models, oof_log_odds, oof_decision, value, bound, name)
+    return LabelModels(models, oof_log_odds, oof_decision, value, bound, rule)
+
+
+def _binary_measure(measure: MultilabelMeasure) -> Measure:
+    """The measure that each label is adapted to; a row's labels need good probabilities only."""
+    return measure.measure if isinstance(measure, LabelAverage) else get_measure("accuracy")
+
+
+def _choose_threshold_rule(
+    measure: MultilabelMeasure, data: LabelData, labels: list[_AdaptedLabel | None]
+) -> tuple[str, list[_Predictions]]:
+    """Return the rule with the best value out of fold, where thresholds matter, and its predictions."""
+    binary = _binary_measure(measure)
+    matters = isinstance(measure, LabelAverage) and binary.needs_threshold
+    names = list(THRESHOLD_RULES) if matters else ["expected"]
+    candidates = {name: _predict_all(binary, data, labels, THRESHOLD_RULES[name]) for name in names}
+    best = max(names, key=lambda name: _held_out_value(measure, data, candidates[name]))
+    return best, candidates[best]
 
 
 class _AdaptedLabel(NamedTuple):
