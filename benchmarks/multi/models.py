@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from lightgbm import LGBMClassifier
 from sklearn.model_selection import StratifiedKFold
 
 from capo import MulticlassCAPOClassifier
+from capo.multiclass import fit_stack
 
 from .tables import Table
 
@@ -41,12 +43,14 @@ def class_models(table: Table, cache: Path) -> ClassModels:
         cache.parent.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(cache, **_train(table, int(cache.stem.rpartition("-")[2])))
     with np.load(cache) as file:
-        parts = [
-            Probabilities(file[f"{name}_train"], file[f"{name}_test"]) for name in ("stack", "raw", "lgbm")
-        ]
-        return ClassModels(
-            *parts, file["folds"], table.y, table.y_test, float(file["seconds"]), float(file["stack_seconds"])
-        )
+        raw = Probabilities(file["raw_train"], file["raw_test"])
+        lightgbm = Probabilities(file["lgbm_train"], file["lgbm_test"])
+        folds, seconds = file["folds"], float(file["seconds"])
+    start = time.process_time()
+    stack, out_of_fold = fit_stack(raw.train, table.y, None, folds)
+    stack_seconds = time.process_time() - start
+    probabilities = Probabilities(out_of_fold, stack.probabilities(list(np.moveaxis(raw.test, 1, 0))))
+    return ClassModels(probabilities, raw, lightgbm, folds, table.y, table.y_test, seconds, stack_seconds)
 
 
 def _train(table: Table, seed: int) -> dict[str, np.ndarray]:
@@ -60,15 +64,12 @@ def _train(table: Table, seed: int) -> dict[str, np.ndarray]:
         lgbm = _lightgbm(table, splits, seed)
         raw_test = model.auxiliary_outputs(table.X_test)
     return {
-        "stack_train": model.oof_probabilities_,
-        "stack_test": model.stack_.probabilities(list(np.moveaxis(raw_test, 1, 0))),
         "raw_train": model.auxiliary_outputs_,
         "raw_test": raw_test,
         "lgbm_train": lgbm.train,
         "lgbm_test": lgbm.test,
         "folds": folds,
         "seconds": np.array(sum(v for k, v in model.timings_.items() if k.startswith("auxiliary "))),
-        "stack_seconds": np.array(model.timings_["stack"] + model.timings_["held-out stacks"]),
     }
 
 

@@ -8,7 +8,7 @@ from sklearn.metrics import log_loss
 from capo import multiclass
 from capo.auxiliary import ClassCalibrator
 from capo.model_selection import fit_softmax
-from capo.multiclass import ProbabilityStack, RuleChooser, calibration_error, cross_fit_probabilities
+from capo.multiclass import ProbabilityStack, RuleChooser, calibration_error, fit_stack
 
 RNG = np.random.default_rng(0)
 N, K = 900, 4
@@ -43,7 +43,31 @@ def test_noise_gets_less_weight_than_information():
     assert (stack.weights >= 0).all()
     assert stack.weights[0] > 10 * stack.weights[1]
     alone = log_loss(CODES, np.exp(log_probabilities(LOGITS)))
-    assert log_loss(CODES, cross_fit_probabilities(raw, CODES, None, FOLDS)) < alone + 0.02
+    chosen, probabilities = fit_stack(raw, CODES, None, FOLDS)
+    assert log_loss(CODES, probabilities) < alone + 0.02
+    assert chosen.correction is None
+
+
+def test_confused_classes_are_corrected():
+    """An auxiliary that exchanges two classes is of use with a correction only."""
+    exchanged = log_probabilities(LOGITS)[:, [1, 0, 2, 3]]
+    raw = exchanged[:, None]
+    chosen, probabilities = fit_stack(raw, CODES, None, FOLDS)
+    assert chosen.correction.shape == (5, 4)
+    plain = ProbabilityStack.fit(raw, CODES, None)
+    assert log_loss(CODES, probabilities) < log_loss(CODES, plain.probabilities([exchanged])) - 0.3
+    again = chosen.probabilities([exchanged])
+    np.testing.assert_allclose(again.sum(axis=1), 1.0)
+    assert log_loss(CODES, again) == pytest.approx(log_loss(CODES, probabilities), abs=0.06)
+
+
+def test_noise_is_not_corrected():
+    rng = np.random.default_rng(5)
+    for _ in range(3):
+        codes = rng.integers(0, 3, 150)
+        raw = rng.normal(size=(150, 2, 3))
+        _, probabilities = fit_stack(raw, codes, None, np.arange(150) % 5)
+        assert log_loss(codes, probabilities) > np.log(3) - 0.02
 
 
 def test_weights_count_as_repeated_rows():

@@ -31,11 +31,10 @@ from ..measures import Measure
 from ..model_selection import fold_numbers, split_class_folds
 from ..multiclass import (
     MulticlassMeasure,
-    ProbabilityStack,
     RuleChoice,
     RuleChooser,
     calibration_error,
-    cross_fit_probabilities,
+    fit_stack,
 )
 from ..preprocessing import class_positions, encode_class_labels, warn_of_data
 from ._atomic_fit import atomic_fit
@@ -53,7 +52,9 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
 
         log P(k | x) = sum_j w_j log p_jk(x) + c_k - log(normalizer),      w >= 0,
 
-    learned from outputs for rows that the auxiliaries have not seen. A decision rule with a gain matrix G
+    learned from outputs for rows that the auxiliaries have not seen. Where it lowers the log loss out of fold
+    by more than one standard error, a regularized matrix that corrects how the auxiliaries confuse classes is
+    added (`stack_.correction`). A decision rule with a gain matrix G
     predicts the class with the largest expected gain, ``argmax_k sum_j P(j | x) G[j, k]``. G is the one whose
     labels of the training rows have the best *expected* value of the measure under out-of-fold probabilities.
     It is used if its gain over the most probable class, in folds that it has not seen, exceeds one standard
@@ -227,8 +228,7 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         training = ClassTrainingSet(X, codes.astype(np.int64), self.classes_, splits)
         fitted = timer("auxiliaries", self._cross_fit, auxiliaries, training, progress)
         raw = fitted.raw_outputs
-        self.stack_ = timer("stack", ProbabilityStack.fit, raw, codes, weight)
-        self.oof_probabilities_ = timer("held-out stacks", cross_fit_probabilities, raw, codes, weight, folds)
+        self.stack_, self.oof_probabilities_ = timer("stack", fit_stack, raw, codes, weight, folds)
         chooser = RuleChooser(self.measure_, codes, weight, folds)
         choice = timer("rule", chooser, self.oof_probabilities_)
         self._store_choice(choice, codes, weight)
@@ -321,8 +321,8 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
     def _block_probabilities(self, X: Any) -> FloatArray:
         unused = np.zeros((X.shape[0], len(self.classes_)))
         raw = [
-            self._auxiliary_output(name, X) if weight > 0 else unused
-            for name, weight in self.auxiliary_weights_.items()
+            self._auxiliary_output(name, X) if is_used else unused
+            for name, is_used in zip(self.auxiliaries_, self.stack_.used, strict=True)
         ]
         return self.stack_.probabilities(raw)
 

@@ -25,14 +25,17 @@ def summarize_multiclass(model: MulticlassCAPOClassifier) -> Summary:
         "classes": _describe_classes(model),
         "rule": _describe_rule(model),
         "certificate": describe_bound(model),
-        "probabilities": (
-            f"log loss {model.log_loss_:.4f}, calibration error {model.calibration_error_:.4f} out of fold"
-        ),
+        "probabilities": _describe_probabilities(model),
         "seconds": _describe_timings(model.timings_),
     }
     if rare := _rare_classes(model):
         notes["caution"] = f"classes with fewer than {MIN_CLASS_ROWS} rows: {rare}"
     return Summary(title, model.measure_.label, _lines(model), notes)
+
+
+def _describe_probabilities(model: MulticlassCAPOClassifier) -> str:
+    quality = f"log loss {model.log_loss_:.4f}, calibration error {model.calibration_error_:.4f} out of fold"
+    return f"{quality}; with a correction" if model.stack_.correction is not None else quality
 
 
 def _lines(model: MulticlassCAPOClassifier) -> list[SummaryLine]:
@@ -90,7 +93,7 @@ def _describe_timings(timings: dict[str, float]) -> str:
         for key, seconds in timings.items()
         if key.startswith("auxiliary ")
     )
-    stack = timings["stack"] + timings["held-out stacks"]
     return (
-        f"auxiliaries {timings['auxiliaries']:.1f} ({inner}), stack {stack:.1f}, rule {timings['rule']:.1f}"
+        f"auxiliaries {timings['auxiliaries']:.1f} ({inner}), stack {timings['stack']:.1f}, "
+        f"rule {timings['rule']:.1f}"
     )

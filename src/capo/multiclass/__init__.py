@@ -31,7 +31,7 @@ from ._ranking import (
 )
 from ._registry import describe, get, names
 from ._rules import DecisionRule, ExpectedRows, confusion_matrix
-from ._stack import ProbabilityStack, cross_fit_probabilities
+from ._stack import ProbabilityStack, fit_stack
 
 __all__ = [
     "MCC",
@@ -60,8 +60,8 @@ __all__ = [
     "RuleSearch",
     "calibration_error",
     "confusion_matrix",
-    "cross_fit_probabilities",
     "describe",
+    "fit_stack",
     "get",
     "names",
 ]

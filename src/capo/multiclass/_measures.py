@@ -17,6 +17,8 @@ from ._rules import DecisionRule, ExpectedRows
 
 #: Steps of the relaxation that bounds the geometric mean.
 N_GMEAN_STEPS = 30
+#: Labels that vary less than this are all the same, up to rounding errors.
+MIN_SPREAD = 1e-14
 #: Recalls below this are treated as this in the geometric mean's relaxation.
 MIN_RECALL = 1e-9
 
@@ -230,9 +232,10 @@ class MCC(ConfusionMatrixMeasure):
         true = ratio(confusion.sum(axis=-1), total[..., None])
         predicted = ratio(confusion.sum(axis=-2), total[..., None])
         hits = ratio(np.trace(confusion, axis1=-2, axis2=-1), total)
-        spread = [np.maximum(1.0 - (share**2).sum(axis=-1), 0.0) for share in (true, predicted)]
+        spread = [np.maximum((share * (1.0 - share)).sum(axis=-1), 0.0) for share in (true, predicted)]
+        is_varied = np.minimum(*spread) > MIN_SPREAD
         root = np.sqrt(spread[0]) * np.sqrt(spread[1])
-        return ratio(hits - (true * predicted).sum(axis=-1), np.where(root > 1e-12, root, 0.0))
+        return ratio(hits - (true * predicted).sum(axis=-1), np.where(is_varied, root, 0.0))
 
     def bound(self, rows: ExpectedRows) -> float:
         """Return the bound by the inequality of Cauchy and Schwarz.
@@ -241,8 +244,8 @@ class MCC(ConfusionMatrixMeasure):
         """
         total = float(rows.row_mass.sum())
         share = rows.true_mass / total
-        variance = float((rows.mass * rows.probabilities).sum() / total - share @ share)
-        return float(np.sqrt(ratio(max(variance, 0.0), 1.0 - share @ share)))
+        variance = float((rows.row_mass @ (rows.probabilities - share) ** 2).sum() / total)
+        return float(np.sqrt(ratio(variance, 1.0 - share @ share)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import log_softmax
 
 from .._typing import FloatArray, IntArray
 from ..auxiliary import ClassCalibrator
-from ..model_selection import fit_softmax, normalize_weights
+from ..model_selection import CVScore, fit_softmax, normalize_weights
+from ._correction import RIDGES, apply_correction, center_inputs, fit_corrections, is_affordable
 
 #: Penalty on the distance of the stack's weights from the plain average, in units of one row.
 STACK_RIDGE = 10.0
 #: An auxiliary whose log-probabilities vary less than this carries no information and gets no weight.
 MIN_OUTPUT_STD = 1e-4
+#: A correction is used if it lowers the log loss out of fold by more than this many standard errors.
+MIN_CORRECTION_STD_ERRORS = 1.0
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,10 @@ class ProbabilityStack:
 
     ::
 
-        log P(k | x) = sum_j weights[j] * calibrators[j](raw_j(x))_k + intercepts[k] - log(normalizer)
+        z_j          = calibrators[j](raw_j(x)),  log-probabilities
+        scores       = sum_j weights[j] * z_j + intercepts
+        scores      += concatenate_j(z_j - mean(z_j)) @ correction[:-1] + correction[-1],  if there is one
+        log P(k | x) = scores[k] - log(sum(exp(scores)))
 
     Attributes
     ----------
@@ -34,18 +40,22 @@ class ProbabilityStack:
         The weight of each auxiliary, at least 0.
     intercepts : ndarray of shape (n_classes,)
         The intercept of each class.
+    correction : ndarray of shape (n_auxiliaries * n_classes + 1, n_classes), optional
+        How the log-probabilities of each auxiliary and class change the scores of all classes, with an
+        intercept in the last row; None without a correction.
     """
 
     calibrators: tuple[ClassCalibrator, ...]
     weights: FloatArray
     intercepts: FloatArray
+    correction: FloatArray | None = None
 
     @classmethod
     def fit(cls, raw: FloatArray, codes: IntArray, sample_weight: FloatArray | None) -> ProbabilityStack:
         """Fit to raw outputs of shape (n_samples, n_auxiliaries, n_classes), which should be out of fold.
 
         With few rows the plain average of log-probabilities is a good guess, toward which the weights are
-        shrunk.
+        shrunk. There is no correction.
         """
         weight = normalize_weights(len(codes), sample_weight)
         n_auxiliaries = raw.shape[1]
@@ -59,21 +69,81 @@ class ProbabilityStack:
 
     def probabilities(self, raw: Sequence[FloatArray]) -> FloatArray:
         """Return probabilities, from one array of raw outputs per auxiliary."""
-        scores = np.broadcast_to(self.intercepts, raw[0].shape).copy()
-        for weight, calibrator, each in zip(self.weights, self.calibrators, raw, strict=True):
-            if weight > 0:
-                scores += weight * calibrator.log_probabilities(each)
-        return np.asarray(softmax(scores, axis=1))
+        return np.exp(self.log_probabilities(raw))
+
+    def log_probabilities(self, raw: Sequence[FloatArray]) -> FloatArray:
+        """Return log-probabilities, from one array of raw outputs per auxiliary."""
+        inputs = self.inputs(raw)
+        scores = np.einsum("j,jik->ik", self.weights, inputs) + self.intercepts
+        if self.correction is not None:
+            scores = scores + apply_correction(self.correction, center_inputs(inputs))
+        return np.asarray(log_softmax(scores, axis=1))
+
+    def inputs(self, raw: Sequence[FloatArray]) -> FloatArray:
+        """Return the calibrated log-probabilities of each auxiliary."""
+        pairs = zip(self.calibrators, raw, strict=True)
+        return np.stack([calibrator.log_probabilities(each) for calibrator, each in pairs])
+
+    @property
+    def used(self) -> list[bool]:
+        """Which auxiliaries the probabilities depend on."""
+        if self.correction is not None:
+            return [True] * len(self.weights)
+        return [bool(weight > 0) for weight in self.weights]
+
+    def with_corrections(
+        self, raw: FloatArray, codes: IntArray, sample_weight: FloatArray | None
+    ) -> list[ProbabilityStack]:
+        """Return the stack with a correction for each penalty."""
+        outputs = list(np.moveaxis(raw, 1, 0))
+        weight = normalize_weights(len(codes), sample_weight)
+        features, scores = center_inputs(self.inputs(outputs)), self.log_probabilities(outputs)
+        found = fit_corrections(features, scores, codes, weight)
+        return [replace(self, correction=each) for each in found]
 
 
-def cross_fit_probabilities(
+def fit_stack(
     raw: FloatArray, codes: IntArray, sample_weight: FloatArray | None, folds: IntArray
-) -> FloatArray:
-    """Return the probabilities of each row from a stack that has not seen its label."""
-    probabilities = np.empty((len(codes), raw.shape[2]))
+) -> tuple[ProbabilityStack, FloatArray]:
+    """Return the stack, and the probabilities of each row from a stack that has not seen its label.
+
+    A correction is used if it lowers the log loss out of fold by more than one standard error.
+    """
+    n_rows, n_auxiliaries, n_classes = raw.shape
+    n_candidates = 1 + len(RIDGES) * is_affordable(n_rows, n_auxiliaries, n_classes)
+    logs = np.empty((n_candidates, n_rows, n_classes))
     for fold in np.unique(folds):
         train, test = folds != fold, folds == fold
         weight = None if sample_weight is None else sample_weight[train]
-        stack = ProbabilityStack.fit(raw[train], codes[train], weight)
-        probabilities[test] = stack.probabilities(list(np.moveaxis(raw[test], 1, 0)))
-    return probabilities
+        held_out = list(np.moveaxis(raw[test], 1, 0))
+        stacks = _candidates(raw[train], codes[train], weight, n_candidates)
+        logs[:, test] = [stack.log_probabilities(held_out) for stack in stacks]
+    best = _choose_correction(logs, codes, sample_weight, folds)
+    return _candidates(raw, codes, sample_weight, best + 1)[best], np.exp(logs[best])
+
+
+def _candidates(
+    raw: FloatArray, codes: IntArray, sample_weight: FloatArray | None, n_candidates: int
+) -> list[ProbabilityStack]:
+    """Return the stack without a correction and, if more are wanted, with each of the penalties."""
+    stack = ProbabilityStack.fit(raw, codes, sample_weight)
+    return [stack, *(stack.with_corrections(raw, codes, sample_weight) if n_candidates > 1 else [])]
+
+
+def _choose_correction(
+    logs: FloatArray, codes: IntArray, sample_weight: FloatArray | None, folds: IntArray
+) -> int:
+    """Return the position of the candidate with the least log loss; 0 unless another is clearly better."""
+    rows = np.arange(len(codes))
+    scores = [_log_score(each[rows, codes], sample_weight, folds) for each in logs]
+    best = max(range(len(scores)), key=lambda position: scores[position].value)
+    gain = scores[best].value - scores[0].value
+    return best if gain > MIN_CORRECTION_STD_ERRORS * scores[best].gain_std_error(scores[0]) else 0
+
+
+def _log_score(logs: FloatArray, sample_weight: FloatArray | None, folds: IntArray) -> CVScore:
+    """Return the negative log loss, and its values without each fold."""
+    weight = np.ones(len(logs)) if sample_weight is None else sample_weight
+    kept = [folds != fold for fold in np.unique(folds)]
+    leave_one_out = [float(np.average(logs[rows], weights=weight[rows])) for rows in kept]
+    return CVScore(float(np.average(logs, weights=weight)), np.array(leave_one_out))
