@@ -1,7 +1,7 @@
 """Messy files: 12 tables of the suite in the formats of real files, against the same values written plainly.
 
-python -m benchmarks.messy --data FOLDER                       all tables, seed 0; about half an hour
-python -m benchmarks.messy --data FOLDER --tables adult jm1 --seed 1
+python -m benchmarks.messy --data FOLDER                       all tables, 3 seeds; about an hour
+python -m benchmarks.messy --data FOLDER --tables adult jm1 --seeds 1
 
 Each table is cut in half and written twice: plainly, and with its columns as money, percentages, dates,
 timestamps, numbers with separators and units, mixed spellings of yes and no, codes with leading zeros, and
@@ -19,6 +19,7 @@ import sys
 import tempfile
 from contextlib import redirect_stdout
 from io import StringIO
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -172,14 +173,14 @@ def main() -> None:
     )
     parser.add_argument("--data", help="folder with the data sets")
     parser.add_argument("--tables", nargs="+", default=list(TABLES), choices=TABLES)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--auxiliaries", default="boosting,trees,linear")
     options = parser.parse_args()
     data = folder(options.data)
     RESULTS.parent.mkdir(exist_ok=True)
     results = []
-    for name in options.tables:
-        results.append(run_table(data, name, options.seed, options.auxiliaries))
+    for seed, name in product(options.seeds, options.tables):
+        results.append(run_table(data, name, seed, options.auxiliaries))
         print(results[-1], flush=True)
         with RESULTS.open("w", newline="") as file:
             writer = csv.writer(file)

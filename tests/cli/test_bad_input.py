@@ -100,9 +100,8 @@ def refused(capsys, sentence, *arguments):
             ("--group", "g"),
             "all rows of one class are in one group, so that no fold can hold out the group",
         ),
-        (b'{"x": 1, "y": "a"}\n{"x": 2, "y": "b"}\n', (), "t.csv is a JSON file, which is not supported"),
-        (b'[\n {\n  "x": 1, "y": "a"}]', (), "t.csv is a JSON file, which is not supported"),
-        (b'[0.5, "a"]\n[0.7, "b"]\n', (), "t.csv is a JSON file, which is not supported"),
+        (b'[\n {\n  "x": 1, "y": "a"}]', (), "t.csv is a JSON file, but not one with an object in each line"),
+        (b'[0.5, "a"]\n[0.7, "b"]\n', (), "t.csv is a JSON file, but not one with an object in each"),
         (GOOD, ("-a", "lightgbm"), "there is no auxiliary 'lightgbm'. Did you mean 'lgbm'?"),
         (GOOD, ("-a", "xgboost"), "there is no auxiliary 'xgboost'. Did you mean 'xgb'?"),
         (GOOD, ("--format", "svmlight"), "is not in svmlight format"),
@@ -213,7 +212,9 @@ def test_outputs_that_cannot_be_written(folder, model, capsys, tmp_path):
         absent,
     )
     refused(capsys, "it is a folder", "report", model, folder / "test.csv", "-o", tmp_path)
-    refused(capsys, "to .csv or .tsv files", "predict", model, folder / "test.csv", "-o", tmp_path / "p.xlsx")
+    refused(
+        capsys, "to .csv, .tsv or .jsonl", "predict", model, folder / "test.csv", "-o", tmp_path / "p.xlsx"
+    )
     if Path("/dev/full").exists():
         refused(capsys, "the disk is full", "predict", model, folder / "test.csv", "-o", "/dev/full")
 
@@ -368,7 +369,7 @@ def test_brackets_in_a_header_are_no_json(capsys, tmp_path):
     [
         ("export", ("m.pb",), "the graph is an ONNX file, whose name ends in .onnx: got m.pb."),
         ("report", ("test.csv", "-o", "page.pdf"), "the report is an HTML file, whose name ends in .html"),
-        ("predict", ("test.csv", "-o", "p.parquet"), "predictions are written to .csv or .tsv files"),
+        ("predict", ("test.csv", "-o", "p.xlsx"), "predictions are written to .csv, .tsv or .jsonl files"),
     ],
 )
 def test_outputs_of_another_format(command, output, sentence, folder, model, capsys, monkeypatch):
@@ -405,7 +406,10 @@ def test_a_library_that_cannot_be_loaded_is_named(folder, capsys, tmp_path, monk
 
 
 def test_a_note_on_numbers_quotes_one_that_cannot_be_read(capsys, tmp_path):
-    rows = b"".join(b"%d,%s,%s\n" % (n, b"12" if n < 15 else b"$5", b"ab"[n % 2 :][:1]) for n in range(20))
+    rows = b"".join(b"%d,%s,%s\n" % (n, b"12" if n < 17 else b"5*", b"ab"[n % 2 :][:1]) for n in range(20))
     (tmp_path / "t.csv").write_bytes(b"x,price,y\n" + rows)
     _, _, err = run(capsys, "fit", tmp_path / "t.csv", "-t", "y", *FAST, "-o", tmp_path / "m.capo")
-    assert "The column 'price' looks numeric, but values such as '$5' cannot be read as numbers" in err
+    assert (
+        "is used as categories: most values begin with a digit, but some, such as '5*', are not numbers"
+        in err
+    )

@@ -17,6 +17,7 @@ from ._options import (
     COLUMNS,
     AuxiliariesOption,
     CategoryOption,
+    ComparisonOutputOption,
     ConfidenceOption,
     ConstraintOption,
     CrossFitFoldsOption,
@@ -259,6 +260,7 @@ def guarantee(
 @app.command(cls=GroupedHelpCommand, short_help="Compare capo with simpler methods by cross-validation.")
 def compare(
     table: TableArgument,
+    output: ComparisonOutputOption = None,
     target: TargetOption = None,
     measure: MeasureOption = "f1",
     measure_arg: MeasureArgOption = None,
@@ -287,7 +289,7 @@ def compare(
     The simpler methods are a default learner, the same learner with a tuned threshold, and the stack of
     all auxiliaries with a tuned threshold. All are evaluated on the same held-out rows.
       capo compare train.csv --target churned --measure f1
-      capo compare train.csv -t y -m mcc -a lgbm,rf,linear --json > comparison.json
+      capo compare train.csv -t y -m mcc -a lgbm,rf,linear -o comparison.json
     """
     from .commands.compare import ColumnOptions, ModelOptions, run_compare
 
@@ -311,7 +313,12 @@ def compare(
         seed=seed,
     )
     run_compare(
-        _open_table(table, format, delimiter, encoding), columns, options, folds, Console(quiet, json, strict)
+        _open_table(table, format, delimiter, encoding),
+        columns,
+        options,
+        folds,
+        output,
+        Console(quiet, json, strict),
     )
 
 

@@ -91,9 +91,14 @@ class Console:
         """Write the command's result to standard output: `text`, or `data` as JSON."""
         shown = str(text)
         if self.as_json:
-            shown = json.dumps(replace_non_finite(data), indent=1, ensure_ascii=False, allow_nan=False)
+            shown = self.to_json(data)
         with ignore_broken_pipe():
             sys.stdout.write(shown + "\n")
+
+    @staticmethod
+    def to_json(data: Any) -> str:
+        """Format a result as JSON."""
+        return json.dumps(replace_non_finite(data), indent=1, ensure_ascii=False, allow_nan=False)
 
     @contextmanager
     def step(self, label: str) -> Iterator[Step]:

@@ -23,7 +23,8 @@ TableArgument = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="CSV, TSV, Parquet or svmlight file, also .gz, .bz2 or .xz; - for standard input.",
+        help="CSV, TSV, Parquet, JSON lines, Excel or svmlight file, also .gz, .bz2, .xz or .zip; a pattern "
+        "of several, such as 'part-*.csv'; - for standard input.",
     ),
 ]
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Model file written by 'capo fit'.")]
@@ -185,7 +186,7 @@ FormatOption = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="csv, parquet or svmlight; by default detected from the file.",
+        help="csv, parquet, jsonl, excel or svmlight; by default detected from the file.",
         rich_help_panel=READING,
     ),
 ]
@@ -264,13 +265,24 @@ TypesOutputOption = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
+ComparisonOutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="JSON file to write, for 'capo report --comparison'.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 PredictionsOutputOption = Annotated[
     Path | None,
     typer.Option(
         "--output",
         "-o",
         metavar="FILE",
-        help="CSV or TSV file to write, also .gz; by default standard output.",
+        help="CSV, TSV or JSON lines file, also .gz, or Parquet file to write; by default CSV to standard "
+        "output.",
         rich_help_panel=OUTPUT,
     ),
 ]

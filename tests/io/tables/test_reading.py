@@ -150,7 +150,7 @@ def test_batches_are_split_in_order(tmp_path):
         (b"a,b,a\n1,2,3\n", "must be unique: 'a' appears more than once"),
         (b"a,b\n1,\x00\n", "contains binary data"),
         (bytes(range(256)) * 9, "contains binary data"),
-        (b"PK\x03\x04junk", "a zip archive or a spreadsheet"),
+        (b"PK\x03\x04junk", "a zip archive or an Excel file, but damaged or truncated"),
         (b"%PDF-1.7", "a PDF document"),
         (b"PAR1junkjunkPAR1", "cannot be read as a Parquet file"),
         (gzip.compress(PLAIN, mtime=0)[:-12], "is compressed, but damaged or truncated"),

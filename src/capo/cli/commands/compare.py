@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from ...inspection import Comparison, compare
 from ...io.tables import TableReader
 from ...model_selection import TimeFolds
 from .._console import Console
+from .._output import check_file_ending, check_output, write_output
 from ._model_options import ModelOptions, prepare_training
 from ._table_checksum import table_sha256
 from ._training_data import ColumnOptions
@@ -16,9 +18,17 @@ __all__ = ["ColumnOptions", "ModelOptions", "run_compare"]
 
 
 def run_compare(
-    table: TableReader, columns: ColumnOptions, options: ModelOptions, folds: int, console: Console
+    table: TableReader,
+    columns: ColumnOptions,
+    options: ModelOptions,
+    folds: int,
+    output: Path | None,
+    console: Console,
 ) -> None:
-    """Show the comparison and its verdict."""
+    """Show the comparison and its verdict, and write it to a file."""
+    if output is not None:
+        check_file_ending(output, [".json"], "a comparison is written to a .json file")
+        check_output(output, *table.paths)
     data, model = prepare_training(table, columns, options, console)
     with console.step("comparing") as step:
         comparison = compare(
@@ -34,6 +44,8 @@ def run_compare(
     comparison = _record_table(comparison, table, columns)
     size = f"{len(data.y):,} rows, {comparison.folds} folds"
     heading = f"{table.name}: {size}; default learner: {comparison.default_learner}"
+    if output is not None:
+        write_output(console.to_json(comparison.to_dict()).encode(), output, console)
     console.result(f"{heading}\n\n{comparison}", comparison.to_dict())
 
 

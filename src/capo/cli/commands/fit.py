@@ -29,7 +29,7 @@ def run_fit(
     """Train a model, write it, and show its summary."""
     if is_stdout(output):
         raise InvalidInputError("a model cannot be written to standard output: name a file with --output.")
-    check_output(output, table.path)
+    check_output(output, *table.paths)
     if output.name.lower().removesuffix(".gz").endswith(OTHER_FORMATS):
         raise InvalidInputError(f"a model is written to a file such as model.capo: got {output.name}.")
     data, model = prepare_training(table, columns, options, console)

@@ -30,7 +30,7 @@ def run_guarantee(
     """Choose the threshold on labeled rows, show the guarantee, and write the model if a file is named."""
     if output is not None and is_stdout(output):
         raise InvalidInputError("a model cannot be written to standard output: name a file with --output.")
-    check_output(output, table.path, path)
+    check_output(output, *table.paths, path)
     loaded = load_model(path, trusted, console)
     _check_rows_are_new(loaded, table)
     with console.step(f"reading {table.name}"):

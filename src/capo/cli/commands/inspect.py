@@ -19,7 +19,7 @@ _OVERRULE = (
 
 def run_inspect(table: TableReader, target: str | None, output: Path | None, console: Console) -> None:
     """Show the columns of a table, and write their kinds to a file."""
-    check_output(output, table.path)
+    check_output(output, *table.paths)
     with console.step(f"reading {table.name}"):
         batch = table.read()
         roles = ColumnRoles(target or "")

@@ -28,7 +28,7 @@ def run_report(
 ) -> None:
     """Write the page."""
     stored_comparison = None if comparison is None else _read_comparison(comparison)
-    check_output(output, table.path, path, comparison)
+    check_output(output, *table.paths, path, comparison)
     check_file_ending(output, [".html", ".htm"], "the report is an HTML file, whose name ends in .html")
     loaded = load_model(path, trusted, console)
     if comparison is not None and stored_comparison is not None:

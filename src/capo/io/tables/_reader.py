@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import codecs
+import glob
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import polars as pl
 
 from ...exceptions import TableError
 from ._batch import Batch, SparseRows
 from ._delimited import read_delimited
-from ._source import ByteSource, read_head
+from ._excel import read_excel
+from ._json_lines import read_json_lines
+from ._source import EXCEL_SIGNATURES, ByteSource, read_head
 from ._svmlight import is_svmlight_line, read_svmlight
 
-FORMATS = ("csv", "parquet", "svmlight")
+FORMATS = ("csv", "parquet", "jsonl", "excel", "svmlight")
 FORMAT_BY_SUFFIX = {
     **dict.fromkeys((".csv", ".tsv", ".tab"), "csv"),
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls"), "excel"),
     **dict.fromkeys((".svm", ".svmlight", ".libsvm"), "svmlight"),
 }
 #: The beginning of a JSON file: an object, or an array of objects, arrays, texts or numbers.
@@ -35,8 +41,9 @@ class TableReader:
     Attributes
     ----------
     path : str
-        The file, or "-" for standard input.
-    format : {"csv", "parquet", "svmlight"}, optional
+        The file, or "-" for standard input, or a pattern such as ``part-*.csv`` of several files with the
+        same columns.
+    format : {"csv", "parquet", "jsonl", "excel", "svmlight"}, optional
         By default it is detected from the name and the content.
     delimiter : str, optional
         The delimiter of a CSV file; by default it is detected from the header.
@@ -54,9 +61,23 @@ class TableReader:
         """The name of the file in messages."""
         return ByteSource(self.path).name
 
+    @property
+    def paths(self) -> list[str]:
+        """The files: one, or in the order of their names those that a pattern stands for."""
+        if self.path == "-" or Path(self.path).exists() or not set("*?[") & set(self.path):
+            return [self.path]
+        return sorted(path for path in glob.glob(self.path) if Path(path).is_file()) or [self.path]
+
     def batches(self) -> Iterator[Batch]:
         """Read the rows in batches."""
-        source = ByteSource(self.path)
+        row, columns = 1, None
+        for path in self.paths:
+            for batch in self._file_batches(ByteSource(path)):
+                columns = _check_same_columns(batch, columns, path)
+                yield replace(batch, first_row=row)
+                row += len(batch)
+
+    def _file_batches(self, source: ByteSource) -> Iterator[Batch]:
         with source.open() as opened:
             head, stream = read_head(opened)
             if not head:
@@ -64,6 +85,10 @@ class TableReader:
             format = self.format or _detect_format(source.name, source.stem, head)
             if format == "parquet":
                 yield from _read_parquet(source, stream)
+            elif format == "jsonl":
+                yield from read_json_lines(stream, head, source.name, self.encoding)
+            elif format == "excel":
+                yield from read_excel(stream, source.name)
             elif format == "svmlight":
                 yield from read_svmlight(stream, head, source.name)
             else:
@@ -94,12 +119,35 @@ def _detect_format(name: str, stem: str, head: bytes) -> str:
     """Detect the format from the first bytes, the file name and the first line."""
     if head.startswith(b"PAR1"):
         return "parquet"
+    if head.startswith(EXCEL_SIGNATURES):
+        return "excel"
     if _is_json(head):
-        raise TableError(f"{name} is a JSON file, which is not supported: convert it to CSV or Parquet.")
+        return _json_format(name, head)
     for suffix, format in FORMAT_BY_SUFFIX.items():
         if stem.lower().endswith(suffix):
             return format
     return "svmlight" if is_svmlight_line(head.split(b"\n", 1)[0]) else "csv"
+
+
+def _json_format(name: str, head: bytes) -> str:
+    """JSON lines if the first line is an object; an error for other JSON."""
+    line = head.removeprefix(codecs.BOM_UTF8).lstrip().split(b"\n", 1)[0].strip()
+    if line.startswith(b"{") and line.endswith(b"}"):
+        return "jsonl"
+    raise TableError(
+        f"{name} is a JSON file, but not one with an object in each line: convert it to JSON lines, CSV or "
+        "Parquet."
+    )
+
+
+def _check_same_columns(batch: Batch, columns: list[str] | None, path: str) -> list[str] | None:
+    """Raise if a file of several has other columns than those before; their order does not matter."""
+    if isinstance(batch.rows, SparseRows):
+        return None
+    found = batch.rows.columns
+    if columns is not None and (different := sorted(set(columns) ^ set(found))):
+        raise TableError(f"{path} has other columns than the files before it: see {different[0]!r}.")
+    return columns or found
 
 
 def _is_json(head: bytes) -> bool:
@@ -135,4 +183,8 @@ def _concat_batches(batches: list[Batch]) -> Batch:
     first = batches[0]
     if isinstance(first.rows, SparseRows):
         return Batch(SparseRows.concat([batch.sparse_rows for batch in batches]), 1)
-    return Batch(pl.concat([batch.frame for batch in batches]), 1, first.decimal_comma)
+    frames = [batch.frame.select(first.frame.columns) for batch in batches]
+    same_types = all(frame.schema == frames[0].schema for frame in frames)
+    return Batch(
+        pl.concat(frames, how="vertical" if same_types else "vertical_relaxed"), 1, first.decimal_comma
+    )

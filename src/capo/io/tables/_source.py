@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import sys
+import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,12 +24,15 @@ _DECOMPRESSORS: list[tuple[bytes, Any]] = [
 ]
 #: The first bytes of files that are not supported, and a description with a remedy.
 _UNSUPPORTED_FORMATS: list[tuple[bytes, str]] = [
-    (b"PK\x03\x04", "a zip archive or a spreadsheet: unpack it, or save the sheet as CSV"),
-    (b"\xd0\xcf\x11\xe0", "an old spreadsheet or document: save the sheet as CSV"),
     (b"\x28\xb5\x2f\xfd", "compressed with zstd: decompress it first"),
     (b"%PDF", "a PDF document: convert it to a table first"),
     (b"\x89HDF", "an HDF5 file: save the table as Parquet or CSV"),
 ]
+#: The first bytes of zip archives, which Excel files are, too, and of older Excel files.
+_ZIP_SIGNATURE = b"PK\x03\x04"
+EXCEL_SIGNATURES = (_ZIP_SIGNATURE, b"\xd0\xcf\x11\xe0")
+#: The entry of a zip archive by which Excel files are recognized.
+_EXCEL_ENTRY = "[Content_Types].xml"
 #: Bytes that are inspected to detect the format of a file.
 HEAD_SIZE = 2**16
 
@@ -48,7 +52,9 @@ class ByteSource:
 
     def __init__(self, path: str) -> None:
         self.name = "standard input" if path == "-" else path
-        self.stem = path.removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz")
+        self.stem = path
+        for suffix in (".gz", ".bz2", ".xz", ".zip"):
+            self.stem = self.stem.removesuffix(suffix)
         self.path = None if path == "-" else Path(path)
 
     @contextmanager
@@ -57,7 +63,7 @@ class ByteSource:
         try:
             with self._open_raw() as raw:
                 yield self._decompress(raw)
-        except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile) as error:
             raise TableError(
                 f"{self.name} is compressed, but damaged or truncated: {error}. Copy or download it again."
             ) from error
@@ -75,7 +81,25 @@ class ByteSource:
         for signature, open_compressed in _DECOMPRESSORS:
             if head.startswith(signature):
                 return io.BufferedReader(open_compressed(stream))
-        return stream
+        return self._unzip(stream) if head.startswith(_ZIP_SIGNATURE) else stream
+
+    def _unzip(self, stream: io.BufferedReader) -> io.BufferedReader:
+        """The only file of a zip archive; an Excel file is returned as it is."""
+        data = io.BytesIO(stream.read())
+        try:
+            archive = zipfile.ZipFile(data)
+            names = [name for name in archive.namelist() if not name.endswith("/") and "__MACOSX" not in name]
+        except zipfile.BadZipFile as error:
+            raise TableError(
+                f"{self.name} is a zip archive or an Excel file, but damaged or truncated: {error}. Copy or "
+                "download it again."
+            ) from error
+        if _EXCEL_ENTRY in names:
+            data.seek(0)
+            return io.BufferedReader(data)
+        if len(names) != 1:
+            raise TableError(f"{self.name} is a zip archive of {len(names)} files: it must hold one.")
+        return io.BufferedReader(archive.open(names[0]))  # type: ignore[arg-type]
 
     def _error_message(self, error: OSError) -> str:
         if isinstance(error, FileNotFoundError):

@@ -1,0 +1,109 @@
+"""JSON lines, Excel files, zip archives and several files."""
+
+import io
+import json
+import zipfile
+
+import polars as pl
+import pytest
+
+from capo.exceptions import MissingExtraError, TableError
+from capo.io.tables import ColumnRoles, _line_blocks, infer_table_schema, open_table
+
+ROWS = [{"x": 1.5, "town": "Ulm", "y": 0}, {"x": 2, "town": None, "y": 1}, {"town": "Bonn", "y": 0}]
+LINES = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
+
+
+def read(path, **options):
+    return open_table(str(path), **options).read().rows
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.ndjson", "t.txt", "t"])
+@pytest.mark.parametrize("size", [20, 2**20])
+def test_json_lines(name, size, tmp_path, monkeypatch):
+    monkeypatch.setattr(_line_blocks, "BLOCK_SIZE", size)
+    (tmp_path / name).write_bytes(LINES)
+    batch = open_table(str(tmp_path / name)).read()
+    assert batch.rows["x"].cast(float).to_list() == [1.5, 2.0, None]
+    schema = infer_table_schema(batch, ColumnRoles("y")).schema
+    assert {key: kind.name for key, kind in schema.columns.items()} == {"x": "number", "town": "category"}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b'{"a": 1}\n{"a": \n', "cannot be read as JSON lines from line 1 on"),
+        (b'[{"a": 1}]', "is a JSON file, but not one with an object in each line"),
+        (b'{\n "a": 1\n}', "is a JSON file, but not one with an object in each line"),
+    ],
+)
+def test_other_json_is_rejected(data, message, tmp_path):
+    (tmp_path / "t.jsonl").write_bytes(data)
+    with pytest.raises(TableError, match=message):
+        read(tmp_path / "t.jsonl")
+
+
+def zipped(**files):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name.replace("_", "."), content)
+    return data.getvalue()
+
+
+@pytest.mark.parametrize("name", ["t.zip", "t.csv.zip", "t"])
+def test_zip_archives_of_one_file(name, tmp_path):
+    (tmp_path / name).write_bytes(zipped(t_csv="a,b\n1,x\n"))
+    assert read(tmp_path / name).rows() == [("1", "x")]
+
+
+def test_zip_archives_of_several_files_are_rejected(tmp_path):
+    (tmp_path / "t.zip").write_bytes(zipped(t_csv="a,b\n1,x\n", u_csv="a,b\n2,y\n"))
+    with pytest.raises(TableError, match="is a zip archive of 2 files: it must hold one"):
+        read(tmp_path / "t.zip")
+
+
+def test_excel_files(tmp_path):
+    if not _has_excel():
+        (tmp_path / "t.xlsx").write_bytes(zipped(**{"[Content_Types].xml".replace(".", "_"): "<x/>"}))
+        with pytest.raises(MissingExtraError, match=r"needs fastexcel: pip install 'capo-learn\[excel\]'"):
+            read(tmp_path / "t.xlsx")
+        return
+    writer = pytest.importorskip("xlsxwriter")
+    book = writer.Workbook(str(tmp_path / "t.xlsx"))
+    sheet = book.add_worksheet()
+    for number, row in enumerate([("x", "town"), (1.5, "Ulm"), (2, "Bonn")]):
+        sheet.write_row(number, 0, row)
+    book.close()
+    assert read(tmp_path / "t.xlsx").rows() == [(1.5, "Ulm"), (2.0, "Bonn")]
+    (tmp_path / "t.xlsx").write_bytes(b"PK\x03\x04junk")
+    with pytest.raises(TableError, match="damaged or truncated"):
+        read(tmp_path / "t.xlsx")
+
+
+def _has_excel():
+    try:
+        import fastexcel  # noqa: F401 (optional)
+    except ImportError:
+        return False
+    return True
+
+
+def test_several_files_are_read_as_one(tmp_path):
+    for number, part in enumerate(["a,b\n1,x\n2,y\n", "b,a\nz,3\n"]):
+        (tmp_path / f"part-{number}.csv").write_text(part)
+    reader = open_table(str(tmp_path / "part-*.csv"))
+    assert reader.read().rows.rows() == [("1", "x"), ("2", "y"), ("3", "z")]
+    assert [batch.first_row for batch in reader.batches()] == [1, 3]
+    assert len(reader.paths) == 2
+    (tmp_path / "part-2.csv").write_text("a,c\n1,x\n")
+    with pytest.raises(TableError, match=r"part-2.csv has other columns than the files before it: see 'b'"):
+        reader.read()
+    with pytest.raises(TableError, match="there is no file"):
+        read(tmp_path / "none-*.csv")
+
+
+def test_a_file_with_the_name_of_a_pattern_is_that_file(tmp_path):
+    pl.DataFrame({"a": [1]}).write_csv(tmp_path / "t[1].csv")
+    pl.DataFrame({"a": [2]}).write_csv(tmp_path / "t1.csv")
+    assert read(tmp_path / "t[1].csv").rows() == [("1",)]
