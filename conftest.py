@@ -18,6 +18,7 @@ os.environ.setdefault("MPLBACKEND", "agg")
 #: Packages that the extras and the groups of `pyproject.toml` add to the base installation.
 OPTIONAL = {
     "dask",
+    "fastexcel",
     "jinja2",
     "lightgbm",
     "markupsafe",
