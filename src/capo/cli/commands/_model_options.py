@@ -48,9 +48,10 @@ class ModelOptions:
 
     def parse_auxiliaries(self) -> str | list[str]:
         """The value of `CAPOClassifier.auxiliaries`."""
-        names = [name.strip() for name in ",".join(self.auxiliaries).split(",") if name.strip()]
-        if not names:
+        lists = [[name.strip() for name in each.split(",") if name.strip()] for each in self.auxiliaries]
+        if not all(lists):
             raise InvalidInputError(f"--auxiliaries needs at least one of {', '.join(auxiliary_names())}.")
+        names = [name for each in lists for name in each]
         for name in names:
             check_auxiliary_name(name)
         return "auto" if names == ["auto"] else names
