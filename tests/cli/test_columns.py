@@ -178,10 +178,14 @@ def test_misleading_data_is_noted_and_an_error_if_strict(tables, tmp_path, capsy
         ("chance", "They are probabilities or shares: make two labels from them, such as above 0.5 or not."),
         ("weight", "They are measurements: make two labels from them"),
         ("town", "two are needed. Is this the right column?"),
+        ("sold", "They are spellings of yes and no: write each of the two in one way."),
     ],
 )
 def test_targets_that_are_no_labels(column, words, tmp_path, capsys):
-    messy().with_columns(chance=pl.Series(np.linspace(0, 1, 150))).write_csv(tmp_path / "t.csv")
+    table = messy().with_columns(
+        chance=pl.Series(np.linspace(0, 1, 150)), sold=pl.Series(["yes", "Yes", "no"] * 50)
+    )
+    table.write_csv(tmp_path / "t.csv")
     code, _, err = run(capsys, "fit", tmp_path / "t.csv", "-t", column, *FAST, "-o", tmp_path / "m.capo")
     assert code == 2
     assert words in err

@@ -142,8 +142,22 @@ def test_frames_that_cannot_be_used():
     pd = pytest.importorskip("pandas")
     with pytest.raises(ValueError, match="0 rows"):
         CAPOClassifier().fit(pd.DataFrame(X)[:0], Y[:0])
-    with pytest.raises(ValueError, match="contains inf in row"):
+    with pytest.raises(ValueError, match=r"0 feature\(s\)"):
+        CAPOClassifier().fit(pd.DataFrame(X)[[]], Y)
+    with pytest.raises(ValueError, match="contains infinity in row"):
         CAPOClassifier().fit(pd.DataFrame(np.where(X > 20, np.inf, X)), Y)
+
+
+def test_a_lazy_frame_is_refused():
+    pl = pytest.importorskip("polars")
+    with pytest.raises(InvalidInputError, match=r"pass X.collect\(\)"):
+        CAPOClassifier().fit(pl.DataFrame(X).lazy(), Y)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_class_without_weight_is_refused(label):
+    with pytest.raises(InvalidInputError, match=f"0 for all rows of the class {label}"):
+        light().fit(X, Y, sample_weight=(label != Y).astype(float))
 
 
 @pytest.mark.parametrize("estimator", [CAPOClassifier(), SVMPerfClassifierCV()], ids=repr)

@@ -52,7 +52,7 @@ from ._base import (
 )
 from ._convergence import warn_not_converged
 from ._progress import ProgressLogger, StepTimer
-from ._validation import check_row_weights
+from ._validation import check_class_weights, check_row_weights
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,11 @@ class BaseAdaptedClassifier(
                 f"{len(labels)}."
             )
         self.classes_, positive = encode_binary_labels(labels, self.pos_label)
-        return positive, None if sample_weight is None else check_row_weights(sample_weight, X)
+        if sample_weight is None:
+            return positive, None
+        weight = check_row_weights(sample_weight, X)
+        check_class_weights(weight, positive, self.classes_)
+        return positive, weight
 
     def _fit_delta(self, X: Any, random: np.random.RandomState | None) -> Any | None:
         """Fit the delta function's transformer, and return the features of the training rows."""

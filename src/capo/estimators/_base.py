@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array, validate_data
 from .._sklearn_compat import safe_indexing
 from ..exceptions import InvalidInputError
 from ..preprocessing import check_numbers, is_dataframe, positive_mask
-from ._validation import reject_operator
+from ._validation import reject_lazy_frame, reject_operator
 
 if TYPE_CHECKING:
     from ..measures import Measure
@@ -77,6 +77,7 @@ class TableInputMixin:
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         """Return a data frame as it is, anything else as an array or CSR matrix of numbers."""
         reject_operator(X, self)
+        reject_lazy_frame(X)
         try:
             frame = is_dataframe(X)
         except DuplicateError as error:
@@ -85,8 +86,10 @@ class TableInputMixin:
             X = check_array(
                 X, accept_sparse="csr", dtype="numeric", ensure_all_finite="allow-nan", estimator=self
             )
-        elif X.shape[0] == 0:
-            raise InvalidInputError("X has 0 rows (0 sample(s)): at least one is needed.")
+        elif 0 in X.shape:
+            n_rows, n_columns = X.shape
+            empty = "0 columns (0 feature(s))" if n_rows else f"0 rows (0 sample(s)) and {n_columns} columns"
+            raise InvalidInputError(f"X has {empty}: at least one row and one column are needed.")
         validate_data(self, X, reset=reset, skip_check_array=True)
         check_numbers(X)
         return X

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .._sklearn_compat import check_sample_weight
-from .._typing import FloatArray
+from .._typing import BoolArray, FloatArray
 from ..exceptions import InvalidInputError
 from ..measures import Measure
 
@@ -41,6 +42,21 @@ def reject_operator(X: Any, estimator: Any) -> None:
             f"X is a {type(X).__name__}, but {type(estimator).__name__} needs its rows for cross-validation: "
             "pass an array or a sparse matrix, or use SVMPerfClassifier."
         )
+
+
+def reject_lazy_frame(X: Any) -> None:
+    """Raise a clear error if X is a query whose rows have not been computed."""
+    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+        raise InvalidInputError(f"X is a lazy frame ({type(X).__name__}): pass X.collect().")
+
+
+def check_class_weights(weight: FloatArray, positive: BoolArray, classes: NDArray[Any]) -> None:
+    """Raise an error if all rows of a class have the weight 0."""
+    for label, rows in zip(classes.tolist(), (~positive, positive), strict=True):
+        if not weight[rows].any():
+            raise InvalidInputError(
+                f"the sample weights are 0 for all rows of the class {label!r}: each class needs some weight."
+            )
 
 
 def reject_confidence(measure: Any, estimator: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,9 +36,11 @@ class ModelOptions:
 
     def parse_measure(self) -> Measure:
         """The measure with its parameters."""
-        return measures.get(
-            self.measure, **dict(_parse_measure_arg(each) for each in self.measure_args or [])
-        )
+        args = [_parse_measure_arg(each) for each in self.measure_args or []]
+        repeated = [name for name, count in Counter(name for name, _ in args).items() if count > 1]
+        if repeated:
+            raise InvalidInputError(f"--measure-arg gives {repeated[0]!r} more than once: choose one value.")
+        return measures.get(self.measure, **dict(args))
 
     def parse_delta(self) -> str | None:
         """The value of `CAPOClassifier.delta`."""

@@ -26,6 +26,7 @@ from ...io.tables import (
 )
 from ...preprocessing import (
     MAX_POSITIVE_SHARE,
+    BooleanKind,
     ColumnValues,
     DateKind,
     ParsedKind,
@@ -178,6 +179,8 @@ def _explain_labels(labels: list[Any]) -> str:
     kind = recognize_column(ColumnValues.count("target", labels), "target").kind
     if isinstance(kind, DateKind):
         return "They are dates: is this the right column?"
+    if isinstance(kind, BooleanKind):
+        return "They are spellings of yes and no: write each of the two in one way."
     if isinstance(kind, ParsedKind):
         numbers = [kind.parse_or_missing(str(label)) or 0.0 for label in labels]
         if all(0 <= number <= 1 for number in numbers):
@@ -204,4 +207,5 @@ def _describe_size(
     columns = f"{schema.n_features:,} column{'s' if schema.n_features > 1 else ''}"
     if groups is not None:
         columns += f", {len(np.unique(groups)):,} groups"
-    return f"{n_rows:,} rows, {columns}; {label!r} is positive, {n_pos:,} rows ({n_pos / n_rows:.1%})"
+    n_positive = f"{n_pos:,} row{'s' if n_pos > 1 else ''} ({n_pos / n_rows:.1%})"
+    return f"{n_rows:,} rows, {columns}; {label!r} is positive, {n_positive}"
