@@ -82,6 +82,7 @@ def test_the_names_that_users_import():
         "inspection",
         "io",
         "kernels",
+        "label_shift",
         "load",
         "measures",
         "model_selection",

@@ -128,7 +128,7 @@ def run(data: Path, mapie: str, cache: Path) -> None:
             report(f"capo on {each.name}")
         if other.wait():
             raise SystemExit("MAPIE's part failed.")
-    theirs = pd.read_csv(cache / "mapie.csv")
+    theirs = pd.concat([pd.read_csv(cache / f"{each.name}.csv") for each in populations])
     # MAPIE predicts positive at the threshold too: the cut is just below it.
     below = np.nextafter(theirs["threshold"].to_numpy(), -np.inf).clip(0)
     theirs["cut"] = np.where(theirs["threshold"].isna(), np.nan, logit(below))

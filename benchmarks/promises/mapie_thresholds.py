@@ -1,6 +1,8 @@
 """MAPIE's thresholds for the draws, in the environment that has MAPIE.
 
-python -m benchmarks.promises.mapie_thresholds FOLDER     reads FOLDER/*.npz, writes FOLDER/mapie.csv
+python -m benchmarks.promises.mapie_thresholds FOLDER    reads FOLDER/*.npz, writes a .csv beside each
+
+A population that has its .csv already is left out.
 
 All methods test MAPIE's own grid of 100 probabilities. "fixed_sequence" goes through it upwards, as it is
 given; for precision "fixed_sequence, descending" is what a user would have to pass. "split_fixed_sequence"
@@ -89,12 +91,16 @@ def main() -> None:
     folder = Path(sys.argv[1])
     warnings.simplefilter("ignore")
     check_learned_order()
-    with (folder / "mapie.csv").open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("population", "rate", "limit", "rows", "draw", "method", "threshold"))
-        for path in sorted(folder.glob("*.npz")):
-            writer.writerows(run(open_population(path)))
-            print(path.stem, file=sys.stderr, flush=True)
+    for path in sorted(folder.glob("*.npz")):
+        results = path.with_suffix(".csv")
+        if results.exists():
+            continue
+        rows = list(run(open_population(path)))
+        with results.open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(("population", "rate", "limit", "rows", "draw", "method", "threshold"))
+            writer.writerows(rows)
+        print(f"MAPIE on {path.stem}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ The hierarchy::
         ├── OutputError (also an OSError)           a file cannot be written; no partial file is left
         ├── MeasureFunctionError (also a ValueError) a user's measure function failed
         ├── AuxiliaryError (also a ValueError)      an auxiliary classifier failed
+        ├── LabelShiftError (also a ValueError)     more than the share of positives has changed
         ├── ExportError (also a ValueError)         a part of a model cannot be exported
         └── MissingExtraError (also an ImportError) an optional package is not installed
 
@@ -37,6 +38,7 @@ __all__ = [
     "IgnoredWeightWarning",
     "InterruptedFitWarning",
     "InvalidInputError",
+    "LabelShiftError",
     "MeasureFunctionError",
     "MissingExtraError",
     "ModelFileError",
@@ -77,6 +79,10 @@ class MeasureFunctionError(CapoError, ValueError):
 
 class AuxiliaryError(CapoError, ValueError):
     """An auxiliary classifier failed in training or prediction; its own error is the cause."""
+
+
+class LabelShiftError(CapoError, ValueError):
+    """New rows are no mixture of the two classes as trained: a new base rate does not explain them."""
 
 
 class ExportError(CapoError, ValueError):

@@ -30,6 +30,7 @@ COMMANDS = [
     "predict",
     "evaluate",
     "guarantee",
+    "adjust",
     "compare",
     "inspect",
     "report",

@@ -15,6 +15,8 @@ from ._console import Console
 from ._help import GroupedHelpCommand, PipedHelpGroup
 from ._options import (
     COLUMNS,
+    MODEL,
+    OUTPUT,
     AuxiliariesOption,
     CategoryOption,
     ComparisonOutputOption,
@@ -186,6 +188,14 @@ def predict(
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = None,
     trust: TrustOption = None,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Print how the rows differ from the training rows as JSON; needs --output.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
     quiet: QuietOption = False,
 ) -> None:
     """Predict a label and a probability for each row of a table.
@@ -193,12 +203,15 @@ def predict(
     \b
     The table is read in batches, so that it can be of any length. Columns may be in any order, and
     additional ones are ignored. A category that did not occur in training counts as a missing value.
+    Messages tell how the rows differ from the training rows: the estimated share of positives, categories
+    and missing values that were not in training.
       capo predict churn.capo new.csv -o predictions.csv
       capo predict churn.capo new.csv --id customer | head
     """
     from .commands.predict import run_predict
 
-    run_predict(model, _open_table(table, format, delimiter, encoding), output, ids, trust, Console(quiet))
+    reader = _open_table(table, format, delimiter, encoding)
+    run_predict(model, reader, output, ids, trust, Console(quiet, json))
 
 
 @app.command(cls=GroupedHelpCommand, short_help="Evaluate a model on labeled rows.")
@@ -255,6 +268,45 @@ def guarantee(
     reader = _open_table(table, format, delimiter, encoding)
     console = Console(quiet, json)
     run_guarantee(model, reader, output, constraint, confidence, objective, trust, seed, console)
+
+
+@app.command(cls=GroupedHelpCommand, short_help="Adjust a model to another share of positives.")
+def adjust(
+    model: ModelArgument,
+    output: ModelOutputOption,
+    table: Annotated[
+        str | None,
+        typer.Argument(metavar="TABLE", help="Rows of the new population; labels are not needed."),
+    ] = None,
+    prevalence: Annotated[
+        float | None,
+        typer.Option(
+            "--prevalence",
+            metavar="SHARE",
+            help="Share of positives in the new population, if it is known.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    format: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+    trust: TrustOption = None,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Adjust a model to a population with another share of positives than its training table.
+
+    \b
+    The share of positives is estimated from unlabeled rows, with an interval; probabilities and threshold
+    are adjusted to it. If more than the share of positives has changed, the model is not adjusted.
+      capo adjust churn.capo new.csv -o new.capo
+      capo adjust churn.capo --prevalence 0.02 -o rare.capo
+    """
+    from .commands.adjust import run_adjust
+
+    reader = None if table is None else _open_table(table, format, delimiter, encoding)
+    run_adjust(model, reader, output, prevalence, trust, seed, Console(quiet, json))
 
 
 @app.command(cls=GroupedHelpCommand, short_help="Compare capo with simpler methods by cross-validation.")

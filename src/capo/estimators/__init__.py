@@ -6,6 +6,7 @@ from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._capo import CAPOClassifier
 from ._multiclass import MulticlassCAPOClassifier
 from ._multilabel import MultilabelCAPOClassifier
+from ._population import MAX_MIXTURE_DISTANCE, class_scores, sampling_error
 from ._progress import ProgressLogger, StepTimer
 from ._svmperf import SVMPerfClassifier
 from ._svmperf_cv import SVMPERF_CS, SVMPerfClassifierCV
@@ -13,6 +14,7 @@ from ._svmperf_path import svmperf_path
 from ._validation import check_positive_grid, check_row_weights, reject_confidence
 
 __all__ = [
+    "MAX_MIXTURE_DISTANCE",
     "SVMPERF_CS",
     "BaseAdaptedClassifier",
     "BinaryClassifier",
@@ -29,7 +31,9 @@ __all__ = [
     "atomic_fit",
     "check_positive_grid",
     "check_row_weights",
+    "class_scores",
     "reject_confidence",
+    "sampling_error",
     "scale_outputs",
     "svmperf_path",
 ]

@@ -33,6 +33,7 @@ from ..auxiliary import (
 from ..exceptions import AuxiliaryError, ConstraintWarning, InvalidInputError
 from ..guarantees import Guarantee
 from ..inspection import Summary
+from ..label_shift import Population
 from ..measures import Measure
 from ..model_selection import CGrid, CVScore, CVScorer, fold_numbers, split_folds
 from ..preprocessing import (
@@ -108,6 +109,8 @@ class BaseAdaptedClassifier(
     oof_positive_: BoolArray | None = None
     #: What the threshold guarantees, if it was chosen on calibration rows.
     guarantee_: Guarantee | None = None
+    #: The population that the model was adjusted to, if it was.
+    population_: Population | None = None
 
     @property
     @abstractmethod

@@ -19,6 +19,7 @@ from ..auxiliary import JobRunner, OutputKind, ScoreOutput, cross_fit
 from ..exceptions import InvalidInputError
 from ..guarantees import Constraint
 from ..inspection import Summary, summarize
+from ..label_shift import Population
 from ..measures import Measure
 from ..model_selection import CGrid, ExpectedValueThreshold, FixedThreshold
 from ..multiclass import MulticlassMeasure
@@ -27,6 +28,14 @@ from ._adapted_base import TrainedAuxiliaries, scale_outputs
 from ._atomic_fit import atomic_fit
 from ._delegation import DelegatingClassifier, make_delegate
 from ._guarantee import certify_threshold, check_can_hold_out, move_threshold, split_calibration
+from ._population import (
+    MAX_MIXTURE_DISTANCE,
+    adjust_model,
+    check_prevalence,
+    class_scores,
+    current_shift,
+    find_population,
+)
 from ._validation import reject_confidence
 
 
@@ -146,6 +155,8 @@ class CAPOClassifier(DelegatingClassifier):
         Which training rows are positive.
     guarantee_ : capo.guarantees.Guarantee or None
         What the threshold guarantees, if it was chosen on calibration rows.
+    population_ : capo.label_shift.Population or None
+        The population that the model was adjusted to by `for_population`.
     auxiliary_outputs_ : ndarray of shape (n_samples, n_auxiliaries)
         The output of each auxiliary for each training row, out of fold: log-odds or margins before
         calibration.
@@ -360,6 +371,78 @@ class CAPOClassifier(DelegatingClassifier):
         )
         move_threshold(certified, certified.guarantee_.cut)
         return certified
+
+    def for_population(
+        self,
+        X: Any = None,
+        *,
+        prevalence: float | None = None,
+        max_distance: float = MAX_MIXTURE_DISTANCE,
+        random_state: int = 0,
+    ) -> Self:
+        """Return this model adjusted to a population with another share of positives.
+
+        The probabilities are those of the new population, and the threshold is the one with the best
+        expected value of the measure there. The share of positives is estimated from unlabeled rows by
+        maximum likelihood (the EM algorithm), assuming that each class looks as it did in training; if its
+        95% interval holds the share in training, nothing is changed.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features), optional
+            Unlabeled rows of the new population.
+        prevalence : float, optional
+            The share of positives in the new population, if it is known; X then only places the threshold.
+        max_distance : float, default=0.06
+            If the scores of X are further than this, plus the sampling error, from every mixture of the
+            two classes as trained, more than the share of positives has changed, and the model is not
+            adjusted.
+        random_state : int, default=0
+            Seed of the bootstrap.
+
+        Returns
+        -------
+        CAPOClassifier
+            A copy with its own probabilities and threshold and with `population_`; this model is unchanged.
+
+        Raises
+        ------
+        LabelShiftError
+            If more than the share of positives has changed.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from capo import CAPOClassifier
+        >>> X, y = make_classification(2000, class_sep=1.5, random_state=0)
+        >>> model = CAPOClassifier(auxiliaries=[GaussianNB()], delta=None, random_state=0).fit(X, y)
+        >>> rare = model.for_population(prevalence=0.02)
+        >>> bool(rare.predict(X).sum() < model.predict(X).sum())
+        True
+        """
+        check_is_fitted(self, "auxiliaries_")
+        self._check_adjustable()
+        if X is None and prevalence is None:
+            raise InvalidInputError("pass rows of the new population, or its prevalence.")
+        log_odds = None if X is None else self.log_odds(X) - current_shift(self)
+        if prevalence is not None:
+            population = Population.from_prevalence(check_prevalence(prevalence), class_scores(self))
+        else:
+            assert log_odds is not None
+            population = find_population(self, log_odds, max_distance, random_state)
+        adjusted = copy(self)
+        adjust_model(adjusted, population, log_odds, self.threshold)
+        return adjusted
+
+    def _check_adjustable(self) -> None:
+        if self._delegate is not None:
+            raise InvalidInputError("a model can be adjusted to a population if it has two classes.")
+        if self.guarantee_ is not None:
+            raise InvalidInputError(
+                "the guarantee of this model does not hold in another population: adjust the model without a "
+                "guarantee, then call guarantee with labeled rows of the new population."
+            )
 
     @property
     def _output_kind(self) -> OutputKind:

@@ -112,6 +112,8 @@ def summarize(model: BaseAdaptedClassifier, *, prior: str, threshold: str | None
     }
     if few := _describe_few_rows(model):
         notes["few rows"] = few
+    if model.population_ is not None:
+        notes["population"] = str(model.population_)
     if model.guarantee_ is not None:
         notes["guarantee"] = str(model.guarantee_)
     if frozen := frozen_auxiliary_names(model):

@@ -12,6 +12,7 @@ from ._threshold import (
     OperatingPoint,
     ThresholdRule,
     ZeroThreshold,
+    expected_value_threshold,
 )
 from ._time_folds import TimeFolds
 
@@ -34,6 +35,7 @@ __all__ = [
     "TimeFolds",
     "ZeroThreshold",
     "check_groups",
+    "expected_value_threshold",
     "fit_logistic",
     "fit_softmax",
     "fold_numbers",

@@ -67,6 +67,16 @@ class ThresholdRule(Protocol):
         """Return the threshold on these scores."""
 
 
+def expected_value_threshold(
+    measure: Measure, scores: FloatArray, probability: FloatArray, mass: FloatArray
+) -> float:
+    """The threshold on scores with the best expected value, if rows are positive with these probabilities."""
+    both_labels = np.repeat((True, False), len(scores))
+    expected_mass = np.concatenate((mass * probability, mass * (1.0 - probability)))
+    threshold = measure.threshold(both_labels, np.tile(scores, 2), expected_mass)
+    return _clear_of_extremes(threshold, scores)
+
+
 @dataclass(frozen=True)
 class ExpectedValueThreshold:
     """The threshold with the best expected value of the measure under calibrated probabilities."""
@@ -81,15 +91,13 @@ class ExpectedValueThreshold:
         calibration = PlattCalibrator.fit(scores, positive, weight)
         probability = calibration.probability(scores)
         mass = np.ones(len(scores)) if weight is None else weight
-        both_labels = np.repeat((True, False), len(scores))
-        expected_mass = np.concatenate((mass * probability, mass * (1.0 - probability)))
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", ConstraintWarning)
-                threshold = measure.threshold(both_labels, np.tile(scores, 2), expected_mass)
+                threshold = expected_value_threshold(measure, scores, probability, mass)
         except ConstraintWarning:  # no threshold is expected to meet the constraint; one may on these rows
-            threshold = measure.threshold(positive, scores, weight)
-        return OperatingPoint(_clear_of_extremes(threshold, scores), calibration)
+            threshold = _clear_of_extremes(measure.threshold(positive, scores, weight), scores)
+        return OperatingPoint(threshold, calibration)
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,8 @@ class LoadedModel:
         """The model's decision for each row, positive above 0."""
         return self.model.decision_function(self.schema.features(batch))
 
-    def predict(self, batch: Batch) -> pl.DataFrame:
-        """Identifiers, label, score and threshold of each row."""
-        decision = self.decision_function(batch)
+    def predict(self, batch: Batch, decision: FloatArray) -> pl.DataFrame:
+        """Identifiers, label, score and threshold of each row, from the model's decisions."""
         labels = self.model.classes_[(decision > 0).astype(int)]
         threshold = np.full(len(decision), self.model.threshold_)
         values = (labels, self.model.as_probability(decision), threshold)

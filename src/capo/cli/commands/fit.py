@@ -10,7 +10,7 @@ import numpy as np
 from ...estimators import CAPOClassifier
 from ...exceptions import InvalidInputError
 from ...io.model_files import save
-from ...io.tables import TableReader
+from ...io.tables import TableReader, profile_columns
 from .._console import Console
 from .._output import check_output, format_file_size, is_stdout
 from ._model_options import ModelOptions, prepare_training
@@ -40,6 +40,7 @@ def run_fit(
         model.fit(data.X, data.y, sample_weight=data.sample_weight, **params)
     with console.step("writing"):
         training = {"table": table.name, "rows": len(data.y), "sha256": table_sha256(table)}
+        training["columns"] = profile_columns(data.X)
         save(model, output, schema=data.schema.to_dict(), training=training)
     console.result(model.summary(), _fit_results(model, output))
     console.log(f"\nwrote {output} ({format_file_size(output)})")

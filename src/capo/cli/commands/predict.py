@@ -9,7 +9,8 @@ from pathlib import Path
 from ...exceptions import InvalidInputError
 from ...io.tables import Batch, Schema, TableReader, require_column
 from .._console import Console
-from .._output import check_file_ending, check_output, open_output
+from .._output import check_file_ending, check_output, is_stdout, open_output
+from ._drift import DriftMonitor
 from ._loaded_model import PREDICTION_COLUMNS, load_model, read_batches
 from ._prediction_files import ENDINGS, open_writer
 
@@ -29,11 +30,32 @@ def run_predict(
     loaded = load_model(path, trusted, console)
     if ids is not None:
         loaded = replace(loaded, schema=loaded.schema.with_ids(ids))
+    if console.as_json and (output is None or is_stdout(output)):
+        raise InvalidInputError(
+            "--json prints the drift report, so that the predictions need a file: name one with --output."
+        )
+    drift = DriftMonitor(loaded)
     with console.step("predicting") as step, open_output(output) as file, open_writer(file, output) as writer:
         for number, batch in enumerate(read_batches(table, step)):
             if number == 0:
                 _check_ids(loaded.schema, batch, ids or ())
-            writer.write(loaded.predict(batch))
+            features = loaded.schema.features(batch)
+            decision = loaded.model.decision_function(features)
+            drift.observe(features, decision)
+            writer.write(loaded.predict(batch, decision))
+    _show_drift(drift, console)
+
+
+def _show_drift(drift: DriftMonitor, console: Console) -> None:
+    """Log how the rows differ from the training rows, or write it as JSON."""
+    if console.quiet and not console.as_json:
+        return
+    with console.step("comparing with the training rows"):
+        report = drift.report()
+    for line in report.lines():
+        console.log(f"new rows: {line}")
+    if console.as_json:
+        console.result("", report.to_dict())
 
 
 def _check_ids(schema: Schema, batch: Batch, requested: Sequence[str]) -> None:

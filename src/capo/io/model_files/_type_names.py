@@ -43,6 +43,7 @@ from ...estimators import (
 )
 from ...guarantees import Constraint, Guarantee
 from ...kernels import Kernel, KernelExpansion
+from ...label_shift import Population, PrevalenceEstimate
 from ...model_selection import CVScore, PlattCalibrator, TimeFolds
 from ...preprocessing import (
     KINDS,
@@ -106,6 +107,8 @@ RECORDS: dict[str, type[Any]] = {
     "LinearCombination": LinearCombination,
     "OutputScale": OutputScale,
     "PlattCalibrator": PlattCalibrator,
+    "Population": Population,
+    "PrevalenceEstimate": PrevalenceEstimate,
     "ScoreOutput": ScoreOutput,
     "Solution": Solution,
     "multiclass.Accuracy": multiclass.Accuracy,

@@ -2,6 +2,7 @@
 
 from ._batch import Batch, SparseRows
 from ._inference import SchemaInference, infer_features, infer_table_schema
+from ._profile import ColumnProfile, profile_columns, read_profiles
 from ._reader import TableReader, open_table
 from ._roles import ColumnRoles, require_column
 from ._schema import Schema, SparseSchema, TableSchema, schema_from_dict
@@ -9,6 +10,7 @@ from ._times import read_times
 
 __all__ = [
     "Batch",
+    "ColumnProfile",
     "ColumnRoles",
     "Schema",
     "SchemaInference",
@@ -19,6 +21,8 @@ __all__ = [
     "infer_features",
     "infer_table_schema",
     "open_table",
+    "profile_columns",
+    "read_profiles",
     "read_times",
     "require_column",
     "schema_from_dict",

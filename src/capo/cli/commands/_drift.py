@@ -1,0 +1,129 @@
+"""Drift at a glance: how the rows that are predicted differ from the training rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..._typing import FloatArray
+from ...estimators import MAX_MIXTURE_DISTANCE, class_scores, sampling_error
+from ...io.tables import read_profiles
+from ...label_shift import PrevalenceEstimate, estimate_prevalence
+from ._loaded_model import LoadedModel
+
+#: Scores that are kept; of more rows, every second, fourth, ... is kept.
+MAX_KEPT_SCORES = 100_000
+#: Columns that a line names.
+MAX_NAMED_COLUMNS = 5
+
+
+@dataclass(frozen=True)
+class DriftReport:
+    """The differences between new rows and training rows.
+
+    Attributes
+    ----------
+    prevalence : PrevalenceEstimate
+        The estimated share of positives, and the distance from the classes as trained.
+    unseen_categories : dict of str to int
+        For each column, the number of rows with a category that was not in training.
+    newly_missing : dict of str to int
+        For each column without missing values in training, the number of rows that miss it.
+    """
+
+    prevalence: PrevalenceEstimate
+    unseen_categories: dict[str, int]
+    newly_missing: dict[str, int]
+
+    @property
+    def is_label_shift(self) -> bool:
+        """Whether the scores are a mixture of the two classes as trained, up to the sampling error."""
+        found = self.prevalence
+        return found.distance <= MAX_MIXTURE_DISTANCE + sampling_error(found.n_rows)
+
+    def lines(self) -> list[str]:
+        """One line for the prevalence, and one for each difference."""
+        lines = [self._describe_prevalence()]
+        if self.unseen_categories:
+            lines.append(f"categories that were not in training: {_list_counts(self.unseen_categories)}")
+        if self.newly_missing:
+            lines.append(f"missing values in columns that had none: {_list_counts(self.newly_missing)}")
+        return lines
+
+    def _describe_prevalence(self) -> str:
+        found = self.prevalence
+        if not self.is_label_shift:
+            return (
+                f"the scores differ from those in training by more than the share of positives (distance "
+                f"{found.distance:.3f}): label some of these rows, and see 'capo evaluate'"
+            )
+        advice = "; 'capo adjust' adapts the model to it" if found.is_changed else ""
+        return (
+            f"{found.value:.2%} positive as estimated (95% interval {found.low:.2%} to {found.high:.2%}), "
+            f"{found.trained:.2%} in training{advice}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain values."""
+        found = self.prevalence
+        return {
+            "rows": found.n_rows,
+            "prevalence": {"value": found.value, "low": found.low, "high": found.high},
+            "trained_prevalence": found.trained,
+            "prevalence_changed": found.is_changed,
+            "mixture_distance": found.distance,
+            "is_label_shift": self.is_label_shift,
+            "unseen_categories": self.unseen_categories,
+            "newly_missing": self.newly_missing,
+        }
+
+
+class DriftMonitor:
+    """Collects, batch by batch, what a `DriftReport` needs, in constant memory.
+
+    Parameters
+    ----------
+    loaded : LoadedModel
+        The model, whose file says what its columns held in training.
+    """
+
+    def __init__(self, loaded: LoadedModel) -> None:
+        self._model = loaded.model
+        self._profiles = list(read_profiles(loaded.manifest.training.get("columns")))
+        self._unseen: Counter[str] = Counter()
+        self._missing: Counter[str] = Counter()
+        self._scores: list[FloatArray] = []
+        self._n_rows, self._step = 0, 1
+
+    def observe(self, features: Any, decision: FloatArray) -> None:
+        """Take a batch into account."""
+        if isinstance(features, pl.DataFrame):
+            for each in self._profiles:
+                values = features[each.name]
+                self._unseen[each.name] += each.count_unseen(values)
+                self._missing[each.name] += each.count_newly_missing(values)
+        first = -self._n_rows % self._step
+        self._scores.append(decision[first :: self._step])
+        self._n_rows += len(decision)
+        if sum(map(len, self._scores)) > MAX_KEPT_SCORES:
+            self._scores = [np.concatenate(self._scores)[::2]]
+            self._step *= 2
+
+    def report(self) -> DriftReport:
+        """Compare the rows so far with the training rows."""
+        model = self._model
+        shift = 0.0 if model.population_ is None else model.population_.log_odds_shift
+        log_odds = np.concatenate(self._scores) + model.combination_.threshold_log_odds - shift
+        found = estimate_prevalence(log_odds, class_scores(model))
+        return DriftReport(found, +self._unseen, +self._missing)
+
+
+def _list_counts(counts: dict[str, int]) -> str:
+    named = sorted(counts.items(), key=lambda item: -item[1])
+    shown = ", ".join(f"{name!r} ({count:,} rows)" for name, count in named[:MAX_NAMED_COLUMNS])
+    more = len(named) - MAX_NAMED_COLUMNS
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -1,0 +1,85 @@
+"""The scores of the two classes in training, and how far new scores are from any mixture of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logit
+
+from .._typing import BoolArray, FloatArray
+
+#: Shares of positives that are tried for the nearest mixture.
+N_SHARES = 201
+#: Log-odds of 95%.
+MAX_DOUBTFUL_LOG_ODDS = float(logit(0.95))
+
+
+@dataclass(frozen=True)
+class ClassScores:
+    """Out-of-fold log-odds of the training rows, and how far each row is a positive one.
+
+    Attributes
+    ----------
+    log_odds : ndarray of shape (n_rows,)
+        The log-odds of the positive class.
+    positive : ndarray of shape (n_rows,)
+        Whether a row is positive, or the probability that it is.
+    """
+
+    log_odds: FloatArray
+    positive: BoolArray | FloatArray
+
+    def distributions(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The share of the positive and of the negative rows with scores up to each point."""
+        order = np.argsort(self.log_odds, kind="stable")
+        ascending, weight = self.log_odds[order], np.asarray(self.positive, dtype=np.float64)[order]
+        position = np.searchsorted(ascending, points, side="right")
+        parts = (np.concatenate(([0.0], np.cumsum(mass))) for mass in (weight, 1.0 - weight))
+        positive, negative = (part[position] / max(part[-1], 1e-300) for part in parts)
+        return positive, negative
+
+
+def mixture_distance(log_odds: FloatArray, training: ClassScores) -> float:
+    """The distance of new scores from the nearest mixture of the two classes as trained.
+
+    The largest difference between distribution functions (Kolmogorov-Smirnov), which is small if only the
+    share of positives has changed. Only scores whose probability in training is between 5% and 95% count:
+    the scores of rows that are hardly in doubt differ between the models of folds and the final one, and
+    no threshold is among them.
+
+    Parameters
+    ----------
+    log_odds : ndarray of shape (n_rows,)
+        The model's log-odds of the new rows.
+    training : ClassScores
+        The scores of both classes in training.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.label_shift import ClassScores, mixture_distance
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(4000) < 0.5
+    >>> training = ClassScores(2 * (rng.normal(size=4000) + 2 * y) - 2, y)
+    >>> rare = 2 * (rng.normal(size=2000) + 2 * (rng.random(2000) < 0.1)) - 2
+    >>> mixture_distance(rare, training) < 0.05 < mixture_distance(rare + 1, training)
+    True
+    """
+    new = np.sort(np.asarray(log_odds, dtype=np.float64))
+    points = np.unique(np.concatenate((new, training.log_odds)))
+    points = points[np.abs(points) < MAX_DOUBTFUL_LOG_ODDS]
+    if len(points) == 0:
+        return 0.0
+    positive, negative = training.distributions(points)
+    found = np.searchsorted(new, points, side="right") / len(new)
+    distances = [
+        float(np.abs(found - share * positive - (1.0 - share) * negative).max())
+        for share in np.linspace(0.0, 1.0, N_SHARES)
+    ]
+    return min(distances)
