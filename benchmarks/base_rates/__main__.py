@@ -134,9 +134,8 @@ def table(results: Path) -> str:
     for name, chosen in [*groups, ("all three shifts", rows["shift"].isin(SHIFTS[:3]))]:
         part = gains[chosen]
         values = [f"{part[each].mean():+.2f} (worst {part[each].min():+.1f})" for each in systems]
-        lines.append(
-            f"| {name if name != AS_IS else 'mitfaces'} | {len(part)} | " + " | ".join(values) + " |"
-        )
+        label = "mitfaces" if name == AS_IS else name
+        lines.append(f"| {label} | {len(part)} | " + " | ".join(values) + " |")
     shifted = gains[rows["shift"].isin(SHIFTS[:3])]
     worse = ", ".join(f"{each} {100 * (shifted[each] < -2).mean():.0f}%" for each in systems[:3])
     inside = rows[(rows["low"] <= rows["prevalence"]) & (rows["prevalence"] <= rows["high"])]

@@ -3,7 +3,9 @@
 With p(x) calibrated where a share of q rows is positive, r(x) = p(x) / (1 - p(x)) * (1 - q) / q is the ratio
 of the densities of the two classes, which label shift leaves as it is. The likelihood of a share s among new
 rows is the product of 1 + s (r(x) - 1), and its logarithm is concave. The maximum is the fixed point of the
-EM algorithm of Saerens, Latinne and Decaestecker (2002); here it is found by bisection of the derivative.
+EM algorithm of Saerens, Latinne and Decaestecker (2002); here it is found by bisection of the derivative. Two
+rows with the share of positives in training are added: if the scores say nothing of the labels, nothing is
+estimated to have changed.
 """
 
 from __future__ import annotations
@@ -19,12 +21,14 @@ from ..exceptions import InvalidInputError
 from ..model_selection import PlattCalibrator
 from ._mixture import ClassScores, mixture_distance
 
-N_RESAMPLES = 200
+N_RESAMPLES = 100
 CONFIDENCE = 0.95
 #: Scores are grouped into this many quantiles before they are resampled.
-MAX_GROUPS = 1000
+MAX_GROUPS = 500
 #: Steps of the bisection; each halves the error.
 N_BISECTIONS = 40
+#: Rows with the share of positives in training that are added to the new rows.
+PRIOR_ROWS = 2.0
 #: Log-odds beyond this are treated as equal, so that their exponential is finite.
 MAX_LOG_ODDS = 100.0
 
@@ -96,12 +100,13 @@ def estimate_prevalence(
         raise InvalidInputError("the prevalence of 0 rows cannot be estimated: pass at least one row.")
     rng = np.random.default_rng(random_state)
     means, sizes = _group(new)
-    value = _most_likely(_density_ratios(means, training.log_odds)[None], sizes[None])[0]
+    trained = float(np.mean(training.positive))
+    value = _most_likely(_density_ratios(means, training.log_odds)[None], sizes[None], trained)[0]
     ratios = np.stack([_density_ratios(*scores) for scores in _recalibrations(means, training, rng)])
     resampled = rng.multinomial(len(new), sizes / len(new), size=N_RESAMPLES)
     tails = (1.0 - CONFIDENCE) / 2.0, (1.0 + CONFIDENCE) / 2.0
-    low, high = np.quantile(_most_likely(ratios, resampled), tails)
-    trained, distance = float(np.mean(training.positive)), mixture_distance(new, training)
+    low, high = np.quantile(_most_likely(ratios, resampled, trained), tails)
+    distance = mixture_distance(new, training)
     return PrevalenceEstimate(float(value), float(low), float(high), trained, distance, len(new))
 
 
@@ -134,11 +139,12 @@ def _recalibrations(
         yield curve.log_odds(means), curve.log_odds(both_scores), weight
 
 
-def _most_likely(ratios: FloatArray, sizes: IntArray) -> FloatArray:
+def _most_likely(ratios: FloatArray, sizes: IntArray, trained: float) -> FloatArray:
     """The most likely share of positives for each row of density ratios and group sizes."""
     low, high = np.zeros(len(sizes)), np.ones(len(sizes))
     for _ in range(N_BISECTIONS):
         middle = (low + high) / 2.0
         slope = (sizes * (ratios - 1.0) / (1.0 + middle[:, None] * (ratios - 1.0))).sum(axis=1)
+        slope += PRIOR_ROWS * (trained / middle - (1.0 - trained) / (1.0 - middle))
         low, high = np.where(slope > 0, middle, low), np.where(slope > 0, high, middle)
     return (low + high) / 2.0
