@@ -11,6 +11,8 @@ from .._typing import BoolArray, FloatArray
 
 #: Shares of positives that are tried for the nearest mixture.
 N_SHARES = 201
+#: Log-odds that differ by no more than this count as equal.
+SCORE_TOLERANCE = 0.25
 #: Log-odds of 95%.
 MAX_DOUBTFUL_LOG_ODDS = float(logit(0.95))
 
@@ -44,9 +46,9 @@ def mixture_distance(log_odds: FloatArray, training: ClassScores) -> float:
     """The distance of new scores from the nearest mixture of the two classes as trained.
 
     The largest difference between distribution functions (Kolmogorov-Smirnov), which is small if only the
-    share of positives has changed. Only scores whose probability in training is between 5% and 95% count:
-    the scores of rows that are hardly in doubt differ between the models of folds and the final one, and
-    no threshold is among them.
+    share of positives has changed. Log-odds that differ by up to 0.25 count as equal, and only scores whose
+    probability in training is between 5% and 95% count: the models of folds and the final one differ by as
+    much, and no threshold is among scores that are hardly in doubt.
 
     Parameters
     ----------
@@ -68,7 +70,7 @@ def mixture_distance(log_odds: FloatArray, training: ClassScores) -> float:
     >>> y = rng.random(4000) < 0.5
     >>> training = ClassScores(2 * (rng.normal(size=4000) + 2 * y) - 2, y)
     >>> rare = 2 * (rng.normal(size=2000) + 2 * (rng.random(2000) < 0.1)) - 2
-    >>> mixture_distance(rare, training) < 0.05 < mixture_distance(rare + 1, training)
+    >>> mixture_distance(rare, training) < 0.05 < mixture_distance(rare / 4, training)
     True
     """
     new = np.sort(np.asarray(log_odds, dtype=np.float64))
@@ -76,10 +78,15 @@ def mixture_distance(log_odds: FloatArray, training: ClassScores) -> float:
     points = points[np.abs(points) < MAX_DOUBTFUL_LOG_ODDS]
     if len(points) == 0:
         return 0.0
-    positive, negative = training.distributions(points)
     found = np.searchsorted(new, points, side="right") / len(new)
-    distances = [
-        float(np.abs(found - share * positive - (1.0 - share) * negative).max())
+    before, after = (training.distributions(points + step) for step in (-SCORE_TOLERANCE, SCORE_TOLERANCE))
+    return min(
+        max(0.0, float((found - _mix(after, share)).max()), float((_mix(before, share) - found).max()))
         for share in np.linspace(0.0, 1.0, N_SHARES)
-    ]
-    return min(distances)
+    )
+
+
+def _mix(distributions: tuple[FloatArray, FloatArray], share: float) -> FloatArray:
+    """The distribution of a mixture with a share of positives."""
+    positive, negative = distributions
+    return share * positive + (1.0 - share) * negative
