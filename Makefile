@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-all test-oldest test-minimal lint docs bench paper promises dist clean
+.PHONY: demo test test-all test-oldest test-minimal lint docs bench paper promises base-rates dist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/capo demo
@@ -48,6 +48,11 @@ promises: $(VENV)/.installed $(VENV)-mapie/.installed
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python -m benchmarks.promises $(if $(DATA),--data $(DATA)) --mapie $(VENV)-mapie/bin/python $(ARGS)
 
+# quapy, whose estimates of prevalence are compared, has an environment of its own.
+base-rates: $(VENV)/.installed $(VENV)-quapy/.installed
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python -m benchmarks.base_rates $(if $(DATA),--data $(DATA)) --quapy $(VENV)-quapy/bin/python $(ARGS)
+
 dist: $(BIN)/python
 	$(BIN)/python -m pip install --quiet build
 	$(BIN)/python -m build
@@ -82,9 +87,14 @@ $(VENV)-mapie/.installed:
 	$(VENV)-mapie/bin/python -m pip install --quiet 'mapie==1.6.*'
 	touch $@
 
+$(VENV)-quapy/.installed:
+	$(PYTHON) -m venv $(VENV)-quapy
+	$(VENV)-quapy/bin/python -m pip install --quiet 'quapy==0.2.*'
+	touch $@
+
 $(VENV)/.installed-docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[cli,onnx,plots]' --group docs
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-minimal $(VENV)-mapie build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-minimal $(VENV)-mapie $(VENV)-quapy build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -83,6 +83,7 @@ def our_cuts(population: Population) -> Iterator[tuple]:
 
 def summarize(population: Population, found: pd.DataFrame) -> pd.DataFrame:
     """Violations, samples without a threshold, and the mean of the rate that is maximized."""
+    found = found.reset_index(drop=True)
     rates = curves(population, found["cut"].to_numpy())
     nothing = found["cut"].isna().to_numpy()
     objective = np.where(found["rate"] == "recall", rates["precision"], rates["recall"])
