@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 
 from ..data import PAPER
+from ..null_labels.__main__ import RESULTS as NOISE
+from ..null_labels.__main__ import summarize as summarize_noise
 from .systems import CAPO, FORMER_NAMES, LIGHTGBM, PUBLISHED_CAPO, SELECTION, STACK, TUNED_LIGHTGBM
 
 PAGE = Path(__file__).parents[2] / "docs" / "quality.md"
@@ -88,6 +90,7 @@ def write_page(results: Path) -> None:
         _losses(rows, compared),
         "## Are the values that `summary()` reports unbiased?\n",
         _bias_of_reported_values(results.with_name("nested.csv")),
+        _excess_of_noise(NOISE),
         "## What adaptation costs\n",
         _cost(rows),
         "## The paper's twenty tasks\n",
@@ -169,6 +172,33 @@ def _bias_of_reported_values(nested: Path) -> str:
         "| | " + " | ".join(MEASURES) + " |\n" + "|---" * (len(MEASURES) + 1) + "|\n"
         f"| within one standard deviation | {by_measure} |\n| mean excess over the nested value | {bias} |\n"
     )
+
+
+def _excess_of_noise(results: Path) -> str:
+    """Describe the values that are reported where there is nothing to learn."""
+    if not results.exists():
+        return "Labels of pure noise: not yet measured, `python -m benchmarks.null_labels`.\n"
+    cells = summarize_noise(pd.read_csv(results)).reset_index()
+    above = int((cells["z"] > 2).sum())
+    return (
+        "With labels that are pure noise (`python -m benchmarks.null_labels`: frozen and cross-fitted auxiliaries, with and "
+        "without a delta function, four measures, three numbers of rows), the excess of the reported value over that of "
+        f"permuted labels is above two standard errors in {above} of {len(cells)} cells of {cells['n'].min()} to "
+        f"{cells['n'].max()} seeds. The mean excess, in points:\n\n" + _noise_table(cells)
+    )
+
+
+def _noise_table(cells: pd.DataFrame) -> str:
+    """One line per kind of auxiliaries and delta function, averaged over the numbers of rows."""
+    measures = list(cells["measure"].unique())
+    lines = ["| auxiliaries | delta | " + " | ".join(measures) + " |", "|---" * (len(measures) + 2) + "|"]
+    for (auxiliaries, delta), group in cells.groupby(["auxiliaries", "delta"], sort=False):
+        by_measure = group.groupby("measure")
+        error = by_measure["standard_error"].agg(lambda each: (each**2).sum() ** 0.5 / len(each))
+        excess = by_measure["excess"].mean()
+        values = [f"{100 * excess[name]:+.2f} ± {100 * error[name]:.2f}" for name in measures]
+        lines.append(f"| {auxiliaries} | {delta} | " + " | ".join(values) + " |")
+    return "\n".join(lines) + "\n"
 
 
 def _cost(rows: pd.DataFrame) -> str:
