@@ -71,7 +71,7 @@ def _introduction(frame: pd.DataFrame) -> str:
     counts = frame.groupby("table")["seed"].nunique()
     full = int(counts.max())
     fewer = [f"{table} ({count})" for table, count in counts.items() if count < full]
-    coverage = f"There are {full} seeds" + (
+    coverage = f"There {'are' if full > 1 else 'is'} {full} seed{'s' if full > 1 else ''}" + (
         f", fewer for {', '.join(fewer)}." if fewer else " for each of them."
     )
     present = set(counts.index)
@@ -183,7 +183,8 @@ def _times(frame: pd.DataFrame) -> str:
     share = (own["seconds"] / own["training_seconds"]).groupby(own["measure"]).median()
     parts = ", ".join(f"{measure} {100 * value:.1f}%" for measure, value in share.items())
     return (
-        "## Time\n\nThe choice of the rule, its nested folds included, as a share of the auxiliaries' training time, in the median: "
+        "## Time\n\nCPU seconds of the choice of the rule, its nested folds included, as a share of the seconds of the auxiliaries' "
+        "training (elapsed on a machine with other work, about three times the CPU seconds), in the median: "
         f"{parts}.\n"
     )
 
