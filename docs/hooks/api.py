@@ -33,6 +33,7 @@ SELECTED_NAMES = {
         "OperatingPoint",
         "PlattCalibrator",
         "ThresholdRule",
+        "TimeFolds",
         "ZeroThreshold",
     ],
     "capo.multiclass": [
@@ -70,6 +71,7 @@ SELECTED_NAMES = {
         "get",
         "names",
     ],
+    "capo.preprocessing": ["ColumnInfo", "FeatureSchema", "infer_schema"],
 }
 
 
