@@ -1,10 +1,12 @@
-"""Everything that is imported from private modules of scikit-learn, and nothing else.
+"""Everything that depends on the release of scikit-learn: private names, and a parameter that has changed.
 
 A release of scikit-learn that moves one of these names is followed here, in one place.
 """
 
 from sklearn._loss._loss import CyLossFunction
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import _name_estimators as name_estimators
+from sklearn.preprocessing import TargetEncoder
 from sklearn.tree._tree import Tree
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._metadata_requests import _routing_enabled as routing_enabled
@@ -25,6 +27,17 @@ try:  # scikit-learn 1.8 and later
 except ImportError:
     from sklearn.utils._estimator_html_repr import _VisualBlock as VisualBlock
 
+
+def make_target_encoder(n_folds: int) -> TargetEncoder:
+    """Return a target encoder with shuffled folds that are the same in every fit.
+
+    scikit-learn 1.9 takes a splitter in place of the parameters of the shuffling.
+    """
+    if TargetEncoder().get_params()["random_state"] is None:
+        return TargetEncoder(cv=n_folds, random_state=0)
+    return TargetEncoder(cv=StratifiedKFold(n_folds, shuffle=True, random_state=0))
+
+
 #: The module of the loss functions: scikit-learn before 1.9 registers it as "_loss".
 LOSS_MODULE: str = CyLossFunction.__module__
 
@@ -40,6 +53,7 @@ __all__ = [
     "check_y",
     "is_pandas_na",
     "is_scalar_nan",
+    "make_target_encoder",
     "name_estimators",
     "routing_enabled",
     "safe_indexing",

@@ -133,3 +133,19 @@ def test_features_do_not_depend_on_the_library_of_the_frame(make_features):
         found.append(features.toarray() if hasattr(features, "toarray") else features)
     np.testing.assert_allclose(*found, atol=1e-6)
     assert found[0].shape[1] > 10
+
+
+def test_many_categories_are_encoded_by_the_labels_of_other_rows():
+    rng = np.random.default_rng(0)
+    n, levels = 3000, 400
+    codes = rng.integers(0, levels, n)
+    frame = pd.DataFrame({"zip": [f"{code:05d}" for code in codes], "x": rng.normal(size=n)})
+    noise = rng.random(n) < 0.3
+    first, second = (make_tree_features(frame).fit_transform(frame, noise) for _ in range(2))
+    np.testing.assert_array_equal(first, second)  # the folds are the same in every fit
+    assert abs(np.corrcoef(first[:, 1], noise)[0, 1]) < 0.08  # pure noise stays noise
+    rates = rng.uniform(0, 1, levels)
+    labels = rng.random(n) < rates[codes]
+    encoded = make_tree_features(frame).fit(frame, labels).transform(frame)
+    assert np.corrcoef(encoded[:, 1], rates[codes])[0, 1] > 0.7
+    assert make_linear_features(frame).fit_transform(frame).shape[1] <= 52  # without labels, one-hot only

@@ -23,11 +23,10 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     OrdinalEncoder,
     StandardScaler,
-    TargetEncoder,
 )
 from sklearn.utils.validation import check_array
 
-from .._sklearn_compat import safe_indexing
+from .._sklearn_compat import make_target_encoder, safe_indexing
 from ._encoders import DropEmptyColumns, KnownCategoryFilter
 from ._parsing import ColumnParser, DateParts, TagIndicators, WordFeatures
 from ._schema import ColumnInfo, FeatureSchema, infer_schema
@@ -44,6 +43,8 @@ MIN_CATEGORY_COUNT = 5
 MAX_ONE_HOT_COLUMNS = 50
 #: Singular directions of a column of free text, for trees.
 N_WORD_COMPONENTS = 30
+#: Folds of the cross-fitted target encoding.
+N_TARGET_FOLDS = 5
 #: Ordinal codes per categorical column.
 MAX_ORDINAL_CODES = 250
 
@@ -189,7 +190,7 @@ def _category_encoders(encoder: Any, columns: list[ColumnInfo]) -> list[Any]:
 def _target_encoders(columns: list[ColumnInfo], steps: list[Any]) -> list[Any]:
     """Cross-fitted target encoding: the code of a training row does not use the row's own label."""
     return [
-        (f"many {name}", make_pipeline(known, TargetEncoder(), *map(clone, steps)), keys)
+        (f"many {name}", make_pipeline(known, make_target_encoder(N_TARGET_FOLDS), *map(clone, steps)), keys)
         for name, known, keys in _by_type(columns)
     ]
 
