@@ -48,11 +48,12 @@ def test_no_output_of_a_fold_comes_from_a_model_that_has_seen_the_fold_or_the_ro
     assert fitted.pair_seconds > 0
 
 
-def test_large_tables_and_rare_classes_are_trained_without_single_folds_only(monkeypatch):
+def test_large_tables_many_folds_and_rare_classes_are_trained_without_single_folds_only(monkeypatch):
     training = training_set()
     folds = training.X[:, 0].astype(int)
     assert len(pairs_of_folds(folds, training.positive)) == N_FOLDS * (N_FOLDS - 1) // 2
     assert pairs_of_folds(folds, np.arange(40) < 4) == []
+    assert pairs_of_folds(np.arange(40), training.positive) == []
     monkeypatch.setattr("capo.model_selection._folds.MAX_ROWS_FOR_PAIRS", 39)
     fitted = cross_fit(JobRunner([Auxiliary("seen", SeenFolds(), {})], training, ScoreOutput()))
     assert fitted.pair_outputs is None

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs a sh
 def run_in_shell(redirection, *arguments):
     """Run a command with a redirection; its exit code, and what it writes nevertheless."""
     script = f'set -o pipefail; "$@" {redirection}'
-    words = [sys.executable, "-m", "capo.cli", *map(str, arguments)]
+    words = [sys.executable, "-m", "capo", *map(str, arguments)]
     done = subprocess.run(
         ["bash", "-c", script, "bash", *words], capture_output=True, text=True, timeout=120, check=False
     )

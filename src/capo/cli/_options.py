@@ -288,5 +288,5 @@ PredictionsOutputOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=OUTPUT)]
 QuietOption = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Suppress progress messages.", rich_help_panel=OUTPUT)
+    bool, typer.Option("--quiet", "-q", help="Suppress progress messages and notes.", rich_help_panel=OUTPUT)
 ]

@@ -22,6 +22,8 @@ Split = tuple[IntArray, IntArray]
 
 #: Up to this many rows, evaluation also trains without each pair of folds.
 MAX_ROWS_FOR_PAIRS = 2_000
+#: With more folds, such as one for each row, evaluation does not train without each pair of them.
+MAX_FOLDS_FOR_PAIRS = 20
 #: Training without a pair of folds needs at least this many rows of each class.
 MIN_CLASS_ROWS_FOR_PAIRS = 3
 #: Folds where none are asked for.
@@ -119,7 +121,7 @@ def fold_numbers(splits: Sequence[Split], n_rows: int) -> NDArray[np.intp]:
 
 
 def pairs_of_folds(folds: IntArray, positive: BoolArray) -> list[tuple[int, int]]:
-    """Return the pairs of folds that evaluation trains without; none if there are too many or too few rows.
+    """Return the pairs of folds that evaluation trains without; none for large tables and many folds.
 
     What is learned from out-of-fold scores and evaluated on a fold must not have seen that fold. The
     scores of fold j are those of models that were trained on fold k: a chance correlation between the
@@ -127,9 +129,10 @@ def pairs_of_folds(folds: IntArray, positive: BoolArray) -> list[tuple[int, int]
     one standard error. Models that have seen neither of the two are free of it. Where there is something
     to learn, the effect is far below one standard error on larger tables.
     """
-    if len(folds) > MAX_ROWS_FOR_PAIRS:
+    numbers = np.unique(folds[folds >= 0]).tolist()
+    if len(folds) > MAX_ROWS_FOR_PAIRS or len(numbers) > MAX_FOLDS_FOR_PAIRS:
         return []
-    pairs = list(combinations(np.unique(folds[folds >= 0]).tolist(), 2))
+    pairs = list(combinations(numbers, 2))
     rows = [~np.isin(folds, pair) for pair in pairs]
     rarest = min(min(int(positive[each].sum()), int((~positive[each]).sum())) for each in rows)
     return pairs if rarest >= MIN_CLASS_ROWS_FOR_PAIRS else []

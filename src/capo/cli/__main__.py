@@ -1,5 +1,0 @@
-"""``python -m capo.cli`` runs the command line."""
-
-from . import main
-
-main()
