@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
 from typing import ClassVar, NamedTuple, Self
 
 from ._base import ColumnValues, ParsedKind, Recognition, are_few, doubt_of_missing, odd_texts
 
+#: Values that are tried first; a kind that does not fit them is not tried on all values.
+N_HEAD_VALUES = 200
 #: A spelling of numbers: the separator of thousands and the decimal point.
 Style = tuple[str, str]
 #: All styles, from the most to the least usual.
@@ -27,6 +30,7 @@ _CURRENCY = (
     r"(?:[$€£¥₹₩₽₺₴฿]|R\$|[A-Z]{2}\$|kr\.?|zł|Kč|Ft|Fr\.?|USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|NZD|SEK|NOK|DKK|PLN"
     r"|CZK|HUF|BRL|MXN|ZAR|TRY|RUB|KRW)"
 )
+_CURRENCY_PATTERN = re.compile(_CURRENCY)
 _UNIT = r"[A-Za-zµμ°²³\"'][A-Za-zµμ°²³/\"'0-9]{0,9}\.?"
 #: Units that can be converted into each other, as multiples of the first.
 _UNIT_FAMILIES: tuple[dict[str, float], ...] = (
@@ -66,7 +70,7 @@ def choose_style(
     numbers: list[str], decimal_comma: bool, *, is_money: bool = False
 ) -> tuple[Style, str] | None:
     """The style that all numbers have, and a doubt if another would give other values."""
-    fitting = [style for style in STYLES if all(_number_pattern(style).fullmatch(each) for each in numbers)]
+    fitting = [style for style in STYLES if all(map(_number_pattern(style).fullmatch, numbers))]
     if not fitting:
         return None
     grouped = [style for style in fitting if style[0] and any(style[0] in each for each in numbers)]
@@ -158,7 +162,21 @@ class NumberKind(ParsedKind):
         return f"{self.description} with {' and '.join(spelling)}" if spelling else self.description
 
     @classmethod
+    def _is_possible(cls, parts: _Parts) -> bool:
+        """Whether a value with these surroundings may be in a column of this kind."""
+        return not parts.prefix and not parts.suffix
+
+    @classmethod
+    def _is_likely(cls, values: ColumnValues) -> bool:
+        """Whether most of the first values may be of this kind; all values are tried only then."""
+        head = list(islice(values.counts, N_HEAD_VALUES))
+        found = [each for each in map(_Parts.split, head) if each is not None]
+        return 2 * len(found) >= len(head) and all(cls._is_possible(each) for each in found)
+
+    @classmethod
     def recognize(cls, values: ColumnValues) -> Recognition | None:
+        if not cls._is_likely(values):
+            return None
         parts = {text: _Parts.split(text) for text in values.counts}
         odd = tuple(text for text, each in parts.items() if each is None)
         kind = cls._with_surroundings([each for each in parts.values() if each is not None])
@@ -205,6 +223,10 @@ class PercentageKind(NumberKind):
         return 1.0 if parts.suffix in ("%", "") and not parts.prefix else None
 
     @classmethod
+    def _is_possible(cls, parts: _Parts) -> bool:
+        return parts.suffix == "%" and not parts.prefix
+
+    @classmethod
     def _with_surroundings(cls, parts: list[_Parts]) -> Self | None:
         return cls() if parts and all(each.suffix == "%" and not each.prefix for each in parts) else None
 
@@ -224,8 +246,11 @@ class MoneyKind(NumberKind):
     currencies: tuple[str, ...] = ()
 
     def _factor(self, parts: _Parts) -> float | None:
-        currency = _currency(parts)
-        return 1.0 if currency is not None else None
+        return 1.0 if self._is_possible(parts) else None
+
+    @classmethod
+    def _is_possible(cls, parts: _Parts) -> bool:
+        return _currency(parts) is not None
 
     @classmethod
     def _with_surroundings(cls, parts: list[_Parts]) -> Self | None:
@@ -246,7 +271,7 @@ def _currency(parts: _Parts) -> str | None:
     around = [each for each in (parts.prefix, parts.suffix) if each]
     if not around:
         return ""
-    is_currency = len(around) == 1 and re.fullmatch(_CURRENCY, around[0])
+    is_currency = len(around) == 1 and _CURRENCY_PATTERN.fullmatch(around[0])
     return around[0] if is_currency else None
 
 
@@ -263,6 +288,10 @@ class QuantityKind(NumberKind):
     name: ClassVar[str] = "quantity"
     description: ClassVar[str] = "numbers with a unit"
     units: tuple[str, ...] = ()
+
+    @classmethod
+    def _is_possible(cls, parts: _Parts) -> bool:
+        return not parts.prefix
 
     def _factor(self, parts: _Parts) -> float | None:
         if parts.prefix:
