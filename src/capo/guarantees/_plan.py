@@ -1,10 +1,11 @@
 """Which thresholds are tested, and in which order, planned before the calibration labels are seen.
 
-The thresholds are scores of training rows, spaced evenly in the logarithm of the number of calibration rows
-that are expected beyond them. They are tested one after another up to the first failure, so that the place to
-start matters: with too few rows beyond it the first test cannot pass, and too far on the rate is too close to
-its limit. The plan simulates calibration samples from the training rows, and starts where the expected share
-of the table that is gained is largest.
+The thresholds are scores of training rows, spaced evenly in the square root of the number of calibration rows
+that are expected beyond them, which is how finely rates can be told apart. They are tested one after another up
+to the first failure, so that the place to start matters: with too few rows beyond it the first test cannot
+pass, and too far on the rate is too close to its limit. The plan simulates calibration samples from the
+training rows, and starts where the expected share of the table that is gained is largest, or as far before it
+as hardly costs anything: training rows can be too optimistic, and a start that fails leaves nothing.
 """
 
 from __future__ import annotations
@@ -17,8 +18,15 @@ from scipy.special import bdtr
 from .._typing import BoolArray, FloatArray, IntArray
 from ._constraint import Constraint
 
-#: Ratio of the expected numbers of rows beyond successive thresholds.
-STEP_RATIO = 1.05
+#: Difference of the square roots of the expected numbers of rows beyond successive thresholds: each step adds
+#: a tenth of the standard deviation of a Poisson number.
+ROOT_STEP = 0.05
+#: Larger steps are made if there would be more thresholds.
+MAX_CUTS = 2000
+#: The share of the expected gain that is given up for an earlier start.
+MAX_PLANNED_LOSS = 0.01
+#: The least mass of an interval between thresholds, in rows; a Dirichlet distribution needs some.
+MIN_COUNT = 1e-6
 #: Simulated calibration samples.
 N_SIMULATIONS = 500
 #: The number of rows that is needed is the one with this probability of success.
@@ -103,7 +111,8 @@ def plan_cuts(
     if len(cuts) == 0:
         return cuts
     simulated = _simulate(constraint, training, cuts, n_rows, confidence, random_state)
-    return cuts[int(np.argmax(simulated.expected_gains())) :]
+    gains = simulated.expected_gains()
+    return cuts[int(np.argmax(gains >= (1.0 - MAX_PLANNED_LOSS) * gains.max())) :]
 
 
 def count_rows_needed(
@@ -157,8 +166,8 @@ def _spaced_cuts(constraint: Constraint, scores: FloatArray, n_rows: int, confid
     least = constraint.min_trials(confidence)
     if n_rows <= least:
         return np.zeros(0)
-    n_steps = int(np.log(n_rows / least) / np.log(STEP_RATIO)) + 1
-    expected = least * STEP_RATIO ** np.arange(n_steps)
+    first, last = np.sqrt(least), np.sqrt(n_rows)
+    expected = np.arange(first, last, max(ROOT_STEP, (last - first) / MAX_CUTS)) ** 2
     ranks = np.unique(np.round(expected * len(scores) / n_rows).astype(np.intp))
     ranks = ranks[(ranks >= 1) & (ranks < len(scores))]
     ascending = np.sort(scores)
@@ -199,7 +208,7 @@ def _count_between(constraint: Constraint, training: TrainingScores, cuts: Float
 
 
 def _smooth(counts: FloatArray) -> FloatArray:
-    """Add one row to each interval, with the share of failures up to it: a small count is no certainty."""
-    totals = np.cumsum(counts, axis=1)
-    share = (totals[0] + 0.5) / (totals.sum(axis=0) + 1.0)
-    return counts + np.stack([share, 1.0 - share])
+    """Add half a row of each kind beyond the first threshold (Jeffreys): a small count is no certainty."""
+    smoothed = np.maximum(counts, MIN_COUNT)
+    smoothed[:, 0] += 0.5
+    return smoothed
