@@ -50,13 +50,13 @@ def test_new_rows_keep_the_constraint(model):
     """The promise of the whole way through the classifier, on fresh rows each time."""
     X_new, y_new = rows(20_000, 99)
     scores, violations = model.log_odds(X_new), 0
-    for seed in range(60):
+    for seed in range(40):
         cut = model.guarantee(
             *rows(300, 1000 + seed), constraint="precision >= 0.8", confidence=0.8
         ).guarantee_.cut
         predicted = scores > cut
         violations += bool(predicted.any()) and (y_new[predicted] == "yes").mean() < 0.8
-    assert violations <= 60 * (0.2 + 3 * np.sqrt(0.2 * 0.8 / 60))
+    assert violations <= 40 * (0.2 + 3 * np.sqrt(0.2 * 0.8 / 40))
 
 
 def test_nothing_found_predicts_no_row_positive(model, tmp_path):
@@ -119,7 +119,7 @@ def test_copies_of_rows_break_the_promise_unless_they_are_a_group(model):
     """Rows that depend on each other: 20 copies of 40 rows are no 800 rows."""
     X_new, y_new = rows(20_000, 98)
     scores, violations = model.log_odds(X_new), {"rows": 0, "groups": 0}
-    for seed in range(60):
+    for seed in range(30):
         X, y = rows(40, 2000 + seed)
         groups = np.repeat(np.arange(40), 20)
         for name, given in (("rows", None), ("groups", groups)):
@@ -128,7 +128,7 @@ def test_copies_of_rows_break_the_promise_unless_they_are_a_group(model):
             )
             predicted = scores > promised.guarantee_.cut
             violations[name] += bool(predicted.any()) and (y_new[predicted] == "yes").mean() < 0.8
-    limit = 60 * (0.2 + 3 * np.sqrt(0.2 * 0.8 / 60))
+    limit = 30 * (0.2 + 3 * np.sqrt(0.2 * 0.8 / 30))
     assert violations["groups"] <= limit < violations["rows"]
 
 

@@ -1,8 +1,8 @@
 """Which thresholds are tested, and in which order, planned before the calibration labels are seen.
 
 The thresholds are scores of training rows, spaced evenly in the square root of the number of calibration rows
-that are expected beyond them, which is how finely rates can be told apart. They are tested one after another up
-to the first failure, so that the place to start matters: with too few rows beyond it the first test cannot
+that are expected beyond them, which is how finely rates can be told apart. They are tested one after another
+up to the first failure, so that the place to start matters: with too few rows beyond it the first test cannot
 pass, and too far on the rate is too close to its limit. The plan simulates calibration samples from the
 training rows, and starts where the expected share of the table that is gained is largest, or as far before it
 as hardly costs anything: training rows can be too optimistic, and a start that fails leaves nothing.
@@ -31,6 +31,8 @@ MIN_COUNT = 1e-6
 N_SIMULATIONS = 500
 #: The number of rows that is needed is the one with this probability of success.
 TARGET_POWER = 0.8
+#: For the number of rows that would be needed, every so many thresholds are enough.
+COARSE_STRIDE = 20
 #: How often the number of calibration rows is doubled to see whether more would be enough.
 MAX_DOUBLINGS = 10
 
@@ -141,7 +143,7 @@ def _expected_trials(
     constraint: Constraint, training: TrainingScores, n_rows: int, confidence: float
 ) -> tuple[FloatArray, IntArray]:
     """The share of failures and the number of trials at each threshold, if the training rows are typical."""
-    cuts = _spaced_cuts(constraint, training.scores, n_rows, confidence)
+    cuts = _spaced_cuts(constraint, training.scores, n_rows, confidence)[::COARSE_STRIDE]
     totals = np.cumsum(_smooth(_count_between(constraint, training, cuts)), axis=1)[:, :-1]
     n_training = totals.sum(axis=0)
     return totals[0] / n_training, np.round(n_training * n_rows / len(training.scores)).astype(np.intp)
