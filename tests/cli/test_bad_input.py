@@ -42,7 +42,7 @@ def refused(capsys, sentence, *arguments):
         (
             b"x,y\n1,a\n2,b\n3,c\n",
             (),
-            "the target 'y' has 3 different values ('a', 'b', 'c'): two are needed",
+            "the target 'y' has 3 different values ('a', 'b', 'c'), too many",
         ),
         (b"x,y\n1,a\n2,a\n", (), "the target 'y' is 'a' in every row: two classes are needed"),
         (b"x,y\n1,a\n2,\n3,b\n", (), "the target 'y' is missing in 1 of 3 rows, first in row 2"),

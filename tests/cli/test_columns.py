@@ -175,9 +175,8 @@ def test_misleading_data_is_noted_and_an_error_if_strict(tables, tmp_path, capsy
     ("column", "words"),
     [
         ("day", "They are dates: is this the right column?"),
-        ("chance", "They are probabilities or shares: make two labels from them, such as above 0.5 or not."),
-        ("weight", "They are measurements: make two labels from them"),
-        ("town", "two are needed. Is this the right column?"),
+        ("chance", "They are probabilities or shares: make labels from them, such as above 0.5 or not."),
+        ("weight", "They are measurements: make labels from them"),
         ("sold", "They are spellings of yes and no: write each of the two in one way."),
     ],
 )

@@ -67,6 +67,7 @@ def test_help_groups_the_options(capsys):
     columns = out.partition("Columns:")[2].partition("Model:")[0]
     assert re.findall(r"(--\w+)", columns) == [
         "--target",
+        "--label",
         "--positive",
         "--weight",
         "--group",

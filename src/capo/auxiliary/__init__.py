@@ -1,6 +1,6 @@
 """Auxiliary classifiers: registry, default set, cross-fitting, outputs on a common scale."""
 
-from ._class_outputs import ClassCalibrator, ClassOutput, ClassTrainingSet
+from ._class_outputs import ClassCalibrator, ClassOutput, ClassTrainingSet, class_positions_of
 from ._column_cross_fit import ColumnCrossFit, cross_fit_columns
 from ._cross_fit import (
     Auxiliary,
@@ -61,6 +61,7 @@ __all__ = [
     "auxiliary_names",
     "bind_sample_weight",
     "check_auxiliary_name",
+    "class_positions_of",
     "class_separation",
     "cross_fit",
     "cross_fit_columns",

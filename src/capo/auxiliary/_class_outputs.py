@@ -58,7 +58,7 @@ class ClassOutput:
         for method in CLASS_SCORE_METHODS:
             if hasattr(estimator, method):
                 values = np.asarray(getattr(estimator, method)(X), dtype=np.float64)
-                known = _known_positions(estimator, classes)
+                known = class_positions_of(estimator, classes)
                 scores = _class_columns(values, known, len(classes), method)
                 if scores is not None:
                     return scores
@@ -101,7 +101,7 @@ class ClassCalibrator:
         return np.log((probabilities + self.floor) / (1.0 + n_classes * self.floor))
 
 
-def _known_positions(estimator: Any, classes: NDArray[Any]) -> list[int]:
+def class_positions_of(estimator: Any, classes: NDArray[Any]) -> list[int]:
     """Return the position in `classes` of each class that a classifier knows."""
     codes, own = list(range(len(classes))), classes.tolist()
     known = np.asarray(getattr(estimator, "classes_", codes)).tolist()

@@ -33,6 +33,7 @@ from ._options import (
     IdOption,
     JobsOption,
     JsonOption,
+    LabelSeparatorOption,
     MeasureArgOption,
     MeasureOption,
     ModelArgument,
@@ -47,6 +48,7 @@ from ._options import (
     StrictOption,
     TableArgument,
     TargetOption,
+    TargetsOption,
     TimeOption,
     TrustOption,
     TypesOption,
@@ -86,7 +88,7 @@ def capo(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Train binary classifiers that optimize your evaluation measure.
+    """Train classifiers that optimize your evaluation measure.
 
     \b
     A typical session, from a table to a report:
@@ -106,7 +108,8 @@ def capo(
 def fit(
     table: TableArgument,
     output: ModelOutputOption,
-    target: TargetOption = None,
+    target: TargetsOption = None,
+    label_separator: LabelSeparatorOption = None,
     measure: MeasureOption = "f1",
     measure_arg: MeasureArgOption = None,
     auxiliaries: AuxiliariesOption = None,
@@ -132,17 +135,22 @@ def fit(
     """Train a model for a measure and print its out-of-fold scores.
 
     \b
-    Columns may hold numbers or text and may have missing values.
+    Columns may hold numbers or text and may have missing values. The target has two classes, more
+    classes, or several labels per row; 'capo measures' lists the measures of each.
       capo fit train.csv --target churned --measure f1 -o churn.capo
       capo fit train.parquet -t y -m fbeta --measure-arg beta=2 --positive yes --id customer -o m.capo
       capo fit train.csv -t y -m recall_at_precision --measure-arg floor=0.9 -a lgbm,rf,linear -o m.capo
       capo fit train.csv -t y -m '10*tp - 2*fp - 5*fn' -o profit.capo
+      capo fit train.csv -t species -m f1_macro -o species.capo
+      capo fit train.csv -t sports,politics,arts -m f1_samples -o topics.capo
+      capo fit train.csv -t tags --label-separator ';' -m f1_micro -o tags.capo
       zcat big.csv.gz | capo fit - -t y -o m.capo
     """
     from .commands.fit import ColumnOptions, ModelOptions, run_fit
 
     columns = ColumnOptions(
-        target=target,
+        targets=target,
+        label_separator=label_separator,
         positive=positive,
         weight=weight,
         group=group,
@@ -205,6 +213,8 @@ def predict(
     additional ones are ignored. A category that did not occur in training counts as a missing value.
     Messages tell how the rows differ from the training rows: the estimated share of positives, categories
     and missing values that were not in training.
+    With more than two classes there is one probability for each class, with several labels per row one for
+    each label.
       capo predict churn.capo new.csv -o predictions.csv
       capo predict churn.capo new.csv --id customer | head
     """
@@ -229,7 +239,8 @@ def evaluate(
     """Evaluate a model on labeled rows: all measures and the confusion matrix.
 
     \b
-    Each measure comes with a 95% bootstrap interval.
+    Each measure comes with a 95% bootstrap interval. With more than two classes or several labels per row,
+    precision, recall and F1 of each one follow.
       capo evaluate churn.capo test.csv
       capo evaluate churn.capo test.csv --json > evaluation.json
     """
@@ -313,7 +324,8 @@ def adjust(
 def compare(
     table: TableArgument,
     output: ComparisonOutputOption = None,
-    target: TargetOption = None,
+    target: TargetsOption = None,
+    label_separator: LabelSeparatorOption = None,
     measure: MeasureOption = "f1",
     measure_arg: MeasureArgOption = None,
     auxiliaries: AuxiliariesOption = None,
@@ -339,14 +351,16 @@ def compare(
 
     \b
     The simpler methods are a default learner, the same learner with a tuned threshold, and the stack of
-    all auxiliaries with a tuned threshold. All are evaluated on the same held-out rows.
+    all auxiliaries with a tuned threshold; each class or label has its own threshold if there are more
+    than two. All are evaluated on the same held-out rows.
       capo compare train.csv --target churned --measure f1
       capo compare train.csv -t y -m mcc -a lgbm,rf,linear -o comparison.json
     """
     from .commands.compare import ColumnOptions, ModelOptions, run_compare
 
     columns = ColumnOptions(
-        target=target,
+        targets=target,
+        label_separator=label_separator,
         positive=positive,
         weight=weight,
         group=group,

@@ -14,9 +14,9 @@ MAX_SEED = 2**32 - 1
 
 
 def _complete_measure_names() -> list[str]:
-    from ..measures import names  # noqa: PLC0415 (only for tab completion)
+    from .. import measures, multiclass, multilabel  # noqa: PLC0415 (only for tab completion)
 
-    return names()
+    return sorted({*measures.names(), *multiclass.names(), *multilabel.names()})
 
 
 TableArgument = Annotated[
@@ -32,6 +32,26 @@ ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Model file 
 TargetOption = Annotated[
     str | None,
     typer.Option("--target", "-t", metavar="COLUMN", help="Column with the labels.", rich_help_panel=COLUMNS),
+]
+TargetsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target",
+        "-t",
+        metavar="COLUMN",
+        help="Column with the labels of two or more classes; several columns of 0 and 1, by repeating the "
+        "option or as a,b,c, if a row may have several labels.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+LabelSeparatorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--label-separator",
+        metavar="TEXT",
+        help="The target column has several labels per row, with this text between them.",
+        rich_help_panel=COLUMNS,
+    ),
 ]
 PositiveOption = Annotated[
     str | None,

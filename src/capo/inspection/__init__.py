@@ -3,7 +3,9 @@
 The plots need matplotlib: ``pip install 'capo-learn[plots]'``.
 """
 
+from ._class_rates import ClassRates
 from ._compare import FoldResult, compare, compare_on_fold
+from ._compare_many import compare_many
 from ._comparison import METHODS, Comparison, ComparisonSource, MethodResult
 from ._evaluation import (
     ConfusionCounts,
@@ -13,7 +15,9 @@ from ._evaluation import (
     describe_few_rows,
     evaluate,
 )
+from ._multiclass_evaluation import MulticlassEvaluation, evaluate_multiclass
 from ._multiclass_summary import summarize_multiclass
+from ._multilabel_evaluation import MultilabelEvaluation, evaluate_multilabel
 from ._multilabel_summary import summarize_multilabel
 from ._plots import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
 from ._summary import Summary, frozen_auxiliary_names, summarize
@@ -21,6 +25,7 @@ from ._summary import Summary, frozen_auxiliary_names, summarize
 __all__ = [
     "METHODS",
     "CPathDisplay",
+    "ClassRates",
     "Comparison",
     "ComparisonSource",
     "ConfusionCounts",
@@ -29,14 +34,19 @@ __all__ = [
     "FoldResult",
     "MeasureEstimate",
     "MethodResult",
+    "MulticlassEvaluation",
+    "MultilabelEvaluation",
     "SolverDisplay",
     "Summary",
     "ThresholdDisplay",
     "WeightsDisplay",
     "compare",
+    "compare_many",
     "compare_on_fold",
     "describe_few_rows",
     "evaluate",
+    "evaluate_multiclass",
+    "evaluate_multilabel",
     "frozen_auxiliary_names",
     "summarize",
     "summarize_multiclass",

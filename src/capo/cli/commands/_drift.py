@@ -27,59 +27,67 @@ class DriftReport:
 
     Attributes
     ----------
-    prevalence : PrevalenceEstimate
-        The estimated share of positives, and the distance from the classes as trained.
+    n_rows : int
+        The number of new rows.
+    prevalence : PrevalenceEstimate, optional
+        The estimated share of positives, and the distance from the classes as trained, of a model of two
+        classes.
     unseen_categories : dict of str to int
         For each column, the number of rows with a category that was not in training.
     newly_missing : dict of str to int
         For each column without missing values in training, the number of rows that miss it.
     """
 
-    prevalence: PrevalenceEstimate
+    n_rows: int
+    prevalence: PrevalenceEstimate | None
     unseen_categories: dict[str, int]
     newly_missing: dict[str, int]
 
-    @property
-    def is_label_shift(self) -> bool:
-        """Whether the scores are a mixture of the two classes as trained, up to the sampling error."""
-        found = self.prevalence
-        return found.distance <= MAX_MIXTURE_DISTANCE + sampling_error(found.n_rows)
-
     def lines(self) -> list[str]:
         """One line for the prevalence, and one for each difference."""
-        lines = [self._describe_prevalence()]
+        lines = [] if self.prevalence is None else [_describe_prevalence(self.prevalence)]
         if self.unseen_categories:
             lines.append(f"categories that were not in training: {_list_counts(self.unseen_categories)}")
         if self.newly_missing:
             lines.append(f"missing values in columns that had none: {_list_counts(self.newly_missing)}")
         return lines
 
-    def _describe_prevalence(self) -> str:
-        found = self.prevalence
-        if not self.is_label_shift:
-            return (
-                f"the scores differ from those in training by more than the share of positives (distance "
-                f"{found.distance:.3f}): label some of these rows, and see 'capo evaluate'"
-            )
-        advice = "; 'capo adjust' adapts the model to it" if found.is_changed else ""
-        return (
-            f"{found.value:.2%} positive as estimated (95% interval {found.low:.2%} to {found.high:.2%}), "
-            f"{found.trained:.2%} in training{advice}"
-        )
-
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values."""
-        found = self.prevalence
         return {
-            "rows": found.n_rows,
-            "prevalence": {"value": found.value, "low": found.low, "high": found.high},
-            "trained_prevalence": found.trained,
-            "prevalence_changed": found.is_changed,
-            "mixture_distance": found.distance,
-            "is_label_shift": self.is_label_shift,
+            "rows": self.n_rows,
+            **({} if self.prevalence is None else _prevalence_data(self.prevalence)),
             "unseen_categories": self.unseen_categories,
             "newly_missing": self.newly_missing,
         }
+
+
+def _is_label_shift(found: PrevalenceEstimate) -> bool:
+    """Whether the scores are a mixture of the two classes as trained, up to the sampling error."""
+    return found.distance <= MAX_MIXTURE_DISTANCE + sampling_error(found.n_rows)
+
+
+def _describe_prevalence(found: PrevalenceEstimate) -> str:
+    if not _is_label_shift(found):
+        return (
+            f"the scores differ from those in training by more than the share of positives (distance "
+            f"{found.distance:.3f}): label some of these rows, and see 'capo evaluate'"
+        )
+    advice = "; 'capo adjust' adapts the model to it" if found.is_changed else ""
+    return (
+        f"{found.value:.2%} positive as estimated (95% interval {found.low:.2%} to {found.high:.2%}), "
+        f"{found.trained:.2%} in training{advice}"
+    )
+
+
+def _prevalence_data(found: PrevalenceEstimate) -> dict[str, Any]:
+    return {
+        "prevalence": {"value": found.value, "low": found.low, "high": found.high},
+        "trained_prevalence": found.trained,
+        "prevalence_changed": found.is_changed,
+        "mixture_distance": found.distance,
+        "is_label_shift": _is_label_shift(found),
+    }
 
 
 class DriftMonitor:
@@ -99,27 +107,33 @@ class DriftMonitor:
         self._scores: list[FloatArray] = []
         self._n_rows, self._step = 0, 1
 
-    def observe(self, features: Any, decision: FloatArray) -> None:
-        """Take a batch into account."""
+    def observe(self, features: Any, decision: FloatArray | None) -> None:
+        """Take a batch into account; `decision` holds the scores of a model of two classes."""
         if isinstance(features, pl.DataFrame):
             for each in self._profiles:
                 values = features[each.name]
                 self._unseen[each.name] += each.count_unseen(values)
                 self._missing[each.name] += each.count_newly_missing(values)
         first = -self._n_rows % self._step
+        self._n_rows += features.shape[0]
+        if decision is None:
+            return
         self._scores.append(decision[first :: self._step])
-        self._n_rows += len(decision)
         if sum(map(len, self._scores)) > MAX_KEPT_SCORES:
             self._scores = [np.concatenate(self._scores)[::2]]
             self._step *= 2
 
     def report(self) -> DriftReport:
         """Compare the rows so far with the training rows."""
+        return DriftReport(self._n_rows, self._estimate_prevalence(), +self._unseen, +self._missing)
+
+    def _estimate_prevalence(self) -> PrevalenceEstimate | None:
+        if not self._scores:
+            return None
         model = self._model
         shift = 0.0 if model.population_ is None else model.population_.log_odds_shift
         log_odds = np.concatenate(self._scores) + model.combination_.threshold_log_odds - shift
-        found = estimate_prevalence(log_odds, class_scores(model))
-        return DriftReport(found, +self._unseen, +self._missing)
+        return estimate_prevalence(log_odds, class_scores(model))
 
 
 def _list_counts(counts: dict[str, int]) -> str:

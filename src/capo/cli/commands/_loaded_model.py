@@ -6,10 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import polars as pl
-
-from ..._typing import FloatArray
 from ...estimators import CAPOClassifier
 from ...exceptions import ModelFileError
 from ...io.model_files import Manifest, open_model
@@ -18,8 +14,6 @@ from .._console import Console, Step
 
 #: Rows that are predicted at once.
 BATCH_SIZE = 10_000
-#: Columns of the predictions.
-PREDICTION_COLUMNS = ("label", "score", "threshold")
 
 
 @dataclass(frozen=True)
@@ -29,18 +23,6 @@ class LoadedModel:
     model: CAPOClassifier
     manifest: Manifest
     schema: Schema
-
-    def decision_function(self, batch: Batch) -> FloatArray:
-        """The model's decision for each row, positive above 0."""
-        return self.model.decision_function(self.schema.features(batch))
-
-    def predict(self, batch: Batch, decision: FloatArray) -> pl.DataFrame:
-        """Identifiers, label, score and threshold of each row, from the model's decisions."""
-        labels = self.model.classes_[(decision > 0).astype(int)]
-        threshold = np.full(len(decision), self.model.threshold_)
-        values = (labels, self.model.as_probability(decision), threshold)
-        columns = [pl.Series(name, each) for name, each in zip(PREDICTION_COLUMNS, values, strict=True)]
-        return pl.DataFrame([*self.schema.id_columns(batch).get_columns(), *columns])
 
 
 def load_model(path: str, trusted: Sequence[str] | None, console: Console) -> LoadedModel:

@@ -6,19 +6,31 @@ import ast
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from ... import measures
+from ... import measures, multiclass, multilabel
 from ...auxiliary import auxiliary_names, check_auxiliary_name
 from ...estimators import CAPOClassifier
-from ...exceptions import InvalidInputError
+from ...exceptions import CapoError, InvalidInputError, UnknownMeasureError
 from ...io.tables import TableReader
-from ...measures import Measure
 from ...model_selection import TimeFolds
 from .._console import Console
+from ._targets import TargetKind
 from ._training_data import ColumnOptions, TableTrainingData, read_training_data
 
 #: Larger parameters of measures are refused as typing errors.
 MAX_MEASURE_ARG = 1e50
+#: The measures of each kind of target.
+MEASURE_REGISTRIES: dict[TargetKind, Any] = {
+    "binary": measures,
+    "multiclass": multiclass,
+    "multilabel": multilabel,
+}
+TARGET_DESCRIPTIONS: dict[TargetKind, str] = {
+    "binary": "two classes",
+    "multiclass": "classes",
+    "multilabel": "several labels per row",
+}
 DELTAS = {"linear": "linear", "rbf": "rbf", "none": None}
 
 
@@ -34,13 +46,38 @@ class ModelOptions:
     jobs: int
     seed: int
 
-    def parse_measure(self) -> Measure:
-        """The measure with its parameters."""
+    def check_measure(self) -> bool:
+        """Raise if there is no such measure; return whether it is one of many classes and not of two."""
+        errors: dict[TargetKind, CapoError] = {}
+        for kind, registry in MEASURE_REGISTRIES.items():
+            try:
+                registry.get(self.measure, **self._measure_params)
+            except CapoError as error:
+                errors[kind] = error
+        if len(errors) == len(MEASURE_REGISTRIES):
+            known = (each for each in errors.values() if not isinstance(each, UnknownMeasureError))
+            raise next(known, errors["binary"])
+        return "binary" in errors and "multiclass" not in errors
+
+    def parse_measure(self, kind: TargetKind) -> Any:
+        """The measure of a kind of target, with its parameters."""
+        try:
+            return MEASURE_REGISTRIES[kind].get(self.measure, **self._measure_params)
+        except UnknownMeasureError as error:
+            if self.measure.strip() in MEASURE_REGISTRIES[kind].names():
+                raise
+            raise UnknownMeasureError(
+                f"the measure {self.measure.strip()!r} does not fit the target, which has "
+                f"{TARGET_DESCRIPTIONS[kind]}: choose another measure (see 'capo measures')."
+            ) from error
+
+    @property
+    def _measure_params(self) -> dict[str, int | float]:
         args = [_parse_measure_arg(each) for each in self.measure_args or []]
         repeated = [name for name, count in Counter(name for name, _ in args).items() if count > 1]
         if repeated:
             raise InvalidInputError(f"--measure-arg gives {repeated[0]!r} more than once: choose one value.")
-        return measures.get(self.measure, **dict(args))
+        return dict(args)
 
     def parse_delta(self) -> str | None:
         """The value of `CAPOClassifier.delta`."""
@@ -64,14 +101,20 @@ def prepare_training(
     table: TableReader, columns: ColumnOptions, options: ModelOptions, console: Console
 ) -> tuple[TableTrainingData, CAPOClassifier]:
     """Read the training data and make the unfitted model; options are checked before the table is read."""
-    measure, delta, auxiliaries = options.parse_measure(), options.parse_delta(), options.parse_auxiliaries()
-    data = read_training_data(table, columns, console)
+    many_classes, delta, auxiliaries = (
+        options.check_measure(),
+        options.parse_delta(),
+        options.parse_auxiliaries(),
+    )
+    data = read_training_data(table, columns, console, many_classes=many_classes)
+    kind = data.target.kind
     model = CAPOClassifier(
-        measure,
+        options.parse_measure(kind),
         auxiliaries=auxiliaries,
-        pos_label=data.pos_label,
+        pos_label=data.target.pos_label,
         cv=TimeFolds(options.folds) if columns.time else options.folds,
-        delta=delta,
+        # Many classes have no delta function: there is none to leave out.
+        delta="linear" if kind == "multiclass" and delta is None else delta,
         n_jobs=options.jobs or None,
         random_state=options.seed,
         verbose=1,

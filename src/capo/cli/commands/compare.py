@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ...inspection import Comparison, compare
+from ...inspection import Comparison, compare, compare_many
 from ...io.tables import TableReader
 from ...model_selection import TimeFolds
 from .._console import Console
@@ -31,7 +31,7 @@ def run_compare(
         check_output(output, *table.paths)
     data, model = prepare_training(table, columns, options, console)
     with console.step("comparing") as step:
-        comparison = compare(
+        comparison = (compare if data.target.kind == "binary" else compare_many)(
             model,
             data.X,
             data.y,
@@ -53,7 +53,5 @@ def _record_table(comparison: Comparison, table: TableReader, columns: ColumnOpt
     """The comparison with its table and target, by which ``capo report`` recognizes it."""
     if comparison.source is None:
         return comparison
-    source = replace(
-        comparison.source, target=columns.target or "", table=table.name, sha256=table_sha256(table)
-    )
+    source = replace(comparison.source, target=columns.target, table=table.name, sha256=table_sha256(table))
     return replace(comparison, source=source)

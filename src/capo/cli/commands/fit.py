@@ -13,6 +13,7 @@ from ...io.model_files import save
 from ...io.tables import TableReader, profile_columns
 from .._console import Console
 from .._output import check_output, format_file_size, is_stdout
+from ._model_kinds import model_kind
 from ._model_options import ModelOptions, prepare_training
 from ._table_checksum import table_sha256
 from ._training_data import ColumnOptions, TableTrainingData
@@ -48,7 +49,7 @@ def run_fit(
 
 def _note_few_groups(data: TableTrainingData, folds: int, console: Console) -> None:
     """Log a note if a class has rows in fewer groups than there are folds."""
-    if data.groups is None:
+    if data.groups is None or data.target.kind == "multilabel":
         return
     n_groups = min(len(np.unique(data.groups[data.y == label])) for label in np.unique(data.y))
     if n_groups < folds:
@@ -61,16 +62,12 @@ def _fit_results(model: CAPOClassifier, output: Path) -> dict[str, Any]:
         "model": str(output),
         "measure": model.measure_.label,
         "classes": model.classes_.tolist(),
-        "rows": len(model.oof_decision_),
-        "positive": model.n_positive_,
         "value": model.score_,
         "std": model.score_std_,
-        "threshold": model.threshold_,
-        "C": model.C_,
         "gap": model.gap_,
         "out_of_fold": [
             {"name": line.name, "value": line.value, "std": line.std} for line in model.summary().lines
         ],
-        "weights": model.auxiliary_weights_,
         "seconds": model.timings_,
+        **model_kind(model).fit_results(model),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ... import measures
+from ... import measures, multiclass, multilabel
 from ...measures import Description
 from .._console import Console
 
@@ -13,7 +13,27 @@ _FOOTER = """\
 P and N are the numbers of positives and negatives, n = P + N. Set parameters with --measure-arg, such as
 --measure fbeta --measure-arg beta=2; k is a number of rows if it is an integer, and a
 share of the rows if it has a decimal point (k=0.1).
-Any formula of tp, fp, fn and tn is a measure too: --measure '10*tp - 2*fp'."""
+Any formula of tp, fp, fn and tn is a measure too: --measure '10*tp - 2*fp'.
+
+More than two classes: {multiclass}.
+Several labels per row: {multilabel}.
+A measure of two classes by its plain name, such as f1, is then averaged over the classes or labels; the
+ending _macro, _weighted or _micro names the average ('capo measures f1_weighted')."""
+#: Measures of many classes and labels that the footer names as examples.
+_MULTICLASS = (
+    "accuracy",
+    "balanced_accuracy",
+    "f1_macro",
+    "f1_weighted",
+    "jaccard_macro",
+    "mcc",
+    "cohen_kappa",
+    "quadratic_kappa",
+    "gmean",
+    "roc_auc_ovr",
+    "roc_auc_ovo",
+)
+_MULTILABEL = ("f1_macro", "f1_micro", "f1_weighted", "f1_samples", "precision_at_k")
 
 
 def run_measures(name: str | None, console: Console) -> None:
@@ -23,10 +43,20 @@ def run_measures(name: str | None, console: Console) -> None:
         descriptions = list(by_name.values())
         console.result(_format_table(descriptions), [_to_dict(each) for each in descriptions])
         return
-    measure = measures.get(name)
-    custom = Description(measure.name, {}, measure.name, "a formula of your own")
-    description = by_name.get(measure.name, custom)
+    description = _describe_many(name)
+    if description is None:
+        measure = measures.get(name)
+        custom = Description(measure.name, {}, measure.name, "a formula of your own")
+        description = by_name.get(measure.name, custom)
     console.result(_format_description(description), _to_dict(description))
+
+
+def _describe_many(name: str) -> Description | None:
+    """The description of a measure that only many classes or labels have."""
+    if name in measures.names():
+        return None
+    found = (each for each in (*multiclass.describe(), *multilabel.describe()) if each.name == name)
+    return next(found, None)
 
 
 def _to_dict(description: Description) -> dict[str, Any]:
@@ -44,7 +74,8 @@ def _format_table(descriptions: list[Description]) -> str:
         rows.append((each.name + parameters, each.value, each.use.replace("`", "")))
     first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
     lines = [f"{name:<{first}}  {value:<{second}}  {use}" for name, value, use in rows]
-    return "\n".join([*lines, "", _FOOTER])
+    footer = _FOOTER.format(multiclass=", ".join(_MULTICLASS), multilabel=", ".join(_MULTILABEL))
+    return "\n".join([*lines, "", footer])
 
 
 def _format_description(description: Description) -> str:

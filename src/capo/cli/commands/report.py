@@ -9,11 +9,10 @@ from pathlib import Path
 from ...exceptions import InvalidInputError
 from ...inspection import Comparison
 from ...io.tables import TableReader
-from ...report import render_report
 from .._console import Console
 from .._output import check_file_ending, check_output, write_output
-from ._labeled_predictions import evaluate_predictions, predict_labeled
 from ._loaded_model import LoadedModel, load_model
+from ._model_kinds import model_kind
 from ._table_checksum import training_table_notes
 
 
@@ -33,20 +32,10 @@ def run_report(
     loaded = load_model(path, trusted, console)
     if comparison is not None and stored_comparison is not None:
         _check_comparison(stored_comparison, loaded, comparison)
-    predictions = predict_labeled(loaded, table, console)
     notes = training_table_notes(loaded.manifest, table, console)
-    evaluation = evaluate_predictions(loaded, predictions, seed, console)
-    with console.step("drawing"):
-        html = render_report(
-            loaded.model,
-            predictions.positive,
-            predictions.decision,
-            sample_weight=predictions.sample_weight,
-            table_name=table.name,
-            comparison=stored_comparison,
-            evaluation=evaluation,
-            notes=notes,
-        )
+    html = model_kind(loaded.model).render_report(
+        loaded, table, comparison=stored_comparison, notes=notes, seed=seed, console=console
+    )
     write_output(html.encode(errors="backslashreplace"), output, console)
 
 

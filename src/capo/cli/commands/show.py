@@ -8,6 +8,9 @@ from typing import Any
 from ...io.model_files import Manifest, read_manifest
 from .._console import Console
 
+#: Classes that are listed.
+MAX_LISTED_CLASSES = 20
+
 
 def run_show(path: str, console: Console) -> None:
     """Show what a model file contains, without loading the model."""
@@ -16,15 +19,23 @@ def run_show(path: str, console: Console) -> None:
     fields = {
         "estimator": manifest.estimator,
         "measure": manifest.measure,
-        "classes": ", ".join(map(repr, manifest.classes)) + " (the last is positive)",
+        "classes": _describe_classes(manifest),
         "columns": _describe_columns(manifest),
-        "target": manifest.schema.get("target", ""),
+        "target": manifest.schema.get("target", "") or _label_names(manifest),
         "groups": manifest.schema.get("group", ""),
         "trained on": manifest.training.get("table", ""),
         "written": f"{manifest.created} with {versions}",
     }
     lines = "\n".join(f"{key:<11}{value}" for key, value in fields.items() if value)
     console.result(_printable(f"{lines}\n\n{manifest.summary}".rstrip()), asdict(manifest))
+
+
+def _describe_classes(manifest: Manifest) -> str:
+    """The labels; of two classes with a threshold the last is positive."""
+    shown = ", ".join(map(repr, manifest.classes[:MAX_LISTED_CLASSES]))
+    n_more = len(manifest.classes) - MAX_LISTED_CLASSES
+    more = f" and {n_more:,} more" if n_more > 0 else ""
+    return f"{shown}{more}" + (" (the last is positive)" if manifest.threshold is not None else "")
 
 
 def _describe_columns(manifest: Manifest) -> str:
@@ -35,6 +46,12 @@ def _describe_columns(manifest: Manifest) -> str:
     if isinstance(columns, list) and columns:
         return ", ".join(map(str, columns))
     return str(manifest.schema.get("n_features", "unknown"))
+
+
+def _label_names(manifest: Manifest) -> str:
+    """The target columns of a label matrix."""
+    names: Any = manifest.schema.get("label_names")
+    return ", ".join(map(str, names[:MAX_LISTED_CLASSES])) if isinstance(names, list) else ""
 
 
 def _kind_name(kind: Any) -> Any:

@@ -27,6 +27,7 @@ from ._trees import (
     TreeLeaf,
     TreeNodes,
     TreeSplit,
+    emit_class_ensemble,
     emit_tree_ensemble,
     emit_tree_ensemble_float32,
     make_member_split,
@@ -49,17 +50,39 @@ def booster_converters() -> Mapping[type, Callable[[Any, GraphTable], Classifier
 
 
 def _convert_lightgbm(model: Any, table: GraphTable) -> ClassifierOutputs:
-    dump = model.booster_.dump_model()
-    objective, *options = dump["objective"].split()
-    if objective != "binary":
-        raise ExportError(f"its LGBMClassifier has the objective {objective!r} instead of 'binary'")
-    graph, trees = table.graph, [_lightgbm_tree(tree) for tree in dump["tree_info"]]
-    matrix = _encode_pandas_categories(table, dump["pandas_categorical"]).to_matrix()
-    total = emit_tree_ensemble(graph, _mask_zeros(graph, matrix, dump), trees)
+    dump, options = _lightgbm_dump(model, "binary")
+    graph, matrix, trees = table.graph, *_lightgbm_trees(table, dump)
+    total = emit_tree_ensemble(graph, matrix, trees)
     mean = graph.op("Div", total, float(len(trees))) if dump["average_output"] else total
-    slope = float(dict(option.split(":") for option in options if ":" in option).get("sigmoid", 1.0))
+    slope = float(options.get("sigmoid", 1.0))
     margin = total if hasattr(model, "decision_function") else None  # from version 4.7 on
     return ClassifierOutputs(graph, margin, graph.op("Sigmoid", graph.op("Mul", mean, slope)))
+
+
+def emit_lightgbm_probabilities(model: Any, table: GraphTable) -> str:
+    """Add the probabilities of a LightGBM classifier of many classes."""
+    dump, options = _lightgbm_dump(model, "multiclass")
+    graph, matrix, trees = table.graph, *_lightgbm_trees(table, dump)
+    n_classes = int(options["num_class"])
+    classes = [number % n_classes for number in range(len(trees))]
+    total = emit_class_ensemble(graph, matrix, trees, classes, n_classes)
+    mean = graph.op("Div", total, len(trees) / n_classes) if dump["average_output"] else total
+    return graph.op("Softmax", mean, axis=1)
+
+
+def _lightgbm_dump(model: Any, expected: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The trees as LightGBM dumps them, and the options of the objective."""
+    dump = model.booster_.dump_model()
+    objective, *options = dump["objective"].split()
+    if objective != expected:
+        raise ExportError(f"its LGBMClassifier has the objective {objective!r} instead of {expected!r}")
+    return dump, dict(option.split(":") for option in options if ":" in option)
+
+
+def _lightgbm_trees(table: GraphTable, dump: dict[str, Any]) -> tuple[str, list[TreeNodes]]:
+    """The matrix that the trees split on, and the trees."""
+    matrix = _encode_pandas_categories(table, dump["pandas_categorical"]).to_matrix()
+    return _mask_zeros(table.graph, matrix, dump), [_lightgbm_tree(tree) for tree in dump["tree_info"]]
 
 
 def _encode_pandas_categories(table: GraphTable, categories: list[list[Any]] | None) -> GraphTable:

@@ -148,16 +148,20 @@ def _convert_gradient_boosting(model: Any, table: GraphTable) -> ClassifierOutpu
 
 
 def _convert_hist_gradient_boosting(model: Any, table: GraphTable) -> ClassifierOutputs:
-    graph = table.graph
-    if model._preprocessor is not None:
-        indices = model._preprocessor._transformer_to_input_indices
-        encoded = convert_transformer(
-            model._preprocessor.named_transformers_["encoder"], table.take(indices["encoder"])
-        )
-        table = encoded.hstack(table.take(indices["numerical"]))
+    graph, table = table.graph, encode_histogram_columns(model, table)
     trees = [nodes_from_histogram_predictor(predictor) for (predictor,) in model._predictors]
     total = emit_tree_ensemble(graph, table.to_matrix(), trees)
     return outputs_from_margin(graph, graph.op("Add", total, float(np.ravel(model._baseline_prediction)[0])))
+
+
+def encode_histogram_columns(model: Any, table: GraphTable) -> GraphTable:
+    """The columns that the trees of histogram-based gradient boosting split on."""
+    if model._preprocessor is None:
+        return table
+    indices = model._preprocessor._transformer_to_input_indices
+    encoder = model._preprocessor.named_transformers_["encoder"]
+    encoded = convert_transformer(encoder, table.take(indices["encoder"]))
+    return encoded.hstack(table.take(indices["numerical"]))
 
 
 def _convert_voting(model: Any, table: GraphTable) -> ClassifierOutputs:

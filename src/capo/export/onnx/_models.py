@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto
 from scipy.sparse import issparse
 from scipy.special import expit
@@ -18,23 +16,32 @@ from ... import __version__
 from ..._typing import FloatArray
 from ...auxiliary import OutputScale, positive_class_index
 from ...baselines import PublishedCAPOClassifier
-from ...estimators import BaseAdaptedClassifier, CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
+from ...estimators import (
+    BaseAdaptedClassifier,
+    CAPOClassifier,
+    MulticlassCAPOClassifier,
+    MultilabelCAPOClassifier,
+    SVMPerfClassifier,
+    SVMPerfClassifierCV,
+)
 from ...exceptions import ExportError, InvalidInputError
 from ...preprocessing import ColumnKind, is_dataframe
 from ._classifiers import convert_classifier
+from ._export_errors import REGISTER_CONVERTER, explain_export_errors
 from ._graph import GraphBuilder
 from ._graph_table import GraphTable, make_input_table
 from ._kernels import as_dense_array
+from ._labels import label_array
+from ._multiclass import convert_multiclass
 from ._signature import COLUMN_KINDS, TEXT_VALUES
 from ._skl2onnx_fallback import check_external_nodes
 from ._transformers import convert_transformer
 
-#: What the user can do about a part that has no converter.
-REGISTER_CONVERTER = "or register a converter with skl2onnx.update_registered_converter"
-
 
 def convert_model(model: Any, X: Any, text_values: str, column_kinds: Mapping[str, ColumnKind]) -> ModelProto:
     """Convert a fitted classifier to a graph for data like X; the other parameters are in its metadata."""
+    # The classifier of many classes or labels that does the work, if there is one.
+    model = getattr(model, "delegate_", model)
     convert = _CONVERTERS.get(type(model))
     if convert is None:
         raise InvalidInputError(
@@ -54,7 +61,7 @@ def convert_model(model: Any, X: Any, text_values: str, column_kinds: Mapping[st
 def _convert_svmperf(model: Any, X: Any) -> ModelProto:
     graph = GraphBuilder()
     table = make_input_table(graph, X)
-    with _explain_export_errors("the model", "Train it with another kernel"):
+    with explain_export_errors("the model", "Train it with another kernel"):
         score = convert_classifier(model, table).margin
     assert score is not None
     return _build(model, graph, {"score": score})
@@ -87,7 +94,7 @@ def _log_odds(model: BaseAdaptedClassifier, table: GraphTable, X: Any) -> str:
 def _auxiliary_output(model: BaseAdaptedClassifier, name: str, table: GraphTable, X: Any) -> str:
     """The unscaled output of one auxiliary."""
     remedy = f"Leave it out, replace it, {REGISTER_CONVERTER}"
-    with _explain_export_errors(f"the auxiliary {name!r}", remedy):
+    with explain_export_errors(f"the auxiliary {name!r}", remedy):
         outputs = convert_classifier(model.auxiliaries_[name], table)
         kind = model.combination_.output_kind
         raw = outputs.score() if kind.name == "scores" else outputs.signed_label()
@@ -104,7 +111,7 @@ def _auxiliary_output(model: BaseAdaptedClassifier, name: str, table: GraphTable
 
 def _delta_features(model: BaseAdaptedClassifier, table: GraphTable, X: Any) -> str:
     transformer: Any = model.delta_
-    with _explain_export_errors("the delta transformer", f"Train with delta='linear', {REGISTER_CONVERTER}"):
+    with explain_export_errors("the delta transformer", f"Train with delta='linear', {REGISTER_CONVERTER}"):
         features = convert_transformer(transformer, table).to_matrix()
         check_external_nodes(
             table.graph, features, X, lambda rows: as_dense_array(transformer.transform(rows))
@@ -126,7 +133,7 @@ def _apply_scale(graph: GraphBuilder, raw: str, scale: OutputScale) -> str:
 
 def _build(model: Any, graph: GraphBuilder, scores: dict[str, str]) -> ModelProto:
     """Add the label to the scores, and build the graph with vectors as outputs."""
-    labels, label_dtype = _label_array(model.classes_)
+    labels, label_dtype = label_array(model.classes_)
     is_positive = graph.cast(graph.op("Greater", scores["score"], 0.0), TensorProto.INT64)
     columns = {"label": (graph.op("Gather", labels, is_positive), label_dtype)}
     columns.update((name, (value, TensorProto.DOUBLE)) for name, value in sorted(scores.items()))
@@ -146,28 +153,17 @@ def _threshold(model: Any) -> float:
     return float(getattr(model, "best_estimator_", model).threshold_)
 
 
-def _label_array(classes: NDArray[Any]) -> tuple[NDArray[Any], int]:
-    """The two classes as int64, double or string, and that data type."""
-    if classes.dtype.kind in "iub":
-        return classes.astype(np.int64), TensorProto.INT64
-    if classes.dtype.kind == "f":
-        return classes.astype(np.float64), TensorProto.DOUBLE
-    return classes.astype(object), TensorProto.STRING
-
-
-@contextmanager
-def _explain_export_errors(part: str, remedy: str) -> Iterator[None]:
-    """Complete the reason in an ExportError to a sentence about a part of the model, with a remedy."""
-    try:
-        yield
-    except ExportError as error:
-        raise ExportError(f"{part} cannot be exported to ONNX: {error}. {remedy}.") from (
-            error.__cause__ or error
-        )
+def _refuse_multilabel(model: Any, X: Any) -> ModelProto:
+    raise ExportError(
+        "a model of several labels per row cannot be exported to ONNX: train one model for each label, or "
+        "use a model file (capo.save)."
+    )
 
 
 _CONVERTERS: dict[type, Callable[[Any, Any], ModelProto]] = {
     CAPOClassifier: _convert_capo,
+    MulticlassCAPOClassifier: convert_multiclass,
+    MultilabelCAPOClassifier: _refuse_multilabel,
     PublishedCAPOClassifier: _convert_capo,
     SVMPerfClassifier: _convert_svmperf,
     SVMPerfClassifierCV: _convert_svmperf,

@@ -58,6 +58,17 @@ def convert_classifier_with_skl2onnx(estimator: Any, table: GraphTable) -> Class
     return ClassifierOutputs(graph, probability=column, vote=vote)
 
 
+def emit_skl2onnx_class_scores(estimator: Any, table: GraphTable) -> str:
+    """Add the probabilities, or else the margins, of a classifier of many classes of numeric tables."""
+    supported, has_probabilities = _converter_options(estimator), hasattr(estimator, "predict_proba")
+    if not has_probabilities and "raw_scores" not in supported:
+        raise ExportError(f"skl2onnx does not export the scores of {type(estimator).__name__}")
+    requested = {"zipmap": False, "raw_scores": not has_probabilities}
+    options = {key: value for key, value in requested.items() if key in supported}
+    _, *scores = table.graph.inline_model(_run_skl2onnx(estimator, table.width, **options), table.to_matrix())
+    return table.graph.cast(scores[0])
+
+
 def _converter_options(estimator: Any) -> Container[str]:
     """The options that the estimator's converter supports."""
     try:

@@ -27,7 +27,8 @@ def to_onnx(
     array it has the single
     input "X". `onnx_inputs` makes the inputs from a table. The outputs are "label", "score"
     (`decision_function`) and, if the model has `predict_proba`, "probability" (of the positive class), each
-    of shape (n,). Auxiliaries with weight 0 are left out.
+    of shape (n,). With more than two classes, "probability" and "score" (the expected gain) have one column
+    for each class. Auxiliaries with weight 0 are left out.
 
     Parameters
     ----------

@@ -128,6 +128,28 @@ def emit_tree_ensemble(graph: GraphBuilder, matrix: str, trees: Iterable[TreeNod
     return graph.op("TreeEnsemble", matrix, domain=ML_DOMAIN, **attributes)
 
 
+def emit_class_ensemble(
+    graph: GraphBuilder, matrix: str, trees: Iterable[TreeNodes], classes: Sequence[int], n_classes: int
+) -> str:
+    """Add for each class the sum over its trees of the leaf that each row reaches."""
+    ensemble = _Ensemble.from_trees(trees)
+    targets = {"n_targets": n_classes, "leaf_targetids": [classes[tree] for tree in ensemble.leaf_trees]}
+    attributes = ensemble.attributes(np.float64) | targets
+    return graph.op("TreeEnsemble", matrix, domain=ML_DOMAIN, **attributes)
+
+
+def emit_mean_of_leaves(
+    graph: GraphBuilder, matrix: str, trees: Sequence[TreeNodes], leaf_values: FloatArray
+) -> str:
+    """Add the mean over trees of a vector for each leaf; a leaf's value is its row in `leaf_values`."""
+    ensemble = _Ensemble.from_trees(trees)
+    targets = {"n_targets": len(trees), "leaf_targetids": ensemble.leaf_trees}
+    attributes = ensemble.attributes(np.float64) | targets
+    positions = graph.op("TreeEnsemble", matrix, domain=ML_DOMAIN, **attributes)
+    vectors = graph.op("Gather", leaf_values, graph.cast(positions, TensorProto.INT64), axis=0)
+    return graph.op("ReduceMean", vectors, np.array([1]), keepdims=0)
+
+
 def emit_tree_ensemble_float32(graph: GraphBuilder, matrix: str, trees: Iterable[TreeNodes]) -> str:
     """Add the same sum in single precision, accumulated in the order of the trees."""
     values, ensemble = graph.cast(matrix, TensorProto.FLOAT), _Ensemble.from_trees(trees)

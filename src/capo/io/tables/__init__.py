@@ -2,16 +2,19 @@
 
 from ._batch import Batch, SparseRows
 from ._inference import SchemaInference, infer_features, infer_table_schema
+from ._label_matrix import LabelMatrixSchema, infer_label_matrix_schema
 from ._profile import ColumnProfile, profile_columns, read_profiles
 from ._reader import TableReader, open_table
+from ._restore import schema_from_dict
 from ._roles import ColumnRoles, require_column
-from ._schema import Schema, SparseSchema, TableSchema, schema_from_dict
+from ._schema import Schema, SparseSchema, TableSchema
 from ._times import read_times
 
 __all__ = [
     "Batch",
     "ColumnProfile",
     "ColumnRoles",
+    "LabelMatrixSchema",
     "Schema",
     "SchemaInference",
     "SparseRows",
@@ -19,6 +22,7 @@ __all__ = [
     "TableReader",
     "TableSchema",
     "infer_features",
+    "infer_label_matrix_schema",
     "infer_table_schema",
     "open_table",
     "profile_columns",

@@ -12,6 +12,7 @@ from ...preprocessing import (
     CategoryKind,
     CodeKind,
     ColumnInfo,
+    ColumnKind,
     ColumnValues,
     DateKind,
     FeatureSchema,
@@ -59,14 +60,22 @@ class SchemaInference:
 
 def infer_table_schema(batch: Batch, roles: ColumnRoles) -> SchemaInference:
     """Infer the kinds of the columns and labels of a training table."""
+    columns, inference = infer_table_features(batch, roles)
+    label_kind = infer_label_kind(batch, roles.target)
+    schema = TableSchema(columns, roles.target, label_kind, roles.weight, roles.ids, roles.group)
+    return SchemaInference(schema, *inference)
+
+
+def infer_table_features(
+    batch: Batch, roles: ColumnRoles
+) -> tuple[dict[str, ColumnKind], tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Return the kinds of the columns that are used, and the notes and remarks of the inference."""
     roles.check(batch.frame.columns)
     features, notes = infer_features(batch, roles)
     columns = {column.key: column.kind for column in features.columns if column.kind.role != "none"}
     if not columns:
         raise TableError(" ".join(["the table has no feature columns.", *notes]))
-    label_kind = infer_label_kind(batch, roles.target)
-    schema = TableSchema(columns, roles.target, label_kind, roles.weight, roles.ids, roles.group)
-    return SchemaInference(schema, tuple(notes), tuple(_code_remarks(features.columns)))
+    return columns, (tuple(notes), tuple(_code_remarks(features.columns)))
 
 
 def infer_features(batch: Batch, roles: ColumnRoles) -> tuple[FeatureSchema, list[str]]:

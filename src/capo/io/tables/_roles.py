@@ -34,6 +34,8 @@ class ColumnRoles:
         Feature columns that are used as categories even if they are numeric.
     kinds : mapping of str to str
         The names of the kinds of feature columns, which overrule what would be inferred.
+    label_columns : tuple of str
+        The columns of a label matrix, in place of `target`.
     """
 
     target: str
@@ -44,12 +46,14 @@ class ColumnRoles:
     ids: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
+    label_columns: tuple[str, ...] = ()
 
     def check(self, columns: Sequence[str]) -> None:
         """Raise if a column does not exist or has two roles."""
         single = {"target": self.target, "weight": self.weight, "group": self.group, "time": self.time}
         roles = {
             **{role: (name,) if name else () for role, name in single.items()},
+            **({"target": self.label_columns} if self.label_columns else {}),
             "drop": self.drop,
             "id": self.ids,
             "category": self.categories,
@@ -66,7 +70,8 @@ class ColumnRoles:
     @property
     def non_features(self) -> set[str]:
         """The columns that are not features."""
-        return {self.target, self.weight, self.group, self.time, *self.drop, *self.ids}
+        single = {self.target, self.weight, self.group, self.time}
+        return {*single, *self.label_columns, *self.drop, *self.ids}
 
 
 def require_column(name: str, columns: Sequence[str], purpose: str = "") -> None:

@@ -245,13 +245,12 @@ class SparseSchema(Schema):
         return {"kind": "svmlight", "n_features": self.n_features}
 
 
-def schema_from_dict(values: dict[str, Any]) -> Schema:
-    """Restore a schema from the values of `Schema.to_dict`; a ValueError if they are not valid."""
+def parse_table_dict(
+    values: dict[str, Any],
+) -> tuple[dict[str, ColumnKind], str, LabelKind, str, tuple[str, ...], str]:
+    """The fields of a `TableSchema` from the values of its `to_dict`."""
     match values:
-        case {"kind": "svmlight", "n_features": int() as n_features} if n_features > 0:
-            return SparseSchema(n_features)
         case {
-            "kind": "table",
             "columns": dict() as columns,
             "target": str() as target,
             "label_kind": "integer" | "text" as label_kind,
@@ -263,7 +262,7 @@ def schema_from_dict(values: dict[str, Any]) -> Schema:
             and isinstance(group := values.get("group", ""), str)
         ):
             kinds = {name: _kind_from_json(kind) for name, kind in columns.items()}
-            return TableSchema(kinds, target, label_kind, weight, tuple(ids), group)
+            return kinds, target, label_kind, weight, tuple(ids), group
     raise ValueError("its schema is missing or not valid")
 
 

@@ -1,0 +1,124 @@
+"""Models of two classes on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..._typing import BoolArray, FloatArray
+from ...estimators import CAPOClassifier
+from ...inspection import Comparison, Evaluation, evaluate
+from ...io.tables import TableReader
+from ...preprocessing import positive_mask
+from .._console import Console
+from ._loaded_model import LoadedModel, read_batches
+from ._model_kind import ModelKind
+
+#: Columns of the predictions.
+PREDICTION_COLUMNS = ("label", "score", "threshold")
+
+
+@dataclass(frozen=True)
+class LabeledPredictions:
+    """Which rows are positive, the model's decisions, and the sample weights."""
+
+    positive: BoolArray
+    decision: FloatArray
+    sample_weight: FloatArray | None
+
+
+class BinaryKind(ModelKind):
+    """Two classes: a label, a score and a threshold for each row."""
+
+    def prediction_columns(self, loaded: LoadedModel) -> list[str]:
+        return list(PREDICTION_COLUMNS)
+
+    def outputs(self, model: CAPOClassifier, features: Any) -> FloatArray:
+        return model.decision_function(features)
+
+    def drift_scores(self, outputs: FloatArray) -> FloatArray:
+        return outputs
+
+    def prediction_series(self, loaded: LoadedModel, outputs: FloatArray) -> list[pl.Series]:
+        model = loaded.model
+        labels = model.classes_[(outputs > 0).astype(int)]
+        threshold = np.full(len(outputs), model.threshold_)
+        values = (labels, model.as_probability(outputs), threshold)
+        return [pl.Series(name, each) for name, each in zip(PREDICTION_COLUMNS, values, strict=True)]
+
+    def fit_results(self, model: CAPOClassifier) -> dict[str, Any]:
+        return {
+            "rows": len(model.oof_decision_),
+            "positive": model.n_positive_,
+            "threshold": model.threshold_,
+            "C": model.C_,
+            "weights": model.auxiliary_weights_,
+        }
+
+    def evaluate(
+        self, loaded: LoadedModel, table: TableReader, seed: int, console: Console
+    ) -> tuple[int, Evaluation]:
+        predictions = _predict_labeled(loaded, table, console)
+        return len(predictions.positive), _evaluate(loaded, predictions, seed, console)
+
+    def render_report(
+        self,
+        loaded: LoadedModel,
+        table: TableReader,
+        *,
+        comparison: Comparison | None,
+        notes: Sequence[str],
+        seed: int,
+        console: Console,
+    ) -> str:
+        from ...report import render_report  # noqa: PLC0415 (an extra)
+
+        predictions = _predict_labeled(loaded, table, console)
+        evaluation = _evaluate(loaded, predictions, seed, console)
+        with console.step("drawing"):
+            return render_report(
+                loaded.model,
+                predictions.positive,
+                predictions.decision,
+                sample_weight=predictions.sample_weight,
+                table_name=table.name,
+                comparison=comparison,
+                evaluation=evaluation,
+                notes=notes,
+            )
+
+
+def _predict_labeled(loaded: LoadedModel, table: TableReader, console: Console) -> LabeledPredictions:
+    """Apply a model to a labeled table, batch by batch."""
+    positive: list[BoolArray] = []
+    decisions: list[FloatArray] = []
+    weights: list[Any] = []
+    schema, model = loaded.schema, loaded.model
+    with console.step("predicting") as step:
+        for batch in read_batches(table, step):
+            positive.append(positive_mask(schema.labels(batch), model.classes_))
+            decisions.append(model.decision_function(schema.features(batch)))
+            weights.append(schema.weights(batch))
+    weight = None if weights[0] is None else np.concatenate(weights)
+    return LabeledPredictions(np.concatenate(positive), np.concatenate(decisions), weight)
+
+
+def _evaluate(
+    loaded: LoadedModel, predictions: LabeledPredictions, seed: int, console: Console
+) -> Evaluation:
+    """All measures with bootstrap intervals."""
+    negative_name, positive_name = map(str, loaded.model.classes_.tolist())
+    with console.step("bootstrap") as step:
+        return evaluate(
+            loaded.model.measure_,
+            predictions.positive,
+            predictions.decision,
+            sample_weight=predictions.sample_weight,
+            class_names=(negative_name, positive_name),
+            random_state=seed,
+            on_progress=step.progress,
+        )

@@ -1,0 +1,191 @@
+"""Models of many classes and of many labels on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ..._typing import FloatArray
+from ...estimators import CAPOClassifier
+from ...exceptions import InvalidInputError
+from ...inspection import (
+    Comparison,
+    MulticlassEvaluation,
+    MultilabelEvaluation,
+    evaluate_multiclass,
+    evaluate_multilabel,
+)
+from ...io.tables import LabelMatrixSchema, TableReader
+from .._console import Console
+from ._loaded_model import LoadedModel, read_batches
+from ._model_kind import ModelKind
+
+#: Comes before the name of a class or label in the columns of the predictions.
+PROBABILITY = "probability_"
+#: The column of the predicted label, and that of all labels of a row.
+LABEL, LABELS = "label", "labels"
+
+
+@dataclass(frozen=True)
+class _LabeledOutputs:
+    """Labels, an output of the model for each row, and the sample weights."""
+
+    y: NDArray[Any]
+    outputs: FloatArray
+    sample_weight: FloatArray | None
+
+
+def _predict_labeled(
+    loaded: LoadedModel, table: TableReader, method: str, console: Console
+) -> _LabeledOutputs:
+    """Apply a method of a model to a labeled table, batch by batch."""
+    labels: list[NDArray[Any]] = []
+    outputs: list[FloatArray] = []
+    weights: list[Any] = []
+    schema = loaded.schema
+    with console.step("predicting") as step:
+        for batch in read_batches(table, step):
+            labels.append(np.asarray(schema.labels(batch)))
+            outputs.append(getattr(loaded.model, method)(schema.features(batch)))
+            weights.append(schema.weights(batch))
+    weight = None if weights[0] is None else np.concatenate(weights)
+    return _LabeledOutputs(np.concatenate(labels), np.concatenate(outputs), weight)
+
+
+def _probability_columns(model: CAPOClassifier, probabilities: FloatArray) -> list[pl.Series]:
+    names = model.classes_.tolist()
+    return [pl.Series(f"{PROBABILITY}{name}", probabilities[:, k]) for k, name in enumerate(names)]
+
+
+def _common_results(model: CAPOClassifier) -> dict[str, Any]:
+    return {"bound": model.bound_, "expected_value": model.value_}
+
+
+class MulticlassKind(ModelKind):
+    """Many classes: a label for each row, and the probability of each class."""
+
+    def prediction_columns(self, loaded: LoadedModel) -> list[str]:
+        return [LABEL, *(f"{PROBABILITY}{name}" for name in loaded.model.classes_.tolist())]
+
+    def outputs(self, model: CAPOClassifier, features: Any) -> FloatArray:
+        return model.predict_proba(features)
+
+    def prediction_series(self, loaded: LoadedModel, outputs: FloatArray) -> list[pl.Series]:
+        model = loaded.model
+        labels = model.classes_[model.rule_.predict(outputs)]
+        return [pl.Series(LABEL, labels), *_probability_columns(model, outputs)]
+
+    def fit_results(self, model: CAPOClassifier) -> dict[str, Any]:
+        return {
+            "rows": len(model.oof_labels_),
+            "class_rows": model.class_counts_.tolist(),
+            "uses_rule": model.uses_rule_,
+            "gain_matrix": model.rule_.gain.tolist(),
+            "log_loss": model.log_loss_,
+            "calibration_error": model.calibration_error_,
+            "weights": model.auxiliary_weights_,
+            **_common_results(model),
+        }
+
+    def evaluate(
+        self, loaded: LoadedModel, table: TableReader, seed: int, console: Console
+    ) -> tuple[int, MulticlassEvaluation]:
+        model, rows = loaded.model, _predict_labeled(loaded, table, "predict_proba", console)
+        with console.step("bootstrap") as step:
+            evaluation = evaluate_multiclass(
+                model.delegate_.measure_,
+                rows.y,
+                model.classes_[model.rule_.predict(rows.outputs)],
+                rows.outputs,
+                model.classes_,
+                sample_weight=rows.sample_weight,
+                random_state=seed,
+                on_progress=step.progress,
+            )
+        return len(rows.y), evaluation
+
+    def render_report(
+        self,
+        loaded: LoadedModel,
+        table: TableReader,
+        *,
+        comparison: Comparison | None,
+        notes: Sequence[str],
+        seed: int,
+        console: Console,
+    ) -> str:
+        raise InvalidInputError("a report of a model of many classes is not supported: use 'capo evaluate'.")
+
+
+class MultilabelKind(ModelKind):
+    """Many labels: 0 or 1 and a probability for each label; or the labels of each row in one column."""
+
+    def prediction_columns(self, loaded: LoadedModel) -> list[str]:
+        names = [str(name) for name in loaded.model.classes_.tolist()]
+        decided = [LABELS] if _separator(loaded) else names
+        return [*decided, *(f"{PROBABILITY}{name}" for name in names)]
+
+    def outputs(self, model: CAPOClassifier, features: Any) -> tuple[NDArray[Any], FloatArray]:
+        return model.predict(features), model.predict_proba(features)
+
+    def prediction_series(
+        self, loaded: LoadedModel, outputs: tuple[NDArray[Any], FloatArray]
+    ) -> list[pl.Series]:
+        predicted, probabilities = outputs
+        model = loaded.model
+        names = [str(name) for name in model.classes_.tolist()]
+        if separator := _separator(loaded):
+            texts = [separator.join(names[k] for k in np.flatnonzero(row)) for row in predicted]
+            decided = [pl.Series(LABELS, texts)]
+        else:
+            decided = [pl.Series(name, predicted[:, k]) for k, name in enumerate(names)]
+        return [*decided, *_probability_columns(model, probabilities)]
+
+    def fit_results(self, model: CAPOClassifier) -> dict[str, Any]:
+        weights = {name: each.tolist() for name, each in model.auxiliary_weights_.items()}
+        return {
+            "rows": len(model.oof_decision_),
+            "label_rows": [each.n_positive for each in model.label_models_],
+            "thresholds": model.thresholds_.tolist(),
+            "weights": weights,
+            **_common_results(model),
+        }
+
+    def evaluate(
+        self, loaded: LoadedModel, table: TableReader, seed: int, console: Console
+    ) -> tuple[int, MultilabelEvaluation]:
+        rows = _predict_labeled(loaded, table, "decision_function", console)
+        with console.step("bootstrap") as step:
+            evaluation = evaluate_multilabel(
+                loaded.model.delegate_.measure_,
+                rows.y,
+                rows.outputs,
+                loaded.model.classes_,
+                sample_weight=rows.sample_weight,
+                random_state=seed,
+                on_progress=step.progress,
+            )
+        return len(rows.y), evaluation
+
+    def render_report(
+        self,
+        loaded: LoadedModel,
+        table: TableReader,
+        *,
+        comparison: Comparison | None,
+        notes: Sequence[str],
+        seed: int,
+        console: Console,
+    ) -> str:
+        raise InvalidInputError(
+            "a report of a model of several labels per row is not supported: use 'capo evaluate'."
+        )
+
+
+def _separator(loaded: LoadedModel) -> str:
+    return loaded.schema.separator if isinstance(loaded.schema, LabelMatrixSchema) else ""

@@ -1,0 +1,18 @@
+"""The choice of the kind of a model; the only place that does."""
+
+from __future__ import annotations
+
+from ...estimators import CAPOClassifier, MulticlassCAPOClassifier, MultilabelCAPOClassifier
+from ._binary_kind import BinaryKind
+from ._many_kinds import MulticlassKind, MultilabelKind
+from ._model_kind import ModelKind
+
+_KINDS: dict[type, ModelKind] = {
+    MulticlassCAPOClassifier: MulticlassKind(),
+    MultilabelCAPOClassifier: MultilabelKind(),
+}
+
+
+def model_kind(model: CAPOClassifier) -> ModelKind:
+    """The kind of a fitted model: that of the classifier that does its work."""
+    return _KINDS.get(type(getattr(model, "delegate_", None)), BinaryKind())

@@ -1,0 +1,102 @@
+"""Precision, recall and F1 of each class or label, with bootstrap intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from .._typing import FloatArray
+from ..measures import ratio
+from ._evaluation import INTERVAL_QUANTILES, MeasureEstimate
+from ._formatting import count_decimals, format_table, format_value
+
+#: The smallest width of each column of the table.
+MIN_WIDTHS = (0, 6, 24, 24, 24)
+
+
+@dataclass(frozen=True)
+class ClassRates:
+    """One class or label: its rows, and its precision, recall and F1.
+
+    Attributes
+    ----------
+    name : str
+        The class or label.
+    n_rows : float
+        Number of its rows, or the sum of their weights.
+    precision, recall, f1 : MeasureEstimate
+        The rates, 0 where they are not defined.
+    """
+
+    name: str
+    n_rows: float
+    precision: MeasureEstimate
+    recall: MeasureEstimate
+    f1: MeasureEstimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rates as values that JSON can hold."""
+        return asdict(self)
+
+
+def estimate_class_rates(
+    names: Sequence[str],
+    counts: tuple[FloatArray, FloatArray, FloatArray],
+    resampled: tuple[FloatArray, FloatArray, FloatArray],
+) -> list[ClassRates]:
+    """Estimate the rates from hits, predicted and true rows of each class, the resampled ones by row.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The classes.
+    counts : tuple of three ndarray of shape (n_classes,)
+        Hits, predicted rows and true rows.
+    resampled : tuple of three ndarray of shape (n_resamples, n_classes)
+        The same on rows drawn with replacement.
+    """
+    values, samples = _rates(*counts), _rates(*resampled)
+    intervals = {rate: np.quantile(each, INTERVAL_QUANTILES, axis=0) for rate, each in samples.items()}
+
+    def estimate(rate: str, k: int) -> MeasureEstimate:
+        low, high = intervals[rate][:, k].tolist()
+        return MeasureEstimate(rate, float(values[rate][k]), low, high)
+
+    return [
+        ClassRates(name, float(counts[2][k]), *(estimate(rate, k) for rate in ("precision", "recall", "f1")))
+        for k, name in enumerate(names)
+    ]
+
+
+def _rates(hits: FloatArray, predicted: FloatArray, true: FloatArray) -> dict[str, FloatArray]:
+    return {
+        "precision": ratio(hits, predicted),
+        "recall": ratio(hits, true),
+        "f1": ratio(2.0 * hits, predicted + true),
+    }
+
+
+def format_class_rates(classes: Sequence[ClassRates], heading: str) -> list[str]:
+    """Write the rates as a table."""
+    rows: list[tuple[str, ...]] = [(heading, "rows", "precision", "recall", "F1")]
+    for each in classes:
+        rates = (_format_rate(rate) for rate in (each.precision, each.recall, each.f1))
+        rows.append((each.name[:30], format_value(each.n_rows, 1 if each.n_rows % 1 else 0), *rates))
+    return format_table(rows, MIN_WIDTHS)
+
+
+def _format_rate(rate: MeasureEstimate) -> str:
+    return f"{rate.value:.3f} ({rate.low:.3f} to {rate.high:.3f})"
+
+
+def format_estimates(estimates: Sequence[MeasureEstimate]) -> list[str]:
+    """Write measures with their intervals as a table."""
+    rows = [("measure", "value", "95% interval")]
+    for each in estimates:
+        decimals = count_decimals((each.value, each.low, each.high))
+        value, low, high = (format_value(number, decimals) for number in (each.value, each.low, each.high))
+        rows.append((each.name, value, f"{low} to {high}"))
+    return format_table(rows, (0, 9, 20))
