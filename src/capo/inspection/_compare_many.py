@@ -163,7 +163,7 @@ def _compare_class_fold(
         TUNED_STACK: score_tuned(model.oof_probabilities_, probabilities),
         CAPO: score(model.rule_.predict(probabilities), probabilities),
     }
-    return FoldResult(values, _fit_seconds(model, learner, ("stack", "held-out stacks"), ("rule",)))
+    return FoldResult(values, _fit_seconds(model, learner, ("stack",), ("rule",)))
 
 
 def _compare_label_fold(

@@ -131,6 +131,8 @@ def _check_is_categorical(labels: list[Any], n_rows: int, target: str) -> None:
     """Raise if the labels are one class only, or are numbers, dates or identifiers rather than classes."""
     if len(labels) == 1:
         raise InvalidInputError(f"{target} is {labels[0]!r} in every row: two classes are needed.")
+    if len(labels) == 2:
+        return
     reason = _explain_values(labels)
     if not reason and len(labels) * MIN_MEAN_CLASS_ROWS > n_rows:
         reason = f"That is {n_rows / len(labels):.1f} rows per class. Is this the right column?"

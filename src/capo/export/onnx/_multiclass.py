@@ -46,13 +46,24 @@ def _probabilities(model: MulticlassCAPOClassifier, table: GraphTable, X: Any) -
     graph, stack = table.graph, model.stack_
     shape = graph.op("Concat", graph.n_rows(table.blocks[0].value), np.array([1]), axis=0)
     total = graph.op("Add", graph.op("Expand", 0.0, shape), stack.intercepts[None].astype(np.float64))
-    for name, calibrator, weight in zip(
-        model.auxiliaries_, stack.calibrators, stack.weights.tolist(), strict=True
-    ):
-        if weight > 0:
-            log_probabilities = _calibrate(graph, _auxiliary_output(model, name, table, X), calibrator)
-            total = graph.op("Add", total, graph.op("Mul", log_probabilities, weight))
+    parts = zip(model.auxiliaries_, stack.calibrators, stack.weights.tolist(), stack.used, strict=True)
+    inputs = []
+    for name, calibrator, weight, is_used in parts:
+        if is_used:
+            inputs.append(_calibrate(graph, _auxiliary_output(model, name, table, X), calibrator))
+            total = graph.op("Add", total, graph.op("Mul", inputs[-1], weight))
+    if stack.correction is not None:
+        total = graph.op("Add", total, _correction(graph, inputs, stack.correction))
     return graph.op("Softmax", total, axis=1)
+
+
+def _correction(graph: GraphBuilder, inputs: list[str], correction: FloatArray) -> str:
+    """How the centered log-probabilities of all auxiliaries change the scores."""
+    centered = [
+        graph.op("Sub", each, graph.op("ReduceMean", each, np.array([1]), keepdims=1)) for each in inputs
+    ]
+    product = graph.op("MatMul", graph.op("Concat", *centered, axis=1), correction[:-1].astype(np.float64))
+    return graph.op("Add", product, correction[-1:].astype(np.float64))
 
 
 def _calibrate(graph: GraphBuilder, raw: str, calibrator: ClassCalibrator) -> str:
