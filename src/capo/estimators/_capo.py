@@ -79,7 +79,10 @@ class CAPOClassifier(DelegatingClassifier):
         `sklearn.frozen.FrozenEstimator`, or without `fit`, is used without training, and should not have
         seen these rows.
     pos_label : label, optional
-        The label of the positive class; the larger one by default.
+        The label of the positive class; the larger one by default. If it is the smaller one, `classes_` is
+        not sorted, and tools of scikit-learn that take the larger label as positive, such as the scorer
+        "roc_auc", `cross_val_predict` and `VotingClassifier`, get reversed scores: fit to ``y == label``
+        for these.
     cv : int, splitter or iterable, default=5
         Folds for cross-fitting and for the choice of C; an integer means stratified folds of shuffled
         rows, or of groups if `fit` is given ``groups``. Pass a splitter for any other structure, such as
