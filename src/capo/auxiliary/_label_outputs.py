@@ -26,7 +26,7 @@ from ._defaults import class_separation, default_auxiliary_names
 from ._outputs import MAX_MARGIN, PROBABILITY_EPS, ScoreOutput
 
 #: With more labels than this, the default set has no models that take seconds per label.
-MAX_LABELS_FOR_SLOW_AUXILIARIES = 20
+MAX_LABELS_FOR_SLOW_AUXILIARIES = 10
 #: Members of the default set that are fast with many labels.
 FAST_AUXILIARIES = ("trees", "linear")
 #: A model of a label whose training rows all have one class gives these log-odds.

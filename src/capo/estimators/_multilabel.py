@@ -72,7 +72,7 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
     auxiliaries : "auto" or list, default="auto"
         Classifiers, (name, classifier) pairs, or names of built-in auxiliaries, as for `CAPOClassifier`. A
         classifier that takes a label matrix is trained once, any other once per label. "auto" is boosted
-        trees, random trees, a linear and a kernel machine; with more than 20 labels, random trees and a
+        trees, random trees, a linear and a kernel machine; with more than 10 labels, random trees and a
         linear machine.
     cv : int, splitter or iterable, default=5
         Folds for cross-fitting; an integer means folds of shuffled rows, stratified by the rarest label of
@@ -80,7 +80,7 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
     delta : "linear", "rbf", None or transformer, default="linear"
         The features of the delta function of each label, as for `CAPOClassifier`; for averages over labels.
     C : "auto", float or array-like, default="auto"
-        Weight of the measure, as for `CAPOClassifier`. With more than 20 labels, or more than 200,000 entries
+        Weight of the measure, as for `CAPOClassifier`. With more than 10 labels, or more than 200,000 entries
         for an average over entries, "auto" keeps C = 0, the stack.
     tol : float, default=1e-3
         Accuracy of the solver.

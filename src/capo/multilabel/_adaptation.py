@@ -29,7 +29,7 @@ from ._measures import EntryAverage, LabelAverage, MultilabelMeasure, RowAverage
 from ._thresholds import THRESHOLD_RULES
 
 #: With more labels than this, C="auto" keeps the stack of each label.
-MAX_LABELS_FOR_PATH = 20
+MAX_LABELS_FOR_PATH = 10
 #: With more entries than this, C="auto" keeps the stack of all entries.
 MAX_ENTRIES_FOR_PATH = 200_000
 #: Labels with fewer positive rows are named in the summary.
