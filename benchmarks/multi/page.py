@@ -49,8 +49,7 @@ probabilities.
 LABELS_TEXT = """\
 ## Many labels
 
-All systems have the same two auxiliaries, random trees and logistic regression, and all but capo's micro-average the same stack of
-each label. *Per-label thresholds* maximize each label's F1 out of fold, *one threshold* is that of all labels, and *xCOLUMNs* 0.0.2
+All systems have the same two auxiliaries, random trees and logistic regression, and the same stack of each label. *Per-label thresholds* maximize each label's F1 out of fold, *one threshold* is that of all labels, and *xCOLUMNs* 0.0.2
 is its Frank-Wolfe method without a budget, whose classifier is randomized.
 """
 

@@ -55,8 +55,8 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
 
     - over labels (``"f1_macro"``): one binary adaptation for each label, as by `CAPOClassifier`, with its own
       weights and threshold;
-    - over all entries (``"f1_micro"``): one binary adaptation of all entries of the label matrix, with the
-      same weights and the same threshold for all labels;
+    - over all entries (``"f1_micro"``): the stack of each label, and one binary adaptation of all entries of
+      the label matrix, with the same threshold for all labels;
     - over rows (``"f1_samples"``, ``"precision_at_k"``): the stack of each label, and for each row the set of
       labels with the best expected value, for labels that are independent given the row.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -285,43 +285,43 @@ def _adapted_model(combination: FittedCombination, result: AdaptationResult, n_p
 def _fit_entries(
     measure: EntryAverage, data: LabelData, C: float | CGrid, tol: float, log: Callable[..., None]
 ) -> LabelModels:
-    """Solve one binary problem of all entries: the labels share their weights and their threshold."""
+    """Solve one binary problem of all entries, whose scores are the log-odds of each label's stack."""
     if C is AUTO_GRID and data.positive.size > MAX_ENTRIES_FOR_PATH:
         C = 0.0
-    parts = [data.label(k) for k in range(data.n_labels)]
-    entries = _stack_labels([label for label, _ in parts])
+    stack = Objective(get_measure("accuracy"), StackPrior(), tol=tol)
+    labels = [
+        _adapt_label(stack, data, k, 0.0) if data.can_be_adapted(k) else None for k in range(data.n_labels)
+    ]
+    predictions = _predict_all(stack.measure, data, labels, ExpectedValueThreshold())
+    entries = AdaptationData(
+        np.concatenate([each.oof_log_odds for each in predictions])[:, None],
+        None,
+        data.positive.T.ravel(),
+        None if data.weight is None else np.tile(data.weight, data.n_labels),
+    )
     folds = np.tile(data.folds, data.n_labels)
-    objective = Objective(measure.measure, StackPrior(), tol=tol)
-    result = adapt(entries, folds, objective, C, log)
-    point = result.point
+    result = adapt(entries, folds, Objective(measure.measure, StackPrior(), tol=tol), C, log)
     models = [
-        _adapted_model(
-            FittedCombination(result.weights, tuple(scales), ScoreOutput(), point.log_odds),
-            result,
-            int(label.positive.sum()),
-        )
-        for label, scales in parts
+        _entry_model(_label_model(data, k, each, predictions[k]), result) for k, each in enumerate(labels)
     ]
     predicted = _predict_training_rows(measure.measure, entries, folds, result, ExpectedValueThreshold())
     log_odds, oof_log_odds, oof_decision = (
         column.reshape(data.n_labels, -1).T
         for column in (predicted.log_odds, predicted.oof_log_odds, predicted.oof_decision)
     )
-    value, bound = expected_value(measure, log_odds, log_odds - point.log_odds)
+    value, bound = expected_value(measure, log_odds, log_odds - result.point.log_odds)
     return LabelModels(models, oof_log_odds, oof_decision, value, bound, "expected")
 
 
-def _stack_labels(labels: list[AdaptationData]) -> AdaptationData:
-    """Return the rows of all labels below each other, without the features of the delta function."""
-    by_fold = [label.fold_outputs for label in labels]
-    n_folds = len(by_fold[0] or ())
-    return AdaptationData(
-        np.concatenate([label.outputs for label in labels]),
-        None,
-        np.concatenate([label.positive for label in labels]),
-        None if labels[0].weight is None else np.tile(labels[0].weight, len(labels)),
-        [np.concatenate([each[fold] for each in by_fold if each is not None]) for fold in range(n_folds)],
+def _entry_model(model: LabelModel, result: AdaptationResult) -> LabelModel:
+    """Return the model of a label with its log-odds transformed as those of all entries are."""
+    factor, shift = float(result.weights.auxiliary[0]), result.weights.intercept
+    combination = replace(
+        model.combination,
+        weights=model.combination.weights.transform(factor, shift),
+        threshold_log_odds=result.point.log_odds,
     )
+    return _adapted_model(combination, result, model.n_positive)
 
 
 def cut_rows(measure: RowAverage, log_odds: FloatArray) -> FloatArray:
