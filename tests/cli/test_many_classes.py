@@ -198,6 +198,13 @@ def test_labels_that_training_did_not_have_get_a_sentence(folder, species, tags,
     assert (code, "row 1 has the label 'odd'" in err) == (2, True)
 
 
+def test_reports_of_many_classes_and_labels(folder, species, tags, tmp_path, capsys):
+    for model, heading in ((species, "Confusion matrix"), (tags, "Each label")):
+        page = tmp_path / "page.html"
+        assert run(capsys, "report", model, folder / "test.csv", "-o", page)[0] == 0
+        assert heading in page.read_text()
+
+
 def test_measures_of_many_classes_are_described(capsys):
     assert "quadratic_kappa" in run(capsys, "measures")[1]
     code, out, _ = run(capsys, "measures", "f1_weighted")

@@ -20,7 +20,7 @@ from ._multiclass_summary import summarize_multiclass
 from ._multilabel_evaluation import MultilabelEvaluation, evaluate_multilabel
 from ._multilabel_summary import summarize_multilabel
 from ._plots import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
-from ._summary import Summary, frozen_auxiliary_names, summarize
+from ._summary import Summary, SummaryLine, frozen_auxiliary_names, summarize
 
 __all__ = [
     "METHODS",
@@ -38,6 +38,7 @@ __all__ = [
     "MultilabelEvaluation",
     "SolverDisplay",
     "Summary",
+    "SummaryLine",
     "ThresholdDisplay",
     "WeightsDisplay",
     "compare",

@@ -1,21 +1,23 @@
-"""An HTML report about a fitted classifier: its operating point, its quality and its training.
+"""HTML reports about fitted classifiers: operating point or decision rule, quality and training.
 
-The report is a single file that works offline and makes no network requests. Rendering it needs Jinja2:
+A report is a single file that works offline and makes no network requests. Rendering it needs Jinja2:
 ``pip install 'capo-learn[report]'``.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ._class_page import render_class_report
     from ._page import render_report
 
-__all__ = ["render_report"]
+__all__ = ["render_class_report", "render_report"]
+
+_MODULES = {"render_class_report": "._class_page", "render_report": "._page"}
 
 
 def __getattr__(name: str) -> Any:
     # Imported on first use, so that capo.report exists without Jinja2.
-    if name == "render_report":
-        from ._page import render_report  # noqa: PLC0415
-
-        return render_report
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -54,7 +54,12 @@ class ComparisonSection:
 
 def build_evaluation(evaluation: Evaluation) -> EvaluationSection:
     """Collect all measures on the rows."""
-    return EvaluationSection([MeasureRow(each, _draw_estimate(each)) for each in evaluation.rows])
+    return EvaluationSection(build_measure_rows(evaluation.rows))
+
+
+def build_measure_rows(estimates: Sequence[MeasureEstimate]) -> list[MeasureRow]:
+    """Collect measures with their drawings."""
+    return [MeasureRow(each, _draw_estimate(each)) for each in estimates]
 
 
 def _draw_estimate(estimate: MeasureEstimate) -> Markup:

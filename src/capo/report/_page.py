@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -111,18 +111,26 @@ def render_report(
         delta=build_delta(model),
         certificate=build_certificate(model),
         path=build_path(model),
-        footer=_build_footer(model),
+        footer=build_footer(model, TRAINING_STEPS),
     )
     return (
         load_environment()
         .get_template("page.html")
         .render(
             report=report,
-            content_security_policy=_content_security_policy(style, script),
+            content_security_policy=content_security_policy(style, script),
             style=Markup(style),
             script=Markup(script),
         )
     )
+
+
+#: The parts of the training that the footer names.
+TRAINING_STEPS = {
+    "auxiliaries": "the auxiliaries",
+    "delta": "the features of the delta function",
+    "adaptation": "the adaptation",
+}
 
 
 @dataclass(frozen=True)
@@ -160,7 +168,7 @@ def _check_mask(positive: ArrayLike) -> BoolArray:
     return mask
 
 
-def _content_security_policy(style: str, script: str) -> str:
+def content_security_policy(style: str, script: str) -> str:
     """Allow the style and the script of the page, and nothing else."""
     sources = [f"style-src 'sha256-{_sha256(style)}'", f"script-src 'sha256-{_sha256(script)}'"]
     return "; ".join(
@@ -189,12 +197,8 @@ def _collect_cautions(model: CAPOClassifier, positive: BoolArray, notes: Iterabl
     return cautions
 
 
-def _build_footer(model: CAPOClassifier) -> Footer:
-    steps = {
-        "auxiliaries": "the auxiliaries",
-        "delta": "the features of the delta function",
-        "adaptation": "the adaptation",
-    }
+def build_footer(model: CAPOClassifier, steps: Mapping[str, str]) -> Footer:
+    """Collect the durations of the training's steps, by the text that describes each, and the versions."""
     durations = (
         f"{formatting.format_duration(model.timings_[key])} for {step}" for key, step in steps.items()
     )

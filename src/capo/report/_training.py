@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from ..engine import Solution, Status
-from ..inspection import frozen_auxiliary_names
+from ..inspection import SummaryLine, frozen_auxiliary_names
 from . import _formatting as formatting
 from ._axes import linear_axis, log_axis
 from ._operating_point import ChartFigure
@@ -106,9 +107,6 @@ class PathSection:
 def build_models(model: CAPOClassifier) -> ModelsSection:
     """Collect the auxiliaries, their combination and the adapted model."""
     summary = model.summary()
-    lines = summary.lines
-    weights = [line.weight for line in lines if line.weight is not None]
-    scale = min(0.0, *weights), max(0.0, *weights)
     return ModelsSection(
         measure_label=model.measure_.label,
         positive=model.classes_.tolist()[1],
@@ -116,18 +114,25 @@ def build_models(model: CAPOClassifier) -> ModelsSection:
         n_positive=model.n_positive_,
         frozen_names=frozen_auxiliary_names(model),
         values_note=summary.notes.get("values", ""),
-        rows=[
-            ModelRow(
-                line.name,
-                line.value,
-                line.std,
-                line.weight,
-                Markup("") if line.weight is None else draw_weight_bar(line.weight, *scale),
-                line.is_chosen,
-            )
-            for line in lines
-        ],
+        rows=build_model_rows(summary.lines),
     )
+
+
+def build_model_rows(lines: Sequence[SummaryLine]) -> list[ModelRow]:
+    """Collect the lines of a summary with bars for their weights."""
+    weights = [line.weight for line in lines if line.weight is not None]
+    scale = min(0.0, *weights), max(0.0, *weights)
+    return [
+        ModelRow(
+            line.name,
+            line.value,
+            line.std,
+            line.weight,
+            Markup("") if line.weight is None else draw_weight_bar(line.weight, *scale),
+            line.is_chosen,
+        )
+        for line in lines
+    ]
 
 
 def build_delta(model: CAPOClassifier) -> DeltaSection:

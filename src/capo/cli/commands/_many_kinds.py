@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ..._typing import FloatArray
 from ...estimators import CAPOClassifier
-from ...exceptions import InvalidInputError
 from ...inspection import (
     Comparison,
     MulticlassEvaluation,
@@ -119,7 +118,7 @@ class MulticlassKind(ModelKind):
         seed: int,
         console: Console,
     ) -> str:
-        raise InvalidInputError("a report of a model of many classes is not supported: use 'capo evaluate'.")
+        return _render(self, loaded, table, notes, seed, console)
 
 
 class MultilabelKind(ModelKind):
@@ -182,8 +181,23 @@ class MultilabelKind(ModelKind):
         seed: int,
         console: Console,
     ) -> str:
-        raise InvalidInputError(
-            "a report of a model of several labels per row is not supported: use 'capo evaluate'."
+        return _render(self, loaded, table, notes, seed, console)
+
+
+def _render(
+    kind: MulticlassKind | MultilabelKind,
+    loaded: LoadedModel,
+    table: TableReader,
+    notes: Sequence[str],
+    seed: int,
+    console: Console,
+) -> str:
+    from ...report import render_class_report  # noqa: PLC0415 (an extra)
+
+    n_rows, evaluation = kind.evaluate(loaded, table, seed, console)
+    with console.step("drawing"):
+        return render_class_report(
+            loaded.model, evaluation, n_rows=n_rows, table_name=table.name, notes=notes
         )
 
 
