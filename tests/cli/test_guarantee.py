@@ -53,3 +53,14 @@ def test_fit_with_a_confidence_states_the_promise(folder, capsys):
     )
     assert code == 0
     assert re.search(r"^guarantee +precision >= 0.6 on new rows.* 600 calibration rows", out, re.MULTILINE)
+
+
+def test_a_model_of_groups_is_tested_one_row_for_each_group(folder, capsys):
+    for name, seed in (("groups.csv", 7), ("new_groups.csv", 8)):
+        grouped = table(600, seed=seed)
+        grouped.with_columns(patient=grouped["id"] // 3).write_csv(folder / name)
+    fit = ("fit", folder / "groups.csv", "-t", "y", "--id", "id", "--group", "patient", *FAST)
+    assert run(capsys, *fit, "-o", folder / "g.capo")[0] == 0
+    rows = (folder / "g.capo", folder / "new_groups.csv")
+    found = json.loads(run(capsys, "guarantee", *rows, "--constraint", "fpr <= 0.2", "--json")[1])
+    assert (found["n_rows"], found["by_group"]) == (200, True)

@@ -8,6 +8,7 @@ import capo
 from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, measures
 from capo.baselines import CostSVMClassifier, PublishedCAPOClassifier
 from capo.exceptions import InvalidInputError
+from capo.model_selection import TimeFolds
 
 PRECISE = measures.get("recall_at_precision", floor=0.8, confidence=0.9)
 
@@ -146,6 +147,7 @@ def test_a_guaranteed_model_survives_its_file(model, tmp_path):
     ("measure", "params", "message"),
     [
         (PRECISE, {"sample_weight": np.ones(60)}, "cannot be combined with sample_weight"),
+        (PRECISE, {"cv": TimeFolds(3)}, "folds in the order of time do not allow"),
         (PRECISE, {"cv": [(np.arange(30), np.arange(30, 60))]}, "cv cannot be a list of splits"),
     ],
 )

@@ -1,3 +1,5 @@
+from copy import copy
+
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
@@ -32,6 +34,22 @@ def test_adjusting_to_unlabeled_rows_gains_f1(model):
     np.testing.assert_array_equal(adjusted.predict(X), adjusted.predict_proba(X)[:, 1] > adjusted.threshold_)
     assert model.population_ is None
     assert str(adjusted.population_) in str(adjusted.summary())
+
+
+def test_the_out_of_fold_value_stays_that_of_the_fit(model):
+    adjusted = model.for_population(prevalence=0.03)
+    np.testing.assert_allclose(
+        adjusted.oof_decision_ - adjusted.oof_thresholds_, model.oof_decision_ - model.oof_thresholds_
+    )
+
+
+def test_models_of_earlier_files_can_be_adjusted(model):
+    """Their files have neither the labels of the training rows nor the thresholds of the folds."""
+    earlier = copy(model)
+    del earlier.oof_positive_, earlier.oof_thresholds_
+    X, y = rows(4000, 1, prevalence=0.03)
+    assert earlier.for_population(X).score(X, y) > model.score(X, y) + 0.05
+    assert earlier.guarantee(X, y, constraint="fpr <= 0.05").guarantee_.is_certified
 
 
 def test_a_known_prevalence(model):

@@ -16,6 +16,7 @@ from .._typing import IntArray
 from ..exceptions import InvalidInputError
 from ..guarantees import Constraint, Guarantee, TrainingScores, certify
 from ..measures import Measure
+from ..model_selection import TimeFolds
 from ..preprocessing import positive_mask
 
 if TYPE_CHECKING:
@@ -72,8 +73,14 @@ def move_threshold(model: BaseAdaptedClassifier, log_odds: float) -> None:
     moved = log_odds - model.combination_.threshold_log_odds
     model.combination_ = replace(model.combination_, threshold_log_odds=log_odds)
     model.threshold_ = float(expit(log_odds))
-    model.oof_decision_ = model.oof_decision_ - moved
-    model.oof_thresholds_ = model.oof_thresholds_ - moved
+    shift_oof_decisions(model, -moved)
+
+
+def shift_oof_decisions(model: BaseAdaptedClassifier, amount: float) -> None:
+    """Add a constant to the out-of-fold decisions and thresholds, as far as the model's file has them."""
+    for name in ("oof_decision_", "oof_thresholds_"):
+        if name in vars(model):
+            setattr(model, name, getattr(model, name) + amount)
 
 
 def check_can_hold_out(sample_weight: ArrayLike | None, cv: Any) -> None:
@@ -82,6 +89,11 @@ def check_can_hold_out(sample_weight: ArrayLike | None, cv: Any) -> None:
         raise InvalidInputError(
             "a measure with a confidence cannot be combined with sample_weight: the exact test counts rows. "
             "Train without a confidence, and call guarantee on rows that were drawn with these weights."
+        )
+    if isinstance(cv, TimeFolds):
+        raise InvalidInputError(
+            "a measure with a confidence holds out rows at random, which folds in the order of time do not "
+            "allow: train without a confidence, and call guarantee on later rows."
         )
     if not (cv is None or isinstance(cv, (int, np.integer)) or hasattr(cv, "split")):
         raise InvalidInputError(

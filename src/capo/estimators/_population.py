@@ -11,7 +11,7 @@ from scipy.special import logit
 from .._typing import FloatArray
 from ..exceptions import InvalidInputError, LabelShiftError
 from ..label_shift import ClassScores, Population, adjust_threshold, estimate_prevalence
-from ._guarantee import move_threshold, training_scores
+from ._guarantee import move_threshold, shift_oof_decisions, training_scores
 
 if TYPE_CHECKING:
     from ._adapted_base import BaseAdaptedClassifier
@@ -87,7 +87,7 @@ def adjust_model(
     weights = replace(weights, intercept=weights.intercept + moved)
     model.combination_ = replace(model.combination_, weights=weights)
     model.intercept_ = weights.intercept
-    model.oof_decision_ = model.oof_decision_ + moved
+    shift_oof_decisions(model, moved)
     if isinstance(threshold, str):
         move_threshold(model, adjust_threshold(model.measure_, log_odds, training, population))
     else:

@@ -37,6 +37,7 @@ def run_guarantee(
         batch = table.read()
         schema = loaded.schema
         X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
+        groups = schema.groups(batch)
     if weight is not None and np.ptp(weight) > 0:
         raise InvalidInputError(
             "the model was trained with sample weights, and the exact test counts rows: drop the weights, or "
@@ -44,7 +45,13 @@ def run_guarantee(
         )
     with console.step("testing"):
         model = loaded.model.guarantee(
-            X, y, constraint=constraint, confidence=confidence, objective=objective, random_state=seed
+            X,
+            y,
+            constraint=constraint,
+            confidence=confidence,
+            objective=objective,
+            groups=groups,
+            random_state=seed,
         )
     found = model.guarantee_
     assert found is not None
