@@ -1,0 +1,78 @@
+"""Evaluations of many classes and labels against scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    confusion_matrix,
+    log_loss,
+    precision_recall_fscore_support,
+)
+
+from capo import multiclass, multilabel
+from capo.exceptions import InvalidInputError
+from capo.inspection import evaluate_multiclass, evaluate_multilabel
+
+CLASSES = np.array(["a", "b", "c", "d"])
+
+
+def rows(n=80, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.ones(4), size=n)
+    codes = np.array([rng.choice(4, p=each) for each in p])
+    return CLASSES[codes], CLASSES[p.argmax(axis=1)], p, rng.integers(1, 4, size=n).astype(float)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_values_of_classes_are_those_of_scikit_learn(weighted):
+    y, predicted, p, weight = rows()
+    weight = weight if weighted else None
+    measure = multiclass.get("balanced_accuracy")
+    found = evaluate_multiclass(measure, y, predicted, p, CLASSES, sample_weight=weight, random_state=0)
+    values = {each.name: each for each in found.estimates}
+    expected = balanced_accuracy_score(y, predicted, sample_weight=weight)
+    assert found.estimates[0].value == pytest.approx(expected)
+    assert values["log_loss (lower is better)"].value == pytest.approx(log_loss(y, p, sample_weight=weight))
+    np.testing.assert_allclose(found.confusion, confusion_matrix(y, predicted, sample_weight=weight))
+    rates = np.array([[c.precision.value, c.recall.value, c.f1.value, c.n_rows] for c in found.classes])
+    expected = precision_recall_fscore_support(y, predicted, sample_weight=weight)
+    np.testing.assert_allclose(rates.T, np.array(expected))
+    for each in found.estimates:
+        assert each.low <= each.value <= each.high
+
+
+def test_a_class_without_rows_is_a_caution_and_the_largest_confusions_are_listed():
+    y, predicted, p, _ = rows()
+    keep = y != "d"
+    found = evaluate_multiclass(
+        multiclass.get("accuracy"), y[keep], predicted[keep], p[keep], CLASSES, random_state=0
+    )
+    assert "d (0)" in found.caution
+    assert np.isfinite([each.value for each in found.estimates]).all()
+    actual, guess, count = found.largest_confusions(1)[0]
+    wrong = confusion_matrix(y[keep], predicted[keep], labels=CLASSES)
+    np.fill_diagonal(wrong, 0)
+    assert count == wrong.max() == np.sum((y[keep] == actual) & (predicted[keep] == guess))
+
+
+def test_labels_that_are_no_classes_and_weights_of_zero_get_a_sentence():
+    y, predicted, p, _ = rows(10)
+    measure = multiclass.get("accuracy")
+    with pytest.raises(InvalidInputError, match="'z', which the classifier was not trained on"):
+        evaluate_multiclass(measure, np.full(10, "z"), predicted, p, CLASSES)
+    with pytest.raises(InvalidInputError, match="weights of all rows are 0"):
+        evaluate_multiclass(measure, y, predicted, p, CLASSES, sample_weight=np.zeros(10))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rates_of_labels_are_those_of_scikit_learn(weighted):
+    rng = np.random.default_rng(1)
+    truth, decision = rng.random((60, 3)) < 0.4, rng.normal(size=(60, 3))
+    weight = rng.integers(1, 4, size=60).astype(float) if weighted else None
+    found = evaluate_multilabel(
+        multilabel.get("f1_macro"), truth, decision, np.arange(3), sample_weight=weight, random_state=0
+    )
+    rates = np.array([[c.precision.value, c.recall.value, c.f1.value, c.n_rows] for c in found.labels])
+    expected = precision_recall_fscore_support(truth, decision > 0, sample_weight=weight)
+    np.testing.assert_allclose(rates.T, np.array(expected))
+    assert found.estimates[0].value == pytest.approx(rates[:, 2].mean())
