@@ -74,7 +74,7 @@ def test_a_frozen_model_has_the_same_outputs_in_all_folds():
         np.testing.assert_array_equal(outputs[:, 1], expected)
 
 
-@pytest.mark.parametrize("n_folds", [2, 3])
-def test_folds_that_are_too_few_for_pairs(n_folds):
-    folds, positive = np.arange(60) % n_folds, np.arange(60) % 7 == 0
-    assert len(pairs_of_folds(folds, positive)) == (3 if n_folds == 3 else 0)
+@pytest.mark.parametrize(("n_folds", "n_pairs"), [(2, 0), (3, 0), (4, 6), (20, 190), (21, 0)])
+def test_pairs_need_some_folds_but_not_many(n_folds, n_pairs):
+    folds, positive = np.arange(420) % n_folds, np.arange(420) % 11 == 0
+    assert len(pairs_of_folds(folds, positive)) == n_pairs

@@ -22,8 +22,8 @@ Split = tuple[IntArray, IntArray]
 
 #: Up to this many rows, evaluation also trains without each pair of folds.
 MAX_ROWS_FOR_PAIRS = 2_000
-#: With more folds, such as one for each row, evaluation does not train without each pair of them.
-MAX_FOLDS_FOR_PAIRS = 20
+#: Training without pairs is for as many folds as these: fewer would leave less than half of the rows.
+MIN_FOLDS_FOR_PAIRS, MAX_FOLDS_FOR_PAIRS = 4, 20
 #: Training without a pair of folds needs at least this many rows of each class.
 MIN_CLASS_ROWS_FOR_PAIRS = 3
 #: Folds where none are asked for.
@@ -121,7 +121,7 @@ def fold_numbers(splits: Sequence[Split], n_rows: int) -> NDArray[np.intp]:
 
 
 def pairs_of_folds(folds: IntArray, positive: BoolArray) -> list[tuple[int, int]]:
-    """Return the pairs of folds that evaluation trains without; none for large tables and many folds.
+    """Return the pairs of folds that evaluation trains without; none for large tables, few and many folds.
 
     What is learned from out-of-fold scores and evaluated on a fold must not have seen that fold. The
     scores of fold j are those of models that were trained on fold k: a chance correlation between the
@@ -130,7 +130,7 @@ def pairs_of_folds(folds: IntArray, positive: BoolArray) -> list[tuple[int, int]
     to learn, the effect is far below one standard error on larger tables.
     """
     numbers = np.unique(folds[folds >= 0]).tolist()
-    if len(folds) > MAX_ROWS_FOR_PAIRS or len(numbers) > MAX_FOLDS_FOR_PAIRS:
+    if len(folds) > MAX_ROWS_FOR_PAIRS or not MIN_FOLDS_FOR_PAIRS <= len(numbers) <= MAX_FOLDS_FOR_PAIRS:
         return []
     pairs = list(combinations(numbers, 2))
     rows = [~np.isin(folds, pair) for pair in pairs]
