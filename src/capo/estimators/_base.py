@@ -77,8 +77,8 @@ class TableInputMixin:
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         """Return a data frame as it is, anything else as an array or CSR matrix of numbers."""
         reject_operator(X, self)
-        reject_lazy_frame(X)
         try:
+            reject_lazy_frame(X)
             frame = is_dataframe(X)
         except DuplicateError as error:
             raise InvalidInputError(f"the columns of X must have different names: {error}") from error
