@@ -26,8 +26,9 @@ tables. **At most {rows:,} rows are trained on**, chosen at random by the seed a
 the others are tested on; small tables are split 60:40. Values are on test rows, in points of 0.01, with the standard error over
 tables of the mean over seeds. {coverage}
 
-The penalty of boosted trees of many classes, the choice of label thresholds and the one standard error that a rule has to gain were
-chosen on these tables, so expect smaller differences on others.
+The penalty of boosted trees of many classes, the correction of the stack for confused classes, the choice of label thresholds, the
+treatment of micro averages and the one standard error that a rule has to gain were chosen on these tables, so expect smaller
+differences on others.
 """
 
 RULES_TEXT = """\
