@@ -187,3 +187,13 @@ def test_day_of_two_digit_years():
         (date(year, month, day) - date(1970, 1, 1)).days * 86400
         for year, month, day in ((2049, 12, 31), (1951, 1, 1))
     ]
+
+
+def test_numbers_and_their_texts_are_the_same_booleans():
+    """A reader that infers types turns 01 into 1: both must mean the same."""
+    kind = kind_of("yes", "no", "yes")
+    texts, numbers = ["1", "01", "1.0", "+1", "0", "-0", "0.0", "7", "0.5"], [1, 1, 1, 1, 0, 0, 0, 7, 0.5]
+    expected = kind.convert_numbers(np.array(numbers, dtype=np.float64))
+    np.testing.assert_array_equal([kind.parse(text) for text in texts], expected)
+    np.testing.assert_array_equal(expected, [1, 1, 1, 1, 0, 0, 0, np.nan, np.nan])
+    assert np.isnan(kind.parse("0_1"))

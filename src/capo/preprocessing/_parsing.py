@@ -84,7 +84,7 @@ def parse_column(kind: ParsedKind, column: Any) -> FloatArray:
     """Parse a narwhals series to numbers, with NaN for a missing value."""
     dtype = column.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
-        return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        return kind.convert_numbers(np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64))
     if dtype in (nw.Datetime, nw.Date):
         return _seconds(column)
     if dtype == nw.Duration:

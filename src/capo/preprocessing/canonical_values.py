@@ -94,7 +94,8 @@ def _parsed(cleaned: pl.Series, kind: ColumnKind, first_row: int) -> pl.Series:
     """A column of dates, or of numbers with separators, signs or units."""
     assert isinstance(kind, ParsedKind)
     if cleaned.dtype.is_numeric() and not isinstance(kind, DateKind):
-        return cleaned.cast(pl.Float64).fill_null(float("nan"))
+        values = cleaned.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        return pl.Series(cleaned.name, kind.convert_numbers(values))
 
     def on_error(position: int, text: str) -> None:
         raise TableError(

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
+from ..._typing import FloatArray
 from .._columns import is_missing
 from .._missing import MISSING_TEXTS
 
@@ -152,6 +153,10 @@ class ParsedKind(ColumnKind):
     @abstractmethod
     def parse(self, text: str) -> float | None:
         """Parse a text; None if it is not of this kind."""
+
+    def convert_numbers(self, values: FloatArray) -> FloatArray:
+        """Return what values that are numbers already stand for, with NaN for a missing value."""
+        return values
 
     def parse_or_missing(self, text: str | None) -> float | None:
         """Parse a text, with NaN for a missing value; None if it is not of this kind."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+import numpy as np
+
+from ..._typing import FloatArray
 from ._base import MISSING_MARKERS, ColumnValues, ParsedKind, Recognition
 
 _PAIRS = (
@@ -30,6 +33,15 @@ _PAIRS = (
 _VALUES = {text: float(index == 0) for pair in _PAIRS for index, text in enumerate(pair)}
 
 
+def _zero_or_one(text: str) -> float:
+    """Return the number 0 or 1 in any spelling, such as 01; NaN for another text."""
+    try:
+        number = float("nan") if "_" in text else float(text)
+    except ValueError:
+        return float("nan")
+    return number if number in (0.0, 1.0) else float("nan")
+
+
 @dataclass(frozen=True)
 class BooleanKind(ParsedKind):
     """Yes and no, true and false, on and off, and other pairs, in upper or lower case."""
@@ -39,7 +51,11 @@ class BooleanKind(ParsedKind):
     description: ClassVar[str] = "yes or no"
 
     def parse(self, text: str) -> float | None:
-        return _VALUES.get(text.lower(), float("nan"))  # like a category that was not in training: missing
+        # Any other text is like a category that was not in training: missing.
+        return _VALUES.get(text.lower(), _zero_or_one(text))
+
+    def convert_numbers(self, values: FloatArray) -> FloatArray:
+        return np.where(np.isin(values, (0.0, 1.0)), values, np.nan)
 
     @classmethod
     def recognize(cls, values: ColumnValues) -> Recognition | None:
