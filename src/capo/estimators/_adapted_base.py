@@ -17,7 +17,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import measures
-from .._sklearn_compat import check_y
 from .._typing import BoolArray, FloatArray, IntArray
 from ..adaptation import AdaptationData, AdaptationResult, FittedCombination, Objective, adapt
 from ..auxiliary import (
@@ -169,16 +168,7 @@ class BaseAdaptedClassifier(
     def _check_labels(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[BoolArray, FloatArray | None]:
-        if y is None:
-            raise InvalidInputError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        labels = check_y(y, y_numeric=False, estimator=self)
-        if len(labels) != X.shape[0]:
-            raise InvalidInputError(
-                f"Found input variables with inconsistent numbers of samples: X has {X.shape[0]} rows, y has "
-                f"{len(labels)}."
-            )
+        labels = self._check_y(X, y)
         self.classes_, positive = encode_binary_labels(labels, self.pos_label)
         if sample_weight is None:
             return positive, None

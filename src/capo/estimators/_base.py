@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, validate_data
 
-from .._sklearn_compat import safe_indexing
+from .._sklearn_compat import check_y, safe_indexing
 from ..exceptions import InvalidInputError
 from ..preprocessing import check_numbers, is_dataframe, positive_mask
 from ._validation import reject_lazy_frame, reject_operator
@@ -93,6 +93,20 @@ class TableInputMixin:
         validate_data(self, X, reset=reset, skip_check_array=True)
         check_numbers(X)
         return X
+
+    def _check_y(self, X: Any, y: Any) -> NDArray[Any]:
+        """Return the labels as an array with one entry per row of X."""
+        if y is None:
+            raise InvalidInputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        labels = check_y(y, y_numeric=False, estimator=self)
+        if len(labels) != X.shape[0]:
+            raise InvalidInputError(
+                f"Found input variables with inconsistent numbers of samples: X has {X.shape[0]} rows, y has "
+                f"{len(labels)}."
+            )
+        return np.asarray(labels)
 
 
 class DecisionFunctionMixin:

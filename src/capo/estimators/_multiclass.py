@@ -15,7 +15,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import multiclass
-from .._sklearn_compat import HasMethods, StrOptions, VisualBlock, check_y
+from .._sklearn_compat import HasMethods, StrOptions, VisualBlock
 from .._typing import FloatArray, IntArray
 from ..auxiliary import (
     Auxiliary,
@@ -25,7 +25,7 @@ from ..auxiliary import (
     cross_fit_columns,
     use_class_defaults,
 )
-from ..exceptions import AuxiliaryError, InvalidInputError
+from ..exceptions import AuxiliaryError
 from ..inspection import Summary, summarize_multiclass
 from ..measures import Measure
 from ..model_selection import fold_numbers, split_class_folds
@@ -238,16 +238,7 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
     def _check_labels(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[IntArray, FloatArray | None]:
-        if y is None:
-            raise InvalidInputError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        labels = check_y(y, y_numeric=False, estimator=self)
-        if len(labels) != X.shape[0]:
-            raise InvalidInputError(
-                f"Found input variables with inconsistent numbers of samples: X has {X.shape[0]} rows, y has "
-                f"{len(labels)}."
-            )
+        labels = self._check_y(X, y)
         self.classes_, codes = encode_class_labels(labels)
         self.class_counts_ = np.bincount(codes)
         return codes, None if sample_weight is None else check_row_weights(sample_weight, X)
@@ -322,7 +313,7 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         unused = np.zeros((X.shape[0], len(self.classes_)))
         raw = [
             self._auxiliary_output(name, X) if is_used else unused
-            for name, is_used in zip(self.auxiliaries_, self.stack_.used, strict=True)
+            for name, is_used in zip(self.auxiliaries_, self.stack_.is_used, strict=True)
         ]
         return self.stack_.probabilities(raw)
 

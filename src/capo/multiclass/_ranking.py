@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import permutations
@@ -54,9 +55,9 @@ class _RocAUC(MulticlassMeasure):
 
     _is_exact: ClassVar[bool]
 
+    @abstractmethod
     def _comparisons(self, rows: ExpectedRows) -> Iterator[tuple[int, int | None, float]]:
         """Yield each class with the one that it is compared with, None for the rest, and its weight."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

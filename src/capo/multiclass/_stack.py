@@ -85,7 +85,7 @@ class ProbabilityStack:
         return np.stack([calibrator.log_probabilities(each) for calibrator, each in pairs])
 
     @property
-    def used(self) -> list[bool]:
+    def is_used(self) -> list[bool]:
         """Which auxiliaries the probabilities depend on."""
         if self.correction is not None:
             return [True] * len(self.weights)

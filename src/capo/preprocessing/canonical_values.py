@@ -76,7 +76,7 @@ def canonical_features(
     converted = {series.name: series for series in numeric.get_columns()}
     converted |= {series.name: _typed_text(series, columns[series.name]) for series in text.get_columns()}
     for name in columns.keys() - converted.keys():
-        converted[name] = _parsed(cleaned[name], columns[name], first_row)
+        converted[name] = _parse_series(cleaned[name], columns[name], first_row)
     return pl.DataFrame([converted[name] for name in columns])
 
 
@@ -90,7 +90,7 @@ def _typed_text(texts: pl.Series, kind: ColumnKind) -> pl.Series:
     return texts.cast(pl.Categorical) if isinstance(kind, CategoryKind) else texts
 
 
-def _parsed(cleaned: pl.Series, kind: ColumnKind, first_row: int) -> pl.Series:
+def _parse_series(cleaned: pl.Series, kind: ColumnKind, first_row: int) -> pl.Series:
     """A column of dates, or of numbers with separators, signs or units."""
     assert isinstance(kind, ParsedKind)
     if cleaned.dtype.is_numeric() and not isinstance(kind, DateKind):

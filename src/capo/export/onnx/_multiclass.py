@@ -46,7 +46,7 @@ def _probabilities(model: MulticlassCAPOClassifier, table: GraphTable, X: Any) -
     graph, stack = table.graph, model.stack_
     shape = graph.op("Concat", graph.n_rows(table.blocks[0].value), np.array([1]), axis=0)
     total = graph.op("Add", graph.op("Expand", 0.0, shape), stack.intercepts[None].astype(np.float64))
-    parts = zip(model.auxiliaries_, stack.calibrators, stack.weights.tolist(), stack.used, strict=True)
+    parts = zip(model.auxiliaries_, stack.calibrators, stack.weights.tolist(), stack.is_used, strict=True)
     inputs = []
     for name, calibrator, weight, is_used in parts:
         if is_used:

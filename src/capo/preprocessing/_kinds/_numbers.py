@@ -202,13 +202,13 @@ class NumberKind(ParsedKind):
     @classmethod
     def impose(cls, values: ColumnValues) -> Self:
         parts = [each for each in map(_Parts.split, values.counts) if each is not None]
-        kind = cls._imposed(parts)
+        kind = cls._from_parts(parts)
         candidates = [replace(kind, thousands=thousands, decimal=decimal) for thousands, decimal in STYLES]
         best = min(candidates, key=lambda each: len(odd_texts(each, values)))
         return replace(best, missing=odd_texts(best, values))
 
     @classmethod
-    def _imposed(cls, parts: list[_Parts]) -> Self:
+    def _from_parts(cls, parts: list[_Parts]) -> Self:
         return cls._with_surroundings(parts) or cls()
 
 
