@@ -25,11 +25,12 @@ from ..auxiliary import (
     JobRunner,
     OutputKind,
     OutputScale,
+    RawOutput,
     TrainingSet,
     apply_scales,
     set_random_states,
 )
-from ..exceptions import AuxiliaryError, ConstraintWarning, InvalidInputError
+from ..exceptions import ConstraintWarning, InvalidInputError
 from ..guarantees import Guarantee
 from ..inspection import Summary
 from ..label_shift import Population
@@ -354,13 +355,9 @@ class BaseAdaptedClassifier(
         ]
         return self.combination_.log_odds(raw, self.delta_features(X))
 
-    def _auxiliary_output(self, name: str, X: Any) -> FloatArray:
-        try:
-            return self.combination_.output_kind.predict(self.auxiliaries_[name], X, self.classes_)
-        except Exception as error:
-            raise AuxiliaryError(
-                f"the auxiliary {name!r} failed to predict: {type(error).__name__}: {error}"
-            ) from error
+    @property
+    def _raw_output(self) -> RawOutput:
+        return self.combination_.output_kind
 
 
 def _check_measure(measure: Any) -> Measure:

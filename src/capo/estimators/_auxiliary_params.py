@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils import Tags, get_tags
@@ -15,12 +16,13 @@ from .._sklearn_compat import VisualBlock, routing_enabled
 from .._typing import FloatArray
 from ..auxiliary import (
     Auxiliary,
+    RawOutput,
     bind_sample_weight,
     name_auxiliaries,
     resolve_auxiliaries,
     set_random_states,
 )
-from ..exceptions import InvalidInputError
+from ..exceptions import AuxiliaryError, InvalidInputError
 from ..preprocessing import infer_schema
 
 
@@ -30,6 +32,8 @@ class AuxiliaryMetaEstimatorMixin(BaseEstimator):
     auxiliaries: Any
     delta: Any
     cv: Any
+    auxiliaries_: dict[str, Any]
+    classes_: NDArray[Any]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; with `deep`, also those of the auxiliaries under their names."""
@@ -100,6 +104,20 @@ class AuxiliaryMetaEstimatorMixin(BaseEstimator):
             for name, estimator in pairs
         ]
         return bound, routed.splitter.split
+
+    @property
+    @abstractmethod
+    def _raw_output(self) -> RawOutput:
+        """What is taken of a fitted auxiliary."""
+
+    def _auxiliary_output(self, name: str, X: Any) -> FloatArray:
+        """Return the raw output of one auxiliary; an error names it."""
+        try:
+            return self._raw_output.predict(self.auxiliaries_[name], X, self.classes_)
+        except Exception as error:
+            raise AuxiliaryError(
+                f"the auxiliary {name!r} failed to predict: {type(error).__name__}: {error}"
+            ) from error
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which metadata this estimator, each auxiliary's `fit` and the splitter request."""

@@ -22,10 +22,10 @@ from ..auxiliary import (
     ClassOutput,
     ClassTrainingSet,
     ColumnCrossFit,
+    RawOutput,
     cross_fit_columns,
     use_class_defaults,
 )
-from ..exceptions import AuxiliaryError
 from ..inspection import Summary, summarize_multiclass
 from ..measures import Measure
 from ..model_selection import fold_numbers, split_class_folds
@@ -374,13 +374,9 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         X = self._check_X(X, reset=False)
         return np.stack([self._auxiliary_output(name, X) for name in self.auxiliaries_], axis=1)
 
-    def _auxiliary_output(self, name: str, X: Any) -> FloatArray:
-        try:
-            return ClassOutput().predict(self.auxiliaries_[name], X, self.classes_)
-        except Exception as error:
-            raise AuxiliaryError(
-                f"the auxiliary {name!r} failed to predict: {type(error).__name__}: {error}"
-            ) from error
+    @property
+    def _raw_output(self) -> RawOutput:
+        return ClassOutput()
 
     def summary(self) -> Summary:
         """Return a printable summary of the fit: out-of-fold scores, weights, the rule and its bound.

@@ -22,13 +22,13 @@ from ..auxiliary import (
     ColumnCrossFit,
     LabelColumnsOutput,
     LabelTrainingSet,
+    RawOutput,
     cross_fit_columns,
     default_label_auxiliary_names,
     label_fold_codes,
     labelwise_auxiliary,
     set_random_states,
 )
-from ..exceptions import AuxiliaryError
 from ..inspection import Summary, summarize_multilabel
 from ..measures import Measure
 from ..model_selection import CVScore, fold_numbers, split_class_folds
@@ -420,13 +420,9 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
             [each.combination.log_odds(raw[:, :, k], features) for k, each in enumerate(self.label_models_)]
         )
 
-    def _auxiliary_output(self, name: str, X: Any) -> FloatArray:
-        try:
-            return LabelColumnsOutput().predict(self.auxiliaries_[name], X, self.classes_)
-        except Exception as error:
-            raise AuxiliaryError(
-                f"the auxiliary {name!r} failed to predict: {type(error).__name__}: {error}"
-            ) from error
+    @property
+    def _raw_output(self) -> RawOutput:
+        return LabelColumnsOutput()
 
     def _sk_visual_block_(self) -> VisualBlock:
         return self._auxiliaries_block()
