@@ -15,7 +15,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from onnxruntime import InferenceSession
-from sklearn.metrics import confusion_matrix, f1_score
+from sklearn.metrics import confusion_matrix, f1_score, roc_auc_score
 
 import capo
 from capo import measures
@@ -148,7 +148,7 @@ def test_a_positive_class_is_named_as_in_the_file(capsys, tmp_path):
     for given, label in (("0.0", 0), ("1", 1), ("+1", 1)):
         options = ("--positive", given, *FAST, "-o", tmp_path / "m.capo")
         assert run(capsys, "fit", tmp_path / "t.csv", "-t", "y", *options)[0] == 0
-        assert capo.load(tmp_path / "m.capo").classes_.tolist()[1] == label
+        assert capo.load(tmp_path / "m.capo").pos_label_ == label
 
 
 def test_a_formula_is_explained_too(capsys):
@@ -321,7 +321,26 @@ def test_measures_and_the_positive_class_can_be_chosen(options, measure, folder,
     assert code == 0, err
     model = capo.load(path)
     assert model.measure_.label == measure
-    assert model.classes_.tolist()[1] == ("no" if "--positive" in options else "yes")
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.pos_label_ == ("no" if "--positive" in options else "yes")
+
+
+def test_all_outputs_are_about_the_positive_class(folder, capsys, tmp_path):
+    path = tmp_path / "m.capo"
+    code, out, _ = run(
+        capsys, "fit", folder / "train.csv", "-t", "y", *FAST, "--positive", "no", "--json", "-o", path
+    )
+    assert code == 0
+    assert json.loads(out)["pos_label"] == "no"
+    found = predictions(run(capsys, "predict", path, folder / "test.csv")[1])
+    assert ((found["label"] == "no") == (found["score"] > found["threshold"])).all()
+    truth = pl.read_csv(folder / "test.csv")["y"].to_numpy()
+    assert roc_auc_score(truth == "no", found["score"].to_numpy()) > 0.7
+    result = json.loads(run(capsys, "evaluate", path, folder / "test.csv", "--json")[1])
+    by_name = {each["name"]: each["value"] for each in result["measures"]}
+    assert by_name["f1"] == pytest.approx(f1_score(truth, found["label"].to_numpy(), pos_label="no"))
+    assert by_name["roc_auc"] == pytest.approx(roc_auc_score(truth == "no", found["score"].to_numpy()))
+    assert "'yes', 'no' (the last is positive)" in run(capsys, "show", path)[1]
 
 
 def test_weights_are_used(capsys, tmp_path):

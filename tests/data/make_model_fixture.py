@@ -5,7 +5,8 @@ release that has it::
 
     python -m tests.data.make_model_fixture [NAME ...]
 
-Names of models limit what is written.
+Names of models limit what is written. The file `model-format-2-reversed` is none of them: it was written
+before models had `pos_label_`, when the positive class was the second of `classes_`.
 """
 
 import json

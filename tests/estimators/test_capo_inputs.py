@@ -185,7 +185,8 @@ def test_either_label_can_be_the_positive_one(labels, estimator):
     settings = {"auxiliaries": auxiliaries, "random_state": 0}
     for positive in labels:
         model = estimator("f1", pos_label=positive, **settings).fit(X, y)
-        assert model.classes_.tolist() == [*(set(labels) - {positive}), positive]
+        assert model.classes_.tolist() == sorted(labels)
+        assert model.pos_label_ == positive
         assert model.score(X, y) == pytest.approx(f1_score(y, model.predict(X), pos_label=positive))
         assert model.score(X, y) > 0.9
     with pytest.raises(InvalidInputError, match="pos_label='maybe' is not a label of y"):

@@ -55,4 +55,4 @@ def fitted(measure="f1", **params):
 def decisions_on_test_rows(measure="f1", **params):
     """The model, which of some other rows are positive, and its decisions on them."""
     model = fitted(measure, **params)
-    return model, Y[TEST] == model.classes_[1], model.decision_function(X[TEST])
+    return model, Y[TEST] == model.pos_label_, model.positive_decision(X[TEST])

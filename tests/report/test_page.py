@@ -147,8 +147,8 @@ def test_names_are_escaped():
     model.delta_coef_ = {name: 1.0 + i for i, name in enumerate(names)}
     text = render_report(
         model,
-        y == model.classes_[1],
-        model.decision_function(frame.to_numpy()),
+        y == model.pos_label_,
+        model.positive_decision(frame.to_numpy()),
         table_name="</title><script>alert(2)</script>",
         notes=["<script>alert(3)</script>", "a\ud800b"],
         comparison=comparison_of(model),
@@ -184,7 +184,7 @@ def test_a_fitted_auxiliary_is_a_caution():
     frozen = FrozenEstimator(GaussianNB().fit(X[TEST], LABELS[TEST]))
     auxiliaries = [("vendor", frozen), ("own", GaussianNB())]
     model = CAPOClassifier(auxiliaries=auxiliaries, C=0.0, random_state=0).fit(X[TRAIN], LABELS[TRAIN])
-    page = ParsedPage(render_report(model, LABELS[TEST] == 1, model.decision_function(X[TEST])))
+    page = ParsedPage(render_report(model, LABELS[TEST] == 1, model.positive_decision(X[TEST])))
     assert "Caution Auxiliaries passed already fitted: vendor; the out-of-fold values are valid" in page.text
 
 
@@ -342,7 +342,7 @@ def test_the_page_is_small_for_many_rows():
 def test_invalid_labels_and_decisions_are_rejected():
     model, positive, decision = decisions_on_test_rows()
     for labels in (positive.astype(int), np.where(positive, "yes", "no"), positive[:, None]):
-        with pytest.raises(InvalidInputError, match=r"pass y == model.classes_\[1\]"):
+        with pytest.raises(InvalidInputError, match=r"pass y == model.pos_label_"):
             render_report(model, labels, decision)
     with pytest.raises(InvalidInputError, match="one number per row"):
         render_report(model, positive, decision[:-1])

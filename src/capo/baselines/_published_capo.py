@@ -93,7 +93,9 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
         As in `capo.CAPOClassifier`.
     auxiliary_outputs_ : ndarray of shape (n_samples, n_auxiliaries)
         The output of each auxiliary for each training row, in sample.
-    auxiliaries_, auxiliary_scores_, delta_, measure_, oof_decision_, n_positive_, timings_, classes_
+    auxiliaries_, auxiliary_scores_, delta_, measure_, oof_decision_, n_positive_, timings_
+        As in `capo.CAPOClassifier`.
+    classes_, pos_label_
         As in `capo.CAPOClassifier`.
     primal_, dual_, gap_, n_iter_, solution_
         The solver's certificate, as in `capo.CAPOClassifier`.

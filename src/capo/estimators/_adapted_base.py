@@ -40,17 +40,12 @@ from ..preprocessing import (
     check_features,
     encode_binary_labels,
     make_delta_features,
+    positive_mask,
     warn_of_data,
     warn_of_majority_class,
 )
 from ._auxiliary_params import AuxiliaryMetaEstimatorMixin
-from ._base import (
-    BinaryClassifier,
-    DecisionFunctionMixin,
-    MeasureScoreMixin,
-    TableInputMixin,
-    iter_row_blocks,
-)
+from ._base import BinaryClassifier, TableInputMixin, iter_row_blocks
 from ._convergence import warn_not_converged
 from ._progress import ProgressLogger, StepTimer
 from ._validation import check_class_weights, check_row_weights
@@ -81,14 +76,11 @@ class TrainedAuxiliaries:
     data: AdaptationData
 
 
-class BaseAdaptedClassifier(
-    AuxiliaryMetaEstimatorMixin,
-    TableInputMixin,
-    MeasureScoreMixin,
-    DecisionFunctionMixin,
-    BinaryClassifier,
-):
+class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, BinaryClassifier):
     """A classifier that combines auxiliaries and a delta function for a measure.
+
+    All scores, thresholds and out-of-fold values are about the positive class, `pos_label_`. Only
+    `decision_function` and `predict_proba` follow the order of `classes_`, which is sorted.
 
     Subclasses say what is optimized (`_objective`), which C's are tried (`_parse_C`), which output of an
     auxiliary is used (`_output_kind`) and how auxiliaries are trained (`_train_auxiliaries`).
@@ -103,6 +95,8 @@ class BaseAdaptedClassifier(
     verbose: int
 
     combination_: FittedCombination
+    #: The label of the positive class.
+    pos_label_: Any
     #: Whether folds may leave rows that are never held out.
     _allows_partial_folds: bool = False
     #: Which training rows are positive; None in models of files that were written before 0.2.
@@ -149,9 +143,9 @@ class BaseAdaptedClassifier(
         folds = fold_numbers(splits, len(positive))
         warn_of_data(X, folds, stacklevel=4)
         if self.pos_label is None:
-            warn_of_majority_class(self.classes_, positive, stacklevel=4)
+            warn_of_majority_class(self.label_pair, positive, stacklevel=4)
         features = timer("delta", self._fit_delta, X, random)
-        training = TrainingSet(X, positive, self.classes_, splits)
+        training = TrainingSet(X, positive, self.label_pair, splits)
         runner = JobRunner(auxiliaries, training, self._output_kind, self.memory, self.n_jobs, progress.log)
         data = AdaptationData(np.zeros((len(positive), 0)), features, positive, weight)
         rows = np.flatnonzero(folds >= 0)
@@ -170,11 +164,12 @@ class BaseAdaptedClassifier(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[BoolArray, FloatArray | None]:
         labels = self._check_y(X, y)
-        self.classes_, positive = encode_binary_labels(labels, self.pos_label)
+        label_pair, positive = encode_binary_labels(labels, self.pos_label)
+        self.classes_, self.pos_label_ = np.unique(label_pair), label_pair.tolist()[1]
         if sample_weight is None:
             return positive, None
         weight = check_row_weights(sample_weight, X)
-        check_class_weights(weight, positive, self.classes_)
+        check_class_weights(weight, positive, label_pair)
         return positive, weight
 
     def _fit_delta(self, X: Any, random: np.random.RandomState | None) -> Any | None:
@@ -258,8 +253,24 @@ class BaseAdaptedClassifier(
         except (AttributeError, ValueError, NotFittedError):
             return [f"phi{number}" for number in range(len(self.combination_.weights.delta))]
 
-    def decision_function(self, X: Any) -> FloatArray:
+    @property
+    def label_pair(self) -> NDArray[Any]:
+        """The labels of the negative and of the positive class, in this order."""
+        return self.classes_[::-1] if self._is_reversed else self.classes_
+
+    @property
+    def _is_reversed(self) -> bool:
+        """Whether the positive class is the first of `classes_`."""
+        return bool(self.classes_[0] == self.pos_label_)
+
+    @property
+    def _auxiliary_labels(self) -> NDArray[Any]:
+        return self.label_pair
+
+    def positive_decision(self, X: Any) -> FloatArray:
         """Return the log-odds of the positive class, minus those at the threshold: above 0 is positive.
+
+        This is `decision_function`, with the opposite sign if the positive class is ``classes_[0]``.
 
         Parameters
         ----------
@@ -273,10 +284,49 @@ class BaseAdaptedClassifier(
         """
         return self.log_odds(X) - self.combination_.threshold_log_odds
 
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the log-odds of ``classes_[1]``, minus those at the threshold: above 0 is ``classes_[1]``.
+
+        That is the positive class unless `pos_label` is the smaller label; see `positive_decision`.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features)
+            The table, with the columns of the training table.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            One number per row.
+        """
+        decision = self.positive_decision(X)
+        return -decision if self._is_reversed else decision
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the label of each row: positive where its probability is above `threshold_`.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features)
+            The table, with the columns of the training table.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
+        above = self.positive_decision(X) > 0
+        return np.asarray(self.label_pair[above.astype(int)])
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The measure that was optimized, on these rows; higher is better."""
+        decision = self.positive_decision(X)
+        return self.measure_.score(positive_mask(y, self.label_pair), decision, sample_weight)
+
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of both classes, calibrated on out-of-fold scores.
 
-        `predict` compares them with `threshold_`, not with 0.5.
+        `predict` compares that of the positive class with `threshold_`, not with 0.5.
 
         Parameters
         ----------
@@ -289,10 +339,11 @@ class BaseAdaptedClassifier(
             Probabilities of the two classes in the order of `classes_`.
         """
         positive = expit(self.log_odds(X))
-        return np.column_stack((1.0 - positive, positive))
+        probabilities = np.column_stack((1.0 - positive, positive))
+        return probabilities[:, ::-1] if self._is_reversed else probabilities
 
     def as_probability(self, decision: FloatArray) -> FloatArray:
-        """Return values of `decision_function` as probabilities of the positive class."""
+        """Return values of `positive_decision` as probabilities of the positive class."""
         check_is_fitted(self, "auxiliaries_")
         return np.asarray(expit(decision + self.combination_.threshold_log_odds))
 
@@ -332,7 +383,7 @@ class BaseAdaptedClassifier(
         return check_features(self.delta_.transform(X))
 
     def log_odds(self, X: Any) -> FloatArray:
-        """Return the log-odds of the positive class, as `predict_proba` has them; no threshold is involved.
+        """Return the log-odds of the positive class, `pos_label_`; no threshold is involved.
 
         Parameters
         ----------

@@ -110,10 +110,15 @@ class AuxiliaryMetaEstimatorMixin(BaseEstimator):
     def _raw_output(self) -> RawOutput:
         """What is taken of a fitted auxiliary."""
 
+    @property
+    def _auxiliary_labels(self) -> NDArray[Any]:
+        """The user's labels in the order of the labels 0, 1, ... that auxiliaries are trained on."""
+        return self.classes_
+
     def _auxiliary_output(self, name: str, X: Any) -> FloatArray:
         """Return the raw output of one auxiliary; an error names it."""
         try:
-            return self._raw_output.predict(self.auxiliaries_[name], X, self.classes_)
+            return self._raw_output.predict(self.auxiliaries_[name], X, self._auxiliary_labels)
         except Exception as error:
             raise AuxiliaryError(
                 f"the auxiliary {name!r} failed to predict: {type(error).__name__}: {error}"

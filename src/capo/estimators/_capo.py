@@ -79,10 +79,10 @@ class CAPOClassifier(DelegatingClassifier):
         `sklearn.frozen.FrozenEstimator`, or without `fit`, is used without training, and should not have
         seen these rows.
     pos_label : label, optional
-        The label of the positive class; the larger one by default. If it is the smaller one, `classes_` is
-        not sorted, and tools of scikit-learn that take the larger label as positive, such as the scorer
-        "roc_auc", `cross_val_predict` and `VotingClassifier`, get reversed scores: fit to ``y == label``
-        for these.
+        The label of the positive class; the larger one by default. The measure, `threshold_`, `log_odds`,
+        `positive_decision` and the out-of-fold values are about this class. `classes_` is sorted all the
+        same, and `predict_proba` and `decision_function` follow its order, as scikit-learn requires: a
+        scorer such as "roc_auc" takes the larger label as positive.
     cv : int, splitter or iterable, default=5
         Folds for cross-fitting and for the choice of C; an integer means stratified folds of shuffled
         rows, or of groups if `fit` is given ``groups``. Pass a splitter for any other structure, such as
@@ -126,7 +126,7 @@ class CAPOClassifier(DelegatingClassifier):
     intercept_ : float
         The intercept of the log-odds.
     threshold_ : float
-        The probability above which a row is predicted as positive.
+        The probability of the positive class above which a row is predicted as positive.
     C_ : float
         The C that was chosen.
     score_, score_std_ : float
@@ -149,7 +149,7 @@ class CAPOClassifier(DelegatingClassifier):
     measure_ : Measure
         The measure that was optimized.
     oof_decision_ : ndarray of shape (n_samples,)
-        The decision function for each training row, from models that have not seen it; NaN for a row that
+        The `positive_decision` for each training row, from models that have not seen it; NaN for a row that
         was never held out.
     oof_thresholds_ : ndarray of shape (n_samples,)
         What each row's decision is compared with out of fold, a threshold chosen without the row: `score_`
@@ -170,7 +170,9 @@ class CAPOClassifier(DelegatingClassifier):
     timings_ : dict of str to float
         The seconds that each step took.
     classes_ : ndarray of shape (2,)
-        The two labels; the second is the positive class.
+        The two labels, sorted.
+    pos_label_ : label
+        The label of the positive class.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of str

@@ -43,7 +43,7 @@ def certify_threshold(
     limit = _resolve_constraint(constraint, model.measure_)
     if confidence is None:
         confidence = model.measure_.params.get("confidence") or DEFAULT_CONFIDENCE
-    positive = positive_mask(check_y(y, y_numeric=False, estimator=model), model.classes_)
+    positive = positive_mask(check_y(y, y_numeric=False, estimator=model), model.label_pair)
     scores = model.log_odds(X)
     if len(scores) != len(positive):
         raise InvalidInputError(f"X has {len(scores)} rows, but y has {len(positive)}.")

@@ -171,7 +171,7 @@ def compare_on_fold(
 ) -> FoldResult:
     """Evaluate the four methods on held-out rows, given one fitted model, its labels and its groups."""
     measure, learner = model.measure_, _default_learner_index(model)
-    positive, positive_test = positive_mask(y, model.classes_), positive_mask(y_test, model.classes_)
+    positive, positive_test = (positive_mask(each, model.label_pair) for each in (y, y_test))
     raw_test = model.auxiliary_outputs(X_test)
     decision = model.combination_.log_odds(raw_test.T, model.delta_features(X_test))
     rows = ~np.isnan(model.oof_decision_)
@@ -243,7 +243,7 @@ def _aggregate_folds(model: CAPOClassifier, results: list[FoldResult], n_rows: i
     ]
     names = list(model.auxiliaries_)
     learner = names[_default_learner_index(model)]
-    source = ComparisonSource(str(model.classes_.tolist()[1]), tuple(names), n_rows)
+    source = ComparisonSource(str(model.pos_label_), tuple(names), n_rows)
     return Comparison(model.measure_.label, learner, methods, _describe_values(model.measure_), source)
 
 

@@ -242,7 +242,7 @@ class Comparison:
         if self.measure != model.measure_.label:
             return f"for {self.measure}, not for {model.measure_.label}"
         trained = ComparisonSource(
-            str(model.classes_.tolist()[1]),
+            str(model.pos_label_),
             tuple(model.auxiliaries_),
             len(model.oof_decision_),
             target,

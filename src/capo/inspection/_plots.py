@@ -106,8 +106,8 @@ class ThresholdDisplay(_Display):
         """Evaluate a fitted CAPOClassifier on labeled rows, and draw."""
         check_is_fitted(estimator)
         return cls.from_predictions(
-            positive_mask(y, estimator.classes_),
-            estimator.as_probability(estimator.decision_function(X)),
+            positive_mask(y, estimator.label_pair),
+            estimator.as_probability(estimator.positive_decision(X)),
             measure=estimator.measure_,
             threshold=estimator.threshold_,
             sample_weight=sample_weight,

@@ -129,7 +129,7 @@ def _describe_few_rows(model: BaseAdaptedClassifier) -> str:
     fewest = min(n_positive, n_rows - n_positive)
     if fewest >= MIN_CLASS_ROWS:
         return ""
-    label = model.classes_.tolist()[1 if n_positive == fewest else 0]
+    label = model.label_pair.tolist()[1 if n_positive == fewest else 0]
     return (
         f"only {fewest} row{'s' if fewest > 1 else ''} of {label!r}: values, weights and threshold are "
         "uncertain, and differences of a few points between the lines above may be chance"

@@ -20,7 +20,7 @@ MAX_POSITIVE_SHARE = 0.55
 def encode_binary_labels(
     y: NDArray[np.generic], pos_label: Any = None
 ) -> tuple[NDArray[np.generic], BoolArray]:
-    """Return the two classes, the positive one second, and the mask of the positive rows.
+    """Return the two labels, the positive one second, and the mask of the positive rows.
 
     The positive class is `pos_label`, by default the larger of the two.
     """
@@ -47,16 +47,16 @@ def check_no_missing_labels(y: NDArray[np.generic]) -> None:
             raise InvalidInputError(f"Input y contains NaN: {missing} of {len(y)} labels are missing.")
 
 
-def positive_mask(y: ArrayLike, classes: NDArray[np.generic]) -> BoolArray:
-    """Return which rows have the second of a fitted classifier's classes."""
+def positive_mask(y: ArrayLike, label_pair: NDArray[np.generic]) -> BoolArray:
+    """Return which rows have the positive one of two labels, which is the second."""
     labels = column_or_1d(y)
-    unknown = np.setdiff1d(labels, classes)
+    unknown = np.setdiff1d(labels, label_pair)
     if unknown.size:
         raise InvalidInputError(
             f"y contains the label {unknown.tolist()[0]!r}, which the classifier was not trained on: its "
-            f"classes are {' and '.join(repr(label) for label in classes.tolist())}."
+            f"classes are {' and '.join(repr(label) for label in label_pair.tolist())}."
         )
-    return np.asarray(labels == classes[1])
+    return np.asarray(labels == label_pair[1])
 
 
 def _class_count_message(classes: NDArray[np.generic]) -> str:

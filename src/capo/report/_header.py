@@ -74,7 +74,7 @@ def build_header(
         estimate=estimate,
         constraint=constraint,
         table_name=table_name,
-        positive=model.classes_.tolist()[1],
+        positive=model.pos_label_,
         threshold=float(curves.thresholds[curves.chosen]),
         n_rows=n_rows,
         n_positive=curves.n_pos,

@@ -124,7 +124,7 @@ def build_operating_point(
 ) -> OperatingPointSection:
     """Collect what the section shows at the chosen threshold."""
     charts = [_threshold_chart(curves), _precision_recall_chart(curves), _roc_chart(curves)]
-    classes = model.classes_.tolist()
+    classes = model.label_pair.tolist()
     return OperatingPointSection(
         classes=classes,
         measure_label=model.measure_.label,

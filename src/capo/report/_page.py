@@ -64,9 +64,9 @@ def render_report(
     model : CAPOClassifier
         The fitted classifier.
     positive : array-like of bool of shape (n_samples,)
-        Which rows are positive, that is, of the class ``model.classes_[1]``.
+        Which rows are positive, that is, of the class ``model.pos_label_``.
     decision : array-like of shape (n_samples,)
-        The output of ``model.decision_function`` for the rows.
+        The output of ``model.positive_decision`` for the rows.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows.
     table_name : str, default=""
@@ -91,7 +91,7 @@ def render_report(
     >>> from capo.report import render_report
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = CAPOClassifier("f1", auxiliaries=[GaussianNB()], random_state=0).fit(X[::2], y[::2])
-    >>> html = render_report(model, y[1::2] == 1, model.decision_function(X[1::2]))
+    >>> html = render_report(model, y[1::2] == 1, model.positive_decision(X[1::2]))
     >>> html.startswith("<!DOCTYPE html>")
     True
     """
@@ -163,7 +163,7 @@ def _check_mask(positive: ArrayLike) -> BoolArray:
     if mask.dtype != np.bool_ or mask.ndim != 1:
         raise InvalidInputError(
             f"positive must be a one-dimensional Boolean array: got {mask.ndim} dimensions of dtype "
-            f"{mask.dtype}. For labels y, pass y == model.classes_[1]."
+            f"{mask.dtype}. For labels y, pass y == model.pos_label_."
         )
     return mask
 
@@ -188,7 +188,7 @@ def _check_comparison(model: CAPOClassifier, comparison: Comparison | None) -> N
 def _collect_cautions(model: CAPOClassifier, positive: BoolArray, notes: Iterable[str]) -> list[str]:
     """The notes, and what limits the trust in the model's values."""
     cautions = [formatting.clean_text(note) for note in notes]
-    names = [formatting.quote_label(label) for label in model.classes_.tolist()]
+    names = [formatting.quote_label(label) for label in model.label_pair.tolist()]
     few_rows = describe_few_rows(positive, (names[0], names[1]))
     caution = model.summary().notes.get("caution")
     cautions += [f"{each[0].upper()}{each[1:]}." for each in (few_rows, caution) if each]

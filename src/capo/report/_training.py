@@ -109,7 +109,7 @@ def build_models(model: CAPOClassifier) -> ModelsSection:
     summary = model.summary()
     return ModelsSection(
         measure_label=model.measure_.label,
-        positive=model.classes_.tolist()[1],
+        positive=model.pos_label_,
         n_rows=len(model.oof_decision_),
         n_positive=model.n_positive_,
         frozen_names=frozen_auxiliary_names(model),
@@ -142,7 +142,7 @@ def build_delta(model: CAPOClassifier) -> DeltaSection:
     shown = used[:MAX_FEATURES]
     scale = min((0.0, *(coef[name] for name in shown))), max((0.0, *(coef[name] for name in shown)))
     rows = [FeatureRow(name, coef[name], draw_weight_bar(coef[name], *scale)) for name in shown]
-    return DeltaSection(model.classes_.tolist()[1], len(coef), len(used), rows)
+    return DeltaSection(model.pos_label_, len(coef), len(used), rows)
 
 
 def build_certificate(model: CAPOClassifier) -> CertificateSection:

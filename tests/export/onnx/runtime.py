@@ -65,13 +65,14 @@ def run(graph, X):
 def assert_same_predictions(model, X, new, atol=1e-6):
     """Assert that the graph exported for X and the model agree on new rows."""
     graph = to_onnx(model, X)
-    found, score = run(graph, new), model.decision_function(new)
+    found, score = run(graph, new), getattr(model, "positive_decision", model.decision_function)(new)
     np.testing.assert_allclose(found["score"], score, rtol=0, atol=max(atol, 1e-6 * np.abs(score).max()))
     clear = np.abs(score) > ROUNDING
     assert np.mean(~clear) < 1e-3
     assert np.array_equal(found["label"][clear], model.predict(new)[clear])
     if hasattr(model, "predict_proba"):
-        np.testing.assert_allclose(found["probability"], model.predict_proba(new)[:, 1], rtol=0, atol=atol)
+        probability = model.predict_proba(new)[:, model.classes_.tolist().index(model.pos_label_)]
+        np.testing.assert_allclose(found["probability"], probability, rtol=0, atol=atol)
     else:
         assert "probability" not in found
     return graph

@@ -307,6 +307,7 @@ def test_the_metadata_of_the_graph(arrays):
     assert notes == {
         "capo_version": capo.__version__,
         "measure": model.measure_.label,
+        "pos_label": "1",
         "threshold": repr(model.threshold_),
         "text_values": "unchanged",
         "column_kinds": "{}",

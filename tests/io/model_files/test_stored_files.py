@@ -16,7 +16,7 @@ STORED = sorted(FOLDER.glob("model-format-*.capo"))
 
 def test_there_are_stored_files():
     names = {path.stem.rpartition("-")[2] for path in STORED}
-    assert names >= {"capo", "svmperf", "multiclass", "multilabel"}
+    assert names >= {"capo", "reversed", "svmperf", "multiclass", "multilabel"}
     assert sum(path.stat().st_size for path in STORED) < 100_000
 
 
@@ -31,3 +31,12 @@ def test_a_stored_model_predicts_what_it_did(path, tmp_path):
     np.testing.assert_allclose(model.decision_function(X), expected["decision"], rtol=1e-7, atol=1e-9)
     assert model.predict(X).tolist() == expected["labels"]
     capo.save(model, tmp_path / "again.capo")
+
+
+@pytest.mark.optional_packages
+def test_the_classes_of_an_older_file_are_sorted():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CapoWarning)  # another scikit-learn
+        model = capo.load(FOLDER / "model-format-2-reversed.capo")
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.pos_label_ == "no"

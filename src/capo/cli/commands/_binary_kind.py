@@ -38,14 +38,14 @@ class BinaryKind(ModelKind):
         return list(PREDICTION_COLUMNS)
 
     def outputs(self, model: CAPOClassifier, features: Any) -> FloatArray:
-        return model.decision_function(features)
+        return model.positive_decision(features)
 
     def drift_scores(self, outputs: FloatArray) -> FloatArray:
         return outputs
 
     def prediction_series(self, loaded: LoadedModel, outputs: FloatArray) -> list[pl.Series]:
         model = loaded.model
-        labels = model.classes_[(outputs > 0).astype(int)]
+        labels = model.label_pair[(outputs > 0).astype(int)]
         threshold = np.full(len(outputs), model.threshold_)
         values = (labels, model.as_probability(outputs), threshold)
         return [pl.Series(name, each) for name, each in zip(PREDICTION_COLUMNS, values, strict=True)]
@@ -53,6 +53,7 @@ class BinaryKind(ModelKind):
     def fit_results(self, model: CAPOClassifier) -> dict[str, Any]:
         return {
             "rows": len(model.oof_decision_),
+            "pos_label": model.pos_label_,
             "positive": model.n_positive_,
             "threshold": model.threshold_,
             "C": model.C_,
@@ -100,8 +101,8 @@ def _predict_labeled(loaded: LoadedModel, table: TableReader, console: Console) 
     schema, model = loaded.schema, loaded.model
     with console.step("predicting") as step:
         for batch in read_batches(table, step):
-            positive.append(positive_mask(schema.labels(batch), model.classes_))
-            decisions.append(model.decision_function(schema.features(batch)))
+            positive.append(positive_mask(schema.labels(batch), model.label_pair))
+            decisions.append(model.positive_decision(schema.features(batch)))
             weights.append(schema.weights(batch))
     weight = None if weights[0] is None else np.concatenate(weights)
     return LabeledPredictions(np.concatenate(positive), np.concatenate(decisions), weight)
@@ -111,7 +112,7 @@ def _evaluate(
     loaded: LoadedModel, predictions: LabeledPredictions, seed: int, console: Console
 ) -> Evaluation:
     """All measures with bootstrap intervals."""
-    negative_name, positive_name = map(str, loaded.model.classes_.tolist())
+    negative_name, positive_name = map(str, loaded.model.label_pair.tolist())
     with console.step("bootstrap") as step:
         return evaluate(
             loaded.model.measure_,

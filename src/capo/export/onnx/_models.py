@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto
 from scipy.sparse import issparse
 from scipy.special import expit
@@ -64,7 +65,7 @@ def _convert_svmperf(model: Any, X: Any) -> ModelProto:
     with explain_export_errors("the model", "Train it with another kernel"):
         score = convert_classifier(model, table).margin
     assert score is not None
-    return _build(model, graph, {"score": score})
+    return _build(model, graph, {"score": score}, model.classes_)
 
 
 def _convert_capo(model: BaseAdaptedClassifier, X: Any) -> ModelProto:
@@ -72,7 +73,7 @@ def _convert_capo(model: BaseAdaptedClassifier, X: Any) -> ModelProto:
     log_odds = _log_odds(model, make_input_table(graph, X), X)
     score = graph.op("Sub", log_odds, model.combination_.threshold_log_odds)
     probability = graph.op("Sigmoid", log_odds)
-    return _build(model, graph, {"score": score, "probability": probability})
+    return _build(model, graph, {"score": score, "probability": probability}, model.label_pair)
 
 
 def _log_odds(model: BaseAdaptedClassifier, table: GraphTable, X: Any) -> str:
@@ -98,11 +99,11 @@ def _auxiliary_output(model: BaseAdaptedClassifier, name: str, table: GraphTable
         outputs = convert_classifier(model.auxiliaries_[name], table)
         kind = model.combination_.output_kind
         raw = outputs.score() if kind.name == "scores" else outputs.signed_label()
-        if positive_class_index(model.auxiliaries_[name], model.classes_) == 0:
+        if positive_class_index(model.auxiliaries_[name], model.label_pair) == 0:
             raw = table.graph.op("Neg", raw)
 
         def python_output(rows: Any) -> FloatArray:
-            return kind.predict(model.auxiliaries_[name], rows, model.classes_)[:, None]
+            return kind.predict(model.auxiliaries_[name], rows, model.label_pair)[:, None]
 
         # Compared as probabilities: large scores may differ by rounding.
         check_external_nodes(table.graph, raw, X, python_output, expit)
@@ -131,9 +132,9 @@ def _apply_scale(graph: GraphBuilder, raw: str, scale: OutputScale) -> str:
     return graph.op("Mul", graph.op("Sign", log_odds), limited)
 
 
-def _build(model: Any, graph: GraphBuilder, scores: dict[str, str]) -> ModelProto:
+def _build(model: Any, graph: GraphBuilder, scores: dict[str, str], label_pair: NDArray[Any]) -> ModelProto:
     """Add the label to the scores, and build the graph with vectors as outputs."""
-    labels, label_dtype = label_array(model.classes_)
+    labels, label_dtype = label_array(label_pair)
     is_positive = graph.cast(graph.op("Greater", scores["score"], 0.0), TensorProto.INT64)
     columns = {"label": (graph.op("Gather", labels, is_positive), label_dtype)}
     columns.update((name, (value, TensorProto.DOUBLE)) for name, value in sorted(scores.items()))
@@ -144,6 +145,7 @@ def _build(model: Any, graph: GraphBuilder, scores: dict[str, str]) -> ModelProt
     metadata = {
         "capo_version": __version__,
         "measure": model.measure_.label,
+        "pos_label": str(label_pair.tolist()[1]),
         "threshold": repr(_threshold(model)),
     }
     return graph.build(outputs, metadata)

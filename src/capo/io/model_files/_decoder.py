@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...estimators import BaseAdaptedClassifier
 from ...measures import Formula, FunctionMeasure
 from ...measures import get as get_measure
 from ...measures import names as measure_names
@@ -192,7 +193,10 @@ class Decoder:
             _check_names(name, params, set(signature(kind).parameters))
         _check_fitted(name, kind, fitted)
         estimator = kind(**self._attributes(params))
-        vars(estimator).update(self._attributes(fitted))
+        attributes = self._attributes(fitted)
+        if issubclass(kind, BaseAdaptedClassifier):
+            attributes = _add_positive_label(attributes)
+        vars(estimator).update(attributes)
         return estimator
 
     def _tree(self, content: Any) -> Any:
@@ -227,6 +231,14 @@ def _look_up(table: dict[str, Any], name: Any) -> Any:
     if _require(name, str) not in table:
         raise ValueError(f"the name {name!r} is not known")
     return table[name]
+
+
+def _add_positive_label(fitted: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of a model whose file has no `pos_label_`: the second of its classes is positive."""
+    if "classes_" not in fitted or "pos_label_" in fitted:
+        return fitted
+    classes = np.asarray(fitted["classes_"])
+    return {**fitted, "classes_": np.unique(classes), "pos_label_": classes.tolist()[1]}
 
 
 def _check_names(owner: str, state: Any, known: set[str]) -> None:

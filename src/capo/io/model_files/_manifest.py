@@ -42,7 +42,7 @@ class Manifest:
     estimator, measure : str
         The model's class, and the measure that it was trained for.
     classes : list
-        The two labels, the positive one last.
+        The labels; of two, the positive one last.
     threshold : float or None
         The probability above which a row is positive.
     schema : dict
@@ -77,7 +77,7 @@ class Manifest:
         return cls(
             estimator=estimator_label(model),
             measure=model.measure_.label if hasattr(model, "measure_") else "",
-            classes=np.asarray(getattr(model, "classes_", ())).tolist(),
+            classes=_labels(model),
             threshold=None if threshold is None else float(threshold),
             schema=schema or _column_names(model),
             training=training,
@@ -108,6 +108,11 @@ class Manifest:
         if wrong:
             raise ModelFileError(f"{path} has a malformed manifest: see {wrong[0]!r}.")
         return cls(**values)
+
+
+def _labels(model: Any) -> list[Any]:
+    labels = getattr(model, "label_pair", getattr(model, "classes_", ()))
+    return list(np.asarray(labels).tolist())
 
 
 def _versions(packages: Iterable[str]) -> dict[str, str]:
