@@ -10,10 +10,21 @@ from doctest import UnexpectedException
 
 import pytest
 from _pytest.doctest import DoctestItem
+from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "agg")
+
+#: Examples of a property that sets no number of its own: in `make test`, and in `make test-all`.
+settings.register_profile("fast", max_examples=20, deadline=None)
+settings.register_profile("all", max_examples=100, deadline=None)
+
+
+def pytest_configure(config):
+    """Choose the number of examples."""
+    settings.load_profile("fast" if config.option.markexpr == "not slow" else "all")
+
 
 #: Packages that the extras and the groups of `pyproject.toml` add to the base installation.
 OPTIONAL = {

@@ -27,8 +27,18 @@ def test_every_measure_has_its_line_with_its_parameters():
         assert f"| {each.value} | {each.use} |" in table
 
 
+#: Pages whose code trains the default auxiliaries.
+SLOW_PAGES = {"files.md", "index.md", "quickstart.md"}
+
+
 @pytest.mark.optional_packages
-@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in SLOW_PAGES else [])
+        for page in sorted(DOCS.glob("*.md"))
+    ],
+)
 def test_code_in_the_pages_runs(page):
     space: dict[str, object] = {}
     for block in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.S):

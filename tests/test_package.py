@@ -106,6 +106,7 @@ for name in {names}:
 """
 
 
+@pytest.mark.slow
 def test_names_are_loaded_on_first_use():
     """Each with none of capo's modules imported before."""
     code = FIRST_USE.format(names=[*capo.__all__, "preprocessing"])
@@ -130,6 +131,7 @@ def test_the_hierarchy_drawn_is_the_one_there_is():
     assert own <= drawn
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not README.exists(), reason="installed without its README")
 def test_the_readme_runs_as_pasted():
     text = README.read_text()

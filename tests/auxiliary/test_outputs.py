@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -64,7 +64,6 @@ def test_what_cannot_be_read(values, classes, message):
         ScoreOutput().predict(Margins(values, classes), X, np.array([0, 1]))
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from([1e-12, 1.0, 1e12, 1e90]), st.booleans())
 def test_the_scale_keeps_the_order_and_bounds_the_size(seed, size, outlier):
     rng = np.random.default_rng(seed)

@@ -8,7 +8,7 @@ from math import log2
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.stats import beta
@@ -197,7 +197,6 @@ def tables(draw):
     return X, y, random.integers(1, draw(st.integers(1, 3)) + 1, n)
 
 
-@settings(deadline=None, max_examples=150)
 @given(tables(), st.integers(1, 4), st.sampled_from([0.05, 0.25, 0.5]), st.booleans(), st.booleans())
 def test_the_tree_is_the_one_that_plain_loops_find(table, least_leaf, confidence, pruning, raising):
     X, y, weights = table

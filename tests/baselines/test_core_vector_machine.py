@@ -114,7 +114,7 @@ def problems(draw):
 
 
 @pytest.mark.parametrize("name", kernels.names())
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(problems(), st.sampled_from([0.1, 1.0]))
 def test_against_the_whole_quadratic_program(name, problem, gamma):
     X, y, C, rng = problem

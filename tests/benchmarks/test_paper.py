@@ -189,6 +189,7 @@ def test_tasks_that_share_auxiliaries_are_done_by_one_process():
     assert batches[0][0].data == "ijcnn1"
 
 
+@pytest.mark.slow
 def test_the_page_is_written_from_any_fits(tmp_path):
     """Made-up fits for one data set: the tables hold ours and the paper's figures."""
     rng = np.random.default_rng(0)

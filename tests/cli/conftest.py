@@ -1,6 +1,14 @@
 import pytest
 
 
+@pytest.fixture(autouse=True)
+def few_resamples(monkeypatch):
+    """Bootstrap intervals from a few resamples; the tests of `inspection` are about their coverage."""
+    monkeypatch.setattr("capo.inspection._evaluation.N_ROW_RESAMPLES", 10)
+    monkeypatch.setattr("capo.inspection._multiclass_evaluation.N_CONFUSION_RESAMPLES", 50)
+    monkeypatch.setattr("capo.inspection._multiclass_evaluation.N_ROW_RESAMPLES", 10)
+
+
 @pytest.fixture(scope="package")
 def folder(tmp_path_factory):
     """A folder with tables."""

@@ -266,14 +266,14 @@ def test_the_rows_of_the_training_are_known_again(folder, model, capsys):
 
 
 def test_compare_ends_in_a_sentence(folder, capsys):
-    arguments = ("compare", folder / "train.csv", "-t", "y", "--drop", "id", *FAST[:4], "--folds", "3")
+    arguments = ("compare", folder / "train.csv", "-t", "y", "--drop", "id", *FAST)
     code, out, _ = run(capsys, *arguments)
     assert code == 0
     for name in ("default learner", "tuned threshold", "tuned stack", "capo"):
         assert re.search(rf"^{name} +[\d.]+ +[\d.]+ +[\d.]+$", out, re.MULTILINE)
     assert out.rstrip().splitlines()[-1].startswith("capo is")
     found = json.loads(run(capsys, *arguments, "--json")[1])
-    assert [len(method["values"]) for method in found["methods"]] == [3] * 4
+    assert [len(method["values"]) for method in found["methods"]] == [2] * 4
 
 
 def test_report_is_a_page(folder, model, capsys, tmp_path):

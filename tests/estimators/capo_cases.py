@@ -15,4 +15,4 @@ LIGHT = [("linear", LINEAR), ("tree", DecisionTreeClassifier(max_depth=3, random
 
 
 def light(measure="f1", **params):
-    return CAPOClassifier(measure, auxiliaries=LIGHT, random_state=0, **params)
+    return CAPOClassifier(measure, auxiliaries=LIGHT, **{"cv": 3, "random_state": 0, **params})

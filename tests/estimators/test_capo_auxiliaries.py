@@ -62,10 +62,11 @@ class Counting(GaussianNB):
 @pytest.mark.parametrize("auxiliary", [Rule(), BlackBox(), FrozenEstimator(Rule().fit(X, Y))])
 def test_an_auxiliary_that_only_predicts(auxiliary):
     labels = np.where(Y == 1, "benign", "malign")
-    model = CAPOClassifier("mcc", auxiliaries=[auxiliary], delta=None, C=1.0, random_state=0).fit(X, labels)
+    options = {"auxiliaries": [auxiliary], "cv": 3, "random_state": 0}
+    model = CAPOClassifier("mcc", delta=None, C=1.0, **options).fit(X, labels)
     assert set(np.unique(model.auxiliary_outputs_)) == {-1.0, 1.0}
     assert model.predict(X).tolist() == BlackBox().predict(X).tolist()
-    adapted = CAPOClassifier("mcc", auxiliaries=[auxiliary], C=[1.0, 100.0], random_state=0).fit(X, labels)
+    adapted = CAPOClassifier("mcc", C=[10.0], **options).fit(X, labels)
     assert adapted.score_ > model.score_ + 0.1  # the delta function repairs the rule
 
 
@@ -89,7 +90,7 @@ def test_a_frozen_auxiliary_is_never_refitted():
     ids=lambda each: type(each).__name__,
 )
 def test_any_kind_of_classifier_serves(estimator):
-    model = CAPOClassifier("f1", auxiliaries=[estimator], random_state=0).fit(X, Y)
+    model = CAPOClassifier("f1", auxiliaries=[estimator], cv=3, random_state=0).fit(X, Y)
     assert model.score(X, Y) > 0.95
 
 
@@ -178,7 +179,7 @@ def test_parameters_of_auxiliaries_by_name():
 
 def test_auxiliaries_by_name_beside_estimators():
     data, target = NOISY
-    model = CAPOClassifier(auxiliaries=["linear", GaussianNB(), ("mine", "nb")], random_state=0)
+    model = CAPOClassifier(auxiliaries=["linear", GaussianNB(), ("mine", "nb")], cv=2, random_state=0)
     model.fit(data, target)
     assert list(model.auxiliaries_) == ["linear", "gaussiannb", "mine"]
     assert isinstance(model.auxiliaries_["linear"][-1], LogisticRegression)
@@ -211,9 +212,9 @@ def test_weights_are_not_negative():
 
 
 def test_a_constant_auxiliary_and_two_identical_ones():
-    alone = CAPOClassifier("f1", auxiliaries=[("linear", LINEAR)], random_state=0).fit(*NOISY)
+    alone = CAPOClassifier("f1", auxiliaries=[("linear", LINEAR)], cv=3, random_state=0).fit(*NOISY)
     more = [("linear", LINEAR), ("again", LINEAR), ("constant", DummyClassifier(strategy="prior"))]
-    model = CAPOClassifier("f1", auxiliaries=more, random_state=0).fit(*NOISY)
+    model = CAPOClassifier("f1", auxiliaries=more, cv=3, random_state=0).fit(*NOISY)
     assert model.auxiliary_weights_["linear"] == pytest.approx(model.auxiliary_weights_["again"], rel=0.05)
     assert model.auxiliary_weights_["constant"] == pytest.approx(0.0, abs=1e-6)
     assert model.score_ == pytest.approx(alone.score_, abs=0.02)
@@ -221,17 +222,17 @@ def test_a_constant_auxiliary_and_two_identical_ones():
 
 def test_memory_keeps_the_auxiliaries_for_another_measure(tmp_path):
     Counting.calls = 0
-    first = CAPOClassifier("f1", auxiliaries=[Counting()], memory=str(tmp_path), C=1.0, random_state=0).fit(
+    first = CAPOClassifier("f1", auxiliaries=[Counting()], memory=str(tmp_path), C=0.0, random_state=0).fit(
         X, Y
     )
     assert Counting.calls == 16
-    second = CAPOClassifier("mcc", auxiliaries=[Counting()], memory=str(tmp_path), C=1.0, random_state=0).fit(
+    second = CAPOClassifier("mcc", auxiliaries=[Counting()], memory=str(tmp_path), C=0.0, random_state=0).fit(
         X, Y
     )
     assert Counting.calls == 16
     np.testing.assert_array_equal(first.auxiliary_outputs_, second.auxiliary_outputs_)
     third = CAPOClassifier(
-        "f1", auxiliaries=[Counting(), GaussianNB()], memory=str(tmp_path), C=1.0, random_state=0
+        "f1", auxiliaries=[Counting(), GaussianNB()], memory=str(tmp_path), C=0.0, random_state=0
     ).fit(X, Y)
     assert Counting.calls == 16
     np.testing.assert_array_equal(first.auxiliary_outputs_[:, 0], third.auxiliary_outputs_[:, 0])

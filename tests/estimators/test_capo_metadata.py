@@ -28,7 +28,7 @@ def test_weights_of_rows_count():
 
 def test_the_unit_of_the_weights_does_not_matter():
     X, y = NOISY
-    model = CAPOClassifier(auxiliaries=[GaussianNB()], C=0.0, delta=None, random_state=0)
+    model = CAPOClassifier(auxiliaries=[GaussianNB()], C=0.0, delta=None, cv=3, random_state=0)
     shares = [
         model.fit(X, y, sample_weight=np.full(len(y), unit)).predict_proba(X)[:, 1]
         for unit in (1.0, 1.0 / len(y), 1e-6, 1e6)
@@ -40,7 +40,9 @@ def test_the_unit_of_the_weights_does_not_matter():
 def test_an_auxiliary_without_weights_is_told_of():
     X, y = NOISY
     with pytest.warns(IgnoredWeightWarning, match="'kneighborsclassifier'.* does not take sample_weight"):
-        CAPOClassifier(auxiliaries=[KNeighborsClassifier()]).fit(X, y, sample_weight=np.ones(len(y)))
+        CAPOClassifier(auxiliaries=[KNeighborsClassifier()], C=0.0, cv=2).fit(
+            X, y, sample_weight=np.ones(len(y))
+        )
 
 
 def test_weights_are_routed_to_who_asks():
@@ -49,7 +51,7 @@ def test_weights_are_routed_to_who_asks():
     with config_context(enable_metadata_routing=True):
         asks = LogisticRegression(max_iter=500).set_fit_request(sample_weight=True)
         quiet = LogisticRegression(max_iter=500).set_fit_request(sample_weight=False)
-        model = CAPOClassifier(auxiliaries=[("asks", asks), ("quiet", quiet)], C=[1.0])
+        model = CAPOClassifier(auxiliaries=[("asks", asks), ("quiet", quiet)], C=[1.0], cv=3)
         model = model.set_fit_request(sample_weight=True).fit(X, y, sample_weight=weight)
     assert model.auxiliaries_["asks"].intercept_ > model.auxiliaries_["quiet"].intercept_ + 1.0
 
@@ -58,8 +60,8 @@ def test_weights_reach_the_default_auxiliaries_with_routing():
     X, y = NOISY
     with config_context(enable_metadata_routing=True):
         model = CAPOClassifier(C=1.0, cv=2, random_state=0).set_fit_request(sample_weight=True)
-        routed = model.fit(X[:200], y[:200], sample_weight=np.ones(200)).decision_function(X)
-    plain = CAPOClassifier(C=1.0, cv=2, random_state=0).fit(X[:200], y[:200], sample_weight=np.ones(200))
+        routed = model.fit(X[:100], y[:100], sample_weight=np.ones(100)).decision_function(X)
+    plain = CAPOClassifier(C=1.0, cv=2, random_state=0).fit(X[:100], y[:100], sample_weight=np.ones(100))
     np.testing.assert_allclose(routed, plain.decision_function(X))
 
 

@@ -22,11 +22,11 @@ from capo.exceptions import InvalidInputError
 
 X, Y = make_multilabel_classification(240, n_features=8, n_classes=4, random_state=0)
 TRAIN, TEST = slice(0, 160), slice(160, None)
-LIGHT = [GaussianNB(), ExtraTreesClassifier(10, random_state=0)]
+LIGHT = [GaussianNB(), ExtraTreesClassifier(5, random_state=0)]
 
 
 def light(measure="f1_macro", **params):
-    return CAPOClassifier(measure, auxiliaries=LIGHT, random_state=0, **params)
+    return CAPOClassifier(measure, auxiliaries=LIGHT, **{"cv": 3, "random_state": 0, **params})
 
 
 @parametrize_with_checks([CAPOClassifier(auxiliaries=[GaussianNB()], C=0.0, cv=2, random_state=0)])
@@ -137,7 +137,7 @@ def test_auxiliaries_are_trained_once_or_once_per_label(fitted):
     kinds = [type(each) for each in fitted.auxiliaries_.values()]
     assert kinds == [LabelwiseClassifier, ExtraTreesClassifier]
     selected = make_pipeline(SelectKBest(k=3), LogisticRegression())
-    model = CAPOClassifier(auxiliaries=[selected], C=0.0, random_state=0).fit(X[TRAIN], Y[TRAIN])
+    model = CAPOClassifier(auxiliaries=[selected], C=0.0, cv=2, random_state=0).fit(X[TRAIN], Y[TRAIN])
     assert type(model.auxiliaries_["pipeline"]) is LabelwiseClassifier
 
 

@@ -180,6 +180,7 @@ def test_scoring_with_labels_it_was_not_trained_on():
         model.score(X, np.where(Y, "Yes", "No"))
 
 
+@pytest.mark.slow
 def test_verbose_writes_without_any_setting_up():
     script = (
         "from sklearn.datasets import load_iris; from capo import SVMPerfClassifier;"

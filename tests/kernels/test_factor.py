@@ -66,7 +66,7 @@ def tables(draw):
 
 
 @pytest.mark.parametrize("name", kernels.names())
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(tables(), st.integers(1, 30), st.integers(0, 5))
 def test_what_is_left_is_known(name, X, max_rank, seed):
     kernel = Kernel(name, 0.5, degree=2.0, coef0=0.5)

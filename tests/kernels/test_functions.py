@@ -52,7 +52,6 @@ def test_the_names():
 
 
 @pytest.mark.parametrize("name", [*OF_DISTANCE, "poly"])
-@settings(max_examples=60, deadline=None)
 @given(pairs_of_tables(), st.sampled_from([0.01, 0.7, 3.0]), st.integers(1, 4), st.sampled_from([0.0, 1.5]))
 @example((np.zeros((1, 1)), np.zeros((1, 1))), 0.7, 3, 0.0)
 def test_every_entry_is_the_formula(name, pair, gamma, degree, coef0):
@@ -160,7 +159,6 @@ def test_a_broken_power_needs_numbers_that_have_one():
 # --- the width ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 8).flatmap(lambda n: tables(n, 3)), st.data())
 def test_the_mean_is_over_all_pairs(X, data):
     n = len(X)

@@ -20,7 +20,6 @@ from ..cases import ALL_MEASURES, LABEL_MEASURES, RANKING_MEASURES, problems
 from ..exact import exact_risk
 
 LABEL_CASES, LONG_CASES, RANKING_CASES = 650, 12, 500
-FEW_CASES = 60
 quick = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True, "database": None}
 
 
@@ -30,7 +29,7 @@ def test_the_suite_holds_enough_cases():
 
 
 @pytest.mark.parametrize("measure", ALL_MEASURES, ids=repr)
-@settings(max_examples=FEW_CASES, **quick)
+@settings(**quick)
 @given(problems(max_rows=5))
 def test_worst_case_of_a_few_problems(measure, problem):
     check_case(measure, *problem)
@@ -45,7 +44,7 @@ def test_worst_labeling_among_all(measure, problem):
 
 
 @pytest.mark.parametrize("measure", LABEL_MEASURES, ids=repr)
-@settings(max_examples=LONG_CASES, **quick)
+@settings(max_examples=min(LONG_CASES, settings.default.max_examples // 4), **quick)
 @given(problems(max_rows=10).filter(lambda problem: len(problem[0]) > 7))
 def test_worst_labeling_among_all_of_up_to_ten_rows(measure, problem):
     check_case(measure, *problem)
@@ -60,7 +59,7 @@ def test_worst_ranking_among_all(measure, problem):
 
 
 @pytest.mark.parametrize("measure", RANKING_MEASURES, ids=repr)
-@settings(max_examples=60, **quick)
+@settings(**quick)
 @given(problems(max_rows=10))
 def test_worst_ranking_among_all_interleavings(measure, problem):
     """With each class in the order of its scores, as the ranking that is worst always has it."""
@@ -77,7 +76,7 @@ def test_worst_ranking_among_all_interleavings(measure, problem):
     assert measure.most_violated(scores, y).value(scores) == pytest.approx(best, abs=1e-9)
 
 
-@settings(max_examples=300, **quick)
+@settings(**quick)
 @given(problems(max_rows=10))
 def test_roc_is_the_mean_pairwise_hinge(problem):
     scores, y = problem
@@ -86,7 +85,7 @@ def test_roc_is_the_mean_pairwise_hinge(problem):
     assert found == pytest.approx(np.maximum(0, 1 - margins).mean(), abs=1e-12)
 
 
-@settings(max_examples=300, **quick)
+@settings(**quick)
 @given(problems(max_rows=10))
 def test_accuracy_is_the_mean_hinge(problem):
     scores, y = problem
@@ -95,7 +94,7 @@ def test_accuracy_is_the_mean_hinge(problem):
 
 
 @pytest.mark.parametrize("measure", ALL_MEASURES, ids=repr)
-@settings(max_examples=60, **quick)
+@settings(**quick)
 @given(problems(max_rows=6), st.lists(st.integers(1, 4), min_size=6, max_size=6))
 def test_whole_weights_are_repeated_rows(measure, problem, counts):
     scores, y = problem
@@ -103,7 +102,7 @@ def test_whole_weights_are_repeated_rows(measure, problem, counts):
 
 
 @pytest.mark.parametrize("measure", ALL_MEASURES, ids=repr)
-@settings(max_examples=60, **quick)
+@settings(**quick)
 @given(problems(max_rows=8), st.integers(0, 2**32))
 def test_a_cut_is_a_lower_bound_everywhere(measure, problem, seed):
     scores, y = problem
@@ -111,7 +110,7 @@ def test_a_cut_is_a_lower_bound_everywhere(measure, problem, seed):
 
 
 @pytest.mark.parametrize("measure", ALL_MEASURES, ids=repr)
-@settings(max_examples=60, **quick)
+@settings(**quick)
 @given(problems(max_rows=8), st.integers(0, 2**32))
 def test_a_cut_is_a_lower_bound_with_any_weights(measure, problem, seed):
     """Real weights: the set of labelings must not depend on the scores, or R is not convex."""
@@ -173,7 +172,7 @@ def huge_problems(draw):
 
 
 @pytest.mark.parametrize("measure", ALL_MEASURES, ids=repr)
-@settings(max_examples=80, **quick)
+@settings(**quick)
 @given(huge_problems())
 def test_worst_case_beside_huge_scores(measure, problem):
     """In rational arithmetic: neither the search nor the cut loses small scores beside large ones."""

@@ -23,7 +23,7 @@ ON_LABELS = {
 
 @pytest.mark.parametrize("name", ON_LABELS)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(problems(max_rows=12), st.booleans())
 def test_measures_of_labels(name, problem, weighted):
     scores, y = problem
@@ -40,7 +40,7 @@ def test_fbeta(beta):
     assert measures.get("fbeta", beta=beta).score(y, scores) == pytest.approx(expected)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(problems(max_rows=12), st.booleans())
 def test_areas(problem, weighted):
     scores, y = problem
@@ -54,7 +54,7 @@ def test_areas(problem, weighted):
         assert found == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(problems(max_rows=12), st.integers(0, 2**32))
 def test_real_weights(problem, seed):
     """Sums of real weights are not exact; nothing may hang on their last digit."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from capo import measures
@@ -11,7 +11,6 @@ from capo.model_selection import ExpectedValueThreshold, FixedThreshold, PlattCa
 from .cases import scored_rows
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(["f1", "mcc", "balanced_accuracy", "jaccard", "accuracy"]))
 def test_the_operating_point_is_the_best_of_all_cuts_of_the_expected_confusion_matrix(seed, name):
     rng = np.random.default_rng(seed)

@@ -28,13 +28,11 @@ def assert_search_is_right(rows, name, seed):
         assert found.value >= best - tol
 
 
-@settings(max_examples=60, deadline=None)
 @given(expected_rows(), st.sampled_from(EXACT), st.integers(0, 2**16))
 def test_the_rule_of_a_linear_or_fractional_measure_is_the_best_labeling(rows, name, seed):
     assert_search_is_right(rows, name, seed)
 
 
-@settings(max_examples=40, deadline=None)
 @given(expected_rows(max_rows=5), st.sampled_from(BOUNDED), st.integers(0, 2**16))
 @example(WITHOUT_A_CLASS, "gmean", 0)
 def test_no_labeling_exceeds_the_bound(rows, name, seed):
@@ -48,7 +46,6 @@ def test_the_rule_is_the_best_labeling_in_thousands_of_cases(rows, name, seed):
     assert_search_is_right(rows, name, seed)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.integers(2, 40),
     st.integers(0, 2**16),

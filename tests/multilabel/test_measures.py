@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
@@ -51,7 +51,6 @@ def test_precision_at_k_of_each_row():
     assert multilabel.get("precision_at_k", k=2).score(TRUE, SCORES) == pytest.approx(expected)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.sampled_from((0.001, 0.1, 0.3, 0.5, 0.62, 0.999)) | st.floats(0.001, 0.999), min_size=1, max_size=5

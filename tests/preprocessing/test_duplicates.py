@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -17,7 +17,6 @@ def share_of_pairs(rows, folds):
     return float((equal & (folds[:, None] != folds)).any(axis=1).mean())
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(CELLS, CELLS, CELLS, st.integers(0, 2)), min_size=1, max_size=12))
 def test_share_equals_the_share_over_all_pairs(rows):
     X, folds = np.array([row[:3] for row in rows]), np.array([row[3] for row in rows])

@@ -5,7 +5,7 @@ from datetime import date, datetime, timedelta
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from capo.preprocessing import KINDS, ColumnValues, ParsedKind, kind_from_dict
@@ -58,7 +58,6 @@ def spell(number, thousands, decimal):
     return f"{number:,.2f}".replace(",", "\0").replace(".", decimal).replace("\0", thousands)
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     numbers=st.lists(st.integers(-(10**9), 10**9).map(lambda cents: cents / 100), min_size=1, max_size=8),
     style=st.sampled_from([("", "."), (",", "."), (".", ","), (" ", ","), ("'", "."), ("", ",")]),

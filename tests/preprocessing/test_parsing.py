@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from capo.exceptions import InvalidInputError
@@ -24,7 +24,6 @@ from capo.preprocessing import (
 MOMENTS = st.datetimes(datetime(1600, 1, 1), datetime(2400, 1, 1))
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(MOMENTS, min_size=1, max_size=5))
 def test_parts_of_dates_are_those_of_the_calendar(moments):
     seconds = np.array([[(moment - datetime(1970, 1, 1)) / timedelta(seconds=1)] for moment in moments])

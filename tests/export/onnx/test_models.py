@@ -48,7 +48,7 @@ from capo.preprocessing import infer_schema
 
 from .runtime import assert_same_predictions, make_array, make_frame, run, to_pandas
 
-TRAINING, NEW = 600, 10_000
+TRAINING, NEW = 400, 10_000
 
 
 @pytest.fixture(scope="module")

@@ -324,6 +324,7 @@ def good(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_hostile_files_are_refused_and_nothing_else_happens(good, tmp_path):
     os.mkfifo(tmp_path / FIFO)  # to open it would block for ever
     corpus = Corpus(good, tmp_path)

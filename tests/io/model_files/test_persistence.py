@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lightgbm import LGBMClassifier
 from scipy.sparse import csr_array
@@ -58,7 +58,7 @@ class Vendor:
 
 
 def light(measure="f1", **params):
-    return CAPOClassifier(measure, **{"auxiliaries": LIGHT, "random_state": 0, **params})
+    return CAPOClassifier(measure, **{"auxiliaries": LIGHT, "cv": 3, "random_state": 0, **params})
 
 
 @pytest.fixture(scope="module")
@@ -256,7 +256,6 @@ def test_files_of_others_are_refused(saved, tmp_path):
         capo.load(tmp_path)
 
 
-@settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_damaged_files_get_a_sentence_or_are_what_they_were(data, saved, tmp_path_factory):
     path, model = saved
@@ -318,7 +317,6 @@ def test_sparse_rows_come_back(tmp_path):
     assert round_trip(model, tmp_path, rows).support_vectors_.format == "csr"
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
@@ -38,7 +38,6 @@ TABLES = st.integers(2, 4).flatmap(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
 @given(rows=TABLES, delimiter=st.sampled_from(",;|\t"), end=st.sampled_from(["\n", "\r\n"]))
 def test_text_is_read_as_pandas_reads_it(rows, delimiter, end, tmp_path_factory):
     text = io.StringIO()
