@@ -56,3 +56,13 @@ def test_row_costs_are_checked_row_by_row():
     measure = measures.get("cost", costs=[1.0, 10.0, 0.5])
     check_case(measure, [0.3, 0.2, -0.1], [1, -1, 1])
     assert brute_force(measure, [0.0, 0.0, 0.0], [1, -1, 1]) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("rows", [slice(None), [0, 2], [2, 0, 0]])
+def test_prices_of_each_row_are_checked_row_by_row(rows):
+    prices = {"cost_fp": [1.0, 10.0, 0.5], "cost_fn": [3.0, 2.0, 0.0], "benefit_tp": [0.0, 4.0, 1.5]}
+    measure, y = measures.get("cost", **prices).for_rows(rows), np.array([1, -1, -1])[rows]
+    check_case(measure, np.array([0.3, 0.2, -0.1])[rows], y)
+    called = measure.score(y, np.ones(len(y)))
+    fp, benefit = (np.array(prices[name])[rows] for name in ("cost_fp", "benefit_tp"))
+    assert called == pytest.approx(np.where(y > 0, benefit, -fp).mean())

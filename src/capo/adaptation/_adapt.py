@@ -127,7 +127,9 @@ def _evaluate_nested(
 def _choose(
     search: PathSearch, C: float | CGrid, objective: Objective, rarer_class_per_fold: float
 ) -> GridPoint:
-    if C is AUTO_GRID and objective.prior.is_classifier and rarer_class_per_fold < MIN_CLASS_ROWS_PER_FOLD:
+    # R has one threshold for all rows: it bounds no loss of rows with thresholds of their own.
+    keeps_prior = rarer_class_per_fold < MIN_CLASS_ROWS_PER_FOLD or objective.measure.row_log_odds is not None
+    if C is AUTO_GRID and objective.prior.is_classifier and keeps_prior:
         C = 0.0
     grid = CGrid((C,)) if isinstance(C, float) else C
     search.run(grid.with_zero() if objective.prior.is_classifier else grid)

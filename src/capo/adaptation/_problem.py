@@ -8,7 +8,7 @@ upper bound of the measure's loss. C = 0 is the prior itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -61,6 +61,10 @@ class Objective:
         """Whether the measure needs a threshold, and the rule learns it from scores."""
         return self.measure.needs_threshold and self.threshold_rule.learns
 
+    def for_rows(self, rows: IntArray) -> Objective:
+        """The objective of some of the rows."""
+        return replace(self, measure=self.measure.for_rows(rows))
+
 
 class AdaptationProblem:
     """The problem for some rows; `solve` for a sequence of values of C, in ascending order for speed."""
@@ -100,7 +104,7 @@ class SplitProblem:
     ) -> None:
         self.test_rows = test_rows
         self._train, self._test = data.take_rows(train_rows), data.take_rows(test_rows)
-        self._problem = AdaptationProblem(self._train, objective)
+        self._problem = AdaptationProblem(self._train, objective.for_rows(train_rows))
         self._center = objective.threshold_rule.shift_invariant
 
     def test_scores(self, C: float) -> tuple[FloatArray, int]:

@@ -18,15 +18,19 @@ from ._options import (
     MODEL,
     OUTPUT,
     AuxiliariesOption,
+    BenefitTPOption,
     CategoryOption,
     ComparisonOutputOption,
     ConfidenceOption,
     ConstraintOption,
+    CostFNOption,
+    CostFPOption,
     CrossFitFoldsOption,
     DelimiterOption,
     DeltaOption,
     DropOption,
     EncodingOption,
+    FitMeasureOption,
     FormatOption,
     GroupOption,
     HeldOutFoldsOption,
@@ -110,8 +114,11 @@ def fit(
     output: ModelOutputOption,
     target: TargetsOption = None,
     label_separator: LabelSeparatorOption = None,
-    measure: MeasureOption = "f1",
+    measure: FitMeasureOption = None,
     measure_arg: MeasureArgOption = None,
+    cost_fp: CostFPOption = None,
+    cost_fn: CostFNOption = None,
+    benefit_tp: BenefitTPOption = None,
     auxiliaries: AuxiliariesOption = None,
     positive: PositiveOption = None,
     weight: WeightOption = None,
@@ -144,10 +151,13 @@ def fit(
       capo fit train.csv -t species -m f1_macro -o species.capo
       capo fit train.csv -t sports,politics,arts -m f1_samples -o topics.capo
       capo fit train.csv -t tags --label-separator ';' -m f1_micro -o tags.capo
+      capo fit train.csv -t fraud --cost-fn amount --cost-fp 5 -o fraud.capo
       zcat big.csv.gz | capo fit - -t y -o m.capo
     """
     from .commands.fit import ColumnOptions, ModelOptions, run_fit
 
+    given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp}
+    prices = {name: text for name, text in given.items() if text is not None}
     columns = ColumnOptions(
         targets=target,
         label_separator=label_separator,
@@ -159,9 +169,10 @@ def fit(
         ids=ids,
         categories=category,
         types=types,
+        prices=prices,
     )
     options = ModelOptions(
-        measure=measure,
+        measure=measure or ("cost" if prices else "f1"),
         measure_args=measure_arg,
         auxiliaries=auxiliaries or ["auto"],
         delta=delta,
@@ -215,6 +226,8 @@ def predict(
     and missing values that were not in training.
     With more than two classes there is one probability for each class, with several labels per row one for
     each label.
+    A model with prices of each row reads their columns here too: the predictions have the threshold of each
+    row, and what calling it positive is worth in expectation. Without the columns, one threshold is used.
       capo predict churn.capo new.csv -o predictions.csv
       capo predict churn.capo new.csv --id customer | head
     """

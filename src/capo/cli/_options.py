@@ -126,6 +126,18 @@ StrictOption = Annotated[
     ),
 ]
 
+FitMeasureOption = Annotated[
+    str | None,
+    typer.Option(
+        "--measure",
+        "-m",
+        metavar="MEASURE",
+        show_default="f1, or cost if prices are given",
+        help="Measure to optimize: a name (see 'capo measures') or a formula such as '10*tp - 2*fp'.",
+        autocompletion=_complete_measure_names,
+        rich_help_panel=MODEL,
+    ),
+]
 MeasureOption = Annotated[
     str,
     typer.Option(
@@ -143,6 +155,34 @@ MeasureArgOption = Annotated[
         "--measure-arg",
         metavar="NAME=NUMBER",
         help="Parameter of the measure, such as beta=2; repeatable.",
+        rich_help_panel=MODEL,
+    ),
+]
+CostFPOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cost-fp",
+        metavar="COLUMN|NUMBER",
+        help="What a false positive costs: a column with the amount of each row, or a number for all rows. "
+        "Makes 'cost' the measure.",
+        rich_help_panel=MODEL,
+    ),
+]
+CostFNOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cost-fn",
+        metavar="COLUMN|NUMBER",
+        help="What a missed positive costs: a column, or a number.",
+        rich_help_panel=MODEL,
+    ),
+]
+BenefitTPOption = Annotated[
+    str | None,
+    typer.Option(
+        "--benefit-tp",
+        metavar="COLUMN|NUMBER",
+        help="What a true positive is worth: a column, or a number.",
         rich_help_panel=MODEL,
     ),
 ]

@@ -34,7 +34,7 @@ from ..exceptions import ConstraintWarning, InvalidInputError
 from ..guarantees import Guarantee
 from ..inspection import Summary
 from ..label_shift import Population
-from ..measures import Measure
+from ..measures import Cost, Measure
 from ..model_selection import CGrid, CVScore, CVScorer, fold_numbers, split_folds
 from ..preprocessing import (
     check_features,
@@ -44,6 +44,7 @@ from ..preprocessing import (
     warn_of_data,
     warn_of_majority_class,
 )
+from ..prices import PriceTerms, Savings
 from ._auxiliary_params import AuxiliaryMetaEstimatorMixin
 from ._base import BinaryClassifier, TableInputMixin, iter_row_blocks
 from ._convergence import warn_not_converged
@@ -105,6 +106,10 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Binary
     guarantee_: Guarantee | None = None
     #: The population that the model was adjusted to, if it was.
     population_: Population | None = None
+    #: The prices that the model was trained with, if there were any.
+    prices_: PriceTerms | None = None
+    #: What the out-of-fold predictions save, if the model was trained with prices.
+    savings_: Savings | None = None
 
     @property
     @abstractmethod
@@ -129,9 +134,18 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Binary
     def summary(self) -> Summary:
         """Return a printable summary of the fit."""
 
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, params: dict[str, Any]) -> Self:
+    def _fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        params: dict[str, Any],
+        measure: Measure | None = None,
+    ) -> Self:
+        """Fit to the measure of these rows, by default that of the constructor."""
         self._validate_params()
-        objective, C = self._objective(_check_measure(self.measure)), self._parse_C()
+        objective = self._objective(_check_measure(self.measure) if measure is None else measure)
+        C = self._parse_C()
         progress, timer = ProgressLogger(self.verbose), StepTimer()
         random = None if self.random_state is None else check_random_state(self.random_state)
         X = self._check_X(X, reset=True)
@@ -150,7 +164,7 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Binary
         data = AdaptationData(np.zeros((len(positive), 0)), features, positive, weight)
         rows = np.flatnonzero(folds >= 0)
         if len(rows) < len(folds):
-            data, folds = data.take_rows(rows), folds[rows]
+            data, folds, objective = data.take_rows(rows), folds[rows], objective.for_rows(rows)
         trained = timer("auxiliaries", self._train_auxiliaries, runner, data, folds, objective)
         result = timer("adaptation", adapt, trained.data, folds, objective, C, progress.log)
         scores = _evaluate_auxiliaries(trained, folds, objective)
@@ -413,10 +427,10 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Binary
 
 def _check_measure(measure: Any) -> Measure:
     found = measures.get(measure)
-    if found.params.get("costs") is not None:
+    if isinstance(found, Cost) and found.per_row:
         raise InvalidInputError(
-            "a measure with one cost per row cannot be used with rows that are split into folds: train for "
-            "'accuracy' and pass the costs as sample_weight."
+            "a measure with prices of each row cannot be used with rows that are split into folds: pass "
+            "cost_fp, cost_fn and benefit_tp to the fit of CAPOClassifier('cost') instead."
         )
     return found
 

@@ -26,7 +26,7 @@ from ..multiclass import MulticlassMeasure
 from ..multilabel import MultilabelMeasure
 from ._adapted_base import TrainedAuxiliaries, scale_outputs
 from ._atomic_fit import atomic_fit
-from ._delegation import DelegatingClassifier, make_delegate
+from ._delegation import make_delegate
 from ._guarantee import certify_threshold, check_can_hold_out, move_threshold, split_calibration
 from ._population import (
     MAX_MIXTURE_DISTANCE,
@@ -36,10 +36,11 @@ from ._population import (
     current_shift,
     find_population,
 )
+from ._prices import PricedClassifier
 from ._validation import reject_confidence
 
 
-class CAPOClassifier(DelegatingClassifier):
+class CAPOClassifier(PricedClassifier):
     """Combine classifiers and adapt them to a performance measure.
 
     Learns, in one convex problem solved to a certified gap, weights for the auxiliary classifiers'
@@ -160,6 +161,11 @@ class CAPOClassifier(DelegatingClassifier):
         What the threshold guarantees, if it was chosen on calibration rows.
     population_ : capo.label_shift.Population or None
         The population that the model was adjusted to by `for_population`.
+    prices_ : capo.prices.PriceTerms or None
+        Which prices `fit` was given. The parameters of `measure_` are then their means, and `threshold_` is
+        for rows whose prices are not known.
+    savings_ : capo.prices.Savings or None
+        What the out-of-fold predictions save in money, if `fit` was given prices.
     auxiliary_outputs_ : ndarray of shape (n_samples, n_auxiliaries)
         The output of each auxiliary for each training row, out of fold: log-odds or margins before
         calibration.
@@ -254,7 +260,17 @@ class CAPOClassifier(DelegatingClassifier):
     _allows_partial_folds = True
 
     @atomic_fit
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        cost_fp: Any = None,
+        cost_fn: Any = None,
+        benefit_tp: Any = None,
+        **params: Any,
+    ) -> Self:
         """Train the auxiliaries and adapt them to the measure.
 
         Parameters
@@ -268,6 +284,10 @@ class CAPOClassifier(DelegatingClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, for the measure and for every auxiliary that takes them. A row of weight 0
             has no influence but has its place in a fold; leave such rows out where that matters.
+        cost_fp, cost_fn, benefit_tp : float or array-like of shape (n_samples,), optional
+            Prices for the measure "cost": what a false positive and a false negative cost and what a true
+            positive is worth, as a number or one number per row. Each row then has the threshold that is
+            best in expectation at its prices, and `savings_` tells the result in money.
         **params : dict
             ``groups``: rows of one group are held out together; with metadata routing, also what the
             auxiliaries and the splitter request.
@@ -278,11 +298,17 @@ class CAPOClassifier(DelegatingClassifier):
             The fitted classifier. If fitting fails, it remains as it was before.
         """
         delegate = make_delegate(self, y)
+        prices = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp}
+        is_priced = any(value is not None for value in prices.values())
         if delegate is not None:
             reject_confidence(self.measure, delegate)
+            if is_priced:
+                raise InvalidInputError("prices of each row need two classes: y has another kind of target.")
             self.delegate_ = delegate.fit(X, y, sample_weight, **params)
             return self
         self._validate_params()
+        if is_priced:
+            return self._fit_prices(X, y, sample_weight, prices, params)
         if measures.get(self.measure).params.get("confidence") is not None:
             return self._fit_and_guarantee(X, y, sample_weight, params)
         return self._fit(X, y, sample_weight, params)

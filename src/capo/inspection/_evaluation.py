@@ -279,7 +279,7 @@ class _Bootstrap:
         self.random, self.labels, self.all_scores = random, labels, scores
         order = np.argsort(scores, kind="stable")
         order = order if labels.weight is None else order[labels.weight[order] > 0]
-        self.scores, self.positive = scores[order], labels.positive[order]
+        self.order, self.scores, self.positive = order, scores[order], labels.positive[order]
         self.weight = None if labels.weight is None else labels.weight[order]
         self.cells = self._draw_cells(confusion) if self.weight is None else None
         self.seeds = random.randint(2**31 - 1, size=N_ROW_RESAMPLES)
@@ -310,7 +310,8 @@ class _Bootstrap:
             rows[:2] = np.argmin(self.positive), np.argmax(self.positive)
         rows.sort()
         weight = None if self.weight is None else self.weight[rows]
-        return measure.score(self.positive[rows], self.scores[rows], weight)
+        drawn = measure.for_rows(self.order[rows])
+        return drawn.score(self.positive[rows], self.scores[rows], weight)
 
 
 def _own_then_registered(own: Measure) -> Iterable[Measure]:

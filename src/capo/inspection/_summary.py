@@ -99,13 +99,17 @@ def summarize(model: BaseAdaptedClassifier, *, prior: str, threshold: str | None
     `prior` names the model at C = 0; `threshold` describes the threshold where it is no probability.
     """
     n_rows, n_positive = len(model.oof_decision_), model.n_positive_
+    measure = model.measure_.label if model.prices_ is None else model.measure_.name
     title = (
-        f"{type(model).__name__} for {model.measure_.label}: {n_rows:,} rows, {n_positive:,} positive "
+        f"{type(model).__name__} for {measure}: {n_rows:,} rows, {n_positive:,} positive "
         f"({n_positive / n_rows:.1%})"
     )
     notes = {
         **_describe_constraint(model.measure_),
-        "threshold": threshold or f"positive above a probability of {model.threshold_:.4g}",
+        **(
+            {} if model.prices_ is None else {"prices": f"{model.prices_}; values are the mean money per row"}
+        ),
+        "threshold": threshold or _describe_threshold(model),
         "delta": _describe_delta(model.delta_coef_),
         "certificate": _describe_certificate(model),
         "seconds": _describe_timings(model.timings_),
@@ -114,6 +118,8 @@ def summarize(model: BaseAdaptedClassifier, *, prior: str, threshold: str | None
         notes["few rows"] = few
     if model.population_ is not None:
         notes["population"] = str(model.population_)
+    if model.savings_ is not None:
+        notes["savings"] = f"{model.savings_}, out of fold"
     if model.guarantee_ is not None:
         notes["guarantee"] = str(model.guarantee_)
     if frozen := frozen_auxiliary_names(model):
@@ -121,7 +127,16 @@ def summarize(model: BaseAdaptedClassifier, *, prior: str, threshold: str | None
             f"auxiliaries passed already fitted: {frozen}; the out-of-fold values are valid only if they "
             "were fitted on other rows"
         )
-    return Summary(title, model.measure_.label, _lines(model, prior), notes)
+    return Summary(title, measure, _lines(model, prior), notes)
+
+
+def _describe_threshold(model: BaseAdaptedClassifier) -> str:
+    text = f"positive above a probability of {model.threshold_:.4g}"
+    if model.prices_ is None or not model.prices_.per_row:
+        return text
+    return (
+        f"that of each row at its prices, cost_fp / (cost_fp + cost_fn + benefit_tp); without prices, {text}"
+    )
 
 
 def _describe_few_rows(model: BaseAdaptedClassifier) -> str:

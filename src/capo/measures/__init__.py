@@ -10,6 +10,7 @@ from ._constrained import ConstrainedMeasure
 from ._formula import Formula
 from ._function import FunctionMeasure
 from ._labels import Labels
+from ._linear import Cost
 from ._ranking import RankingMeasure
 from ._registry import Description, describe, get, names
 from ._score_curve import ScoreCurve, score_curve
@@ -17,6 +18,7 @@ from ._score_curve import ScoreCurve, score_curve
 __all__ = [
     "ConfusionMeasure",
     "ConstrainedMeasure",
+    "Cost",
     "Cut",
     "Description",
     "Formula",

@@ -112,6 +112,15 @@ class Measure(ABC):
         """The measure whose R a fit minimizes: this one, unless its R is unsuitable for training."""
         return self
 
+    def for_rows(self, rows: Any) -> Measure:
+        """The measure of some of the rows, which differs for a measure that has a parameter per row."""
+        return self
+
+    @property
+    def row_log_odds(self) -> FloatArray | None:
+        """The log-odds above which each row should be positive; None if all rows share a threshold."""
+        return None
+
     def admits(self, y: ArrayLike, y_pred: ArrayLike) -> bool:
         """Whether the labeling `y_pred` is among those over which R is a maximum."""
         return True

@@ -9,6 +9,7 @@ sum of weighted hinges
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from ..exceptions import InvalidInputError
 from ._base import Cut, LabeledOracle, Measure, Oracle
 from ._labels import Labels, to_positive_mask
 from ._score_curve import score_curve
+
+#: Thresholds of rows of which one price is 0 are limited to these log-odds.
+MAX_LOG_ODDS = 1e3
 
 
 class LinearMeasure(Measure):
@@ -109,44 +113,77 @@ class Youden(BalancedAccuracy):
 
 
 class Cost(LinearMeasure):
-    """Negative mean cost per row, with a cost of errors per class or per row.
+    """Mean money per row: (benefit_tp tp - cost_fp fp - cost_fn fn) / n, with prices per class or per row.
 
     Parameters
     ----------
-    cost_fp, cost_fn : float, default=1.0
-        Cost of a false positive and of a false negative.
+    cost_fp, cost_fn : float or array-like of shape (n,), default=1.0
+        Cost of a false positive and of a false negative: a number, or one number per row.
+    benefit_tp : float or array-like of shape (n,), default=0.0
+        What a true positive is worth: a number, or one number per row.
     costs : array-like of shape (n,), optional
-        Cost of an error in each row, in place of the other two. It applies to these rows only; where
-        rows are split, as in cross-validation, use `accuracy` with the costs as ``sample_weight``.
+        Cost of an error in each row, whatever its class, in place of the others.
+
+    Notes
+    -----
+    Prices per row apply to these rows only. `CAPOClassifier` takes them as arguments of `fit` and `predict`.
     """
 
     name = "cost"
     depends_on_confusion_only = False
 
-    def __init__(self, cost_fp: float = 1.0, cost_fn: float = 1.0, costs: ArrayLike | None = None) -> None:
-        values = np.ravel([cost_fp, cost_fn] if costs is None else np.asarray(costs))
-        numeric = values.size > 0 and values.dtype.kind in "biuf"
-        if not (numeric and np.isfinite(values).all() and values.min() >= 0 and values.max() > 0):
-            raise InvalidInputError(
-                "costs must be finite numbers, not negative and not all zero: "
-                + (f"got cost_fp={cost_fp!r}, cost_fn={cost_fn!r}." if costs is None else "check `costs`.")
-            )
-        self.cost_fp, self.cost_fn, self.costs = cost_fp, cost_fn, costs
+    def __init__(
+        self,
+        cost_fp: float | ArrayLike = 1.0,
+        cost_fn: float | ArrayLike = 1.0,
+        benefit_tp: float | ArrayLike = 0.0,
+        costs: ArrayLike | None = None,
+    ) -> None:
+        by_class = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp}
+        _check_costs(by_class if costs is None else {"costs": costs})
+        self.cost_fp, self.cost_fn, self.benefit_tp, self.costs = cost_fp, cost_fn, benefit_tp, costs
 
     def _label_params(self) -> dict[str, Any]:
-        # Costs of the rows take the place of the two costs of a class.
-        return super()._label_params() if self.costs is None else {"costs": np.asarray(self.costs)}
+        if self.costs is not None:  # they take the place of the prices of a class
+            return {"costs": np.asarray(self.costs)}
+        found = super()._label_params()
+        return {key: value for key, value in found.items() if key != "benefit_tp" or np.any(value)}
+
+    def for_rows(self, rows: Any) -> Cost:
+        if not self.per_row:
+            return self
+        chosen = copy(self)
+        for name in self.per_row:
+            setattr(chosen, name, np.asarray(getattr(self, name), dtype=np.float64)[rows])
+        return chosen
+
+    @property
+    def per_row(self) -> tuple[str, ...]:
+        """The names of the parameters that have one number per row."""
+        return tuple(name for name, value in self.params.items() if np.ndim(value) > 0)
+
+    @property
+    def row_log_odds(self) -> FloatArray | None:
+        if not self.per_row or self.costs is not None:
+            return None
+        cost_fp, stakes = np.broadcast_arrays(
+            np.asarray(self.cost_fp, dtype=np.float64), np.add(self.cost_fn, self.benefit_tp)
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_odds = np.log(cost_fp) - np.log(stakes)
+        # Where nothing is at stake, calling a row positive saves nothing.
+        log_odds = np.where(stakes > 0, log_odds, np.inf)
+        return np.asarray(np.clip(log_odds, -MAX_LOG_ODDS, MAX_LOG_ODDS))
 
     def _row_costs(self, labels: Labels) -> FloatArray:
-        if self.costs is None:
-            return labels.mass * np.where(labels.positive, self.cost_fn, self.cost_fp)
-        costs = np.asarray(self.costs, dtype=np.float64)
-        if costs.shape != labels.positive.shape:
-            raise InvalidInputError(
-                f"costs has the shape {costs.shape}, but y has {len(labels.positive)} rows. Give one cost "
-                "per row, in the same order."
-            )
-        return labels.mass * costs
+        """The cost of an error in each row, compared with the correct label."""
+        if self.costs is not None:
+            return labels.mass * _per_row(self.costs, "costs", labels)
+        stakes = _per_row(self.cost_fn, "cost_fn", labels) + self._benefits(labels)
+        return labels.mass * np.where(labels.positive, stakes, _per_row(self.cost_fp, "cost_fp", labels))
+
+    def _benefits(self, labels: Labels) -> FloatArray:
+        return _per_row(self.benefit_tp, "benefit_tp", labels)
 
     def prices(self, labels: Labels) -> FloatArray:
         costs = self._row_costs(labels)
@@ -157,4 +194,34 @@ class Cost(LinearMeasure):
         return costs / costs.sum()
 
     def value(self, labels: Labels, errors: np.ndarray) -> float:
-        return -float(self._row_costs(labels)[errors].sum() / labels.total)
+        without_errors = 0.0 if self.costs is not None else (labels.mass * self._benefits(labels))
+        earned = np.sum(np.where(labels.positive, without_errors, 0.0))
+        return float((earned - self._row_costs(labels)[errors].sum()) / labels.total)
+
+
+def _check_costs(values: dict[str, Any]) -> None:
+    """Raise an error unless all prices are finite numbers, none negative, and not all of them 0."""
+    arrays = [np.ravel(np.asarray(value)) for value in values.values()]
+    numeric = all(each.size > 0 and each.dtype.kind in "biuf" for each in arrays)
+    if not (
+        numeric
+        and all(np.isfinite(each).all() and each.min() >= 0 for each in arrays)
+        and any(each.any() for each in arrays)
+    ):
+        found = ", ".join(f"{name}={_shorten(value)}" for name, value in values.items())
+        raise InvalidInputError(f"costs must be finite numbers, not negative and not all zero: got {found}.")
+
+
+def _shorten(value: Any) -> str:
+    return repr(value) if np.ndim(value) == 0 else f"<{np.size(value)} values>"
+
+
+def _per_row(values: Any, name: str, labels: Labels) -> FloatArray:
+    """One number per row, or an error that tells the lengths."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim and array.shape != labels.positive.shape:
+        raise InvalidInputError(
+            f"{name} has the shape {array.shape}, but y has {len(labels.positive)} rows. Give one number per "
+            "row, in the same order."
+        )
+    return np.broadcast_to(array, labels.positive.shape)

@@ -58,6 +58,10 @@ class PlattCalibrator:
         """The log-odds of the positive class."""
         return self.slope * scores + self.intercept
 
+    def scores(self, log_odds: FloatArray) -> FloatArray:
+        """The scores that have these log-odds; the inverse of `log_odds`."""
+        return (log_odds - self.intercept) / self.slope
+
     def probability(self, scores: FloatArray) -> FloatArray:
         """The probability of the positive class."""
         return np.asarray(expit(self.log_odds(scores)))

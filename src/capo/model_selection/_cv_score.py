@@ -105,18 +105,23 @@ class CVScorer:
         thresholds = np.zeros(len(self.folds))
         for fold in self._fold_numbers if self.measure.needs_threshold else ():
             others = self.folds != fold
-            thresholds[~others] = self._threshold(by_fold[fold, others], others)
+            thresholds[~others] = self._held_out_thresholds(by_fold[fold, others], others)
         return thresholds
 
-    def _threshold(self, scores: FloatArray, rows: BoolArray) -> float:
-        return self.threshold(self.measure, scores, self.positive[rows], self._weight(rows)).score
+    def _held_out_thresholds(self, scores: FloatArray, others: BoolArray) -> float | FloatArray:
+        """The threshold of the rows held out, or one for each where rows have thresholds of their own."""
+        measure = self.measure.for_rows(others)
+        point = self.threshold(measure, scores, self.positive[others], self._weight(others))
+        row_log_odds = self.measure.for_rows(~others).row_log_odds
+        return point.score if row_log_odds is None else point.calibration.scores(row_log_odds)
 
     @property
     def _fold_numbers(self) -> IntArray:
         return np.unique(self.folds)
 
     def _value(self, scores: FloatArray, rows: BoolArray | slice) -> float:
-        return self.measure.score(self.positive[rows], scores[rows], self._weight(rows))
+        measure = self.measure.for_rows(rows)
+        return measure.score(self.positive[rows], scores[rows], self._weight(rows))
 
     def _weight(self, rows: BoolArray | slice) -> FloatArray | None:
         return None if self.weight is None else self.weight[rows]

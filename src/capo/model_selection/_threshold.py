@@ -73,7 +73,8 @@ def expected_value_threshold(
     """The threshold on scores with the best expected value, if rows are positive with these probabilities."""
     both_labels = np.repeat((True, False), len(scores))
     expected_mass = np.concatenate((mass * probability, mass * (1.0 - probability)))
-    threshold = measure.threshold(both_labels, np.tile(scores, 2), expected_mass)
+    twice = np.tile(np.arange(len(scores)), 2)
+    threshold = measure.for_rows(twice).threshold(both_labels, scores[twice], expected_mass)
     return _clear_of_extremes(threshold, scores)
 
 
@@ -113,8 +114,7 @@ class FixedThreshold:
     ) -> OperatingPoint:
         """Return the score at which the calibrated probability is the one given."""
         calibration = PlattCalibrator.fit(scores, positive, weight)
-        log_odds = float(logit(self.probability))
-        return OperatingPoint((log_odds - calibration.intercept) / calibration.slope, calibration)
+        return OperatingPoint(float(calibration.scores(logit(self.probability))), calibration)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,8 @@ import polars as pl
 from ..._typing import BoolArray, FloatArray
 from ...estimators import CAPOClassifier
 from ...inspection import Comparison, Evaluation, evaluate
-from ...io.tables import TableReader
+from ...io.tables import Batch, TableReader
+from ...measures import Measure
 from ...preprocessing import positive_mask
 from .._console import Console
 from ._loaded_model import LoadedModel, read_batches
@@ -58,13 +59,14 @@ class BinaryKind(ModelKind):
             "threshold": model.threshold_,
             "C": model.C_,
             "weights": model.auxiliary_weights_,
+            **({} if model.savings_ is None else {"savings": model.savings_.to_dict()}),
         }
 
     def evaluate(
         self, loaded: LoadedModel, table: TableReader, seed: int, console: Console
     ) -> tuple[int, Evaluation]:
-        predictions = _predict_labeled(loaded, table, console)
-        return len(predictions.positive), _evaluate(loaded, predictions, seed, console)
+        predictions = predict_labeled(loaded, table, console)
+        return len(predictions.positive), evaluate_predictions(loaded, predictions, seed, console)
 
     def render_report(
         self,
@@ -78,8 +80,8 @@ class BinaryKind(ModelKind):
     ) -> str:
         from ...report import render_report  # noqa: PLC0415 (an extra)
 
-        predictions = _predict_labeled(loaded, table, console)
-        evaluation = _evaluate(loaded, predictions, seed, console)
+        predictions = predict_labeled(loaded, table, console)
+        evaluation = evaluate_predictions(loaded, predictions, seed, console)
         with console.step("drawing"):
             return render_report(
                 loaded.model,
@@ -93,7 +95,12 @@ class BinaryKind(ModelKind):
             )
 
 
-def _predict_labeled(loaded: LoadedModel, table: TableReader, console: Console) -> LabeledPredictions:
+def predict_labeled(
+    loaded: LoadedModel,
+    table: TableReader,
+    console: Console,
+    on_batch: Callable[[Batch], None] = lambda batch: None,
+) -> LabeledPredictions:
     """Apply a model to a labeled table, batch by batch."""
     positive: list[BoolArray] = []
     decisions: list[FloatArray] = []
@@ -104,18 +111,23 @@ def _predict_labeled(loaded: LoadedModel, table: TableReader, console: Console) 
             positive.append(positive_mask(schema.labels(batch), model.label_pair))
             decisions.append(model.positive_decision(schema.features(batch)))
             weights.append(schema.weights(batch))
+            on_batch(batch)
     weight = None if weights[0] is None else np.concatenate(weights)
     return LabeledPredictions(np.concatenate(positive), np.concatenate(decisions), weight)
 
 
-def _evaluate(
-    loaded: LoadedModel, predictions: LabeledPredictions, seed: int, console: Console
+def evaluate_predictions(
+    loaded: LoadedModel,
+    predictions: LabeledPredictions,
+    seed: int,
+    console: Console,
+    measure: Measure | None = None,
 ) -> Evaluation:
-    """All measures with bootstrap intervals."""
+    """All measures with bootstrap intervals, the given one or that of the model first."""
     negative_name, positive_name = map(str, loaded.model.label_pair.tolist())
     with console.step("bootstrap") as step:
         return evaluate(
-            loaded.model.measure_,
+            loaded.model.measure_ if measure is None else measure,
             predictions.positive,
             predictions.decision,
             sample_weight=predictions.sample_weight,

@@ -11,7 +11,7 @@ import polars as pl
 from ..._typing import FloatArray
 from ...estimators import CAPOClassifier
 from ...inspection import Comparison
-from ...io.tables import TableReader
+from ...io.tables import Batch, TableReader
 from .._console import Console
 from ._loaded_model import LoadedModel
 
@@ -33,6 +33,14 @@ class ModelKind(ABC):
     @abstractmethod
     def outputs(self, model: CAPOClassifier, features: Any) -> Any:
         """What the model computes for rows, from which the predictions follow."""
+
+    def batch_outputs(self, loaded: LoadedModel, batch: Batch, features: Any) -> Any:
+        """The outputs for a batch, whose features are given."""
+        return self.outputs(loaded.model, features)
+
+    def notes(self, loaded: LoadedModel, batch: Batch) -> list[str]:
+        """What a user should know about the predictions for a table, from its first batch."""
+        return []
 
     @abstractmethod
     def prediction_series(self, loaded: LoadedModel, outputs: Any) -> list[pl.Series]:

@@ -6,6 +6,7 @@ from ...estimators import CAPOClassifier, MulticlassCAPOClassifier, MultilabelCA
 from ._binary_kind import BinaryKind
 from ._many_kinds import MulticlassKind, MultilabelKind
 from ._model_kind import ModelKind
+from ._priced_kind import PricedKind
 
 _KINDS: dict[type, ModelKind] = {
     MulticlassCAPOClassifier: MulticlassKind(),
@@ -15,4 +16,5 @@ _KINDS: dict[type, ModelKind] = {
 
 def model_kind(model: CAPOClassifier) -> ModelKind:
     """The kind of a fitted model: that of the classifier that does its work."""
-    return _KINDS.get(type(getattr(model, "delegate_", None)), BinaryKind())
+    binary = BinaryKind() if model.prices_ is None or not model.prices_.per_row else PricedKind()
+    return _KINDS.get(type(getattr(model, "delegate_", None)), binary)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from ...io.tables import (
     Batch,
     ColumnRoles,
     LabelMatrixSchema,
+    PriceColumns,
     Schema,
     SchemaInference,
     SparseRows,
@@ -53,6 +54,7 @@ class ColumnOptions:
     ids: Sequence[str] | None = None
     categories: Sequence[str] | None = None
     types: Path | None = None
+    prices: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse empty names, which an unset variable in a script gives."""
@@ -109,6 +111,8 @@ class TableTrainingData:
     sample_weight: FloatArray | None
     groups: NDArray[np.generic] | None
     target: CheckedTarget
+    price_columns: PriceColumns
+    prices: dict[str, Any]
 
 
 def read_training_data(
@@ -125,6 +129,10 @@ def read_training_data(
         X, y = schema.features(batch), schema.labels(batch)
         weight = schema.weights(batch)
         groups = read_times(batch, options.time) if options.time else schema.groups(batch)
+        price_columns = PriceColumns.parse(options.prices, batch)
+        if options.target in price_columns.columns:
+            raise InvalidInputError(f"the target {options.target!r} cannot be a price: name another column.")
+        prices = price_columns.read(batch, schema)
     if options.time and (isinstance(schema, LabelMatrixSchema) or many_classes or len(np.unique(y)) > 2):
         raise InvalidInputError("--time is for targets of two classes: leave it out, or use --group.")
     if isinstance(schema, LabelMatrixSchema):
@@ -149,7 +157,7 @@ def read_training_data(
     console.data_notes([*inference.notes, *target.notes, *(finding.message for finding in findings)])
     size = _describe_size(schema, len(target.main_class), None if options.time else groups)
     console.log(f"{size}; {target.description}")
-    return TableTrainingData(schema, X, y, weight, groups, target)
+    return TableTrainingData(schema, X, y, weight, groups, target, price_columns, prices)
 
 
 def _infer_schema(batch: Batch, options: ColumnOptions) -> SchemaInference:

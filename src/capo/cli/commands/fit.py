@@ -38,10 +38,12 @@ def run_fit(
         _note_few_groups(data, options.folds, console)
     with console.step("training"):
         params = {} if data.groups is None else {"groups": data.groups}
-        model.fit(data.X, data.y, sample_weight=data.sample_weight, **params)
+        model.fit(data.X, data.y, sample_weight=data.sample_weight, **data.prices, **params)
     with console.step("writing"):
         training = {"table": table.name, "rows": len(data.y), "sha256": table_sha256(table)}
         training["columns"] = profile_columns(data.X)
+        if data.prices:
+            training["prices"] = data.price_columns.sources
         save(model, output, schema=data.schema.to_dict(), training=training)
     console.result(model.summary(), _fit_results(model, output))
     console.log(f"\nwrote {output} ({format_file_size(output)})")

@@ -57,6 +57,7 @@ from ...preprocessing import (
     WordFeatures,
     clip_standardized,
 )
+from ...prices import PriceTerms, Savings
 
 #: Written as constructor parameters and fitted attributes.
 ESTIMATORS: dict[str, type[Any]] = {
@@ -109,6 +110,8 @@ RECORDS: dict[str, type[Any]] = {
     "PlattCalibrator": PlattCalibrator,
     "Population": Population,
     "PrevalenceEstimate": PrevalenceEstimate,
+    "PriceTerms": PriceTerms,
+    "Savings": Savings,
     "ScoreOutput": ScoreOutput,
     "Solution": Solution,
     "multiclass.Accuracy": multiclass.Accuracy,

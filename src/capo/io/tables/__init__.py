@@ -3,6 +3,7 @@
 from ._batch import Batch, SparseRows
 from ._inference import SchemaInference, infer_features, infer_table_schema
 from ._label_matrix import LabelMatrixSchema, infer_label_matrix_schema
+from ._prices import PriceColumns
 from ._profile import ColumnProfile, profile_columns, read_profiles
 from ._reader import TableReader, open_table
 from ._restore import schema_from_dict
@@ -15,6 +16,7 @@ __all__ = [
     "ColumnProfile",
     "ColumnRoles",
     "LabelMatrixSchema",
+    "PriceColumns",
     "Schema",
     "SchemaInference",
     "SparseRows",

@@ -83,7 +83,7 @@ def require_column(name: str, columns: Sequence[str], purpose: str = "") -> None
     hint = f"Did you mean {similar[0]!r}?" if similar else f"The columns are {list_columns(columns)}."
     if all(_is_number(column) for column in columns):
         hint += " The first line must contain the column names, but seems to contain data."
-    suffix = f" for the {purpose}" if purpose else ""
+    suffix = f" for {'' if purpose.startswith('--') else 'the '}{purpose}" if purpose else ""
     raise TableError(f"there is no column {name!r}{suffix}. {hint}")
 
 

@@ -1,0 +1,155 @@
+"""CAPOClassifier with prices of each row."""
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import TimeSeriesSplit, cross_validate
+from sklearn.naive_bayes import GaussianNB
+
+import capo
+from capo import CAPOClassifier, measures
+from capo.exceptions import DataWarning, InvalidInputError
+from capo.prices import RowPrices
+
+RNG = np.random.default_rng(0)
+N = 1000
+X = RNG.normal(size=(N, 3))
+Y = RNG.random(N) < 1 / (1 + np.exp(2 - 1.5 * X[:, 0]))
+AMOUNT = np.exp(RNG.normal(3, 1.5, size=N))
+TRAIN, TEST = slice(600), slice(600, N)
+
+
+def light(measure="cost", **params):
+    return CAPOClassifier(measure, auxiliaries=[LogisticRegression()], delta=None, random_state=0, **params)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return light().fit(X[TRAIN], Y[TRAIN], cost_fp=5, cost_fn=AMOUNT[TRAIN])
+
+
+def test_a_row_is_positive_where_that_saves_money_in_expectation(model):
+    probability = model.predict_proba(X[TEST])[:, 1]
+    saving = probability * AMOUNT[TEST] - (1 - probability) * 5
+    np.testing.assert_array_equal(model.predict(X[TEST], cost_fn=AMOUNT[TEST]), saving > 0)
+    again = model.predict(X[TEST], cost_fn=AMOUNT[TEST], cost_fp=50)
+    np.testing.assert_array_equal(again, probability * AMOUNT[TEST] > (1 - probability) * 50)
+
+
+def test_thresholds_of_rows_save_more_than_one_threshold(model):
+    with pytest.warns(DataWarning, match="one threshold"):
+        constant = model.predict(X[TEST])
+    prices = RowPrices.from_values(N - 600, cost_fp=5, cost_fn=AMOUNT[TEST])
+    found = model.savings(X[TEST], Y[TEST], cost_fn=AMOUNT[TEST])
+    assert found.total > prices.values(Y[TEST], constant).sum()
+    assert found.low > 0
+    score = model.score(X[TEST], Y[TEST], cost_fn=AMOUNT[TEST])
+    assert score == pytest.approx(found.total / (N - 600))
+
+
+def test_the_out_of_fold_value_is_that_of_the_out_of_fold_decisions(model):
+    predicted = model.oof_decision_ > model.oof_thresholds_
+    prices = RowPrices.from_values(600, cost_fp=5, cost_fn=AMOUNT[TRAIN])
+    money = prices.values(Y[TRAIN], predicted)
+    assert model.score_ == pytest.approx(money.mean())
+    assert model.savings_.total == pytest.approx(money.sum())
+    assert "cost_fn of each row" in str(model.summary())
+    assert "saves" in model.summary().notes["savings"]
+
+
+def test_labels_of_noise_promise_no_savings():
+    """Out of fold, neither the calibration nor a threshold may have seen the row."""
+    savings = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        y = rng.random(300) < 0.3
+        fitted = light().fit(rng.normal(size=(300, 3)), y, cost_fp=20, cost_fn=rng.exponential(40, 300))
+        savings.append(fitted.savings_.saving - _best_constant_rule(fitted, rng))
+    assert np.mean(savings) < 2 * np.std(savings) / np.sqrt(8)
+
+
+def _best_constant_rule(fitted, rng):
+    """What the true probability, the same in all rows, saves on the same rows."""
+    rng = np.random.default_rng(rng.bit_generator.seed_seq.entropy)
+    y = rng.random(300) < 0.3
+    rng.normal(size=(300, 3))
+    prices = RowPrices.from_values(300, cost_fp=20, cost_fn=rng.exponential(40, 300))
+    total = prices.values(y, prices.expected_savings(np.full(300, 0.3)) > 0).sum()
+    return total - max(fitted.savings_.total_of_none, fitted.savings_.total_of_all)
+
+
+def test_prices_go_through_metadata_routing_and_cross_validation():
+    with config_context(enable_metadata_routing=True):
+        routed = light().set_fit_request(cost_fn=True).set_score_request(cost_fn=True)
+        found = cross_validate(routed, X, Y, params={"cost_fn": AMOUNT}, cv=2, return_estimator=True)
+    assert all(each.prices_.per_row == ("cost_fn",) for each in found["estimator"])
+    assert all(each.savings_.n_rows == N // 2 for each in found["estimator"])
+    assert (found["test_score"] > -AMOUNT[Y].sum() / N).all()
+
+
+def test_numbers_for_all_rows_are_the_measure_cost():
+    priced = light(C=0.0).fit(X[TRAIN], Y[TRAIN], cost_fp=5, cost_fn=40)
+    plain = light(measures.get("cost", cost_fp=5.0, cost_fn=40.0), C=0.0).fit(X[TRAIN], Y[TRAIN])
+    assert priced.threshold_ == plain.threshold_
+    np.testing.assert_array_equal(priced.predict(X[TEST]), plain.predict(X[TEST]))
+    assert priced.savings_.total == pytest.approx(600 * plain.score_)
+
+
+def test_rows_that_are_never_held_out_have_prices_too():
+    fitted = light(cv=TimeSeriesSplit(3)).fit(X[TRAIN], Y[TRAIN], cost_fn=AMOUNT[TRAIN])
+    held_out = ~np.isnan(fitted.oof_decision_)
+    predicted = (fitted.oof_decision_ > fitted.oof_thresholds_)[held_out]
+    prices = RowPrices.from_values(600, cost_fn=AMOUNT[TRAIN]).take_rows(held_out)
+    assert fitted.savings_.total == pytest.approx(prices.values(Y[TRAIN][held_out], predicted).sum())
+
+
+def test_the_smaller_label_can_be_the_positive_one():
+    y = np.where(Y, "bad", "good")
+    fitted = light(pos_label="bad").fit(X[TRAIN], y[TRAIN], cost_fp=5, cost_fn=AMOUNT[TRAIN])
+    reference = light().fit(X[TRAIN], Y[TRAIN], cost_fp=5, cost_fn=AMOUNT[TRAIN])
+    found = fitted.predict(X[TEST], cost_fn=AMOUNT[TEST]) == "bad"
+    np.testing.assert_array_equal(found, reference.predict(X[TEST], cost_fn=AMOUNT[TEST]))
+    assert fitted.savings(X[TEST], y[TEST], cost_fn=AMOUNT[TEST]).saving > 0
+
+
+def test_a_model_file_keeps_prices_and_savings(model, tmp_path):
+    pytest.importorskip("skops")
+    capo.save(model, tmp_path / "m.capo")
+    loaded = capo.load(tmp_path / "m.capo")
+    assert (loaded.prices_, loaded.savings_) == (model.prices_, model.savings_)
+    expected = model.predict(X[TEST], cost_fn=AMOUNT[TEST])
+    np.testing.assert_array_equal(loaded.predict(X[TEST], cost_fn=AMOUNT[TEST]), expected)
+
+
+def test_another_population_keeps_the_prices(model):
+    rare = model.for_population(prevalence=0.02)
+    assert rare.predict(X[TEST], cost_fn=AMOUNT[TEST]).sum() < model.predict(X, cost_fn=AMOUNT)[TEST].sum()
+
+
+def test_a_guarantee_and_prices_exclude_each_other(model):
+    promised = model.guarantee(X[TEST], Y[TEST], constraint="recall >= 0.1")
+    promised.predict(X[TEST])
+    with pytest.raises(InvalidInputError, match="guarantee of this model holds for its one threshold"):
+        promised.predict(X[TEST], cost_fn=AMOUNT[TEST])
+
+
+def test_what_does_not_fit_together_is_refused(model):
+    x, y, amount = X[:60], Y[:60], AMOUNT[:60]
+    with pytest.raises(InvalidInputError, match="prices are for the measure 'cost': got f1"):
+        light("f1").fit(x, y, cost_fn=amount)
+    with pytest.raises(InvalidInputError, match="leave threshold at 'auto'"):
+        light(threshold=0.3).fit(x, y, cost_fn=amount)
+    with pytest.raises(InvalidInputError, match="prices of each row need two classes"):
+        CAPOClassifier("f1_macro").fit(x, np.arange(60) % 3, cost_fn=amount)
+    with pytest.raises(InvalidInputError, match="to fit only, not to the measure as well"):
+        light(measures.get("cost", cost_fn=amount)).fit(x, y, cost_fp=amount)
+    with pytest.raises(InvalidInputError, match=r"got shape \(59,\) for 60 rows"):
+        light().fit(x, y, cost_fn=amount[1:])
+    with pytest.raises(InvalidInputError, match=r"got shape \(3,\) for 60 rows"):
+        model.predict(x, cost_fn=amount[:3])
+    with pytest.raises(InvalidInputError, match="savings need the prices"), pytest.warns(DataWarning):
+        model.savings(x, y)
+    plain = CAPOClassifier(auxiliaries=[GaussianNB()], delta=None).fit(x, y)
+    with pytest.raises(InvalidInputError, match="trained without prices of each row"):
+        plain.predict(x, cost_fn=amount)
