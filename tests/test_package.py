@@ -88,6 +88,7 @@ def test_the_names_that_users_import():
         "model_selection",
         "multiclass",
         "multilabel",
+        "prices",
         "report",
         "save",
         "svmperf_path",

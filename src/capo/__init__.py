@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         model_selection,
         multiclass,
         multilabel,
+        prices,
         report,
         testing,
     )
@@ -58,6 +59,7 @@ __all__ = [
     "model_selection",
     "multiclass",
     "multilabel",
+    "prices",
     "report",
     "save",
     "svmperf_path",

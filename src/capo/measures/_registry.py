@@ -22,7 +22,7 @@ _DESCRIPTIONS: list[tuple[type[Measure], str, str]] = [
     (Accuracy, "(tp + tn) / n", "errors of both kinds have the same cost"),
     (BalancedAccuracy, "(tp/P + tn/N) / 2", "both classes matter equally, whatever their size"),
     (Youden, "tp/P + tn/N - 1", "balanced accuracy rescaled to [-1, 1]; common in medicine"),
-    (Cost, "negative mean cost per row", "known costs of errors, per class or per row"),
+    (Cost, "mean benefit minus cost per row", "known costs of errors and benefits, per class or per row"),
     (F1, "2 tp / (2 tp + fp + fn)", "a rare class, precision and recall matter equally"),
     (
         FBeta,
