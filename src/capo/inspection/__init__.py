@@ -7,6 +7,8 @@ from ._class_rates import ClassRates
 from ._compare import FoldResult, compare, compare_on_fold
 from ._compare_many import compare_many
 from ._comparison import METHODS, Comparison, ComparisonSource, MethodResult
+from ._contributions import Contribution, RowExplanation, explain_rows
+from ._effects import ColumnEffect, EffectPoint
 from ._evaluation import (
     ConfusionCounts,
     ConstraintResult,
@@ -15,6 +17,7 @@ from ._evaluation import (
     describe_few_rows,
     evaluate,
 )
+from ._importance import ColumnImportance, Importance, importance
 from ._multiclass_evaluation import MulticlassEvaluation, evaluate_multiclass
 from ._multiclass_summary import summarize_multiclass
 from ._multilabel_evaluation import MultilabelEvaluation, evaluate_multilabel
@@ -26,16 +29,22 @@ __all__ = [
     "METHODS",
     "CPathDisplay",
     "ClassRates",
+    "ColumnEffect",
+    "ColumnImportance",
     "Comparison",
     "ComparisonSource",
     "ConfusionCounts",
     "ConstraintResult",
+    "Contribution",
+    "EffectPoint",
     "Evaluation",
     "FoldResult",
+    "Importance",
     "MeasureEstimate",
     "MethodResult",
     "MulticlassEvaluation",
     "MultilabelEvaluation",
+    "RowExplanation",
     "SolverDisplay",
     "Summary",
     "SummaryLine",
@@ -48,7 +57,9 @@ __all__ = [
     "evaluate",
     "evaluate_multiclass",
     "evaluate_multilabel",
+    "explain_rows",
     "frozen_auxiliary_names",
+    "importance",
     "summarize",
     "summarize_multiclass",
     "summarize_multilabel",

@@ -15,7 +15,6 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import digamma
-from sklearn.metrics import average_precision_score, roc_auc_score
 
 from .._typing import FloatArray, IntArray
 from ..exceptions import InvalidInputError
@@ -64,8 +63,9 @@ class RocAUC(RankingMeasure):
     name = "roc_auc"
 
     def _area(self, labels: Labels, scores: FloatArray) -> float:
-        Labels.check_scores(scores, len(labels.positive))
-        return float(roc_auc_score(labels.positive, scores, sample_weight=labels.weight))
+        curve = score_curve(labels, scores)
+        pairs = np.diff(curve.fp) @ (curve.tp[1:] + curve.tp[:-1])
+        return float(0.5 * pairs / (curve.tp[-1] * curve.fp[-1]))
 
     def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
         return PairOracle(Labels.from_arrays(y, sample_weight))
@@ -233,8 +233,9 @@ class AveragePrecision(RankingMeasure):
     name = "average_precision"
 
     def _area(self, labels: Labels, scores: FloatArray) -> float:
-        Labels.check_scores(scores, len(labels.positive))
-        return float(average_precision_score(labels.positive, scores, sample_weight=labels.weight))
+        curve = score_curve(labels, scores)
+        precision = curve.tp[1:] / (curve.tp[1:] + curve.fp[1:])
+        return float(np.diff(curve.tp) @ precision / curve.tp[-1])
 
     def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
         return PrecisionOracle(Labels.from_arrays(y, sample_weight))

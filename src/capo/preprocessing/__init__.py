@@ -2,7 +2,7 @@
 
 from ._class_labels import class_positions, encode_class_labels
 from ._columns import is_dataframe, is_missing
-from ._data_checks import DataFinding, check_data
+from ._data_checks import ColumnCodes, DataFinding, check_data
 from ._data_warnings import warn_of_data, warn_of_majority_class
 from ._duplicates import duplicate_share
 from ._encoders import DropEmptyColumns, KnownCategoryFilter
@@ -54,6 +54,7 @@ __all__ = [
     "BooleanKind",
     "CategoryKind",
     "CodeKind",
+    "ColumnCodes",
     "ColumnInfo",
     "ColumnKind",
     "ColumnParser",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from .._typing import BoolArray, FloatArray
+from .._typing import BoolArray, FloatArray, IntArray
 from ._columns import is_dataframe
 from ._kinds import ParsedKind, to_text
 from ._parsing import parse_column
@@ -88,30 +88,47 @@ def check_data(
         return []
     schema = schema or infer_schema(X)
     used = [column for column in schema.columns if column.kind.role != "none"]
-    columns = {str(column.key): _ColumnCodes.of(column, X) for column in used}
+    columns = {str(column.key): ColumnCodes.of(column, X) for column in used}
     findings = [*_find_constants(columns)]
     if min(positive.sum(), (~positive).sum()) >= MIN_CLASS_ROWS:
         findings = [*_find_leaks(columns, positive, target), *findings, *_find_order(positive)]
     return findings
 
 
-class _ColumnCodes(NamedTuple):
-    """The values of a column as codes of a few different values, and as numbers if they have an order."""
+class ColumnCodes(NamedTuple):
+    """The values of a column as codes of a few different values, and as numbers if they have an order.
+
+    Attributes
+    ----------
+    codes : ndarray of int
+        The same number for equal values; numbers with many different values are binned by quantiles.
+    numbers : ndarray of float, optional
+        Numbers and dates as numbers, with NaN for a missing value; None for any other kind.
+    """
 
     codes: NDArray[np.intp]
     numbers: FloatArray | None
 
     @classmethod
-    def of(cls, column: ColumnInfo, X: Any) -> _ColumnCodes:
+    def of(cls, column: ColumnInfo, X: Any) -> ColumnCodes:
+        """Return the codes of a column of a data frame."""
         frame = nw.from_native(X, eager_only=True)
         position = frame.columns.index(column.key) if isinstance(column.key, str) else column.key
         series = frame[:, position]
         if column.kind.role in ("numeric", "date"):
             assert isinstance(column.kind, ParsedKind)
-            numbers = parse_column(column.kind, series)
-            return cls(_bin(numbers), numbers)
+            return cls.of_numbers(parse_column(column.kind, series))
         texts = np.array([to_text(value) or "" for value in series.to_list()], dtype=object)
         return cls(np.unique(texts.astype(str), return_inverse=True)[1], None)
+
+    @classmethod
+    def of_numbers(cls, numbers: FloatArray) -> ColumnCodes:
+        """Return the codes of numbers, with NaN for a missing value."""
+        return cls(_bin(numbers), numbers)
+
+    def take(self, rows: IntArray) -> ColumnCodes:
+        """Return the codes of some of the rows."""
+        return ColumnCodes(self.codes[rows], None if self.numbers is None else self.numbers[rows])
 
     @property
     def is_constant(self) -> bool:
@@ -161,7 +178,7 @@ def _roc_area(scores: FloatArray, positive: BoolArray) -> float:
     return float(above / (n_positive * (len(positive) - n_positive)))
 
 
-def _find_leaks(columns: dict[str, _ColumnCodes], positive: BoolArray, target: str) -> Iterable[DataFinding]:
+def _find_leaks(columns: dict[str, ColumnCodes], positive: BoolArray, target: str) -> Iterable[DataFinding]:
     areas = {name: column.roc_area(positive) for name, column in columns.items()}
     for name, area in areas.items():
         next_best = max((other for key, other in areas.items() if key != name), default=0.5)
@@ -177,7 +194,7 @@ def _find_leaks(columns: dict[str, _ColumnCodes], positive: BoolArray, target: s
             )
 
 
-def _find_constants(columns: dict[str, _ColumnCodes]) -> Iterable[DataFinding]:
+def _find_constants(columns: dict[str, ColumnCodes]) -> Iterable[DataFinding]:
     names = tuple(name for name, column in columns.items() if column.is_constant)
     if names:
         shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")

@@ -1,0 +1,392 @@
+"""Permutation importance: what the measure loses if columns no longer belong to their rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .._sklearn_compat import safe_indexing
+from .._typing import FloatArray, IntArray
+from ..exceptions import DataWarning, InvalidInputError
+from ..model_selection import check_groups, check_splits
+from ._effects import N_STD_ERRORS, ColumnEffect, EffectScale, estimate_effect
+from ._explained_table import ColumnGroup, ExplainedTable, choose_columns, group_columns, join_names
+from ._formatting import count_decimals, format_table, format_value
+from ._permutation import EvaluatedRows, PermutedOutputs, RowBootstrap, split_weight
+from ._scored_outputs import BinaryOutputs, ScoredOutputs, score_outputs
+
+#: Bootstrap resamples.
+N_RESAMPLES = 200
+#: Rows that are predicted at most; with many columns, fewer rows are used.
+MAX_PREDICTIONS = 500_000
+#: Rows that are used even if there are many columns.
+MIN_ROWS = 200
+#: The smallest width of each column of the table.
+MIN_WIDTHS = (0, 9, 20)
+
+
+@dataclass(frozen=True)
+class ColumnImportance:
+    """What the measure loses if some columns are shuffled.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The columns that are shuffled together.
+    value : float
+        The measure as it is, minus the measure with the columns shuffled.
+    low, high : float
+        The ends of the 95% interval.
+    """
+
+    columns: tuple[str, ...]
+    value: float
+    low: float
+    high: float
+
+    @property
+    def name(self) -> str:
+        """The names of the columns as one text; of many, the first ones."""
+        return join_names(self.columns)
+
+
+@dataclass(frozen=True)
+class Importance:
+    """How much a model's measure depends on each column; prints as a table.
+
+    Attributes
+    ----------
+    measure : str
+        The measure.
+    value : float
+        The measure on the rows as they are.
+    columns : list of ColumnImportance
+        The columns, the most important first.
+    effects : list of ColumnEffect
+        How the model's output changes with the strongest columns.
+    n_rows, n_total_rows : int
+        The number of rows that were used, drawn at random, and of all rows.
+    n_repeats : int
+        The number of times that each column was shuffled.
+    rows : str
+        What the rows are: "given rows" or "out of fold".
+    """
+
+    measure: str
+    value: float
+    columns: list[ColumnImportance]
+    effects: list[ColumnEffect]
+    n_rows: int
+    n_total_rows: int
+    n_repeats: int
+    rows: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The importance as values that JSON can hold."""
+        return {
+            "measure": self.measure,
+            "value": self.value,
+            "rows": self.rows,
+            "rows_used": self.n_rows,
+            "rows_given": self.n_total_rows,
+            "repeats": self.n_repeats,
+            "importance": [{"name": each.name, **asdict(each)} for each in self.columns],
+            "effects": [each.to_dict() for each in self.effects],
+        }
+
+    def __str__(self) -> str:
+        rows = [("shuffled column", f"loss of {self.measure}", "95% interval")]
+        rows += [_format_column(each) for each in self.columns]
+        parts = [self._heading(), "", *format_table(rows, MIN_WIDTHS)]
+        for effect in self.effects:
+            parts += ["", str(effect)]
+        return "\n".join(parts)
+
+    __repr__ = __str__
+
+    def _heading(self) -> str:
+        used = "" if self.n_rows == self.n_total_rows else f"{self.n_rows:,} of "
+        repeats = "once" if self.n_repeats == 1 else f"{self.n_repeats} times"
+        kind = ", out of fold" if self.rows == OUT_OF_FOLD else ""
+        return (
+            f"{self.measure} is {format_value(self.value)} on {used}{self.n_total_rows:,} rows{kind}; each "
+            f"column was shuffled {repeats}"
+        )
+
+
+#: What the rows are.
+GIVEN_ROWS, OUT_OF_FOLD = "given rows", "out of fold"
+
+
+def importance(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    measure: Any = None,
+    cv: Any = None,
+    columns: Sequence[Any] | None = None,
+    max_correlation: float | None = 0.9,
+    n_repeats: int = 5,
+    max_rows: int | None = 2000,
+    n_effects: int = 3,
+    random_state: Any = None,
+    on_progress: Callable[[str], None] = lambda message: None,
+) -> Importance:
+    """Permutation importance of each column for the measure itself.
+
+    The importance of a column is the value of the measure on the rows as they are, minus its value after the
+    column has been shuffled, so that its values belong to other rows. It says how much the predictions of
+    this model depend on the column, not how well a model could do without it.
+
+    Columns that are near-copies of each other are shuffled together; otherwise each would seem unimportant
+    because the model still has the other. Two columns are near-copies if their correlation is
+    `max_correlation` or more: the absolute value of Spearman's correlation for numbers and dates, the
+    bias-corrected Cramér's V for any other pair. Columns that are connected by a chain of near-copies form
+    one group.
+
+    The interval is a 95% confidence interval for the importance on new rows of the same kind, for this model:
+    it covers the choice of the rows and the random shuffling, but not the training of another model. It is
+    the value plus and minus 1.96 standard errors, which a bootstrap of rows and donors of values estimates.
+
+    Parameters
+    ----------
+    model : CAPOClassifier or other classifier
+        A fitted classifier with `decision_function`, or a `CAPOClassifier` of many classes or labels. With
+        `cv` it need not be fitted.
+    X : data frame, array or sparse matrix of shape (n_samples, n_features)
+        Rows that the model was not trained on, unless `cv` is given. Raw columns are shuffled, so that text,
+        dates and categories are treated like numbers.
+    y : array-like of shape (n_samples,) or (n_samples, n_labels)
+        Their labels.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the rows.
+    groups : array-like of shape (n_samples,), optional
+        The group of each row, such as a patient. Rows of one group are drawn together in the bootstrap and
+        held out together by `cv`.
+    measure : str, Measure or callable, optional
+        Another measure than that of the model.
+    cv : int, splitter or iterable, optional
+        Trains the model on the training rows of each fold and explains it on the held-out rows.
+    columns : list, optional
+        The names of the columns to explain, or their positions in an array; by default all.
+    max_correlation : float or None, default=0.9
+        Columns with this correlation or more are shuffled together; None shuffles each by itself.
+    n_repeats : int, default=5
+        How often each column is shuffled.
+    max_rows : int or None, default=2000
+        More rows than this are sampled at random; None uses all rows. With more than 50 columns fewer rows
+        are used, so that at most 500,000 rows are predicted, but not fewer than 200.
+    n_effects : int, default=3
+        The number of columns whose effect on the output is estimated, the strongest first, if their interval
+        is above 0. For models of two classes only.
+    random_state : int, RandomState instance or None
+        Seed of the shuffling, the sample of rows and the bootstrap. Pass an int for reproducible results.
+    on_progress : callable, optional
+        Called with a message after each group of columns.
+
+    Returns
+    -------
+    Importance
+        The columns, the most important first, with intervals. It prints as a table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from capo import CAPOClassifier
+    >>> from capo.inspection import importance
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 3))
+    >>> y = X[:, 1] + 0.3 * rng.normal(size=600) > 0.5
+    >>> model = CAPOClassifier("f1", auxiliaries=[GaussianNB()], random_state=0).fit(X[:300], y[:300])
+    >>> found = importance(model, X[300:], y[300:], random_state=0)
+    >>> found.columns[0].name
+    '1'
+    >>> found.columns[0].low > 0.3
+    True
+    """
+    _check_counts(n_repeats, max_rows)
+    random = check_random_state(random_state)
+    unit_names = None if groups is None else check_groups(groups, X.shape[0])
+    parts = _evaluated_rows(model, X, y, sample_weight, unit_names, cv, random, on_progress)
+    fitted = parts[0].model
+    scored = score_outputs(fitted, y, measure)
+    table = ExplainedTable(X, getattr(fitted, "schema_", None))
+    positions = choose_columns(table, columns)
+    parts = _sample_rows(parts, _n_rows_to_use(max_rows, len(positions), n_repeats), random)
+    outputs = PermutedOutputs(table, scored, parts, n_repeats, random)
+    column_groups = group_columns(table, positions, outputs.rows, max_correlation)
+    weight = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    estimates = _Estimates(scored, outputs, weight, unit_names, random)
+    found: list[tuple[ColumnImportance, ColumnGroup, FloatArray]] = []
+    for number, permuted in enumerate(outputs.permuted(column_groups)):
+        group = column_groups[number]
+        found.append((estimates.column_importance(group, permuted), group, permuted))
+        on_progress(f"{number + 1} of {len(column_groups)} columns")
+    found.sort(key=lambda each: -each[0].value)
+    strongest = [each for each in found if each[0].low > 0]
+    scale = EffectScale.of(parts) if isinstance(scored, BinaryOutputs) else None
+    return Importance(
+        measure=scored.measure.label,
+        value=estimates.value,
+        columns=[each for each, _, _ in found],
+        effects=[] if scale is None else estimates.effects(table, strongest[:n_effects], scale),
+        n_rows=len(outputs.rows),
+        n_total_rows=int(X.shape[0]),
+        n_repeats=n_repeats,
+        rows=GIVEN_ROWS if cv is None else OUT_OF_FOLD,
+    )
+
+
+def _check_counts(n_repeats: int, max_rows: int | None) -> None:
+    if n_repeats < 1:
+        raise InvalidInputError(f"n_repeats must be at least 1: got {n_repeats}.")
+    if max_rows is not None and max_rows < 2:
+        raise InvalidInputError(f"max_rows must be at least 2, or None for all rows: got {max_rows}.")
+
+
+def _n_rows_to_use(max_rows: int | None, n_columns: int, n_repeats: int) -> int | None:
+    """The number of rows to draw; None for all."""
+    if max_rows is None:
+        return None
+    affordable = max(MIN_ROWS, MAX_PREDICTIONS // (n_columns * n_repeats))
+    return min(max_rows, affordable)
+
+
+def _evaluated_rows(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    groups: NDArray[Any] | None,
+    cv: Any,
+    random: np.random.RandomState,
+    on_progress: Callable[[str], None],
+) -> list[EvaluatedRows]:
+    """The fitted model with all rows, or the model of each fold with the rows that it holds out."""
+    labels = np.asarray(y)
+    if len(labels) != X.shape[0]:
+        raise InvalidInputError(f"X has {X.shape[0]:,} rows and y {len(labels):,}: they must be as many.")
+    if cv is None:
+        if hasattr(model, "fit"):
+            check_is_fitted(model)
+        return [EvaluatedRows(model, np.arange(len(labels)))]
+    parts = []
+    splits = _split(cv, X, labels, groups, random)
+    for number, (train, test) in enumerate(splits, start=1):
+        params: dict[str, Any] = {} if groups is None else {"groups": groups[train]}
+        if sample_weight is not None:
+            params["sample_weight"] = np.asarray(sample_weight)[train]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # about all rows, where the model was first trained
+            fitted = clone(model).fit(safe_indexing(X, train), labels[train], **params)
+        parts.append(EvaluatedRows(fitted, test))
+        on_progress(f"fold {number} of {len(splits)}")
+    return parts
+
+
+def _split(
+    cv: Any, X: Any, y: NDArray[Any], groups: NDArray[Any] | None, random: np.random.RandomState
+) -> list[tuple[IntArray, IntArray]]:
+    if isinstance(cv, Integral):
+        seed = random.randint(2**31 - 1)
+        if y.ndim > 1:
+            by_row = KFold(int(cv), shuffle=True, random_state=seed)
+            cv = by_row if groups is None else GroupKFold(int(cv))
+        else:
+            kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+            cv = kind(int(cv), shuffle=True, random_state=seed)
+    splits = [(np.asarray(train), np.asarray(test)) for train, test in check_cv(cv).split(X, y, groups)]
+    if y.ndim == 1:
+        check_splits(splits, y, allow_partial=True)
+    return splits
+
+
+def _sample_rows(
+    parts: Sequence[EvaluatedRows], n_rows: int | None, random: np.random.RandomState
+) -> list[EvaluatedRows]:
+    """The parts with at most so many rows in all, drawn at random."""
+    total = sum(len(part.rows) for part in parts)
+    if n_rows is None or total <= n_rows:
+        return list(parts)
+    chosen = np.zeros(total, dtype=bool)
+    chosen[random.permutation(total)[:n_rows]] = True
+    masks = np.split(chosen, np.cumsum([len(part.rows) for part in parts])[:-1])
+    sampled = [replace(part, rows=part.rows[mask]) for part, mask in zip(parts, masks, strict=True)]
+    return [part for part in sampled if len(part.rows)]
+
+
+class _Estimates:
+    """Values of the measure on the rows, with the bootstrap of all that is estimated from them."""
+
+    def __init__(
+        self,
+        scored: ScoredOutputs,
+        outputs: PermutedOutputs,
+        weight: FloatArray,
+        groups: NDArray[Any] | None,
+        random: np.random.RandomState,
+    ) -> None:
+        self._scored, self._outputs = scored, outputs
+        rows = outputs.rows
+        self._pair_rows = np.tile(rows, len(outputs.donors))
+        self._weight = weight[rows]
+        units = np.arange(len(rows)) if groups is None else np.unique(groups[rows], return_inverse=True)[1]
+        self._bootstrap = RowBootstrap(self._weight, scored.strata[rows], units, N_RESAMPLES, random)
+        self.value = scored.value(rows, outputs.outputs, self._weight)
+        self._resampled_values = scored.values(rows, outputs.outputs, self._bootstrap.row_weights())
+
+    def column_importance(self, group: ColumnGroup, permuted: FloatArray) -> ColumnImportance:
+        """The importance of a group of columns, from the outputs of its pairs."""
+        donors = self._outputs.donors
+        if np.array_equal(permuted, np.concatenate([self._outputs.outputs] * len(donors))):
+            return ColumnImportance(group.columns, 0.0, 0.0, 0.0)
+        weight = split_weight(self._weight, donors)
+        value = self.value - self._scored.value(self._pair_rows, permuted, weight)
+        resampled = self._resampled_values - self._scored.values(
+            self._pair_rows, permuted, self._bootstrap.pair_weights(donors)
+        )
+        margin = N_STD_ERRORS * float(np.std(resampled, ddof=1))
+        return ColumnImportance(group.columns, float(value), float(value - margin), float(value + margin))
+
+    def effects(
+        self,
+        table: ExplainedTable,
+        strongest: Sequence[tuple[ColumnImportance, ColumnGroup, FloatArray]],
+        scale: EffectScale,
+    ) -> list[ColumnEffect]:
+        """How the output changes with the columns, from the outputs of their pairs."""
+        rows, donors = self._outputs.rows, self._outputs.donors
+        weights = [self._weight, *self._bootstrap.row_weights()]
+        return [
+            estimate_effect(
+                group,
+                table,
+                rows,
+                donors,
+                scale.apply(self._outputs.outputs),
+                scale.apply(permuted),
+                scale.name,
+                weights,
+            )
+            for _, group, permuted in strongest
+        ]
+
+
+def _format_column(column: ColumnImportance) -> tuple[str, str, str]:
+    decimals = count_decimals((column.value, column.low, column.high))
+    value, low, high = (format_value(each, decimals) for each in (column.value, column.low, column.high))
+    return column.name, value, f"{low} to {high}"
