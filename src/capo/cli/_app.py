@@ -31,6 +31,10 @@ from ._options import (
     DropOption,
     EncodingOption,
     FitMeasureOption,
+    ExplainedColumnOption,
+    ExplainedRowOption,
+    ExplanationFoldsOption,
+    ExplanationOutputOption,
     FormatOption,
     GroupOption,
     HeldOutFoldsOption,
@@ -38,6 +42,7 @@ from ._options import (
     JobsOption,
     JsonOption,
     LabelSeparatorOption,
+    MaxRowsOption,
     MeasureArgOption,
     MeasureOption,
     ModelArgument,
@@ -100,6 +105,7 @@ def capo(
       capo compare train.csv --target churned --measure f1
       capo fit train.csv --target churned --measure f1 -o churn.capo
       capo predict churn.capo new.csv -o predictions.csv
+      capo explain churn.capo test.csv
       capo report churn.capo test.csv -o report.html
 
     \b
@@ -423,6 +429,41 @@ def inspect(
     from .commands.inspect import run_inspect
 
     run_inspect(_open_table(table, format, delimiter, encoding), target, output, Console(quiet, json))
+
+
+@app.command(cls=GroupedHelpCommand, short_help="Show which columns matter, and why rows are predicted so.")
+def explain(
+    model: ModelArgument,
+    table: TableArgument,
+    output: ExplanationOutputOption = None,
+    row: ExplainedRowOption = None,
+    column: ExplainedColumnOption = None,
+    folds: ExplanationFoldsOption = None,
+    max_rows: MaxRowsOption = 2000,
+    format: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+    trust: TrustOption = None,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show which columns the measure depends on, and why single rows are predicted as they are.
+
+    \b
+    The importance of a column is what the measure loses if the column's values are shuffled among the rows,
+    with a 95% interval. Columns that are near-copies of each other are shuffled together. The effects of the
+    strongest columns on the probability follow. Use rows that the model was not trained on, or --folds.
+      capo explain churn.capo test.csv
+      capo explain churn.capo train.csv --folds 5
+    --row shows the change in log-odds by each column of a row; the table needs no labels for that.
+      capo explain churn.capo new.csv --row 17 --row 230
+      capo explain churn.capo test.csv --json | jq '.importance[0]'
+    """
+    from .commands.explain import run_explain
+
+    reader = _open_table(table, format, delimiter, encoding)
+    run_explain(model, reader, output, row, column, folds, max_rows, trust, seed, Console(quiet, json))
 
 
 @app.command(cls=GroupedHelpCommand, short_help="Write an HTML report on a model and labeled rows.")

@@ -346,6 +346,54 @@ PredictionsOutputOption = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
+ExplanationOutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="JSON file to write, besides the text on standard output.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+ExplainedRowOption = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--row",
+        metavar="NUMBER",
+        help="Explain the prediction of this row, counted from 1; repeatable.",
+        rich_help_panel=MODEL,
+    ),
+]
+ExplainedColumnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="COLUMN",
+        help="Explain this column only; repeatable. By default all columns.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+ExplanationFoldsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--folds",
+        metavar="NUMBER",
+        min=2,
+        help="Train the model again on this many folds of TABLE, and explain it on the held-out rows.",
+        rich_help_panel=MODEL,
+    ),
+]
+MaxRowsOption = Annotated[
+    int,
+    typer.Option(
+        "--max-rows",
+        metavar="NUMBER",
+        min=2,
+        help="Rows to use; of a larger table a random sample.",
+        rich_help_panel=MODEL,
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=OUTPUT)]
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Suppress progress messages and notes.", rich_help_panel=OUTPUT)

@@ -19,6 +19,7 @@ from ._effects import short_text
 from ._explained_table import ExplainedTable, choose_columns, group_columns, join_names
 from ._formatting import format_table
 from ._permutation import BLOCK_ROWS
+from ._scored_outputs import decide
 
 #: Rows of the background that correlations of columns are computed from.
 MAX_BACKGROUND_ROWS = 2000
@@ -63,9 +64,11 @@ class RowExplanation:
     row : int
         The position of the row among the rows that were explained.
     decision : float
-        The value of `decision_function`: the log-odds minus those at the threshold for a capo model.
+        The decision for the positive class, above 0 for a positive row: the log-odds minus those at the
+        threshold for a capo model.
     baseline : float
-        The mean decision of the background rows that were drawn. Baseline and all changes add up to the decision.
+        The mean decision of the background rows that were drawn. Baseline and all changes add up to the
+        decision.
     contributions : list of Contribution
         The columns, the largest change first.
     """
@@ -89,10 +92,10 @@ class RowExplanation:
         if rest:
             rows.append((f"{len(rest)} others", f"{sum(each.change for each in rest):+.3f}", ""))
         rows.append(("all columns", f"{self.decision - self.baseline:+.3f}", ""))
-        side = "above" if self.decision > 0 else "not above"
+        side = "positive" if self.decision > 0 else "negative"
         return "\n".join(
             [
-                f"decision {self.decision:+.3f} ({side} the threshold), {self.baseline:+.3f} for a mean row",
+                f"{side}: log-odds {self.decision:+.3f} from the threshold, {self.baseline:+.3f} on average",
                 *(line.rstrip() for line in format_table(rows, (0, 0, 0))),
             ]
         )
@@ -107,16 +110,16 @@ def explain_rows(
     *,
     columns: Sequence[Any] | None = None,
     max_correlation: float | None = 0.9,
-    n_walks: int = 64,
+    n_walks: int = 128,
     random_state: Any = None,
     on_progress: Callable[[str], None] = lambda message: None,
 ) -> list[RowExplanation]:
     """Say what each column adds to the log-odds of single rows.
 
-    The changes are Shapley values, estimated by sampling. A walk starts at a row of the background and replaces
-    its columns by those of the explained row, one after the other in a random order; the change of the
-    decision at a column, averaged over walks, is the column's contribution. The sampling error is reduced in
-    two ways: the rows that walks start from are a systematic sample of the background, ranked by decision,
+    The changes are Shapley values, estimated by sampling. A walk starts at a row of the background and
+    replaces its columns by those of the explained row, one after the other in a random order; the change of
+    the decision at a column, averaged over walks, is the column's contribution. The sampling error is reduced
+    in two ways: the rows that walks start from are a systematic sample of the background, ranked by decision,
     and the second half of the walks repeats the first in reverse order. The changes of a row add up exactly
     to its decision minus the mean decision of the rows that walks start from.
 
@@ -135,7 +138,7 @@ def explain_rows(
         contribution. By default all are explained.
     max_correlation : float or None, default=0.9
         Columns with this correlation or more are replaced together; None replaces each by itself.
-    n_walks : int, default=64
+    n_walks : int, default=128
         The number of walks, an even number. A row takes about `n_walks` times the number of columns
         predictions.
     random_state : int, RandomState instance or None
@@ -182,7 +185,7 @@ def explain_rows(
     if others:
         names.append(tuple(table.names[position] for position in others))
         members.append(others)
-    ranked = n_rows + np.argsort(model.decision_function(background), kind="stable")
+    ranked = n_rows + np.argsort(decide(model, background), kind="stable")
     explained = []
     for row in range(n_rows):
         walks = _Walks.draw(len(members), n_walks, ranked, random)
@@ -246,7 +249,7 @@ def _decide(
     starts = np.repeat(walks.starts, kept.shape[1])
     return np.concatenate(
         [
-            np.asarray(model.decision_function(table.mix(*block)))
+            decide(model, table.mix(*block))
             for block in _blocks(row, starts, masks.reshape(-1, len(table.names)))
         ]
     ).reshape(kept.shape[:2])

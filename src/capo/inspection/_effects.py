@@ -14,6 +14,7 @@ from ..preprocessing import is_missing
 from ._explained_table import ColumnGroup, ExplainedTable
 from ._formatting import format_table
 from ._permutation import EvaluatedRows, split_weight
+from ._scored_outputs import negative_and_positive
 
 #: Bins of a column of numbers; the most frequent categories, of which there may be more.
 N_BINS = 10
@@ -103,7 +104,7 @@ class EffectScale:
         if not hasattr(model, "combination_"):
             return cls("decision", None)
         offsets = [np.full(len(part.rows), part.model.combination_.threshold_log_odds) for part in parts]
-        return cls(f"probability of {model.classes_.tolist()[1]!r}", np.concatenate(offsets))
+        return cls(f"probability of {negative_and_positive(model).tolist()[1]!r}", np.concatenate(offsets))
 
     def apply(self, decisions: FloatArray) -> FloatArray:
         """Convert decisions for all rows, or for all pairs of rows."""

@@ -96,7 +96,7 @@ class Importance:
         return {
             "measure": self.measure,
             "value": self.value,
-            "rows": self.rows,
+            "evaluated_on": self.rows,
             "rows_used": self.n_rows,
             "rows_given": self.n_total_rows,
             "repeats": self.n_repeats,

@@ -18,6 +18,17 @@ from ..multilabel import MultilabelMeasure
 from ..preprocessing import class_positions, encode_label_matrix, positive_mask
 
 
+def decide(model: Any, X: Any) -> FloatArray:
+    """Return the decisions of a model of two classes, above 0 for rows that are predicted as positive."""
+    decision = getattr(model, "positive_decision", model.decision_function)
+    return np.asarray(decision(X), dtype=np.float64)
+
+
+def negative_and_positive(model: Any) -> NDArray[Any]:
+    """Return the labels of the negative and of the positive class of a model of two classes."""
+    return np.asarray(getattr(model, "label_pair", model.classes_))
+
+
 class ScoredOutputs(ABC):
     """Predicts rows with a model, and evaluates the predictions of labeled rows.
 
@@ -54,7 +65,7 @@ class BinaryOutputs(ScoredOutputs):
         self.measure, self.positive = measure, positive
 
     def predict(self, model: Any, X: Any) -> FloatArray:
-        return np.asarray(model.decision_function(X), dtype=np.float64)
+        return decide(model, X)
 
     def value(self, rows: IntArray, outputs: FloatArray, weight: FloatArray) -> float:
         return float(self.measure.score(self.positive[rows], outputs, weight))
@@ -131,4 +142,5 @@ def score_outputs(model: Any, y: ArrayLike, measure: Any = None) -> ScoredOutput
         raise InvalidInputError(
             f"{type(model).__name__} has no measure_: pass the measure to explain, such as measure='f1'."
         )
-    return BinaryOutputs(measures.get(own if measure is None else measure), positive_mask(y, model.classes_))
+    chosen_measure: Any = own if measure is None else measure
+    return BinaryOutputs(measures.get(chosen_measure), positive_mask(y, negative_and_positive(model)))

@@ -1,0 +1,81 @@
+"""``capo explain``: importance of columns, and explanations of rows."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from .cases import exit_code, run, table
+
+
+def test_importance_effects_and_rows(capsys, folder, model):
+    output = folder / "why.json"
+    code, out, err = run(capsys, "explain", model, folder / "test.csv", "--row", "3", "-o", output)
+    assert code == 0
+    assert "f1 is" in out
+    assert "80 rows; each column was shuffled 5 times" in out
+    assert "probability of 'yes'" in out
+    assert "row 3: " in out
+    assert f"wrote {output}" in err
+    data = json.loads(output.read_text())
+    assert {each["name"] for each in data["importance"]} == {"x", "z", "word"}
+    assert data["importance"][0]["low"] <= data["importance"][0]["value"] <= data["importance"][0]["high"]
+    row = data["rows"][0]
+    assert row["row"] == 3
+    assert row["baseline"] + sum(each["change"] for each in row["contributions"]) == pytest.approx(
+        row["decision"]
+    )
+
+
+def test_rows_without_labels(capsys, folder, model):
+    path = folder / "unlabeled.csv"
+    table(20, seed=3).drop("y").write_csv(path)
+    code, out, _ = run(capsys, "explain", model, path, "--row", "1", "--json")
+    assert code == 0
+    assert set(json.loads(out)) == {"table", "rows"}
+    code, _, err = run(capsys, "explain", model, path)
+    assert code == 2
+    assert "add the target column, or name rows to explain with --row" in err
+
+
+def test_folds_train_the_model_again(capsys, folder, model):
+    train = folder / "train.csv"
+    code, out, err = run(capsys, "explain", model, train, "--folds", "2", "--json", "--column", "x")
+    assert code == 0
+    assert json.loads(out)["evaluated_on"] == "out of fold"
+    assert [each["name"] for each in json.loads(out)["importance"]] == ["x"]
+    assert "too optimistic" not in err
+    assert "too optimistic" in run(capsys, "explain", model, train)[2]
+
+
+def test_bad_arguments(capsys, folder, model):
+    test = folder / "test.csv"
+    for arguments, message in (
+        (("--row", "81"), "--row counts from 1, and the table has 80 rows: got 81"),
+        (("--column", "nothing"), "X has no column 'nothing'"),
+        (("-o", folder / "why.csv"), "explanations are written to a JSON file"),
+    ):
+        code, _, err = run(capsys, "explain", model, test, *arguments)
+        assert code == 2
+        assert message in err
+
+
+def test_many_classes_and_sparse_rows(capsys, folder):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=90)
+    frame = pl.DataFrame({"x": x, "z": rng.normal(size=90), "kind": np.digitize(x, [-0.4, 0.4])})
+    frame.write_csv(folder / "kinds.csv")
+    lines = [f"{int(each > 0)} 1:{each:.3f} 3:{1 + each**2:.3f}" for each in x]
+    (folder / "rows.svm").write_text("\n".join(lines) + "\n")
+    light = ("-a", "linear", "--folds", "2", "-q")
+    for name, target, first in (("kinds.csv", ("-t", "kind", "-m", "f1_macro"), "x"), ("rows.svm", (), "1")):
+        path = folder / f"{name}.capo"
+        assert exit_code("fit", folder / name, *target, *light, "-o", path) == 0
+        capsys.readouterr()
+        code, out, _ = run(capsys, "explain", path, folder / name, "--json")
+        assert code == 0
+        assert json.loads(out)["importance"][0]["name"] == first
+    code, _, err = run(capsys, "explain", folder / "kinds.csv.capo", folder / "kinds.csv", "--row", "1")
+    assert code == 2
+    assert "models of two classes" in err

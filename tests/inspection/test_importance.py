@@ -1,0 +1,244 @@
+"""Permutation importance, its groups of columns, its intervals, and partial effects."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from capo import CAPOClassifier, SVMPerfClassifier, measures
+from capo.exceptions import InvalidInputError
+from capo.inspection import importance
+from capo.inspection._explained_table import ExplainedTable, group_columns
+from capo.inspection._permutation import RowBootstrap, split_weight
+
+
+class Fixed:
+    """A linear model that needs no training."""
+
+    classes_ = np.array([False, True])
+
+    def __init__(self, weights):
+        self.weights = np.asarray(weights, dtype=float)
+
+    def decision_function(self, X):
+        return np.asarray(X @ self.weights).ravel()
+
+
+def rows(n, seed, weights):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, len(weights)))
+    return X, X @ np.asarray(weights) + 0.5 * rng.normal(size=n) > 0
+
+
+@pytest.fixture(scope="module")
+def messy():
+    """A table with text, dates and money, of which one column matters and has a copy in another format."""
+    rng = np.random.default_rng(0)
+    n = 400
+    price, other = rng.normal(100, 20, n), rng.normal(size=n)
+    table = {
+        "price": [f"${each:,.2f}" for each in price],
+        "cents": np.round(100 * price),
+        "day": [str(np.datetime64("2024-01-01") + int(each)) for each in rng.integers(0, 300, n)],
+        "color": rng.choice(["red", "green", "blue"], n),
+        "other": other,
+    }
+    y = np.where(price + 5 * rng.normal(size=n) > 110, "yes", "no")
+    return table, y
+
+
+def test_the_value_is_the_loss_of_the_measure():
+    """With as many repeats as needed, the value is the difference of two scores over all pairs of rows."""
+    X, y = rows(30, 0, [2.0, 1.0])
+    model = Fixed([2.0, 1.0])
+    found = importance(model, X, y, measure="accuracy", n_repeats=2000, max_correlation=None, random_state=0)
+    values = {each.name: each.value for each in found.columns}
+    for column in (0, 1):
+        mixed = np.repeat(X, len(X), axis=0)
+        mixed[:, column] = np.tile(X[:, column], len(X))
+        right = (model.decision_function(mixed) > 0) == np.repeat(y, len(X))
+        expected = np.mean((model.decision_function(X) > 0) == y) - right.mean()
+        assert values[str(column)] == pytest.approx(expected, abs=0.01)
+
+
+def test_an_unused_column_has_no_importance():
+    X, y = rows(200, 1, [1.0, 0.0])
+    found = importance(Fixed([1.0, 0.0]), X, y, measure="f1", random_state=0)
+    assert [(each.name, each.value, each.low, each.high) for each in found.columns][1] == ("1", 0, 0, 0)
+    assert [effect.columns for effect in found.effects] == [("0",)]
+
+
+@pytest.mark.parametrize("measure", ["f1", pytest.param("roc_auc", marks=pytest.mark.slow)])
+def test_intervals_cover_the_importance_on_new_rows(measure):
+    weights = [1.0, 0.5, 0.1]
+    model = Fixed(weights)
+    X, y = rows(200_000, 5, weights)
+    score = measures.get(measure).score
+    expected = {}
+    for column in range(3):
+        mixed = X.copy()
+        mixed[:, column] = mixed[::-1, column]
+        expected[str(column)] = score(y, X @ weights) - score(y, mixed @ weights)
+    covered = []
+    for seed in range(25):
+        X, y = rows(120, 100 + seed, weights)
+        found = importance(model, X, y, measure=measure, n_effects=0, random_state=seed)
+        covered += [each.low <= expected[each.name] <= each.high for each in found.columns]
+        assert found.columns[0].name == "0"
+    assert np.mean(covered) >= 0.9
+
+
+def test_weights_count_like_repeated_rows():
+    X, y = rows(60, 2, [1.0, 1.0])
+    weight = np.random.default_rng(0).integers(1, 4, len(y))
+    model = Fixed([1.0, 1.0])
+    options = {"measure": "f1", "max_correlation": None, "random_state": 0}
+    weighted = importance(model, X, y, sample_weight=weight, n_repeats=500, **options)
+    repeated = importance(model, np.repeat(X, weight, axis=0), np.repeat(y, weight), n_repeats=500, **options)
+    assert weighted.value == pytest.approx(repeated.value)
+    for one, other in zip(weighted.columns, repeated.columns, strict=True):
+        assert one.value == pytest.approx(other.value, abs=0.02)
+
+
+def test_the_weight_of_a_row_is_divided_among_its_pairs():
+    rng = np.random.default_rng(0)
+    weight = rng.integers(0, 3, 50).astype(float)
+    donors = np.stack([rng.permutation(50) for _ in range(4)])
+    pairs = split_weight(weight, donors).reshape(4, 50)
+    np.testing.assert_allclose(pairs.sum(axis=0), weight)
+    i = int(np.flatnonzero((weight > 0) & (weight[donors].sum(axis=0) > 0))[0])
+    np.testing.assert_allclose(pairs[:, i] * weight[donors[:, i]].sum(), weight[i] * weight[donors[:, i]])
+
+
+def test_rows_of_a_group_are_drawn_together_and_both_classes_are_drawn():
+    units = np.repeat(np.arange(6), 5)
+    strata = (units == 0).astype(int)
+    bootstrap = RowBootstrap(np.ones(30), strata, units, 50, np.random.RandomState(0))
+    for weight in bootstrap.row_weights():
+        assert (weight.reshape(6, 5) == weight[::5, np.newaxis]).all()
+        assert weight[strata == 1].sum() > 0
+
+
+def test_near_copies_are_shuffled_together(messy):
+    table, y = messy
+    frames = pd.DataFrame(table), pl.DataFrame(table)
+    found = []
+    for frame in frames:
+        model = CAPOClassifier("f1", auxiliaries=["linear"], random_state=0, cv=2).fit(frame, y)
+        found.append(importance(model, frame, y, random_state=0))
+    assert found[0].columns[0].columns == ("price", "cents")
+    assert found[0].columns[0].low > 0.3
+    assert found[0].to_dict() == found[1].to_dict()
+    effect = found[0].effects[0]
+    outputs = [point.output for point in effect.points]
+    assert effect.scale == "probability of 'yes'"
+    assert outputs == sorted(outputs)
+    assert effect.points[0].values.startswith("$")
+    alone = importance(model, frame, y, columns=["cents"], max_correlation=None, random_state=0)
+    assert alone.columns[0].value < found[0].columns[0].value
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "together"),
+    [
+        (np.arange(300.0), np.arange(300.0) ** 3, True),
+        (np.arange(300.0), -np.arange(300.0), True),
+        (np.arange(300.0), np.arange(300) // 100, True),
+        (np.arange(300.0), (np.arange(300) // 100).astype(str), True),
+        ((np.arange(300) % 7).astype(str), (np.arange(300) % 7 + 1.0), True),
+        (np.arange(300.0), np.random.default_rng(0).normal(size=300), False),
+        (np.arange(300).astype(str), (np.arange(300) % 3).astype(str), False),
+        (np.random.default_rng(0).choice(["a", "b"], 300), np.random.default_rng(1).normal(size=300), False),
+        (np.ones(300), np.full(300, "x"), False),
+    ],
+)
+def test_which_columns_are_near_copies(first, second, together):
+    table = ExplainedTable(pd.DataFrame({"first": first, "second": second}))
+    assert len(group_columns(table, [0, 1], np.arange(300), 0.9)) == (1 if together else 2)
+    assert len(group_columns(table, [0, 1], np.arange(300), None)) == 2
+
+
+def test_groups_are_joined_by_chains():
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=500)
+    second = first + 0.35 * rng.normal(size=500)
+    third = second + 0.35 * rng.normal(size=500)
+    table = ExplainedTable(np.column_stack((first, rng.normal(size=500), second, third)))
+    groups = group_columns(table, [0, 1, 2, 3], np.arange(500), 0.9)
+    assert [group.columns for group in groups] == [("0", "2", "3"), ("1",)]
+
+
+def test_sparse_rows_give_the_same_as_dense_rows():
+    X, y = rows(120, 3, [1.0, 0.5, 0.0])
+    X[np.abs(X) < 0.5] = 0
+    model = Fixed([1.0, 0.5, 0.0])
+    dense, sparse = (importance(model, each, y, measure="f1", random_state=0) for each in (X, csr_matrix(X)))
+    assert sparse.to_dict() == dense.to_dict()
+
+
+def test_out_of_fold_rows():
+    X, y = rows(200, 4, [1.0, 0.0])
+    model = CAPOClassifier("mcc", auxiliaries=[GaussianNB()], random_state=0, cv=2)
+    found = importance(model, X, y, cv=3, random_state=0)
+    assert found.rows == "out of fold"
+    assert found.columns[0].name == "0"
+    assert "out of fold" in str(found)
+    noise = np.random.default_rng(0).permutation(y)
+    assert abs(importance(model, X, noise, cv=3, random_state=0, n_effects=0).value) < 0.25
+
+
+def test_the_smaller_label_as_the_positive_one():
+    X, y = rows(200, 6, [1.0, 0.0])
+    model = CAPOClassifier("f1", auxiliaries=[GaussianNB()], pos_label=False, cv=2, random_state=0)
+    found = importance(model.fit(X, y), X, y, random_state=0)
+    assert found.value == pytest.approx(model.score(X, y))
+    outputs = [point.output for point in found.effects[0].points]
+    assert found.effects[0].scale == "probability of False"
+    assert outputs == sorted(outputs, reverse=True)
+
+
+def test_many_classes_and_many_labels():
+    X, _ = rows(240, 7, [1.0, 0.0, 0.0])
+    y = np.digitize(X[:, 1], [-0.4, 0.4])
+    many = CAPOClassifier("f1_macro", auxiliaries=[LogisticRegression()], cv=2, random_state=0).fit(X, y)
+    found = importance(many, X, y, random_state=0)
+    assert (found.columns[0].name, found.effects) == ("1", [])
+    assert found.value == pytest.approx(many.score(X, y))
+    assert found.measure == "f1_macro"
+    Y = np.column_stack((X[:, 0] > 0, X[:, 1] > 0))
+    labels = CAPOClassifier("f1_macro", auxiliaries=[LogisticRegression()], cv=2, random_state=0).fit(X, Y)
+    found = importance(labels, X, Y, random_state=0)
+    assert {each.name for each in found.columns[:2]} == {"0", "1"}
+    assert found.columns[1].low > 0 > found.columns[2].low
+
+
+def test_a_model_without_probabilities():
+    X, y = rows(200, 8, [1.0, 0.0])
+    found = importance(SVMPerfClassifier("f1").fit(X, y), X, y, random_state=0)
+    assert found.effects[0].scale == "decision"
+
+
+def test_rows_are_sampled():
+    X, y = rows(500, 9, [1.0, 0.0])
+    found = importance(Fixed([1.0, 0.0]), X, y, measure="f1", max_rows=100, random_state=0)
+    assert (found.n_rows, found.n_total_rows) == (100, 500)
+    assert str(found).startswith("f1 is ")
+    assert "on 100 of 500 rows; each column was shuffled 5 times" in str(found)
+
+
+def test_errors():
+    X, y = rows(50, 0, [1.0, 0.0])
+    model = Fixed([1.0, 0.0])
+    with pytest.raises(InvalidInputError, match="pass the measure to explain"):
+        importance(model, X, y)
+    with pytest.raises(InvalidInputError, match="no column 'x'"):
+        importance(model, X, y, measure="f1", columns=["x"])
+    with pytest.raises(InvalidInputError, match="50 rows and y 49"):
+        importance(model, X, y[:-1], measure="f1")
+    with pytest.raises(InvalidInputError, match="n_repeats must be at least 1: got 0"):
+        importance(model, X, y, measure="f1", n_repeats=0)
+    with pytest.raises(InvalidInputError, match=r"1,001 columns, and at most 1,000.*columns="):
+        importance(model, csr_matrix((50, 1001)), y, measure="f1")
