@@ -59,7 +59,7 @@ def draw_table(n_rows: int, rng: np.random.Generator) -> tuple[pl.DataFrame, np.
     strong, left, right, noise = rng.normal(size=(4, n_rows))
     copy = strong + 0.1 * rng.normal(size=n_rows)
     weak = rng.choice(["north", "east", "south", "west"], n_rows)
-    score = 1.5 * strong + 1.2 * (weak == "south") + 1.2 * left * right - 1.8
+    score = 1.5 * strong + 2.0 * (weak == "south") + 1.5 * left * right - 2.0
     days = rng.integers(0, 700, n_rows)
     table = pl.DataFrame(
         {

@@ -104,6 +104,10 @@ def _importance(
             "--folds cannot train a model in the order of time again: leave it out, and explain the model on "
             "rows that are later than its training rows."
         )
+    if model.prices_ is not None:
+        if folds is not None:
+            raise InvalidInputError("--folds cannot train a model with prices again: leave it out.")
+        console.note("The model has prices: their means and one threshold are used for all rows.")
     groups = schema.groups(batch) if folds is not None else None
     with console.step("explaining") as step:
         return importance(
