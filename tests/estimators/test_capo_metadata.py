@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, ShuffleSplit, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
@@ -135,3 +136,32 @@ def test_a_generator_of_folds_survives_routing():
     with config_context(enable_metadata_routing=True):
         folds = StratifiedKFold(3).split(X, y)
         assert light(cv=folds, C=[1.0]).fit(X, y).score_ > 0
+
+
+@pytest.mark.parametrize("measure", ["f1", "roc_auc"])
+def test_rows_of_weight_0_are_as_if_left_out(measure):
+    X, y = NOISY
+    X, y, weight = X[:240], y[:240], np.ones(240)
+    weight[150:] = 0
+    model = CAPOClassifier(measure, auxiliaries=[LogisticRegression()], delta=None, C=[0, 1], random_state=0)
+    left_out = clone(model).fit(X[:150], y[:150], sample_weight=np.ones(150))
+    model.fit(X, y, sample_weight=weight)
+    assert (model.n_positive_, model.n_negative_) == (y[:150].sum(), 150 - y[:150].sum())
+    assert model.summary().title == left_out.summary().title
+    assert model.score_ == pytest.approx(left_out.score_)
+    assert model.threshold_ == pytest.approx(left_out.threshold_, rel=1e-3)
+    np.testing.assert_allclose(model.oof_decision_[:150], left_out.oof_decision_, atol=1e-3)
+    assert np.isfinite(model.oof_decision_).all()
+
+
+def test_rows_of_weight_0_do_not_count_as_rows_of_a_class():
+    X, y = NOISY
+    X, y, weight = X[:120], np.digitize(X[:120, 0], [-0.5, 0.5]), np.ones(120)
+    weight[:90] = 0
+    model = CAPOClassifier("f1_macro", auxiliaries=[GaussianNB()], cv=2, random_state=0)
+    model.fit(X, y, sample_weight=weight)
+    assert model.class_counts_.tolist() == np.bincount(y[90:]).tolist()
+    labels = np.column_stack([y == 0, y == 1])
+    many = CAPOClassifier("f1_macro", auxiliaries=[GaussianNB()], cv=2, C=0.0, random_state=0)
+    many.fit(X, labels, sample_weight=weight)
+    assert [each.n_positive for each in many.label_models_] == labels[90:].sum(axis=0).tolist()

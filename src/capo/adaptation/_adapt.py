@@ -107,7 +107,7 @@ def adapt(
         if evaluation is not data:
             scores = PathSearch(make_folds(data, folds, objective), scorer).evaluate(chosen.C).scores
         points = search.points
-        if objective.chooses_threshold and pairs_of_folds(folds, data.positive):
+        if objective.chooses_threshold and pairs_of_folds(folds, data.positive, data.weight):
             nested = PathSearch(make_folds(evaluation, folds, objective, nested=True), scorer)
             points, chosen = _evaluate_nested(nested, points, chosen)
     point = objective.threshold_rule(objective.measure, scores, data.positive, data.weight)
@@ -138,5 +138,5 @@ def _choose(
 
 def _rarer_class_per_fold(data: AdaptationData, folds: IntArray) -> float:
     """Rows of the rarer class in a fold, on average."""
-    n_positive = int(data.positive.sum())
-    return min(n_positive, len(data.positive) - n_positive) / len(np.unique(folds))
+    positive = data.positive if data.weight is None else data.positive[data.weight > 0]
+    return min(int(positive.sum()), int((~positive).sum())) / len(np.unique(folds))

@@ -117,12 +117,15 @@ class TrainingSet:
         The user's labels, which auxiliaries that came fitted may know.
     splits : list of tuple
         Training and held-out rows of each fold.
+    weight : ndarray of shape (n_samples,), optional
+        Weights of the rows: those of weight 0 are not counted.
     """
 
     X: Any
     positive: NDArray[np.bool_]
     classes: NDArray[Any]
     splits: Sequence[Split]
+    weight: FloatArray | None = None
 
     @property
     def targets(self) -> NDArray[np.int64]:
@@ -136,7 +139,7 @@ class TrainingSet:
     @property
     def fold_pairs(self) -> list[tuple[int, int]]:
         """The pairs of folds that models are trained without; none if a model would lack a class."""
-        pairs = pairs_of_folds(fold_numbers(self.splits, len(self.positive)), self.positive)
+        pairs = pairs_of_folds(fold_numbers(self.splits, len(self.positive)), self.positive, self.weight)
         trainable = all(len(np.unique(self.positive[self.rows_without(*pair)])) == 2 for pair in pairs)
         return pairs if trainable else []
 

@@ -101,7 +101,8 @@ class ScoreOutput:
     ) -> OutputScale:
         """Return the scale for raw outputs, which should be out of fold."""
         calibrator = PlattCalibrator.fit(raw, positive, weight, nonnegative=nonnegative)
-        return OutputScale(calibrator, float(np.log(len(raw) + 1.0)))
+        n_rows = len(raw) if weight is None else np.count_nonzero(weight)
+        return OutputScale(calibrator, float(np.log(n_rows + 1.0)))
 
 
 @dataclass(frozen=True)

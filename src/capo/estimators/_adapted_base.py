@@ -151,15 +151,15 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Binary
         X = self._check_X(X, reset=True)
         positive, weight = self._check_labels(X, y, sample_weight)
         auxiliaries, split_params = self._bind_auxiliaries(X, weight, random, sample_weight, params)
-        splits = split_folds(
-            self.cv, X, positive, split_params, random, allow_partial=self._allows_partial_folds
-        )
+        partial = self._allows_partial_folds
+        splits = split_folds(self.cv, X, positive, split_params, random, allow_partial=partial, weight=weight)
         folds = fold_numbers(splits, len(positive))
         warn_of_data(X, folds, stacklevel=4)
+        counted = positive if weight is None else positive[weight > 0]
         if self.pos_label is None:
-            warn_of_majority_class(self.label_pair, positive, stacklevel=4)
+            warn_of_majority_class(self.label_pair, counted, stacklevel=4)
         features = timer("delta", self._fit_delta, X, random)
-        training = TrainingSet(X, positive, self.label_pair, splits)
+        training = TrainingSet(X, positive, self.label_pair, splits, weight)
         runner = JobRunner(auxiliaries, training, self._output_kind, self.memory, self.n_jobs, progress.log)
         data = AdaptationData(np.zeros((len(positive), 0)), features, positive, weight)
         rows = np.flatnonzero(folds >= 0)
@@ -169,7 +169,7 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Binary
         result = timer("adaptation", adapt, trained.data, folds, objective, C, progress.log)
         scores = _evaluate_auxiliaries(trained, folds, objective)
         self.measure_ = objective.measure
-        self.n_positive_ = int(positive.sum())
+        self.n_positive_, self.n_negative_ = int(counted.sum()), int((~counted).sum())
         self._store(trained, scores, result, timer)
         self._scatter(rows, positive)
         return self

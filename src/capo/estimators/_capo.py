@@ -171,8 +171,8 @@ class CAPOClassifier(PricedClassifier):
         calibration.
     auxiliary_scores_ : dict of str to capo.model_selection.CVScore
         The out-of-fold value of each auxiliary by itself.
-    n_positive_ : int
-        Number of positive rows in the training table.
+    n_positive_, n_negative_ : int
+        Number of positive and of negative rows in the training table; rows of weight 0 do not count.
     timings_ : dict of str to float
         The seconds that each step took.
     classes_ : ndarray of shape (2,)
@@ -283,7 +283,8 @@ class CAPOClassifier(PricedClassifier):
             a label matrix of zeros and ones.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, for the measure and for every auxiliary that takes them. A row of weight 0
-            has no influence but has its place in a fold; leave such rows out where that matters.
+            gets an out-of-fold decision, but has no influence on the folds of the others. It does reach the
+            delta transformer and auxiliaries that take no weights: leave such rows out where that matters.
         cost_fp, cost_fn, benefit_tp : float or array-like of shape (n_samples,), optional
             Prices for the measure "cost": what a false positive and a false negative cost and what a true
             positive is worth, as a number or one number per row. Each row then has the threshold that is

@@ -222,7 +222,7 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         codes, weight = self._check_labels(X, y, sample_weight)
         self.measure_ = measure.for_classes(self.classes_)
         auxiliaries, split_params = self._bind_auxiliaries(X, weight, random, sample_weight, params)
-        splits = split_class_folds(self.cv, X, codes, split_params, random)
+        splits = split_class_folds(self.cv, X, codes, split_params, random, weight=weight)
         folds = fold_numbers(splits, len(codes))
         warn_of_data(X, folds, stacklevel=4)
         training = ClassTrainingSet(X, codes.astype(np.int64), self.classes_, splits)
@@ -240,8 +240,11 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
     ) -> tuple[IntArray, FloatArray | None]:
         labels = self._check_y(X, y)
         self.classes_, codes = encode_class_labels(labels)
-        self.class_counts_ = np.bincount(codes)
-        return codes, None if sample_weight is None else check_row_weights(sample_weight, X)
+        weight = None if sample_weight is None else check_row_weights(sample_weight, X)
+        self.class_counts_ = np.bincount(
+            codes if weight is None else codes[weight > 0], minlength=len(self.classes_)
+        )
+        return codes, weight
 
     def _auxiliaries_for(self, X: Any) -> list[tuple[str, Any]]:
         return use_class_defaults(super()._auxiliaries_for(X), X, self.schema_)

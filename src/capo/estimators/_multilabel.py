@@ -236,7 +236,8 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         self.n_labels_ = len(self.classes_)
         weight = None if sample_weight is None else check_row_weights(sample_weight, X)
         auxiliaries, split_params = self._bind_auxiliaries(X, weight, random, sample_weight, params)
-        splits = split_class_folds(self.cv, X, label_fold_codes(positive), split_params, random)
+        codes = label_fold_codes(positive)
+        splits = split_class_folds(self.cv, X, codes, split_params, random, weight=weight)
         folds = fold_numbers(splits, len(positive))
         warn_of_data(X, folds, stacklevel=4)
         features = timer("delta", self._fit_delta, X, random, C)
@@ -294,7 +295,7 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         self.value_, self.bound_ = fitted.value, fitted.bound
         self.threshold_rule_ = fitted.threshold_rule
         self.gap_ = max(self.bound_ - self.value_, 0.0)
-        counts = data.positive.sum(axis=0)
+        counts = data.positive[data.counted].sum(axis=0)
         self.rare_labels_ = self._names(counts < multilabel.MIN_POSITIVE_ROWS)
         self.constant_labels_ = self._names(~np.array([data.can_be_adapted(k) for k in range(data.n_labels)]))
 

@@ -186,7 +186,7 @@ class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassi
         weight = None if sample_weight is None else check_row_weights(sample_weight, table)
         start = time.process_time()
         random = check_random_state(self.random_state)
-        splits = split_folds(self.cv, table, positive, {"groups": groups}, random)
+        splits = split_folds(self.cv, table, positive, {"groups": groups}, random, weight=weight)
         points = self._evaluate_grid(table, positive, weight, splits, random)
         self.selection_seconds_ = time.process_time() - start
         gamma, best = max(points, key=lambda each: each.point.cv_score.value)

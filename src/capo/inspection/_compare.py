@@ -98,9 +98,9 @@ def compare(
     labels = np.asarray(y)
     _, positive = encode_binary_labels(labels, model.pos_label)
     group = None if groups is None else check_groups(groups, len(labels))
-    splits = _split(folds, positive, group, random_state)
-    warn_of_data(X, fold_numbers(splits, len(positive)), stacklevel=2)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    splits = _split(folds, positive, group, weight, random_state)
+    warn_of_data(X, fold_numbers(splits, len(positive)), stacklevel=2)
     results = []
     for number, (train, test) in enumerate(splits, start=1):
         start = time.perf_counter()
@@ -131,20 +131,25 @@ def _split(
     folds: int | BaseCrossValidator,
     positive: BoolArray,
     groups: NDArray[Any] | None,
+    weight: FloatArray | None,
     random_state: int | None,
 ) -> list[Split]:
     """Return the training rows and the held-out rows of each fold."""
+    params = {"groups": groups}
     if not isinstance(folds, int):
-        return split_folds(folds, positive, positive, {"groups": groups}, None, allow_partial=True)
-    _check_folds(folds, positive, groups)
-    return split_folds(folds, positive, positive, {"groups": groups}, check_random_state(random_state))
+        return split_folds(folds, positive, positive, params, None, allow_partial=True)
+    _check_folds(folds, positive, groups, weight)
+    return split_folds(folds, positive, positive, params, check_random_state(random_state), weight=weight)
 
 
-def _check_folds(folds: int, positive: BoolArray, groups: NDArray[Any] | None) -> None:
+def _check_folds(
+    folds: int, positive: BoolArray, groups: NDArray[Any] | None, weight: FloatArray | None
+) -> None:
     """Check that each class has two units for each fold: rows, or groups with rows of the class."""
     units = "rows" if groups is None else "groups"
     ids = np.arange(len(positive)) if groups is None else groups
-    fewest = min(len(np.unique(ids[rows])) for rows in (positive, ~positive))
+    counted = np.ones(len(positive), dtype=bool) if weight is None else weight > 0
+    fewest = min(len(np.unique(ids[rows & counted])) for rows in (positive, ~positive))
     if not 2 <= folds <= fewest // 2:
         enough = f"enough for 2 to {fewest // 2} folds" if fewest > 3 else "and at least 4 are needed"
         which = "the rarer class has" if groups is None else "one class has rows in"

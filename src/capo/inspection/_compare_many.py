@@ -103,9 +103,8 @@ def compare_many(
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     params = {} if group is None else {"groups": group}
     results = []
-    for number, (train, test) in enumerate(
-        split_class_folds(folds, X, codes, params, check_random_state(random_state)), start=1
-    ):
+    splits = split_class_folds(folds, X, codes, params, check_random_state(random_state), weight=weight)
+    for number, (train, test) in enumerate(splits, start=1):
         start = time.perf_counter()
         w_train, w_test = (None, None) if weight is None else (weight[train], weight[test])
         fit_params = {} if group is None else {"groups": group[train]}

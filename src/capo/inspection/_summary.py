@@ -98,7 +98,8 @@ def summarize(model: BaseAdaptedClassifier, *, prior: str, threshold: str | None
 
     `prior` names the model at C = 0; `threshold` describes the threshold where it is no probability.
     """
-    n_rows, n_positive = len(model.oof_decision_), model.n_positive_
+    n_positive = model.n_positive_
+    n_rows = n_positive + model.n_negative_
     measure = model.measure_.label if model.prices_ is None else model.measure_.name
     title = (
         f"{type(model).__name__} for {measure}: {n_rows:,} rows, {n_positive:,} positive "
@@ -140,8 +141,8 @@ def _describe_threshold(model: BaseAdaptedClassifier) -> str:
 
 
 def _describe_few_rows(model: BaseAdaptedClassifier) -> str:
-    n_rows, n_positive = len(model.oof_decision_), model.n_positive_
-    fewest = min(n_positive, n_rows - n_positive)
+    n_positive = model.n_positive_
+    fewest = min(n_positive, model.n_negative_)
     if fewest >= MIN_CLASS_ROWS:
         return ""
     label = model.label_pair.tolist()[1 if n_positive == fewest else 0]

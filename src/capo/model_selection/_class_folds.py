@@ -4,28 +4,45 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
 from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold, StratifiedKFold, check_cv
 
-from .._typing import IntArray
+from .._typing import FloatArray, IntArray
 from ..exceptions import InvalidInputError
-from ._folds import DEFAULT_N_FOLDS, Split, check_groups, check_splits
+from ._folds import (
+    DEFAULT_N_FOLDS,
+    Split,
+    check_groups,
+    check_splits,
+    is_fold_number,
+    place_other_rows,
+    take_counted_rows,
+)
 
 
 def split_class_folds(
-    cv: Any, X: Any, codes: IntArray, split_params: Mapping[str, Any], random: RandomState | None
+    cv: Any,
+    X: Any,
+    codes: IntArray,
+    split_params: Mapping[str, Any],
+    random: RandomState | None,
+    *,
+    weight: FloatArray | None = None,
 ) -> list[Split]:
     """Return the training rows and the held-out rows of each fold.
 
     An integer means stratified folds of shuffled rows, or of shuffled groups if `split_params` has groups. A
     class with fewer rows than folds is missing from some of the folds, and one with a single row from the
-    training rows of the fold that holds it out.
+    training rows of the fold that holds it out. Rows of weight 0 have no influence on these.
     """
-    if cv is None or isinstance(cv, Integral):
+    if is_fold_number(cv) and weight is not None and not weight.all():
+        counted, params = take_counted_rows(weight, split_params)
+        splits = split_class_folds(cv, codes[counted], codes[counted], params, random)
+        return place_other_rows(splits, counted, split_params.get("groups"))
+    if is_fold_number(cv):
         cv = _make_splitter(int(cv or DEFAULT_N_FOLDS), codes, split_params, random)
     splitter = check_cv(cv, codes, classifier=True)
     with warnings.catch_warnings():

@@ -14,7 +14,7 @@ from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold, St
 from sklearn.utils import check_random_state
 
 from .._sklearn_compat import is_pandas_na, is_scalar_nan
-from .._typing import BoolArray, IntArray
+from .._typing import BoolArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError
 
 #: Positions of the training rows and of the held-out rows.
@@ -38,20 +38,26 @@ def split_folds(
     random: RandomState | None,
     *,
     allow_partial: bool = False,
+    weight: FloatArray | None = None,
 ) -> list[Split]:
     """Return the training rows and the held-out rows of each fold.
 
     An integer means stratified folds of shuffled rows, since tables often come sorted, or of shuffled
-    groups if `split_params` has groups; fewer folds if a class has fewer rows or groups than that. With
-    `allow_partial`, a splitter may leave rows that it never holds out.
+    groups if `split_params` has groups; fewer folds if a class has fewer rows or groups than that. Rows of
+    weight 0 have no influence on these. With `allow_partial`, a splitter may leave rows that it never holds
+    out.
     """
+    groups, is_number = split_params.get("groups"), is_fold_number(cv)
+    if is_number and weight is not None and not weight.all():
+        counted, params = take_counted_rows(weight, split_params)
+        splits = split_folds(cv, positive[counted], positive[counted], params, random)
+        return place_other_rows(splits, counted, groups)
     rarest = int(min(positive.sum(), (~positive).sum()))
     if rarest < 2:
         raise InvalidInputError(
             "y has a single row of one of its classes, so that no fold can hold it out and train on another: "
             "cross-fitting needs at least 2 rows of each class."
         )
-    groups, is_number = split_params.get("groups"), cv is None or isinstance(cv, Integral)
     if is_number:
         cv = _make_splitter(int(cv or DEFAULT_N_FOLDS), positive, groups, random)
     splitter = check_cv(cv, positive, classifier=True)
@@ -61,6 +67,29 @@ def split_folds(
         splits = _halve_groups(np.asarray(groups), positive, random)
     check_splits(splits, positive, allow_partial=allow_partial)
     return splits
+
+
+def is_fold_number(cv: Any) -> bool:
+    """Whether the folds are given by their number, or not at all."""
+    return cv is None or isinstance(cv, Integral)
+
+
+def take_counted_rows(
+    weight: FloatArray, split_params: Mapping[str, Any]
+) -> tuple[BoolArray, dict[str, Any]]:
+    """Return which rows have a weight above 0, and the parameters of a splitter for them."""
+    counted, groups = weight > 0, split_params.get("groups")
+    return counted, {} if groups is None else {"groups": check_groups(groups, len(weight))[counted]}
+
+
+def place_other_rows(splits: Sequence[Split], counted: BoolArray, groups: ArrayLike | None) -> list[Split]:
+    """Add rows to folds of the counted rows: to the fold of their group, or to one fold after the other."""
+    n_rows = len(counted)
+    units = np.arange(n_rows) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    fold_of_unit = np.arange(n_rows) % len(splits)
+    fold_of_unit[units[counted]] = fold_numbers(splits, int(counted.sum()))
+    folds = fold_of_unit[units]
+    return [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(len(splits))]
 
 
 def _make_splitter(
@@ -120,7 +149,9 @@ def fold_numbers(splits: Sequence[Split], n_rows: int) -> NDArray[np.intp]:
     return folds
 
 
-def pairs_of_folds(folds: IntArray, positive: BoolArray) -> list[tuple[int, int]]:
+def pairs_of_folds(
+    folds: IntArray, positive: BoolArray, weight: FloatArray | None = None
+) -> list[tuple[int, int]]:
     """Return the pairs of folds that evaluation trains without; none for large tables, few and many folds.
 
     What is learned from out-of-fold scores and evaluated on a fold must not have seen that fold. The
@@ -129,6 +160,8 @@ def pairs_of_folds(folds: IntArray, positive: BoolArray) -> list[tuple[int, int]
     one standard error. Models that have seen neither of the two are free of it. Where there is something
     to learn, the effect is far below one standard error on larger tables.
     """
+    if weight is not None:
+        folds, positive = folds[weight > 0], positive[weight > 0]
     numbers = np.unique(folds[folds >= 0]).tolist()
     if len(folds) > MAX_ROWS_FOR_PAIRS or not MIN_FOLDS_FOR_PAIRS <= len(numbers) <= MAX_FOLDS_FOR_PAIRS:
         return []

@@ -90,8 +90,13 @@ class LabelData:
 
     def can_be_adapted(self, k: int) -> bool:
         """Whether both classes of a label are in two folds or more: each fold then learns from both."""
-        column = self.positive[:, k]
-        return all(len(np.unique(self.folds[rows])) > 1 for rows in (column, ~column))
+        column, counted = self.positive[:, k], self.counted
+        return all(len(np.unique(self.folds[rows & counted])) > 1 for rows in (column, ~column))
+
+    @property
+    def counted(self) -> BoolArray:
+        """Which rows have a weight above 0."""
+        return np.ones(len(self.folds), dtype=bool) if self.weight is None else self.weight > 0
 
 
 @dataclass(frozen=True)
@@ -255,15 +260,16 @@ def _predict_training_rows(
 
 def _constant_predictions(data: LabelData, k: int) -> _Predictions:
     """The base rate, for a label whose rows of one class are all in one fold or missing."""
-    n_rows, n_positive = len(data.positive), int(data.positive[:, k].sum())
-    constant = np.full(n_rows, np.log((n_positive + 0.5) / (n_rows - n_positive + 0.5)))
+    counted = data.positive[data.counted, k]
+    n_positive, n_negative = int(counted.sum()), int((~counted).sum())
+    constant = np.full(len(data.positive), np.log((n_positive + 0.5) / (n_negative + 0.5)))
     return _Predictions(constant, 0.0, constant, constant)
 
 
 def _label_model(
     data: LabelData, k: int, label: _AdaptedLabel | None, predictions: _Predictions
 ) -> LabelModel:
-    n_positive = int(data.positive[:, k].sum())
+    n_positive = int(data.positive[data.counted, k].sum())
     if label is not None:
         weights, scales = label.result.weights, tuple(label.scales)
         combination = FittedCombination(weights, scales, ScoreOutput(), predictions.threshold)

@@ -110,7 +110,7 @@ def build_models(model: CAPOClassifier) -> ModelsSection:
     return ModelsSection(
         measure_label=model.measure_.label,
         positive=model.pos_label_,
-        n_rows=len(model.oof_decision_),
+        n_rows=model.n_positive_ + model.n_negative_,
         n_positive=model.n_positive_,
         frozen_names=frozen_auxiliary_names(model),
         values_note=summary.notes.get("values", ""),

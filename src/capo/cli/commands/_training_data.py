@@ -191,8 +191,9 @@ def _check_binary_target(
     classes, positive = _encode_labels(y, options, schema)
     if weight is not None:
         check_class_weights(weight, [~positive, positive], classes.tolist(), str(options.weight))
-    notes = [] if options.positive else _majority_notes(classes, positive)
-    n_rows, n_pos, label = len(positive), int(positive.sum()), classes.tolist()[1]
+    counted = positive if weight is None else positive[weight > 0]
+    notes = [] if options.positive else _majority_notes(classes, counted)
+    n_rows, n_pos, label = len(counted), int(counted.sum()), classes.tolist()[1]
     n_positive = f"{n_pos:,} row{'s' if n_pos > 1 else ''} ({n_pos / n_rows:.1%})"
     description = f"{label!r} is positive, {n_positive}"
     return CheckedTarget("binary", label, positive, tuple(notes), description)

@@ -195,7 +195,7 @@ class Decoder:
         estimator = kind(**self._attributes(params))
         attributes = self._attributes(fitted)
         if issubclass(kind, BaseAdaptedClassifier):
-            attributes = _add_positive_label(attributes)
+            attributes = _upgrade_adapted(attributes)
         vars(estimator).update(attributes)
         return estimator
 
@@ -233,12 +233,14 @@ def _look_up(table: dict[str, Any], name: Any) -> Any:
     return table[name]
 
 
-def _add_positive_label(fitted: dict[str, Any]) -> dict[str, Any]:
+def _upgrade_adapted(fitted: dict[str, Any]) -> dict[str, Any]:
     """The attributes of a model whose file has no `pos_label_`: the second of its classes is positive."""
     if "classes_" not in fitted or "pos_label_" in fitted:
         return fitted
     classes = np.asarray(fitted["classes_"])
-    return {**fitted, "classes_": np.unique(classes), "pos_label_": classes.tolist()[1]}
+    n_negative = len(fitted["oof_decision_"]) - fitted["n_positive_"]
+    changed = {"classes_": np.unique(classes), "pos_label_": classes.tolist()[1], "n_negative_": n_negative}
+    return {**fitted, **changed}
 
 
 def _check_names(owner: str, state: Any, known: set[str]) -> None:
