@@ -1,5 +1,7 @@
 """Scores and probabilities of CAPOClassifier are those of rows it has not seen."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
@@ -8,7 +10,8 @@ from sklearn.metrics import f1_score, log_loss
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from capo import CAPOClassifier
+from capo import CAPOClassifier, measures
+from capo.exceptions import ConstraintWarning
 
 from .capo_cases import LIGHT, LINEAR, light
 
@@ -120,3 +123,14 @@ def test_few_rows_of_a_class_keep_the_prior():
     assert target.sum() == 20
     assert light("mcc").fit(data, target).C_ == 0.0
     assert len(light("mcc", C=[1.0, 10.0]).fit(data, target).cv_results_["param_C"]) == 3
+
+
+def test_the_summary_says_that_a_value_is_unstable():
+    X, y = make_classification(60, n_features=3, n_informative=2, n_redundant=0, flip_y=0.3, random_state=1)
+    measure = measures.get("recall_at_precision", floor=0.9)
+    model = CAPOClassifier(measure, auxiliaries=[GaussianNB()], delta=None, C=0.0, cv=5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConstraintWarning)
+        summary = model.fit(X, y).summary()
+    assert max(line.std for line in summary.lines) == 0.5
+    assert "0.5 is the largest possible" in summary.notes["std"]

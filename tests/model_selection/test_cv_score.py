@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from capo import measures
-from capo.model_selection import CVScore, CVScorer, ExpectedValueThreshold
+from capo.model_selection import CVScore, CVScorer, ExpectedValueThreshold, ZeroThreshold
 
 from .cases import scored_rows
 
@@ -36,3 +36,16 @@ def test_the_spread_is_that_of_a_mean_where_the_value_is_one():
     without = np.array([right[folds != number].mean() for number in range(5)])
     assert CVScore(right.mean(), without).std == pytest.approx(by_fold.std(ddof=1))
     assert CVScore(right.mean(), without).standard_error == pytest.approx(by_fold.std(ddof=1) / np.sqrt(5))
+
+
+def test_the_spread_of_a_value_that_jumps_is_at_most_half_of_its_range():
+    """One negative above all positives: without its fold the recall at full precision is 1, else 0."""
+    positive = np.tile([True, False], 10)
+    scores, folds = np.where(positive, 1.0, 0.0), np.repeat(np.arange(5), 4)
+    scores[1] = 2.0
+    measure = measures.get("recall_at_precision", floor=1.0)
+    score = CVScorer(measure, ZeroThreshold(), positive, None, folds)(scores)
+    assert score.value == 0
+    assert score.leave_one_out.tolist() == [1, 0, 0, 0, 0]
+    assert score.standard_error * np.sqrt(5) > 1.5
+    assert score.std == 0.5

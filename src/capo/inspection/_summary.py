@@ -105,8 +105,9 @@ def summarize(model: BaseAdaptedClassifier, *, prior: str, threshold: str | None
         f"{type(model).__name__} for {measure}: {n_rows:,} rows, {n_positive:,} positive "
         f"({n_positive / n_rows:.1%})"
     )
+    lines = _lines(model, prior)
     notes = {
-        **_describe_constraint(model.measure_),
+        **_describe_constraint(model.measure_, lines),
         **(
             {} if model.prices_ is None else {"prices": f"{model.prices_}; values are the mean money per row"}
         ),
@@ -128,7 +129,7 @@ def summarize(model: BaseAdaptedClassifier, *, prior: str, threshold: str | None
             f"auxiliaries passed already fitted: {frozen}; the out-of-fold values are valid only if they "
             "were fitted on other rows"
         )
-    return Summary(title, measure, _lines(model, prior), notes)
+    return Summary(title, measure, lines, notes)
 
 
 def _describe_threshold(model: BaseAdaptedClassifier) -> str:
@@ -152,14 +153,20 @@ def _describe_few_rows(model: BaseAdaptedClassifier) -> str:
     )
 
 
-def _describe_constraint(measure: Measure) -> dict[str, str]:
-    """A note on the values of a measure with a constraint."""
+def _describe_constraint(measure: Measure, lines: list[SummaryLine]) -> dict[str, str]:
+    """Notes on the values of a measure with a constraint, and on those without a useful deviation."""
     if not isinstance(measure, ConstrainedMeasure):
         return {}
-    return {
+    notes = {
         "values": f"best {measure.rate_name} over all thresholds with a {measure.constraint}; at the model's "
         "threshold it can be lower, and the constraint violated"
     }
+    if any(line.std >= measure.max_std for line in lines):
+        notes["std"] = (
+            f"{measure.max_std:g} is the largest possible: the value is unstable, and jumps as folds are "
+            "left out. Use more rows or relax the constraint"
+        )
+    return notes
 
 
 def frozen_auxiliary_names(model: BaseAdaptedClassifier) -> str:

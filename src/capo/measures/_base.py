@@ -14,6 +14,7 @@ scores ``t`` the cut is a lower bound, ``R(t) >= cut.loss - cut.coef @ t``.
 from __future__ import annotations
 
 import inspect
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -76,6 +77,8 @@ class Measure(ABC):
 
     #: The name for `capo.measures.get`.
     name: str = ""
+    #: The largest standard deviation that the value can have: half of its range.
+    max_std: ClassVar[float] = math.inf
     #: Whether the loss of a labeling depends on its confusion matrix alone.
     depends_on_confusion_only: ClassVar[bool] = True
     #: Whether `score` depends on which scores are above 0, and not only on their order.

@@ -46,6 +46,8 @@ class ConstrainedMeasure(ConfusionMeasure):
     """
 
     needs_threshold = False
+    # The value is between 0 and 1, but jumps, so that the jackknife estimates far more than is possible.
+    max_std = 0.5
     #: The rate that is maximized and the one that is limited, in words.
     rate_name: ClassVar[str]
     limited_rate_name: ClassVar[str]

@@ -8,6 +8,7 @@ row.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,15 +28,18 @@ class CVScore:
         The value of the measure on all rows.
     leave_one_out : ndarray of shape (n_folds,)
         The values without the rows of each fold in turn.
+    max_std : float, default=inf
+        The largest standard deviation that a value can have.
     """
 
     value: float
     leave_one_out: FloatArray
+    max_std: float = math.inf
 
     @property
     def std(self) -> float:
         """The standard deviation of the value of one fold."""
-        return self.standard_error * float(np.sqrt(len(self.leave_one_out)))
+        return min(self.standard_error * math.sqrt(len(self.leave_one_out)), self.max_std)
 
     @property
     def standard_error(self) -> float:
@@ -98,7 +102,7 @@ class CVScorer:
     def evaluate(self, decisions: FloatArray) -> CVScore:
         """Evaluate scores from which their thresholds have been subtracted."""
         leave_one_out = [self._value(decisions, self.folds != fold) for fold in self._fold_numbers]
-        return CVScore(self._value(decisions, slice(None)), np.array(leave_one_out))
+        return CVScore(self._value(decisions, slice(None)), np.array(leave_one_out), self.measure.max_std)
 
     def thresholds(self, by_fold: FloatArray) -> FloatArray:
         """For each row, the threshold chosen on the scores that its fold has for the other folds."""
