@@ -1,10 +1,13 @@
 """Tables and parameters that CAPOClassifier takes or refuses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import f1_score
@@ -191,3 +194,58 @@ def test_either_label_can_be_the_positive_one(labels, estimator):
         assert model.score(X, y) > 0.9
     with pytest.raises(InvalidInputError, match="pos_label='maybe' is not a label of y"):
         estimator("f1", pos_label="maybe", **settings).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def trained_on_a_frame():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X[:120, :3], columns=["radius", "texture", "perimeter"])
+    words = frame.assign(kind=np.where(Y[:120] == 1, "a", "b"))
+    settings = {"C": 0.0, "cv": 2, "random_state": 0}
+    linear = CAPOClassifier(auxiliaries=["linear"], delta=None, **settings).fit(frame, Y[:120])
+    # The weight of the delta function is set by hand: it is used where C is above 0.
+    delta = CAPOClassifier(auxiliaries=[("any", AnyTable())], **settings).fit(words, Y[:120])
+    weights = replace(delta.combination_.weights, delta=np.ones(len(delta.delta_coef_)))
+    delta.combination_ = replace(delta.combination_, weights=weights)
+    return (linear, frame), (delta, words)
+
+
+class AnyTable(ClassifierMixin, BaseEstimator):
+    """A classifier that takes every table."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.column_stack([np.linspace(0, 1, len(X)), np.linspace(1, 0, len(X))])
+
+    def predict(self, X):
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_an_array_for_a_model_of_a_data_frame(trained_on_a_frame):
+    linear, frame = trained_on_a_frame[0]
+    sentence = (
+        r"X is an array, but .* trained on a data frame, .*\('radius', 'texture', 'perimeter'\): pass a"
+    )
+    with pytest.raises(InvalidInputError, match=sentence):
+        linear.predict(frame.to_numpy())
+    delta, words = trained_on_a_frame[1]
+    with pytest.raises(InvalidInputError, match="X is an array, but the model was trained on a data frame"):
+        delta.predict(words.assign(kind=1).to_numpy())
+    with pytest.raises(InvalidInputError, match=r"X is an array with text .*: pass a data frame"):
+        delta.predict(words.to_numpy())
+
+
+def test_text_in_a_column_of_numbers(trained_on_a_frame):
+    for model, frame in trained_on_a_frame:
+        wrong = frame.astype({"texture": object})
+        wrong.loc[[3, 5], "texture"] = "about 17"
+        sentence = (
+            r"'texture' .* only numbers when .* trained, but has 'about 17' now, in 2 of 120 rows: correct"
+        )
+        with pytest.raises(InvalidInputError, match=sentence):
+            model.predict(wrong)
+        np.testing.assert_array_equal(model.predict(frame.astype({"texture": object})), model.predict(frame))

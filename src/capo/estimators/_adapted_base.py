@@ -394,7 +394,7 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Binary
         check_is_fitted(self, "auxiliaries_")
         if self.delta_ is None or not self.combination_.weights.delta.any():
             return None
-        return check_features(self.delta_.transform(X))
+        return self._transform_delta(X)
 
     def log_odds(self, X: Any) -> FloatArray:
         """Return the log-odds of the positive class, `pos_label_`; no threshold is involved.

@@ -23,7 +23,7 @@ from ..auxiliary import (
     set_random_states,
 )
 from ..exceptions import AuxiliaryError, InvalidInputError
-from ..preprocessing import infer_schema
+from ..preprocessing import FeatureSchema, check_features, describe_mismatch, infer_schema
 
 
 class AuxiliaryMetaEstimatorMixin(BaseEstimator):
@@ -33,6 +33,8 @@ class AuxiliaryMetaEstimatorMixin(BaseEstimator):
     delta: Any
     cv: Any
     auxiliaries_: dict[str, Any]
+    delta_: Any
+    schema_: FeatureSchema
     classes_: NDArray[Any]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -120,9 +122,23 @@ class AuxiliaryMetaEstimatorMixin(BaseEstimator):
         try:
             return self._raw_output.predict(self.auxiliaries_[name], X, self._auxiliary_labels)
         except Exception as error:
+            self._raise_mismatch(X, error)
             raise AuxiliaryError(
                 f"the auxiliary {name!r} failed to predict: {type(error).__name__}: {error}"
             ) from error
+
+    def _transform_delta(self, X: Any) -> Any:
+        """Return the features of the delta function."""
+        try:
+            return check_features(self.delta_.transform(X))
+        except Exception as error:
+            self._raise_mismatch(X, error)
+            raise
+
+    def _raise_mismatch(self, X: Any, error: Exception) -> None:
+        """Raise a clear error if X differs from the training table."""
+        if message := describe_mismatch(X, self.schema_):
+            raise InvalidInputError(message) from error
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which metadata this estimator, each auxiliary's `fit` and the splitter request."""

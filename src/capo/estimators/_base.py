@@ -83,9 +83,7 @@ class TableInputMixin:
         except DuplicateError as error:
             raise InvalidInputError(f"the columns of X must have different names: {error}") from error
         if not frame:
-            X = check_array(
-                X, accept_sparse="csr", dtype="numeric", ensure_all_finite="allow-nan", estimator=self
-            )
+            X = self._check_array(X)
         elif 0 in X.shape:
             n_rows, n_columns = X.shape
             empty = "0 columns (0 feature(s))" if n_rows else f"0 rows (0 sample(s)) and {n_columns} columns"
@@ -93,6 +91,19 @@ class TableInputMixin:
         validate_data(self, X, reset=reset, skip_check_array=True)
         check_numbers(X)
         return X
+
+    def _check_array(self, X: Any) -> Any:
+        try:
+            return check_array(
+                X, accept_sparse="csr", dtype="numeric", ensure_all_finite="allow-nan", estimator=self
+            )
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            raise InvalidInputError(
+                f"X is an array with text ({error}): pass a data frame, whose columns of text are encoded as "
+                "categories."
+            ) from error
 
     def _check_y(self, X: Any, y: Any) -> NDArray[Any]:
         """Return the labels as an array with one entry per row of X."""

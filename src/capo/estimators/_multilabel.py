@@ -416,7 +416,7 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
 
     def _block_log_odds(self, X: Any) -> FloatArray:
         raw = np.stack([self._auxiliary_output(name, X) for name in self.auxiliaries_])
-        features = None if self.delta_ is None else check_features(self.delta_.transform(X))
+        features = None if self.delta_ is None else self._transform_delta(X)
         return np.column_stack(
             [each.combination.log_odds(raw[:, :, k], features) for k, each in enumerate(self.label_models_)]
         )

@@ -44,7 +44,7 @@ from ._label_matrix import encode_label_matrix
 from ._labels import MAX_POSITIVE_SHARE, encode_binary_labels, positive_mask
 from ._parsing import ColumnParser, DateParts, TagIndicators, WordFeatures, parse_column, parse_texts
 from ._schema import ColumnInfo, FeatureSchema, impose_kind, infer_schema, recognize_column
-from ._table_checks import check_numbers
+from ._table_checks import check_numbers, describe_mismatch
 
 __all__ = [
     "KINDS",
@@ -81,6 +81,7 @@ __all__ = [
     "check_numbers",
     "class_positions",
     "clip_standardized",
+    "describe_mismatch",
     "describe_numbered_column",
     "duplicate_share",
     "encode_binary_labels",

@@ -1,4 +1,4 @@
-"""Checks of a table's numbers before any of them is used."""
+"""Checks of a table's numbers, and of its agreement with the training table."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ..exceptions import InvalidInputError
-from ._columns import is_dataframe
+from ._columns import is_dataframe, is_missing
+from ._schema import ColumnInfo, FeatureSchema
 
 #: Larger numbers are rejected like infinite ones: sums of their squares could overflow.
 MAX_MAGNITUDE = 1e100
+#: Columns that an error names.
+MAX_NAMED_COLUMNS = 5
 
 
 def check_numbers(X: Any) -> None:
@@ -72,3 +75,45 @@ def _raise_large_number(value: Any, column: str, row: int) -> None:
         f"{column} contains {found} in row {row}: numbers beyond {MAX_MAGNITUDE:g} overflow. Scale or "
         "clip the column, or remove the row."
     )
+
+
+def describe_mismatch(X: Any, schema: FeatureSchema) -> str:
+    """Return how X differs from the training table, with what to do; empty if no difference was found."""
+    names = [column.key for column in schema.columns if isinstance(column.key, str)]
+    if not is_dataframe(X):
+        return _describe_array(names) if names else ""
+    numeric = [column for column in schema.of_role("numeric") if column.is_typed]
+    return next(filter(None, (_describe_text(X, column) for column in numeric)), "")
+
+
+def _describe_array(names: list[str]) -> str:
+    more = ", ..." if len(names) > MAX_NAMED_COLUMNS else ""
+    return (
+        "X is an array, but the model was trained on a data frame, whose columns it takes by name "
+        f"({', '.join(map(repr, names[:MAX_NAMED_COLUMNS]))}{more}): pass a data frame with these columns, "
+        "such as pandas.DataFrame(X, columns=model.feature_names_in_)."
+    )
+
+
+def _describe_text(X: Any, column: ColumnInfo) -> str:
+    """A sentence if a column of numbers contains text in X."""
+    frame = nw.from_native(X, eager_only=True)
+    position = frame.columns.index(column.key) if isinstance(column.key, str) else column.key
+    series = frame[:, position]
+    if series.dtype.is_numeric():
+        return ""
+    texts = [value for value in series.to_list() if not (is_missing(value) or _is_number(value))]
+    if not texts:
+        return ""
+    return (
+        f"the column {column.key!r} of X had only numbers when the model was trained, but has {texts[0]!r} "
+        f"now, in {len(texts):,} of {len(series):,} rows: correct such values, or leave them missing."
+    )
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
