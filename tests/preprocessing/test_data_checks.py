@@ -74,11 +74,12 @@ def test_constant_columns_and_namesakes_of_the_target():
     frame["country"], frame["empty"] = "DE", np.nan
     noisy = positive ^ (rng.random(N) < 0.05)
     findings = check_data(frame.assign(churn_score=noisy.astype(int)), positive, target="churn")
-    assert [finding.columns for finding in findings] == [("churn_score",), ("country", "empty")]
-    assert findings[1].message.startswith("The columns 'country', 'empty' have the same value in all rows")
-    assert [finding.topic for finding in check_data(frame.assign(other=noisy.astype(int)), positive)] == [
-        "constant"
-    ]
+    assert [finding.columns for finding in findings] == [("churn_score",), ("empty",), ("country",)]
+    assert findings[1].message == "The column 'empty' is empty in all rows and cannot contribute."
+    assert findings[2].message == "The column 'country' has the same value in all rows and cannot contribute."
+    found = check_data(frame.assign(other=noisy.astype(int), blank=None), positive)
+    assert [finding.topic for finding in found] == ["empty", "constant"]
+    assert found[0].message.startswith("The columns 'empty', 'blank' are empty in all rows")
 
 
 def test_small_classes_and_arrays_are_not_judged():

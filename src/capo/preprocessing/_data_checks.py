@@ -38,7 +38,7 @@ class DataFinding(NamedTuple):
 
     Attributes
     ----------
-    topic : {"leak", "constant", "sorted"}
+    topic : {"leak", "constant", "empty", "sorted"}
         What it is.
     columns : tuple of str
         The columns that it is about.
@@ -46,7 +46,7 @@ class DataFinding(NamedTuple):
         A sentence for the user.
     """
 
-    topic: Literal["leak", "constant", "sorted"]
+    topic: Literal["leak", "constant", "empty", "sorted"]
     columns: tuple[str, ...]
     message: str
 
@@ -54,7 +54,7 @@ class DataFinding(NamedTuple):
 def check_data(
     X: Any, positive: BoolArray, schema: FeatureSchema | None = None, *, target: str = ""
 ) -> list[DataFinding]:
-    """Look for columns that give the target away, constant columns and sorted rows.
+    """Look for columns that give the target away, constant and empty columns, and sorted rows.
 
     Parameters
     ----------
@@ -108,6 +108,7 @@ class ColumnCodes(NamedTuple):
 
     codes: NDArray[np.intp]
     numbers: FloatArray | None
+    is_empty: bool = False
 
     @classmethod
     def of(cls, column: ColumnInfo, X: Any) -> ColumnCodes:
@@ -119,12 +120,12 @@ class ColumnCodes(NamedTuple):
             assert isinstance(column.kind, ParsedKind)
             return cls.of_numbers(parse_column(column.kind, series))
         texts = np.array([to_text(value) or "" for value in series.to_list()], dtype=object)
-        return cls(np.unique(texts.astype(str), return_inverse=True)[1], None)
+        return cls(np.unique(texts.astype(str), return_inverse=True)[1], None, not any(texts))
 
     @classmethod
     def of_numbers(cls, numbers: FloatArray) -> ColumnCodes:
         """Return the codes of numbers, with NaN for a missing value."""
-        return cls(_bin(numbers), numbers)
+        return cls(_bin(numbers), numbers, bool(np.isnan(numbers).all()))
 
     def take(self, rows: IntArray) -> ColumnCodes:
         """Return the codes of some of the rows."""
@@ -195,11 +196,24 @@ def _find_leaks(columns: dict[str, ColumnCodes], positive: BoolArray, target: st
 
 
 def _find_constants(columns: dict[str, ColumnCodes]) -> Iterable[DataFinding]:
-    names = tuple(name for name, column in columns.items() if column.is_constant)
-    if names:
-        shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
-        subject = f"The column {shown} has" if len(names) == 1 else f"The columns {shown} have"
-        yield DataFinding("constant", names, f"{subject} the same value in all rows and cannot contribute.")
+    constant = {name: column.is_empty for name, column in columns.items() if column.is_constant}
+    if names := tuple(name for name, is_empty in constant.items() if is_empty):
+        verb = "is" if len(names) == 1 else "are"
+        yield DataFinding(
+            "empty", names, f"{_list_columns(names)} {verb} empty in all rows and cannot contribute."
+        )
+    if names := tuple(name for name, is_empty in constant.items() if not is_empty):
+        verb = "has" if len(names) == 1 else "have"
+        yield DataFinding(
+            "constant",
+            names,
+            f"{_list_columns(names)} {verb} the same value in all rows and cannot contribute.",
+        )
+
+
+def _list_columns(names: tuple[str, ...]) -> str:
+    shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+    return f"The column{'s' if len(names) > 1 else ''} {shown}"
 
 
 def _find_order(positive: BoolArray) -> Iterable[DataFinding]:
