@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 from sklearn.svm import LinearSVC
 
-from capo import measures
+from capo import CAPOClassifier, SVMPerfClassifier, measures
 from capo.design import as_design, augment
 from capo.engine import CuttingPlane, Status, minimize, minimize_path
 from capo.exceptions import InvalidInputError
@@ -406,3 +406,17 @@ class NotTransposed:
 def test_a_wrong_transpose_is_not_called_optimal():
     solution = minimize(NotTransposed(), measures.get("f1").oracle(Y), C=100.0, max_iter=200)
     assert solution.status is not Status.OPTIMAL
+
+
+@pytest.mark.parametrize("C", [1e101, 1e300])
+def test_a_C_that_overflows_is_refused(C):
+    with pytest.raises(InvalidInputError, match=r"C must be at most 1e\+100, since larger .*: got 1e"):
+        SVMPerfClassifier("f1", C=C).fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(InvalidInputError, match=r"C must be at most 1e\+100"):
+        CAPOClassifier("f1", C=[1.0, C]).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_numbers_that_overflow_give_no_warnings_of_numpy():
+    solver = CuttingPlane(np.array([[1e90], [-1e90]]), measures.get("accuracy").oracle([1, 0]))
+    solution = solver.solve(1e99)
+    assert solution.status in (Status.OPTIMAL, Status.STALLED)

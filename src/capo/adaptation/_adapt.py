@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from .._typing import IntArray
-from ..engine import Solution
+from ..engine import Solution, check_C
 from ..exceptions import ConstraintWarning, InvalidInputError
 from ..model_selection import (
     AUTO_GRID,
@@ -81,6 +81,8 @@ def parse_C(C: Any) -> float | CGrid:
         values = np.zeros(0)
     if values.ndim > 1 or values.size == 0 or not np.isfinite(values).all() or (values < 0).any():
         raise InvalidInputError(f"C must be 'auto', a number of at least 0 or a list of them: got {C!r}.")
+    if (values > 0).any():
+        check_C(float(values.max()))
     return float(values) if values.ndim == 0 else CGrid(tuple(sorted(set(values.tolist()))))
 
 

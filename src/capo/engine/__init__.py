@@ -4,7 +4,7 @@ from ._line_search import CutLike, CutOracle
 from ._minimize import minimize, minimize_path
 from ._rounding import relative_error
 from ._solution import Iteration, Solution, Status
-from ._solver import Callback, CuttingPlane
+from ._solver import Callback, CuttingPlane, check_C
 
 __all__ = [
     "Callback",
@@ -14,6 +14,7 @@ __all__ = [
     "Iteration",
     "Solution",
     "Status",
+    "check_C",
     "minimize",
     "minimize_path",
     "relative_error",

@@ -50,6 +50,8 @@ MIN_STEP = 1e-3
 MAX_STALLED_ITER = 50
 #: Progress below this share of the gap counts as none.
 MIN_PROGRESS = 1e-6
+#: With a larger C, squares of multipliers overflow.
+MAX_C = 1e100
 
 Callback = Callable[[Iteration], bool | None]
 """A function called after each iteration; the solver stops if it returns a true value."""
@@ -206,7 +208,12 @@ class CuttingPlane:
         Solution
             The best point and its certificate, also when a limit, a callback or Ctrl-C stopped the solver.
         """
-        C, tol = _check_positive(C, "C"), _check_positive(tol, "tol")
+        C, tol = check_C(C), _check_positive(tol, "tol")
+        # What overflows all the same is reported by the status, or raised as an error.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._solve(C, tol, max_iter, callback)
+
+    def _solve(self, C: float, tol: float, max_iter: int, callback: Callback | None) -> Solution:
         before, history, dual = replace(self._work), list[Iteration](), -np.inf
         status: Status | None = None
         try:
@@ -358,6 +365,14 @@ class CuttingPlane:
         slot = self._bundle.add(slope, cut.loss, cut.coef)
         if self._cut_coefs is not None:
             self._cut_coefs[slot] = cut.coef
+
+
+def check_C(value: float) -> float:
+    """Return C as a float, or raise an error unless it is above 0 and small enough to be squared."""
+    C = _check_positive(value, "C")
+    if C > MAX_C:
+        raise InvalidInputError(f"C must be at most {MAX_C:g}, since larger values overflow: got {value!r}.")
+    return C
 
 
 def _check_positive(value: float, name: str) -> float:
