@@ -16,6 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 from capo import CAPOClassifier, SVMPerfClassifierCV, measures
 from capo.baselines import PublishedCAPOClassifier
 from capo.exceptions import InvalidInputError
+from capo.inspection import compare
 
 from .capo_cases import LIGHT, NOISY, X, Y, light
 
@@ -249,3 +250,15 @@ def test_text_in_a_column_of_numbers(trained_on_a_frame):
         with pytest.raises(InvalidInputError, match=sentence):
             model.predict(wrong)
         np.testing.assert_array_equal(model.predict(frame.astype({"texture": object})), model.predict(frame))
+
+
+def test_a_k_beyond_the_rows_is_refused_before_training():
+    at_k = [measures.get("precision_at_k", k=k) for k in (1000, 240)]
+    for model in (CAPOClassifier(auxiliaries=LIGHT, cv=3), SVMPerfClassifierCV(cv=3)):
+        with pytest.raises(InvalidInputError, match="k=1000 is larger than the number of rows, 300"):
+            model.set_params(measure=at_k[0]).fit(X[:300], Y[:300])
+        sentence = r"k=240 .* than the number of rows that a fold trains on \(of 300 in all\), 200\."
+        with pytest.raises(InvalidInputError, match=sentence):
+            model.set_params(measure=at_k[1]).fit(X[:300], Y[:300])
+    with pytest.raises(InvalidInputError, match=r"k=240 .* that a fold holds out \(of 300 in all\), 100\."):
+        compare(CAPOClassifier(at_k[1], auxiliaries=LIGHT), X[:300], Y[:300], folds=3)

@@ -35,7 +35,7 @@ from ..guarantees import Guarantee
 from ..inspection import Summary
 from ..label_shift import Population
 from ..measures import Cost, Measure
-from ..model_selection import CGrid, CVScore, CVScorer, fold_numbers, split_folds
+from ..model_selection import CGrid, CVScore, CVScorer, check_fold_sizes, fold_numbers, split_folds
 from ..preprocessing import (
     check_features,
     encode_binary_labels,
@@ -153,6 +153,7 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Binary
         auxiliaries, split_params = self._bind_auxiliaries(X, weight, random, sample_weight, params)
         partial = self._allows_partial_folds
         splits = split_folds(self.cv, X, positive, split_params, random, allow_partial=partial, weight=weight)
+        check_fold_sizes(objective.measure, splits, len(positive), weight)
         folds = fold_numbers(splits, len(positive))
         warn_of_data(X, folds, stacklevel=4)
         counted = positive if weight is None else positive[weight > 0]

@@ -26,6 +26,7 @@ from ..model_selection import (
     PathSearch,
     Split,
     ZeroThreshold,
+    check_fold_sizes,
     fold_numbers,
     split_folds,
 )
@@ -187,6 +188,7 @@ class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassi
         start = time.process_time()
         random = check_random_state(self.random_state)
         splits = split_folds(self.cv, table, positive, {"groups": groups}, random, weight=weight)
+        check_fold_sizes(measure, splits, len(positive), weight)
         points = self._evaluate_grid(table, positive, weight, splits, random)
         self.selection_seconds_ = time.process_time() - start
         gamma, best = max(points, key=lambda each: each.point.cv_score.value)

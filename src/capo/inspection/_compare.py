@@ -25,6 +25,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import BaseCrossValidator, cross_val_predict
 from sklearn.utils import check_random_state
 
+from .. import measures
 from .._sklearn_compat import safe_indexing
 from .._typing import BoolArray, FloatArray
 from ..exceptions import DataWarning, InvalidInputError
@@ -100,6 +101,7 @@ def compare(
     group = None if groups is None else check_groups(groups, len(labels))
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     splits = _split(folds, positive, group, weight, random_state)
+    _check_held_out_sizes(measures.get(model.measure), splits, len(labels), weight)
     warn_of_data(X, fold_numbers(splits, len(positive)), stacklevel=2)
     results = []
     for number, (train, test) in enumerate(splits, start=1):
@@ -140,6 +142,15 @@ def _split(
         return split_folds(folds, positive, positive, params, None, allow_partial=True)
     _check_folds(folds, positive, groups, weight)
     return split_folds(folds, positive, positive, params, check_random_state(random_state), weight=weight)
+
+
+def _check_held_out_sizes(
+    measure: Measure, splits: list[Split], n_rows: int, weight: FloatArray | None
+) -> None:
+    weight = np.ones(n_rows) if weight is None else weight
+    measure.check_size(float(weight.sum()))
+    smallest = min(float(weight[test].sum()) for _, test in splits)
+    measure.check_size(smallest, f"the number of rows that a fold holds out (of {weight.sum():g} in all)")
 
 
 def _check_folds(

@@ -98,12 +98,15 @@ class PrecisionAtK(FixedCountMeasure):
         if not isinstance(self.k, (int, np.integer)):
             mass = float(self.k) * labels.total
             return max(1.0, float(np.rint(mass))) if labels.has_integer_weights else mass
-        if self.k > labels.total:
-            raise InvalidInputError(
-                f"k={self.k} is larger than the number of rows, {labels.total:g}. "
-                "Use a smaller k, or a share of the rows such as k=0.1."
-            )
+        self.check_size(labels.total)
         return float(self.k)
+
+    def check_size(self, n_rows: float, what: str = "the number of rows") -> None:
+        if isinstance(self.k, (int, np.integer)) and self.k > n_rows:
+            raise InvalidInputError(
+                f"k={self.k} is larger than {what}, {n_rows:g}. Use a smaller k, or a share of the rows such "
+                "as k=0.1."
+            )
 
 
 class RecallAtK(PrecisionAtK):

@@ -96,6 +96,9 @@ class Measure(ABC):
     def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
         """A function ``scores -> Cut`` for these labels, prepared for many calls."""
 
+    def check_size(self, n_rows: float, what: str = "the number of rows") -> None:  # noqa: B027
+        """Raise an error if the measure needs more rows; `what` describes their number. Most need none."""
+
     def most_violated(self, scores: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Cut:
         """The cut of the worst labeling for these scores."""
         values = np.ascontiguousarray(scores, dtype=np.float64)

@@ -3,7 +3,15 @@
 from ._calibration import PlattCalibrator, fit_logistic, normalize_weights, robust_scale
 from ._class_folds import split_class_folds
 from ._cv_score import CVScore, CVScorer
-from ._folds import Split, check_groups, check_splits, fold_numbers, pairs_of_folds, split_folds
+from ._folds import (
+    Split,
+    check_fold_sizes,
+    check_groups,
+    check_splits,
+    fold_numbers,
+    pairs_of_folds,
+    split_folds,
+)
 from ._path_search import AUTO_GRID, MAX_GRID_EXTENSIONS, CGrid, FoldPath, FoldScores, GridPoint, PathSearch
 from ._softmax import fit_softmax
 from ._threshold import (
@@ -34,6 +42,7 @@ __all__ = [
     "ThresholdRule",
     "TimeFolds",
     "ZeroThreshold",
+    "check_fold_sizes",
     "check_groups",
     "check_splits",
     "expected_value_threshold",

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from .._sklearn_compat import is_pandas_na, is_scalar_nan
 from .._typing import BoolArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError
+from ..measures import Measure
 
 #: Positions of the training rows and of the held-out rows.
 Split = tuple[IntArray, IntArray]
@@ -67,6 +68,16 @@ def split_folds(
         splits = _halve_groups(np.asarray(groups), positive, random)
     check_splits(splits, positive, allow_partial=allow_partial)
     return splits
+
+
+def check_fold_sizes(
+    measure: Measure, splits: Sequence[Split], n_rows: int, weight: FloatArray | None
+) -> None:
+    """Raise an error if the measure needs more rows than the table has, or than a fold trains on."""
+    weight = np.ones(n_rows) if weight is None else weight
+    measure.check_size(float(weight.sum()))
+    smallest = min(float(weight[train].sum()) for train, _ in splits)
+    measure.check_size(smallest, f"the number of rows that a fold trains on (of {weight.sum():g} in all)")
 
 
 def is_fold_number(cv: Any) -> bool:
