@@ -47,7 +47,8 @@ def class_models(table: Table, cache: Path) -> ClassModels:
         lightgbm = Probabilities(file["lgbm_train"], file["lgbm_test"])
         folds, seconds = file["folds"], float(file["seconds"])
     start = time.process_time()
-    stack, out_of_fold = fit_stack(raw.train, table.y, None, folds)
+    fitted = fit_stack(raw.train, table.y, None, folds)
+    stack, out_of_fold = fitted.stack, fitted.probabilities
     stack_seconds = time.process_time() - start
     probabilities = Probabilities(out_of_fold, stack.probabilities(list(np.moveaxis(raw.test, 1, 0))))
     return ClassModels(probabilities, raw, lightgbm, folds, table.y, table.y_test, seconds, stack_seconds)

@@ -85,7 +85,7 @@ def scores(table: Table, seed: int, cache: Path) -> dict[tuple[str, str], float]
     given = [Auxiliary(name, set_random_states(each, random), {}) for name, each in candidates(table.X)]
     splits = split_folds(5, table.X, table.y, {}, random)
     memory, classes = Memory(cache, verbose=0), np.array([False, True])
-    kind, training = ScoreOutput(), TrainingSet(table.X, table.y, classes, splits)
+    kind, training = ScoreOutput(), TrainingSet(table.X, table.y.astype(int), classes, splits)
     fitted = cross_fit(JobRunner(given, training, kind, memory))
     columns, test = {}, {}
     for auxiliary, raw, model in zip(given, fitted.raw_outputs.T, fitted.models, strict=True):

@@ -29,7 +29,7 @@ def training_set(n=40):
     positive = np.arange(n) % 3 == 0
     splits = list(StratifiedKFold(N_FOLDS).split(positive, positive))
     X = fold_numbers(splits, n)[:, None].astype(float)
-    return TrainingSet(X, positive, np.array([0, 1]), splits)
+    return TrainingSet(X, positive.astype(int), np.array([0, 1]), splits)
 
 
 def without(*folds):
@@ -51,9 +51,9 @@ def test_no_output_of_a_fold_comes_from_a_model_that_has_seen_the_fold_or_the_ro
 def test_large_tables_many_folds_and_rare_classes_are_trained_without_single_folds_only(monkeypatch):
     training = training_set()
     folds = training.X[:, 0].astype(int)
-    assert len(pairs_of_folds(folds, training.positive)) == N_FOLDS * (N_FOLDS - 1) // 2
+    assert len(pairs_of_folds(folds, training.targets)) == N_FOLDS * (N_FOLDS - 1) // 2
     assert pairs_of_folds(folds, np.arange(40) < 4) == []
-    assert pairs_of_folds(np.arange(40), training.positive) == []
+    assert pairs_of_folds(np.arange(40), training.targets) == []
     monkeypatch.setattr("capo.model_selection._folds.MAX_ROWS_FOR_PAIRS", 39)
     fitted = cross_fit(JobRunner([Auxiliary("seen", SeenFolds(), {})], training, ScoreOutput()))
     assert fitted.pair_outputs is None
@@ -62,7 +62,7 @@ def test_large_tables_many_folds_and_rare_classes_are_trained_without_single_fol
 
 def test_a_frozen_model_has_the_same_outputs_in_all_folds():
     training = training_set()
-    frozen = FrozenEstimator(LogisticRegression().fit(training.X, training.positive.astype(int)))
+    frozen = FrozenEstimator(LogisticRegression().fit(training.X, training.targets))
     fitted = cross_fit(
         JobRunner(
             [Auxiliary("seen", SeenFolds(), {}), Auxiliary("frozen", frozen, {})], training, ScoreOutput()
@@ -78,3 +78,18 @@ def test_a_frozen_model_has_the_same_outputs_in_all_folds():
 def test_pairs_need_some_folds_but_not_many(n_folds, n_pairs):
     folds, positive = np.arange(420) % n_folds, np.arange(420) % 11 == 0
     assert len(pairs_of_folds(folds, positive)) == n_pairs
+
+
+def test_pairs_of_many_classes_disregard_those_with_fewer_rows_than_folds():
+    folds, codes = np.arange(200) % 5, np.arange(200) % 4
+    assert len(pairs_of_folds(folds, np.where(np.arange(200) < 3, 9, codes))) == 10
+    assert pairs_of_folds(folds, np.where(folds == 0, 9, codes)) == []  # one fold has all rows of a class
+
+
+def test_large_label_matrices_are_trained_without_single_folds_only(monkeypatch):
+    training = training_set()
+    labels = np.column_stack((np.zeros(40, dtype=int), training.targets))
+    matrix = TrainingSet(training.X, labels, np.array(["none", "some"]), training.splits)
+    assert len(matrix.fold_pairs) == N_FOLDS * (N_FOLDS - 1) // 2
+    monkeypatch.setattr("capo.auxiliary._training_set.MAX_OUTPUTS_FOR_PAIRS", 79)
+    assert matrix.fold_pairs == []

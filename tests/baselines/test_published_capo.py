@@ -119,7 +119,7 @@ def test_each_fold_predicts_all_rows():
         Auxiliary("bayes", GaussianNB(), {}),
         Auxiliary("frozen", FrozenEstimator(clone(BY_HEART[1]).fit(X, Y)), {}),
     ]
-    training = TrainingSet(X, Y == 1, np.array([0, 1]), splits)
+    training = TrainingSet(X, (Y == 1).astype(int), np.array([0, 1]), splits)
     fitted, fold_outputs = fit_in_sample(JobRunner(auxiliaries, training, LabelOutput()))
     assert fold_outputs.shape == (3, len(Y), 2)
     for outputs, (train, _) in zip(fold_outputs, splits, strict=True):

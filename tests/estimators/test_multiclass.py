@@ -222,3 +222,26 @@ def test_tags_follow_the_parameters():
     tags = get_tags(CAPOClassifier(threshold=0.5)).classifier_tags
     assert not tags.multi_class
     assert not tags.multi_label
+
+
+def test_labels_of_a_fold_do_not_reach_its_out_of_fold_predictions():
+    """Other labels of one fold: whatever was learned from, its rows are predicted as before."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 3)), np.arange(120) % 3
+    cv = [
+        (np.flatnonzero(np.arange(120) // 3 % 4 != k), np.flatnonzero(np.arange(120) // 3 % 4 == k))
+        for k in range(4)
+    ]
+    held_out = cv[0][1]
+    other = y.copy()
+    other[held_out] = rng.permutation(y[held_out])
+    auxiliaries = [GaussianNB(), DecisionTreeClassifier(max_depth=2, random_state=0)]
+    one, two = (
+        MulticlassCAPOClassifier("f1_macro", auxiliaries=auxiliaries, cv=cv).fit(X, each)
+        for each in (y, other)
+    )
+    assert one.uses_rule_ == two.uses_rule_
+    assert (one.stack_.correction is None) == (two.stack_.correction is None)
+    np.testing.assert_array_equal(one.oof_probabilities_[held_out], two.oof_probabilities_[held_out])
+    np.testing.assert_array_equal(one.oof_labels_[held_out], two.oof_labels_[held_out])
+    assert (one.oof_probabilities_ != two.oof_probabilities_).any()

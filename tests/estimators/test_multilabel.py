@@ -148,3 +148,19 @@ def test_weights_and_a_refit_with_classes(fitted):
     model.set_params(C="auto").fit(X[TRAIN], Y[TRAIN][:, 0] + Y[TRAIN][:, 1])
     assert not hasattr(model, "label_models_")
     assert model.classes_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("measure", ["f1_macro", "f1_micro", "f1_samples"])
+def test_labels_of_a_fold_do_not_reach_its_out_of_fold_predictions(measure):
+    rng, folds = np.random.default_rng(0), np.arange(160) % 4
+    cv = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(4)]
+    other = Y[TRAIN].copy()
+    other[cv[0][1]] = rng.permutation(other[cv[0][1]])
+    one, two = (
+        CAPOClassifier(measure, auxiliaries=[GaussianNB()], C=0.0, cv=cv).fit(X[TRAIN], each)
+        for each in (Y[TRAIN], other)
+    )
+    np.testing.assert_array_equal(one.oof_log_odds_[cv[0][1]], two.oof_log_odds_[cv[0][1]])
+    if one.threshold_rule_ == two.threshold_rule_:
+        np.testing.assert_array_equal(one.oof_decision_[cv[0][1]], two.oof_decision_[cv[0][1]])
+    assert (one.oof_log_odds_ != two.oof_log_odds_).any()

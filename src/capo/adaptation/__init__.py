@@ -5,6 +5,7 @@ from ._combination import FittedCombination, LinearCombination
 from ._data import AdaptationData
 from ._priors import Prior, StackPrior, UnitPrior, ZeroPrior, fit_stack
 from ._problem import AdaptationProblem, FoldProblem, Objective, make_folds
+from ._scaling import OutputScaler
 
 __all__ = [
     "AdaptationData",
@@ -14,6 +15,7 @@ __all__ = [
     "FoldProblem",
     "LinearCombination",
     "Objective",
+    "OutputScaler",
     "Prior",
     "StackPrior",
     "UnitPrior",

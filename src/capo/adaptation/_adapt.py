@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from .._typing import IntArray
+from .._typing import FloatArray, IntArray
 from ..engine import Solution, check_C
 from ..exceptions import ConstraintWarning, InvalidInputError
 from ..model_selection import (
@@ -21,7 +21,6 @@ from ..model_selection import (
     GridPoint,
     OperatingPoint,
     PathSearch,
-    pairs_of_folds,
 )
 from ._combination import LinearCombination
 from ._data import AdaptationData
@@ -46,6 +45,9 @@ class AdaptationResult:
         The C that was chosen, with its out-of-fold scores.
     points : list of GridPoint
         All C's that were tried; C = 0, where it is one of them, is the prior.
+    scores : ndarray of shape (n_samples,)
+        The out-of-fold scores on which the threshold was chosen. They differ from those of `chosen` where
+        evaluation has models that were trained without pairs of folds.
     solution : Solution, optional
         The solver's certificate for all rows; None if C = 0 was chosen.
     """
@@ -54,6 +56,7 @@ class AdaptationResult:
     point: OperatingPoint
     chosen: GridPoint
     points: list[GridPoint]
+    scores: FloatArray
     solution: Solution | None
 
     def cv_results(self) -> dict[str, NDArray[Any]]:
@@ -109,13 +112,13 @@ def adapt(
         if evaluation is not data:
             scores = PathSearch(make_folds(data, folds, objective), scorer).evaluate(chosen.C).scores
         points = search.points
-        if objective.chooses_threshold and pairs_of_folds(folds, data.positive, data.weight):
+        if objective.chooses_threshold and evaluation is not data:
             nested = PathSearch(make_folds(evaluation, folds, objective, nested=True), scorer)
             points, chosen = _evaluate_nested(nested, points, chosen)
     point = objective.threshold_rule(objective.measure, scores, data.positive, data.weight)
     weights = weights.standardize(data, center=objective.threshold_rule.shift_invariant)
     weights = weights.transform(point.calibration.slope, point.calibration.intercept)
-    return AdaptationResult(weights, point, chosen, points, solution)
+    return AdaptationResult(weights, point, chosen, points, scores, solution)
 
 
 def _evaluate_nested(

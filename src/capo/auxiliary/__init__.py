@@ -1,14 +1,12 @@
 """Auxiliary classifiers: registry, default set, cross-fitting, outputs on a common scale."""
 
-from ._class_outputs import ClassCalibrator, ClassOutput, ClassTrainingSet, class_positions_of
-from ._column_cross_fit import ColumnCrossFit, cross_fit_columns
+from ._class_outputs import ClassCalibrator, ClassOutput, class_positions_of
 from ._cross_fit import (
     Auxiliary,
     CrossFitResult,
     JobResult,
     JobRunner,
     TrainingJob,
-    TrainingSet,
     cross_fit,
     rows_or_all,
 )
@@ -16,7 +14,6 @@ from ._defaults import class_separation, default_auxiliary_names, to_dense, use_
 from ._label_outputs import (
     ConstantLabel,
     LabelColumnsOutput,
-    LabelTrainingSet,
     LabelwiseClassifier,
     default_label_auxiliary_names,
     label_fold_codes,
@@ -35,6 +32,7 @@ from ._outputs import (
     positive_class_index,
 )
 from ._registry import auxiliary_names, check_auxiliary_name, make_auxiliaries
+from ._training_set import TrainingSet
 from ._validation import bind_sample_weight, name_auxiliaries, resolve_auxiliaries, set_random_states
 
 __all__ = [
@@ -43,15 +41,12 @@ __all__ = [
     "Auxiliary",
     "ClassCalibrator",
     "ClassOutput",
-    "ClassTrainingSet",
-    "ColumnCrossFit",
     "ConstantLabel",
     "CrossFitResult",
     "JobResult",
     "JobRunner",
     "LabelColumnsOutput",
     "LabelOutput",
-    "LabelTrainingSet",
     "LabelwiseClassifier",
     "OutputKind",
     "OutputScale",
@@ -66,7 +61,6 @@ __all__ = [
     "class_positions_of",
     "class_separation",
     "cross_fit",
-    "cross_fit_columns",
     "default_auxiliary_names",
     "default_label_auxiliary_names",
     "is_frozen",

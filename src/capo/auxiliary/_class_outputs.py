@@ -16,35 +16,13 @@ from scipy.special import log_softmax
 
 from .._typing import FloatArray, IntArray
 from ..exceptions import InvalidInputError
-from ..model_selection import Split, fit_softmax, robust_scale
+from ..model_selection import fit_softmax, robust_scale
 from ._outputs import MAX_MARGIN, PROBABILITY_EPS, candidate_labels, is_frozen
 
 #: The smallest slope, in units of the scores' spread, so that the order of scores is never lost.
 MIN_SLOPE = 1e-6
 #: Methods that give more than a label, the preferred one first.
 CLASS_SCORE_METHODS = ("predict_proba", "decision_function")
-
-
-@dataclass(frozen=True)
-class ClassTrainingSet:
-    """The rows that auxiliaries of many classes are trained on.
-
-    Attributes
-    ----------
-    X : data frame, array or sparse matrix of shape (n_samples, n_features)
-        The table.
-    targets : ndarray of int, shape (n_samples,)
-        The position of each row's class in `classes`; auxiliaries are trained on these numbers.
-    classes : ndarray of shape (n_classes,)
-        The user's labels, which auxiliaries that came fitted may know.
-    splits : list of tuple
-        Training and held-out rows of each fold.
-    """
-
-    X: Any
-    targets: NDArray[np.int64]
-    classes: NDArray[Any]
-    splits: list[Split]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from joblib import Memory
@@ -30,8 +30,8 @@ from sklearn.utils.validation import check_memory
 from .._sklearn_compat import check_method_params, safe_indexing
 from .._typing import FloatArray, IntArray
 from ..exceptions import AuxiliaryError, CapoError
-from ..model_selection import Split, fold_numbers, pairs_of_folds
-from ._outputs import OutputKind, RawOutput, is_frozen
+from ._outputs import RawOutput, is_frozen
+from ._training_set import TrainingSet
 
 NO_ROWS: IntArray = np.arange(0)
 
@@ -87,81 +87,19 @@ class JobResult:
     seconds: float
 
 
-class TrainingRows(Protocol):
-    """The rows that auxiliaries are trained on, and their targets."""
-
-    @property
-    def X(self) -> Any:
-        """The table."""
-
-    @property
-    def targets(self) -> NDArray[np.int64]:
-        """What auxiliaries are trained on."""
-
-    @property
-    def classes(self) -> NDArray[Any]:
-        """The user's labels, which auxiliaries that came fitted may know."""
-
-
-@dataclass(frozen=True)
-class TrainingSet:
-    """The rows that auxiliaries are trained on.
-
-    Attributes
-    ----------
-    X : data frame, array or sparse matrix of shape (n_samples, n_features)
-        The table.
-    positive : ndarray of bool, shape (n_samples,)
-        Which rows are positive; auxiliaries are trained on labels 0 and 1.
-    classes : ndarray of shape (2,)
-        The user's labels, which auxiliaries that came fitted may know.
-    splits : list of tuple
-        Training and held-out rows of each fold.
-    weight : ndarray of shape (n_samples,), optional
-        Weights of the rows: those of weight 0 are not counted.
-    """
-
-    X: Any
-    positive: NDArray[np.bool_]
-    classes: NDArray[Any]
-    splits: Sequence[Split]
-    weight: FloatArray | None = None
-
-    @property
-    def targets(self) -> NDArray[np.int64]:
-        """What auxiliaries are trained on."""
-        return self.positive.astype(np.int64)
-
-    def rows_without(self, j: int, k: int) -> IntArray:
-        """Return the rows that are trained on in both of two folds."""
-        return np.intersect1d(self.splits[j][0], self.splits[k][0], assume_unique=True)
-
-    @property
-    def fold_pairs(self) -> list[tuple[int, int]]:
-        """The pairs of folds that models are trained without; none if a model would lack a class."""
-        pairs = pairs_of_folds(fold_numbers(self.splits, len(self.positive)), self.positive, self.weight)
-        trainable = all(len(np.unique(self.positive[self.rows_without(*pair)])) == 2 for pair in pairs)
-        return pairs if trainable else []
-
-    @property
-    def held_out_rows(self) -> IntArray:
-        """The rows that a fold holds out, in their order."""
-        return np.sort(np.concatenate([test for _, test in self.splits]))
-
-
 @dataclass(frozen=True)
 class CrossFitResult:
     """Trained auxiliaries.
 
     Attributes
     ----------
-    raw_outputs : ndarray of shape (n_samples, n_auxiliaries)
-        Raw outputs for the training rows.
+    raw_outputs : ndarray of shape (n_samples, n_auxiliaries) or (n_samples, n_auxiliaries, n_columns)
+        Raw outputs for the training rows, with one column for each class or label if there are several.
     models : list of estimator
         The models of all rows.
     seconds : list of float
         The training time of each auxiliary, in folds and on all rows.
-    pair_outputs : ndarray of shape (n_folds, n_samples, n_auxiliaries), optional
+    pair_outputs : ndarray of shape (n_folds, *raw_outputs.shape), optional
         For each fold, raw outputs of models that have seen neither the row nor the fold: of models trained
         without pairs of folds, which serve evaluation only.
     pair_seconds : float
@@ -175,8 +113,11 @@ class CrossFitResult:
     pair_seconds: float = 0.0
 
 
+Output = TypeVar("Output", bound=RawOutput)
+
+
 @dataclass(frozen=True)
-class JobRunner:
+class JobRunner(Generic[Output]):
     """Runs training jobs.
 
     Attributes
@@ -185,7 +126,7 @@ class JobRunner:
         What to train.
     training : TrainingSet
         The rows to train on.
-    output_kind : OutputKind
+    output_kind : RawOutput
         Which output of a model to take.
     memory : str or joblib.Memory, optional
         Keeps each model, so that it is trained once.
@@ -197,78 +138,83 @@ class JobRunner:
 
     auxiliaries: Sequence[Auxiliary]
     training: TrainingSet
-    output_kind: OutputKind
+    output_kind: Output
     memory: str | Memory | None = None
     n_jobs: int | None = None
     log: Callable[..., None] = lambda *line: None
 
     def run(self, jobs: Sequence[TrainingJob]) -> Iterator[JobResult]:
         """Yield the result of each job, in their order."""
-        return run_jobs(
-            jobs,
-            self.auxiliaries,
-            self.training,
-            self.output_kind,
-            memory=self.memory,
-            n_jobs=self.n_jobs,
-            log=self.log,
-        )
+        cached = check_memory(self.memory).cache(_fit_and_predict)
+        with _no_warning_about_large_arguments():
+            results = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+                delayed(_run_job)(
+                    cached, self.auxiliaries[job.auxiliary], job, self.training, self.output_kind
+                )
+                for job in jobs
+            )
+            for number, (job, result) in enumerate(zip(jobs, results, strict=True), start=1):
+                yield JobResult(job, *result)
+                self.log(
+                    "auxiliary %s: model %d of %d", self.auxiliaries[job.auxiliary].name, number, len(jobs)
+                )
 
 
-def run_jobs(
-    jobs: Sequence[TrainingJob],
-    auxiliaries: Sequence[Auxiliary],
-    training: TrainingRows,
-    output: RawOutput,
-    *,
-    memory: str | Memory | None = None,
-    n_jobs: int | None = None,
-    log: Callable[..., None] = lambda *line: None,
-) -> Iterator[JobResult]:
-    """Yield the result of each job, in their order."""
-    cached = check_memory(memory).cache(_fit_and_predict)
-    with _no_warning_about_large_arguments():
-        results = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(_run_job)(cached, auxiliaries[job.auxiliary], job, training, output) for job in jobs
-        )
-        for number, (job, result) in enumerate(zip(jobs, results, strict=True), start=1):
-            yield JobResult(job, *result)
-            log("auxiliary %s: model %d of %d", auxiliaries[job.auxiliary].name, number, len(jobs))
-
-
-def cross_fit(runner: JobRunner) -> CrossFitResult:
+def cross_fit(runner: JobRunner[Any]) -> CrossFitResult:
     """Train all auxiliaries in all folds and on all rows; the outputs are out of fold."""
     training, n_auxiliaries = runner.training, len(runner.auxiliaries)
     pairs = training.fold_pairs
     jobs = [job for i, each in enumerate(runner.auxiliaries) for job in _jobs(i, each, training, pairs)]
-    raw_outputs = np.full((len(training.positive), n_auxiliaries), np.nan)
-    pair_outputs = np.zeros((len(training.splits), *raw_outputs.shape)) if pairs else None
+    store = _OutputStore(training, n_auxiliaries, has_pairs=bool(pairs))
     models: list[Any] = [None] * n_auxiliaries
     seconds, pair_seconds = [0.0] * n_auxiliaries, 0.0
     for result in runner.run(jobs):
         job = result.job
-        if pair_outputs is not None:
-            _store_pair_outputs(pair_outputs, result, training)
+        store.add(result)
         if job.is_pair:
             pair_seconds += result.seconds
             continue
-        raw_outputs[rows_or_all(job.predict_rows), job.auxiliary] = result.outputs
         seconds[job.auxiliary] += result.seconds
         if not job.held_out:
             models[job.auxiliary] = result.model
-    return CrossFitResult(raw_outputs, models, seconds, pair_outputs, pair_seconds)
+    return CrossFitResult(store.raw_outputs, models, seconds, store.pair_outputs, pair_seconds)
 
 
-def _store_pair_outputs(pair_outputs: FloatArray, result: JobResult, training: TrainingSet) -> None:
-    """Store what a model gives to each fold that it has not seen."""
-    job, outputs = result.job, result.outputs
-    if job.is_pair:
-        (j, k), n_first = job.held_out, len(training.splits[job.held_out[0]][1])
-        pair_outputs[k, training.splits[j][1], job.auxiliary] = outputs[:n_first]
-        pair_outputs[j, training.splits[k][1], job.auxiliary] = outputs[n_first:]
-    else:  # the model of a fold, or a frozen model, which has seen no fold
-        folds = job.held_out[0] if job.held_out else slice(None)
-        pair_outputs[folds, rows_or_all(job.predict_rows), job.auxiliary] = outputs
+class _OutputStore:
+    """Outputs of all auxiliaries, which may have several columns; the first one shows how many."""
+
+    def __init__(self, training: TrainingSet, n_auxiliaries: int, *, has_pairs: bool) -> None:
+        self._training, self._has_pairs = training, has_pairs
+        self.raw_outputs: FloatArray = np.full((training.n_rows, n_auxiliaries), np.nan)
+        self.pair_outputs: FloatArray | None = None
+
+    def add(self, result: JobResult) -> None:
+        """Store the outputs of a model."""
+        job, outputs = result.job, result.outputs
+        if not len(outputs):
+            return
+        self._allocate(outputs.shape[1:])
+        if not job.is_pair:
+            self.raw_outputs[rows_or_all(job.predict_rows), job.auxiliary] = outputs
+        if self.pair_outputs is not None:
+            self._add_to_folds(self.pair_outputs, job, outputs)
+
+    def _allocate(self, columns: tuple[int, ...]) -> None:
+        if self.raw_outputs.shape[2:] != columns:
+            self.raw_outputs = np.full((*self.raw_outputs.shape[:2], *columns), np.nan)
+        if self._has_pairs and self.pair_outputs is None:
+            self.pair_outputs = np.zeros((len(self._training.splits), *self.raw_outputs.shape))
+
+    def _add_to_folds(self, pair_outputs: FloatArray, job: TrainingJob, outputs: FloatArray) -> None:
+        """Store what a model gives to each fold that it has not seen."""
+        splits = self._training.splits
+        if job.is_pair:
+            (j, k), n_first = job.held_out, len(splits[job.held_out[0]][1])
+            pair_outputs[k, splits[j][1], job.auxiliary] = outputs[:n_first]
+            pair_outputs[j, splits[k][1], job.auxiliary] = outputs[n_first:]
+        else:  # the model of a fold, or a frozen model, which has seen no fold
+            folds = job.held_out[0] if job.held_out else slice(None)
+            pair_outputs[folds, rows_or_all(job.predict_rows), job.auxiliary] = outputs
 
 
 def rows_or_all(rows: IntArray | None) -> IntArray | slice:
@@ -298,7 +244,7 @@ def _run_job(
     fit_and_predict: Callable[..., tuple[Any, FloatArray, float]],
     auxiliary: Auxiliary,
     job: TrainingJob,
-    training: TrainingRows,
+    training: TrainingSet,
     output: RawOutput,
 ) -> tuple[Any, FloatArray, float]:
     """Return a model, its outputs and its time; an error names the auxiliary."""

@@ -20,7 +20,6 @@ from sklearn.utils import Tags, get_tags
 
 from .._typing import FloatArray, IntArray
 from ..exceptions import InvalidInputError
-from ..model_selection import Split
 from ._cross_fit import Auxiliary
 from ._defaults import class_separation, default_auxiliary_names
 from ._outputs import MAX_MARGIN, PROBABILITY_EPS, ScoreOutput
@@ -33,28 +32,6 @@ FAST_AUXILIARIES = ("trees", "linear")
 CONSTANT_LOG_ODDS = 5.0
 
 BINARY_CLASSES = np.array([0, 1])
-
-
-@dataclass(frozen=True)
-class LabelTrainingSet:
-    """The rows that auxiliaries of label matrices are trained on.
-
-    Attributes
-    ----------
-    X : data frame, array or sparse matrix of shape (n_samples, n_features)
-        The table.
-    targets : ndarray of int, shape (n_samples, n_labels)
-        The label matrix.
-    classes : ndarray of shape (n_labels,)
-        The names of the labels.
-    splits : list of tuple
-        Training and held-out rows of each fold.
-    """
-
-    X: Any
-    targets: NDArray[np.int64]
-    classes: NDArray[Any]
-    splits: list[Split]
 
 
 class ConstantLabel(BaseEstimator):

@@ -222,7 +222,7 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
         return C
 
     def _train_auxiliaries(
-        self, runner: JobRunner, data: AdaptationData, folds: IntArray, objective: Objective
+        self, runner: JobRunner[OutputKind], data: AdaptationData, folds: IntArray, objective: Objective
     ) -> TrainedAuxiliaries:
         fitted, fold_outputs = fit_in_sample(runner)
         trained = scale_outputs(runner, fitted, data, folds, fold_outputs=fold_outputs, nonnegative=False)
@@ -261,7 +261,7 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
         return summarize(self, prior=UnitPrior.label, threshold="positive where f(x) is above 0")
 
 
-def fit_in_sample(runner: JobRunner) -> tuple[CrossFitResult, FloatArray]:
+def fit_in_sample(runner: JobRunner[OutputKind]) -> tuple[CrossFitResult, FloatArray]:
     """Train all auxiliaries in all folds and on all rows; the outputs are in sample.
 
     Returns
@@ -273,7 +273,7 @@ def fit_in_sample(runner: JobRunner) -> tuple[CrossFitResult, FloatArray]:
     """
     training, auxiliaries = runner.training, runner.auxiliaries
     jobs = [job for i, each in enumerate(auxiliaries) for job in _jobs(i, each, training)]
-    raw_outputs = np.zeros((len(training.positive), len(auxiliaries)))
+    raw_outputs = np.zeros((training.n_rows, len(auxiliaries)))
     fold_outputs = np.zeros((len(training.splits), *raw_outputs.shape))
     models: list[Any] = [None] * len(auxiliaries)
     seconds = [0.0] * len(auxiliaries)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import measures
 from .._typing import BoolArray, FloatArray, IntArray
-from ..adaptation import AdaptationData, AdaptationResult, FittedCombination, Objective, adapt
+from ..adaptation import AdaptationData, AdaptationResult, FittedCombination, Objective, OutputScaler, adapt
 from ..auxiliary import (
     Auxiliary,
     CrossFitResult,
@@ -27,7 +26,6 @@ from ..auxiliary import (
     OutputScale,
     RawOutput,
     TrainingSet,
-    apply_scales,
     set_random_states,
 )
 from ..exceptions import ConstraintWarning, InvalidInputError
@@ -126,7 +124,7 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Binary
 
     @abstractmethod
     def _train_auxiliaries(
-        self, runner: JobRunner, data: AdaptationData, folds: IntArray, objective: Objective
+        self, runner: JobRunner[OutputKind], data: AdaptationData, folds: IntArray, objective: Objective
     ) -> TrainedAuxiliaries:
         """Train the auxiliaries and scale their outputs; `data` has none yet."""
 
@@ -160,7 +158,7 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Binary
         if self.pos_label is None:
             warn_of_majority_class(self.label_pair, counted, stacklevel=4)
         features = timer("delta", self._fit_delta, X, random)
-        training = TrainingSet(X, positive, self.label_pair, splits, weight)
+        training = TrainingSet(X, positive.astype(np.int64), self.label_pair, splits, weight)
         runner = JobRunner(auxiliaries, training, self._output_kind, self.memory, self.n_jobs, progress.log)
         data = AdaptationData(np.zeros((len(positive), 0)), features, positive, weight)
         rows = np.flatnonzero(folds >= 0)
@@ -448,7 +446,7 @@ def _evaluate_auxiliaries(
 
 
 def scale_outputs(
-    runner: JobRunner,
+    runner: JobRunner[OutputKind],
     fitted: CrossFitResult,
     data: AdaptationData,
     folds: IntArray,
@@ -461,62 +459,11 @@ def scale_outputs(
     `fold_outputs` are the raw outputs in each fold, where they are not the same in all folds.
     """
     rows = runner.training.held_out_rows
-    kind, raw, pairs = runner.output_kind, fitted.raw_outputs[rows], fitted.pair_outputs
+    raw, pairs = fitted.raw_outputs[rows], fitted.pair_outputs
     pairs = None if pairs is None else pairs[:, rows]
     if fold_outputs is None:
         fold_outputs = np.broadcast_to(raw, (len(runner.training.splits), *raw.shape))
-    scales = fit_scales(kind, raw, data, nonnegative=nonnegative)
-
-    def scale_by_fold(outputs: FloatArray) -> FoldScaledOutputs:
-        return FoldScaledOutputs(kind, outputs, data, folds, nonnegative=nonnegative)
-
-    scaled = replace(
-        data,
-        outputs=apply_scales(scales, raw.T),
-        fold_outputs=scale_by_fold(fold_outputs),
-        pair_outputs=None if pairs is None else scale_by_fold(pairs),
-    )
+    scaler = OutputScaler(runner.output_kind, folds, nonnegative)
+    scaled, scales = scaler.scale(data, raw, fold_outputs, pairs)
     evaluation = fold_outputs if pairs is None else pairs
     return TrainedAuxiliaries(list(runner.auxiliaries), fitted, evaluation, scales, scaled)
-
-
-class FoldScaledOutputs(Sequence[FloatArray]):
-    """The auxiliaries' outputs on scales that have not seen the rows of a fold, for each fold.
-
-    They are computed when they are asked for, one fold at a time.
-    """
-
-    def __init__(
-        self,
-        kind: OutputKind,
-        fold_outputs: FloatArray,
-        data: AdaptationData,
-        folds: IntArray,
-        *,
-        nonnegative: bool = True,
-    ) -> None:
-        self._kind, self._outputs, self._data, self._folds = kind, fold_outputs, data, folds
-        self._nonnegative = nonnegative
-
-    def __len__(self) -> int:
-        return len(self._outputs)
-
-    def __getitem__(self, fold: Any) -> Any:
-        raw, rows = self._outputs[fold], self._folds != fold
-        scales = fit_scales(self._kind, raw, self._data, rows, nonnegative=self._nonnegative)
-        return apply_scales(scales, raw.T)
-
-
-def fit_scales(
-    kind: OutputKind,
-    raw: FloatArray,
-    data: AdaptationData,
-    rows: NDArray[np.bool_] | slice = slice(None),
-    *,
-    nonnegative: bool = True,
-) -> list[OutputScale]:
-    """Return the scale of each auxiliary, fitted on some of the rows."""
-    weight = None if data.weight is None else data.weight[rows]
-    return [
-        kind.fit_scale(column[rows], data.positive[rows], weight, nonnegative=nonnegative) for column in raw.T
-    ]

@@ -489,7 +489,7 @@ class CAPOClassifier(PricedClassifier):
         return parse_C(self.C)
 
     def _train_auxiliaries(
-        self, runner: JobRunner, data: AdaptationData, folds: IntArray, objective: Objective
+        self, runner: JobRunner[OutputKind], data: AdaptationData, folds: IntArray, objective: Objective
     ) -> TrainedAuxiliaries:
         return scale_outputs(runner, cross_fit(runner), data, folds)
 

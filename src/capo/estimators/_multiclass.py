@@ -20,10 +20,11 @@ from .._typing import FloatArray, IntArray
 from ..auxiliary import (
     Auxiliary,
     ClassOutput,
-    ClassTrainingSet,
-    ColumnCrossFit,
+    CrossFitResult,
+    JobRunner,
     RawOutput,
-    cross_fit_columns,
+    TrainingSet,
+    cross_fit,
     use_class_defaults,
 )
 from ..inspection import Summary, summarize_multiclass
@@ -225,12 +226,13 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         splits = split_class_folds(self.cv, X, codes, split_params, random, weight=weight)
         folds = fold_numbers(splits, len(codes))
         warn_of_data(X, folds, stacklevel=4)
-        training = ClassTrainingSet(X, codes.astype(np.int64), self.classes_, splits)
-        fitted = timer("auxiliaries", self._cross_fit, auxiliaries, training, progress)
-        raw = fitted.raw_outputs
-        self.stack_, self.oof_probabilities_ = timer("stack", fit_stack, raw, codes, weight, folds)
+        training = TrainingSet(X, codes.astype(np.int64), self.classes_, splits, weight)
+        runner = JobRunner(auxiliaries, training, ClassOutput(), self.memory, self.n_jobs, progress.log)
+        fitted = timer("auxiliaries", cross_fit, runner)
+        stack = timer("stack", fit_stack, fitted.raw_outputs, codes, weight, folds, fitted.pair_outputs)
+        self.stack_, self.oof_probabilities_ = stack.stack, stack.held_out_probabilities(folds)
         chooser = RuleChooser(self.measure_, codes, weight, folds)
-        choice = timer("rule", chooser, self.oof_probabilities_)
+        choice = timer("rule", chooser, stack.probabilities, stack.fold_probabilities)
         self._store_choice(choice, codes, weight)
         self._store_auxiliaries(auxiliaries, fitted, chooser, timer)
         return self
@@ -249,19 +251,6 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
     def _auxiliaries_for(self, X: Any) -> list[tuple[str, Any]]:
         return use_class_defaults(super()._auxiliaries_for(X), X, self.schema_)
 
-    def _cross_fit(
-        self, auxiliaries: list[Auxiliary], training: ClassTrainingSet, progress: ProgressLogger
-    ) -> ColumnCrossFit:
-        return cross_fit_columns(
-            auxiliaries,
-            training,
-            ClassOutput(),
-            len(self.classes_),
-            memory=self.memory,
-            n_jobs=self.n_jobs,
-            log=progress.log,
-        )
-
     def _store_choice(self, choice: RuleChoice, codes: IntArray, weight: FloatArray | None) -> None:
         search = choice.search
         self.rule_, self.uses_rule_ = search.rule, choice.is_adapted
@@ -277,7 +266,7 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
     def _store_auxiliaries(
         self,
         auxiliaries: list[Auxiliary],
-        fitted: ColumnCrossFit,
+        fitted: CrossFitResult,
         chooser: RuleChooser,
         timer: StepTimer,
     ) -> None:
@@ -291,7 +280,11 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
             for name, each in zip(names, outputs, strict=True)
         }
         seconds = zip(names, fitted.seconds, strict=True)
-        self.timings_ = {**{f"auxiliary {name}": taken for name, taken in seconds}, **timer.seconds}
+        self.timings_ = {
+            **{f"auxiliary {name}": taken for name, taken in seconds},
+            "pairs of folds": fitted.pair_seconds,
+            **timer.seconds,
+        }
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of the classes, calibrated on out-of-fold outputs.

@@ -19,11 +19,12 @@ from .._typing import BoolArray, FloatArray, IntArray
 from ..adaptation import parse_C
 from ..auxiliary import (
     Auxiliary,
-    ColumnCrossFit,
+    CrossFitResult,
+    JobRunner,
     LabelColumnsOutput,
-    LabelTrainingSet,
     RawOutput,
-    cross_fit_columns,
+    TrainingSet,
+    cross_fit,
     default_label_auxiliary_names,
     label_fold_codes,
     labelwise_auxiliary,
@@ -241,9 +242,11 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         folds = fold_numbers(splits, len(positive))
         warn_of_data(X, folds, stacklevel=4)
         features = timer("delta", self._fit_delta, X, random, C)
-        training = LabelTrainingSet(X, positive.astype(np.int64), self.classes_, splits)
-        fitted = timer("auxiliaries", self._cross_fit, auxiliaries, training, progress)
-        data = LabelData(fitted.raw_outputs, features, positive, weight, folds)
+        training = TrainingSet(X, positive.astype(np.int64), self.classes_, splits, weight)
+        labelwise = [labelwise_auxiliary(each) for each in auxiliaries]
+        runner = JobRunner(labelwise, training, LabelColumnsOutput(), self.memory, self.n_jobs, progress.log)
+        fitted = timer("auxiliaries", cross_fit, runner)
+        data = LabelData(fitted.raw_outputs, features, positive, weight, folds, fitted.pair_outputs)
         models = timer("adaptation", fit_label_models, self.measure_, data, C, float(self.tol), progress.log)
         self._store(models, data)
         self._store_auxiliaries(auxiliaries, fitted, data, timer)
@@ -273,19 +276,6 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         self.delta_ = set_random_states(delta, random)
         return check_features(self.delta_.fit_transform(X))
 
-    def _cross_fit(
-        self, auxiliaries: list[Auxiliary], training: LabelTrainingSet, progress: ProgressLogger
-    ) -> ColumnCrossFit:
-        return cross_fit_columns(
-            [labelwise_auxiliary(each) for each in auxiliaries],
-            training,
-            LabelColumnsOutput(),
-            self.n_labels_,
-            memory=self.memory,
-            n_jobs=self.n_jobs,
-            log=progress.log,
-        )
-
     def _store(self, fitted: LabelModels, data: LabelData) -> None:
         self.label_models_ = fitted.models
         self.oof_log_odds_, self.oof_decision_ = fitted.oof_log_odds, fitted.oof_decision
@@ -313,7 +303,7 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         return CVScore(value(slice(None)), np.array(leave_one_out))
 
     def _store_auxiliaries(
-        self, auxiliaries: list[Auxiliary], fitted: ColumnCrossFit, data: LabelData, timer: StepTimer
+        self, auxiliaries: list[Auxiliary], fitted: CrossFitResult, data: LabelData, timer: StepTimer
     ) -> None:
         names = [each.name for each in auxiliaries]
         self.auxiliaries_ = dict(zip(names, fitted.models, strict=True))
@@ -324,7 +314,11 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
             name: self._evaluate(fitted.raw_outputs[:, j], data) for j, name in enumerate(names)
         }
         seconds = zip(names, fitted.seconds, strict=True)
-        self.timings_ = {**{f"auxiliary {name}": taken for name, taken in seconds}, **timer.seconds}
+        self.timings_ = {
+            **{f"auxiliary {name}": taken for name, taken in seconds},
+            "pairs of folds": fitted.pair_seconds,
+            **timer.seconds,
+        }
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each label, calibrated on out-of-fold scores.

@@ -161,7 +161,7 @@ def fold_numbers(splits: Sequence[Split], n_rows: int) -> NDArray[np.intp]:
 
 
 def pairs_of_folds(
-    folds: IntArray, positive: BoolArray, weight: FloatArray | None = None
+    folds: IntArray, labels: NDArray[Any], weight: FloatArray | None = None
 ) -> list[tuple[int, int]]:
     """Return the pairs of folds that evaluation trains without; none for large tables, few and many folds.
 
@@ -170,16 +170,28 @@ def pairs_of_folds(
     two folds helps in both, and with labels that are pure noise raises the value out of fold by about
     one standard error. Models that have seen neither of the two are free of it. Where there is something
     to learn, the effect is far below one standard error on larger tables.
+
+    Of more than two classes, those with fewer rows than folds are disregarded.
     """
     if weight is not None:
-        folds, positive = folds[weight > 0], positive[weight > 0]
+        folds, labels = folds[weight > 0], labels[weight > 0]
     numbers = np.unique(folds[folds >= 0]).tolist()
     if len(folds) > MAX_ROWS_FOR_PAIRS or not MIN_FOLDS_FOR_PAIRS <= len(numbers) <= MAX_FOLDS_FOR_PAIRS:
         return []
+    counts = _class_counts(folds, labels)
+    n_rows = counts.sum(axis=0)
+    counted = n_rows >= (len(numbers) if len(n_rows) > 2 else 0)
     pairs = list(combinations(numbers, 2))
-    rows = [~np.isin(folds, pair) for pair in pairs]
-    rarest = min(min(int(positive[each].sum()), int((~positive[each]).sum())) for each in rows)
-    return pairs if rarest >= MIN_CLASS_ROWS_FOR_PAIRS else []
+    rarest = min(int((n_rows - counts[j] - counts[k])[counted].min(initial=len(folds))) for j, k in pairs)
+    return pairs if counted.sum() > 1 and rarest >= MIN_CLASS_ROWS_FOR_PAIRS else []
+
+
+def _class_counts(folds: IntArray, labels: NDArray[Any]) -> IntArray:
+    """Return the number of rows of each fold and class; the last line is of rows that are never held out."""
+    classes, codes = np.unique(labels, return_inverse=True)
+    counts = np.zeros((int(folds.max()) + 2, len(classes)), dtype=np.intp)
+    np.add.at(counts, (folds, codes), 1)
+    return counts
 
 
 def check_splits(splits: list[Split], labels: NDArray[Any], *, allow_partial: bool = False) -> None:

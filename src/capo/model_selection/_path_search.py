@@ -70,6 +70,8 @@ class GridPoint:
     thresholds : ndarray of shape (n_samples,)
         The threshold that each row's score is compared with, chosen without the rows of its fold; 0 for a
         measure that needs none.
+    fold_scores : ndarray of shape (n_folds, n_samples)
+        The scores of all rows in each fold; its threshold is chosen on those of the other folds.
     cv_score : CVScore
         The measure's value on these scores.
     n_iter : int
@@ -79,6 +81,7 @@ class GridPoint:
     C: float
     scores: FloatArray
     thresholds: FloatArray
+    fold_scores: FloatArray
     cv_score: CVScore
     n_iter: int
 
@@ -165,8 +168,9 @@ class PathSearch:
         """The value of the scores, which is that of the previous point if they have not changed."""
         if self.points and np.array_equal(scores, self.points[-1].scores):
             return replace(self.points[-1], C=C, n_iter=n_iter)
-        thresholds = self.scorer.thresholds(self._scores_by_fold(scores, fold_scores))
-        return GridPoint(C, scores, thresholds, self.scorer.evaluate(scores - thresholds), n_iter)
+        by_fold = self._scores_by_fold(scores, fold_scores)
+        thresholds = self.scorer.thresholds(by_fold)
+        return GridPoint(C, scores, thresholds, by_fold, self.scorer.evaluate(scores - thresholds), n_iter)
 
     def _scores_by_fold(self, scores: FloatArray, fold_scores: list[FoldScores]) -> FloatArray:
         """The scores of all rows in each fold."""

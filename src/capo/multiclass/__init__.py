@@ -31,7 +31,7 @@ from ._ranking import (
 )
 from ._registry import describe, get, names
 from ._rules import DecisionRule, ExpectedRows, confusion_matrix
-from ._stack import ProbabilityStack, fit_stack
+from ._stack import ProbabilityStack, StackFit, fit_stack
 
 __all__ = [
     "MCC",
@@ -58,6 +58,7 @@ __all__ = [
     "RuleChoice",
     "RuleChooser",
     "RuleSearch",
+    "StackFit",
     "calibration_error",
     "confusion_matrix",
     "describe",

@@ -65,13 +65,25 @@ class RuleChooser:
     sample_weight: FloatArray | None
     folds: IntArray
 
-    def __call__(self, probabilities: FloatArray) -> RuleChoice:
-        """Return the rule; that of the most probable class unless another has proven itself out of fold."""
+    def __call__(self, probabilities: FloatArray, fold_probabilities: FloatArray | None = None) -> RuleChoice:
+        """Return the rule; that of the most probable class unless another has proven itself out of fold.
+
+        Parameters
+        ----------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            The out-of-fold probabilities from which the rule is learned.
+        fold_probabilities : ndarray of shape (n_folds, n_samples, n_classes), optional
+            For each fold, the probabilities with which it is evaluated (see `StackFit`); `probabilities` if
+            they are not given.
+        """
         search = self.measure.search(ExpectedRows(probabilities, self.sample_weight))
-        most_probable = probabilities.argmax(axis=1)
-        labels = self._held_out_labels(probabilities)
-        score = self.evaluate(labels, probabilities)
-        baseline = self.evaluate(most_probable, probabilities)
+        if fold_probabilities is None:
+            n_folds = int(self.folds.max()) + 1
+            fold_probabilities = np.broadcast_to(probabilities, (n_folds, *probabilities.shape))
+        held_out = fold_probabilities[self.folds, np.arange(len(self.folds))]
+        most_probable = held_out.argmax(axis=1)
+        labels = self._held_out_labels(fold_probabilities)
+        score, baseline = self.evaluate(labels, held_out), self.evaluate(most_probable, held_out)
         gain = score.value - baseline.value
         if gain > MIN_GAIN_STD_ERRORS * score.gain_std_error(baseline):
             return RuleChoice(search, True, score, baseline, labels)
@@ -91,11 +103,11 @@ class RuleChooser:
     def _weight(self, rows: BoolArray | slice) -> FloatArray | None:
         return None if self.sample_weight is None else self.sample_weight[rows]
 
-    def _held_out_labels(self, probabilities: FloatArray) -> IntArray:
+    def _held_out_labels(self, fold_probabilities: FloatArray) -> IntArray:
         """Return the labels of each fold's rows by the rule of the other folds."""
         labels = np.empty(len(self.codes), dtype=np.intp)
         for fold in np.unique(self.folds):
-            others = self.folds != fold
+            others, probabilities = self.folds != fold, fold_probabilities[fold]
             rows = ExpectedRows(probabilities[others], self._weight(others))
             labels[~others] = self.measure.find_rule(rows).predict(probabilities[~others])
         return labels

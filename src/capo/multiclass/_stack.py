@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import log_softmax
 
-from .._typing import FloatArray, IntArray
+from .._typing import BoolArray, FloatArray, IntArray
 from ..auxiliary import ClassCalibrator
 from ..model_selection import CVScore, fit_softmax, normalize_weights
 from ._correction import RIDGES, apply_correction, center_inputs, fit_corrections, is_affordable
@@ -102,32 +102,101 @@ class ProbabilityStack:
         return [replace(self, correction=each) for each in found]
 
 
-def fit_stack(
-    raw: FloatArray, codes: IntArray, sample_weight: FloatArray | None, folds: IntArray
-) -> tuple[ProbabilityStack, FloatArray]:
-    """Return the stack, and the probabilities of each row from a stack that has not seen its label.
+@dataclass(frozen=True)
+class StackFit:
+    """The stack, and the probabilities of the training rows.
 
-    A correction is used if it lowers the log loss out of fold by more than one standard error.
+    Attributes
+    ----------
+    stack : ProbabilityStack
+        The stack.
+    probabilities : ndarray of shape (n_samples, n_classes)
+        The probabilities of each row from a stack that has not seen its label. A decision rule is learned
+        from them.
+    fold_probabilities : ndarray of shape (n_folds, n_samples, n_classes)
+        For each fold, the probabilities with which it is evaluated. Where there are outputs of auxiliaries
+        without pairs of folds, neither the auxiliaries nor the stack have seen the row or the fold.
+    """
+
+    stack: ProbabilityStack
+    probabilities: FloatArray
+    fold_probabilities: FloatArray
+
+    def held_out_probabilities(self, folds: IntArray) -> FloatArray:
+        """Return the probabilities of each row as the fold has them that holds it out."""
+        return np.asarray(self.fold_probabilities[folds, np.arange(len(folds))])
+
+
+@dataclass(frozen=True)
+class _StackRows:
+    """Raw outputs of shape (n_samples, n_auxiliaries, n_classes), positions of the classes, and weights."""
+
+    raw: FloatArray
+    codes: IntArray
+    weight: FloatArray | None
+
+    def take(self, rows: BoolArray) -> _StackRows:
+        return _StackRows(
+            self.raw[rows], self.codes[rows], None if self.weight is None else self.weight[rows]
+        )
+
+    def fit(self, n_candidates: int) -> list[ProbabilityStack]:
+        """Return the stack without a correction and, if more are wanted, with the first penalties."""
+        stack = ProbabilityStack.fit(self.raw, self.codes, self.weight)
+        corrections = stack.with_corrections(self.raw, self.codes, self.weight) if n_candidates > 1 else []
+        return [stack, *corrections][:n_candidates]
+
+    def held_out_logs(self, held_out: BoolArray, trained: BoolArray, n_candidates: int) -> FloatArray:
+        """Return log-probabilities of some rows from candidates that are fitted to others."""
+        outputs = list(np.moveaxis(self.raw[held_out], 1, 0))
+        return np.stack([each.log_probabilities(outputs) for each in self.take(trained).fit(n_candidates)])
+
+
+def fit_stack(
+    raw: FloatArray,
+    codes: IntArray,
+    sample_weight: FloatArray | None,
+    folds: IntArray,
+    pair_raw: FloatArray | None = None,
+) -> StackFit:
+    """Fit the stack to raw outputs that are out of fold.
+
+    A correction is used if it lowers the log loss out of fold by more than one standard error. `pair_raw` are
+    the raw outputs of auxiliaries trained without pairs of folds, as in `capo.auxiliary.CrossFitResult`.
     """
     n_rows, n_auxiliaries, n_classes = raw.shape
     n_candidates = 1 + len(RIDGES) * is_affordable(n_rows, n_auxiliaries, n_classes)
-    logs = np.empty((n_candidates, n_rows, n_classes))
-    for fold in np.unique(folds):
-        train, test = folds != fold, folds == fold
-        weight = None if sample_weight is None else sample_weight[train]
-        held_out = list(np.moveaxis(raw[test], 1, 0))
-        stacks = _candidates(raw[train], codes[train], weight, n_candidates)
-        logs[:, test] = [stack.log_probabilities(held_out) for stack in stacks]
+    rows = _StackRows(raw, codes, sample_weight)
+    n_folds = int(folds.max()) + 1
+    by_fold = [rows] * n_folds if pair_raw is None else [replace(rows, raw=each) for each in pair_raw]
+    logs = _cross_validate(by_fold, folds, n_candidates)
     best = _choose_correction(logs, codes, sample_weight, folds)
-    return _candidates(raw, codes, sample_weight, best + 1)[best], np.exp(logs[best])
+    stack, evaluated = rows.fit(best + 1)[best], np.exp(logs[best])
+    if pair_raw is None:
+        return StackFit(stack, evaluated, np.broadcast_to(evaluated, (n_folds, *evaluated.shape)))
+    probabilities = np.exp(_cross_validate([rows] * n_folds, folds, best + 1)[best])
+    nested = [_nest(each, folds, fold, best) for fold, each in enumerate(by_fold)]
+    fold_probabilities = np.where((folds == np.arange(n_folds)[:, None])[..., None], evaluated, nested)
+    return StackFit(stack, probabilities, fold_probabilities)
 
 
-def _candidates(
-    raw: FloatArray, codes: IntArray, sample_weight: FloatArray | None, n_candidates: int
-) -> list[ProbabilityStack]:
-    """Return the stack without a correction and, if more are wanted, with each of the penalties."""
-    stack = ProbabilityStack.fit(raw, codes, sample_weight)
-    return [stack, *(stack.with_corrections(raw, codes, sample_weight) if n_candidates > 1 else [])]
+def _cross_validate(by_fold: Sequence[_StackRows], folds: IntArray, n_candidates: int) -> FloatArray:
+    """Return the log-probabilities of all rows by the candidates of the other folds."""
+    logs = np.empty((n_candidates, *by_fold[0].raw[:, 0].shape))
+    for fold in np.unique(folds):
+        held_out = folds == fold
+        logs[:, held_out] = by_fold[fold].held_out_logs(held_out, ~held_out, n_candidates)
+    return logs
+
+
+def _nest(rows: _StackRows, folds: IntArray, fold: int, best: int) -> FloatArray:
+    """Return the probabilities that a fold has for the others, each from stacks that have seen neither."""
+    probabilities = np.zeros(rows.raw[:, 0].shape)
+    for other in np.setdiff1d(folds, fold):
+        held_out = folds == other
+        logs = rows.held_out_logs(held_out, ~held_out & (folds != fold), best + 1)
+        probabilities[held_out] = np.exp(logs[best])
+    return probabilities
 
 
 def _choose_correction(

@@ -17,14 +17,23 @@ from ..adaptation import (
     FittedCombination,
     LinearCombination,
     Objective,
+    OutputScaler,
     StackPrior,
     adapt,
 )
-from ..auxiliary import OutputScale, ScoreOutput, apply_scales
+from ..auxiliary import OutputScale, ScoreOutput
 from ..exceptions import ConstraintWarning
 from ..measures import FunctionMeasure, Measure
 from ..measures import get as get_measure
-from ..model_selection import AUTO_GRID, CGrid, CVScore, ExpectedValueThreshold, ThresholdRule
+from ..model_selection import (
+    AUTO_GRID,
+    CGrid,
+    CVScore,
+    ExpectedValueThreshold,
+    PlattCalibrator,
+    ThresholdRule,
+    pairs_of_folds,
+)
 from ._measures import EntryAverage, LabelAverage, MultilabelMeasure, RowAverage
 from ._thresholds import THRESHOLD_RULES
 
@@ -59,6 +68,8 @@ class LabelData:
         Weights of the rows.
     folds : ndarray of int, shape (n_samples,)
         The number of the fold in which each row is held out.
+    pair_raw : ndarray of shape (n_folds, n_samples, n_auxiliaries, n_labels), optional
+        The raw outputs with which each fold is evaluated: of models trained without pairs of folds.
     """
 
     raw: FloatArray
@@ -66,27 +77,20 @@ class LabelData:
     positive: BoolArray
     weight: FloatArray | None
     folds: IntArray
+    pair_raw: FloatArray | None = None
 
     @property
     def n_labels(self) -> int:
         """Number of labels."""
         return int(self.positive.shape[1])
 
-    def scales(self, k: int, rows: BoolArray | slice = slice(None)) -> list[OutputScale]:
-        """Return the scale of each auxiliary for one label, fitted on some of the rows."""
-        weight = None if self.weight is None else self.weight[rows]
-        return [
-            ScoreOutput().fit_scale(column[rows], self.positive[rows, k], weight)
-            for column in self.raw[:, :, k].T
-        ]
-
     def label(self, k: int) -> tuple[AdaptationData, list[OutputScale]]:
         """Return the adaptation's data of one label, and the scales of the auxiliaries' outputs."""
-        scales, raw = self.scales(k), self.raw[:, :, k].T
-        # A fold's scales must not have seen the labels of the rows that it holds out.
-        by_fold = [apply_scales(self.scales(k, self.folds != fold), raw) for fold in np.unique(self.folds)]
-        outputs = apply_scales(scales, raw)
-        return AdaptationData(outputs, self.features, self.positive[:, k], self.weight, by_fold), scales
+        positive = self.positive[:, k]
+        data = AdaptationData(np.zeros((len(positive), 0)), self.features, positive, self.weight)
+        has_pairs = self.pair_raw is not None and pairs_of_folds(self.folds, positive, self.weight)
+        pair_raw = self.pair_raw[..., k] if self.pair_raw is not None and has_pairs else None
+        return OutputScaler(ScoreOutput(), self.folds).scale(data, self.raw[:, :, k], pair_raw=pair_raw)
 
     def can_be_adapted(self, k: int) -> bool:
         """Whether both classes of a label are in two folds or more: each fold then learns from both."""
@@ -151,12 +155,28 @@ class LabelModels:
 
 
 class _Predictions(NamedTuple):
-    """Log-odds at the final calibration and threshold, and those that have not seen the row."""
+    """What the model of a label predicts for the training rows.
+
+    Attributes
+    ----------
+    log_odds : ndarray of shape (n_samples,)
+        Log-odds at the final calibration.
+    threshold : float
+        The final threshold.
+    fold_log_odds : ndarray of shape (n_folds, n_samples)
+        Log-odds with which each fold is evaluated, by calibrations of the other folds.
+    oof_decision : ndarray of shape (n_samples,)
+        Those of the fold that holds out the row, minus the threshold of the other folds.
+    """
 
     log_odds: FloatArray
     threshold: float
-    oof_log_odds: FloatArray
+    fold_log_odds: FloatArray
     oof_decision: FloatArray
+
+    def oof_log_odds(self, folds: IntArray) -> FloatArray:
+        """Log-odds of each row as the fold has them that holds it out."""
+        return np.asarray(self.fold_log_odds[folds, np.arange(len(folds))])
 
 
 def fit_label_models(
@@ -179,7 +199,7 @@ def fit_label_models(
     rule, predictions = _choose_threshold_rule(measure, data, labels)
     models = [_label_model(data, k, each, predictions[k]) for k, each in enumerate(labels)]
     log_odds = np.column_stack([each.log_odds for each in predictions])
-    oof_log_odds = np.column_stack([each.oof_log_odds for each in predictions])
+    oof_log_odds = np.column_stack([each.oof_log_odds(data.folds) for each in predictions])
     if isinstance(measure, RowAverage):
         decision, oof_decision = cut_rows(measure, log_odds), cut_rows(measure, oof_log_odds)
     else:
@@ -246,16 +266,29 @@ def _predict_training_rows(
     rule: ThresholdRule,
 ) -> _Predictions:
     """Return log-odds and decisions; those out of fold by the calibration and threshold of other folds."""
-    scores = result.chosen.scores
-    point = rule(measure, scores, label.positive, label.weight)
-    oof_log_odds, oof_decision = np.empty(len(scores)), np.empty(len(scores))
+    point = rule(measure, result.scores, label.positive, label.weight)
+    fold_scores, n_rows = result.chosen.fold_scores, len(folds)
+    fold_log_odds, oof_decision = np.empty(fold_scores.shape), np.empty(n_rows)
     for fold in np.unique(folds):
         others = folds != fold
         weight = None if label.weight is None else label.weight[others]
-        held_out = rule(measure, scores[others], label.positive[others], weight)
-        oof_log_odds[~others] = held_out.calibration.log_odds(scores[~others])
-        oof_decision[~others] = oof_log_odds[~others] - held_out.log_odds
-    return _Predictions(point.calibration.log_odds(scores), point.log_odds, oof_log_odds, oof_decision)
+        held_out = rule(measure, fold_scores[fold, others], label.positive[others], weight)
+        fold_log_odds[fold] = held_out.calibration.log_odds(fold_scores[fold])
+        oof_decision[~others] = fold_log_odds[fold, ~others] - held_out.log_odds
+    return _Predictions(
+        point.calibration.log_odds(result.scores), point.log_odds, fold_log_odds, oof_decision
+    )
+
+
+def _calibrate_in_folds(label: _AdaptedLabel, folds: IntArray) -> FloatArray:
+    """Return the log-odds of each row by the calibration of the other folds."""
+    data, scores, log_odds = label.data, label.result.scores, np.empty(len(folds))
+    for fold in np.unique(folds):
+        others = folds != fold
+        weight = None if data.weight is None else data.weight[others]
+        calibration = PlattCalibrator.fit(scores[others], data.positive[others], weight)
+        log_odds[~others] = calibration.log_odds(scores[~others])
+    return log_odds
 
 
 def _constant_predictions(data: LabelData, k: int) -> _Predictions:
@@ -263,7 +296,8 @@ def _constant_predictions(data: LabelData, k: int) -> _Predictions:
     counted = data.positive[data.counted, k]
     n_positive, n_negative = int(counted.sum()), int((~counted).sum())
     constant = np.full(len(data.positive), np.log((n_positive + 0.5) / (n_negative + 0.5)))
-    return _Predictions(constant, 0.0, constant, constant)
+    by_fold = np.broadcast_to(constant, (int(data.folds.max()) + 1, len(constant)))
+    return _Predictions(constant, 0.0, by_fold, constant)
 
 
 def _label_model(
@@ -299,11 +333,17 @@ def _fit_entries(
         _adapt_label(stack, data, k, 0.0) if data.can_be_adapted(k) else None for k in range(data.n_labels)
     ]
     predictions = _predict_all(stack.measure, data, labels, ExpectedValueThreshold())
+    by_fold = np.concatenate([each.fold_log_odds for each in predictions], axis=1)[:, :, None]
+    learned = [
+        each.log_odds if label is None else _calibrate_in_folds(label, data.folds)
+        for each, label in zip(predictions, labels, strict=True)
+    ]
     entries = AdaptationData(
-        np.concatenate([each.oof_log_odds for each in predictions])[:, None],
+        np.concatenate(learned)[:, None],
         None,
         data.positive.T.ravel(),
         None if data.weight is None else np.tile(data.weight, data.n_labels),
+        pair_outputs=None if data.pair_raw is None else list(by_fold),
     )
     folds = np.tile(data.folds, data.n_labels)
     result = adapt(entries, folds, Objective(measure.measure, StackPrior(), tol=tol), C, log)
@@ -313,7 +353,7 @@ def _fit_entries(
     predicted = _predict_training_rows(measure.measure, entries, folds, result, ExpectedValueThreshold())
     log_odds, oof_log_odds, oof_decision = (
         column.reshape(data.n_labels, -1).T
-        for column in (predicted.log_odds, predicted.oof_log_odds, predicted.oof_decision)
+        for column in (predicted.log_odds, predicted.oof_log_odds(folds), predicted.oof_decision)
     )
     value, bound = expected_value(measure, log_odds, log_odds - result.point.log_odds)
     return LabelModels(models, oof_log_odds, oof_decision, value, bound, "expected")

@@ -1,0 +1,91 @@
+"""The auxiliaries' outputs on their common scale: in each fold without the labels that it holds out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._typing import FloatArray, IntArray
+from ..auxiliary import OutputKind, OutputScale, apply_scales
+from ._data import AdaptationData
+
+
+@dataclass(frozen=True)
+class OutputScaler:
+    """Scales raw outputs of auxiliaries.
+
+    Attributes
+    ----------
+    kind : OutputKind
+        The kind of the raw outputs.
+    folds : ndarray of int, shape (n_samples,)
+        The number of the fold that holds out each row.
+    nonnegative : bool
+        Whether a larger raw output must never mean a smaller scaled one.
+    """
+
+    kind: OutputKind
+    folds: IntArray
+    nonnegative: bool = True
+
+    def scale(
+        self,
+        data: AdaptationData,
+        raw: FloatArray,
+        fold_raw: FloatArray | None = None,
+        pair_raw: FloatArray | None = None,
+    ) -> tuple[AdaptationData, list[OutputScale]]:
+        """Return the data with scaled outputs, and the scales of all rows.
+
+        Parameters
+        ----------
+        data : AdaptationData
+            Labels, weights and features.
+        raw : ndarray of shape (n_samples, n_auxiliaries)
+            Raw outputs.
+        fold_raw : ndarray of shape (n_folds, n_samples, n_auxiliaries), optional
+            The raw outputs in each fold; `raw` if they are not given.
+        pair_raw : ndarray of shape (n_folds, n_samples, n_auxiliaries), optional
+            The raw outputs in each fold in evaluation, where they are others.
+        """
+        if fold_raw is None:
+            fold_raw = np.broadcast_to(raw, (int(self.folds.max()) + 1, *raw.shape))
+        scales = self.fit(raw, data)
+        scaled = replace(
+            data,
+            outputs=apply_scales(scales, raw.T),
+            fold_outputs=_FoldScaledOutputs(self, fold_raw, data),
+            pair_outputs=None if pair_raw is None else _FoldScaledOutputs(self, pair_raw, data),
+        )
+        return scaled, scales
+
+    def fit(
+        self, raw: FloatArray, data: AdaptationData, rows: NDArray[np.bool_] | slice = slice(None)
+    ) -> list[OutputScale]:
+        """Return the scale of each auxiliary, fitted on some of the rows."""
+        weight = None if data.weight is None else data.weight[rows]
+        return [
+            self.kind.fit_scale(column[rows], data.positive[rows], weight, nonnegative=self.nonnegative)
+            for column in raw.T
+        ]
+
+
+class _FoldScaledOutputs(Sequence[FloatArray]):
+    """The auxiliaries' outputs on scales that have not seen the rows of a fold, for each fold.
+
+    They are computed when they are asked for, one fold at a time.
+    """
+
+    def __init__(self, scaler: OutputScaler, fold_raw: FloatArray, data: AdaptationData) -> None:
+        self._scaler, self._outputs, self._data = scaler, fold_raw, data
+
+    def __len__(self) -> int:
+        return len(self._outputs)
+
+    def __getitem__(self, fold: Any) -> Any:
+        raw, rows = self._outputs[fold], self._scaler.folds != fold
+        return apply_scales(self._scaler.fit(raw, self._data, rows), raw.T)
