@@ -29,6 +29,7 @@ def pytest_configure(config):
 #: Packages that the extras and the groups of `pyproject.toml` add to the base installation.
 OPTIONAL = {
     "dask",
+    "distributed",
     "fastexcel",
     "jinja2",
     "lightgbm",

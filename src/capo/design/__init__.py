@@ -5,6 +5,7 @@ from ._base import BoundedDesign, Design, iter_row_blocks
 from ._chunked import ChunkedDesign
 from ._dense import DenseDesign
 from ._factory import as_design, augment, from_blocks
+from ._identity import IdentityDesign
 from ._operator import OperatorDesign
 from ._sparse import SparseDesign
 
@@ -15,6 +16,7 @@ __all__ = [
     "ConstantColumn",
     "DenseDesign",
     "Design",
+    "IdentityDesign",
     "OperatorDesign",
     "ScaledDesign",
     "SparseDesign",

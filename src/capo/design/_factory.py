@@ -13,6 +13,7 @@ from ._augmented import AugmentedDesign, ConstantColumn, ScaledDesign
 from ._base import BoundedDesign, Design
 from ._chunked import Block, ChunkedDesign
 from ._dense import DenseDesign
+from ._identity import IdentityDesign
 from ._matrix import matrix_design
 from ._operator import OperatorDesign
 from ._sparse import SparseDesign
@@ -23,6 +24,7 @@ BUILT_IN = (
     ChunkedDesign,
     ConstantColumn,
     DenseDesign,
+    IdentityDesign,
     OperatorDesign,
     ScaledDesign,
     SparseDesign,

@@ -1,6 +1,6 @@
 """The solver: cutting planes to a certified gap, for one C or a path of them."""
 
-from ._line_search import CutLike, CutOracle
+from ._line_search import CutLike, CutOracle, InexactCut
 from ._minimize import minimize, minimize_path
 from ._rounding import relative_error
 from ._solution import Iteration, Solution, Status
@@ -11,6 +11,7 @@ __all__ = [
     "CutLike",
     "CutOracle",
     "CuttingPlane",
+    "InexactCut",
     "Iteration",
     "Solution",
     "Status",

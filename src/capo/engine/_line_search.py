@@ -37,13 +37,31 @@ class CutLike(Protocol):
         """The constant."""
 
 
+@runtime_checkable
+class InexactCut(CutLike, Protocol):
+    """A cut that may lie below R at the scores it was computed for."""
+
+    @property
+    def error(self) -> float:
+        """An upper bound of ``R(s) - (loss - coef @ s)`` at those scores."""
+
+
+def cut_error(cut: CutLike) -> float:
+    """How far R may lie above the cut at the scores it was computed for: 0 unless the cut says otherwise."""
+    return cut.error if isinstance(cut, InexactCut) else 0.0
+
+
 NOT_FINITE = (
     "the design or the oracle gave NaN or infinity: remove or impute such rows, and scale features that "
     "overflow."
 )
 
 CutOracle = Callable[[FloatArray], CutLike]
-"""A function of the scores that returns the cut that is exact at them: ``R(s) = loss - coef @ s``."""
+"""A function of the scores that returns the cut that is exact at them: ``R(s) = loss - coef @ s``.
+
+A cut with the attribute `error` (`InexactCut`) may lie below R by that much; the solver's upper bound
+contains it.
+"""
 
 
 class ZeroCut(NamedTuple):
@@ -51,6 +69,7 @@ class ZeroCut(NamedTuple):
 
     coef: FloatArray
     loss: float = 0.0
+    error: float = 0.0
 
 
 def evaluate_risk(oracle: CutOracle, scores: FloatArray) -> tuple[float, CutLike]:
@@ -64,7 +83,9 @@ def evaluate_risk(oracle: CutOracle, scores: FloatArray) -> tuple[float, CutLike
     risk = float(cut.loss - cut.coef @ scores)
     if not math.isfinite(risk):
         raise InvalidInputError(NOT_FINITE)
-    return (risk, cut) if risk >= 0.0 else (0.0, ZeroCut(np.zeros_like(scores)))
+    if risk >= 0.0:
+        return risk, cut
+    return 0.0, ZeroCut(np.zeros_like(scores), error=max(risk + cut_error(cut), 0.0))
 
 
 def _describe(cut: object) -> str:

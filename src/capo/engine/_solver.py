@@ -32,7 +32,7 @@ from .._typing import FloatArray
 from ..design import as_design
 from ..exceptions import InvalidInputError
 from ._bundle import Bundle
-from ._line_search import NOT_FINITE, CutLike, CutOracle, Segment, evaluate_risk, line_search
+from ._line_search import NOT_FINITE, CutLike, CutOracle, Segment, cut_error, evaluate_risk, line_search
 from ._rounding import RoundingErrors
 from ._solution import Iteration, Solution, Status
 
@@ -339,6 +339,7 @@ class CuttingPlane:
         if self._rounding.matter(self.v, tol):
             self._work.oracle_calls += 1
             self._risk_error = self._rounding.close_risk_error(self.oracle, self.v, scores, risk)
+        self._risk_error += cut_error(cut)
 
     def _upper_bound(self, C: float) -> float:
         """An upper bound of J at the best point, after `_recompute`."""

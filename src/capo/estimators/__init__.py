@@ -8,7 +8,7 @@ from ._multiclass import MulticlassCAPOClassifier
 from ._multilabel import MultilabelCAPOClassifier
 from ._population import MAX_MIXTURE_DISTANCE, class_scores, sampling_error
 from ._progress import ProgressLogger, StepTimer
-from ._svmperf import SVMPerfClassifier
+from ._svmperf import SVMPerfClassifier, fit_linear
 from ._svmperf_cv import SVMPERF_CS, SVMPerfClassifierCV
 from ._svmperf_path import svmperf_path
 from ._validation import check_positive_grid, check_row_weights, reject_confidence
@@ -32,6 +32,7 @@ __all__ = [
     "check_positive_grid",
     "check_row_weights",
     "class_scores",
+    "fit_linear",
     "reject_confidence",
     "sampling_error",
     "scale_outputs",

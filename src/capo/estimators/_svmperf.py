@@ -324,8 +324,8 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
             "kernel_residual_": factor.residual,
         }
 
-    def _warn_about_solution(self) -> None:
-        warn_not_converged(self.solution_, stacklevel=4)
+    def _warn_about_solution(self, stacklevel: int = 4) -> None:
+        warn_not_converged(self.solution_, stacklevel=stacklevel)
         v, max_gap = self.solution_.v, self.C * self.tol
         if self.solution_.status is Status.OPTIMAL and self.gap_ > MAX_GAP_RATIO * max_gap:
             warnings.warn(
@@ -333,7 +333,7 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
                 f"{self.gap_:.3g} to the optimum in the whole space, against C * tol = {max_gap:.3g}. Raise "
                 "max_rank, or use a smaller gamma.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
         if not (v[:-1] if self.fit_intercept else v).any():
             warnings.warn(
@@ -342,7 +342,7 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
                 "that does not help, the classes overlap too much for this measure's convex bound, and "
                 "training for 'balanced_accuracy' or 'roc_auc' does better.",
                 TrivialSolutionWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
 
     def decision_function(self, X: ArrayLike | Design) -> FloatArray:
@@ -368,6 +368,26 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
             expansion = KernelExpansion(self.kernel_, self.support_vectors_, self.dual_coef_[0])
             scores = expansion(self._validate_predict_data(X))
         return np.asarray(scores + self.intercept_[0])
+
+
+def fit_linear(
+    model: SVMPerfClassifier,
+    solver: CuttingPlane,
+    classes: NDArray[Any],
+    choose_threshold: Callable[[FloatArray], float],
+) -> SVMPerfClassifier:
+    """Fit a linear classifier by a solver whose rows are elsewhere, such as on other machines.
+
+    `choose_threshold` gets the solution's coefficients, the intercept last.
+    """
+    solution = model._solve(solver)
+    threshold = choose_threshold(solution.v)
+    model.classes_, model.measure_, model.threshold_ = classes, measures.get(model.measure), threshold
+    attributes = {**model._coefficients(solution.v, threshold, None), **_certificate(solution)}
+    for name, value in attributes.items():
+        setattr(model, name, value)
+    model._warn_about_solution(stacklevel=5)
+    return model
 
 
 def _certificate(solution: Solution) -> dict[str, Any]:

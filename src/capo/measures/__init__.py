@@ -9,13 +9,14 @@ from ._confusion_base import ConfusionMeasure, ratio
 from ._constrained import ConstrainedMeasure
 from ._formula import Formula
 from ._function import FunctionMeasure
-from ._labels import Labels
+from ._labels import ClassTotals, GroupedLabels, Labels
 from ._linear import Cost
 from ._ranking import RankingMeasure
 from ._registry import Description, describe, get, names
 from ._score_curve import ScoreCurve, score_curve
 
 __all__ = [
+    "ClassTotals",
     "ConfusionMeasure",
     "ConstrainedMeasure",
     "Cost",
@@ -23,6 +24,7 @@ __all__ = [
     "Description",
     "Formula",
     "FunctionMeasure",
+    "GroupedLabels",
     "Labels",
     "Measure",
     "Oracle",

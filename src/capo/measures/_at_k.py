@@ -42,7 +42,9 @@ class FixedCountMeasure(Measure):
         return np.count_nonzero(to_positive_mask(y_pred)) == self.count(Labels.from_arrays(y))
 
     def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        labels = Labels.from_arrays(y, sample_weight)
+        return self.oracle_for(Labels.from_arrays(y, sample_weight))
+
+    def oracle_for(self, labels: Labels) -> Oracle:
         return SelectionOracle(labels, self.count(labels), self.scale(labels))
 
     def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:

@@ -99,6 +99,16 @@ class Measure(ABC):
     def check_size(self, n_rows: float, what: str = "the number of rows") -> None:  # noqa: B027
         """Raise an error if the measure needs more rows; `what` describes their number. Most need none."""
 
+    def oracle_for(self, labels: Labels) -> Oracle:
+        """A function ``scores -> Cut`` for labels that have been checked, or for `GroupedLabels`.
+
+        All measures of this package define it. A measure without it can be optimized on one machine only.
+        """
+        raise InvalidInputError(
+            f"{self.label} has no search for groups of rows: define `oracle_for(labels)` in "
+            f"{type(self).__name__}, or use a measure of capo or a function of (tp, fp, fn, tn)."
+        )
+
     def most_violated(self, scores: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Cut:
         """The cut of the worst labeling for these scores."""
         values = np.ascontiguousarray(scores, dtype=np.float64)

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import FloatArray, IntArray
+from ..exceptions import InvalidInputError
+from ._atoms import AtomArray, AtomRuns, Atoms
 
 #: The share of each row that is marked positive: booleans without weights, numbers from 0 to 1 with them.
 Share = NDArray[Any]
@@ -39,17 +41,26 @@ class ClassScores:
         """The scores of the atoms in descending order, from those of the rows."""
         return np.sort(values)[::-1]
 
-    def top(self, values: FloatArray, atoms: FloatArray, n_top: int) -> Share:
+    def sorted_atoms(self, values: FloatArray) -> Atoms:
+        """The atoms in descending order, for a search."""
+        return AtomArray(self.atoms(values))
+
+    def top(self, values: FloatArray, n_top: int, atoms: Atoms) -> Share:
         """The share of each row that is among the `n_top` highest atoms."""
         if n_top == 0:
             return np.zeros(len(values), dtype=bool)
-        return _select_highest(values, atoms[n_top - 1], n_top)
+        return _select_highest(values, atoms.values[n_top - 1], n_top)
 
     def atoms_to_rows(self, values: FloatArray, per_atom: FloatArray) -> FloatArray:
         """Distribute numbers of the sorted atoms to the rows that they are made of."""
         out = np.empty(len(values))
         out[np.argsort(values)[::-1]] = per_atom
         return out
+
+
+def count_atoms(mass: float, n_rows: int, integer: bool) -> int:
+    """The number of atoms of rows with weights."""
+    return int(mass) if integer and mass <= MAX_COPIES else n_rows
 
 
 class WeightedClassScores(ClassScores):
@@ -59,8 +70,9 @@ class WeightedClassScores(ClassScores):
         super().__init__(index)
         self.weight = weight
         total = float(weight.sum())
-        self.copies = bool((weight == np.rint(weight)).all()) and total <= MAX_COPIES
-        self.n_atoms = int(total) if self.copies else len(index)
+        integer = bool((weight == np.rint(weight)).all())
+        self.copies = integer and total <= MAX_COPIES
+        self.n_atoms = count_atoms(total, len(index), integer)
         self.atom_mass = 1.0 if self.copies else total / len(index)
 
     def _sort(self, values: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -80,7 +92,7 @@ class WeightedClassScores(ClassScores):
         # Rounding errors in the sums must not change the order.
         return np.asarray(np.minimum.accumulate(means), dtype=np.float64)
 
-    def top(self, values: FloatArray, atoms: FloatArray, n_top: int) -> Share:
+    def top(self, values: FloatArray, n_top: int, atoms: Atoms) -> Share:
         return top_mass(values, n_top * self.atom_mass, self.weight)
 
     def atoms_to_rows(self, values: FloatArray, per_atom: FloatArray) -> FloatArray:
@@ -89,6 +101,26 @@ class WeightedClassScores(ClassScores):
         out = np.empty(len(values))
         out[order] = np.diff(np.interp(ends, self._atom_ends, sums)) / self.weight[order]
         return out
+
+
+class GroupedClassScores(WeightedClassScores):
+    """Groups of rows of one class, which are divided into the atoms of the rows."""
+
+    def __init__(self, index: IntArray, weight: FloatArray, n_atoms: int, mass: float) -> None:
+        self.index, self.weight, self.n_atoms = index, weight, n_atoms
+        self.copies, self.atom_mass = False, mass / n_atoms
+
+    def sorted_atoms(self, values: FloatArray) -> AtomRuns:
+        order = np.argsort(-values, kind="stable")
+        return AtomRuns(values[order], self.weight[order] / self.atom_mass, self.n_atoms)
+
+    def atoms(self, values: FloatArray) -> FloatArray:
+        if self.n_atoms > MAX_COPIES:
+            raise InvalidInputError(
+                f"average precision takes one number per row, and a class with {self.n_atoms:,} rows has "
+                f"more than {MAX_COPIES:,}. Use 'roc_auc' or 'partial_auc', or a sample of the rows."
+            )
+        return super().atoms(values)
 
 
 def _sums_from_zero(values: FloatArray) -> FloatArray:

@@ -76,7 +76,10 @@ class ConfusionMeasure(Measure):
         return float(self.value(*(np.asarray(cell) for cell in labels.confusion(predicted))))
 
     def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        return ConfusionOracle(self, Labels.from_arrays(y, sample_weight))
+        return self.oracle_for(Labels.from_arrays(y, sample_weight))
+
+    def oracle_for(self, labels: Labels) -> Oracle:
+        return ConfusionOracle(self, labels)
 
 
 class ConfusionOracle(LabeledOracle):
@@ -90,11 +93,11 @@ class ConfusionOracle(LabeledOracle):
         self.labels.check_length(scores)
         pos, neg, total = self.labels.pos, self.labels.neg, self.labels.total
         s_pos, s_neg = scores[pos.index], scores[neg.index]
-        atoms_pos, atoms_neg = pos.atoms(s_pos), neg.atoms(s_neg)
+        atoms_pos, atoms_neg = pos.sorted_atoms(s_pos), neg.sorted_atoms(s_neg)
         a, b, loss = self.strategy(atoms_pos, atoms_neg, 1.0 / total)
         share: Share = np.zeros(len(scores), dtype=self.labels.share_dtype)
-        share[pos.index] = pos.top(s_pos, atoms_pos, a)
-        share[neg.index] = neg.top(s_neg, atoms_neg, b)
+        share[pos.index] = pos.top(s_pos, a, atoms_pos)
+        share[neg.index] = neg.top(s_neg, b, atoms_neg)
         return Cut(self.labels.cut_coef(share), loss)
 
 

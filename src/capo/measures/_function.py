@@ -53,10 +53,11 @@ class FunctionMeasure(ConfusionMeasure):
     def __init__(self, function: ConfusionFunction, name: str | None = None) -> None:
         self._function = function
         self._cached_ranges: dict[tuple[float, float], tuple[float, float]] = {}
+        self._cached_slopes: dict[tuple[float, ...], tuple[float, float] | None] = {}
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
 
     def __getstate__(self) -> dict[str, object]:
-        return {**vars(self), "_cached_ranges": {}}
+        return {**vars(self), "_cached_ranges": {}, "_cached_slopes": {}}
 
     @property
     def function(self) -> ConfusionFunction:
@@ -128,8 +129,13 @@ class FunctionMeasure(ConfusionMeasure):
         return self._cached_ranges[n_pos, n_neg]
 
     def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        labels = Labels.from_arrays(y, sample_weight)
-        min_slopes = self._min_slopes(labels)
+        return self.oracle_for(Labels.from_arrays(y, sample_weight))
+
+    def oracle_for(self, labels: Labels) -> Oracle:
+        key = _slope_key(labels)
+        if key not in self._cached_slopes:
+            self._cached_slopes[key] = self._min_slopes(labels)
+        min_slopes = self._cached_slopes[key]
         return self._exhaustive(labels) if min_slopes is None else GuardedOracle(self, labels, min_slopes)
 
     def _exhaustive(self, labels: Labels) -> ConfusionOracle:
@@ -138,7 +144,7 @@ class FunctionMeasure(ConfusionMeasure):
             f"the measure {self.name!r} does not rise with tp and fall with fp: each search evaluates all "
             f"{n_matrices:,} confusion matrices.",
             ExhaustiveSearchWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
         return ConfusionOracle(_NonMonotoneMeasure(self._function, self.name), labels)
 
@@ -194,8 +200,14 @@ class GuardedOracle(LabeledOracle):
         try:
             return self.search(scores)
         except search.NotMonotoneError:
+            self.measure._cached_slopes[_slope_key(self.labels)] = None
             self.search = self.measure._exhaustive(self.labels)
             return self.search(scores)
+
+
+def _slope_key(labels: Labels) -> tuple[float, ...]:
+    """What the slopes of a function depend on."""
+    return labels.pos.n_atoms, labels.neg.n_atoms, labels.n_pos, labels.n_neg
 
 
 def _levels_to_check(count: int) -> FloatArray:

@@ -55,7 +55,9 @@ class LinearMeasure(Measure):
         return curve.best_threshold(curve.tp - curve.fp)
 
     def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        labels = Labels.from_arrays(y, sample_weight)
+        return self.oracle_for(Labels.from_arrays(y, sample_weight))
+
+    def oracle_for(self, labels: Labels) -> Oracle:
         return HingeOracle(labels, self.prices(labels))
 
 

@@ -37,6 +37,9 @@ class RankingMeasure(Measure):
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         return self._area(Labels.from_arrays(y, sample_weight), np.asarray(scores, dtype=np.float64))
 
+    def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
+        return self.oracle_for(Labels.from_arrays(y, sample_weight))
+
     def ranking_coef(self, y: ArrayLike, order: ArrayLike) -> FloatArray:
         """Coefficients of the cut of one ranking (row indices, best first), without weights."""
         positive = to_positive_mask(y)[np.asarray(order)]
@@ -67,8 +70,8 @@ class RocAUC(RankingMeasure):
         pairs = np.diff(curve.fp) @ (curve.tp[1:] + curve.tp[:-1])
         return float(0.5 * pairs / (curve.tp[-1] * curve.fp[-1]))
 
-    def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        return PairOracle(Labels.from_arrays(y, sample_weight))
+    def oracle_for(self, labels: Labels) -> Oracle:
+        return PairOracle(labels)
 
 
 class PairOracle(LabeledOracle):
@@ -153,8 +156,8 @@ class PartialAUC(RankingMeasure):
         coef[np.asarray(order)] = np.where(positive, np.cumsum(inside), -inside * below) / scale
         return coef
 
-    def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        return PartialPairOracle(Labels.from_arrays(y, sample_weight), self.min_fpr, self.max_fpr)
+    def oracle_for(self, labels: Labels) -> Oracle:
+        return PartialPairOracle(labels, self.min_fpr, self.max_fpr)
 
 
 def _area_up_to(fpr: FloatArray, tpr: FloatArray, end: float) -> float:
@@ -237,8 +240,8 @@ class AveragePrecision(RankingMeasure):
         precision = curve.tp[1:] / (curve.tp[1:] + curve.fp[1:])
         return float(np.diff(curve.tp) @ precision / curve.tp[-1])
 
-    def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        return PrecisionOracle(Labels.from_arrays(y, sample_weight))
+    def oracle_for(self, labels: Labels) -> Oracle:
+        return PrecisionOracle(labels)
 
 
 class PrecisionOracle(LabeledOracle):

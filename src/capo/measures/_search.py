@@ -30,6 +30,7 @@ from .._typing import FloatArray, IntArray
 from ..exceptions import MeasureFunctionError
 
 if TYPE_CHECKING:
+    from ._atoms import Atoms, Gains
     from ._base import Cells
     from ._class_scores import ClassScores
     from ._confusion_base import ConfusionMeasure
@@ -62,8 +63,8 @@ class Grid(NamedTuple):
     ``0 <= t < len(gain_neg)``.
     """
 
-    gain_pos: FloatArray
-    gain_neg: FloatArray
+    gain_pos: Gains
+    gain_neg: Gains
     first_b: int
 
 
@@ -84,48 +85,24 @@ class Strategy(ABC):
         return self.measure.delta(a * self.atom_masses[0], b * self.atom_masses[1], *self.masses)
 
     @abstractmethod
-    def __call__(self, pos: FloatArray, neg: FloatArray, scale: float) -> SearchResult:
-        """The maximizer of V for the scores of the atoms, in descending order."""
+    def __call__(self, pos: Atoms, neg: Atoms, scale: float) -> SearchResult:
+        """The maximizer of V for the sorted atoms of both classes."""
 
-    def gains(self, pos: FloatArray, neg: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
-        """Gp and Gn, up to a constant, for these atoms."""
-        return sums_from_peak(pos, scale * self.atom_masses[0]), sums_from_peak(
-            neg, scale * self.atom_masses[1]
-        )
-
-    def full_grid(self, pos: FloatArray, neg: FloatArray, scale: float) -> Grid:
+    def full_grid(self, pos: Atoms, neg: Atoms, scale: float) -> Grid:
         """The grid of all confusion matrices."""
-        return Grid(*self.gains(pos, neg, scale), 0)
+        return self._make_grid(pos, neg, scale, None, 0)
 
-    def monotone_grid(self, pos: FloatArray, neg: FloatArray, scale: float) -> Grid:
+    def monotone_grid(self, pos: Atoms, neg: Atoms, scale: float) -> Grid:
         """The part of the grid with the maximum for a Delta that falls with a and rises with b.
 
         Marking a positive with a score below 0 as positive, or a negative with a score above 0 as
         negative, can only lower V.
         """
-        last_a, first_b = len(pos) - _count_not_positive(pos), len(neg) - _count_not_positive(neg)
-        return Grid(*self.gains(pos[:last_a], neg[first_b:], scale), first_b)
+        return self._make_grid(pos, neg, scale, pos.count_above_zero()[1], neg.count_above_zero()[0])
 
-
-def _count_not_positive(descending: FloatArray) -> int:
-    """The number of values that are 0 or less."""
-    return int(np.searchsorted(descending[::-1], 0.0, side="right"))
-
-
-def sums_from_peak(descending: FloatArray, scale: float) -> FloatArray:
-    """Sums of the first 0, 1, 2, ... values times a factor, minus the largest of these sums.
-
-    They are accumulated from the peak, where values change their sign, to both sides. A sum that is near
-    the peak is then exact to the last digits however large the values further away are.
-    """
-    peak = len(descending) - _count_not_positive(descending)
-    values = descending * scale
-    sums = np.empty(len(values) + 1)
-    sums[peak] = 0.0
-    np.cumsum(values[peak:], out=sums[peak + 1 :])
-    np.cumsum(values[:peak][::-1], out=sums[:peak][::-1])
-    np.negative(sums[:peak], out=sums[:peak])
-    return sums
+    def _make_grid(self, pos: Atoms, neg: Atoms, scale: float, last_a: int | None, first_b: int) -> Grid:
+        gain_pos = pos.gains(0, last_a, scale * self.atom_masses[0])
+        return Grid(gain_pos, neg.gains(first_b, None, scale * self.atom_masses[1]), first_b)
 
 
 class Column(NamedTuple):
@@ -150,7 +127,7 @@ class ConvexConcave(Strategy):
     for any number of rows; for these, Python numbers are faster than arrays.
     """
 
-    def __call__(self, pos: FloatArray, neg: FloatArray, scale: float) -> SearchResult:
+    def __call__(self, pos: Atoms, neg: Atoms, scale: float) -> SearchResult:
         grid = self.monotone_grid(pos, neg, scale)
         left = self._column(0, 0, grid)
         right = self._column(len(grid.gain_pos) - 1, left.t, grid)
@@ -169,7 +146,7 @@ class ConvexConcave(Strategy):
         return SearchResult(best.a, b, float(self.delta(best.a, b)))
 
     @staticmethod
-    def _bound(left: Column, right: Column, gain: FloatArray) -> tuple[float, int, Column, Column]:
+    def _bound(left: Column, right: Column, gain: Gains) -> tuple[float, int, Column, Column]:
         """Minus an upper bound of V between two columns, and the column to evaluate next."""
         width = right.a - left.a
         if width < 2:
@@ -267,17 +244,17 @@ class Bounded(Strategy):
     linear Delta is constant.
     """
 
-    def grid(self, pos: FloatArray, neg: FloatArray, scale: float) -> Grid:
+    def grid(self, pos: Atoms, neg: Atoms, scale: float) -> Grid:
         """The part of the grid to search."""
         return self.full_grid(pos, neg, scale)
 
-    def __call__(self, pos: FloatArray, neg: FloatArray, scale: float) -> SearchResult:
+    def __call__(self, pos: Atoms, neg: Atoms, scale: float) -> SearchResult:
         grid = self.grid(pos, neg, scale)
         gains = grid.gain_pos, grid.gain_neg
-        for gain, slope in zip(gains, (-self.min_slopes[0], self.min_slopes[1]), strict=True):
+        for sums, slope in zip(gains, (-self.min_slopes[0], self.min_slopes[1]), strict=True):
             if slope:
-                np.add(gain, slope * np.arange(len(gain)), out=gain)
-        peaks = int(np.argmax(gains[0])), int(np.argmax(gains[1]))
+                sums.tilt(slope)
+        peaks = gains[0].peak(), gains[1].peak()
         zero = np.zeros(1, dtype=np.intp)
         whole = Blocks(zero, zero + len(gains[0]) - 1, zero, zero + len(gains[1]) - 1)
         best_value, best = -np.inf, (0, 0)
@@ -328,7 +305,7 @@ class Bounded(Strategy):
 class Monotone(Bounded):
     """Branch and bound for a Delta that falls with tp and rises with fp."""
 
-    def grid(self, pos: FloatArray, neg: FloatArray, scale: float) -> Grid:
+    def grid(self, pos: Atoms, neg: Atoms, scale: float) -> Grid:
         return self.monotone_grid(pos, neg, scale)
 
 
@@ -358,18 +335,19 @@ class Exhaustive(Strategy):
         a, b = np.arange(start, stop)[:, None], np.arange(self.n_atoms[1] + 1)
         return self.delta(a, b)
 
-    def __call__(self, pos: FloatArray, neg: FloatArray, scale: float) -> SearchResult:
+    def __call__(self, pos: Atoms, neg: Atoms, scale: float) -> SearchResult:
         grid = self.full_grid(pos, neg, scale)
-        step = max(1, self.chunk_size // len(grid.gain_neg))
+        gain_pos, gain_neg = grid.gain_pos.to_array(), grid.gain_neg.to_array()
+        step = max(1, self.chunk_size // len(gain_neg))
         best_value, best = -np.inf, SearchResult(0, 0, 0.0)
-        for start in range(0, len(grid.gain_pos), step):
-            stop = min(start + step, len(grid.gain_pos))
+        for start in range(0, len(gain_pos), step):
+            stop = min(start + step, len(gain_pos))
             delta = (
                 self._compute_losses(start, stop)
                 if self._all_losses is None
                 else self._all_losses[start:stop]
             )
-            value = delta + grid.gain_pos[start:stop, None] + grid.gain_neg
+            value = delta + gain_pos[start:stop, None] + gain_neg
             a, b = np.unravel_index(int(np.argmax(value)), value.shape)
             if value[a, b] > best_value:
                 best_value, best = value[a, b], SearchResult(start + int(a), int(b), float(delta[a, b]))

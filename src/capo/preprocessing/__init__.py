@@ -41,7 +41,7 @@ from ._kinds import (
     kind_from_dict,
 )
 from ._label_matrix import encode_label_matrix
-from ._labels import MAX_POSITIVE_SHARE, encode_binary_labels, positive_mask
+from ._labels import MAX_POSITIVE_SHARE, check_no_missing_labels, encode_binary_labels, positive_mask
 from ._parsing import ColumnParser, DateParts, TagIndicators, WordFeatures, parse_column, parse_texts
 from ._schema import ColumnInfo, FeatureSchema, impose_kind, infer_schema, recognize_column
 from ._table_checks import check_numbers, describe_mismatch
@@ -78,6 +78,7 @@ __all__ = [
     "WordFeatures",
     "check_data",
     "check_features",
+    "check_no_missing_labels",
     "check_numbers",
     "class_positions",
     "clip_standardized",

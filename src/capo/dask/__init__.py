@@ -1,0 +1,16 @@
+"""Classifiers for data on many machines, or larger than memory, with Dask.
+
+It needs the extra ``[dask]``.
+"""
+
+from ..exceptions import MissingExtraError
+
+try:
+    import distributed as _distributed  # noqa: F401
+except ImportError as error:
+    raise MissingExtraError("capo.dask needs Dask: pip install 'capo-learn[dask]'.") from error
+
+from ._predict import decision_function, predict, predict_proba
+from ._svmperf import DaskSVMPerfClassifier
+
+__all__ = ["DaskSVMPerfClassifier", "decision_function", "predict", "predict_proba"]

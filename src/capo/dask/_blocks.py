@@ -1,0 +1,169 @@
+"""Functions of one partition, which run on the workers.
+
+All of them are pure functions of their arguments, so that the scheduler can repeat them anywhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_array, column_or_1d
+
+from .._typing import BoolArray, FloatArray
+from ..design import BoundedDesign, augment
+from ..exceptions import InvalidInputError
+from ..measures import ClassTotals
+from ..preprocessing import check_no_missing_labels
+from ._bins import ScoreBins, bin_index
+
+#: Largest number of labels that a partition reports.
+MAX_REPORTED_LABELS = 10
+
+
+class Block(NamedTuple):
+    """The rows of a partition: a tuple, whose size dask can determine."""
+
+    X: Any
+    positive: BoolArray
+    weight: FloatArray | None
+
+    def design(self, fit_intercept: bool) -> BoundedDesign:
+        """The features, with a column of ones for the intercept."""
+        return augment(self.X, bias=1.0 if fit_intercept else None)
+
+
+class BlockSummary(NamedTuple):
+    """What the client must know of the rows, for one partition or many."""
+
+    n_rows: int
+    mass: FloatArray
+    n_weighted: FloatArray
+    integer: BoolArray
+    max_weight: float
+    column_sums: FloatArray
+
+    @staticmethod
+    def merge(parts: list[BlockSummary]) -> BlockSummary:
+        """The summary of all parts, summed in their order."""
+        n_rows, mass, n_weighted, integer, max_weight, sums = zip(*parts, strict=True)
+        return BlockSummary(
+            sum(n_rows),
+            np.sum(mass, axis=0),
+            np.sum(n_weighted, axis=0),
+            np.all(integer, axis=0),
+            max(max_weight),
+            np.sum(sums, axis=0),
+        )
+
+    def totals(self, weighted: bool) -> ClassTotals:
+        """Masses and numbers of atoms of both classes."""
+        return ClassTotals.from_counts(
+            self.mass.tolist(), self.n_weighted.tolist(), self.integer.tolist(), weighted=weighted
+        )
+
+
+def unique_labels(y: Any, number: int) -> NDArray[Any]:
+    """The labels of a partition, at most `MAX_REPORTED_LABELS` of them."""
+    labels = _to_labels(y, number)
+    return np.unique(labels)[:MAX_REPORTED_LABELS]
+
+
+def merge_labels(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """The labels of all parts, at most `MAX_REPORTED_LABELS` of them."""
+    filled = [part for part in parts if len(part)]
+    return np.unique(np.concatenate(filled))[:MAX_REPORTED_LABELS] if filled else parts[0]
+
+
+def _to_labels(y: Any, number: int) -> NDArray[Any]:
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    labels = np.asarray(column_or_1d(labels))
+    check_no_missing_labels(labels)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise InvalidInputError(f"Input y contains NaN or infinity, in partition {number}.")
+    return labels
+
+
+def make_block(X: Any, y: Any, weight: Any, classes: NDArray[Any], number: int) -> Block:
+    """Check the rows of a partition."""
+    rows = to_matrix(X, number)
+    positive = _to_labels(y, number) == classes[1]
+    if len(positive) != rows.shape[0]:
+        raise InvalidInputError(
+            f"partition {number} of X has {rows.shape[0]} rows, and that of y has {len(positive)}: X, y and "
+            "sample_weight must be partitioned alike."
+        )
+    return Block(rows, positive, None if weight is None else _check_weight(weight, len(positive), number))
+
+
+def to_matrix(X: Any, number: int) -> Any:
+    """The rows of a partition as an array or CSR matrix of float64 or float32."""
+    if not issparse(X):
+        X = np.asarray(X)
+        X = X.astype(np.float64) if X.dtype == object else X
+    try:
+        return check_array(
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",  # sums in another order would differ in their last digits
+            ensure_min_samples=0,
+            input_name="X",
+        )
+    except ValueError as error:
+        raise InvalidInputError(f"partition {number} of X: {error}") from error
+
+
+def _check_weight(weight: Any, n_rows: int, number: int) -> FloatArray:
+    values = np.asarray(weight, dtype=np.float64).ravel()
+    if len(values) != n_rows or not np.isfinite(values).all() or (values < 0).any():
+        raise InvalidInputError(
+            f"sample_weight must have one finite number of at least 0 for each row: partition {number} has "
+            f"{n_rows} rows and weights {values[:3].tolist()} ..., {len(values)} in all."
+        )
+    return values
+
+
+def summarize(block: Block, fit_intercept: bool) -> BlockSummary:
+    """The summary of one partition."""
+    weight = np.ones(len(block.positive)) if block.weight is None else block.weight
+    masks = (~block.positive, block.positive)
+    return BlockSummary(
+        len(weight),
+        np.array([weight[mask].sum() for mask in masks]),
+        np.array([np.count_nonzero(weight[mask]) for mask in masks], dtype=np.float64),
+        np.array([bool((weight[mask] == np.rint(weight[mask])).all()) for mask in masks]),
+        float(weight.max(initial=0.0)),
+        block.design(fit_intercept).abs_rmatvec(weight),
+    )
+
+
+def score_rows(block: Block, v: FloatArray, fit_intercept: bool) -> FloatArray:
+    """The scores of a partition, which stay on its worker."""
+    if not v.any():
+        return np.zeros(len(block.positive))
+    return block.design(fit_intercept).matvec(v)
+
+
+def bin_scores(block: Block, scores: FloatArray, edges: FloatArray) -> ScoreBins:
+    """The bins of a partition."""
+    return ScoreBins.from_scores(scores, block.positive, block.weight, edges)
+
+
+def sum_slope(
+    block: Block, scores: FloatArray, edges: FloatArray, coef_per_mass: FloatArray, fit_intercept: bool
+) -> FloatArray:
+    """The part of a partition in the slope ``A' coef``, with the coefficients by class and bin."""
+    coef = coef_per_mass.ravel()[bin_index(scores, block.positive, edges)]
+    if block.weight is not None:
+        coef *= block.weight
+    return block.design(fit_intercept).rmatvec(coef)
+
+
+def sum_parts(parts: list[FloatArray]) -> FloatArray:
+    """The sum of some parts, in their order."""
+    return np.sum(parts, axis=0)

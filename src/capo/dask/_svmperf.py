@@ -1,0 +1,336 @@
+"""SVMperf's problem on Dask, certified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from dask.delayed import delayed
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .. import measures
+from .._sklearn_compat import Interval
+from .._typing import FloatArray
+from ..design import IdentityDesign
+from ..engine import CuttingPlane, Iteration, relative_error
+from ..estimators import SVMPerfClassifier, atomic_fit, fit_linear, reject_confidence
+from ..exceptions import InvalidInputError
+from ..measures import Cost, Measure
+from ..preprocessing import encode_binary_labels, positive_mask
+from ._blocks import MAX_REPORTED_LABELS, BlockSummary, make_block, merge_labels, summarize, unique_labels
+from ._oracle import DistributedOracle
+from ._partitions import Partitions, Scheduler, merge_tree, row_chunks, split_collection
+from ._predict import decision_function, is_collection, predict
+from ._threshold import choose_threshold
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+#: How far R may lie above a cut, as a share of the tolerance.
+CUT_ERROR_SHARE = 0.02
+
+
+class DaskSVMPerfClassifier(ClassifierMixin, BaseEstimator):
+    """`SVMPerfClassifier` with the linear kernel on dask arrays and data frames.
+
+    The problem, the solver and the certificate are the same. The rows and their scores stay on the workers.
+    For each cut these send the scores in bins, some ten thousand numbers, and one vector of the size of the
+    coefficients. The cuts are true lower bounds, and the upper bound of the certificate contains what the
+    bins leave open: about 2% of the tolerance.
+
+    All tasks are pure functions of a partition. If a worker is lost, the scheduler repeats its tasks
+    elsewhere, and the result is the same.
+
+    Parameters
+    ----------
+    measure : str, Measure or callable, default="f1"
+        What to optimize, as in `SVMPerfClassifier`. Average precision takes memory on the client in
+        proportion to the number of rows, and is limited to 16 million rows of a class.
+    C : float, default=1.0
+        Weight of the measure against the size of the coefficients.
+    tol : float, default=1e-3
+        Accuracy: the fit ends when J is proven to be within ``C * tol`` of its minimum.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, as a constant feature 1 inside the regularizer.
+    max_iter : int, default=10000
+        Limit on the number of iterations.
+    persist : bool, default=True
+        Whether to keep the partitions in the memory of the workers during the fit, which write those that do
+        not fit to their disks. With False they are read or computed again several times in each iteration.
+    verbose : int, default=0
+        1 logs a line every two seconds, 2 a line every iteration, by the logger ``"capo"``.
+    callback : callable, optional
+        Called after each iteration with a `capo.engine.Iteration`; a true return value ends the fit.
+    client : distributed.Client, optional
+        The client to use; by default the current one, or dask's local scheduler if there is none. It is not
+        pickled.
+
+    Attributes
+    ----------
+    coef_, intercept_, threshold_, classes_, primal_, dual_, gap_, n_iter_, solution_, measure_
+        As in `SVMPerfClassifier`. The threshold is chosen between 2,000 or more quantiles of the training
+        scores, which are divided further near the best one.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, if X was a data frame.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from capo.dask import DaskSVMPerfClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = da.from_array(X / X.max(axis=0), chunks=(100, -1))
+    >>> model = DaskSVMPerfClassifier("f1", C=100.0).fit(X, da.from_array(y, chunks=100))
+    >>> model.gap_ <= 100.0 * 1e-3
+    True
+    >>> model.predict(X)  # computed when needed
+    dask.array<_apply_to_block, shape=(569,), dtype=int64, chunksize=(100,), chunktype=numpy.ndarray>
+    >>> model.to_local()
+    SVMPerfClassifier(C=100.0)
+    """
+
+    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
+        "measure": [str, Measure, callable],
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "persist": ["boolean"],
+        "verbose": ["verbose"],
+        "callback": [callable, None],
+        "client": "no_validation",
+    }
+
+    coef_: FloatArray
+    classes_: NDArray[Any]
+    measure_: Measure
+
+    def __init__(
+        self,
+        measure: str | Measure | Callable[..., Any] = "f1",
+        *,
+        C: float = 1.0,
+        tol: float = 1e-3,
+        fit_intercept: bool = True,
+        max_iter: int = 10_000,
+        persist: bool = True,
+        verbose: int = 0,
+        callback: Callable[[Iteration], bool | None] | None = None,
+        client: Client | None = None,
+    ) -> None:
+        self.measure = measure
+        self.C = C
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.persist = persist
+        self.verbose = verbose
+        self.callback = callback
+        self.client = client
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "client": None}
+
+    @property
+    def client_(self) -> Client:
+        """The client of this classifier, or the current one."""
+        if self.client is not None:
+            return self.client
+        from distributed import default_client  # noqa: PLC0415 (slow, and not needed without a cluster)
+
+        return default_client()
+
+    @atomic_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : dask.array.Array or dask.dataframe.DataFrame of shape (n_samples, n_features)
+            Numeric features. Blocks of an array may be dense or CSR matrices. Partitions may be of any size,
+            and empty.
+        y : dask.array.Array or dask.dataframe.Series of shape (n_samples,)
+            Two labels; the larger one is the positive class. Its partitions must be those of X; for arrays of
+            known size it is divided like X.
+        sample_weight : dask.array.Array or dask.dataframe.Series of shape (n_samples,), optional
+            Weights; a whole number counts as that many copies of the row.
+
+        Returns
+        -------
+        self : DaskSVMPerfClassifier
+            The fitted classifier.
+        """
+        self._validate_params()
+        measure = measures.get(self.measure)
+        reject_confidence(measure, self)
+        _reject_row_costs(measure)
+        partitions, classes = self._make_partitions(X, y, sample_weight)
+        summary = partitions.reduce(BlockSummary.merge, summarize, self.fit_intercept)
+        totals = summary.totals(weighted=sample_weight is not None)
+        _check_both_classes(summary, classes)
+        oracle = DistributedOracle(
+            partitions,
+            measure.for_training(),
+            summary,
+            totals,
+            fit_intercept=self.fit_intercept,
+            accuracy=CUT_ERROR_SHARE * self.tol,
+        )
+        model = fit_linear(
+            self._make_local(),
+            CuttingPlane(_make_design(oracle), oracle),
+            classes,
+            lambda v: choose_threshold(oracle, measure, oracle.score(v)),
+        )
+        _copy_fitted(model, self)
+        self._set_features(X)
+        return self
+
+    def _make_partitions(self, X: Any, y: Any, sample_weight: Any) -> tuple[Partitions, NDArray[Any]]:
+        """The checked blocks on the workers, and the two classes."""
+        scheduler, chunks = Scheduler(self.client), row_chunks(X)
+        tables, labels = split_collection(X, "X"), split_collection(y, "y", chunks)
+        weights = [None] * len(tables)
+        if sample_weight is not None:
+            weights = split_collection(sample_weight, "sample_weight", chunks)
+        if not len(tables) == len(labels) == len(weights):
+            raise InvalidInputError(
+                f"X has {len(tables)} partitions, y has {len(labels)}"
+                + (f" and sample_weight has {len(weights)}" if sample_weight is not None else "")
+                + ": they must be partitioned alike."
+            )
+        found = [delayed(unique_labels, pure=False)(part, i) for i, part in enumerate(labels)]
+        classes = _check_classes(scheduler.compute(merge_tree(found, merge_labels)))
+        shared, make = delayed(classes, traverse=False), delayed(make_block, pure=False)
+        blocks = [
+            make(*parts, shared, i) for i, parts in enumerate(zip(tables, labels, weights, strict=True))
+        ]
+        return Partitions(scheduler.persist(blocks) if self.persist else blocks, scheduler), classes
+
+    def _make_local(self) -> SVMPerfClassifier:
+        """An unfitted classifier with the same parameters."""
+        names = ("C", "tol", "fit_intercept", "max_iter", "verbose", "callback")
+        return SVMPerfClassifier(self.measure, **{name: getattr(self, name) for name in names})
+
+    def _set_features(self, X: Any) -> None:
+        self.n_features_in_ = self.coef_.shape[1]
+        columns = getattr(X, "columns", None)
+        if columns is not None and all(isinstance(name, str) for name in columns):
+            self.feature_names_in_ = np.asarray(columns, dtype=object)
+
+    def to_local(self) -> SVMPerfClassifier:
+        """The fitted classifier for data in memory, which can be saved, exported and reported on.
+
+        Returns
+        -------
+        SVMPerfClassifier
+            With the same parameters, coefficients and certificate.
+        """
+        check_is_fitted(self)
+        model = self._make_local()
+        _copy_fitted(self, model)
+        return model
+
+    def decision_function(self, X: Any) -> Any:
+        """The score of each row minus the threshold: above 0 is positive.
+
+        Parameters
+        ----------
+        X : dask.array.Array, dask.dataframe.DataFrame or array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        dask.array.Array, dask.dataframe.Series or ndarray of shape (n_samples,)
+            One number per row; lazily for a dask collection.
+        """
+        model = self.to_local()
+        return decision_function(model, X) if is_collection(X) else model.decision_function(X)
+
+    def predict(self, X: Any) -> Any:
+        """Predict the label of each row: the second class where `decision_function` is above 0.
+
+        Parameters
+        ----------
+        X : dask.array.Array, dask.dataframe.DataFrame or array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        dask.array.Array, dask.dataframe.Series or ndarray of shape (n_samples,)
+            One label per row; lazily for a dask collection.
+        """
+        model = self.to_local()
+        return predict(model, X) if is_collection(X) else model.predict(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The measure that was optimized, on these rows; higher is better.
+
+        One number per row is brought to the client.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`, or arrays in memory.
+
+        Returns
+        -------
+        float
+            The value of the measure.
+        """
+        scheduler = Scheduler(self.client)
+        decision, labels, weight = (
+            scheduler.compute(part) if is_collection(part) else part
+            for part in (self.decision_function(X), y, sample_weight)
+        )
+        return self.measure_.score(positive_mask(labels, self.classes_), decision, weight)
+
+
+def _copy_fitted(source: BaseEstimator, target: BaseEstimator) -> None:
+    """Copy the attributes that `fit` has set."""
+    for name, value in vars(source).items():
+        if name.endswith("_") and not name.startswith("_"):
+            setattr(target, name, value)
+
+
+def _make_design(oracle: DistributedOracle) -> IdentityDesign:
+    """The identity, with the sizes of the oracle's sums in units of its own rounding error.
+
+    Times the number of coefficients, because the solver multiplies by the largest slope or its inverse.
+    """
+    n_coef = len(oracle.slope_sizes)
+    ratio = 1.0 + oracle.row_sum_error / relative_error(n_coef)
+    return IdentityDesign(n_coef, n_coef * ratio * oracle.slope_sizes)
+
+
+def _check_classes(labels: NDArray[Any]) -> NDArray[Any]:
+    """The two classes."""
+    if len(labels) >= MAX_REPORTED_LABELS:
+        shown = ", ".join(map(repr, labels[:5].tolist()))
+        raise InvalidInputError(
+            f"Only binary classification is supported: y has {MAX_REPORTED_LABELS} or more classes ({shown}, "
+            "...). Merge them into two."
+        )
+    return encode_binary_labels(labels)[0]
+
+
+def _check_both_classes(summary: BlockSummary, classes: NDArray[Any]) -> None:
+    for label, mass in zip(classes.tolist(), summary.mass.tolist(), strict=True):
+        if not mass > 0:
+            raise InvalidInputError(
+                f"the sample weights are 0 for all rows of the class {label!r}: each class needs some weight."
+            )
+
+
+def _reject_row_costs(measure: Measure) -> None:
+    if isinstance(measure, Cost) and measure.per_row:
+        raise InvalidInputError(
+            f"{' and '.join(measure.per_row)} of single rows cannot be sent to the workers: use 'accuracy' "
+            "with the costs as sample_weight, or one number for each class."
+        )

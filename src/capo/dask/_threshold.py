@@ -1,0 +1,78 @@
+"""The threshold on training scores that stay on the workers."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from dask.delayed import Delayed
+
+from .._typing import BoolArray, FloatArray, IntArray
+from ..exceptions import ConstraintWarning
+from ..measures import Measure
+from ._bins import ScoreBins, split_bins
+from ._oracle import N_EDGES, N_NEW_EDGES, DistributedOracle
+
+#: Passes that divide the bins near the best threshold.
+MAX_SPLITS = 4
+#: Bins on each side of the best threshold that are divided.
+N_NEIGHBORS = 8
+
+
+def choose_threshold(oracle: DistributedOracle, measure: Measure, scores: list[Delayed]) -> float:
+    """The best threshold between two bins, which are divided near it until they hold equal scores.
+
+    The first bins hold at most about a 2,000th of the rows each.
+    """
+    edges = np.union1d(oracle.edges, [0.0])
+    bins = oracle.bin(scores, edges)
+    edges = split_bins(edges, bins, bins.mass.sum(axis=0), N_EDGES)
+    for _ in range(MAX_SPLITS):
+        bins = oracle.bin(scores, edges)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConstraintWarning)
+            below, _ = _best_threshold(measure, bins)
+        near = _near(bins, below)
+        new = split_bins(edges, bins, near.astype(np.float64), N_NEW_EDGES)
+        if len(new) == len(edges):
+            break
+        edges = new
+    return _best_threshold(measure, bins)[1]
+
+
+def _used(bins: ScoreBins) -> IntArray:
+    return np.flatnonzero(bins.mass.sum(axis=0) > 0)
+
+
+def _near(bins: ScoreBins, below: int) -> BoolArray:
+    """A mask of the bins next to the threshold above `below` of the bins with rows."""
+    near = np.zeros(bins.mass.shape[1], dtype=bool)
+    near[_used(bins)[max(below - N_NEIGHBORS, 0) : below + N_NEIGHBORS]] = True
+    return near
+
+
+def _best_threshold(measure: Measure, bins: ScoreBins) -> tuple[int, float]:
+    """The number of bins with rows below the best threshold, and the threshold.
+
+    The measure gets the position of each bin in place of its scores, from 0.5 for those above 0 and from -0.5
+    for the others, so that a threshold of 0 is one for both.
+    """
+    used = _used(bins)
+    low, high = bins.low.min(axis=0)[used], bins.high.max(axis=0)[used]
+    position = np.arange(len(used)) - np.count_nonzero(high <= 0) + 0.5
+    mass = bins.mass[:, used]
+    y = np.repeat([False, True], len(used))
+    kept = mass.ravel() > 0
+    found = measure.threshold(y[kept], np.tile(position, 2)[kept], mass.ravel()[kept])
+    below = int(np.count_nonzero(position <= found))
+    return below, 0.0 if found == 0.0 else _threshold_above(below, low, high)
+
+
+def _threshold_above(below: int, low: FloatArray, high: FloatArray) -> float:
+    """A threshold that exactly the scores of the first `below` bins do not exceed."""
+    if below == 0:
+        return float(np.nextafter(low[0], -np.inf))
+    if below == len(low):
+        return float(np.nextafter(high[-1], np.inf))
+    middle = 0.5 * high[below - 1] + 0.5 * low[below]
+    return float(middle if middle < low[below] else high[below - 1])

@@ -1,0 +1,87 @@
+"""Scores in bins: R lies between the two bounds, whatever the measure, the scores and the edges are."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capo import measures
+from capo.dask._bins import ScoreBins, bound_risk, place_edges, split_bins
+from capo.exceptions import ExhaustiveSearchWarning
+from capo.measures import ClassTotals, Labels
+
+from ..cases import ALL_MEASURES, problems
+
+edge_lists = st.lists(st.sampled_from([-2.5, -1.0, -0.25, 0.0, 0.5, 1.0]), unique=True)
+
+
+def risk(measure, labels, scores):
+    return measure.oracle_for(labels)(scores).value(scores)
+
+
+@pytest.mark.parametrize("measure", ALL_MEASURES, ids=lambda measure: measure.label)
+@settings(max_examples=10)
+@given(problem=problems(9), edges=edge_lists)
+def test_the_bounds_hold_and_the_cut_is_valid(measure, problem, edges):
+    scores, y = problem
+    measure, labels, edges = measure.for_training(), Labels.from_arrays(y), np.sort(edges)
+    bins = ScoreBins.from_scores(scores, labels.positive, None, edges)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExhaustiveSearchWarning)
+        bounds = bound_risk(measure, ClassTotals.from_labels(labels), bins)
+        value = risk(measure, labels, scores)
+        assert bounds.lower - 1e-9 <= value <= bounds.upper + 1e-9
+        assert bounds.error <= bounds.contributions.sum() + 1e-9
+        coef = bounds.coef_per_mass[labels.positive.astype(int), np.searchsorted(edges, scores)]
+        assert bounds.loss - coef @ scores == pytest.approx(bounds.lower, abs=1e-9)
+        for other in (scores[::-1], scores + np.linspace(-1, 1, len(scores)), np.zeros(len(scores))):
+            assert bounds.loss - coef @ other <= risk(measure, labels, other.copy()) + 1e-9
+
+
+@pytest.mark.parametrize("name", ["f1", "kld", "prbep", "roc_auc", "partial_auc", "average_precision"])
+@settings(max_examples=10)
+@given(problem=problems(9), edges=edge_lists, seed=st.integers(0, 9))
+def test_the_bounds_hold_with_weights(name, problem, edges, seed):
+    scores, y = problem
+    weight = np.random.default_rng(seed).uniform(0.1, 3.0, len(y))
+    measure, labels = measures.get(name), Labels.from_arrays(y, weight)
+    bins = ScoreBins.from_scores(scores, labels.positive, weight, np.sort(edges))
+    bounds = bound_risk(measure, ClassTotals.from_labels(labels), bins)
+    assert bounds.lower - 1e-9 <= risk(measure, labels, scores) <= bounds.upper + 1e-9
+
+
+@pytest.mark.parametrize("name", measures.names())
+def test_bins_are_divided_until_the_bounds_meet(name):
+    rng = np.random.default_rng(0)
+    y = rng.random(3000) < 0.2
+    scores = np.round(rng.normal(y.astype(float), 2.0), 3)  # some scores are tied
+    scores[:3] = 1e6, -1e5, 300.0  # far from the others
+    measure, labels, edges = measures.get(name).for_training(), Labels.from_arrays(y), np.zeros(1)
+    for _ in range(8):
+        bins = ScoreBins.from_scores(scores, y, None, edges)
+        bounds = bound_risk(measure, ClassTotals.from_labels(labels), bins)
+        if bounds.error <= 1e-6:
+            break
+        edges = split_bins(edges, bins, bounds.contributions, 1024)
+    assert bounds.error <= 1e-6
+    assert bounds.lower == pytest.approx(risk(measure, labels, scores), abs=1e-6)
+    # The edges for the next scores are good for the same ones.
+    edges = place_edges(bins, bounds.contributions, 2048)
+    bins = ScoreBins.from_scores(scores, y, None, edges)
+    assert bound_risk(measure, ClassTotals.from_labels(labels), bins).error < 0.02
+    assert len(edges) < 2 * 2048
+
+
+def test_parts_are_merged_to_the_bins_of_all_rows():
+    rng = np.random.default_rng(0)
+    scores, y, weight, edges = rng.normal(size=50), rng.random(50) < 0.3, rng.random(50), np.array([-1, 0, 1])
+    parts = [slice(0, 10), slice(10, 10), slice(10, 50)]
+    merged = ScoreBins.merge(
+        [ScoreBins.from_scores(scores[part], y[part], weight[part], edges) for part in parts]
+    )
+    for found, expected in zip(merged, ScoreBins.from_scores(scores, y, weight, edges), strict=True):
+        np.testing.assert_allclose(found, expected)
+    assert merged.mass.sum() == pytest.approx(weight.sum())
+    assert merged.low[1, 0] == scores[y & (scores <= -1)].min()
