@@ -1,10 +1,14 @@
 """``capo explain``: importance of columns, and explanations of rows."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
+
+from capo.cli.commands._binary_kind import LabeledPredictions
+from capo.cli.commands._kept_rows import MAX_ROWS, KeptRows
 
 from .cases import exit_code, run, table
 
@@ -79,3 +83,33 @@ def test_many_classes_and_sparse_rows(capsys, folder):
     code, _, err = run(capsys, "explain", folder / "kinds.csv.capo", folder / "kinds.csv", "--row", "1")
     assert code == 2
     assert "models of two classes" in err
+
+
+def test_the_report_explains_the_model(capsys, folder, model):
+    page = folder / "why.html"
+    assert run(capsys, "report", model, folder / "test.csv", "-o", page)[0] == 0
+    text = page.read_text()
+    assert "Which columns matter" in text
+    assert "Worst errors" in text
+    assert run(capsys, "report", model, folder / "test.csv", "--no-explain", "-o", page)[0] == 0
+    assert "Which columns matter" not in page.read_text()
+    assert "Worst errors" in page.read_text()
+
+
+def test_kept_rows_are_a_sample_of_all_batches_and_the_worst_of_all_errors():
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame({"x": rng.normal(size=5000), "row": np.arange(1, 5001)})
+    positive = rng.random(5000) < 0.3
+    decision = rng.normal(size=5000)
+    kept = KeptRows(SimpleNamespace(classes_=np.array(["no", "yes"])), seed=0)
+    for start in range(0, 5000, 700):
+        part = slice(start, start + 700)
+        kept.observe(X[part], LabeledPredictions(positive[part], decision[part], None))
+    sampled = kept._features["row"].to_numpy()
+    assert len(set(sampled)) == MAX_ROWS
+    assert abs(sampled.mean() - 2500) < 150
+    np.testing.assert_array_equal(kept._values[:, 1], positive[sampled - 1])
+    wrong = np.flatnonzero((decision > 0) != positive)
+    worst = wrong[np.argsort(-np.abs(decision[wrong]))][:10]
+    assert [each.row for each in kept.errors] == (worst + 1).tolist()
+    assert [each.values["row"] for each in kept.errors] == [str(row + 1) for row in worst]

@@ -9,7 +9,17 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from capo import CAPOClassifier, measures
-from capo.inspection import Comparison, ConfusionCounts, Evaluation, MeasureEstimate, MethodResult
+from capo.inspection import (
+    ColumnEffect,
+    ColumnImportance,
+    Comparison,
+    ConfusionCounts,
+    EffectPoint,
+    Evaluation,
+    Importance,
+    MeasureEstimate,
+    MethodResult,
+)
 
 X, LABELS = load_breast_cancer(return_X_y=True)
 X = X[:, :8]
@@ -32,6 +42,45 @@ EVALUATION = Evaluation(
     [MeasureEstimate("f1", 0.7, 0.68, 0.72), MeasureEstimate("lift_at_k", 2.5, 2.25, 2.75)],
     ConfusionCounts(40.0, 10.0, 20.0, 60.0),
     ("no", "yes"),
+)
+#: Columns of numbers, categories and money, with long names and markup.
+IMPORTANCE = Importance(
+    "f1",
+    0.7,
+    [
+        ColumnImportance(("averageTransactionAmountLast30Days", "average_transaction_amount"), 0.2, 0.1, 0.3),
+        ColumnImportance(("<b>color</b>",), 0.05, 0.01, 0.09),
+        ColumnImportance(("2",), -0.01, -0.03, 0.01),
+    ],
+    [
+        ColumnEffect(
+            ("averageTransactionAmountLast30Days", "average_transaction_amount"),
+            "probability of 'yes'",
+            [
+                EffectPoint("-1.5 to 0.25", -0.5, 0.3, 0.05, -0.01, 0.11),
+                EffectPoint("0.3 to 2", 1.0, 0.3, 0.2, 0.15, 0.25),
+                EffectPoint("2.5 to 9", 6.0, 0.3, 0.6, 0.5, 0.7),
+                EffectPoint("(missing)", None, 0.1, 0.3, 0.2, 0.4),
+            ],
+        ),
+        ColumnEffect(
+            ("<b>color</b>",),
+            "probability of 'yes'",
+            [
+                EffectPoint("<i>red</i>", None, 0.6, 0.3, 0.2, 0.4),
+                EffectPoint("blue", None, 0.4, 0.1, 0, 0.2),
+            ],
+        ),
+        ColumnEffect(
+            ("price",),
+            "probability of 'yes'",
+            [EffectPoint(f"${k}.00 to ${k + 1}.00", k, 0.25, 0.1 * k, 0.05 * k, 0.2 * k) for k in range(4)],
+        ),
+    ],
+    n_rows=2000,
+    n_total_rows=12_345,
+    n_repeats=5,
+    rows="given rows",
 )
 
 

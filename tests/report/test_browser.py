@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from capo.inspection import MeasureEstimate
+from capo.inspection import MeasureEstimate, worst_errors
 from capo.report import render_report
 from capo.report._curves import compute_curves
 
-from .cases import EVALUATION, comparison_of, decisions_on_test_rows
+from .cases import EVALUATION, IMPORTANCE, TEST, X, comparison_of, decisions_on_test_rows
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -49,6 +49,8 @@ def files(tmp_path_factory):
             table_name="a_long_name_" * 5,
             comparison=comparison_of(decisions[0]),
             evaluation=EVALUATION,
+            importance=IMPORTANCE,
+            errors=worst_errors(*decisions, X[TEST]),
             notes=["Careful."],
         )
         (folder / f"{name}.html").write_text(text, encoding="utf-8")

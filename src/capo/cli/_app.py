@@ -482,18 +482,29 @@ def report(
     encoding: EncodingOption = None,
     trust: TrustOption = None,
     seed: SeedOption = 0,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain/--no-explain",
+            help="Show which columns the measure depends on, which takes about as long as predicting 10,000 "
+            "rows for each column.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = True,
     quiet: QuietOption = False,
 ) -> None:
     """Write an HTML report on a model and labeled rows: one file that opens offline.
 
     \b
+    The page has a slider for the threshold, all measures, calibration, the columns that matter and their
+    effects, the worst errors, and the training.
       capo report churn.capo test.csv -o report.html
       capo report churn.capo test.csv --comparison comparison.json -o report.html
     """
     from .commands.report import run_report
 
     reader = _open_table(table, format, delimiter, encoding)
-    run_report(model, reader, output, comparison, trust, seed, Console(quiet))
+    run_report(model, reader, output, comparison, trust, seed, explain, Console(quiet))
 
 
 @app.command(cls=GroupedHelpCommand, short_help="Describe a model file without loading the model.")

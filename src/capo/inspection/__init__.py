@@ -24,6 +24,7 @@ from ._multilabel_evaluation import MultilabelEvaluation, evaluate_multilabel
 from ._multilabel_summary import summarize_multilabel
 from ._plots import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
 from ._summary import Summary, SummaryLine, frozen_auxiliary_names, summarize
+from ._worst_errors import WorstError, worst_errors
 
 __all__ = [
     "METHODS",
@@ -50,6 +51,7 @@ __all__ = [
     "SummaryLine",
     "ThresholdDisplay",
     "WeightsDisplay",
+    "WorstError",
     "compare",
     "compare_many",
     "compare_on_fold",
@@ -63,4 +65,5 @@ __all__ = [
     "summarize",
     "summarize_multiclass",
     "summarize_multilabel",
+    "worst_errors",
 ]

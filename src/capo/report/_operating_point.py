@@ -24,6 +24,8 @@ ROUND_THRESHOLDS = (
     *(0.5, 0.1, 0.9, 0.2, 0.8, 0.01, 0.99, 0.3, 0.7, 0.05, 0.95, 0.4, 0.6),
     *(0.02, 0.98, 0.001, 0.999, 0.005, 0.995, 0.002, 0.998, 0.0001, 0.9999),
 )
+#: Models with more different thresholds out of fold have one per row, not per fold.
+MAX_FOLD_THRESHOLDS = 20
 #: The smallest distance of two ticks of the slider, in percent of its width.
 MIN_TICK_DISTANCE = 11.0
 
@@ -102,6 +104,7 @@ class OperatingPointSection:
     rates: list[Rate]
     slider_ticks: list[SliderTick]
     slider_data: dict[str, Any]
+    fold_thresholds: list[float]
 
     @property
     def chosen_threshold(self) -> float:
@@ -123,7 +126,8 @@ def build_operating_point(
     model: CAPOClassifier, curves: ThresholdCurves, value: float
 ) -> OperatingPointSection:
     """Collect what the section shows at the chosen threshold."""
-    charts = [_threshold_chart(curves), _precision_recall_chart(curves), _roc_chart(curves)]
+    by_fold = fold_thresholds(model)
+    charts = [_threshold_chart(curves, by_fold), _precision_recall_chart(curves), _roc_chart(curves)]
     classes = model.label_pair.tolist()
     return OperatingPointSection(
         classes=classes,
@@ -136,6 +140,7 @@ def build_operating_point(
         confusion=_confusion_rows(classes, curves),
         rates=_rates(model.measure_.label, curves, value),
         slider_ticks=_slider_ticks(curves.thresholds),
+        fold_thresholds=by_fold,
         slider_data=asdict(_slider_data(classes[1], curves, [chart for chart, _ in charts])),
     )
 
@@ -181,7 +186,22 @@ def _coordinates(curves: ThresholdCurves) -> dict[str, tuple[FloatArray, FloatAr
     }
 
 
-def _threshold_chart(curves: ThresholdCurves) -> tuple[Chart, list[Markup]]:
+def fold_thresholds(model: CAPOClassifier) -> list[float]:
+    """The thresholds that were chosen without the rows of one fold, as ascending probabilities.
+
+    There are none if the threshold was not chosen in cross-validation, or if it was moved afterward.
+    """
+    moved = (model.guarantee_, model.population_, model.prices_)
+    if not model.measure_.needs_threshold or any(each is not None for each in moved):
+        return []
+    shifts = model.oof_thresholds_[~np.isnan(model.oof_thresholds_)]
+    different = np.unique(shifts.round(9))
+    if not 1 < len(different) <= MAX_FOLD_THRESHOLDS:
+        return []
+    return [float(each) for each in model.as_probability(different)]
+
+
+def _threshold_chart(curves: ThresholdCurves, by_fold: list[float]) -> tuple[Chart, list[Markup]]:
     best, chosen = int(np.argmax(curves.values)), curves.chosen
     chart = Chart(
         THRESHOLD_CHART,
@@ -194,6 +214,7 @@ def _threshold_chart(curves: ThresholdCurves) -> tuple[Chart, list[Markup]]:
     )
     threshold = float(curves.thresholds[chosen])
     lines = [
+        *(chart.vertical_line(each, "fold-line") for each in by_fold if each <= chart.x.high),
         chart.vertical_line(threshold, "chosen-line"),
         chart.vertical_line(threshold, "slider-line", id="slider-line"),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -19,8 +19,16 @@ from .. import __version__
 from .._typing import BoolArray
 from ..engine import Status
 from ..exceptions import InvalidInputError
-from ..inspection import Comparison, Evaluation, describe_few_rows
+from ..inspection import (
+    Comparison,
+    Evaluation,
+    Importance,
+    WorstError,
+    describe_few_rows,
+    worst_errors,
+)
 from . import _formatting as formatting
+from ._calibration import CalibrationSection, build_calibration
 from ._curves import compute_curves
 from ._evaluation import (
     ComparisonSection,
@@ -28,6 +36,7 @@ from ._evaluation import (
     build_comparison,
     build_evaluation,
 )
+from ._explanation import ErrorsSection, ImportanceSection, build_errors, build_importance
 from ._header import Header, build_header
 from ._operating_point import OperatingPointSection, build_operating_point
 from ._templating import Markup, load_environment, read_asset
@@ -55,6 +64,8 @@ def render_report(
     table_name: str = "",
     comparison: Comparison | None = None,
     evaluation: Evaluation | None = None,
+    importance: Importance | None = None,
+    errors: Sequence[WorstError] | None = None,
     notes: Iterable[str] = (),
 ) -> str:
     """Render an HTML page about a fitted classifier and its decisions on labeled rows.
@@ -75,6 +86,12 @@ def render_report(
         The model and simpler methods in cross-validation, from `capo.inspection.compare`.
     evaluation : Evaluation, optional
         All measures on the rows with bootstrap intervals, from `capo.inspection.evaluate`.
+    importance : Importance, optional
+        The importance of the columns and the effects of the strongest ones, from
+        `capo.inspection.importance`.
+    errors : sequence of WorstError, optional
+        The worst errors with their values, from `capo.inspection.worst_errors`; by default they are listed
+        without values.
     notes : iterable of str, optional
         Cautions to show at the top, one sentence each.
 
@@ -105,6 +122,11 @@ def render_report(
         header=build_header(model, curves, value, table_name, len(mask), evaluation),
         cautions=_collect_cautions(model, mask, notes),
         operating_point=build_operating_point(model, curves, value),
+        importance=build_importance(importance) if importance else None,
+        errors=build_errors(
+            model, worst_errors(model, mask, decision) if errors is None else errors, importance
+        ),
+        calibration=build_calibration(model, mask, decision, sample_weight),
         evaluation=build_evaluation(evaluation) if evaluation else None,
         comparison=build_comparison(comparison) if comparison else None,
         models=build_models(model),
@@ -149,6 +171,9 @@ class Report:
     header: Header
     cautions: list[str]
     operating_point: OperatingPointSection
+    importance: ImportanceSection | None
+    errors: ErrorsSection | None
+    calibration: CalibrationSection
     evaluation: EvaluationSection | None
     comparison: ComparisonSection | None
     models: ModelsSection

@@ -123,11 +123,17 @@ def draw_weight_bar(value: float, low: float, high: float) -> Markup:
     )
 
 
-def draw_interval(low: float, value: float, high: float, scale: tuple[float, float]) -> Markup:
-    """An interval with a mark at the value inside it."""
+def draw_interval(
+    low: float, value: float, high: float, scale: tuple[float, float], *, mark_zero: bool = False
+) -> Markup:
+    """An interval with a mark at the value inside it; `mark_zero` also marks 0."""
     start, middle, end = (_percent_along(each, *scale) for each in (low, value, high))
+    zero = Markup('<rect class="zero" x="{:.1f}" width="0.8" y="0" height="12"/>').format(
+        min(_percent_along(0.0, *scale), 99.2)
+    )
     return _cell_drawing(
-        Markup(
+        (zero if mark_zero else Markup(""))
+        + Markup(
             '<rect class="track" x="0" width="100" y="5.5" height="1"/>'
             '<rect class="range" x="{:.1f}" width="{:.1f}" y="3" height="6"/>'
             '<rect class="fill" x="{:.1f}" width="1.2" y="0" height="12"/>'

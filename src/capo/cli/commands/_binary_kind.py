@@ -16,6 +16,7 @@ from ...io.tables import Batch, TableReader
 from ...measures import Measure
 from ...preprocessing import positive_mask
 from .._console import Console
+from ._kept_rows import KeptRows
 from ._loaded_model import LoadedModel, read_batches
 from ._model_kind import ModelKind
 
@@ -77,11 +78,14 @@ class BinaryKind(ModelKind):
         notes: Sequence[str],
         seed: int,
         console: Console,
+        explain: bool,
     ) -> str:
         from ...report import render_report  # noqa: PLC0415 (an extra)
 
-        predictions = predict_labeled(loaded, table, console)
+        kept = KeptRows(loaded.model, seed)
+        predictions = predict_labeled(loaded, table, console, on_features=kept.observe)
         evaluation = evaluate_predictions(loaded, predictions, seed, console)
+        importance = kept.importance(console) if explain else None
         with console.step("drawing"):
             return render_report(
                 loaded.model,
@@ -91,6 +95,8 @@ class BinaryKind(ModelKind):
                 table_name=table.name,
                 comparison=comparison,
                 evaluation=evaluation,
+                importance=importance,
+                errors=kept.errors,
                 notes=notes,
             )
 
@@ -100,6 +106,7 @@ def predict_labeled(
     table: TableReader,
     console: Console,
     on_batch: Callable[[Batch], None] = lambda batch: None,
+    on_features: Callable[[Any, LabeledPredictions], None] = lambda features, predictions: None,
 ) -> LabeledPredictions:
     """Apply a model to a labeled table, batch by batch."""
     positive: list[BoolArray] = []
@@ -108,10 +115,12 @@ def predict_labeled(
     schema, model = loaded.schema, loaded.model
     with console.step("predicting") as step:
         for batch in read_batches(table, step):
+            features = schema.features(batch)
             positive.append(positive_mask(schema.labels(batch), model.label_pair))
-            decisions.append(model.positive_decision(schema.features(batch)))
+            decisions.append(model.positive_decision(features))
             weights.append(schema.weights(batch))
             on_batch(batch)
+            on_features(features, LabeledPredictions(positive[-1], decisions[-1], weights[-1]))
     weight = None if weights[0] is None else np.concatenate(weights)
     return LabeledPredictions(np.concatenate(positive), np.concatenate(decisions), weight)
 

@@ -117,6 +117,7 @@ class MulticlassKind(ModelKind):
         notes: Sequence[str],
         seed: int,
         console: Console,
+        explain: bool,
     ) -> str:
         return _render(self, loaded, table, notes, seed, console)
 
@@ -180,6 +181,7 @@ class MultilabelKind(ModelKind):
         notes: Sequence[str],
         seed: int,
         console: Console,
+        explain: bool,
     ) -> str:
         return _render(self, loaded, table, notes, seed, console)
 

@@ -70,5 +70,6 @@ class ModelKind(ABC):
         notes: Sequence[str],
         seed: int,
         console: Console,
+        explain: bool,
     ) -> str:
-        """The page on the model and a labeled table."""
+        """The page on the model and a labeled table, with the importance of columns if `explain` is set."""

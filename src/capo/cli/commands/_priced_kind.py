@@ -109,13 +109,20 @@ class PricedKind(BinaryKind):
         notes: Sequence[str],
         seed: int,
         console: Console,
+        explain: bool,
     ) -> str:
         note = (
             "This page uses one threshold for all rows and the mean prices of training; 'capo evaluate' uses "
             "the prices of each row."
         )
         return super().render_report(
-            loaded, table, comparison=comparison, notes=[*notes, note], seed=seed, console=console
+            loaded,
+            table,
+            comparison=comparison,
+            notes=[*notes, note],
+            seed=seed,
+            console=console,
+            explain=explain,
         )
 
 

@@ -23,6 +23,7 @@ def run_report(
     comparison: Path | None,
     trusted: Sequence[str] | None,
     seed: int,
+    explain: bool,
     console: Console,
 ) -> None:
     """Write the page."""
@@ -39,7 +40,7 @@ def run_report(
         _check_comparison(stored_comparison, loaded, comparison)
     notes = training_table_notes(loaded.manifest, table, console)
     html = model_kind(loaded.model).render_report(
-        loaded, table, comparison=stored_comparison, notes=notes, seed=seed, console=console
+        loaded, table, comparison=stored_comparison, notes=notes, seed=seed, console=console, explain=explain
     )
     write_output(html.encode(errors="backslashreplace"), output, console)
 

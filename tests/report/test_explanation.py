@@ -1,0 +1,96 @@
+"""The sections on importance, effects, calibration, errors and the thresholds of the folds."""
+
+import re
+from copy import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from capo.inspection import worst_errors
+from capo.report import render_report
+from capo.report._calibration import calibration_bins, wilson_interval
+from capo.report._explanation import build_errors, build_importance
+from capo.report._operating_point import fold_thresholds
+
+from .cases import IMPORTANCE, TEST, X, decisions_on_test_rows
+from .test_page import ParsedPage
+
+
+@pytest.fixture(scope="module")
+def page():
+    decisions = decisions_on_test_rows()
+    return ParsedPage(
+        render_report(*decisions, importance=IMPORTANCE, errors=worst_errors(*decisions, X[TEST]))
+    )
+
+
+def test_the_sections_are_on_the_page(page):
+    for heading in ("Which columns matter", "How the strongest columns act", "Calibration", "Worst errors"):
+        assert heading in page.text
+    assert "2,000 rows, drawn at random" in page.text
+    assert "<b>color</b>" in page.text
+    assert len(page.ids) == len(set(page.ids))
+    assert set(page.references) <= set(page.ids)
+    assert "effect-1-chart-title" in page.ids
+    assert "effect-3-chart-title" not in page.ids  # amounts of money are a table
+
+
+def test_a_page_without_importance_lists_errors_without_values():
+    text = ParsedPage(render_report(*decisions_on_test_rows())).text
+    assert "Which columns matter" not in text
+    assert "Worst errors" in text
+
+
+def test_the_worst_errors_are_the_most_confident_ones():
+    model, positive, decision = decisions_on_test_rows()
+    errors = worst_errors(model, positive, decision, X[TEST])
+    wrong = np.flatnonzero((decision > 0) != positive)
+    assert abs(errors[0].decision) == np.abs(decision[wrong]).max()
+    assert all((each.decision > 0) != positive[each.row - 1] for each in errors)
+    assert errors[0].values["0"] == f"{X[TEST][errors[0].row - 1, 0]:.4g}"
+    section = build_errors(model, errors, IMPORTANCE)
+    assert section.columns == ["2"]
+    assert build_errors(model, [], None) is None
+
+
+def test_many_columns_are_cut():
+    columns = [IMPORTANCE.columns[1]] * 40
+    section = build_importance(replace(IMPORTANCE, columns=columns))
+    assert (len(section.rows), section.n_more) == (15, 25)
+
+
+def test_bins_of_calibration_hold_all_rows_and_their_shares():
+    rng = np.random.default_rng(0)
+    probability = rng.random(1000).round(2)
+    positive = rng.random(1000) < probability
+    bins = calibration_bins(probability, positive, np.ones(1000))
+    assert sum(each.n_rows for each in bins) == 1000
+    assert sum(each.n_rows * each.share for each in bins) == pytest.approx(positive.sum())
+    inside = [each.low <= each.probability <= each.high for each in bins]
+    assert np.mean(inside) >= 0.8
+    assert len(calibration_bins(np.full(50, 0.3), positive[:50], np.ones(50))) == 1
+    weight = np.where(positive, 2.0, 1.0)
+    weighted = calibration_bins(probability, positive, weight)
+    assert weighted[5].share > bins[5].share
+
+
+def test_wilson_interval():
+    """The example of Newcombe (1998): 81 of 263 rows."""
+    low, high = wilson_interval(81 / 263, 263)
+    assert (round(low, 4), round(high, 4)) == (0.2553, 0.3662)
+    assert wilson_interval(0.0, 20)[0] == 0.0
+
+
+def test_the_thresholds_of_the_folds():
+    model, positive, decision = decisions_on_test_rows()
+    found = fold_thresholds(model)
+    shifts = np.unique(model.oof_thresholds_.round(9))
+    assert found == pytest.approx(model.as_probability(shifts).tolist())
+    assert found == sorted(found)
+    html = render_report(model, positive, decision)
+    assert len(re.findall('class="fold-line"', html)) == len(found) + 1  # and one in the legend
+    assert fold_thresholds(decisions_on_test_rows("roc_auc")[0]) == []
+    moved = copy(model)
+    moved.population_ = object()
+    assert fold_thresholds(moved) == []
