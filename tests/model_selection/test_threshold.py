@@ -11,15 +11,20 @@ from capo.model_selection import ExpectedValueThreshold, FixedThreshold, PlattCa
 from .cases import scored_rows
 
 
-@given(st.integers(0, 10_000), st.sampled_from(["f1", "mcc", "balanced_accuracy", "jaccard", "accuracy"]))
-def test_the_operating_point_is_the_best_of_all_cuts_of_the_expected_confusion_matrix(seed, name):
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from(["f1", "mcc", "balanced_accuracy", "jaccard", "accuracy"]),
+    st.sampled_from([0.0, 0.5, 1.0]),
+)
+def test_the_operating_point_is_the_best_of_all_cuts_of_the_expected_confusion_matrix(seed, name, observed):
     rng = np.random.default_rng(seed)
     positive = rng.random(25) < 0.5
     positive[:2] = True, False
     scores = np.round(rng.normal(size=25) + positive, 1)  # ties
     weight = rng.integers(1, 4, 25).astype(float)
-    point = ExpectedValueThreshold()(measures.get(name), scores, positive, weight)
-    share = PlattCalibrator.fit(scores, positive, weight).probability(scores)
+    point = ExpectedValueThreshold(observed)(measures.get(name), scores, positive, weight)
+    probability = PlattCalibrator.fit(scores, positive, weight).probability(scores)
+    share = (1 - observed) * probability + observed * positive
 
     def value(cut):
         above = scores > cut

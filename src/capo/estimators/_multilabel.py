@@ -103,9 +103,6 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         The weight of each auxiliary for each label.
     thresholds_ : ndarray of shape (n_labels,)
         The probability above which each label is predicted; for averages over rows it depends on the row.
-    threshold_rule_ : str
-        How the thresholds of the labels were chosen, by the measure out of fold: as those with the best
-        "expected" value, as the best ones on the "observed" labels, or halfway between them ("blended").
     value_, bound_, gap_ : float
         The expected value of the measure on the training rows if labels follow their probabilities, the
         best one that any labeling could have, and their difference.
@@ -283,7 +280,6 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         score = self._evaluate(fitted.oof_decision, data)
         self.score_, self.score_std_ = score.value, score.std
         self.value_, self.bound_ = fitted.value, fitted.bound
-        self.threshold_rule_ = fitted.threshold_rule
         self.gap_ = max(self.bound_ - self.value_, 0.0)
         counts = data.positive[data.counted].sum(axis=0)
         self.rare_labels_ = self._names(counts < multilabel.MIN_POSITIVE_ROWS)

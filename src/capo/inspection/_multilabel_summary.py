@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..multilabel import LabelAverage, MultilabelMeasure
 from ._summary import Summary, SummaryLine
 
 if TYPE_CHECKING:
@@ -13,12 +14,6 @@ if TYPE_CHECKING:
 
 #: Labels that are named.
 MAX_NAMED_LABELS = 8
-#: How thresholds were chosen, in words.
-THRESHOLD_TEXTS = {
-    "expected": "the best expected value of the measure",
-    "observed": "the best value on the observed labels",
-    "blended": "the mean of those with the best expected and the best observed value",
-}
 
 
 def summarize_multilabel(model: MultilabelCAPOClassifier) -> Summary:
@@ -32,7 +27,7 @@ def summarize_multilabel(model: MultilabelCAPOClassifier) -> Summary:
     notes = {
         "labels": f"{counts.min():,} to {counts.max():,} positive rows, median {np.median(counts):,.0f}",
         "adaptation": _describe_adaptation(model),
-        "thresholds": f"by {THRESHOLD_TEXTS[model.threshold_rule_]}",
+        "thresholds": _describe_thresholds(model.measure_),
         "certificate": (
             f"expected value {model.value_:.4f}; no labeling of these rows exceeds {model.bound_:.4f} if "
             "labels follow their probabilities"
@@ -54,6 +49,13 @@ def _lines(model: MultilabelCAPOClassifier) -> list[SummaryLine]:
         for name, score in model.auxiliary_scores_.items()
     ]
     return [*lines, SummaryLine("adapted", model.score_, model.score_std_, None, True)]
+
+
+def _describe_thresholds(measure: MultilabelMeasure) -> str:
+    best = "the best expected value of the measure"
+    if isinstance(measure, LabelAverage) and measure.measure.needs_threshold:
+        return f"{best}, in which a row counts half by its label and half by its probability"
+    return best
 
 
 def _describe_adaptation(model: MultilabelCAPOClassifier) -> str:

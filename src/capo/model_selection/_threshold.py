@@ -80,8 +80,16 @@ def expected_value_threshold(
 
 @dataclass(frozen=True)
 class ExpectedValueThreshold:
-    """The threshold with the best expected value of the measure under calibrated probabilities."""
+    """The threshold with the best expected value of the measure under calibrated probabilities.
 
+    Attributes
+    ----------
+    observed_share : float
+        How much of each row is counted by its label and not by its probability: 1 is the threshold that is
+        best on the rows at hand.
+    """
+
+    observed_share: float = 0.0
     shift_invariant: ClassVar[bool] = True
     learns: ClassVar[bool] = True
 
@@ -90,7 +98,8 @@ class ExpectedValueThreshold:
     ) -> OperatingPoint:
         """Return the threshold on these scores."""
         calibration = PlattCalibrator.fit(scores, positive, weight)
-        probability = calibration.probability(scores)
+        share = self.observed_share
+        probability = (1.0 - share) * calibration.probability(scores) + share * positive
         mass = np.ones(len(scores)) if weight is None else weight
         try:
             with warnings.catch_warnings():

@@ -31,11 +31,9 @@ from ..model_selection import (
     CVScore,
     ExpectedValueThreshold,
     PlattCalibrator,
-    ThresholdRule,
     pairs_of_folds,
 )
 from ._measures import EntryAverage, LabelAverage, MultilabelMeasure, RowAverage
-from ._thresholds import THRESHOLD_RULES
 
 #: With more labels than this, C="auto" keeps the stack of each label.
 MAX_LABELS_FOR_PATH = 10
@@ -43,6 +41,8 @@ MAX_LABELS_FOR_PATH = 10
 MAX_ENTRIES_FOR_PATH = 200_000
 #: Labels with fewer positive rows are named in the summary.
 MIN_POSITIVE_ROWS = 10
+#: The threshold of a label: few positive rows say little, and probabilities are not perfect.
+LABEL_THRESHOLD = ExpectedValueThreshold(observed_share=0.5)
 #: A row's cut lies halfway between its last predicted label and the next one, or this far beyond an end.
 CUT_MARGIN = 1.0
 
@@ -142,8 +142,6 @@ class LabelModels:
         Positive where the label is predicted, by thresholds that have not seen the row.
     value, bound : float
         The expected value of the measure at the thresholds, and a bound on that of any labeling.
-    threshold_rule : str
-        How the thresholds were chosen: by "expected" values, by "observed" labels, or "blended".
     """
 
     models: list[LabelModel]
@@ -151,7 +149,6 @@ class LabelModels:
     oof_decision: FloatArray
     value: float
     bound: float
-    threshold_rule: str
 
 
 class _Predictions(NamedTuple):
@@ -191,12 +188,12 @@ def fit_label_models(
         return _fit_entries(measure, data, C, tol, log)
     if isinstance(measure, RowAverage) or not tries_adaptation(C, data.n_labels):
         C = 0.0
-    objective = Objective(_binary_measure(measure), StackPrior(), tol=tol)
+    objective = Objective(_binary_measure(measure), StackPrior(), tol=tol, threshold_rule=LABEL_THRESHOLD)
     labels: list[_AdaptedLabel | None] = []
     for k in range(data.n_labels):
         labels.append(_adapt_label(objective, data, k, C) if data.can_be_adapted(k) else None)
         log("label %d of %d", k + 1, data.n_labels)
-    rule, predictions = _choose_threshold_rule(measure, data, labels)
+    predictions = _predict_all(objective.measure, data, labels)
     models = [_label_model(data, k, each, predictions[k]) for k, each in enumerate(labels)]
     log_odds = np.column_stack([each.log_odds for each in predictions])
     oof_log_odds = np.column_stack([each.oof_log_odds(data.folds) for each in predictions])
@@ -206,24 +203,12 @@ def fit_label_models(
         decision = log_odds - np.array([each.threshold for each in predictions])
         oof_decision = np.column_stack([each.oof_decision for each in predictions])
     value, bound = expected_value(measure, log_odds, decision)
-    return LabelModels(models, oof_log_odds, oof_decision, value, bound, rule)
+    return LabelModels(models, oof_log_odds, oof_decision, value, bound)
 
 
 def _binary_measure(measure: MultilabelMeasure) -> Measure:
     """The measure that each label is adapted to; a row's labels need good probabilities only."""
     return measure.measure if isinstance(measure, LabelAverage) else get_measure("accuracy")
-
-
-def _choose_threshold_rule(
-    measure: MultilabelMeasure, data: LabelData, labels: list[_AdaptedLabel | None]
-) -> tuple[str, list[_Predictions]]:
-    """Return the rule with the best value out of fold, where thresholds matter, and its predictions."""
-    binary = _binary_measure(measure)
-    matters = isinstance(measure, LabelAverage) and binary.needs_threshold
-    names = list(THRESHOLD_RULES) if matters else ["expected"]
-    candidates = {name: _predict_all(binary, data, labels, THRESHOLD_RULES[name]) for name in names}
-    best = max(names, key=lambda name: _held_out_value(measure, data, candidates[name]))
-    return best, candidates[best]
 
 
 class _AdaptedLabel(NamedTuple):
@@ -239,55 +224,48 @@ def _adapt_label(objective: Objective, data: LabelData, k: int, C: float | CGrid
     return _AdaptedLabel(label, scales, adapt(label, data.folds, objective, C))
 
 
-def _predict_all(
-    measure: Measure, data: LabelData, labels: list[_AdaptedLabel | None], rule: ThresholdRule
-) -> list[_Predictions]:
-    """Return the predictions of all labels with the thresholds of a rule."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConstraintWarning)
-        return [
-            _constant_predictions(data, k)
-            if each is None
-            else _predict_training_rows(measure, each.data, data.folds, each.result, rule)
-            for k, each in enumerate(labels)
-        ]
-
-
-def _held_out_value(measure: MultilabelMeasure, data: LabelData, predictions: list[_Predictions]) -> float:
-    decision = np.column_stack([each.oof_decision for each in predictions])
-    return measure.score(data.positive, decision, data.weight)
+def _predict_all(measure: Measure, data: LabelData, labels: list[_AdaptedLabel | None]) -> list[_Predictions]:
+    """Return the predictions of all labels."""
+    return [
+        _constant_predictions(data, k)
+        if each is None
+        else _predict_training_rows(measure, each.data, data.folds, each.result)
+        for k, each in enumerate(labels)
+    ]
 
 
 def _predict_training_rows(
-    measure: Measure,
-    label: AdaptationData,
-    folds: IntArray,
-    result: AdaptationResult,
-    rule: ThresholdRule,
+    measure: Measure, label: AdaptationData, folds: IntArray, result: AdaptationResult
 ) -> _Predictions:
     """Return log-odds and decisions; those out of fold by the calibration and threshold of other folds."""
-    point = rule(measure, result.scores, label.positive, label.weight)
-    fold_scores, n_rows = result.chosen.fold_scores, len(folds)
-    fold_log_odds, oof_decision = np.empty(fold_scores.shape), np.empty(n_rows)
+    point, chosen = result.point, result.chosen
+    fold_log_odds = np.empty(chosen.fold_scores.shape)
+    oof_decision = np.empty(len(folds))
     for fold in np.unique(folds):
-        others = folds != fold
-        weight = None if label.weight is None else label.weight[others]
-        held_out = rule(measure, fold_scores[fold, others], label.positive[others], weight)
-        fold_log_odds[fold] = held_out.calibration.log_odds(fold_scores[fold])
-        oof_decision[~others] = fold_log_odds[fold, ~others] - held_out.log_odds
-    return _Predictions(
-        point.calibration.log_odds(result.scores), point.log_odds, fold_log_odds, oof_decision
-    )
+        held_out = folds == fold
+        calibration = _calibrate_without(chosen.fold_scores[fold], label, held_out)
+        fold_log_odds[fold] = calibration.log_odds(chosen.fold_scores[fold])
+        # A ranking of all rows must not depend on the thresholds of the folds.
+        needs_threshold = measure.needs_threshold
+        cut = calibration.log_odds(chosen.thresholds[held_out]) if needs_threshold else point.log_odds
+        oof_decision[held_out] = fold_log_odds[fold, held_out] - cut
+    log_odds = point.calibration.log_odds(result.scores)
+    return _Predictions(log_odds, point.log_odds, fold_log_odds, oof_decision)
+
+
+def _calibrate_without(scores: FloatArray, label: AdaptationData, held_out: BoolArray) -> PlattCalibrator:
+    """Return the calibration of scores by the rows that are not held out."""
+    others = ~held_out
+    weight = None if label.weight is None else label.weight[others]
+    return PlattCalibrator.fit(scores[others], label.positive[others], weight)
 
 
 def _calibrate_in_folds(label: _AdaptedLabel, folds: IntArray) -> FloatArray:
     """Return the log-odds of each row by the calibration of the other folds."""
-    data, scores, log_odds = label.data, label.result.scores, np.empty(len(folds))
+    scores, log_odds = label.result.scores, np.empty(len(folds))
     for fold in np.unique(folds):
-        others = folds != fold
-        weight = None if data.weight is None else data.weight[others]
-        calibration = PlattCalibrator.fit(scores[others], data.positive[others], weight)
-        log_odds[~others] = calibration.log_odds(scores[~others])
+        held_out = folds == fold
+        log_odds[held_out] = _calibrate_without(scores, label.data, held_out).log_odds(scores[held_out])
     return log_odds
 
 
@@ -332,7 +310,7 @@ def _fit_entries(
     labels = [
         _adapt_label(stack, data, k, 0.0) if data.can_be_adapted(k) else None for k in range(data.n_labels)
     ]
-    predictions = _predict_all(stack.measure, data, labels, ExpectedValueThreshold())
+    predictions = _predict_all(stack.measure, data, labels)
     by_fold = np.concatenate([each.fold_log_odds for each in predictions], axis=1)[:, :, None]
     learned = [
         each.log_odds if label is None else _calibrate_in_folds(label, data.folds)
@@ -350,13 +328,13 @@ def _fit_entries(
     models = [
         _entry_model(_label_model(data, k, each, predictions[k]), result) for k, each in enumerate(labels)
     ]
-    predicted = _predict_training_rows(measure.measure, entries, folds, result, ExpectedValueThreshold())
+    predicted = _predict_training_rows(measure.measure, entries, folds, result)
     log_odds, oof_log_odds, oof_decision = (
         column.reshape(data.n_labels, -1).T
         for column in (predicted.log_odds, predicted.oof_log_odds(folds), predicted.oof_decision)
     )
     value, bound = expected_value(measure, log_odds, log_odds - result.point.log_odds)
-    return LabelModels(models, oof_log_odds, oof_decision, value, bound, "expected")
+    return LabelModels(models, oof_log_odds, oof_decision, value, bound)
 
 
 def _entry_model(model: LabelModel, result: AdaptationResult) -> LabelModel:
