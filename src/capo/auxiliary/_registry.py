@@ -119,6 +119,23 @@ _FACTORIES: dict[str, FeatureMaker] = {
 def auxiliary_names() -> list[str]:
     """Return all names that can be given as auxiliaries; "auto" stands for the default set.
 
+    Each is an estimator after the preparation of the columns that suits it:
+
+    - boosting: `sklearn.ensemble.HistGradientBoostingClassifier`
+    - trees: `sklearn.ensemble.ExtraTreesClassifier` of 100 trees
+    - linear: `sklearn.linear_model.LogisticRegression`
+    - kernel: `sklearn.linear_model.LogisticRegression` on a `Nystroem` basis
+    - svm: `sklearn.svm.SVC` with C = 10
+    - latent: `sklearn.ensemble.HistGradientBoostingClassifier` on a `TruncatedSVD` of a sparse matrix
+    - lgbm: `lightgbm.LGBMClassifier`
+    - xgb: `xgboost.XGBClassifier`
+    - rf: `sklearn.ensemble.RandomForestClassifier` of 200 trees
+    - knn: `sklearn.neighbors.KNeighborsClassifier` with 25 neighbors
+    - nb: `sklearn.naive_bayes.BernoulliNB`
+    - cvm: `capo.baselines.CoreVectorMachine` with C = 10
+    - c45: `capo.baselines.C45Classifier`
+    - rbfnet: `capo.baselines.RBFNetworkClassifier`
+
     Examples
     --------
     >>> from capo.auxiliary import auxiliary_names
