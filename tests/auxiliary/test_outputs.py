@@ -118,3 +118,24 @@ def test_a_label_that_is_not_among_the_classes_is_refused():
     rule.classes_ = np.array([0, 1])
     with pytest.raises(InvalidInputError, match="returned nan"):
         LabelOutput().predict(rule, X, np.array([0, 1]))
+
+
+class Shares:
+    """A classifier that has only `predict_proba`."""
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, positive):
+        self.positive = np.asarray(positive)
+
+    def predict_proba(self, X):
+        return np.column_stack([1 - self.positive, self.positive])
+
+
+@pytest.mark.parametrize("output", [ScoreOutput(), ClassOutput()])
+def test_numbers_that_are_no_probabilities_are_refused(output):
+    X, classes = np.ones((3, 1)), np.array([0, 1])
+    with pytest.raises(InvalidInputError, match=r"predict_proba returned -?\d+, which is no probability"):
+        output.predict(Shares([40.0, 0.2, 60.0]), X, classes)
+    rounded = output.predict(Shares([1 + 1e-9, 0.5, -1e-9]), X, classes)
+    assert np.isfinite(rounded).all()

@@ -17,7 +17,7 @@ from scipy.special import log_softmax
 from .._typing import FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ..model_selection import fit_softmax, robust_scale
-from ._outputs import MAX_MARGIN, PROBABILITY_EPS, candidate_labels, is_frozen
+from ._outputs import MAX_MARGIN, PROBABILITY_EPS, candidate_labels, check_probabilities, is_frozen
 
 #: The smallest slope, in units of the scores' spread, so that the order of scores is never lost.
 MIN_SLOPE = 1e-6
@@ -92,16 +92,18 @@ def class_positions_of(estimator: Any, classes: NDArray[Any]) -> list[int]:
 
 def _class_columns(values: FloatArray, known: list[int], n_classes: int, method: str) -> FloatArray | None:
     """Return one column per class; None if the columns of `values` are not those of the known classes."""
-    if values.ndim == 1 or values.shape[1] == 1:
-        margins = values.ravel()
-        values = np.column_stack((-0.5 * margins, 0.5 * margins))
+    is_probability = method == "predict_proba"
+    if values.ndim == 1 or values.shape[1] == 1:  # about the second of two classes
+        one = values.ravel()
+        values = np.column_stack((1.0 - one, one) if is_probability else (-0.5 * one, 0.5 * one))
     if values.shape[1] != len(known):
         return None
     if np.isnan(values).any():
         raise InvalidInputError(
             f"its {method} returned NaN for {int(np.isnan(values).any(axis=1).sum())} rows."
         )
-    is_probability = method == "predict_proba"
+    if is_probability:
+        check_probabilities(values)
     values = np.log(np.maximum(values, PROBABILITY_EPS)) if is_probability else values
     values = np.clip(values, -MAX_MARGIN, MAX_MARGIN)
     missing = np.log(PROBABILITY_EPS) if is_probability else values.min(axis=1, keepdims=True)

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -22,7 +21,7 @@ from .._typing import FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ._cross_fit import Auxiliary
 from ._defaults import class_separation, default_auxiliary_names
-from ._outputs import MAX_MARGIN, PROBABILITY_EPS, ScoreOutput
+from ._outputs import MAX_MARGIN, ScoreOutput, probability_log_odds
 
 #: With more labels than this, the default set has no models that take seconds per label.
 MAX_LABELS_FOR_SLOW_AUXILIARIES = 10
@@ -149,9 +148,7 @@ def _label_log_odds(estimator: Any, X: Any) -> FloatArray:
             for p, known in zip(found, estimator.classes_, strict=True)
         ]
         found = np.column_stack(columns)
-    return np.asarray(
-        logit(np.clip(np.asarray(found, dtype=np.float64), PROBABILITY_EPS, 1 - PROBABILITY_EPS))
-    )
+    return probability_log_odds(np.asarray(found, dtype=np.float64))
 
 
 def _positive_share(probabilities: FloatArray, known: NDArray[Any]) -> FloatArray:

@@ -25,6 +25,8 @@ from ..model_selection import PlattCalibrator
 
 #: Probabilities closer than this to 0 and 1 are clipped before their log-odds are taken.
 PROBABILITY_EPS = 1e-12
+#: Probabilities may be outside of 0 and 1 by this much, because of rounding.
+PROBABILITY_TOL = 1e-6
 #: Margins are clipped to this size, infinite ones included.
 MAX_MARGIN = 1e100
 #: Methods that give more than a label, the preferred one first.
@@ -174,9 +176,26 @@ def _positive_column(
     one_column = values.ndim == 1 or values.shape[1] != n_classes
     values = _one_column(values if one_column else values[:, index], method, n_rows)
     if method == "predict_proba":
-        values = logit(np.clip(values, PROBABILITY_EPS, 1.0 - PROBABILITY_EPS))
+        values = probability_log_odds(values)
     # A single column is about the second of two classes.
     return np.asarray(-values if one_column and n_classes == 2 and index == 0 else values)
+
+
+def probability_log_odds(probabilities: FloatArray) -> FloatArray:
+    """Return the log-odds of what `predict_proba` returned, 0 and 1 clipped."""
+    check_probabilities(probabilities)
+    return np.asarray(logit(np.clip(probabilities, PROBABILITY_EPS, 1.0 - PROBABILITY_EPS)))
+
+
+def check_probabilities(values: FloatArray) -> None:
+    """Raise an error if numbers are no probabilities by more than rounding; NaN is not looked for."""
+    wrong = np.abs(values - 0.5) > 0.5 + PROBABILITY_TOL
+    if wrong.any():
+        raise InvalidInputError(
+            f"its predict_proba returned {values[wrong][0]:.6g}, which is no probability, and "
+            f"{int(wrong.sum())} such numbers in all: return numbers between 0 and 1, or margins by "
+            "decision_function."
+        )
 
 
 def _label_pair(known: NDArray[Any], classes: NDArray[Any], estimator: Any) -> list[Any]:
