@@ -67,3 +67,18 @@ def test_few_groups_are_few_folds(grouped, capsys):
     code, _, err = run(capsys, "fit", grouped / "few.csv", "-t", "y", *options)
     assert code == 0
     assert "note: One class has rows in 3 groups only: 3 folds are used, not 5." in err
+
+
+def test_intervals_are_those_of_groups(grouped, capsys):
+    wrong = pl.col("patient").is_in([f"patient {number}" for number in range(6)])
+    table = grouped_noise().with_columns(y=pl.when(wrong).then(1 - pl.col("y")).otherwise(pl.col("y")))
+    table.write_csv(grouped / "groups.csv")
+    table.drop("patient").write_csv(grouped / "rows.csv")
+    width, notes = {}, {}
+    for name in ("groups", "rows"):
+        _, out, notes[name] = run(capsys, "evaluate", grouped / "m.capo", grouped / f"{name}.csv", "--json")
+        by_name = {each["name"]: each for each in json.loads(out)["measures"]}
+        width[name] = by_name["accuracy"]["high"] - by_name["accuracy"]["low"]
+    assert width["groups"] > 3 * width["rows"]
+    assert "the table has no column 'patient': the intervals treat its rows as independent" in notes["rows"]
+    assert "intervals treat" not in notes["groups"]

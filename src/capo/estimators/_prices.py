@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import measures
 from ..exceptions import DataWarning, InvalidInputError
 from ..measures import Cost
+from ..model_selection import TimeFolds
 from ..preprocessing import positive_mask
 from ..prices import PRICE_NAMES, PriceTerms, RowPrices, Savings, estimate_savings
 from ._delegation import DelegatingClassifier
@@ -40,7 +41,15 @@ class PricedClassifier(DelegatingClassifier):
         assert self.oof_positive_ is not None
         predicted = (self.oof_decision_ - self.oof_thresholds_)[rows] > 0
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[rows]
-        self.savings_ = estimate_savings(prices.take_rows(rows), self.oof_positive_[rows], predicted, weight)
+        # The groups of folds in the order of time are times.
+        groups = None if isinstance(self.cv, TimeFolds) else params.get("groups")
+        self.savings_ = estimate_savings(
+            prices.take_rows(rows),
+            self.oof_positive_[rows],
+            predicted,
+            weight,
+            groups=None if groups is None else np.asarray(groups)[rows],
+        )
         return self
 
     def _check_priced_parameters(self) -> dict[str, Any]:
@@ -128,6 +137,7 @@ class PricedClassifier(DelegatingClassifier):
         cost_fp: Any = None,
         cost_fn: Any = None,
         benefit_tp: Any = None,
+        groups: ArrayLike | None = None,
         random_state: int = 0,
     ) -> Savings:
         """Return what the predictions for labeled rows are worth in money, with a bootstrap interval.
@@ -142,6 +152,8 @@ class PricedClassifier(DelegatingClassifier):
             How many rows each row stands for.
         cost_fp, cost_fn, benefit_tp : float or array-like of shape (n_samples,), optional
             The prices of these rows, as for `predict`.
+        groups : array-like of shape (n_samples,), optional
+            The group of each row, such as a customer: the bootstrap then draws whole groups.
         random_state : int, default=0
             Seed of the bootstrap.
 
@@ -158,7 +170,7 @@ class PricedClassifier(DelegatingClassifier):
         predicted = self.log_odds(X) > prices.log_odds
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         positive = positive_mask(y, self.label_pair)
-        return estimate_savings(prices, positive, predicted, weight, random_state=random_state)
+        return estimate_savings(prices, positive, predicted, weight, groups=groups, random_state=random_state)
 
     def row_prices(
         self, n_rows: int, *, cost_fp: Any = None, cost_fn: Any = None, benefit_tp: Any = None

@@ -15,6 +15,7 @@ from .._typing import BoolArray, FloatArray
 from ..exceptions import InvalidInputError
 from ..measures import ConfusionMeasure, ConstrainedMeasure, FunctionMeasure, Labels, Measure
 from ._formatting import count_decimals, format_table, format_value
+from ._row_sampler import RowSampler, join_cautions
 
 #: Bootstrap resamples for measures of the confusion matrix, which are cheap.
 N_CONFUSION_RESAMPLES = 2000
@@ -177,6 +178,7 @@ def evaluate(
     decision: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     class_names: tuple[str, str] = ("negative", "positive"),
     random_state: Any = None,
     on_progress: Callable[[str], None] = lambda message: None,
@@ -193,6 +195,8 @@ def evaluate(
         The output of a decision function; rows above 0 are predicted as positive.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows.
+    groups : array-like of shape (n_samples,), optional
+        The group of each row, such as a patient: the bootstrap then draws whole groups.
     class_names : tuple of str
         Names of the negative and the positive class.
     random_state : int, RandomState instance or None
@@ -225,7 +229,8 @@ def evaluate(
         )
     scores = np.asarray(decision, dtype=np.float64)
     confusion = ConfusionCounts(*(float(cell) for cell in labels.confusion(scores > 0)))
-    bootstrap = _Bootstrap(labels, scores, confusion, check_random_state(random_state))
+    sampler = RowSampler(len(scores), groups)
+    bootstrap = _Bootstrap(labels, scores, confusion, check_random_state(random_state), groups)
 
     def estimate(each: Measure) -> MeasureEstimate:
         name = f"{each.label}{BEST_THRESHOLD if isinstance(each, ConstrainedMeasure) else ''}"
@@ -234,7 +239,7 @@ def evaluate(
 
     constraint = _check_constraint(measure, confusion, estimate)
     estimates = [estimate(each) for each in _own_then_registered(measure)]
-    caution = describe_few_rows(labels.positive, class_names)
+    caution = join_cautions(describe_few_rows(labels.positive, class_names), sampler.caution)
     return Evaluation(estimates, confusion, class_names, constraint, caution)
 
 
@@ -274,14 +279,21 @@ class _Bootstrap:
     """Values of a measure on rows drawn with replacement."""
 
     def __init__(
-        self, labels: Labels, scores: FloatArray, confusion: ConfusionCounts, random: np.random.RandomState
+        self,
+        labels: Labels,
+        scores: FloatArray,
+        confusion: ConfusionCounts,
+        random: np.random.RandomState,
+        groups: ArrayLike | None,
     ) -> None:
         self.random, self.labels, self.all_scores = random, labels, scores
         order = np.argsort(scores, kind="stable")
         order = order if labels.weight is None else order[labels.weight[order] > 0]
         self.order, self.scores, self.positive = order, scores[order], labels.positive[order]
         self.weight = None if labels.weight is None else labels.weight[order]
-        self.cells = self._draw_cells(confusion) if self.weight is None else None
+        self.sampler = RowSampler(len(order), None if groups is None else np.asarray(groups)[order])
+        is_plain = self.weight is None and groups is None
+        self.cells = self._draw_cells(confusion) if is_plain else None
         self.seeds = random.randint(2**31 - 1, size=N_ROW_RESAMPLES)
 
     def _draw_cells(self, confusion: ConfusionCounts) -> FloatArray:
@@ -304,9 +316,8 @@ class _Bootstrap:
         return np.array([self._value_on_resample(measure, seed) for seed in self.seeds])
 
     def _value_on_resample(self, measure: Measure, seed: int) -> float:
-        n = len(self.scores)
-        rows = np.random.default_rng(seed).integers(n, size=n)
-        if not 0 < np.count_nonzero(self.positive[rows]) < n:  # measures need both classes
+        rows = self.sampler.draw(seed)
+        if not 0 < np.count_nonzero(self.positive[rows]) < len(rows):  # measures need both classes
             rows[:2] = np.argmin(self.positive), np.argmax(self.positive)
         rows.sort()
         weight = None if self.weight is None else self.weight[rows]

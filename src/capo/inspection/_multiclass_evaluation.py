@@ -18,6 +18,7 @@ from ..preprocessing import class_positions
 from ._class_rates import ClassRates, estimate_class_rates, format_class_rates, format_estimates
 from ._evaluation import INTERVAL_QUANTILES, MIN_CLASS_ROWS, MeasureEstimate
 from ._formatting import format_table, format_value
+from ._row_sampler import RowSampler, join_cautions
 
 #: Measures that follow the model's own.
 MEASURES = (
@@ -123,6 +124,7 @@ def evaluate_multiclass(
     classes: NDArray[Any],
     *,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     random_state: Any = None,
     on_progress: Callable[[str], None] = lambda message: None,
 ) -> MulticlassEvaluation:
@@ -140,6 +142,8 @@ def evaluate_multiclass(
         The sorted labels of the classifier.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows.
+    groups : array-like of shape (n_samples,), optional
+        The group of each row, such as a patient: the bootstrap then draws whole groups.
     random_state : int, RandomState instance or None
         Seed of the bootstrap, which draws rows with replacement. Pass an int for reproducible results.
     on_progress : callable, optional
@@ -171,11 +175,13 @@ def evaluate_multiclass(
     if weight is not None and not weight.any():
         raise InvalidInputError("the weights of all rows are 0: at least one must be positive.")
     rows = _Rows(codes, labels, np.asarray(probabilities, dtype=np.float64), weight)
-    bootstrap = _Bootstrap(rows, check_random_state(random_state))
+    sampler = RowSampler(len(codes), groups)
+    bootstrap = _Bootstrap(rows, check_random_state(random_state), sampler)
     estimates = [*bootstrap.estimate_all(_listed_measures(measure, classes), on_progress)]
     names = [str(label) for label in classes.tolist()]
-    caution = _describe_few_rows(np.bincount(codes, minlength=len(classes)), names)
+    few_rows = _describe_few_rows(np.bincount(codes, minlength=len(classes)), names)
     rates = estimate_class_rates(names, _class_counts(rows.confusion), bootstrap.class_counts)
+    caution = join_cautions(few_rows, sampler.caution)
     return MulticlassEvaluation([*estimates, bootstrap.log_loss()], rates, rows.confusion, caution)
 
 
@@ -228,8 +234,8 @@ class _Rows:
 class _Bootstrap:
     """Values on rows drawn with replacement."""
 
-    def __init__(self, rows: _Rows, random: np.random.RandomState) -> None:
-        self.rows = rows
+    def __init__(self, rows: _Rows, random: np.random.RandomState, sampler: RowSampler) -> None:
+        self.rows, self.sampler = rows, sampler
         self.seeds = random.randint(2**31 - 1, size=N_CONFUSION_RESAMPLES)
         counts = [_class_counts(block) for block in self._confusions()]
         hits, predicted, true = (np.concatenate(part) for part in zip(*counts, strict=True))
@@ -239,8 +245,9 @@ class _Bootstrap:
         """Confusion matrices of the resamples, in blocks."""
         n_classes = self.rows.probabilities.shape[1]
         block = max(1, MAX_BLOCK_CELLS // n_classes**2)
-        draw = self._draw_cells if self.rows.weight is None else self._draw_weighted
-        seeds = self.seeds if self.rows.weight is None else self.seeds[:N_ROW_RESAMPLES]
+        is_plain = self.rows.weight is None and not self.sampler.has_groups
+        draw = self._draw_cells if is_plain else self._draw_rows
+        seeds = self.seeds if is_plain else self.seeds[:N_ROW_RESAMPLES]
         for start in range(0, len(seeds), block):
             yield draw(seeds[start : start + block])
 
@@ -250,12 +257,11 @@ class _Bootstrap:
         cells = np.random.default_rng(seeds[0]).multinomial(n, confusion.ravel() / n, size=len(seeds))
         return cells.reshape(len(seeds), *confusion.shape).astype(np.float64)
 
-    def _draw_weighted(self, seeds: IntArray) -> FloatArray:
-        return np.stack([self.rows.take(self._draw(seed)).confusion for seed in seeds])
+    def _draw_rows(self, seeds: IntArray) -> FloatArray:
+        return np.stack([self._resample(seed).confusion for seed in seeds])
 
-    def _draw(self, seed: int) -> IntArray:
-        n = len(self.rows.codes)
-        return np.random.default_rng(seed).integers(n, size=n)
+    def _resample(self, seed: int) -> _Rows:
+        return self.rows.take(self.sampler.draw(seed))
 
     def estimate_all(
         self, measures: Iterator[MulticlassMeasure], on_progress: Callable[[str], None]
@@ -267,14 +273,14 @@ class _Bootstrap:
     def _values(self, measure: MulticlassMeasure) -> FloatArray:
         if isinstance(measure, ConfusionMatrixMeasure):
             return np.concatenate([measure.value(block) for block in self._confusions()])
-        return np.array([self.rows.take(self._draw(s)).score(measure) for s in self.seeds[:N_ROW_RESAMPLES]])
+        return np.array([self._resample(seed).score(measure) for seed in self.seeds[:N_ROW_RESAMPLES]])
 
     def log_loss(self) -> MeasureEstimate:
         codes, weight = self.rows.codes, self.rows.weight
         chosen = self.rows.probabilities[np.arange(len(codes)), codes]
         losses = -np.log(np.maximum(chosen, MIN_PROBABILITY))
         weight = np.ones(len(codes)) if weight is None else weight
-        draws = (self._draw(seed) for seed in self.seeds[:N_ROW_RESAMPLES])
+        draws = (self.sampler.draw(seed) for seed in self.seeds[:N_ROW_RESAMPLES])
         values = [np.average(losses[each], weights=weight[each]) for each in draws if weight[each].any()]
         return _estimate(LOG_LOSS, float(np.average(losses, weights=weight)), np.array(values))
 

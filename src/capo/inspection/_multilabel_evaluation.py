@@ -15,6 +15,7 @@ from .._typing import BoolArray, FloatArray
 from ..multilabel import MultilabelMeasure
 from ._class_rates import ClassRates, estimate_class_rates, format_class_rates, format_estimates
 from ._evaluation import INTERVAL_QUANTILES, MeasureEstimate
+from ._row_sampler import RowSampler, join_cautions
 
 #: Measures that follow the model's own.
 MEASURES = ("f1_macro", "f1_weighted", "f1_micro", "f1_samples", "jaccard_micro", "accuracy_micro")
@@ -65,6 +66,7 @@ def evaluate_multilabel(
     labels: NDArray[Any],
     *,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     random_state: Any = None,
     on_progress: Callable[[str], None] = lambda message: None,
 ) -> MultilabelEvaluation:
@@ -82,6 +84,8 @@ def evaluate_multilabel(
         The names of the labels.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows.
+    groups : array-like of shape (n_samples,), optional
+        The group of each row, such as a patient: the bootstrap then draws whole groups.
     random_state : int, RandomState instance or None
         Seed of the bootstrap, which draws rows with replacement. Pass an int for reproducible results.
     on_progress : callable, optional
@@ -107,8 +111,9 @@ def evaluate_multilabel(
     """
     truth, scores = np.asarray(positive, dtype=bool), np.asarray(decision, dtype=np.float64)
     weight = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    random = check_random_state(random_state)
-    draws = [random.randint(len(truth), size=len(truth)) for _ in range(N_RESAMPLES)]
+    sampler = RowSampler(len(truth), groups)
+    seeds = check_random_state(random_state).randint(2**31 - 1, size=N_RESAMPLES)
+    draws = [sampler.draw(seed) for seed in seeds]
     draws = [rows for rows in draws if weight[rows].any()]
     given = None if sample_weight is None else weight
 
@@ -127,7 +132,7 @@ def evaluate_multilabel(
     names = [str(name) for name in labels.tolist()]
     resampled = np.stack([np.bincount(rows, minlength=len(truth)) * weight for rows in draws])
     counts, sampled = (_label_counts(truth, scores > 0, rows) for rows in (weight, resampled))
-    caution = _describe_few_rows(truth, names)
+    caution = join_cautions(_describe_few_rows(truth, names), sampler.caution)
     return MultilabelEvaluation(estimates, estimate_class_rates(names, counts, sampled), caution)
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._typing import BoolArray, FloatArray
 from ._row_prices import RowPrices
@@ -40,6 +41,7 @@ class Savings:
     Examples
     --------
     >>> import numpy as np
+    from numpy.typing import ArrayLike
     >>> from capo.prices import RowPrices, estimate_savings
     >>> positive = np.tile([True, False, False, False], 50)
     >>> prices = RowPrices.from_values(200, cost_fp=10, cost_fn=np.tile([100, 1, 1, 1], 50))
@@ -90,6 +92,7 @@ def estimate_savings(
     predicted: BoolArray,
     sample_weight: FloatArray | None = None,
     *,
+    groups: ArrayLike | None = None,
     random_state: int = 0,
 ) -> Savings:
     """Compare predictions with the better of two ways to treat all rows alike, with a bootstrap interval.
@@ -104,6 +107,8 @@ def estimate_savings(
         Which rows are called positive.
     sample_weight : ndarray of shape (n_samples,), optional
         How many rows each row stands for.
+    groups : array-like of shape (n_samples,), optional
+        The group of each row, such as a customer: the bootstrap then draws whole groups.
     random_state : int, default=0
         Seed of the bootstrap, which draws rows with replacement.
 
@@ -119,6 +124,7 @@ def estimate_savings(
     )
     total, total_of_none, total_of_all = (float(each.sum()) for each in (values, of_none, of_all))
     gains = np.column_stack((values - of_none, values - of_all))
+    gains = gains if groups is None else _sum_by_group(gains, groups)
     resampled = _resample_totals(gains, random_state).min(axis=1)
     low, high = np.quantile(resampled, INTERVAL_QUANTILES)
     return Savings(
@@ -131,6 +137,12 @@ def estimate_savings(
         n_rows=len(prices),
         n_predicted=int(np.sum(predicted)),
     )
+
+
+def _sum_by_group(values: FloatArray, groups: ArrayLike) -> FloatArray:
+    """The sums of each column over the rows of each group."""
+    _, codes = np.unique(np.asarray(groups), return_inverse=True)
+    return np.column_stack([np.bincount(codes, weights=column) for column in values.T])
 
 
 def _resample_totals(values: FloatArray, random_state: int) -> FloatArray:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from ..._typing import BoolArray, FloatArray
 from ...estimators import CAPOClassifier
@@ -17,7 +18,7 @@ from ...measures import Measure
 from ...preprocessing import positive_mask
 from .._console import Console
 from ._kept_rows import KeptRows
-from ._loaded_model import LoadedModel, read_batches
+from ._loaded_model import LoadedModel, join_groups, read_batches
 from ._model_kind import ModelKind
 
 #: Columns of the predictions.
@@ -26,11 +27,12 @@ PREDICTION_COLUMNS = ("label", "score", "threshold")
 
 @dataclass(frozen=True)
 class LabeledPredictions:
-    """Which rows are positive, the model's decisions, and the sample weights."""
+    """Which rows are positive, the model's decisions, the sample weights and the groups."""
 
     positive: BoolArray
     decision: FloatArray
     sample_weight: FloatArray | None
+    groups: NDArray[Any] | None = None
 
 
 class BinaryKind(ModelKind):
@@ -112,6 +114,7 @@ def predict_labeled(
     positive: list[BoolArray] = []
     decisions: list[FloatArray] = []
     weights: list[Any] = []
+    groups: list[Any] = []
     schema, model = loaded.schema, loaded.model
     with console.step("predicting") as step:
         for batch in read_batches(table, step):
@@ -119,10 +122,12 @@ def predict_labeled(
             positive.append(positive_mask(schema.labels(batch), model.label_pair))
             decisions.append(model.positive_decision(features))
             weights.append(schema.weights(batch))
+            groups.append(schema.known_groups(batch))
             on_batch(batch)
             on_features(features, LabeledPredictions(positive[-1], decisions[-1], weights[-1]))
     weight = None if weights[0] is None else np.concatenate(weights)
-    return LabeledPredictions(np.concatenate(positive), np.concatenate(decisions), weight)
+    group = join_groups(groups, loaded, console)
+    return LabeledPredictions(np.concatenate(positive), np.concatenate(decisions), weight, group)
 
 
 def evaluate_predictions(
@@ -140,6 +145,7 @@ def evaluate_predictions(
             predictions.positive,
             predictions.decision,
             sample_weight=predictions.sample_weight,
+            groups=predictions.groups,
             class_names=(negative_name, positive_name),
             random_state=seed,
             on_progress=step.progress,

@@ -6,6 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...estimators import CAPOClassifier
 from ...exceptions import ModelFileError
 from ...io.model_files import Manifest, open_model
@@ -49,6 +52,18 @@ def _check_features(model: Any, schema: Schema) -> None:
         raise ValueError("its model has another number of columns than its schema")
     if schema.feature_names is not None and schema.feature_names != list(model.feature_names_in_):
         raise ValueError("the model's columns do not match its schema")
+
+
+def join_groups(
+    parts: Sequence[NDArray[Any] | None], loaded: LoadedModel, console: Console
+) -> NDArray[Any] | None:
+    """The groups of all batches; a note if the model was trained on groups that the table does not have."""
+    known = [part for part in parts if part is not None]
+    if len(known) == len(parts):
+        return np.concatenate(known)
+    if name := getattr(loaded.schema, "group", ""):
+        console.note(f"the table has no column {name!r}: the intervals treat its rows as independent.")
+    return None
 
 
 def read_batches(table: TableReader, step: Step) -> Iterator[Batch]:

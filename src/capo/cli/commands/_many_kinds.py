@@ -21,7 +21,7 @@ from ...inspection import (
 )
 from ...io.tables import LabelMatrixSchema, TableReader
 from .._console import Console
-from ._loaded_model import LoadedModel, read_batches
+from ._loaded_model import LoadedModel, join_groups, read_batches
 from ._model_kind import ModelKind
 
 #: Comes before the name of a class or label in the columns of the predictions.
@@ -32,11 +32,12 @@ LABEL, LABELS = "label", "labels"
 
 @dataclass(frozen=True)
 class _LabeledOutputs:
-    """Labels, an output of the model for each row, and the sample weights."""
+    """Labels, an output of the model for each row, the sample weights and the groups."""
 
     y: NDArray[Any]
     outputs: FloatArray
     sample_weight: FloatArray | None
+    groups: NDArray[Any] | None
 
 
 def _predict_labeled(
@@ -46,14 +47,17 @@ def _predict_labeled(
     labels: list[NDArray[Any]] = []
     outputs: list[FloatArray] = []
     weights: list[Any] = []
+    groups: list[Any] = []
     schema = loaded.schema
     with console.step("predicting") as step:
         for batch in read_batches(table, step):
             labels.append(np.asarray(schema.labels(batch)))
             outputs.append(getattr(loaded.model, method)(schema.features(batch)))
             weights.append(schema.weights(batch))
+            groups.append(schema.known_groups(batch))
     weight = None if weights[0] is None else np.concatenate(weights)
-    return _LabeledOutputs(np.concatenate(labels), np.concatenate(outputs), weight)
+    group = join_groups(groups, loaded, console)
+    return _LabeledOutputs(np.concatenate(labels), np.concatenate(outputs), weight, group)
 
 
 def _probability_columns(model: CAPOClassifier, probabilities: FloatArray) -> list[pl.Series]:
@@ -103,6 +107,7 @@ class MulticlassKind(ModelKind):
                 rows.outputs,
                 model.classes_,
                 sample_weight=rows.sample_weight,
+                groups=rows.groups,
                 random_state=seed,
                 on_progress=step.progress,
             )
@@ -167,6 +172,7 @@ class MultilabelKind(ModelKind):
                 rows.outputs,
                 loaded.model.classes_,
                 sample_weight=rows.sample_weight,
+                groups=rows.groups,
                 random_state=seed,
                 on_progress=step.progress,
             )

@@ -95,6 +95,7 @@ class PricedKind(BinaryKind):
             at_prices.positive,
             at_prices.decision > 0,
             at_prices.sample_weight,
+            groups=at_prices.groups,
             random_state=seed,
         )
         evaluation = evaluate_predictions(loaded, at_prices, seed, console, measure=prices.measure)

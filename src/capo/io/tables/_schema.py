@@ -65,6 +65,10 @@ class Schema(ABC):
     def groups(self, batch: Batch) -> NDArray[np.generic] | None:
         """Read the groups of a training table; None if there is no column for them."""
 
+    def known_groups(self, batch: Batch) -> NDArray[np.generic] | None:
+        """Read the groups of rows to evaluate; None if the model has none or the table lacks the column."""
+        return None
+
     @abstractmethod
     def id_columns(self, batch: Batch) -> pl.DataFrame:
         """Select the identifier columns that the batch has."""
@@ -99,7 +103,7 @@ class TableSchema(Schema):
     ids : tuple of str
         Columns that are copied to predictions and are not features.
     group : str
-        The column of the groups, which only training reads; empty if there is none.
+        The column of the groups, which training and evaluation read; empty if there is none.
     """
 
     columns: dict[str, ColumnKind]
@@ -159,6 +163,9 @@ class TableSchema(Schema):
 
     def groups(self, batch: Batch) -> NDArray[np.generic] | None:
         return read_complete_texts(batch, self.group, "group").to_numpy() if self.group else None
+
+    def known_groups(self, batch: Batch) -> NDArray[np.generic] | None:
+        return self.groups(batch) if self.group in batch.frame.columns else None
 
     def id_columns(self, batch: Batch) -> pl.DataFrame:
         frame = batch.frame
