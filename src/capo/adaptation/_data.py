@@ -30,6 +30,8 @@ class AdaptationData:
         The outputs as each fold has them, where they are not the same in all folds.
     pair_outputs : sequence of ndarray, optional
         The outputs as each fold has them in evaluation: of models that have not seen the fold.
+    center : ndarray of shape (n_auxiliaries,), optional
+        The weights toward which the stack of the outputs is shrunk; the plain average by default.
     """
 
     outputs: FloatArray
@@ -38,6 +40,7 @@ class AdaptationData:
     weight: FloatArray | None
     fold_outputs: Sequence[FloatArray] | None = None
     pair_outputs: Sequence[FloatArray] | None = None
+    center: FloatArray | None = None
 
     def for_evaluation(self) -> AdaptationData:
         """Return the data with outputs of models that have not seen the fold, where there are any."""
@@ -64,7 +67,8 @@ class AdaptationData:
     def take_auxiliaries(self, kept: IntArray) -> AdaptationData:
         """Return the data with some of the auxiliaries."""
         fold_outputs = None if self.fold_outputs is None else [each[:, kept] for each in self.fold_outputs]
-        return replace(self, outputs=self.outputs[:, kept], fold_outputs=fold_outputs)
+        center = None if self.center is None else self.center[kept]
+        return replace(self, outputs=self.outputs[:, kept], fold_outputs=fold_outputs, center=center)
 
     def take_rows(self, rows: IntArray) -> AdaptationData:
         """Return some of the rows, without the outputs of folds."""
@@ -73,4 +77,5 @@ class AdaptationData:
             None if self.features is None else safe_indexing(self.features, rows),
             self.positive[rows],
             None if self.weight is None else self.weight[rows],
+            center=self.center,
         )

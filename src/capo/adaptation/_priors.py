@@ -20,7 +20,7 @@ from ._data import AdaptationData
 if TYPE_CHECKING:
     from ._problem import Objective
 
-#: Penalty on the distance of the stack's weights from the plain average, in units of one row.
+#: Penalty on the distance of the stack's weights from their center, in units of one row.
 STACK_RIDGE = 10.0
 #: An auxiliary whose log-odds vary less than this carries no information and gets no weight.
 MIN_OUTPUT_STD = 1e-4
@@ -150,7 +150,7 @@ def fit_stack(data: AdaptationData, *, nonnegative: bool) -> tuple[FloatArray, f
     """Return weights and intercept of the logistic regression on the auxiliaries' outputs.
 
     The outputs are log-odds, so that with few rows their plain average is a good guess, toward which
-    the weights are shrunk.
+    the weights are shrunk unless the data have another center.
     """
     mean = data.outputs.mean(axis=0)
     outputs, target = data.outputs - mean, data.positive.astype(np.float64)
@@ -158,7 +158,8 @@ def fit_stack(data: AdaptationData, *, nonnegative: bool) -> tuple[FloatArray, f
     outputs[:, constant] = 0.0
     weight = normalize_weights(len(target), data.weight)
     average = 1.0 / max(1, int(np.sum(~constant)))
-    a, b = fit_logistic(outputs, target, weight, ridge=STACK_RIDGE, center=average, nonnegative=nonnegative)
+    center = average if data.center is None else data.center
+    a, b = fit_logistic(outputs, target, weight, ridge=STACK_RIDGE, center=center, nonnegative=nonnegative)
     a[constant] = 0.0
     return a, b - float(a @ mean)
 

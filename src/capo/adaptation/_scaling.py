@@ -66,11 +66,17 @@ class OutputScaler:
     def fit(
         self, raw: FloatArray, data: AdaptationData, rows: NDArray[np.bool_] | slice = slice(None)
     ) -> list[OutputScale]:
-        """Return the scale of each auxiliary, fitted on some of the rows."""
+        """Return the scale of each auxiliary, fitted on some of the rows.
+
+        Those of the data's center are trusted more than a few rows.
+        """
         weight = None if data.weight is None else data.weight[rows]
+        trusted = np.zeros(raw.shape[1]) if data.center is None else data.center
         return [
-            self.kind.fit_scale(column[rows], data.positive[rows], weight, nonnegative=self.nonnegative)
-            for column in raw.T
+            self.kind.fit_scale(
+                column[rows], data.positive[rows], weight, nonnegative=self.nonnegative, shrink=trust > 0
+            )
+            for column, trust in zip(raw.T, trusted, strict=True)
         ]
 
 

@@ -75,9 +75,18 @@ class OutputKind(Protocol):
         """Return the raw output of a fitted classifier, one number per row."""
 
     def fit_scale(
-        self, raw: FloatArray, positive: BoolArray, weight: FloatArray | None, *, nonnegative: bool = True
+        self,
+        raw: FloatArray,
+        positive: BoolArray,
+        weight: FloatArray | None,
+        *,
+        nonnegative: bool = True,
+        shrink: bool = False,
     ) -> OutputScale:
-        """Return the scale for raw outputs, which should be out of fold."""
+        """Return the scale for raw outputs, which should be out of fold.
+
+        With `shrink`, a few rows that contradict the order of the outputs do not abolish it.
+        """
 
 
 @dataclass(frozen=True)
@@ -99,10 +108,16 @@ class ScoreOutput:
         return LabelOutput().predict(estimator, X, classes)
 
     def fit_scale(
-        self, raw: FloatArray, positive: BoolArray, weight: FloatArray | None, *, nonnegative: bool = True
+        self,
+        raw: FloatArray,
+        positive: BoolArray,
+        weight: FloatArray | None,
+        *,
+        nonnegative: bool = True,
+        shrink: bool = False,
     ) -> OutputScale:
         """Return the scale for raw outputs, which should be out of fold."""
-        calibrator = PlattCalibrator.fit(raw, positive, weight, nonnegative=nonnegative)
+        calibrator = PlattCalibrator.fit(raw, positive, weight, nonnegative=nonnegative, shrink=shrink)
         n_rows = len(raw) if weight is None else np.count_nonzero(weight)
         return OutputScale(calibrator, float(np.log(n_rows + 1.0)))
 
@@ -123,7 +138,13 @@ class LabelOutput:
         return np.where(labels == pair[1], 1.0, -1.0)
 
     def fit_scale(
-        self, raw: FloatArray, positive: BoolArray, weight: FloatArray | None, *, nonnegative: bool = True
+        self,
+        raw: FloatArray,
+        positive: BoolArray,
+        weight: FloatArray | None,
+        *,
+        nonnegative: bool = True,
+        shrink: bool = False,
     ) -> OutputScale:
         """Return the scale that leaves labels unchanged."""
         return OutputScale(None)

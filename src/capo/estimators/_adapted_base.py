@@ -463,7 +463,17 @@ def scale_outputs(
     pairs = None if pairs is None else pairs[:, rows]
     if fold_outputs is None:
         fold_outputs = np.broadcast_to(raw, (len(runner.training.splits), *raw.shape))
+    data = replace(data, center=_stack_center(runner.auxiliaries))
     scaler = OutputScaler(runner.output_kind, folds, nonnegative)
     scaled, scales = scaler.scale(data, raw, fold_outputs, pairs)
     evaluation = fold_outputs if pairs is None else pairs
     return TrainedAuxiliaries(list(runner.auxiliaries), fitted, evaluation, scales, scaled)
+
+
+def _stack_center(auxiliaries: Sequence[Auxiliary]) -> FloatArray | None:
+    """The average of the frozen auxiliaries if others are trained beside them; None for that of all.
+
+    A frozen auxiliary has learned from other rows. Where the new rows are few, it is the better guess.
+    """
+    frozen = np.array([each.is_frozen for each in auxiliaries])
+    return frozen / frozen.sum() if 0 < frozen.sum() < len(frozen) else None

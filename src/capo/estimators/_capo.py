@@ -37,6 +37,7 @@ from ._population import (
     find_population,
 )
 from ._prices import PricedClassifier
+from ._refit import check_new_rows, make_refit
 from ._validation import reject_confidence
 
 
@@ -466,6 +467,55 @@ class CAPOClassifier(PricedClassifier):
         adjusted = copy(self)
         adjust_model(adjusted, population, log_odds, self.threshold)
         return adjusted
+
+    def refit_on(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any
+    ) -> CAPOClassifier:
+        """Return a model for the place of these labeled rows: this one beside models trained on them.
+
+        This model is used as it is, as a frozen auxiliary. The auxiliaries that it was trained with are
+        trained on the new rows, and the stack weighs all of them, shrunk toward this model: with 50 rows the
+        result is close to this model with another threshold, with 1,000 to models of the new rows. Weights,
+        calibration and threshold are learned from out-of-fold outputs. The same by hand, for a model of any
+        kind, is ``CAPOClassifier(measure, auxiliaries=[FrozenEstimator(old), "auto"])``.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features)
+            Rows from where the model is to be used, with the columns of the training table. This model must
+            not have been trained on them.
+        y : array-like of shape (n_samples,)
+            Their labels; at least 2 rows of each class.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+        **params : dict
+            Further arguments of `fit`: ``groups``, or prices of the rows.
+
+        Returns
+        -------
+        CAPOClassifier
+            A new model; this one is its auxiliary "old" and is unchanged.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from capo import CAPOClassifier
+        >>> X, y = make_classification(600, random_state=0)
+        >>> old = CAPOClassifier(auxiliaries=[LogisticRegression()], delta=None, random_state=0)
+        >>> old = old.fit(X[:500], y[:500])
+        >>> new = old.refit_on(X[500:] + 0.5, y[500:])
+        >>> list(new.auxiliaries_)
+        ['old', 'logisticregression']
+        """
+        check_is_fitted(self, "auxiliaries_")
+        if self._delegate is not None:
+            raise InvalidInputError(
+                "refit_on needs a model of two classes: for more, train with "
+                "auxiliaries=[FrozenEstimator(model), 'auto']."
+            )
+        check_new_rows(self, X, y)
+        return make_refit(self).fit(X, y, sample_weight, **params)
 
     def _check_adjustable(self) -> None:
         if self._delegate is not None:

@@ -13,6 +13,8 @@ from .._typing import FloatArray
 
 #: The smallest slope, in units of the scores' spread, so that the order of scores is never lost.
 MIN_SLOPE = 1e-6
+#: Penalty on the slope in units of one row, so that it is finite where the classes are separated.
+MIN_RIDGE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -42,15 +44,21 @@ class PlattCalibrator:
         sample_weight: ArrayLike | None = None,
         *,
         nonnegative: bool = True,
+        shrink: bool = False,
     ) -> PlattCalibrator:
-        """Fit to labels softened by one row each (Platt, 1999), so that no probability is 0 or 1."""
+        """Fit to labels softened by one row each (Platt, 1999), so that no probability is 0 or 1.
+
+        With `shrink`, the slope is shrunk toward 1 in units of the scores' spread, by as much as one row:
+        scores that are known to be good keep their order where a few rows contradict it.
+        """
         labels = np.asarray(y, dtype=bool)
         weight = normalize_weights(len(labels), sample_weight)
         n_pos, n_neg = weight[labels].sum(), weight[~labels].sum()
         target = np.where(labels, (n_pos + 1.0) / (n_pos + 2.0), 1.0 / (n_neg + 2.0))
         center, spread = robust_scale(np.asarray(scores, dtype=np.float64))
         Z = ((scores - center) / spread)[:, None]
-        coef, bias = fit_logistic(Z, target, weight, nonnegative=nonnegative)
+        ridge, slope = (1.0, 1.0) if shrink else (MIN_RIDGE, 0.0)
+        coef, bias = fit_logistic(Z, target, weight, ridge=ridge, center=slope, nonnegative=nonnegative)
         slope = max(float(coef[0]), MIN_SLOPE) / spread if nonnegative else float(coef[0]) / spread
         return cls(slope, bias - slope * center)
 
@@ -87,8 +95,8 @@ def fit_logistic(
     target: FloatArray,
     weight: FloatArray,
     *,
-    ridge: float = 1e-3,
-    center: float = 0.0,
+    ridge: float = MIN_RIDGE,
+    center: float | FloatArray = 0.0,
     nonnegative: bool = True,
 ) -> tuple[FloatArray, float]:
     """Return weights and bias of a logistic regression on probabilities `target`.

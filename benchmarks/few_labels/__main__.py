@@ -1,0 +1,158 @@
+"""Few labels from a new place: a model from elsewhere beside models of 50 to 1,000 new rows.
+
+python -m benchmarks.few_labels --data FOLDER [--seeds N]   what is missing in the results file
+python -m benchmarks.few_labels --table                     the tables of the results there are, in Markdown
+
+Nine splits of tables by a natural column, and ijcnn1, whose test set is another recording than its training
+set. The old model (boosting and a linear machine, stacked) is trained on up to 4,000 rows of the source. It
+is used as it is ("old"), with calibration and threshold from the new rows ("old, new threshold"), and beside
+the default auxiliaries trained on the new rows ("refit", what `refit_on` does); these auxiliaries alone are
+"from scratch". "source and new rows" trains the learners of the old model on both, which needs the source
+rows: a reference, for the first seed. All models have C = 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import Memory
+from sklearn.frozen import FrozenEstimator
+
+from capo import CAPOClassifier
+
+from ..data import folder
+from ..provenance import record_run
+from .tables import NAMES, Transfer, load
+
+RESULTS = Path(__file__).parent / "results" / "results.csv"
+SIZES = (50, 100, 200, 500, 1000)
+MEASURES = ("f1", "mcc", "roc_auc")
+OLD_AUXILIARIES = ["boosting", "linear"]
+OLD, THRESHOLD, SCRATCH, REFIT = "old", "old, new threshold", "from scratch", "refit"
+RIVALS, BOTH = (OLD, THRESHOLD, SCRATCH), "source and new rows"
+#: With fewer rows of a class, a cell is left out.
+MIN_CLASS_ROWS = 2
+
+
+def model(measure: str, seed: int, memory: Memory, auxiliaries: Any = "auto") -> CAPOClassifier:
+    return CAPOClassifier(
+        measure, auxiliaries=auxiliaries, C=0.0, delta=None, random_state=seed, memory=memory
+    )
+
+
+def evaluate(
+    rows: Transfer, n: int, seed: int, olds: dict[str, CAPOClassifier], memory: Memory
+) -> Iterator[dict[str, object]]:
+    """The values on the test rows with n labels, one dictionary for each measure and its old model."""
+    X, y = rows.X_new[:n], rows.y_new[:n]
+    for measure, old in olds.items():
+        frozen = ("old", FrozenEstimator(old))
+        fitted = {
+            OLD: old,
+            THRESHOLD: model(measure, seed, memory, [frozen]).fit(X, y),
+            SCRATCH: model(measure, seed, memory).fit(X, y),
+            REFIT: model(measure, seed, memory, [frozen, "auto"]).fit(X, y),
+        }
+        if seed == 0:
+            both = pd.concat([rows.X_source, X], ignore_index=True), np.concatenate((rows.y_source, y))
+            fitted[BOTH] = model(measure, seed, memory, OLD_AUXILIARIES).fit(*both)
+        values = {name: each.score(rows.X_test, rows.y_test) for name, each in fitted.items()}
+        yield {"measure": measure, "positive": int(y.sum()), **values}
+
+
+def run(data: Path, seeds: int) -> None:
+    """Evaluate the cells that the results file does not have, and store each at once."""
+    RESULTS.parent.mkdir(exist_ok=True)
+    found = pd.read_csv(RESULTS) if RESULTS.exists() else pd.DataFrame()
+    done = set() if found.empty else set(zip(found["split"], found["seed"], found["labels"], strict=True))
+    changed = False
+    for seed in range(seeds):
+        for name in NAMES:
+            missing = [n for n in SIZES if (name, seed, n) not in done]
+            rows = load(data, name, seed)
+            with tempfile.TemporaryDirectory() as place:
+                memory = Memory(place, verbose=0)
+                olds = {
+                    measure: model(measure, seed, memory, OLD_AUXILIARIES).fit(rows.X_source, rows.y_source)
+                    for measure in (MEASURES if missing else ())
+                }
+                for n in missing:
+                    if min(rows.y_new[:n].sum(), (~rows.y_new[:n]).sum()) < MIN_CLASS_ROWS:
+                        continue
+                    cells = [
+                        {"split": name, "seed": seed, "labels": n, **each}
+                        for each in evaluate(rows, n, seed, olds, memory)
+                    ]
+                    found, changed = pd.concat([found, pd.DataFrame(cells)], ignore_index=True), True
+                    found.to_csv(RESULTS, index=False, float_format="%.5f", lineterminator="\n")
+                    print(f"{time.strftime('%H:%M:%S')} {name} {seed} {n}", file=sys.stderr, flush=True)
+    if changed:
+        record_run(RESULTS, append=bool(done))
+
+
+def means_by_size(rows: pd.DataFrame) -> str:
+    """For each measure and size, the mean of each system, and the refit minus the best of the others."""
+    systems = [*RIVALS, REFIT]
+    lines = [f"| measure | labels | {' | '.join(systems)} | refit minus the best |", "|---" * 7 + "|"]
+    for measure in MEASURES:
+        for n in SIZES:
+            part = 100 * rows[(rows["measure"] == measure) & (rows["labels"] == n)][systems]
+            mean = part.mean()
+            gain = mean[REFIT] - mean[list(RIVALS)].max()
+            values = " | ".join(f"{mean[each]:.1f}" for each in systems)
+            lines.append(f"| {measure} | {n:,} | {values} | {gain:+.1f} |")
+    return "\n".join(lines)
+
+
+def worst_cells(rows: pd.DataFrame) -> str:
+    """How far the refit is behind the best of the others, by split and size (means of the seeds)."""
+    grouped = 100 * rows.groupby(["measure", "split", "labels"])[[*RIVALS, REFIT]].mean()
+    gap = grouped[REFIT] - grouped[list(RIVALS)].max(axis=1)
+    behind = gap[gap < -2].sort_values()
+    cells = "; ".join(
+        f"{split}, {labels} labels, {measure} {value:+.1f}"
+        for (measure, split, labels), value in behind.items()
+    )
+    return (
+        f"The refit is ahead of all three in {(gap > 0).mean():.0%} of {len(gap)} cells, and more than 2 "
+        f"points behind the best in {len(behind)}: {cells or 'none'}."
+    )
+
+
+def reference(rows: pd.DataFrame) -> str:
+    """The reference that needs the source rows, on the cells that have it."""
+    part = rows[rows[BOTH].notna()]
+    return "Refit minus source and new rows: " + "; ".join(
+        f"{measure} {100 * (each[REFIT] - each[BOTH]).mean():+.1f}"
+        for measure, each in part.groupby("measure")
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.few_labels",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--data", help="folder with the folders paper and suite; CAPO_DATA if not given")
+    parser.add_argument("--seeds", type=int, default=5, help="number of random draws of the rows")
+    parser.add_argument("--table", action="store_true", help="print the tables and do nothing else")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if not options.table:
+        run(folder(options.data), options.seeds)
+    rows = pd.read_csv(RESULTS)
+    print("\n\n".join((means_by_size(rows), worst_cells(rows), reference(rows))))
+
+
+if __name__ == "__main__":
+    main()
