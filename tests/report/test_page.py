@@ -6,6 +6,7 @@ import re
 import sys
 from copy import copy
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -28,7 +29,7 @@ from capo.report._formatting import (
 )
 from capo.report._operating_point import build_operating_point
 
-from .cases import EVALUATION, LABELS, TEST, TRAIN, X, comparison_of, decisions_on_test_rows
+from .cases import EVALUATION, LABELS, TEST, TRAIN, X, Y, comparison_of, decisions_on_test_rows
 
 VOID = {"meta", "link", "input", "br", "wbr", "img", "hr"}
 SELF_CLOSED = {"path", "circle", "line", "rect"}
@@ -262,6 +263,18 @@ def test_the_header():
     for line in model.summary().lines:
         assert f"{line.value:.4f}" in page.text
     assert [attributes.get("class") for tag, attributes in page.tags if tag == "tr"].count("chosen-row") == 1
+
+
+@pytest.mark.parametrize("is_certified", [True, False])
+def test_a_guarantee_is_stated_in_one_sentence(is_certified):
+    model, positive, decision = decisions_on_test_rows()
+    limit = "precision >= 0.5" if is_certified else "precision >= 0.9999"
+    promised = model.guarantee(X[TEST], Y[TEST], constraint=limit)
+    assert promised.guarantee_.is_certified == is_certified
+    page = render_report(promised, positive, decision)
+    word = "Promise" if is_certified else "No promise"
+    assert f"<b>{word}</b>: {escape(str(promised.guarantee_))}." in page
+    assert "Promise" not in render_report(model, positive, decision)
 
 
 def test_f1_is_shown_for_a_ranking_measure():

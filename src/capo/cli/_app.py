@@ -339,6 +339,36 @@ def adjust(
     run_adjust(model, reader, output, prevalence, trust, seed, Console(quiet, json))
 
 
+@app.command(cls=GroupedHelpCommand, short_help="Refit a model on a few rows from a new place.")
+def refit(
+    model: ModelArgument,
+    table: TableArgument,
+    output: ModelOutputOption,
+    jobs: JobsOption = 1,
+    seed: SeedOption = 0,
+    format: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+    trust: TrustOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Refit a model on 50 to some thousand labeled rows from where it is to be used.
+
+    \b
+    MODEL was trained elsewhere: in another country, shop, year or machine. TABLE has labeled rows from the
+    new place, with the same columns, which MODEL has not seen. The result combines MODEL, as it is, with
+    models trained on the new rows; calibration and threshold are those of the new place. If there are no
+    labels, and only the share of positives has changed, use 'capo adjust'.
+      capo refit north.capo south.csv -o south.capo
+      capo evaluate south.capo south_test.csv
+    """
+    from .commands.refit import run_refit
+
+    reader = _open_table(table, format, delimiter, encoding)
+    run_refit(model, reader, output, jobs, trust, seed, Console(quiet, json))
+
+
 @app.command(cls=GroupedHelpCommand, short_help="Compare capo with simpler methods by cross-validation.")
 def compare(
     table: TableArgument,

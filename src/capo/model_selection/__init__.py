@@ -4,6 +4,7 @@ from ._calibration import PlattCalibrator, fit_logistic, normalize_weights, robu
 from ._class_folds import split_class_folds
 from ._cv_score import CVScore, CVScorer
 from ._folds import (
+    DEFAULT_N_FOLDS,
     Split,
     check_fold_sizes,
     check_groups,
@@ -26,6 +27,7 @@ from ._time_folds import TimeFolds
 
 __all__ = [
     "AUTO_GRID",
+    "DEFAULT_N_FOLDS",
     "MAX_GRID_EXTENSIONS",
     "CGrid",
     "CVScore",

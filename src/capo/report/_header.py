@@ -32,6 +32,14 @@ class ConstraintHeader:
 
 
 @dataclass(frozen=True)
+class Promise:
+    """What the threshold guarantees on new rows, or that it guarantees nothing, in one sentence."""
+
+    is_certified: bool
+    sentence: str
+
+
+@dataclass(frozen=True)
 class Header:
     """The measure's value at the model's threshold, and the rows that it is computed on."""
 
@@ -46,6 +54,7 @@ class Header:
     n_positive: float
     total: float
     decimals: int
+    promise: Promise | None
 
     @property
     def has_long_value(self) -> bool:
@@ -62,6 +71,7 @@ def build_header(
     evaluation: Evaluation | None,
 ) -> Header:
     """Collect the head of the page; `value` is the score of the model's measure."""
+    guarantee = model.guarantee_
     measure, estimate = model.measure_, _find_estimate(evaluation, model.measure_.label)
     constraint = None
     if isinstance(measure, ConstrainedMeasure):
@@ -80,6 +90,7 @@ def build_header(
         n_positive=curves.n_pos,
         total=curves.total,
         decimals=formatting.count_decimals(curves.total, curves.integers),
+        promise=None if guarantee is None else Promise(guarantee.is_certified, f"{guarantee}."),
     )
 
 

@@ -12,8 +12,8 @@ from ...io.model_files import save
 from ...io.tables import TableReader
 from .._console import Console
 from .._output import check_output, format_file_size, is_stdout
-from ._loaded_model import LoadedModel, load_model
-from ._table_checksum import table_sha256
+from ._loaded_model import load_model
+from ._table_checksum import check_rows_are_new
 
 
 def run_guarantee(
@@ -32,7 +32,7 @@ def run_guarantee(
         raise InvalidInputError("a model cannot be written to standard output: name a file with --output.")
     check_output(output, *table.paths, path)
     loaded = load_model(path, trusted, console)
-    _check_rows_are_new(loaded, table)
+    check_rows_are_new(loaded.manifest, table, "a guarantee needs labeled rows that it has not seen")
     with console.step(f"reading {table.name}"):
         batch = table.read()
         schema = loaded.schema
@@ -63,11 +63,3 @@ def run_guarantee(
         with console.step("writing"):
             save(model, output, schema=loaded.manifest.schema, training=loaded.manifest.training)
         console.log(f"\nwrote {output} ({format_file_size(output)})")
-
-
-def _check_rows_are_new(loaded: LoadedModel, table: TableReader) -> None:
-    expected = loaded.manifest.training.get("sha256")
-    if expected and table_sha256(table) == expected:
-        raise InvalidInputError(
-            f"the model was trained on {table.name}: a guarantee needs labeled rows that it has not seen."
-        )

@@ -1,0 +1,71 @@
+"""``capo refit``: a model from elsewhere beside models trained on a few rows from a new place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...exceptions import InvalidInputError
+from ...io.model_files import save
+from ...io.tables import TableReader, profile_columns
+from ...model_selection import DEFAULT_N_FOLDS, TimeFolds
+from .._console import Console
+from .._output import check_output, format_file_size, is_stdout
+from ._loaded_model import LoadedModel, load_model
+from ._model_kinds import model_kind
+from ._priced_kind import price_columns
+from ._table_checksum import check_rows_are_new, table_sha256
+
+
+def run_refit(
+    path: str,
+    table: TableReader,
+    output: Path,
+    jobs: int,
+    trusted: Sequence[str] | None,
+    seed: int,
+    console: Console,
+) -> None:
+    """Refit a model on labeled rows, write it, and show its summary."""
+    if is_stdout(output):
+        raise InvalidInputError("a model cannot be written to standard output: name a file with --output.")
+    check_output(output, *table.paths, path)
+    loaded = load_model(path, trusted, console)
+    check_rows_are_new(loaded.manifest, table, "a refit needs labeled rows that it has not seen")
+    with console.step(f"reading {table.name}"):
+        batch = table.read()
+        schema = loaded.schema
+        X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
+        groups, prices = schema.groups(batch), _read_prices(loaded, batch)
+    params = {**prices, **({} if groups is None else {"groups": groups})}
+    old = loaded.model.set_params(n_jobs=jobs or None, random_state=seed, verbose=1)
+    if isinstance(old.cv, TimeFolds):
+        console.note("The model was trained with --time: the folds of the refit are random.")
+        old.set_params(cv=DEFAULT_N_FOLDS)
+    with console.step("training"):
+        model = old.refit_on(X, y, weight, **params)
+    with console.step("writing"):
+        training = {"table": table.name, "rows": len(y), "sha256": table_sha256(table)}
+        training["columns"] = profile_columns(X)
+        if prices:
+            training["prices"] = price_columns(loaded).sources
+        save(model, output, schema=loaded.manifest.schema, training=training)
+    console.result(
+        model.summary(),
+        {
+            "model": str(output),
+            "measure": model.measure_.label,
+            "value": model.score_,
+            "std": model.score_std_,
+            **model_kind(model).fit_results(model),
+        },
+    )
+    console.log(f"\nwrote {output} ({format_file_size(output)})")
+
+
+def _read_prices(loaded: LoadedModel, batch: Any) -> dict[str, Any]:
+    """The prices of the rows, if the old model was trained with prices."""
+    if loaded.model.prices_ is None:
+        return {}
+    return dict(price_columns(loaded).read(batch, loaded.schema))
