@@ -56,7 +56,7 @@ def evaluate(
 ) -> Iterator[dict[str, object]]:
     """The values on the test rows with n labels, one dictionary for each measure.
 
-    With C = 0 the order of the rows does not depend on the measure: the models for F1 have the ROC area of all.
+    With C = 0 the order of the rows does not depend on the measure: the ROC area is that of the F1 models.
     """
     X, y = rows.X_new[:n], rows.y_new[:n]
     for measure, old in olds.items():
