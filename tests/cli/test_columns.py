@@ -203,3 +203,25 @@ def test_folds_in_the_order_of_time(tables, tmp_path, capsys):
     assert json.loads(run(capsys, *compare)[1])["folds"] == 2
     assert "--group and --time cannot be combined" in run(capsys, *fit, "--time", "day", "--group", "town")[2]
     assert "the column 'town' of --time holds categories" in run(capsys, *fit, "--time", "town")[2]
+
+
+def test_inspect_names_columns_that_give_the_target_away(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat(["stay", "leave"], 60))
+    frame = pl.DataFrame(
+        {"age": rng.normal(size=120), "end": np.where(y == "leave", "2024-05-31", ""), "plan": "a", "y": y}
+    )
+    frame.write_csv(tmp_path / "leak.csv")
+    code, out, err = run(capsys, "inspect", tmp_path / "leak.csv", "-t", "y", "--json")
+    findings = json.loads(out)["findings"]
+    assert code == 0
+    assert [(each["topic"], each["columns"]) for each in findings] == [
+        ("leak", ["end"]),
+        ("constant", ["plan"]),
+    ]
+    assert "note: The column 'end' nearly gives the target away" in err
+    assert "gives the target away" not in run(capsys, "inspect", tmp_path / "leak.csv")[2]
+    frame.with_columns(y=pl.lit(None, pl.String)).write_csv(tmp_path / "empty.csv")
+    code, _, err = run(capsys, "inspect", tmp_path / "empty.csv", "-t", "y")
+    assert code == 0
+    assert "note: A model cannot be trained on this table" in err

@@ -451,8 +451,9 @@ def inspect(
     """Show what each column of a table is taken for, why, an example and the share of missing values.
 
     \b
-    The kinds can be written to a file, changed there, and used in training.
-      capo inspect train.csv
+    With --target, notes name what would mislead: columns that give the target away, constant columns, rows
+    that are sorted by the target. The kinds can be written to a file, changed there, and used in training.
+      capo inspect train.csv --target churned
       capo inspect train.csv -o types.toml
       capo fit train.csv --target churned --types types.toml -o churn.capo
     """

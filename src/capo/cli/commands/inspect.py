@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ...io.tables import ColumnRoles, TableReader, infer_features
-from ...preprocessing import ColumnInfo
+import numpy as np
+
+from ...exceptions import InvalidInputError
+from ...io.tables import Batch, ColumnRoles, TableReader, infer_features, infer_table_schema
+from ...preprocessing import ColumnInfo, DataFinding, check_data
 from .._console import Console
 from .._output import check_output, write_output
 from ._column_types import format_column_types
@@ -26,15 +29,34 @@ def run_inspect(table: TableReader, target: str | None, output: Path | None, con
         if target:
             roles.check(batch.frame.columns)
         features, notes = infer_features(batch, roles)
-    for note in notes:
+        findings = _check_target(batch, roles, console) if target else []
+    for note in [*notes, *(finding.message for finding in findings)]:
         console.note(note)
     if output is not None:
         write_output(format_column_types(features, table.name).encode(), output, console)
     heading = f"{table.name}: {len(batch):,} rows, {len(features.columns):,} columns"
     console.result(
         f"{heading}\n\n{features}\n\n{_OVERRULE}",
-        {"table": table.name, "rows": len(batch), "columns": list(map(_column_data, features.columns))},
+        {
+            "table": table.name,
+            "rows": len(batch),
+            "columns": list(map(_column_data, features.columns)),
+            "findings": [finding._asdict() for finding in findings],
+        },
     )
+
+
+def _check_target(batch: Batch, roles: ColumnRoles, console: Console) -> list[DataFinding]:
+    """What may mislead in training for the target; a note if the table cannot be trained on."""
+    try:
+        schema = infer_table_schema(batch, roles).schema
+        labels, X = schema.labels(batch), schema.features(batch)
+    except InvalidInputError as error:
+        console.note(f"A model cannot be trained on this table: {error}")
+        return []
+    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    main_class = 1 if len(classes) == 2 else int(counts.argmax())
+    return check_data(X, codes == main_class, target=roles.target)
 
 
 def _column_data(column: ColumnInfo) -> dict[str, Any]:
