@@ -72,3 +72,25 @@ def test_schemas_print_reasons_and_doubts():
     assert "50.0%" in shown
     assert "please check: ',' is read as a separator of thousands" in shown
     assert "word word word word w..." in shown
+
+
+def test_arrow_types_of_pandas_decide():
+    """The same kinds as with the types of polars, which are those of Arrow."""
+    pa = pytest.importorskip("pyarrow")
+    types = {
+        "nullable": pa.int64(),
+        "flag": pa.bool_(),
+        "category": pa.dictionary(pa.int32(), pa.string()),
+        "moment": pa.timestamp("us"),
+        "zoned": pa.timestamp("ns", tz="UTC"),
+        "day": pa.date32(),
+        "length": pa.duration("us"),
+        "tags": pa.list_(pa.string()),
+    }
+    columns = {name: pd.array(TYPED[name].to_list(), dtype=pd.ArrowDtype(types[name])) for name in types}
+    frame = pd.DataFrame(columns).iloc[1:]
+    frame["price"] = pd.array(["$1.50", None] * 14 + ["$2"], dtype=pd.ArrowDtype(pa.string()))
+    schema = infer_schema(frame)
+    assert [column.kind.name for column in schema.columns] == [*KINDS[1:], "money"]
+    assert schema.columns[0].example == "3"
+    assert schema.columns[0].missing_share == pytest.approx(10 / 29)

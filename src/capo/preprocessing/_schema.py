@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..exceptions import InvalidInputError
-from ._columns import is_dataframe
+from ._columns import is_dataframe, is_missing
 from ._identifiers import describe_numbered_column
 from ._kinds import (
     KINDS,
@@ -191,7 +191,7 @@ def _infer_column(column: Any, key: Any, demanded: str | None) -> ColumnInfo:
         return recognize_column(ColumnValues.count(column.name, column.to_list()), key)
     kind, reason = typed
     n_rows = max(len(column), 1)
-    first = next((value for value in column.head(100).to_list() if value is not None), "")
+    first = next((value for value in column.head(100).to_list() if not is_missing(value)), "")
     is_typed = column.dtype != nw.Duration
     n_different = column.n_unique() if kind.role == "category" else 0
     return ColumnInfo(key, kind, is_typed, reason, "", str(first), column.null_count() / n_rows, n_different)
