@@ -109,7 +109,3 @@ def test_what_cannot_be_exported_is_named(tables):
     model = CAPOClassifier("f1_macro", auxiliaries=[("mine", voting)], cv=2, random_state=0).fit(X, y)
     with pytest.raises(ExportError, match=r"^the auxiliary 'mine' cannot be exported to ONNX: .*"):
         to_onnx(model, X)
-    labels = (X[:, :2] > X[:, :2].mean(axis=0)).astype(int)
-    model = CAPOClassifier("f1_micro", auxiliaries=[GaussianNB()], cv=2, C=0.0, random_state=0).fit(X, labels)
-    with pytest.raises(ExportError, match="several labels per row cannot be exported"):
-        to_onnx(model, X)

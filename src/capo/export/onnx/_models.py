@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ... import __version__
 from ..._typing import FloatArray
-from ...auxiliary import OutputScale, positive_class_index
+from ...auxiliary import positive_class_index
 from ...baselines import PublishedCAPOClassifier
 from ...estimators import (
     BaseAdaptedClassifier,
@@ -25,18 +25,18 @@ from ...estimators import (
     SVMPerfClassifier,
     SVMPerfClassifierCV,
 )
-from ...exceptions import ExportError, InvalidInputError
+from ...exceptions import InvalidInputError
 from ...preprocessing import ColumnKind, is_dataframe
 from ._classifiers import convert_classifier
+from ._combination import apply_scales, convert_delta
 from ._export_errors import REGISTER_CONVERTER, explain_export_errors
 from ._graph import GraphBuilder
 from ._graph_table import GraphTable, make_input_table
-from ._kernels import as_dense_array
 from ._labels import label_array
 from ._multiclass import convert_multiclass
+from ._multilabel import convert_multilabel
 from ._signature import COLUMN_KINDS, TEXT_VALUES
 from ._skl2onnx_fallback import check_external_nodes
-from ._transformers import convert_transformer
 
 
 def convert_model(model: Any, X: Any, text_values: str, column_kinds: Mapping[str, ColumnKind]) -> ModelProto:
@@ -84,10 +84,10 @@ def _log_odds(model: BaseAdaptedClassifier, table: GraphTable, X: Any) -> str:
     parts = zip(model.auxiliaries_, combination.scales, weights.auxiliary.tolist(), strict=True)
     for name, scale, weight in parts:
         if weight != 0.0:
-            output = _apply_scale(graph, _auxiliary_output(model, name, table, X), scale)
+            output = apply_scales(graph, _auxiliary_output(model, name, table, X), [scale])
             total = graph.op("Add", total, graph.op("Mul", output, weight))
     if np.any(weights.delta):
-        delta = graph.op("MatMul", _delta_features(model, table, X), weights.delta[:, None])
+        delta = graph.op("MatMul", convert_delta(model.delta_, table, X), weights.delta[:, None])
         total = graph.op("Add", total, delta)
     return total
 
@@ -108,28 +108,6 @@ def _auxiliary_output(model: BaseAdaptedClassifier, name: str, table: GraphTable
         # Compared as probabilities: large scores may differ by rounding.
         check_external_nodes(table.graph, raw, X, python_output, expit)
     return raw
-
-
-def _delta_features(model: BaseAdaptedClassifier, table: GraphTable, X: Any) -> str:
-    transformer: Any = model.delta_
-    with explain_export_errors("the delta transformer", f"Train with delta='linear', {REGISTER_CONVERTER}"):
-        features = convert_transformer(transformer, table).to_matrix()
-        check_external_nodes(
-            table.graph, features, X, lambda rows: as_dense_array(transformer.transform(rows))
-        )
-    return features
-
-
-def _apply_scale(graph: GraphBuilder, raw: str, scale: OutputScale) -> str:
-    """Platt's log-odds, growing only logarithmically beyond the limit."""
-    if scale.calibrator is None:
-        return raw
-    log_odds = graph.op("Add", graph.op("Mul", raw, scale.calibrator.slope), scale.calibrator.intercept)
-    size = graph.op("Abs", log_odds)
-    excess = graph.op("Max", graph.op("Sub", size, scale.max_log_odds), 0.0)
-    log_excess = graph.op("Log", graph.op("Add", excess, 1.0))
-    limited = graph.op("Add", graph.op("Min", size, scale.max_log_odds), log_excess)
-    return graph.op("Mul", graph.op("Sign", log_odds), limited)
 
 
 def _build(model: Any, graph: GraphBuilder, scores: dict[str, str], label_pair: NDArray[Any]) -> ModelProto:
@@ -155,17 +133,10 @@ def _threshold(model: Any) -> float:
     return float(getattr(model, "best_estimator_", model).threshold_)
 
 
-def _refuse_multilabel(model: Any, X: Any) -> ModelProto:
-    raise ExportError(
-        "a model of several labels per row cannot be exported to ONNX: train one model for each label, or "
-        "use a model file (capo.save)."
-    )
-
-
 _CONVERTERS: dict[type, Callable[[Any, Any], ModelProto]] = {
     CAPOClassifier: _convert_capo,
     MulticlassCAPOClassifier: convert_multiclass,
-    MultilabelCAPOClassifier: _refuse_multilabel,
+    MultilabelCAPOClassifier: convert_multilabel,
     PublishedCAPOClassifier: _convert_capo,
     SVMPerfClassifier: _convert_svmperf,
     SVMPerfClassifierCV: _convert_svmperf,

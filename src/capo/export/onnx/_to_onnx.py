@@ -28,7 +28,8 @@ def to_onnx(
     input "X". `onnx_inputs` makes the inputs from a table. The outputs are "label", "score" and, if the model
     has `predict_proba`, "probability", each of shape (n,). Both are about the positive class: "score" is
     `positive_decision` (`decision_function` of a model without `pos_label`), and positive above 0. With more
-    than two classes, "probability" and "score" (the expected gain) have one column for each class.
+    than two classes, "probability" and "score" (the expected gain) have one column for each class; with
+    several labels per row, all outputs have one column for each label.
     Auxiliaries with weight 0 are left out.
 
     Parameters
