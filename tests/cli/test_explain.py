@@ -12,6 +12,8 @@ from capo.cli.commands._kept_rows import MAX_ROWS, KeptRows
 
 from .cases import exit_code, run, table
 
+LABELS = np.array(["no", "yes"])
+
 
 def test_importance_effects_and_rows(capsys, folder, model):
     output = folder / "why.json"
@@ -80,6 +82,9 @@ def test_many_classes_and_sparse_rows(capsys, folder):
         code, out, _ = run(capsys, "explain", path, folder / name, "--json")
         assert code == 0
         assert json.loads(out)["importance"][0]["name"] == first
+    page = folder / "kinds.html"
+    assert run(capsys, "report", folder / "kinds.csv.capo", folder / "kinds.csv", "-o", page)[0] == 0
+    assert "Which columns matter" in page.read_text()
     code, _, err = run(capsys, "explain", folder / "kinds.csv.capo", folder / "kinds.csv", "--row", "1")
     assert code == 2
     assert "models of two classes" in err
@@ -101,14 +106,14 @@ def test_kept_rows_are_a_sample_of_all_batches_and_the_worst_of_all_errors():
     X = pl.DataFrame({"x": rng.normal(size=5000), "row": np.arange(1, 5001)})
     positive = rng.random(5000) < 0.3
     decision = rng.normal(size=5000)
-    kept = KeptRows(SimpleNamespace(classes_=np.array(["no", "yes"])), seed=0)
+    kept = KeptRows(SimpleNamespace(classes_=LABELS, label_pair=LABELS), seed=0)
     for start in range(0, 5000, 700):
         part = slice(start, start + 700)
         kept.observe(X[part], LabeledPredictions(positive[part], decision[part], None))
-    sampled = kept._features["row"].to_numpy()
+    sampled = kept.sample._kept["X"]["row"].to_numpy()
     assert len(set(sampled)) == MAX_ROWS
     assert abs(sampled.mean() - 2500) < 150
-    np.testing.assert_array_equal(kept._values[:, 1], positive[sampled - 1])
+    np.testing.assert_array_equal(kept.sample._kept["y"] == "yes", positive[sampled - 1])
     wrong = np.flatnonzero((decision > 0) != positive)
     worst = wrong[np.argsort(-np.abs(decision[wrong]))][:10]
     assert [each.row for each in kept.errors] == (worst + 1).tolist()

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..inspection import ClassRates, MeasureEstimate, MulticlassEvaluation, MultilabelEvaluation
+from ..inspection import (
+    ClassRates,
+    Importance,
+    MeasureEstimate,
+    MulticlassEvaluation,
+    MultilabelEvaluation,
+)
 from . import _formatting as formatting
 from ._evaluation import MeasureRow, build_measure_rows
+from ._explanation import ImportanceSection, build_importance
 from ._page import Footer, build_footer, content_security_policy
 from ._templating import Markup, load_environment, read_asset
 from ._training import ModelRow, build_model_rows
@@ -89,6 +96,7 @@ class ClassReport:
     estimate: MeasureEstimate
     cautions: list[str]
     classes: list[ClassRates]
+    importance: ImportanceSection | None
     measures: list[MeasureRow]
     models: list[ModelRow]
     rule: RuleSection | None
@@ -102,6 +110,7 @@ def render_class_report(
     *,
     n_rows: int,
     table_name: str = "",
+    importance: Importance | None = None,
     notes: Iterable[str] = (),
 ) -> str:
     """Render an HTML page about a fitted classifier of many classes or labels.
@@ -116,6 +125,8 @@ def render_class_report(
         The number of rows.
     table_name : str, default=""
         The name of the table that the rows are from.
+    importance : Importance, optional
+        The importance of the columns, from `capo.inspection.importance`.
     notes : iterable of str, optional
         Cautions to show at the top, one sentence each.
 
@@ -150,6 +161,7 @@ def render_class_report(
         estimate=evaluation.estimates[0],
         cautions=_collect_cautions(model, evaluation.caution, notes),
         classes=evaluation.classes if isinstance(evaluation, MulticlassEvaluation) else evaluation.labels,
+        importance=build_importance(importance) if importance else None,
         measures=build_measure_rows(evaluation.estimates),
         models=build_model_rows(model.summary().lines),
         rule=_build_rule(model) if is_multiclass else None,

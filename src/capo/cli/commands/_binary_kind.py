@@ -87,7 +87,7 @@ class BinaryKind(ModelKind):
         kept = KeptRows(loaded.model, seed)
         predictions = predict_labeled(loaded, table, console, on_features=kept.observe)
         evaluation = evaluate_predictions(loaded, predictions, seed, console)
-        importance = kept.importance(console) if explain else None
+        importance = kept.sample.importance(loaded.model, console) if explain else None
         with console.step("drawing"):
             return render_report(
                 loaded.model,
@@ -124,7 +124,7 @@ def predict_labeled(
             weights.append(schema.weights(batch))
             groups.append(schema.known_groups(batch))
             on_batch(batch)
-            on_features(features, LabeledPredictions(positive[-1], decisions[-1], weights[-1]))
+            on_features(features, LabeledPredictions(positive[-1], decisions[-1], weights[-1], groups[-1]))
     weight = None if weights[0] is None else np.concatenate(weights)
     group = join_groups(groups, loaded, console)
     return LabeledPredictions(np.concatenate(positive), np.concatenate(decisions), weight, group)

@@ -1,4 +1,4 @@
-"""Rows of a table that is read in batches that the report explains: a random sample, and the worst errors."""
+"""Rows that a report explains, of a table that is read in batches: a random sample, and the worst errors."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy.sparse import vstack
 
-from ..._typing import FloatArray
+from ..._typing import FloatArray, IntArray
 from ...estimators import CAPOClassifier
 from ...exceptions import InvalidInputError
 from ...inspection import Importance, WorstError, importance, worst_errors
@@ -24,60 +25,48 @@ MAX_ROWS = 2000
 N_ERRORS = 10
 
 
-class KeptRows:
-    """Collects rows batch by batch, in constant memory.
+class RowSample:
+    """A random sample of the rows of a table, in constant memory.
+
+    Every row gets a random number, and the rows with the smallest ones are kept.
 
     Parameters
     ----------
-    model : CAPOClassifier
-        The model of two classes.
     seed : int
         Seed of the sample and of the importance.
     """
 
-    def __init__(self, model: CAPOClassifier, seed: int) -> None:
-        self._model, self._seed = model, seed
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
         self._random = np.random.default_rng(seed)
-        self._features: Any = None
-        #: A random number, the label and the weight of each row of the sample.
-        self._values: FloatArray = np.empty((0, 3))
-        self._n_rows = 0
-        self.errors: list[WorstError] = []
+        self._kept: dict[str, Any] = {}
+        self.n_rows = 0
 
-    def observe(self, features: Any, predictions: LabeledPredictions) -> None:
-        """Take a batch into account."""
-        positive, weight = predictions.positive, predictions.sample_weight
-        found = worst_errors(
-            self._model, positive, predictions.decision, features, n=N_ERRORS, first_row=self._n_rows + 1
-        )
-        self.errors = sorted([*self.errors, *found], key=lambda each: -abs(each.decision))[:N_ERRORS]
-        self._n_rows += len(positive)
-        keys = self._random.random(len(positive))
-        weights = np.ones(len(positive)) if weight is None else weight
-        self._add(features, np.column_stack((keys, positive.astype(np.float64), weights)))
+    def observe(
+        self, features: Any, y: NDArray[Any], weight: FloatArray | None, groups: NDArray[Any] | None
+    ) -> None:
+        """Take a batch into account: its features, labels, sample weights and groups."""
+        n_rows = len(y)
+        self.n_rows += n_rows
+        batch = {"key": self._random.random(n_rows), "X": features, "y": y}
+        batch["weight"] = np.ones(n_rows) if weight is None else weight
+        if groups is not None:
+            batch["groups"] = groups
+        known = [name for name in batch if not self._kept or name in self._kept]
+        joined = {name: _join(self._kept[name], batch[name]) if self._kept else batch[name] for name in known}
+        rows: IntArray = np.sort(np.argsort(joined["key"], kind="stable")[:MAX_ROWS])
+        self._kept = {name: values[rows] for name, values in joined.items()}
 
-    def _add(self, features: Any, values: FloatArray) -> None:
-        """Add rows to the sample, which consists of those with the smallest random numbers."""
-        if self._features is not None:
-            parts = [self._features, features]
-            is_frame = isinstance(features, pl.DataFrame)
-            features = pl.concat(parts) if is_frame else vstack(parts, format="csr")
-        values = np.concatenate((self._values, values))
-        rows = np.sort(np.argsort(values[:, 0], kind="stable")[:MAX_ROWS])
-        self._features, self._values = features[rows], values[rows]
-
-    def importance(self, console: Console) -> Importance | None:
+    def importance(self, model: CAPOClassifier, console: Console) -> Importance | None:
         """The importance of the columns on the sample; None, with a note, if it cannot be computed."""
-        positive, weight = self._values[:, 1].astype(int), self._values[:, 2]
-        if len(np.unique(positive[weight > 0])) < 2:
-            return None
         try:
             with console.step("explaining") as step:
                 found = importance(
-                    self._model,
-                    self._features,
-                    self._model.label_pair[positive],
-                    sample_weight=weight,
+                    model,
+                    self._kept["X"],
+                    self._kept["y"],
+                    sample_weight=self._kept["weight"],
+                    groups=self._kept.get("groups"),
                     max_rows=MAX_ROWS,
                     random_state=self._seed,
                     on_progress=step.progress,
@@ -85,4 +74,40 @@ class KeptRows:
         except InvalidInputError as error:
             console.note(f"The report has no importance of columns: {error}")
             return None
-        return replace(found, n_total_rows=self._n_rows)
+        return replace(found, n_total_rows=self.n_rows)
+
+
+def _join(first: Any, second: Any) -> Any:
+    """Two parts of a table or of an array below each other."""
+    if isinstance(first, pl.DataFrame):
+        return pl.concat([first, second])
+    if isinstance(first, np.ndarray):
+        return np.concatenate((first, second))
+    return vstack((first, second), format="csr")
+
+
+class KeptRows:
+    """The rows of a model of two classes that a report explains.
+
+    Parameters
+    ----------
+    model : CAPOClassifier
+        The model.
+    seed : int
+        Seed of the sample and of the importance.
+    """
+
+    def __init__(self, model: CAPOClassifier, seed: int) -> None:
+        self._model = model
+        self.sample = RowSample(seed)
+        self.errors: list[WorstError] = []
+
+    def observe(self, features: Any, rows: LabeledPredictions) -> None:
+        """Take a batch into account."""
+        first_row = self.sample.n_rows + 1
+        found = worst_errors(
+            self._model, rows.positive, rows.decision, features, n=N_ERRORS, first_row=first_row
+        )
+        self.errors = sorted([*self.errors, *found], key=lambda each: -abs(each.decision))[:N_ERRORS]
+        labels = self._model.label_pair[rows.positive.astype(int)]
+        self.sample.observe(features, labels, rows.sample_weight, rows.groups)

@@ -21,6 +21,7 @@ from ...inspection import (
 )
 from ...io.tables import LabelMatrixSchema, TableReader
 from .._console import Console
+from ._kept_rows import RowSample
 from ._loaded_model import LoadedModel, join_groups, read_batches
 from ._model_kind import ModelKind
 
@@ -41,9 +42,13 @@ class _LabeledOutputs:
 
 
 def _predict_labeled(
-    loaded: LoadedModel, table: TableReader, method: str, console: Console
+    loaded: LoadedModel,
+    table: TableReader,
+    method: str,
+    console: Console,
+    sample: RowSample | None = None,
 ) -> _LabeledOutputs:
-    """Apply a method of a model to a labeled table, batch by batch."""
+    """Apply a method of a model to a labeled table, batch by batch, and keep a sample of the rows."""
     labels: list[NDArray[Any]] = []
     outputs: list[FloatArray] = []
     weights: list[Any] = []
@@ -51,10 +56,13 @@ def _predict_labeled(
     schema = loaded.schema
     with console.step("predicting") as step:
         for batch in read_batches(table, step):
+            features = schema.features(batch)
             labels.append(np.asarray(schema.labels(batch)))
-            outputs.append(getattr(loaded.model, method)(schema.features(batch)))
+            outputs.append(getattr(loaded.model, method)(features))
             weights.append(schema.weights(batch))
             groups.append(schema.known_groups(batch))
+            if sample is not None:
+                sample.observe(features, labels[-1], weights[-1], groups[-1])
     weight = None if weights[0] is None else np.concatenate(weights)
     group = join_groups(groups, loaded, console)
     return _LabeledOutputs(np.concatenate(labels), np.concatenate(outputs), weight, group)
@@ -71,6 +79,8 @@ def _common_results(model: CAPOClassifier) -> dict[str, Any]:
 
 class MulticlassKind(ModelKind):
     """Many classes: a label for each row, and the probability of each class."""
+
+    method = "predict_proba"
 
     def prediction_columns(self, loaded: LoadedModel) -> list[str]:
         return [LABEL, *(f"{PROBABILITY}{name}" for name in loaded.model.classes_.tolist())]
@@ -98,9 +108,16 @@ class MulticlassKind(ModelKind):
     def evaluate(
         self, loaded: LoadedModel, table: TableReader, seed: int, console: Console
     ) -> tuple[int, MulticlassEvaluation]:
-        model, rows = loaded.model, _predict_labeled(loaded, table, "predict_proba", console)
+        rows = _predict_labeled(loaded, table, self.method, console)
+        return len(rows.y), self.evaluate_rows(loaded, rows, seed, console)
+
+    def evaluate_rows(
+        self, loaded: LoadedModel, rows: _LabeledOutputs, seed: int, console: Console
+    ) -> MulticlassEvaluation:
+        """All measures of rows that have been predicted."""
+        model = loaded.model
         with console.step("bootstrap") as step:
-            evaluation = evaluate_multiclass(
+            return evaluate_multiclass(
                 model.delegate_.measure_,
                 rows.y,
                 model.classes_[model.rule_.predict(rows.outputs)],
@@ -111,7 +128,6 @@ class MulticlassKind(ModelKind):
                 random_state=seed,
                 on_progress=step.progress,
             )
-        return len(rows.y), evaluation
 
     def render_report(
         self,
@@ -124,11 +140,13 @@ class MulticlassKind(ModelKind):
         console: Console,
         explain: bool,
     ) -> str:
-        return _render(self, loaded, table, notes, seed, console)
+        return _render(self, loaded, table, notes, seed, console, explain)
 
 
 class MultilabelKind(ModelKind):
     """Many labels: 0 or 1 and a probability for each label; or the labels of each row in one column."""
+
+    method = "decision_function"
 
     def prediction_columns(self, loaded: LoadedModel) -> list[str]:
         names = [str(name) for name in loaded.model.classes_.tolist()]
@@ -164,9 +182,15 @@ class MultilabelKind(ModelKind):
     def evaluate(
         self, loaded: LoadedModel, table: TableReader, seed: int, console: Console
     ) -> tuple[int, MultilabelEvaluation]:
-        rows = _predict_labeled(loaded, table, "decision_function", console)
+        rows = _predict_labeled(loaded, table, self.method, console)
+        return len(rows.y), self.evaluate_rows(loaded, rows, seed, console)
+
+    def evaluate_rows(
+        self, loaded: LoadedModel, rows: _LabeledOutputs, seed: int, console: Console
+    ) -> MultilabelEvaluation:
+        """All measures of rows that have been predicted."""
         with console.step("bootstrap") as step:
-            evaluation = evaluate_multilabel(
+            return evaluate_multilabel(
                 loaded.model.delegate_.measure_,
                 rows.y,
                 rows.outputs,
@@ -176,7 +200,6 @@ class MultilabelKind(ModelKind):
                 random_state=seed,
                 on_progress=step.progress,
             )
-        return len(rows.y), evaluation
 
     def render_report(
         self,
@@ -189,7 +212,7 @@ class MultilabelKind(ModelKind):
         console: Console,
         explain: bool,
     ) -> str:
-        return _render(self, loaded, table, notes, seed, console)
+        return _render(self, loaded, table, notes, seed, console, explain)
 
 
 def _render(
@@ -199,13 +222,22 @@ def _render(
     notes: Sequence[str],
     seed: int,
     console: Console,
+    explain: bool,
 ) -> str:
     from ...report import render_class_report  # noqa: PLC0415 (an extra)
 
-    n_rows, evaluation = kind.evaluate(loaded, table, seed, console)
+    sample = RowSample(seed)
+    rows = _predict_labeled(loaded, table, kind.method, console, sample)
+    evaluation = kind.evaluate_rows(loaded, rows, seed, console)
+    importance = sample.importance(loaded.model, console) if explain else None
     with console.step("drawing"):
         return render_class_report(
-            loaded.model, evaluation, n_rows=n_rows, table_name=table.name, notes=notes
+            loaded.model,
+            evaluation,
+            n_rows=len(rows.y),
+            table_name=table.name,
+            importance=importance,
+            notes=notes,
         )
 
 

@@ -14,7 +14,7 @@ from ...io.tables import Batch, LabelMatrixSchema, Schema, SparseRows, TableRead
 from ...model_selection import TimeFolds
 from .._console import Console
 from .._output import check_file_ending, check_output, write_output
-from ._loaded_model import LoadedModel, load_model
+from ._loaded_model import LoadedModel, join_groups, load_model
 from ._table_checksum import training_table_notes
 
 
@@ -108,7 +108,7 @@ def _importance(
         if folds is not None:
             raise InvalidInputError("--folds cannot train a model with prices again: leave it out.")
         console.note("The model has prices: their means and one threshold are used for all rows.")
-    groups = schema.groups(batch) if folds is not None else None
+    groups = schema.groups(batch) if folds else join_groups([schema.known_groups(batch)], loaded, console)
     with console.step("explaining") as step:
         return importance(
             model,
