@@ -1,6 +1,7 @@
 """Column kinds: recognition, parsing, and what is in doubt."""
 
 import json
+import re
 from datetime import date, datetime, timedelta
 
 import numpy as np
@@ -196,3 +197,18 @@ def test_numbers_and_their_texts_are_the_same_booleans():
     np.testing.assert_array_equal([kind.parse(text) for text in texts], expected)
     np.testing.assert_array_equal(expected, [1, 1, 1, 1, 0, 0, 0, np.nan, np.nan])
     assert np.isnan(kind.parse("0_1"))
+
+
+@pytest.mark.parametrize(
+    ("texts", "start"),
+    [
+        (("1", "2.5", "about 5", *map(str, range(6, 200))), "196 of 197 different values are numbers"),
+        (("2024-01-05", "soon", *(f"2024-03-{day:02}" for day in range(1, 32))), "32 of 33 .* are dates"),
+        (("12", "3", "unknown", "7"), "all 3 different values are numbers"),
+        (("1", "2.5"), "all 2 different values are numbers"),
+    ],
+)
+def test_the_reason_counts_what_was_parsed(texts, start):
+    found = recognize(values(*texts * 3))
+    assert re.match(start, found.reason)
+    assert ("as missing" in found.doubt) == ("about 5" in texts or "soon" in texts)

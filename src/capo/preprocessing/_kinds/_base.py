@@ -173,6 +173,14 @@ def odd_texts(kind: ParsedKind, values: ColumnValues) -> tuple[str, ...]:
     return tuple(text for text in values.counts if kind.parse_or_missing(text) is None)
 
 
+def describe_parsed(kind: ParsedKind, values: ColumnValues, what: str) -> str:
+    """How many of the different values a kind can parse, such as "all 9 different values are dates"."""
+    texts = [text for text in values.counts if text.lower() not in MISSING_MARKERS]
+    n_parsed = sum(kind.parse(text) is not None for text in texts)
+    share = f"all {n_parsed:,}" if n_parsed == len(texts) else f"{n_parsed:,} of {len(texts):,}"
+    return f"{share} different values are {what}"
+
+
 def are_few(texts: tuple[str, ...], values: ColumnValues) -> bool:
     """Whether texts are so few and so rare that they can count as missing."""
     n_rows = sum(values.counts[text] for text in texts)

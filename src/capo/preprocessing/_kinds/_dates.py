@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import ClassVar, Self
 
-from ._base import ColumnValues, ParsedKind, Recognition, are_few, doubt_of_missing, odd_texts
+from ._base import (
+    ColumnValues,
+    ParsedKind,
+    Recognition,
+    are_few,
+    describe_parsed,
+    doubt_of_missing,
+    odd_texts,
+)
 
 _EPOCH = date(1970, 1, 1).toordinal()
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -85,9 +93,7 @@ class DateKind(ParsedKind):
             )
             doubt = f"the {'first' if is_month_first else 'second'} number is taken for the month"
         doubts = "; ".join(each for each in (doubt, doubt_of_missing(kind.missing)) if each)
-        return Recognition(
-            kind, f"all {len(values.counts):,} different values are dates: {kind.layout}", doubts
-        )
+        return Recognition(kind, describe_parsed(kind, values, f"dates: {kind.layout}"), doubts)
 
     @classmethod
     def _with_layout(cls, layout: str) -> Self:

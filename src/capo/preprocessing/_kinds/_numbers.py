@@ -9,7 +9,15 @@ from functools import cache
 from itertools import islice
 from typing import ClassVar, NamedTuple, Self
 
-from ._base import ColumnValues, ParsedKind, Recognition, are_few, doubt_of_missing, odd_texts
+from ._base import (
+    ColumnValues,
+    ParsedKind,
+    Recognition,
+    are_few,
+    describe_parsed,
+    doubt_of_missing,
+    odd_texts,
+)
 
 #: Values that are tried first; a kind that does not fit them is not tried on all values.
 N_HEAD_VALUES = 200
@@ -153,9 +161,6 @@ class NumberKind(ParsedKind):
         """The kind for numbers with these surroundings."""
         return cls() if not any(each.prefix or each.suffix for each in parts) else None
 
-    def _reason(self, n_different: int) -> str:
-        return f"all {n_different:,} different values are {self._describe()}"
-
     def _describe(self) -> str:
         spelling = [f"{self.thousands!r} between thousands"] if self.thousands else []
         spelling += ["a decimal comma"] if self.decimal == "," else []
@@ -194,7 +199,8 @@ class NumberKind(ParsedKind):
         if not are_few(odd, values):
             return None
         doubts = [doubt for doubt in (style[1], kind._doubt(), doubt_of_missing(odd)) if doubt]
-        return Recognition(replace(kind, missing=odd), kind._reason(len(values.counts)), "; ".join(doubts))
+        reason = describe_parsed(kind, values, kind._describe())
+        return Recognition(replace(kind, missing=odd), reason, "; ".join(doubts))
 
     def _doubt(self) -> str:
         return ""
