@@ -1,6 +1,7 @@
 """Transformers of columns that are not plain numbers."""
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -148,3 +149,30 @@ def test_many_categories_are_encoded_by_the_labels_of_other_rows():
     encoded = make_tree_features(frame).fit(frame, labels).transform(frame)
     assert np.corrcoef(encoded[:, 1], rates[codes])[0, 1] > 0.7
     assert make_linear_features(frame).fit_transform(frame).shape[1] <= 52  # without labels, one-hot only
+
+
+@pytest.mark.parametrize("kind", ["money", "number", "quantity"])
+def test_numbers_among_texts_are_not_read_as_text(kind):
+    """3.495 is 3495 where '.' is between thousands, but not if it is a number already."""
+    suffix = {"money": " €", "number": "", "quantity": " kg"}[kind]
+    texts = [f"{text}{suffix}" for text in ("1.234,5", "3.495", "12,25")]
+    table = pd.DataFrame({"amount": texts})
+    parser = ColumnParser([column.kind for column in infer_schema(table).columns]).fit(table)
+    assert infer_schema(table).columns[0].kind.name == kind
+    np.testing.assert_array_equal(parser.transform(table)[:, 0], [1234.5, 3495, 12.25])
+    for numbers in ([1234.5, 3.495, 12.25], [np.float64(1234.5), Decimal("3.495"), 12.25], [None, 3.495, 7]):
+        typed = pd.DataFrame({"amount": pd.Series(numbers, dtype=object)})
+        expected = [np.nan if each is None else float(each) for each in numbers]
+        np.testing.assert_array_equal(parser.transform(typed)[:, 0], expected)
+    mixed = pd.DataFrame({"amount": pd.Series([texts[0], 3.495, texts[2]], dtype=object)})
+    np.testing.assert_array_equal(parser.transform(mixed)[:, 0], [1234.5, 3.495, 12.25])
+
+
+def test_dates_in_digits_are_dates_as_numbers_too():
+    days = [f"2024{month:02}{day:02}" for month in range(1, 13) for day in range(1, 29)]
+    table = pd.DataFrame({"day": days})
+    (column,) = infer_schema(table).columns
+    assert column.kind.name == "date"
+    parser = ColumnParser([column.kind]).fit(table)
+    as_numbers = parser.transform(pd.DataFrame({"day": [int(day) for day in days]}))
+    np.testing.assert_array_equal(as_numbers, parser.transform(table))

@@ -1,7 +1,7 @@
 """Raw tables and labels as numbers: column kinds, encoders, feature pipelines, binary labels."""
 
 from ._class_labels import class_positions, encode_class_labels
-from ._columns import is_dataframe, is_missing
+from ._columns import is_dataframe, is_missing, is_number
 from ._data_checks import ColumnCodes, DataFinding, check_data
 from ._data_warnings import warn_of_data, warn_of_majority_class
 from ._duplicates import duplicate_share
@@ -92,6 +92,7 @@ __all__ = [
     "infer_schema",
     "is_dataframe",
     "is_missing",
+    "is_number",
     "kind_from_dict",
     "make_delta_features",
     "make_linear_features",

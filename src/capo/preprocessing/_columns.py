@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -21,6 +23,13 @@ def iter_columns(X: Any) -> Iterator[list[Any]]:
     if is_dataframe(X):
         return (column.to_list() for column in nw.from_native(X, eager_only=True).iter_columns())
     return (column.tolist() for column in np.asarray(X, dtype=object).T)
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number and not missing; True and False are none."""
+    if isinstance(value, bool) or is_missing(value):
+        return False
+    return isinstance(value, Real | Decimal)
 
 
 def is_missing(value: object) -> bool:

@@ -17,8 +17,8 @@ from sklearn.utils.validation import validate_data
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError
-from ._columns import is_missing, iter_columns
-from ._kinds import ParsedKind, TagsKind, to_text
+from ._columns import is_missing, is_number, iter_columns
+from ._kinds import DateKind, ParsedKind, TagsKind, to_text
 
 #: The parts of dates, in their order.
 DATE_PARTS = ("days", "year", "month", "day", "weekday", "hour")
@@ -83,13 +83,30 @@ class ColumnParser(OneToOneFeatureMixin, _TableTransformer):
 def parse_column(kind: ParsedKind, column: Any) -> FloatArray:
     """Parse a narwhals series to numbers, with NaN for a missing value."""
     dtype = column.dtype
-    if dtype.is_numeric() or dtype == nw.Boolean:
+    if (dtype.is_numeric() and not _is_written_date(kind)) or dtype == nw.Boolean:
         return kind.convert_numbers(np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64))
     if dtype in (nw.Datetime, nw.Date):
         return _seconds(column)
     if dtype == nw.Duration:
         return np.asarray(column.dt.total_microseconds().cast(nw.Float64).to_numpy()) / _MICROSECONDS
-    return parse_texts(kind, map(to_text, column.to_list()), _raise_unparsed(kind, str(column.name)))
+    return _parse_values(kind, column.to_list(), _raise_unparsed(kind, str(column.name)))
+
+
+def _is_written_date(kind: ParsedKind) -> bool:
+    """Whether a number may be a date that was written in digits, such as 20241231."""
+    return isinstance(kind, DateKind) and kind.layout != DateKind().layout
+
+
+def _parse_values(
+    kind: ParsedKind, values: Sequence[Any], on_error: Callable[[int, str], None]
+) -> FloatArray:
+    """Parse texts; values that are numbers already are not written as text, which has another spelling."""
+    typed = {} if _is_written_date(kind) else {i: each for i, each in enumerate(values) if is_number(each)}
+    numbers = parse_texts(
+        kind, (None if i in typed else to_text(each) for i, each in enumerate(values)), on_error
+    )
+    numbers[list(typed)] = kind.convert_numbers(np.array(list(map(float, typed.values()))))
+    return numbers
 
 
 def parse_texts(

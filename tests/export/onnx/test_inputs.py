@@ -1,5 +1,6 @@
 """Inputs of exported graphs: which text a value becomes, and which tables are rejected."""
 
+import json
 import sys
 from datetime import date
 
@@ -19,6 +20,7 @@ from sklearn.preprocessing import OneHotEncoder
 from capo.baselines import PublishedCAPOClassifier
 from capo.exceptions import ExportError, InvalidInputError, MissingExtraError, TableError
 from capo.export import onnx_inputs, to_onnx
+from capo.preprocessing import MoneyKind
 
 from .runtime import assert_same_predictions
 
@@ -34,6 +36,19 @@ def make_graph(*, values="canonical", **inputs):
     if values is not None:
         onnx.helper.set_model_props(model, {"text_values": values})
     return model
+
+
+def test_amounts_in_another_spelling_may_be_numbers_already():
+    graph, kind = make_graph(amount=DOUBLE), MoneyKind(thousands=".", decimal=",", currencies=("€",))
+    onnx.helper.set_model_props(
+        graph, {"text_values": "canonical", "column_kinds": json.dumps({"amount": kind.to_dict()})}
+    )
+    for amounts in (["3,495 €", "1.200,5 €"], [3.495, 1200.5]):
+        table = pd.DataFrame({"amount": pd.Series(amounts, dtype=object)})
+        assert onnx_inputs(table, graph)["amount"].ravel().tolist() == [3.495, 1200.5]
+    mixed = pd.DataFrame({"amount": pd.Series(["3,495 €", 1200.5], dtype=object)})
+    with pytest.raises(InvalidInputError, match=r"both numbers, such as 1200\.5, and text"):
+        onnx_inputs(mixed, graph)
 
 
 def texts(table, **options):

@@ -24,6 +24,7 @@ from ...preprocessing import (
     NumberKind,
     is_dataframe,
     is_missing,
+    is_number,
     parse_column,
 )
 from ._signature import GraphSignature, InputColumn, read_signature
@@ -213,7 +214,10 @@ def _canonical_inputs(
 
     from ...preprocessing.canonical_values import canonical_features  # noqa: PLC0415 (needs the extra)
 
-    frame = pl.DataFrame([_lossless_series(columns[spec.name], spec.is_text) for spec in specs])
+    given = {spec.name: kinds.get(columns[spec.name].name) for spec in specs}
+    frame = pl.DataFrame(
+        [_lossless_series(columns[spec.name], spec.is_text, given[spec.name]) for spec in specs]
+    )
     default = {columns[spec.name].name: CategoryKind() if spec.is_text else NumberKind() for spec in specs}
     features = canonical_features(frame, {name: kinds.get(name, kind) for name, kind in default.items()})
     return {
@@ -232,13 +236,18 @@ def _has_polars() -> bool:
     return True
 
 
-def _lossless_series(column: TableColumn, is_text: bool) -> pl.Series:
+def _lossless_series(column: TableColumn, is_text: bool, kind: ColumnKind | None) -> pl.Series:
     """The column with all that its file had; an error if numbers or dates may have lost their spelling."""
     import polars as pl  # noqa: PLC0415 (an extra)
+
+    from ...preprocessing.canonical_values import is_plain_number  # noqa: PLC0415 (needs the extra)
 
     if not is_text and column.column.dtype.is_numeric():
         return pl.Series(column.name, column.column.cast(nw.Float64).to_numpy(), nan_to_null=True)
     values = column.values()
+    is_spelled = isinstance(kind, NumberKind) and not is_plain_number(kind)
+    if is_spelled and any(map(is_number, values)):
+        return _numeric_series(column.name, values)
     other = next((value for value in values if not isinstance(value, str | bool | np.bool | None)), None)
     if is_text and other is not None:
         raise InvalidInputError(
@@ -247,6 +256,20 @@ def _lossless_series(column: TableColumn, is_text: bool) -> pl.Series:
             "read this column as text."
         )
     return pl.Series(column.name, [None if value is None else str(value) for value in values], pl.String)
+
+
+def _numeric_series(name: str, values: list[Any]) -> pl.Series:
+    """Values that are numbers already, as such: their text may be read in another spelling."""
+    import polars as pl  # noqa: PLC0415 (an extra)
+
+    text = next((value for value in values if isinstance(value, str)), None)
+    if text is not None:
+        number = next(value for value in values if is_number(value))
+        raise InvalidInputError(
+            f"the column {name!r} contains both numbers, such as {number!r}, and text, such as {text!r}: "
+            "convert all of them to numbers, or all to text as in the training table."
+        )
+    return pl.Series(name, [None if value is None else float(value) for value in values], pl.Float64)
 
 
 def _unambiguous_inputs(X: Any) -> dict[str, NDArray[Any]]:
