@@ -2,11 +2,11 @@
 
 python -m benchmarks.messy.words --data FOLDER
 
-The texts are those of tables with bags of words (medical: notes of radiologists; bibtex: titles and abstracts;
-the most frequent labels of each are the targets), and rows of tables of categories and binned numbers written as
-sentences (adult, bank_marketing). The features go to a logistic regression as they are, and, as for the trees, to
-30 singular directions. Half of the rows are for training. Results are in benchmarks/messy/results/words.csv: the
-ROC area on the other half.
+The texts are those of tables with bags of words (medical: notes of radiologists; bibtex: titles and
+abstracts; the most frequent labels of each are the targets), and rows of tables of categories and binned
+numbers written as sentences (adult, bank_marketing). The features go to a logistic regression as they are,
+and, as for the trees, to 30 singular directions. Half of the rows are for training. Results are in
+benchmarks/messy/results/words.csv: the ROC area on the other half.
 """
 
 from __future__ import annotations
