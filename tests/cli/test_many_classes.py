@@ -198,6 +198,76 @@ def test_labels_that_training_did_not_have_get_a_sentence(folder, species, tags,
     assert (code, "row 1 has the label 'odd'" in err) == (2, True)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [("-t", "species", "-m", "f1_macro", *CLASSES), ("-t", "tags", "--label-separator", ";", *TAGS)],
+)
+def test_reports_show_a_comparison(folder, tmp_path, capsys, options):
+    common = (*options, "-a", "nb", "--drop", "id", "--folds", "2", "-q")
+    stored, page, model = tmp_path / "c.json", tmp_path / "page.html", tmp_path / "m.capo"
+    assert run(capsys, "compare", folder / "train.csv", *common, "-o", stored)[0] == 0
+    assert run(capsys, "fit", folder / "train.csv", *common, "-o", model)[0] == 0
+    report = ("report", model, folder / "test.csv", "-o", page, "--comparison", stored)
+    assert run(capsys, *report)[0] == 0
+    assert "Comparison with simpler methods" in page.read_text()
+    changed = json.loads(stored.read_text()) | {"measure": "mcc"}
+    stored.write_text(json.dumps(changed))
+    code, _, err = run(capsys, *report)
+    assert code == 2
+    assert "does not belong to this model: it is a comparison for mcc, not for" in err
+
+
+def test_costs_of_classes_are_read_from_a_file(folder, tmp_path, capsys):
+    costs = tmp_path / "costs.csv"
+    costs.write_text("actual,cat,ant,bee\nant,9,0,1\nbee,2,3,0\ncat,0,4,5\n")
+    path = tmp_path / "m.capo"
+    options = (*FAST, *CLASSES, "-t", "species", "-m", "cost", "-q", "-o", path)
+    assert run(capsys, "fit", folder / "train.csv", *options, "--measure-arg", f"matrix={costs}")[0] == 0
+    expected = [[0, 1, 9], [3, 0, 2], [4, 5, 0]]  # of ant, bee and cat
+    np.testing.assert_array_equal(capo.load(path).measure_.matrix, expected)
+
+
+def test_labels_are_parameters_of_measures(folder, tmp_path, capsys):
+    path = tmp_path / "m.capo"
+    options = (*FAST, *CLASSES, "-t", "species", "-q", "-o", path)
+    arguments = (*options, "-m", "f1_micro", "--measure-arg", "classes=bee, cat")
+    assert run(capsys, "fit", folder / "train.csv", *arguments)[0] == 0
+    assert capo.load(path).measure_.positions == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("measure", "argument", "message"),
+    [
+        ("f1_micro", "classes=bee,dog", "f1_micro names the label 'dog', which y does not have"),
+        ("quadratic_kappa", "order=cat,bee", "must name each class of y once"),
+        ("cost", "matrix=absent.csv", "cannot read the matrix in absent.csv"),
+        ("cost", "matrix=1", "cannot read the matrix in 1"),
+        ("cohen_kappa", "weights=cubic", "weights"),
+    ],
+)
+def test_parameters_of_measures_that_cannot_be_used(folder, tmp_path, capsys, measure, argument, message):
+    options = (*FAST, *CLASSES, "-t", "species", "-m", measure, "--measure-arg", argument)
+    code, _, err = run(capsys, "fit", folder / "train.csv", *options, "-o", tmp_path / "m.capo")
+    assert code == 2
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    "text", ["actual,a,b\na,0,1\n", "actual,a,b\na,0,1\nb,x,0\n", "actual,a,b\na,0,1\nb,,0\n"]
+)
+def test_matrices_that_cannot_be_used(folder, tmp_path, capsys, text):
+    (tmp_path / "costs.csv").write_text(text)
+    options = ("-t", "species", "-m", "cost", "--measure-arg", f"matrix={tmp_path}/costs.csv")
+    code, _, err = run(capsys, "fit", folder / "train.csv", *options, "-o", tmp_path / "m.capo")
+    assert code == 2
+    assert "the matrix in" in err
+
+
+def test_a_graph_of_labels_is_exported(topics, tmp_path, capsys):
+    pytest.importorskip("skl2onnx")
+    assert run(capsys, "export", topics, tmp_path / "topics.onnx")[0] == 0
+
+
 def test_reports_of_many_classes_and_labels(folder, species, tags, tmp_path, capsys):
     for model, heading in ((species, "Confusion matrix"), (tags, "Each label")):
         page = tmp_path / "page.html"

@@ -153,8 +153,9 @@ MeasureArgOption = Annotated[
     list[str] | None,
     typer.Option(
         "--measure-arg",
-        metavar="NAME=NUMBER",
-        help="Parameter of the measure, such as beta=2; repeatable.",
+        metavar="NAME=VALUE",
+        help="Parameter of the measure, such as beta=2, classes=a,b, order=low,mid,high or matrix=costs.csv; "
+        "repeatable.",
         rich_help_panel=MODEL,
     ),
 ]

@@ -74,7 +74,7 @@ class ComparisonSource:
     Attributes
     ----------
     pos_label : str
-        The positive label.
+        The positive label; empty for many classes or labels.
     auxiliaries : tuple of str
         Names of the auxiliaries.
     n_rows : int
@@ -242,9 +242,9 @@ class Comparison:
         if self.measure != model.measure_.label:
             return f"for {self.measure}, not for {model.measure_.label}"
         trained = ComparisonSource(
-            str(model.pos_label_),
+            "" if hasattr(model, "delegate_") else str(model.pos_label_),
             tuple(model.auxiliaries_),
-            len(model.oof_decision_),
+            len(model.auxiliary_outputs_),
             target,
             table,
             sha256,

@@ -52,10 +52,13 @@ class GainMatrix(LinearMeasure):
     Parameters
     ----------
     matrix : array-like of shape (n_classes, n_classes)
-        The gains: true classes in rows, predicted classes in columns, both in sorted order.
+        The gains: true classes in rows, predicted classes in columns.
+    classes : list of labels, optional
+        The classes of the rows and columns; the sorted labels by default.
     """
 
     matrix: Any
+    classes: Any = None
     name: ClassVar[str] = "gain"
     sign: ClassVar[float] = 1.0
 
@@ -73,7 +76,10 @@ class GainMatrix(LinearMeasure):
             raise InvalidInputError(
                 f"the {self.name} matrix has {len(self.matrix)} rows, but y has {len(classes)} classes."
             )
-        return self
+        if self.classes is None:
+            return self
+        order = np.argsort(_find_all_labels(self.classes, classes, f"the {self.name} matrix"))
+        return replace(self, matrix=self.matrix[np.ix_(order, order)], classes=None)
 
     def gain(self, true_mass: FloatArray) -> FloatArray:
         return ratio(self.sign * self.matrix, true_mass.sum(axis=-1)[..., None, None])
@@ -86,7 +92,9 @@ class CostMatrix(GainMatrix):
     Parameters
     ----------
     matrix : array-like of shape (n_classes, n_classes)
-        The costs: true classes in rows, predicted classes in columns, both in sorted order.
+        The costs: true classes in rows, predicted classes in columns.
+    classes : list of labels, optional
+        The classes of the rows and columns; the sorted labels by default.
     """
 
     name: ClassVar[str] = "cost"
@@ -159,12 +167,7 @@ class CohenKappa(FractionMeasure):
     def for_classes(self, classes: NDArray[Any]) -> CohenKappa:
         if self.order is None:
             return self
-        found = _find_labels(self.order, classes, self.name)
-        if sorted(found) != list(range(len(classes))):
-            raise InvalidInputError(
-                f"order of {self.name} must name each class of y once: y has {len(classes)} classes, order "
-                f"has {len(self.order)} labels."
-            )
+        found = _find_all_labels(self.order, classes, f"order of {self.name}")
         return replace(self, positions=tuple(np.argsort(found).tolist()))
 
     def _errors(self, n_classes: int) -> FloatArray:
@@ -305,3 +308,14 @@ def _find_labels(labels: Any, classes: NDArray[Any], name: str) -> list[int]:
     if unknown:
         raise InvalidInputError(f"{name} names the label {unknown[0]!r}, which y does not have.")
     return [known.index(label) for label in listed]
+
+
+def _find_all_labels(labels: Any, classes: NDArray[Any], name: str) -> list[int]:
+    """Return the positions of labels that name each class once."""
+    found = _find_labels(labels, classes, name)
+    if sorted(found) != list(range(len(classes))):
+        raise InvalidInputError(
+            f"{name} must name each class of y once: y has {len(classes)} classes, and {len(found)} are "
+            "named."
+        )
+    return found

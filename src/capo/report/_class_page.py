@@ -10,15 +10,16 @@ import numpy as np
 
 from ..inspection import (
     ClassRates,
+    Comparison,
     Importance,
     MeasureEstimate,
     MulticlassEvaluation,
     MultilabelEvaluation,
 )
 from . import _formatting as formatting
-from ._evaluation import MeasureRow, build_measure_rows
+from ._evaluation import ComparisonSection, MeasureRow, build_comparison, build_measure_rows
 from ._explanation import ImportanceSection, build_importance
-from ._page import Footer, build_footer, content_security_policy
+from ._page import Footer, build_footer, check_comparison, content_security_policy
 from ._templating import Markup, load_environment, read_asset
 from ._training import ModelRow, build_model_rows
 
@@ -29,6 +30,16 @@ if TYPE_CHECKING:
 N_SHADES = 10
 #: Confusions that are listed.
 N_CONFUSIONS = 10
+#: How the default learner decides, and what the other methods of a comparison are.
+_CLASS_METHODS = (
+    "with its most probable class. The tuned threshold is the same learner with a multiplier of the "
+    "probability of each class, chosen for the measure. The tuned stack combines all auxiliaries, also with "
+    "multipliers."
+)
+_LABEL_METHODS = (
+    "with a threshold of 0.5 for each label. The tuned threshold is the same learner with thresholds chosen "
+    "for the measure. The tuned stack combines all auxiliaries, also with chosen thresholds."
+)
 #: The parts of the training that the footer names.
 _STEPS = {
     "auxiliaries": "the auxiliaries",
@@ -101,6 +112,7 @@ class ClassReport:
     models: list[ModelRow]
     rule: RuleSection | None
     confusion: ConfusionSection | None
+    comparison: ComparisonSection | None
     footer: Footer
 
 
@@ -109,6 +121,7 @@ def render_class_report(
     evaluation: MulticlassEvaluation | MultilabelEvaluation,
     *,
     n_rows: int,
+    comparison: Comparison | None = None,
     table_name: str = "",
     importance: Importance | None = None,
     notes: Iterable[str] = (),
@@ -123,6 +136,8 @@ def render_class_report(
         All measures on labeled rows, from `capo.inspection.evaluate_multiclass` or `evaluate_multilabel`.
     n_rows : int
         The number of rows.
+    comparison : Comparison, optional
+        A comparison with simpler methods on the training table, from `capo.inspection.compare_many`.
     table_name : str, default=""
         The name of the table that the rows are from.
     importance : Importance, optional
@@ -151,7 +166,9 @@ def render_class_report(
     >>> render_class_report(model, evaluation, n_rows=len(truth)).startswith("<!DOCTYPE html>")
     True
     """
+    check_comparison(model, comparison)
     is_multiclass = isinstance(evaluation, MulticlassEvaluation)
+    methods = _CLASS_METHODS if is_multiclass else _LABEL_METHODS
     report = ClassReport(
         noun="class" if is_multiclass else "label",
         measure_label=model.measure_.label,
@@ -166,6 +183,7 @@ def render_class_report(
         models=build_model_rows(model.summary().lines),
         rule=_build_rule(model) if is_multiclass else None,
         confusion=_build_confusion(evaluation) if isinstance(evaluation, MulticlassEvaluation) else None,
+        comparison=None if comparison is None else build_comparison(comparison, methods),
         footer=build_footer(model, {key: text for key, text in _STEPS.items() if key in model.timings_}),
     )
     style = read_asset("style.css") + "\n" + read_asset("classes.css")

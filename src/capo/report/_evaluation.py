@@ -49,6 +49,7 @@ class ComparisonSection:
     """Data for the template comparison.html."""
 
     comparison: Comparison
+    methods: str
     rows: list[MethodRow]
 
 
@@ -68,14 +69,14 @@ def _draw_estimate(estimate: MeasureEstimate) -> Markup:
     return draw_interval(estimate.low, estimate.value, estimate.high, (0.0, 1.0))
 
 
-def build_comparison(comparison: Comparison) -> ComparisonSection:
-    """Collect the results of all methods in cross-validation."""
+def build_comparison(comparison: Comparison, methods: str) -> ComparisonSection:
+    """Collect the results of all methods in cross-validation; `methods` explains them."""
     scale = _common_scale(comparison.methods)
     rows = [
         MethodRow(each, draw_interval(each.mean - each.std, each.mean, each.mean + each.std, scale))
         for each in comparison.methods
     ]
-    return ComparisonSection(comparison, rows)
+    return ComparisonSection(comparison, methods, rows)
 
 
 def _common_scale(methods: Sequence[MethodResult]) -> tuple[float, float]:

@@ -54,6 +54,12 @@ from ._training import (
 if TYPE_CHECKING:
     from ..estimators import CAPOClassifier
 
+#: How the default learner decides, and what the other methods of a comparison are.
+_METHODS = (
+    "with a threshold of 0.5. The tuned threshold is the same learner with a threshold chosen for the "
+    "measure. The tuned stack is a logistic regression on all auxiliaries, also with a chosen threshold."
+)
+
 
 def render_report(
     model: CAPOClassifier,
@@ -115,7 +121,7 @@ def render_report(
     check_is_fitted(model)
     mask = _check_mask(positive)
     curves = compute_curves(model, mask, decision, sample_weight)
-    _check_comparison(model, comparison)
+    check_comparison(model, comparison)
     value = float(model.measure_.score(mask, decision, sample_weight))
     style, script = read_asset("style.css"), read_asset("script.js")
     report = Report(
@@ -128,7 +134,7 @@ def render_report(
         ),
         calibration=build_calibration(model, mask, decision, sample_weight),
         evaluation=build_evaluation(evaluation) if evaluation else None,
-        comparison=build_comparison(comparison) if comparison else None,
+        comparison=build_comparison(comparison, _METHODS) if comparison else None,
         models=build_models(model),
         delta=build_delta(model),
         certificate=build_certificate(model),
@@ -205,7 +211,8 @@ def _sha256(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _check_comparison(model: CAPOClassifier, comparison: Comparison | None) -> None:
+def check_comparison(model: CAPOClassifier, comparison: Comparison | None) -> None:
+    """Raise an error if a comparison is of another table, measure or set of auxiliaries."""
     if comparison is not None and (difference := comparison.difference(model)):
         raise InvalidInputError(f"the comparison does not belong to this model: it is {difference}.")
 

@@ -140,7 +140,7 @@ class MulticlassKind(ModelKind):
         console: Console,
         explain: bool,
     ) -> str:
-        return _render(self, loaded, table, notes, seed, console, explain)
+        return _render(self, loaded, table, comparison, notes, seed, console, explain)
 
 
 class MultilabelKind(ModelKind):
@@ -212,13 +212,14 @@ class MultilabelKind(ModelKind):
         console: Console,
         explain: bool,
     ) -> str:
-        return _render(self, loaded, table, notes, seed, console, explain)
+        return _render(self, loaded, table, comparison, notes, seed, console, explain)
 
 
 def _render(
     kind: MulticlassKind | MultilabelKind,
     loaded: LoadedModel,
     table: TableReader,
+    comparison: Comparison | None,
     notes: Sequence[str],
     seed: int,
     console: Console,
@@ -235,6 +236,7 @@ def _render(
             loaded.model,
             evaluation,
             n_rows=len(rows.y),
+            comparison=comparison,
             table_name=table.name,
             importance=importance,
             notes=notes,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+from numpy.typing import NDArray
 
 from ... import measures, multiclass, multilabel
 from ...auxiliary import auxiliary_names, check_auxiliary_name
@@ -15,11 +16,10 @@ from ...exceptions import CapoError, InvalidInputError, UnknownMeasureError
 from ...io.tables import TableReader
 from ...model_selection import TimeFolds
 from .._console import Console
+from ._measure_args import parse_measure_args, use_labels_of
 from ._targets import TargetKind
 from ._training_data import ColumnOptions, TableTrainingData, read_training_data
 
-#: Larger parameters of measures are refused as typing errors.
-MAX_MEASURE_ARG = 1e50
 #: The measures of each kind of target.
 MEASURE_REGISTRIES: dict[TargetKind, Any] = {
     "binary": measures,
@@ -59,10 +59,10 @@ class ModelOptions:
             raise next(known, errors["binary"])
         return "binary" in errors and "multiclass" not in errors
 
-    def parse_measure(self, kind: TargetKind) -> Any:
-        """The measure of a kind of target, with its parameters."""
+    def parse_measure(self, kind: TargetKind, y: NDArray[Any]) -> Any:
+        """The measure of a kind of target and its labels, with its parameters."""
         try:
-            return MEASURE_REGISTRIES[kind].get(self.measure, **self._measure_params)
+            return MEASURE_REGISTRIES[kind].get(self.measure, **use_labels_of(self._measure_params, y))
         except UnknownMeasureError as error:
             if self.measure.strip() in MEASURE_REGISTRIES[kind].names():
                 raise
@@ -71,13 +71,9 @@ class ModelOptions:
                 f"{TARGET_DESCRIPTIONS[kind]}: choose another measure (see 'capo measures')."
             ) from error
 
-    @property
-    def _measure_params(self) -> dict[str, int | float]:
-        args = [_parse_measure_arg(each) for each in self.measure_args or []]
-        repeated = [name for name, count in Counter(name for name, _ in args).items() if count > 1]
-        if repeated:
-            raise InvalidInputError(f"--measure-arg gives {repeated[0]!r} more than once: choose one value.")
-        return dict(args)
+    @cached_property
+    def _measure_params(self) -> dict[str, Any]:
+        return parse_measure_args(self.measure_args or [])
 
     def parse_delta(self) -> str | None:
         """The value of `CAPOClassifier.delta`."""
@@ -109,7 +105,7 @@ def prepare_training(
     data = read_training_data(table, columns, console, many_classes=many_classes)
     kind = data.target.kind
     model = CAPOClassifier(
-        options.parse_measure(kind),
+        options.parse_measure(kind, data.y),
         auxiliaries=auxiliaries,
         pos_label=data.target.pos_label,
         cv=TimeFolds(options.folds) if columns.time else options.folds,
@@ -120,16 +116,3 @@ def prepare_training(
         verbose=1,
     )
     return data, model
-
-
-def _parse_measure_arg(text: str) -> tuple[str, int | float]:
-    """Split ``beta=2`` into a name and a number."""
-    name, equals, value = text.partition("=")
-    try:
-        number = ast.literal_eval(value.strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        number = None
-    is_number = isinstance(number, int | float) and not isinstance(number, bool)
-    if not equals or not is_number or not abs(number) < MAX_MEASURE_ARG:
-        raise InvalidInputError(f"--measure-arg must be a name and a number, such as beta=2: got {text!r}.")
-    return name.strip(), number

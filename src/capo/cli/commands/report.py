@@ -32,11 +32,6 @@ def run_report(
     check_file_ending(output, [".html", ".htm"], "the report is an HTML file, whose name ends in .html")
     loaded = load_model(path, trusted, console)
     if comparison is not None and stored_comparison is not None:
-        if hasattr(loaded.model, "delegate_"):
-            raise InvalidInputError(
-                "--comparison is for models of two classes: leave it out, and see the output of 'capo "
-                "compare'."
-            )
         _check_comparison(stored_comparison, loaded, comparison)
     notes = training_table_notes(loaded.manifest, table, console)
     html = model_kind(loaded.model).render_report(
