@@ -86,3 +86,12 @@ def test_few_groups_are_a_caution():
         measures.get("f1"), positive[groups], decision[groups], groups=groups % 7, random_state=0
     )
     assert "only 7 groups" in found.caution
+
+
+def test_rows_of_weight_0_are_not_counted_in_cautions():
+    groups, positive, decision = copies()
+    weight = (groups < 10).astype(float) * (np.arange(len(groups)) % GROUP_ROWS == 0)
+    found = evaluate(
+        measures.get("f1"), positive[groups], decision[groups], sample_weight=weight, random_state=0
+    )
+    assert "only 5 of these 10 rows are" in found.caution

@@ -239,12 +239,15 @@ def evaluate(
 
     constraint = _check_constraint(measure, confusion, estimate)
     estimates = [estimate(each) for each in _own_then_registered(measure)]
-    caution = join_cautions(describe_few_rows(labels.positive, class_names), sampler.caution)
+    caution = join_cautions(describe_few_rows(labels.positive, class_names, labels.weight), sampler.caution)
     return Evaluation(estimates, confusion, class_names, constraint, caution)
 
 
-def describe_few_rows(positive: BoolArray, class_names: tuple[str, str]) -> str:
-    """A caution if a class has only few of the rows, otherwise ""."""
+def describe_few_rows(
+    positive: BoolArray, class_names: tuple[str, str], weight: FloatArray | None = None
+) -> str:
+    """A caution if a class has only few of the rows, those of weight 0 left out, otherwise ""."""
+    positive = positive if weight is None else positive[weight > 0]
     n_rows, n_positive = len(positive), int(positive.sum())
     fewest = min(n_positive, n_rows - n_positive)
     if fewest >= MIN_CLASS_ROWS:

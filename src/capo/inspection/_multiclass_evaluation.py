@@ -179,7 +179,8 @@ def evaluate_multiclass(
     bootstrap = _Bootstrap(rows, check_random_state(random_state), sampler)
     estimates = [*bootstrap.estimate_all(_listed_measures(measure, classes), on_progress)]
     names = [str(label) for label in classes.tolist()]
-    few_rows = _describe_few_rows(np.bincount(codes, minlength=len(classes)), names)
+    counted = codes if weight is None else codes[weight > 0]
+    few_rows = _describe_few_rows(np.bincount(counted, minlength=len(classes)), names)
     rates = estimate_class_rates(names, _class_counts(rows.confusion), bootstrap.class_counts)
     caution = join_cautions(few_rows, sampler.caution)
     return MulticlassEvaluation([*estimates, bootstrap.log_loss()], rates, rows.confusion, caution)

@@ -132,7 +132,7 @@ def evaluate_multilabel(
     names = [str(name) for name in labels.tolist()]
     resampled = np.stack([np.bincount(rows, minlength=len(truth)) * weight for rows in draws])
     counts, sampled = (_label_counts(truth, scores > 0, rows) for rows in (weight, resampled))
-    caution = join_cautions(_describe_few_rows(truth, names), sampler.caution)
+    caution = join_cautions(_describe_few_rows(truth[weight > 0], names), sampler.caution)
     return MultilabelEvaluation(estimates, estimate_class_rates(names, counts, sampled), caution)
 
 

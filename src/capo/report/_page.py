@@ -126,7 +126,7 @@ def render_report(
     style, script = read_asset("style.css"), read_asset("script.js")
     report = Report(
         header=build_header(model, curves, value, table_name, len(mask), evaluation),
-        cautions=_collect_cautions(model, mask, notes),
+        cautions=_collect_cautions(model, _describe_rows(model, mask, sample_weight, evaluation), notes),
         operating_point=build_operating_point(model, curves, value),
         importance=build_importance(importance) if importance else None,
         errors=build_errors(
@@ -217,11 +217,23 @@ def check_comparison(model: CAPOClassifier, comparison: Comparison | None) -> No
         raise InvalidInputError(f"the comparison does not belong to this model: it is {difference}.")
 
 
-def _collect_cautions(model: CAPOClassifier, positive: BoolArray, notes: Iterable[str]) -> list[str]:
+def _describe_rows(
+    model: CAPOClassifier,
+    positive: BoolArray,
+    sample_weight: ArrayLike | None,
+    evaluation: Evaluation | None,
+) -> str:
+    """The caution about the rows: that of the evaluation, which knows their groups, if there is one."""
+    if evaluation is not None:
+        return formatting.clean_text(evaluation.caution)
+    names = [formatting.quote_label(label) for label in model.label_pair.tolist()]
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    return describe_few_rows(positive, (names[0], names[1]), weight)
+
+
+def _collect_cautions(model: CAPOClassifier, few_rows: str, notes: Iterable[str]) -> list[str]:
     """The notes, and what limits the trust in the model's values."""
     cautions = [formatting.clean_text(note) for note in notes]
-    names = [formatting.quote_label(label) for label in model.label_pair.tolist()]
-    few_rows = describe_few_rows(positive, (names[0], names[1]))
     caution = model.summary().notes.get("caution")
     cautions += [f"{each[0].upper()}{each[1:]}." for each in (few_rows, caution) if each]
     if model.solution_ is not None and model.solution_.status is not Status.OPTIMAL:
