@@ -31,6 +31,7 @@ COMMANDS = [
     "evaluate",
     "guarantee",
     "adjust",
+    "refit",
     "compare",
     "inspect",
     "report",

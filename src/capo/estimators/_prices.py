@@ -206,18 +206,19 @@ class PricedClassifier(DelegatingClassifier):
         return found
 
     def _resolve_prices(self, X: Any, cost_fp: Any, cost_fn: Any, benefit_tp: Any) -> RowPrices | None:
-        if self._delegate is not None:
-            if any(each is not None for each in (cost_fp, cost_fn, benefit_tp)):
-                raise InvalidInputError("prices of each row need a model of two classes: this one has more.")
-            return None
-        check_is_fitted(self, "auxiliaries_")
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        found = self.row_prices(n_rows, cost_fp=cost_fp, cost_fn=cost_fn, benefit_tp=benefit_tp)
-        if found is None and self.prices_ is not None and self.prices_.per_row and self.guarantee_ is None:
+        """The prices of the rows of X; None if none are given, with a warning if training had some."""
+        given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp}
+        is_priced = any(value is not None for value in given.values())
+        if is_priced and self._delegate is not None:
+            raise InvalidInputError("prices of each row need a model of two classes: this one has more.")
+        if is_priced:
+            check_is_fitted(self, "auxiliaries_")
+            return self.row_prices(self._check_X(X, reset=False).shape[0], **given)
+        if self.prices_ is not None and self.prices_.per_row and self.guarantee_ is None:
             warnings.warn(
                 f"the model was trained with {' and '.join(self.prices_.per_row)} of each row, but none is "
                 f"given: one threshold, {self.threshold_:.4g}, is used for all rows.",
                 DataWarning,
                 stacklevel=3,
             )
-        return found
+        return None
