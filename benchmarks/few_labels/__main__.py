@@ -20,35 +20,27 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from joblib import Memory
-from sklearn.frozen import FrozenEstimator
 
 from capo import CAPOClassifier, measures
 
 from ..data import folder
 from ..provenance import record_run
+from .systems import Outputs, combine, cross_fit, fit_old, fold_numbers, join
 from .tables import NAMES, Transfer, load
 
 RESULTS = Path(__file__).parent / "results" / "results.csv"
 SIZES = (50, 100, 200, 500, 1000)
 FITTED_MEASURES, MEASURES = ("f1", "mcc"), ("f1", "mcc", "roc_auc")
-OLD_AUXILIARIES = ["boosting", "linear"]
 OLD, THRESHOLD, SCRATCH, REFIT = "old", "old, new threshold", "from scratch", "refit"
 RIVALS, BOTH = (OLD, THRESHOLD, SCRATCH), "source and new rows"
 #: Numbers of labels for which the reference is trained.
 REFERENCE_SIZES = (200, 1000)
 #: With fewer rows of a class, a cell is left out.
 MIN_CLASS_ROWS = 2
-
-
-def model(measure: str, seed: int, memory: Memory, auxiliaries: Any = "auto") -> CAPOClassifier:
-    return CAPOClassifier(
-        measure, auxiliaries=auxiliaries, C=0.0, delta=None, random_state=seed, memory=memory
-    )
 
 
 def evaluate(
@@ -59,18 +51,20 @@ def evaluate(
     With C = 0 the order of the rows does not depend on the measure: the ROC area is that of the F1 models.
     """
     X, y = rows.X_new[:n], rows.y_new[:n]
+    folds = fold_numbers(y, seed)
+    new_models = cross_fit(X, y, rows.X_test, folds, seed)
     for measure, old in olds.items():
-        frozen = ("old", FrozenEstimator(old))
-        fitted = {
-            OLD: old,
-            THRESHOLD: model(measure, seed, memory, [frozen]).fit(X, y),
-            SCRATCH: model(measure, seed, memory).fit(X, y),
-            REFIT: model(measure, seed, memory, [frozen, "auto"]).fit(X, y),
+        frozen = Outputs(*(old.decision_function(each)[:, None] for each in (X, rows.X_test)))
+        joined, center = join(frozen, new_models)
+        decisions = {
+            OLD: frozen.test[:, 0],
+            THRESHOLD: combine(frozen, y, folds, measure),
+            SCRATCH: combine(new_models, y, folds, measure),
+            REFIT: combine(joined, y, folds, measure, center),
         }
         if seed == 0 and n in REFERENCE_SIZES:
             both = pd.concat([rows.X_source, X], ignore_index=True), np.concatenate((rows.y_source, y))
-            fitted[BOTH] = model(measure, seed, memory, OLD_AUXILIARIES).fit(*both)
-        decisions = {name: each.positive_decision(rows.X_test) for name, each in fitted.items()}
+            decisions[BOTH] = fit_old(*both, measure, seed, memory).decision_function(rows.X_test)
         for each in (measure, "roc_auc") if measure == "f1" else (measure,):
             score = measures.get(each).score
             values = {name: score(rows.y_test, decision) for name, decision in decisions.items()}
@@ -90,7 +84,7 @@ def run(data: Path, seeds: int) -> None:
             with tempfile.TemporaryDirectory() as place:
                 memory = Memory(place, verbose=0)
                 olds = {
-                    measure: model(measure, seed, memory, OLD_AUXILIARIES).fit(rows.X_source, rows.y_source)
+                    measure: fit_old(rows.X_source, rows.y_source, measure, seed, memory)
                     for measure in (FITTED_MEASURES if missing else ())
                 }
                 for n in missing:
