@@ -34,6 +34,7 @@ COMMANDS = [
     "refit",
     "compare",
     "inspect",
+    "explain",
     "report",
     "show",
     "measures",
