@@ -81,3 +81,19 @@ def test_a_negative_price_is_refused_in_prediction(priced, capsys):
     code, _, err = run(capsys, "predict", priced / "m.capo", priced / "negative.csv")
     assert code == 2
     assert "row 1 contains '-1.0'" in err
+
+
+def test_a_guarantee_takes_the_place_of_the_prices(priced, capsys):
+    output = priced / "promised.capo"
+    arguments = (priced / "m.capo", priced / "test.csv", "--constraint", "recall >= 0.3", "-o", output)
+    assert run(capsys, "guarantee", *arguments)[0] == 0
+    found = predictions(run(capsys, "predict", output, priced / "test.csv", "-q")[1])
+    assert found["threshold"].n_unique() == 1
+    assert "expected_saving" not in found.columns
+
+
+def test_a_refit_keeps_the_columns_of_the_prices(priced, capsys):
+    output = priced / "refit.capo"
+    assert run(capsys, "refit", priced / "m.capo", priced / "test.csv", "-o", output)[0] == 0
+    found = predictions(run(capsys, "predict", output, priced / "test.csv", "-q")[1])
+    assert found["threshold"].n_unique() > 100

@@ -100,6 +100,15 @@ def test_pandas_with_categories_of_numbers_and_dates(tables):
     assert_same_predictions(model, X, more(new[:2000], 1))
 
 
+@pytest.mark.parametrize("pos_label", ["no", "yes"])
+def test_a_refitted_model_with_its_old_one(tables, pos_label):
+    X, y, new = tables
+    labels = np.where(y == 1, "yes", "no")
+    old = CAPOClassifier(auxiliaries=["linear"], delta=None, C=0.0, pos_label=pos_label, random_state=0)
+    old.fit(X[:250], labels[:250])
+    assert_same_predictions(old.refit_on(X[250:], labels[250:]), X[250:], new)
+
+
 def test_an_array_with_missing_values():
     X, y = make_array(TRAINING, 0, missing=0.1)
     X[:, 2] = np.nan  # dropped for trees

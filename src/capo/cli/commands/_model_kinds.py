@@ -16,5 +16,7 @@ _KINDS: dict[type, ModelKind] = {
 
 def model_kind(model: CAPOClassifier) -> ModelKind:
     """The kind of a fitted model: that of the classifier that does its work."""
-    binary = BinaryKind() if model.prices_ is None or not model.prices_.per_row else PricedKind()
+    # A guarantee is about one threshold: the prices of the rows are not used then.
+    is_priced = model.prices_ is not None and model.prices_.per_row and model.guarantee_ is None
+    binary = PricedKind() if is_priced else BinaryKind()
     return _KINDS.get(type(getattr(model, "delegate_", None)), binary)

@@ -18,6 +18,7 @@ from ...prices import RowPrices, Savings, estimate_savings, format_money
 from .._console import Console
 from ._binary_kind import BinaryKind, LabeledPredictions, evaluate_predictions, predict_labeled
 from ._loaded_model import LoadedModel
+from ._model_kind import ModelKind
 
 #: Column of the predictions: what calling the row positive is worth in expectation.
 EXPECTED_SAVING = "expected_saving"
@@ -46,17 +47,25 @@ class PricedEvaluation:
         return f"{describe_savings(self.savings)}\n\n{self.evaluation}"
 
 
-class PricedKind(BinaryKind):
+class PricedKind(ModelKind):
     """Two classes and prices: a threshold and an expected saving for each row."""
 
+    binary = BinaryKind()
+
     def prediction_columns(self, loaded: LoadedModel) -> list[str]:
-        return [*super().prediction_columns(loaded), EXPECTED_SAVING]
+        return [*self.binary.prediction_columns(loaded), EXPECTED_SAVING]
+
+    def outputs(self, model: CAPOClassifier, features: Any) -> FloatArray:
+        return self.binary.outputs(model, features)
+
+    def fit_results(self, model: CAPOClassifier) -> dict[str, Any]:
+        return self.binary.fit_results(model)
 
     def batch_outputs(self, loaded: LoadedModel, batch: Batch, features: Any) -> PricedOutputs:
         decision = self.outputs(loaded.model, features)
         return PricedOutputs(decision, read_prices(loaded, batch))
 
-    def drift_scores(self, outputs: PricedOutputs) -> FloatArray:  # type: ignore[override]
+    def drift_scores(self, outputs: PricedOutputs) -> FloatArray:
         return outputs.decision
 
     def notes(self, loaded: LoadedModel, batch: Batch) -> list[str]:
@@ -68,12 +77,12 @@ class PricedKind(BinaryKind):
             f"{loaded.model.threshold_:.4g}, is used for all rows."
         ]
 
-    def prediction_series(self, loaded: LoadedModel, outputs: PricedOutputs) -> list[pl.Series]:  # type: ignore[override]
+    def prediction_series(self, loaded: LoadedModel, outputs: PricedOutputs) -> list[pl.Series]:
         model, prices = loaded.model, outputs.prices
         if prices is None:
             saving = pl.Series(EXPECTED_SAVING, [None] * len(outputs.decision), dtype=pl.Float64)
-            return [*super().prediction_series(loaded, outputs.decision), saving]
-        label, score, threshold = super().prediction_series(loaded, row_decision(model, outputs))
+            return [*self.binary.prediction_series(loaded, outputs.decision), saving]
+        label, score, threshold = self.binary.prediction_series(loaded, row_decision(model, outputs))
         probability = model.as_probability(outputs.decision)
         return [
             label,
@@ -82,7 +91,7 @@ class PricedKind(BinaryKind):
             pl.Series(EXPECTED_SAVING, prices.expected_savings(probability)),
         ]
 
-    def evaluate(  # type: ignore[override]
+    def evaluate(
         self, loaded: LoadedModel, table: TableReader, seed: int, console: Console
     ) -> tuple[int, PricedEvaluation]:
         predictions, prices = _predict_priced(loaded, table, console)
@@ -116,7 +125,7 @@ class PricedKind(BinaryKind):
             "This page uses one threshold for all rows and the mean prices of training; 'capo evaluate' uses "
             "the prices of each row."
         )
-        return super().render_report(
+        return self.binary.render_report(
             loaded,
             table,
             comparison=comparison,

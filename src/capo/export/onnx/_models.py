@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto
 from scipy.sparse import issparse
 from scipy.special import expit
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ... import __version__
@@ -96,9 +97,12 @@ def _auxiliary_output(model: BaseAdaptedClassifier, name: str, table: GraphTable
     """The unscaled output of one auxiliary."""
     remedy = f"Leave it out, replace it, {REGISTER_CONVERTER}"
     with explain_export_errors(f"the auxiliary {name!r}", remedy):
-        outputs = convert_classifier(model.auxiliaries_[name], table)
-        kind = model.combination_.output_kind
-        raw = outputs.score() if kind.name == "scores" else outputs.signed_label()
+        kind, frozen = model.combination_.output_kind, _frozen_model(model.auxiliaries_[name])
+        if frozen is not None and kind.name == "scores":
+            raw = _decision(frozen, table, X)
+        else:
+            outputs = convert_classifier(model.auxiliaries_[name], table)
+            raw = outputs.score() if kind.name == "scores" else outputs.signed_label()
         if positive_class_index(model.auxiliaries_[name], model.label_pair) == 0:
             raw = table.graph.op("Neg", raw)
 
@@ -108,6 +112,20 @@ def _auxiliary_output(model: BaseAdaptedClassifier, name: str, table: GraphTable
         # Compared as probabilities: large scores may differ by rounding.
         check_external_nodes(table.graph, raw, X, python_output, expit)
     return raw
+
+
+def _frozen_model(auxiliary: Any) -> BaseAdaptedClassifier | None:
+    """The model that an auxiliary is, as in a refit; None if it is another classifier."""
+    inner = auxiliary.estimator if isinstance(auxiliary, FrozenEstimator) else auxiliary
+    is_adapted = isinstance(inner, BaseAdaptedClassifier) and not hasattr(inner, "delegate_")
+    return inner if is_adapted else None
+
+
+def _decision(model: BaseAdaptedClassifier, table: GraphTable, X: Any) -> str:
+    """The decision function of a model, which is about the second of its sorted classes."""
+    graph = table.graph
+    score = graph.op("Sub", _log_odds(model, table, X), model.combination_.threshold_log_odds)
+    return graph.op("Neg", score) if model.classes_[0] == model.pos_label_ else score
 
 
 def _build(model: Any, graph: GraphBuilder, scores: dict[str, str], label_pair: NDArray[Any]) -> ModelProto:
