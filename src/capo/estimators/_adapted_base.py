@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -27,7 +26,6 @@ from ..auxiliary import (
     OutputScale,
     RawOutput,
     TrainingSet,
-    set_random_states,
 )
 from ..exceptions import ConstraintWarning, InvalidInputError
 from ..guarantees import Guarantee
@@ -36,9 +34,7 @@ from ..label_shift import Population
 from ..measures import Cost, Measure
 from ..model_selection import CGrid, CVScore, CVScorer, check_fold_sizes, fold_numbers, split_folds
 from ..preprocessing import (
-    check_features,
     encode_binary_labels,
-    make_delta_features,
     positive_mask,
     warn_of_data,
     warn_of_majority_class,
@@ -47,6 +43,7 @@ from ..prices import PriceTerms, Savings
 from ._auxiliary_params import AuxiliaryMetaEstimatorMixin
 from ._base import BinaryClassifier, TableInputMixin, iter_row_blocks
 from ._convergence import warn_not_converged
+from ._delta import fit_delta
 from ._progress import ProgressLogger, StepTimer
 from ._validation import check_class_weights, check_row_weights
 
@@ -158,7 +155,7 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Binary
         counted = positive if weight is None else positive[weight > 0]
         if self.pos_label is None:
             warn_of_majority_class(self.label_pair, counted, stacklevel=4)
-        features = timer("delta", self._fit_delta, X, random)
+        self.delta_, features = timer("delta", fit_delta, self.delta, X, self.schema_, random)
         training = TrainingSet(X, positive.astype(np.int64), self.label_pair, splits, weight)
         runner = JobRunner(auxiliaries, training, self._output_kind, self.memory, self.n_jobs, progress.log)
         data = AdaptationData(np.zeros((len(positive), 0)), features, positive, weight)
@@ -186,24 +183,6 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Binary
         check_class_weights(weight, positive, label_pair)
         return positive, weight
 
-    def _fit_delta(self, X: Any, random: np.random.RandomState | None) -> Any | None:
-        """Fit the delta function's transformer, and return the features of the training rows."""
-        if self.delta is None:
-            self.delta_ = None
-            return None
-        own = not isinstance(self.delta, str)
-        delta = clone(self.delta) if own else make_delta_features(self.delta, X, self.schema_)
-        self.delta_ = set_random_states(delta, random)
-        try:
-            return check_features(self.delta_.fit_transform(X))
-        except Exception as error:
-            if not own:
-                raise
-            raise InvalidInputError(
-                f"the delta transformer {type(self.delta_).__name__} failed on X, which it is given without "
-                f"y: {type(error).__name__}: {error}"
-            ) from error
-
     def _store(
         self,
         trained: TrainedAuxiliaries,
@@ -226,11 +205,7 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Binary
         self.oof_positive_ = trained.data.positive
         self.oof_decision_ = point.calibration.log_odds(result.chosen.scores) - point.log_odds
         self.oof_thresholds_ = point.calibration.slope * self._threshold_shifts(result)
-        self.timings_ = {
-            **{f"auxiliary {name}": taken for name, taken in zip(names, trained.fitted.seconds, strict=True)},
-            "pairs of folds": trained.fitted.pair_seconds,
-            **timer.seconds,
-        }
+        self.timings_ = timer.with_auxiliaries(names, trained.fitted)
         self._store_choice(result)
 
     def _threshold_shifts(self, result: AdaptationResult) -> FloatArray:

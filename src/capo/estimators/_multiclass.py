@@ -279,12 +279,7 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
             name: chooser.evaluate(each.argmax(axis=1), softmax(each, axis=1))
             for name, each in zip(names, outputs, strict=True)
         }
-        seconds = zip(names, fitted.seconds, strict=True)
-        self.timings_ = {
-            **{f"auxiliary {name}": taken for name, taken in seconds},
-            "pairs of folds": fitted.pair_seconds,
-            **timer.seconds,
-        }
+        self.timings_ = timer.with_auxiliaries(names, fitted)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of the classes, calibrated on out-of-fold outputs.

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,11 +28,10 @@ from ..auxiliary import (
     default_label_auxiliary_names,
     label_fold_codes,
     labelwise_auxiliary,
-    set_random_states,
 )
 from ..inspection import Summary, summarize_multilabel
 from ..measures import Measure
-from ..model_selection import CVScore, fold_numbers, split_class_folds
+from ..model_selection import CGrid, CVScore, fold_numbers, split_class_folds
 from ..multilabel import (
     LabelData,
     LabelModels,
@@ -41,10 +40,11 @@ from ..multilabel import (
     cut_rows,
     fit_label_models,
 )
-from ..preprocessing import check_features, encode_label_matrix, make_delta_features, warn_of_data
+from ..preprocessing import encode_label_matrix, warn_of_data
 from ._atomic_fit import atomic_fit
 from ._auxiliary_params import AuxiliaryMetaEstimatorMixin
 from ._base import TableInputMixin, iter_row_blocks
+from ._delta import fit_delta
 from ._progress import ProgressLogger, StepTimer
 from ._validation import check_row_weights
 
@@ -238,7 +238,7 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         splits = split_class_folds(self.cv, X, codes, split_params, random, weight=weight)
         folds = fold_numbers(splits, len(positive))
         warn_of_data(X, folds, stacklevel=4)
-        features = timer("delta", self._fit_delta, X, random, C)
+        self.delta_, features = timer("delta", fit_delta, self._used_delta(C), X, self.schema_, random)
         training = TrainingSet(X, positive.astype(np.int64), self.classes_, splits, weight)
         labelwise = [labelwise_auxiliary(each) for each in auxiliaries]
         runner = JobRunner(labelwise, training, LabelColumnsOutput(), self.memory, self.n_jobs, progress.log)
@@ -262,16 +262,10 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
             )
         ]
 
-    def _fit_delta(self, X: Any, random: np.random.RandomState | None, C: Any) -> Any | None:
-        """Fit the delta function's transformer where one is used, and return its features."""
-        self.delta_ = None
+    def _used_delta(self, C: float | CGrid) -> Any:
+        """The delta function, where one is used: for averages over labels, if a C above 0 is tried."""
         is_average = isinstance(self.measure_, multilabel.LabelAverage)
-        if self.delta is None or not is_average or not multilabel.tries_adaptation(C, self.n_labels_):
-            return None
-        own = not isinstance(self.delta, str)
-        delta = clone(self.delta) if own else make_delta_features(self.delta, X, self.schema_)
-        self.delta_ = set_random_states(delta, random)
-        return check_features(self.delta_.fit_transform(X))
+        return self.delta if is_average and multilabel.tries_adaptation(C, self.n_labels_) else None
 
     def _store(self, fitted: LabelModels, data: LabelData) -> None:
         self.label_models_ = fitted.models
@@ -309,12 +303,7 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         self.auxiliary_scores_ = {
             name: self._evaluate(fitted.raw_outputs[:, j], data) for j, name in enumerate(names)
         }
-        seconds = zip(names, fitted.seconds, strict=True)
-        self.timings_ = {
-            **{f"auxiliary {name}": taken for name, taken in seconds},
-            "pairs of folds": fitted.pair_seconds,
-            **timer.seconds,
-        }
+        self.timings_ = timer.with_auxiliaries(names, fitted)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each label, calibrated on out-of-fold scores.

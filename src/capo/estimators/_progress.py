@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..auxiliary import CrossFitResult
 from ..engine import Iteration
 
 logger = logging.getLogger("capo")
@@ -59,3 +60,12 @@ class StepTimer:
         result = work(*args)
         self.seconds[step] = time.perf_counter() - start
         return result
+
+    def with_auxiliaries(self, names: Sequence[str], fitted: CrossFitResult) -> dict[str, float]:
+        """Return the seconds of each auxiliary, of the models without pairs of folds, and of each step."""
+        seconds = zip(names, fitted.seconds, strict=True)
+        return {
+            **{f"auxiliary {name}": taken for name, taken in seconds},
+            "pairs of folds": fitted.pair_seconds,
+            **self.seconds,
+        }

@@ -4,7 +4,7 @@ The plots need matplotlib: ``pip install 'capo-learn[plots]'``.
 """
 
 from ._class_rates import ClassRates
-from ._compare import FoldResult, compare, compare_on_fold
+from ._compare import compare, compare_on_fold
 from ._compare_many import compare_many
 from ._comparison import METHODS, Comparison, ComparisonSource, MethodResult
 from ._contributions import Contribution, RowExplanation, explain_rows
@@ -17,6 +17,7 @@ from ._evaluation import (
     describe_few_rows,
     evaluate,
 )
+from ._fold_results import FoldResult
 from ._importance import ColumnImportance, Importance, importance
 from ._multiclass_evaluation import MulticlassEvaluation, evaluate_multiclass
 from ._multiclass_summary import summarize_multiclass

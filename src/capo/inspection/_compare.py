@@ -12,42 +12,34 @@ One fitted `CAPOClassifier` provides all that the four methods need, because its
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import BaseCrossValidator, cross_val_predict
 from sklearn.utils import check_random_state
 
 from .. import measures
-from .._sklearn_compat import safe_indexing
 from .._typing import BoolArray, FloatArray
-from ..exceptions import DataWarning, InvalidInputError
+from ..exceptions import InvalidInputError
 from ..measures import ConstrainedMeasure, Measure
 from ..model_selection import Split, check_groups, fold_numbers, split_folds
 from ..preprocessing import encode_binary_labels, positive_mask, warn_of_data
-from ._comparison import (
-    CAPO,
-    DEFAULT_LEARNER,
-    METHODS,
-    TUNED_STACK,
-    TUNED_THRESHOLD,
-    Comparison,
-    ComparisonSource,
-    MethodResult,
+from ._comparison import CAPO, DEFAULT_LEARNER, TUNED_STACK, TUNED_THRESHOLD, Comparison
+from ._fold_results import (
+    ComparisonRows,
+    FoldResult,
+    aggregate_folds,
+    default_learner_index,
+    fit_folds,
+    fit_seconds,
 )
 
 if TYPE_CHECKING:
     from ..estimators import CAPOClassifier
-
-#: The auxiliary used as the default learner if the model has it; otherwise the first one is used.
-PREFERRED_LEARNER = "boosting"
 
 
 def compare(
@@ -103,30 +95,14 @@ def compare(
     splits = _split(folds, positive, group, weight, random_state)
     _check_held_out_sizes(measures.get(model.measure), splits, len(labels), weight)
     warn_of_data(X, fold_numbers(splits, len(positive)), stacklevel=2)
+    rows = ComparisonRows(X, labels, weight, group)
     results = []
-    for number, (train, test) in enumerate(splits, start=1):
-        start = time.perf_counter()
-        weight_train, weight_test = (None, None) if weight is None else (weight[train], weight[test])
-        group_train = None if group is None else group[train]
-        params = {} if group is None else {"groups": group_train}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # issued above for all rows
-            fitted = clone(model).fit(
-                safe_indexing(X, train), labels[train], sample_weight=weight_train, **params
-            )
+    for fitted, train, test in fit_folds(model, rows, splits, on_progress):
         results.append(
-            compare_on_fold(
-                fitted,
-                labels[train],
-                weight_train,
-                safe_indexing(X, test),
-                labels[test],
-                weight_test,
-                groups=group_train,
-            )
+            compare_on_fold(fitted, train.y, train.weight, test.X, test.y, test.weight, groups=train.groups)
         )
-        on_progress(f"fold {number} of {len(splits)}: {time.perf_counter() - start:.0f} s")
-    return _aggregate_folds(fitted, results, len(labels))
+    note = _describe_values(fitted.measure_)
+    return aggregate_folds(fitted, results, len(labels), pos_label=str(fitted.pos_label_), note=note)
 
 
 def _split(
@@ -167,14 +143,6 @@ def _check_folds(
         raise InvalidInputError(f"{which} {fewest} {units}, {enough}: got {folds} folds.")
 
 
-@dataclass(frozen=True)
-class FoldResult:
-    """Value and fit time of each method on one held-out fold, by the method's name."""
-
-    values: dict[str, float]
-    seconds: dict[str, float]
-
-
 def compare_on_fold(
     model: CAPOClassifier,
     y: ArrayLike,
@@ -186,7 +154,7 @@ def compare_on_fold(
     groups: NDArray[Any] | None = None,
 ) -> FoldResult:
     """Evaluate the four methods on held-out rows, given one fitted model, its labels and its groups."""
-    measure, learner = model.measure_, _default_learner_index(model)
+    measure, learner = model.measure_, default_learner_index(model)
     positive, positive_test = (positive_mask(each, model.label_pair) for each in (y, y_test))
     raw_test = model.auxiliary_outputs(X_test)
     decision = model.combination_.log_odds(raw_test.T, model.delta_features(X_test))
@@ -210,7 +178,7 @@ def compare_on_fold(
         TUNED_STACK: score_tuned(stack_oof, stack_test),
         CAPO: score(decision - model.combination_.threshold_log_odds),
     }
-    return FoldResult(values, _fit_seconds(model, learner, stack_seconds))
+    return FoldResult(values, fit_seconds(model, stack_seconds, ("delta", "adaptation")))
 
 
 def _fit_stack(
@@ -226,41 +194,6 @@ def _fit_stack(
     cv = None if groups is None else split_folds(None, oof, positive, {"groups": groups}, None)
     stack_oof = cross_val_predict(stack, oof, positive, cv=cv, method="decision_function", params=params)
     return stack_oof, stack.fit(oof, positive, **params).decision_function(test)
-
-
-def _default_learner_index(model: CAPOClassifier) -> int:
-    names = list(model.auxiliaries_)
-    return names.index(PREFERRED_LEARNER) if PREFERRED_LEARNER in names else 0
-
-
-def _fit_seconds(model: CAPOClassifier, learner: int, stack_seconds: float) -> dict[str, float]:
-    """Fit time of each method; a default learner is fitted once, the others also once per fold."""
-    timings = model.timings_
-    cross_fitted = [timings[f"auxiliary {name}"] for name in model.auxiliaries_]
-    # The models of pairs of folds serve the evaluation of capo only.
-    share = sum(cross_fitted) / (sum(cross_fitted) + timings["pairs of folds"])
-    n_fits = 1 + len(next(iter(model.auxiliary_scores_.values())).leave_one_out)
-    return {
-        DEFAULT_LEARNER: cross_fitted[learner] / n_fits,
-        TUNED_THRESHOLD: cross_fitted[learner],
-        TUNED_STACK: share * timings["auxiliaries"] + stack_seconds,
-        CAPO: sum(timings[step] for step in ("auxiliaries", "delta", "adaptation")),
-    }
-
-
-def _aggregate_folds(model: CAPOClassifier, results: list[FoldResult], n_rows: int) -> Comparison:
-    methods = [
-        MethodResult(
-            name,
-            np.array([each.values[name] for each in results]),
-            float(np.mean([each.seconds[name] for each in results])),
-        )
-        for name in METHODS
-    ]
-    names = list(model.auxiliaries_)
-    learner = names[_default_learner_index(model)]
-    source = ComparisonSource(str(model.pos_label_), tuple(names), n_rows)
-    return Comparison(model.measure_.label, learner, methods, _describe_values(model.measure_), source)
 
 
 def _describe_values(measure: Measure) -> str:

@@ -7,36 +7,30 @@ are tuned on the labels of out-of-fold rows; the stack is that of the fitted mod
 
 from __future__ import annotations
 
-import time
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logit, softmax
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from .. import measures
-from .._sklearn_compat import safe_indexing
 from .._typing import BoolArray, FloatArray, IntArray
 from ..auxiliary import label_fold_codes
-from ..exceptions import DataWarning, InvalidInputError
-from ..model_selection import check_groups, split_class_folds
+from ..exceptions import InvalidInputError
+from ..model_selection import check_groups, fold_numbers, split_class_folds
 from ..multiclass import ConfusionMatrixMeasure, MulticlassMeasure
 from ..multilabel import LabelAverage, MultilabelMeasure
-from ..preprocessing import class_positions, encode_class_labels, encode_label_matrix
-from ._compare import PREFERRED_LEARNER, FoldResult
-from ._comparison import (
-    CAPO,
-    DEFAULT_LEARNER,
-    METHODS,
-    TUNED_STACK,
-    TUNED_THRESHOLD,
-    Comparison,
-    ComparisonSource,
-    MethodResult,
+from ..preprocessing import class_positions, encode_class_labels, encode_label_matrix, warn_of_data
+from ._comparison import CAPO, DEFAULT_LEARNER, TUNED_STACK, TUNED_THRESHOLD, Comparison
+from ._fold_results import (
+    ComparisonRows,
+    FoldResult,
+    aggregate_folds,
+    default_learner_index,
+    fit_folds,
+    fit_seconds,
 )
 
 if TYPE_CHECKING:
@@ -102,24 +96,14 @@ def compare_many(
     group = None if groups is None else check_groups(groups, len(codes))
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     params = {} if group is None else {"groups": group}
-    results = []
     splits = split_class_folds(folds, X, codes, params, check_random_state(random_state), weight=weight)
-    for number, (train, test) in enumerate(splits, start=1):
-        start = time.perf_counter()
-        w_train, w_test = (None, None) if weight is None else (weight[train], weight[test])
-        fit_params = {} if group is None else {"groups": group[train]}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)
-            fitted = clone(model).fit(
-                safe_indexing(X, train), safe_indexing(labels, train), sample_weight=w_train, **fit_params
-            )
-        compare_fold = _compare_label_fold if labels.ndim == 2 else _compare_class_fold
-        delegate = fitted.delegate_
-        results.append(
-            compare_fold(delegate, labels[train], w_train, safe_indexing(X, test), labels[test], w_test)
-        )
-        on_progress(f"fold {number} of {folds}: {time.perf_counter() - start:.0f} s")
-    return _aggregate(delegate, results, len(codes))
+    warn_of_data(X, fold_numbers(splits, len(codes)), stacklevel=2)
+    compare_fold = _compare_label_fold if labels.ndim == 2 else _compare_class_fold
+    rows = ComparisonRows(X, labels, weight, group)
+    results = []
+    for fitted, train, test in fit_folds(model, rows, splits, on_progress):
+        results.append(compare_fold(fitted.delegate_, train, test))
+    return aggregate_folds(fitted.delegate_, results, len(codes))
 
 
 def _fold_codes(y: Any) -> tuple[IntArray, Any]:
@@ -132,28 +116,22 @@ def _fold_codes(y: Any) -> tuple[IntArray, Any]:
 
 
 def _compare_class_fold(
-    model: MulticlassCAPOClassifier,
-    y: Any,
-    weight: FloatArray | None,
-    X_test: Any,
-    y_test: Any,
-    weight_test: FloatArray | None,
+    model: MulticlassCAPOClassifier, train: ComparisonRows, held_out: ComparisonRows
 ) -> FoldResult:
-    known = np.isin(y_test, model.classes_)  # a class with one row may be in the held-out fold only
-    X_test, y_test = safe_indexing(X_test, np.flatnonzero(known)), y_test[known]
-    weight_test = None if weight_test is None else weight_test[known]
-    codes, codes_test = (class_positions(each, model.classes_) for each in (y, y_test))
-    measure, learner = model.measure_, _learner_index(model)
+    # A class with one row may be in the held-out fold only.
+    held_out = held_out.take(np.flatnonzero(np.isin(held_out.y, model.classes_)))
+    codes, codes_test = (class_positions(each.y, model.classes_) for each in (train, held_out))
+    measure, learner = model.measure_, default_learner_index(model)
     oof = softmax(model.auxiliary_outputs_[:, learner], axis=1)
-    raw_test = model.auxiliary_outputs(X_test)
+    raw_test = model.auxiliary_outputs(held_out.X)
     test = softmax(raw_test[:, learner], axis=1)
     probabilities = model.stack_.probabilities(list(np.moveaxis(raw_test, 1, 0)))
 
     def score(labels: IntArray, p: FloatArray) -> float:
-        return measure.score(codes_test, labels, p, weight_test)
+        return measure.score(codes_test, labels, p, held_out.weight)
 
     def score_tuned(p_oof: FloatArray, p_test: FloatArray) -> float:
-        multipliers = tune_multipliers(measure, p_oof, codes, weight)
+        multipliers = tune_multipliers(measure, p_oof, codes, train.weight)
         return score((p_test * multipliers).argmax(axis=1), p_test)
 
     values = {
@@ -162,35 +140,31 @@ def _compare_class_fold(
         TUNED_STACK: score_tuned(model.oof_probabilities_, probabilities),
         CAPO: score(model.rule_.predict(probabilities), probabilities),
     }
-    return FoldResult(values, _fit_seconds(model, learner, ("stack",), ("rule",)))
+    return FoldResult(values, fit_seconds(model, model.timings_["stack"], ("stack", "rule")))
 
 
 def _compare_label_fold(
-    model: MultilabelCAPOClassifier,
-    y: Any,
-    weight: FloatArray | None,
-    X_test: Any,
-    y_test: Any,
-    weight_test: FloatArray | None,
+    model: MultilabelCAPOClassifier, train: ComparisonRows, held_out: ComparisonRows
 ) -> FoldResult:
-    positive, positive_test = y.astype(bool), y_test.astype(bool)
-    measure, learner = model.measure_, _learner_index(model)
-    oof, test = model.auxiliary_outputs_[:, learner], model.auxiliary_outputs(X_test)[:, learner]
-    stack = logit(np.clip(model.predict_proba(X_test), PROBABILITY_EPS, 1.0 - PROBABILITY_EPS))
+    positive, positive_test = train.y.astype(bool), held_out.y.astype(bool)
+    measure, learner = model.measure_, default_learner_index(model)
+    oof, test = model.auxiliary_outputs_[:, learner], model.auxiliary_outputs(held_out.X)[:, learner]
+    stack = logit(np.clip(model.predict_proba(held_out.X), PROBABILITY_EPS, 1.0 - PROBABILITY_EPS))
 
     def score(decision: FloatArray) -> float:
-        return measure.score(positive_test, decision, weight_test)
+        return measure.score(positive_test, decision, held_out.weight)
 
     def score_tuned(oof_scores: FloatArray, test_scores: FloatArray) -> float:
-        return score(test_scores - _tune_thresholds(measure, oof_scores, positive, weight))
+        return score(test_scores - _tune_thresholds(measure, oof_scores, positive, train.weight))
 
     values = {
         DEFAULT_LEARNER: score(test),
         TUNED_THRESHOLD: score_tuned(oof, test),
         TUNED_STACK: score_tuned(model.oof_log_odds_, stack),
-        CAPO: score(model.decision_function(X_test)),
+        CAPO: score(model.decision_function(held_out.X)),
     }
-    return FoldResult(values, _fit_seconds(model, learner, ("adaptation",), ("delta",)))
+    own_steps = ("delta", "adaptation")
+    return FoldResult(values, fit_seconds(model, model.timings_["adaptation"], own_steps))
 
 
 def tune_multipliers(
@@ -225,38 +199,3 @@ def _tune_thresholds(
         for k in range(positive.shape[1])
     ]
     return np.array(found)
-
-
-def _learner_index(model: Any) -> int:
-    names = list(model.auxiliaries_)
-    return names.index(PREFERRED_LEARNER) if PREFERRED_LEARNER in names else 0
-
-
-def _fit_seconds(
-    model: Any, learner: int, stack_steps: tuple[str, ...], own_steps: tuple[str, ...]
-) -> dict[str, float]:
-    """Fit time of each method; a default learner is fitted once, the others also once per fold."""
-    timings = model.timings_
-    one = timings[f"auxiliary {list(model.auxiliaries_)[learner]}"]
-    n_fits = 1 + len(next(iter(model.auxiliary_scores_.values())).leave_one_out)
-    stack = timings["auxiliaries"] + sum(timings[step] for step in stack_steps)
-    return {
-        DEFAULT_LEARNER: one / n_fits,
-        TUNED_THRESHOLD: one,
-        TUNED_STACK: stack,
-        CAPO: stack + sum(timings[step] for step in own_steps),
-    }
-
-
-def _aggregate(model: Any, results: list[FoldResult], n_rows: int) -> Comparison:
-    methods = [
-        MethodResult(
-            name,
-            np.array([each.values[name] for each in results]),
-            float(np.mean([each.seconds[name] for each in results])),
-        )
-        for name in METHODS
-    ]
-    names = list(model.auxiliaries_)
-    source = ComparisonSource("", tuple(names), n_rows)
-    return Comparison(model.measure_.label, names[_learner_index(model)], methods, "", source)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._summary import Summary, SummaryLine
+from ._summary import Summary, SummaryLine, describe_timings
 
 if TYPE_CHECKING:
     from ..estimators import MulticlassCAPOClassifier
@@ -26,7 +26,7 @@ def summarize_multiclass(model: MulticlassCAPOClassifier) -> Summary:
         "rule": _describe_rule(model),
         "certificate": describe_bound(model),
         "probabilities": _describe_probabilities(model),
-        "seconds": _describe_timings(model.timings_),
+        "seconds": describe_timings(model.timings_, ("stack", "rule")),
     }
     if rare := _rare_classes(model):
         notes["caution"] = f"classes with fewer than {MIN_CLASS_ROWS} rows: {rare}"
@@ -85,15 +85,3 @@ def describe_bound(model: MulticlassCAPOClassifier) -> str:
         return f"{reached}, which is certified: no labeling of these rows has a higher one"
     kind = "certified maximum" if model.is_exact_ else "bound of a relaxation"
     return f"{reached}; no labeling can exceed {model.bound_:.4f} ({kind}), a gap of {model.gap_:.4f}"
-
-
-def _describe_timings(timings: dict[str, float]) -> str:
-    inner = ", ".join(
-        f"{key.removeprefix('auxiliary ')} {seconds:.1f}"
-        for key, seconds in timings.items()
-        if key.startswith("auxiliary ")
-    )
-    return (
-        f"auxiliaries {timings['auxiliaries']:.1f} ({inner}), stack {timings['stack']:.1f}, "
-        f"rule {timings['rule']:.1f}"
-    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..multilabel import LabelAverage, MultilabelMeasure
-from ._summary import Summary, SummaryLine
+from ._summary import Summary, SummaryLine, describe_timings
 
 if TYPE_CHECKING:
     from ..estimators import MultilabelCAPOClassifier
@@ -32,7 +32,7 @@ def summarize_multilabel(model: MultilabelCAPOClassifier) -> Summary:
             f"expected value {model.value_:.4f}; no labeling of these rows exceeds {model.bound_:.4f} if "
             "labels follow their probabilities"
         ),
-        "seconds": _describe_timings(model.timings_),
+        "seconds": describe_timings(model.timings_, ("delta", "adaptation")),
     }
     if model.rare_labels_:
         notes["caution"] = f"labels with fewer than 10 positive rows: {_shorten(model.rare_labels_)}"
@@ -69,15 +69,3 @@ def _describe_adaptation(model: MultilabelCAPOClassifier) -> str:
 def _shorten(names: list[str]) -> str:
     shown = ", ".join(names[:MAX_NAMED_LABELS])
     return shown + (f" and {len(names) - MAX_NAMED_LABELS} more" if len(names) > MAX_NAMED_LABELS else "")
-
-
-def _describe_timings(timings: dict[str, float]) -> str:
-    inner = ", ".join(
-        f"{key.removeprefix('auxiliary ')} {seconds:.1f}"
-        for key, seconds in timings.items()
-        if key.startswith("auxiliary ")
-    )
-    return (
-        f"auxiliaries {timings['auxiliaries']:.1f} ({inner}), delta {timings['delta']:.1f}, "
-        f"adaptation {timings['adaptation']:.1f}"
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
@@ -114,7 +115,7 @@ def summarize(model: BaseAdaptedClassifier, *, prior: str, threshold: str | None
         "threshold": threshold or _describe_threshold(model),
         "delta": _describe_delta(model.delta_coef_),
         "certificate": _describe_certificate(model),
-        "seconds": _describe_timings(model.timings_),
+        "seconds": describe_timings(model.timings_, ("delta", "adaptation")),
     }
     if few := _describe_few_rows(model):
         notes["few rows"] = few
@@ -212,7 +213,8 @@ def _describe_certificate(model: BaseAdaptedClassifier) -> str:
     )
 
 
-def _describe_timings(timings: dict[str, float]) -> str:
+def describe_timings(timings: dict[str, float], steps: Sequence[str]) -> str:
+    """Return the seconds of the auxiliaries, each and together, and of the steps after them."""
     inner = ", ".join(
         f"{key.removeprefix('auxiliary ')} {seconds:.1f}"
         for key, seconds in timings.items()
@@ -220,7 +222,5 @@ def _describe_timings(timings: dict[str, float]) -> str:
     )
     if timings.get("pairs of folds"):
         inner += f", without pairs of folds {timings['pairs of folds']:.1f}"
-    return (
-        f"auxiliaries {timings['auxiliaries']:.1f} ({inner}), delta {timings['delta']:.1f}, "
-        f"adaptation {timings['adaptation']:.1f}"
-    )
+    others = ", ".join(f"{step} {timings[step]:.1f}" for step in steps)
+    return f"auxiliaries {timings['auxiliaries']:.1f} ({inner}), {others}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from .._lookup import check_no_parameters, check_parameters, suggest_names
 from ..exceptions import InvalidInputError, UnknownMeasureError
 from ._at_k import PRBEP, LiftAtK, PrecisionAtK, RecallAtK
 from ._base import Measure
@@ -114,10 +114,7 @@ def get(measure: str | Measure | Callable[..., Any], **params: Any) -> Measure:
         return _by_name(measure.strip(), params)
     if isinstance(measure, str):
         return FunctionMeasure(Formula(measure))
-    if params:
-        raise InvalidInputError(
-            f"parameters ({', '.join(params)}) can only be given with the name of a measure: got {measure!r}."
-        )
+    check_no_parameters(measure, params)
     if isinstance(measure, Measure):
         return measure
     if callable(measure) and not inspect.isclass(measure):
@@ -137,17 +134,7 @@ def _parameters(kind: type[Measure]) -> dict[str, Any]:
 def _by_name(name: str, params: dict[str, Any]) -> Measure:
     kind = _MEASURES.get(_ALIASES.get(name, name))
     if kind is None:
-        known_names = [*_MEASURES, *_ALIASES]
-        near = difflib.get_close_matches(name.lower(), known_names, n=3, cutoff=0.5)
-        near = near or [known for known in known_names if known in name.lower()]
-        hint = (
-            f"Did you mean {' or '.join(map(repr, near))}?"
-            if near
-            else f"Choose one of {', '.join(names())}."
-        )
+        hint = suggest_names(name, [*_MEASURES, *_ALIASES], f"Choose one of {', '.join(names())}.")
         raise UnknownMeasureError(f"there is no measure {name!r}. {hint}")
-    known = list(_parameters(kind))
-    if unknown := [key for key in params if key not in known]:
-        takes = f"it takes {', '.join(known)}" if known else "it takes no parameters"
-        raise InvalidInputError(f"measure {name!r} has no parameter {unknown[0]!r}: {takes}.")
+    check_parameters(name, list(_parameters(kind)), params)
     return kind(**params)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
 from .. import measures
+from .._lookup import check_no_parameters, check_parameters, suggest_names
 from ..exceptions import InvalidInputError, UnknownMeasureError
 from ..measures import ConfusionMeasure, Description, FunctionMeasure, Measure
 from ._base import MulticlassMeasure
@@ -127,10 +127,7 @@ def get(measure: str | Measure | MulticlassMeasure | Callable[..., Any], **param
     """
     if isinstance(measure, str):
         return _by_name(measure.strip(), params)
-    if params:
-        raise InvalidInputError(
-            f"parameters ({', '.join(params)}) can only be given with the name of a measure: got {measure!r}."
-        )
+    check_no_parameters(measure, params)
     if isinstance(measure, MulticlassMeasure):
         return measure
     if isinstance(measure, Measure):
@@ -154,19 +151,14 @@ def _by_name(name: str, params: dict[str, Any]) -> MulticlassMeasure:
         return ClassAverage(found, average)
     if name in measures.names() or not name.isidentifier():
         return _from_binary(measures.get(name, **params))
-    near = difflib.get_close_matches(name.lower(), [*names(), *measures.names()], n=3, cutoff=0.5)
-    hint = (
-        f"Did you mean {' or '.join(map(repr, near))}?" if near else f"Choose one of {', '.join(_ENTRIES)}."
-    )
+    hint = suggest_names(name, [*names(), *measures.names()], f"Choose one of {', '.join(_ENTRIES)}.")
     raise UnknownMeasureError(f"there is no measure {name!r} of many classes. {hint}")
 
 
 def _make(name: str, params: dict[str, Any]) -> MulticlassMeasure:
     make, _, _ = _ENTRIES[name]
     known = list(_parameters(make))
-    if unknown := [key for key in params if key not in known]:
-        takes = f"it takes {', '.join(known)}" if known else "it takes no parameters"
-        raise InvalidInputError(f"measure {name!r} has no parameter {unknown[0]!r}: {takes}.")
+    check_parameters(name, known, params)
     if "matrix" in known and "matrix" not in params:
         raise InvalidInputError(
             f"measure {name!r} needs a matrix of {name}s: pass "

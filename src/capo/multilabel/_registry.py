@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable
 from typing import Any
 
 from .. import measures
+from .._lookup import check_no_parameters, check_parameters, suggest_names
 from ..exceptions import InvalidInputError, UnknownMeasureError
 from ..measures import Description, FunctionMeasure, Measure
 from ._measures import EntryAverage, LabelAverage, MultilabelMeasure, PrecisionAtK, SamplesF1
@@ -78,10 +78,7 @@ def get(measure: str | Measure | MultilabelMeasure | Callable[..., Any], **param
     """
     if isinstance(measure, str):
         return _by_name(measure.strip(), params)
-    if params:
-        raise InvalidInputError(
-            f"parameters ({', '.join(params)}) can only be given with the name of a measure: got {measure!r}."
-        )
+    check_no_parameters(measure, params)
     if isinstance(measure, MultilabelMeasure):
         return measure
     if isinstance(measure, Measure):
@@ -101,10 +98,7 @@ def _averaged_names() -> dict[str, tuple[str, str]]:
 def _by_name(name: str, params: dict[str, Any]) -> MultilabelMeasure:
     if name in _ROW_MEASURES:
         kind = _ROW_MEASURES[name][0]
-        known = list(inspect.signature(kind).parameters)
-        if unknown := [key for key in params if key not in known]:
-            takes = f"it takes {', '.join(known)}" if known else "it takes no parameters"
-            raise InvalidInputError(f"measure {name!r} has no parameter {unknown[0]!r}: {takes}.")
+        check_parameters(name, list(inspect.signature(kind).parameters), params)
         return kind(**params)
     averaged = _averaged_names()
     if name in averaged:
@@ -113,6 +107,5 @@ def _by_name(name: str, params: dict[str, Any]) -> MultilabelMeasure:
         return EntryAverage(found) if average == "micro" else LabelAverage(found, average)
     if name in measures.names() or not name.isidentifier():
         return LabelAverage(measures.get(name, **params))
-    near = difflib.get_close_matches(name.lower(), [*names(), *measures.names()], n=3, cutoff=0.5)
-    hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else "Try 'f1_macro', 'f1_micro'."
+    hint = suggest_names(name, [*names(), *measures.names()], "Try 'f1_macro', 'f1_micro'.")
     raise UnknownMeasureError(f"there is no measure {name!r} of label matrices. {hint}")
