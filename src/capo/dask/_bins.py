@@ -28,6 +28,8 @@ from ..measures import ClassTotals, Cut, GroupedLabels, Measure
 #: Parts of the weight of new edges that are given by the bins' contributions to the error, by their mass and
 #: by their width.
 CONTRIBUTION_SHARE, MASS_SHARE, WIDTH_SHARE = 0.6, 0.2, 0.2
+#: Cells of the grid that finds the bins of many scores.
+N_CELLS = 2**15
 #: Sums of weights below this count as 0.
 MIN_SUM = 1e-300
 
@@ -71,9 +73,34 @@ class ScoreBins(NamedTuple):
 
 def bin_index(scores: FloatArray, positive: BoolArray, edges: FloatArray) -> IntArray:
     """The position of each row in the flat arrays of its `ScoreBins`."""
-    index = np.searchsorted(edges, scores)
+    index = count_below(edges, scores)
     index[positive] += len(edges) + 1
     return index
+
+
+def count_below(edges: FloatArray, scores: FloatArray) -> IntArray:
+    """How many edges are below each score: ``searchsorted(edges, scores)``, faster for many scores.
+
+    A grid of equal cells gives the answer for all scores but those in cells with edges. The cell of a number
+    never falls as the number rises, rounding included, so that only edges in the cell of a score need to be
+    compared with it.
+    """
+    width = edges[-1] - edges[0] if len(edges) else 0.0
+    if len(scores) < N_CELLS or not 0 < width < np.inf:
+        return np.searchsorted(edges, scores)
+    edge_cells = _cells(edges, edges[0], width)
+    below = np.searchsorted(edge_cells, np.arange(N_CELLS))
+    cells = _cells(scores, edges[0], width)
+    index = below[cells]
+    unclear = np.flatnonzero(np.bincount(edge_cells, minlength=N_CELLS)[cells])
+    index[unclear] = np.searchsorted(edges, scores[unclear])
+    return index
+
+
+def _cells(values: FloatArray, start: float, width: float) -> IntArray:
+    cells = values - start
+    cells *= (N_CELLS - 1) / width
+    return np.clip(cells, 0, N_CELLS - 1, out=cells).astype(np.intp)
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 #: How far R may lie above a cut, as a share of the tolerance.
 CUT_ERROR_SHARE = 0.02
 
+#: The largest sum of a column's absolute values: squares and their sums must not overflow.
+MAX_COLUMN_SUM = 1e100
+
 
 class DaskSVMPerfClassifier(ClassifierMixin, BaseEstimator):
     """`SVMPerfClassifier` with the linear kernel on dask arrays and data frames.
@@ -174,6 +177,7 @@ class DaskSVMPerfClassifier(ClassifierMixin, BaseEstimator):
         summary = partitions.reduce(BlockSummary.merge, summarize, self.fit_intercept)
         totals = summary.totals(weighted=sample_weight is not None)
         _check_both_classes(summary, classes)
+        _check_columns(summary)
         oracle = DistributedOracle(
             partitions,
             measure.for_training(),
@@ -326,6 +330,16 @@ def _check_both_classes(summary: BlockSummary, classes: NDArray[Any]) -> None:
             raise InvalidInputError(
                 f"the sample weights are 0 for all rows of the class {label!r}: each class needs some weight."
             )
+
+
+def _check_columns(summary: BlockSummary) -> None:
+    column = int(np.argmax(summary.column_sums))
+    if summary.column_sums[column] > MAX_COLUMN_SUM:
+        raise InvalidInputError(
+            f"the absolute values of column {column} (counted from 0) add up to "
+            f"{summary.column_sums[column]:.3g}: more than {MAX_COLUMN_SUM:g} overflows in the solver's "
+            "products. Scale this feature, clip it, or remove the rows."
+        )
 
 
 def _reject_row_costs(measure: Measure) -> None:

@@ -1,0 +1,1 @@
+"""Fits on Dask: agreement with fits in memory, bytes sent, lost workers, growth."""

@@ -1,0 +1,168 @@
+"""Fits on Dask, on a cluster of processes on this machine.
+
+``python -m benchmarks.scale agreement kills growth`` runs these parts; each writes a table to
+`benchmarks/scale/results`.
+
+agreement : the same random problems in memory and on the cluster, with random partitions, for every measure
+kills     : fits during which a worker is killed at a random moment
+growth    : processor time of the workers and bytes through scheduler and client for each cut, as the number
+            of rows grows; the data are generated on the workers
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import dask.array as da
+import numpy as np
+from distributed import Client
+
+from capo import SVMPerfClassifier, measures
+from capo.dask import DaskSVMPerfClassifier
+
+from ..provenance import record_run
+from .tables import make_table, start_cluster
+from .traffic import count_bytes
+
+RESULTS = Path(__file__).parent / "results"
+N_WORKERS = 2
+SIZES = (100_000, 1_000_000, 10_000_000)
+MAX_BYTES_PER_WORKER = 1e6
+
+
+def agreement(n_problems: int = 200) -> Iterator[dict]:
+    """Random problems: the difference of the primal values in units of C tol, and of the labels."""
+    with start_cluster(N_WORKERS) as client:
+        for seed in range(n_problems):
+            yield _compare(client, seed, measures.names()[seed % len(measures.names())])
+
+
+def _compare(client: Client, seed: int, name: str) -> dict:
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(30, 2000)), int(rng.integers(1, 12))
+    C, tol = float(10 ** rng.uniform(-0.5, 2)), 1e-3
+    X = rng.normal(size=(n, d)) * 10 ** rng.uniform(-1, 1, d)
+    y = X @ rng.normal(size=d) + rng.normal(size=n) * X.std() * d**0.5 > np.quantile(X.sum(axis=1), 0.6)
+    y[:2] = True, False
+    if rng.random() < 0.3:
+        X = np.round(X)  # tied scores
+    ends = np.sort(rng.integers(0, n + 1, int(rng.integers(1, 8))))
+    chunks = tuple(np.diff(np.concatenate([[0], ends, [n]])).tolist())
+    local = SVMPerfClassifier(name, C=C, tol=tol).fit(X, y)
+    model = DaskSVMPerfClassifier(name, C=C, tol=tol, client=client)
+    model.fit(da.from_array(X, chunks=(chunks, d)), da.from_array(y, chunks=(chunks,)))
+    reach = np.sqrt(2 * max(model.gap_, 0)) + np.sqrt(2 * max(local.gap_, 0))
+    bound = reach * np.sqrt((X**2).sum(axis=1) + 1) + abs(model.threshold_ - local.threshold_) + 1e-9
+    away = np.abs(local.decision_function(X)) > bound
+    return {
+        "seed": seed,
+        "measure": name,
+        "rows": n,
+        "features": d,
+        "partitions": len(chunks),
+        "C": C,
+        "difference": abs(model.primal_ - local.primal_) / (C * tol),
+        "gap": model.gap_ / (C * tol),
+        "gap_in_memory": local.gap_ / (C * tol),
+        "consistent": max(model.dual_, local.dual_) <= min(model.primal_, local.primal_) * (1 + 1e-12),
+        "labels_equal": float(np.mean(model.predict(X) == local.predict(X))),
+        "labels_equal_away": bool((model.predict(X) == local.predict(X))[away].all()),
+    }
+
+
+def kills(n_kills: int = 20) -> Iterator[dict]:
+    """A worker is killed at a random moment of each fit: the result is that of an undisturbed fit."""
+    rng = np.random.default_rng(0)
+    with start_cluster(N_WORKERS) as client:
+        _fit(client, "f1", 10_000)
+        expected, seconds, _ = _fit(client, "f1", 100_000)
+        for number in range(n_kills):
+            client.wait_for_workers(N_WORKERS)
+            moment = float(rng.uniform(0, seconds))
+            pid = int(rng.choice(sorted(client.run(os.getpid).values())))
+            timer = threading.Timer(moment, os.kill, (pid, signal.SIGKILL))
+            timer.start()
+            model, taken, _ = _fit(client, "f1", 100_000)
+            timer.join()
+            yield {
+                "number": number,
+                "killed_after": moment,
+                "seconds": taken,
+                "seconds_undisturbed": seconds,
+                "difference": abs(model.primal_ - expected.primal_),
+                "same_coefficients": bool((model.coef_ == expected.coef_).all()),
+            }
+
+
+def growth() -> Iterator[dict]:
+    """Work for each cut; more than 1 MB through scheduler and client for each worker is an error."""
+    for n_rows in SIZES:
+        for name in ("f1", "roc_auc"):
+            with start_cluster(N_WORKERS) as client:
+                _fit(client, name, 10_000)  # imports on the workers
+                with count_bytes() as counter:
+                    model, seconds, cpu = _fit(client, name, n_rows)
+            solution = model.solution_
+            n_cuts = solution.n_oracle_calls
+            n_bytes = counter.total / n_cuts / N_WORKERS
+            assert n_bytes < MAX_BYTES_PER_WORKER
+            yield {
+                "measure": name,
+                "rows": n_rows,
+                "iterations": model.n_iter_,
+                "cuts": n_cuts,
+                "gap": model.gap_ / (solution.C * solution.tol),
+                "seconds": seconds,
+                "cpu_seconds": cpu,
+                "cpu_seconds_per_cut": cpu / n_cuts,
+                "bytes_per_cut_and_worker": round(n_bytes),
+            }
+
+
+def _fit(client: Client, name: str, n_rows: int) -> tuple[DaskSVMPerfClassifier, float, float]:
+    """The classifier, seconds, and processor seconds of the workers."""
+    X, y = make_table(n_rows)
+    before, start = _cpu_seconds(client), time.perf_counter()
+    model = DaskSVMPerfClassifier(name, C=10.0, client=client).fit(X, y)
+    return model, time.perf_counter() - start, _cpu_seconds(client) - before
+
+
+def _cpu_seconds(client: Client) -> float:
+    return sum(client.run(time.process_time).values())
+
+
+PARTS: dict[str, Callable[[], Iterator[dict]]] = {
+    "agreement": agreement,
+    "kills": kills,
+    "growth": growth,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=list(PARTS))
+    warnings.simplefilter("ignore")  # trivial solutions are compared like any others
+    for part in parser.parse_args().parts:
+        path = RESULTS / f"{part}.csv"
+        with path.open("w", newline="") as file:
+            writer = None
+            for row in PARTS[part]():
+                if writer is None:
+                    writer = csv.DictWriter(file, list(row), lineterminator="\n")
+                    writer.writeheader()
+                writer.writerow(row)
+                file.flush()
+                print(part, row, flush=True)
+        record_run(path)
+
+
+if __name__ == "__main__":
+    main()
