@@ -81,25 +81,29 @@ def _compare(client: Client, seed: int, name: str) -> dict:
 def kills(n_kills: int = 20) -> Iterator[dict]:
     """A worker is killed at a random moment of each fit: the result is that of an undisturbed fit."""
     rng = np.random.default_rng(0)
+    expected, seconds = _fit_after_warm_up(None)
+    for number in range(n_kills):
+        moment = float(rng.uniform(0, seconds))
+        model, taken = _fit_after_warm_up(moment)
+        yield {
+            "number": number,
+            "killed_after": moment,
+            "seconds": taken,
+            "seconds_undisturbed": seconds,
+            "difference": abs(model.primal_ - expected.primal_),
+            "same_coefficients": bool((model.coef_ == expected.coef_).all()),
+        }
+
+
+def _fit_after_warm_up(killed_after: float | None) -> tuple[DaskSVMPerfClassifier, float]:
+    """A fit on a cluster of its own, of which one worker is killed after some seconds."""
     with start_cluster(N_WORKERS) as client:
         _fit(client, "f1", 10_000)
-        expected, seconds = _fit(client, "f1", 100_000)
-        for number in range(n_kills):
-            client.wait_for_workers(N_WORKERS)
-            moment = float(rng.uniform(0, seconds))
-            pid = int(rng.choice(sorted(client.run(os.getpid, on_error="ignore").values())))
-            timer = threading.Timer(moment, os.kill, (pid, signal.SIGKILL))
+        pid = min(client.run(os.getpid).values())
+        timer = threading.Timer(killed_after or 0.0, os.kill, (pid, signal.SIGKILL))
+        if killed_after is not None:
             timer.start()
-            model, taken = _fit(client, "f1", 100_000)
-            timer.join()
-            yield {
-                "number": number,
-                "killed_after": moment,
-                "seconds": taken,
-                "seconds_undisturbed": seconds,
-                "difference": abs(model.primal_ - expected.primal_),
-                "same_coefficients": bool((model.coef_ == expected.coef_).all()),
-            }
+        return _fit(client, "f1", 100_000)
 
 
 def growth() -> Iterator[dict]:
