@@ -36,7 +36,7 @@ def start_cluster(n_workers: int = 2, memory_limit: str | int = 0) -> Iterator[C
         LocalCluster(
             n_workers,
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address=":0",
             memory_limit=memory_limit,
             silence_logs=50,
         ) as cluster,

@@ -37,7 +37,7 @@ def make_rows():
 def test_the_current_client_and_a_given_one_are_used():
     with (
         dask.config.set(scheduler="synchronous"),
-        distributed.LocalCluster(1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
+        distributed.LocalCluster(1, threads_per_worker=2, processes=False, dashboard_address=":0") as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         model = DaskSVMPerfClassifier(C=5.0, client=client).fit(*make_rows())
@@ -54,7 +54,7 @@ def test_the_current_client_and_a_given_one_are_used():
 @pytest.fixture(scope="module")
 def cluster():
     with distributed.LocalCluster(
-        2, threads_per_worker=1, dashboard_address=None, memory_limit=0, silence_logs=50
+        2, threads_per_worker=1, dashboard_address=":0", memory_limit=0, silence_logs=50
     ) as cluster:
         yield cluster
 

@@ -3,11 +3,22 @@
 from ._adapt import AdaptationResult, adapt, parse_C
 from ._combination import FittedCombination, LinearCombination
 from ._data import AdaptationData
-from ._priors import Prior, StackPrior, UnitPrior, ZeroPrior, fit_stack
+from ._priors import (
+    MIN_OUTPUT_STD,
+    STACK_RIDGE,
+    Prior,
+    StackPrior,
+    UnitPrior,
+    ZeroPrior,
+    fit_stack,
+    least_risk_scale,
+)
 from ._problem import AdaptationProblem, FoldProblem, Objective, make_folds
 from ._scaling import OutputScaler
 
 __all__ = [
+    "MIN_OUTPUT_STD",
+    "STACK_RIDGE",
     "AdaptationData",
     "AdaptationProblem",
     "AdaptationResult",
@@ -22,6 +33,7 @@ __all__ = [
     "ZeroPrior",
     "adapt",
     "fit_stack",
+    "least_risk_scale",
     "make_folds",
     "parse_C",
 ]

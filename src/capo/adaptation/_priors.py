@@ -12,6 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from .._typing import BoolArray, FloatArray
 from ..design import Design, augment
+from ..engine import CutOracle
 from ..measures import Cut, Oracle
 from ..model_selection import fit_logistic, normalize_weights
 from ._combination import LinearCombination
@@ -98,7 +99,7 @@ class StackPrior(_LearnedWeightsPrior):
         weights, intercept = fit_stack(data, nonnegative=objective.nonnegative)
         scores = data.outputs @ weights + intercept
         threshold = objective.measure.threshold(data.positive, scores, data.weight)
-        factor = _least_risk_scale(oracle, scores - threshold)
+        factor = least_risk_scale(oracle, scores - threshold)
         delta = np.zeros(_features(data).shape[1])
         return LinearCombination(factor * weights, delta, factor * (intercept - threshold))
 
@@ -189,7 +190,7 @@ class _OffsetOracle:
         return Cut(cut.coef, cut.loss - float(cut.coef @ self.offset))
 
 
-def _least_risk_scale(oracle: Oracle, scores: FloatArray) -> float:
+def least_risk_scale(oracle: CutOracle, scores: FloatArray) -> float:
     """Return the factor of the scores at which their risk is least."""
 
     def risk(log_factor: float) -> float:

@@ -10,7 +10,8 @@ try:
 except ImportError as error:
     raise MissingExtraError("capo.dask needs Dask: pip install 'capo-learn[dask]'.") from error
 
+from ._capo import DaskCAPOClassifier
 from ._predict import decision_function, predict, predict_proba
 from ._svmperf import DaskSVMPerfClassifier
 
-__all__ = ["DaskSVMPerfClassifier", "decision_function", "predict", "predict_proba"]
+__all__ = ["DaskCAPOClassifier", "DaskSVMPerfClassifier", "decision_function", "predict", "predict_proba"]

@@ -67,7 +67,7 @@ class BlockSummary(NamedTuple):
 
 def unique_labels(y: Any, number: int) -> NDArray[Any]:
     """The labels of a partition, at most `MAX_REPORTED_LABELS` of them."""
-    labels = _to_labels(y, number)
+    labels = check_labels(y, number)
     return np.unique(labels)[:MAX_REPORTED_LABELS]
 
 
@@ -77,7 +77,8 @@ def merge_labels(parts: list[NDArray[Any]]) -> NDArray[Any]:
     return np.unique(np.concatenate(filled))[:MAX_REPORTED_LABELS] if filled else parts[0]
 
 
-def _to_labels(y: Any, number: int) -> NDArray[Any]:
+def check_labels(y: Any, number: int) -> NDArray[Any]:
+    """The labels of a partition as an array."""
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
@@ -91,13 +92,18 @@ def _to_labels(y: Any, number: int) -> NDArray[Any]:
 def make_block(X: Any, y: Any, weight: Any, classes: NDArray[Any], number: int) -> Block:
     """Check the rows of a partition."""
     rows = to_matrix(X, number)
-    positive = _to_labels(y, number) == classes[1]
-    if len(positive) != rows.shape[0]:
+    positive = check_labels(y, number) == classes[1]
+    check_same_length(rows, positive, number)
+    return Block(rows, positive, None if weight is None else _check_weight(weight, len(positive), number))
+
+
+def check_same_length(X: Any, y: NDArray[Any], number: int) -> None:
+    """Raise an error if the partitions of X and y have different numbers of rows."""
+    if len(y) != X.shape[0]:
         raise InvalidInputError(
-            f"partition {number} of X has {rows.shape[0]} rows, and that of y has {len(positive)}: X, y and "
+            f"partition {number} of X has {X.shape[0]} rows, and that of y has {len(y)}: X, y and "
             "sample_weight must be partitioned alike."
         )
-    return Block(rows, positive, None if weight is None else _check_weight(weight, len(positive), number))
 
 
 def to_matrix(X: Any, number: int) -> Any:

@@ -13,12 +13,15 @@ import numpy as np
 from dask.delayed import Delayed
 
 from .._typing import FloatArray
+from ..design import IdentityDesign
 from ..engine import relative_error
 from ..measures import ClassTotals, Measure
 from ._bins import RiskBounds, ScoreBins, bound_risk, place_edges, split_bins
 from ._blocks import BlockSummary, bin_scores, score_rows, sum_parts, sum_slope
 from ._partitions import Partitions
 
+#: How far R may lie above a cut, as a share of the solver's tolerance.
+CUT_ERROR_SHARE = 0.02
 #: Edges of the first bins of a call ...
 N_EDGES = 2048
 #: ... those that are added where the error is, if it exceeds the accuracy ...
@@ -82,6 +85,15 @@ class DistributedOracle:
         )
         self.edges = place_edges(bins, bounds.contributions, N_EDGES)
         return DistributedCut(slope, bounds.loss, bounds.error + self._rounding_error(v))
+
+    def make_design(self) -> IdentityDesign:
+        """The identity, with the sizes of the oracle's sums in units of its own rounding error.
+
+        Times the number of coefficients, because the solver multiplies by the largest slope or its inverse.
+        """
+        n_coef = len(self.slope_sizes)
+        ratio = 1.0 + self.row_sum_error / relative_error(n_coef)
+        return IdentityDesign(n_coef, n_coef * ratio * self.slope_sizes)
 
     def score(self, v: FloatArray) -> list[Delayed]:
         """The scores of the partitions, on the workers."""

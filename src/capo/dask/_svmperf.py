@@ -15,23 +15,21 @@ from sklearn.utils.validation import check_is_fitted
 from .. import measures
 from .._sklearn_compat import Interval
 from .._typing import FloatArray
-from ..design import IdentityDesign
-from ..engine import CuttingPlane, Iteration, relative_error
+from ..engine import CuttingPlane, Iteration
 from ..estimators import SVMPerfClassifier, atomic_fit, fit_linear, reject_confidence
 from ..exceptions import InvalidInputError
 from ..measures import Cost, Measure
-from ..preprocessing import encode_binary_labels, positive_mask
-from ._blocks import MAX_REPORTED_LABELS, BlockSummary, make_block, merge_labels, summarize, unique_labels
-from ._oracle import DistributedOracle
-from ._partitions import Partitions, Scheduler, merge_tree, row_chunks, split_collection
+from ..preprocessing import positive_mask
+from ._blocks import BlockSummary, make_block, summarize
+from ._oracle import CUT_ERROR_SHARE, DistributedOracle
+from ._partitions import Partitions, Scheduler
 from ._predict import decision_function, is_collection, predict
 from ._threshold import choose_threshold
+from ._training import TrainingParts, copy_fitted, find_client
 
 if TYPE_CHECKING:
     from distributed import Client
 
-#: How far R may lie above a cut, as a share of the tolerance.
-CUT_ERROR_SHARE = 0.02
 
 #: The largest sum of a column's absolute values: squares and their sums must not overflow.
 MAX_COLUMN_SUM = 1e100
@@ -143,11 +141,7 @@ class DaskSVMPerfClassifier(ClassifierMixin, BaseEstimator):
     @property
     def client_(self) -> Client:
         """The client of this classifier, or the current one."""
-        if self.client is not None:
-            return self.client
-        from distributed import default_client  # noqa: PLC0415 (slow, and not needed without a cluster)
-
-        return default_client()
+        return find_client(self.client)
 
     @atomic_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -188,33 +182,21 @@ class DaskSVMPerfClassifier(ClassifierMixin, BaseEstimator):
         )
         model = fit_linear(
             self._make_local(),
-            CuttingPlane(_make_design(oracle), oracle),
+            CuttingPlane(oracle.make_design(), oracle),
             classes,
             lambda v: choose_threshold(oracle, measure, oracle.score(v)),
         )
-        _copy_fitted(model, self)
+        copy_fitted(model, self)
         self._set_features(X)
         return self
 
     def _make_partitions(self, X: Any, y: Any, sample_weight: Any) -> tuple[Partitions, NDArray[Any]]:
         """The checked blocks on the workers, and the two classes."""
-        scheduler, chunks = Scheduler(self.client), row_chunks(X)
-        tables, labels = split_collection(X, "X"), split_collection(y, "y", chunks)
-        weights = [None] * len(tables)
-        if sample_weight is not None:
-            weights = split_collection(sample_weight, "sample_weight", chunks)
-        if not len(tables) == len(labels) == len(weights):
-            raise InvalidInputError(
-                f"X has {len(tables)} partitions, y has {len(labels)}"
-                + (f" and sample_weight has {len(weights)}" if sample_weight is not None else "")
-                + ": they must be partitioned alike."
-            )
-        found = [delayed(unique_labels, pure=False)(part, i) for i, part in enumerate(labels)]
-        classes = _check_classes(scheduler.compute(merge_tree(found, merge_labels)))
+        scheduler = Scheduler(self.client)
+        parts = TrainingParts.from_collections(X, y, sample_weight)
+        classes = parts.find_classes(scheduler)
         shared, make = delayed(classes, traverse=False), delayed(make_block, pure=False)
-        blocks = [
-            make(*parts, shared, i) for i, parts in enumerate(zip(tables, labels, weights, strict=True))
-        ]
+        blocks = [make(*part, shared, number) for number, part in enumerate(parts)]
         return Partitions(scheduler.persist(blocks) if self.persist else blocks, scheduler), classes
 
     def _make_local(self) -> SVMPerfClassifier:
@@ -238,7 +220,7 @@ class DaskSVMPerfClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         model = self._make_local()
-        _copy_fitted(self, model)
+        copy_fitted(self, model)
         return model
 
     def decision_function(self, X: Any) -> Any:
@@ -294,34 +276,6 @@ class DaskSVMPerfClassifier(ClassifierMixin, BaseEstimator):
             for part in (self.decision_function(X), y, sample_weight)
         )
         return self.measure_.score(positive_mask(labels, self.classes_), decision, weight)
-
-
-def _copy_fitted(source: BaseEstimator, target: BaseEstimator) -> None:
-    """Copy the attributes that `fit` has set."""
-    for name, value in vars(source).items():
-        if name.endswith("_") and not name.startswith("_"):
-            setattr(target, name, value)
-
-
-def _make_design(oracle: DistributedOracle) -> IdentityDesign:
-    """The identity, with the sizes of the oracle's sums in units of its own rounding error.
-
-    Times the number of coefficients, because the solver multiplies by the largest slope or its inverse.
-    """
-    n_coef = len(oracle.slope_sizes)
-    ratio = 1.0 + oracle.row_sum_error / relative_error(n_coef)
-    return IdentityDesign(n_coef, n_coef * ratio * oracle.slope_sizes)
-
-
-def _check_classes(labels: NDArray[Any]) -> NDArray[Any]:
-    """The two classes."""
-    if len(labels) >= MAX_REPORTED_LABELS:
-        shown = ", ".join(map(repr, labels[:5].tolist()))
-        raise InvalidInputError(
-            f"Only binary classification is supported: y has {MAX_REPORTED_LABELS} or more classes ({shown}, "
-            "...). Merge them into two."
-        )
-    return encode_binary_labels(labels)[0]
 
 
 def _check_both_classes(summary: BlockSummary, classes: NDArray[Any]) -> None:

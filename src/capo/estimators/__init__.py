@@ -4,6 +4,8 @@ from ._adapted_base import BaseAdaptedClassifier, TrainedAuxiliaries, scale_outp
 from ._atomic_fit import atomic_fit
 from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._capo import CAPOClassifier
+from ._convergence import warn_not_converged
+from ._guarantee import replace_weights
 from ._multiclass import MulticlassCAPOClassifier
 from ._multilabel import MultilabelCAPOClassifier
 from ._population import MAX_MIXTURE_DISTANCE, class_scores, sampling_error
@@ -34,7 +36,9 @@ __all__ = [
     "class_scores",
     "fit_linear",
     "reject_confidence",
+    "replace_weights",
     "sampling_error",
     "scale_outputs",
     "svmperf_path",
+    "warn_not_converged",
 ]

@@ -20,6 +20,8 @@ from ..model_selection import TimeFolds
 from ..preprocessing import positive_mask
 
 if TYPE_CHECKING:
+    from ..adaptation import LinearCombination
+    from ..engine import Solution
     from ._adapted_base import BaseAdaptedClassifier
 
 #: Share of the training rows, or of their groups, that `fit` holds out if the measure has a confidence.
@@ -74,6 +76,23 @@ def move_threshold(model: BaseAdaptedClassifier, log_odds: float) -> None:
     model.combination_ = replace(model.combination_, threshold_log_odds=log_odds)
     model.threshold_ = float(expit(log_odds))
     shift_oof_decisions(model, -moved)
+
+
+def replace_weights(
+    model: BaseAdaptedClassifier, weights: LinearCombination, log_odds: float, solution: Solution | None
+) -> None:
+    """Give a fitted model other weights, whose scores are log-odds, and another threshold.
+
+    The out-of-fold values remain those of the model's own training rows.
+    """
+    model.combination_ = replace(model.combination_, weights=weights)
+    model.auxiliary_weights_ = dict(zip(model.auxiliary_weights_, weights.auxiliary.tolist(), strict=True))
+    model.delta_coef_ = dict(zip(model.delta_coef_, weights.delta.tolist(), strict=True))
+    model.intercept_ = weights.intercept
+    model.solution_ = solution
+    for name in ("primal", "dual", "gap", "n_iter"):
+        setattr(model, f"{name}_", getattr(solution, name, 0))
+    move_threshold(model, log_odds)
 
 
 def shift_oof_decisions(model: BaseAdaptedClassifier, amount: float) -> None:

@@ -1,6 +1,13 @@
 """Choices by cross-validation: folds, calibration, thresholds, out-of-fold scores, the path over C."""
 
-from ._calibration import PlattCalibrator, fit_logistic, normalize_weights, robust_scale
+from ._calibration import (
+    PlattCalibrator,
+    fit_logistic,
+    logistic_sums,
+    minimize_logistic,
+    normalize_weights,
+    robust_scale,
+)
 from ._class_folds import split_class_folds
 from ._cv_score import CVScore, CVScorer
 from ._folds import (
@@ -51,6 +58,8 @@ __all__ = [
     "fit_logistic",
     "fit_softmax",
     "fold_numbers",
+    "logistic_sums",
+    "minimize_logistic",
     "normalize_weights",
     "pairs_of_folds",
     "robust_scale",

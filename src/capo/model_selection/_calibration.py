@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from .._typing import FloatArray
+from .._typing import BoolArray, FloatArray
 
 #: The smallest slope, in units of the scores' spread, so that the order of scores is never lost.
 MIN_SLOPE = 1e-6
@@ -53,6 +54,19 @@ class PlattCalibrator:
         """
         labels = np.asarray(y, dtype=bool)
         weight = normalize_weights(len(labels), sample_weight)
+        return cls.fit_counts(scores, labels, weight, nonnegative=nonnegative, shrink=shrink)
+
+    @classmethod
+    def fit_counts(
+        cls,
+        scores: FloatArray,
+        labels: BoolArray,
+        weight: FloatArray,
+        *,
+        nonnegative: bool = True,
+        shrink: bool = False,
+    ) -> PlattCalibrator:
+        """Fit as `fit` to groups of rows with equal scores and labels; the weights are numbers of rows."""
         n_pos, n_neg = weight[labels].sum(), weight[~labels].sum()
         target = np.where(labels, (n_pos + 1.0) / (n_pos + 2.0), 1.0 / (n_neg + 2.0))
         center, spread = robust_scale(np.asarray(scores, dtype=np.float64))
@@ -104,15 +118,44 @@ def fit_logistic(
     The penalty is ``ridge / 2`` times the squared distance of the weights from `center`; with
     `nonnegative`, no weight is below 0.
     """
-    n_coef, total = Z.shape[1], weight.sum()
+
+    def sums(v: FloatArray) -> FloatArray:
+        return logistic_sums(Z, target, weight, v)
+
+    masses = float(weight @ target), float(weight.sum())
+    return minimize_logistic(sums, Z.shape[1], masses, ridge=ridge, center=center, nonnegative=nonnegative)
+
+
+def logistic_sums(Z: FloatArray, target: FloatArray, weight: FloatArray, v: FloatArray) -> FloatArray:
+    """The logistic loss of some rows, and its gradient: those of all rows are the sum over their parts."""
+    odds = Z @ v[:-1] + v[-1]
+    slope = weight * (expit(odds) - target)
+    loss = weight @ (np.logaddexp(0.0, odds) - target * odds)
+    return np.concatenate([[loss], Z.T @ slope, [slope.sum()]])
+
+
+def minimize_logistic(
+    sums: Callable[[FloatArray], FloatArray],
+    n_coef: int,
+    masses: tuple[float, float],
+    *,
+    ridge: float,
+    center: float | FloatArray,
+    nonnegative: bool,
+) -> tuple[FloatArray, float]:
+    """Return weights and bias of the logistic regression whose `logistic_sums` over all rows are `sums`.
+
+    `masses` are those of the positive rows and of all rows.
+    """
+    total = masses[1]
 
     def value(v: FloatArray) -> tuple[float, FloatArray]:
-        away, odds = v[:-1] - center, Z @ v[:-1] + v[-1]
-        loss = weight @ (np.logaddexp(0.0, odds) - target * odds) + 0.5 * ridge * (away @ away)
-        slope = weight * (expit(odds) - target)
-        return float(loss) / total, np.append(Z.T @ slope + ridge * away, slope.sum()) / total
+        away, found = v[:-1] - center, sums(v)
+        penalty = np.concatenate([[0.5 * ridge * (away @ away)], ridge * away, [0.0]])
+        found = (found + penalty) / total
+        return float(found[0]), found[1:]
 
-    share = float(np.clip(weight @ target / total, 1e-9, 1.0 - 1e-9))
+    share = float(np.clip(masses[0] / total, 1e-9, 1.0 - 1e-9))
     start = np.append(np.full(n_coef, 1.0 / n_coef), np.log(share / (1.0 - share)))
     bounds = [(0.0 if nonnegative else None, None)] * n_coef + [(None, None)]
     options = {"maxiter": 1000, "ftol": 1e-13, "gtol": 1e-9}
