@@ -39,12 +39,12 @@ fig, ax = plt.subplots()
 ax.scatter(amount[new][~called], probability[~called], s=3, color="gray", alpha=0.5, label="left alone")
 ax.scatter(amount[new][called], probability[called], s=3, color="C0", label="called")
 grid = np.geomspace(1, 5000)
-ax.plot(grid, 5 / (5 + grid), color="black", linewidth=1)
+ax.plot(grid, 5 / (5 + grid), color="black", linewidth=1, label="threshold of the row")
 ax.axhline(model.threshold_, color="C1", linewidth=1, linestyle="--", label="one threshold")
 ax.set(xscale="log", yscale="log", xlabel="amount", ylabel="probability of fraud")
 ax.set(xlim=(2, 4000), ylim=(1e-3, 1))
 ax.set_title("Which payments are worth a call")
-ax.legend(loc="lower left")
+ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=4, markerscale=3)
 
 # %%
 # The money of three rules on the new payments: the thresholds of the rows save the most.
