@@ -13,7 +13,7 @@ from .._typing import FloatArray, IntArray
 from ..model_selection import Split, fold_numbers, pairs_of_folds
 
 #: Models without pairs of folds are trained up to this many rows times classes or labels.
-MAX_OUTPUTS_FOR_PAIRS = 20_000
+MAX_OUTPUTS_FOR_PAIRS = 10_000
 
 
 @dataclass(frozen=True)
