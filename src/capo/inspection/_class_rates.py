@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from ..measures import ratio
 from ._evaluation import INTERVAL_QUANTILES, MeasureEstimate
 from ._formatting import count_decimals, format_table, format_value
 
 #: The smallest width of each column of the table.
 MIN_WIDTHS = (0, 6, 24, 24, 24)
+#: Confusions and rare classes or labels that are listed.
+N_LISTED = 10
 
 
 @dataclass(frozen=True)
@@ -100,3 +102,13 @@ def format_estimates(estimates: Sequence[MeasureEstimate]) -> list[str]:
         value, low, high = (format_value(number, decimals) for number in (each.value, each.low, each.high))
         rows.append((each.name, value, f"{low} to {high}"))
     return format_table(rows, (0, 9, 20))
+
+
+def describe_few_rows(counts: IntArray, names: Sequence[str], fewest: int, description: str) -> str:
+    """A caution that names the classes or labels with fewer rows than these, otherwise ""."""
+    few = [f"{names[k]} ({counts[k]})" for k in np.flatnonzero(counts < fewest).tolist()]
+    if not few:
+        return ""
+    more = f" and {len(few) - N_LISTED} more" if len(few) > N_LISTED else ""
+    listed = f"{', '.join(few[:N_LISTED])}{more}"
+    return f"{description.format(fewest)}, whose values are uncertain: {listed}"

@@ -56,6 +56,12 @@ class MeasureEstimate:
     low: float
     high: float
 
+    @classmethod
+    def from_resamples(cls, name: str, value: float, resampled: ArrayLike) -> MeasureEstimate:
+        """Return the estimate from values on rows drawn with replacement; NaN are left out."""
+        low, high = np.nanquantile(np.asarray(resampled), INTERVAL_QUANTILES).tolist()
+        return cls(name, value, low, high)
+
 
 @dataclass(frozen=True)
 class ConstraintResult:
@@ -307,9 +313,8 @@ class _Bootstrap:
 
     def estimate(self, measure: Measure, name: str) -> MeasureEstimate:
         """The measure on all rows, and the interval of its values on the resamples."""
-        low, high = np.quantile(self.values(measure), INTERVAL_QUANTILES)
         value = measure.score(self.labels.positive, self.all_scores, self.labels.weight)
-        return MeasureEstimate(name, float(value), float(low), float(high))
+        return MeasureEstimate.from_resamples(name, float(value), self.values(measure))
 
     def values(self, measure: Measure) -> FloatArray:
         """The measure on each resample."""

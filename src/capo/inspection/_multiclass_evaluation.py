@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,8 +15,15 @@ from .._typing import FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ..multiclass import ConfusionMatrixMeasure, MulticlassMeasure, confusion_matrix
 from ..preprocessing import class_positions
-from ._class_rates import ClassRates, estimate_class_rates, format_class_rates, format_estimates
-from ._evaluation import INTERVAL_QUANTILES, MIN_CLASS_ROWS, MeasureEstimate
+from ._class_rates import (
+    N_LISTED,
+    ClassRates,
+    describe_few_rows,
+    estimate_class_rates,
+    format_class_rates,
+    format_estimates,
+)
+from ._evaluation import MIN_CLASS_ROWS, MeasureEstimate
 from ._formatting import format_table, format_value
 from ._row_sampler import RowSampler, join_cautions
 
@@ -40,8 +47,6 @@ N_CONFUSION_RESAMPLES, N_ROW_RESAMPLES = 1000, 100
 MAX_BLOCK_CELLS = 2**21
 #: Matrices of more classes are shown as their largest confusions.
 MAX_SHOWN_CLASSES = 10
-#: Confusions and rare classes that are listed.
-N_LISTED = 10
 #: Probabilities below this are raised to it for the log loss.
 MIN_PROBABILITY = 1e-15
 LOG_LOSS = "log_loss (lower is better)"
@@ -180,7 +185,8 @@ def evaluate_multiclass(
     estimates = [*bootstrap.estimate_all(_listed_measures(measure, classes), on_progress)]
     names = [str(label) for label in classes.tolist()]
     counted = codes if weight is None else codes[weight > 0]
-    few_rows = _describe_few_rows(np.bincount(counted, minlength=len(classes)), names)
+    counts = np.bincount(counted, minlength=len(classes))
+    few_rows = describe_few_rows(counts, names, MIN_CLASS_ROWS, "classes with fewer than {} of these rows")
     rates = estimate_class_rates(names, _class_counts(rows.confusion), bootstrap.class_counts)
     caution = join_cautions(few_rows, sampler.caution)
     return MulticlassEvaluation([*estimates, bootstrap.log_loss()], rates, rows.confusion, caution)
@@ -197,18 +203,6 @@ def _listed_measures(own: MulticlassMeasure, classes: NDArray[Any]) -> Iterator[
 def _class_counts(confusion: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Hits, predicted rows and true rows of each class."""
     return np.diagonal(confusion, axis1=-2, axis2=-1), confusion.sum(axis=-2), confusion.sum(axis=-1)
-
-
-def _describe_few_rows(counts: IntArray, names: Sequence[str]) -> str:
-    """A caution if classes have only few of the rows, otherwise ""."""
-    few = [f"{names[k]} ({counts[k]})" for k in np.flatnonzero(counts < MIN_CLASS_ROWS).tolist()]
-    if not few:
-        return ""
-    more = f" and {len(few) - N_LISTED} more" if len(few) > N_LISTED else ""
-    return (
-        f"classes with fewer than {MIN_CLASS_ROWS} of these rows, whose values are uncertain: "
-        f"{', '.join(few[:N_LISTED])}{more}"
-    )
 
 
 @dataclass(frozen=True)
@@ -269,7 +263,9 @@ class _Bootstrap:
     ) -> Iterator[MeasureEstimate]:
         for measure in measures:
             on_progress(measure.label)
-            yield _estimate(measure.label, self.rows.score(measure), self._values(measure))
+            yield MeasureEstimate.from_resamples(
+                measure.label, self.rows.score(measure), self._values(measure)
+            )
 
     def _values(self, measure: MulticlassMeasure) -> FloatArray:
         if isinstance(measure, ConfusionMatrixMeasure):
@@ -283,12 +279,9 @@ class _Bootstrap:
         weight = np.ones(len(codes)) if weight is None else weight
         draws = (self.sampler.draw(seed) for seed in self.seeds[:N_ROW_RESAMPLES])
         values = [np.average(losses[each], weights=weight[each]) for each in draws if weight[each].any()]
-        return _estimate(LOG_LOSS, float(np.average(losses, weights=weight)), np.array(values))
-
-
-def _estimate(name: str, value: float, resampled: FloatArray) -> MeasureEstimate:
-    low, high = np.nanquantile(resampled, INTERVAL_QUANTILES).tolist()
-    return MeasureEstimate(name, value, low, high)
+        return MeasureEstimate.from_resamples(
+            LOG_LOSS, float(np.average(losses, weights=weight)), np.array(values)
+        )
 
 
 def _decimals(value: float) -> int:

@@ -13,16 +13,22 @@ from sklearn.utils import check_random_state
 from .. import multilabel
 from .._typing import BoolArray, FloatArray
 from ..multilabel import MultilabelMeasure
-from ._class_rates import ClassRates, estimate_class_rates, format_class_rates, format_estimates
-from ._evaluation import INTERVAL_QUANTILES, MeasureEstimate
+from ._class_rates import (
+    ClassRates,
+    describe_few_rows,
+    estimate_class_rates,
+    format_class_rates,
+    format_estimates,
+)
+from ._evaluation import MeasureEstimate
 from ._row_sampler import RowSampler, join_cautions
 
 #: Measures that follow the model's own.
 MEASURES = ("f1_macro", "f1_weighted", "f1_micro", "f1_samples", "jaccard_micro", "accuracy_micro")
 #: Bootstrap resamples.
 N_RESAMPLES = 100
-#: Labels with fewer positive rows are named as a caution, at most so many.
-MIN_LABEL_ROWS, N_LISTED = 10, 10
+#: Labels with fewer positive rows are named as a caution.
+MIN_LABEL_ROWS = 10
 
 
 @dataclass(frozen=True)
@@ -122,17 +128,16 @@ def evaluate_multilabel(
 
     def estimate(each: MultilabelMeasure) -> MeasureEstimate:
         on_progress(each.label)
-        values = [
-            each.score(truth[rows], scores[rows], None if given is None else given[rows]) for rows in draws
-        ]
-        low, high = np.quantile(values, INTERVAL_QUANTILES).tolist()
-        return MeasureEstimate(each.label, score(each, slice(None)), low, high)
+        values = [score(each, rows) for rows in draws]
+        return MeasureEstimate.from_resamples(each.label, score(each, slice(None)), values)
 
     estimates = [estimate(each) for each in _listed_measures(measure)]
     names = [str(name) for name in labels.tolist()]
     resampled = np.stack([np.bincount(rows, minlength=len(truth)) * weight for rows in draws])
     counts, sampled = (_label_counts(truth, scores > 0, rows) for rows in (weight, resampled))
-    caution = join_cautions(_describe_few_rows(truth[weight > 0], names), sampler.caution)
+    positives = truth[weight > 0].sum(axis=0)
+    few_rows = describe_few_rows(positives, names, MIN_LABEL_ROWS, "labels with fewer than {} positive rows")
+    caution = join_cautions(few_rows, sampler.caution)
     return MultilabelEvaluation(estimates, estimate_class_rates(names, counts, sampled), caution)
 
 
@@ -151,16 +156,3 @@ def _label_counts(
         weight @ part.astype(np.float64) for part in (positive & predicted, predicted, positive)
     )
     return hits, found, true
-
-
-def _describe_few_rows(positive: BoolArray, names: list[str]) -> str:
-    """A caution if labels have only few of the rows, otherwise ""."""
-    counts = positive.sum(axis=0)
-    few = [f"{names[k]} ({counts[k]})" for k in np.flatnonzero(counts < MIN_LABEL_ROWS).tolist()]
-    if not few:
-        return ""
-    more = f" and {len(few) - N_LISTED} more" if len(few) > N_LISTED else ""
-    return (
-        f"labels with fewer than {MIN_LABEL_ROWS} positive rows, whose values are uncertain: "
-        f"{', '.join(few[:N_LISTED])}{more}"
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from ..._typing import BoolArray, FloatArray
 from ...estimators import CAPOClassifier
-from ...inspection import Comparison, Evaluation, evaluate
+from ...inspection import Evaluation, evaluate
 from ...io.tables import Batch, TableReader
 from ...measures import Measure
 from ...preprocessing import positive_mask
 from .._console import Console
 from ._kept_rows import KeptRows
 from ._loaded_model import LoadedModel, join_groups, read_batches
-from ._model_kind import ModelKind
+from ._model_kind import ModelKind, ReportOptions
 
 #: Columns of the predictions.
 PREDICTION_COLUMNS = ("label", "score", "threshold")
@@ -72,22 +72,14 @@ class BinaryKind(ModelKind):
         return len(predictions.positive), evaluate_predictions(loaded, predictions, seed, console)
 
     def render_report(
-        self,
-        loaded: LoadedModel,
-        table: TableReader,
-        *,
-        comparison: Comparison | None,
-        notes: Sequence[str],
-        seed: int,
-        console: Console,
-        explain: bool,
+        self, loaded: LoadedModel, table: TableReader, options: ReportOptions, console: Console
     ) -> str:
         from ...report import render_report  # noqa: PLC0415 (an extra)
 
-        kept = KeptRows(loaded.model, seed)
+        kept = KeptRows(loaded.model, options.seed)
         predictions = predict_labeled(loaded, table, console, on_features=kept.observe)
-        evaluation = evaluate_predictions(loaded, predictions, seed, console)
-        importance = kept.sample.importance(loaded.model, console) if explain else None
+        evaluation = evaluate_predictions(loaded, predictions, options.seed, console)
+        importance = kept.sample.importance(loaded.model, console) if options.explain else None
         with console.step("drawing"):
             return render_report(
                 loaded.model,
@@ -95,11 +87,11 @@ class BinaryKind(ModelKind):
                 predictions.decision,
                 sample_weight=predictions.sample_weight,
                 table_name=table.name,
-                comparison=comparison,
+                comparison=options.comparison,
                 evaluation=evaluation,
                 importance=importance,
                 errors=kept.errors,
-                notes=notes,
+                notes=options.notes,
             )
 
 

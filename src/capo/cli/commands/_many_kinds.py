@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 from ..._typing import FloatArray
 from ...estimators import CAPOClassifier
 from ...inspection import (
-    Comparison,
     MulticlassEvaluation,
     MultilabelEvaluation,
     evaluate_multiclass,
@@ -23,7 +21,7 @@ from ...io.tables import LabelMatrixSchema, TableReader
 from .._console import Console
 from ._kept_rows import RowSample
 from ._loaded_model import LoadedModel, join_groups, read_batches
-from ._model_kind import ModelKind
+from ._model_kind import ModelKind, ReportOptions
 
 #: Comes before the name of a class or label in the columns of the predictions.
 PROBABILITY = "probability_"
@@ -130,17 +128,9 @@ class MulticlassKind(ModelKind):
             )
 
     def render_report(
-        self,
-        loaded: LoadedModel,
-        table: TableReader,
-        *,
-        comparison: Comparison | None,
-        notes: Sequence[str],
-        seed: int,
-        console: Console,
-        explain: bool,
+        self, loaded: LoadedModel, table: TableReader, options: ReportOptions, console: Console
     ) -> str:
-        return _render(self, loaded, table, comparison, notes, seed, console, explain)
+        return _render(self, loaded, table, options, console)
 
 
 class MultilabelKind(ModelKind):
@@ -202,44 +192,33 @@ class MultilabelKind(ModelKind):
             )
 
     def render_report(
-        self,
-        loaded: LoadedModel,
-        table: TableReader,
-        *,
-        comparison: Comparison | None,
-        notes: Sequence[str],
-        seed: int,
-        console: Console,
-        explain: bool,
+        self, loaded: LoadedModel, table: TableReader, options: ReportOptions, console: Console
     ) -> str:
-        return _render(self, loaded, table, comparison, notes, seed, console, explain)
+        return _render(self, loaded, table, options, console)
 
 
 def _render(
     kind: MulticlassKind | MultilabelKind,
     loaded: LoadedModel,
     table: TableReader,
-    comparison: Comparison | None,
-    notes: Sequence[str],
-    seed: int,
+    options: ReportOptions,
     console: Console,
-    explain: bool,
 ) -> str:
     from ...report import render_class_report  # noqa: PLC0415 (an extra)
 
-    sample = RowSample(seed)
+    sample = RowSample(options.seed)
     rows = _predict_labeled(loaded, table, kind.method, console, sample)
-    evaluation = kind.evaluate_rows(loaded, rows, seed, console)
-    importance = sample.importance(loaded.model, console) if explain else None
+    evaluation = kind.evaluate_rows(loaded, rows, options.seed, console)
+    importance = sample.importance(loaded.model, console) if options.explain else None
     with console.step("drawing"):
         return render_class_report(
             loaded.model,
             evaluation,
             n_rows=len(rows.y),
-            comparison=comparison,
+            comparison=options.comparison,
             table_name=table.name,
             importance=importance,
-            notes=notes,
+            notes=options.notes,
         )
 
 

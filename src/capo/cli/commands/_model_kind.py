@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import polars as pl
@@ -21,6 +22,28 @@ class PrintableEvaluation(Protocol):
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as values that JSON can hold."""
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """What a report shows beside the model and the table.
+
+    Attributes
+    ----------
+    comparison : Comparison, optional
+        A comparison with simpler methods.
+    notes : sequence of str
+        Cautions at the top.
+    seed : int
+        Seed of the bootstrap and of the sample of rows.
+    explain : bool
+        Whether the page has the importance of columns.
+    """
+
+    comparison: Comparison | None
+    notes: Sequence[str]
+    seed: int
+    explain: bool
 
 
 class ModelKind(ABC):
@@ -62,14 +85,6 @@ class ModelKind(ABC):
 
     @abstractmethod
     def render_report(
-        self,
-        loaded: LoadedModel,
-        table: TableReader,
-        *,
-        comparison: Comparison | None,
-        notes: Sequence[str],
-        seed: int,
-        console: Console,
-        explain: bool,
+        self, loaded: LoadedModel, table: TableReader, options: ReportOptions, console: Console
     ) -> str:
-        """The page on the model and a labeled table, with the importance of columns if `explain` is set."""
+        """The page on the model and a labeled table."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,13 +11,13 @@ import polars as pl
 from ..._typing import FloatArray
 from ...estimators import CAPOClassifier
 from ...exceptions import ModelFileError
-from ...inspection import Comparison, Evaluation
+from ...inspection import Evaluation
 from ...io.tables import Batch, PriceColumns, TableReader
 from ...prices import RowPrices, Savings, estimate_savings, format_money
 from .._console import Console
 from ._binary_kind import BinaryKind, LabeledPredictions, evaluate_predictions, predict_labeled
 from ._loaded_model import LoadedModel
-from ._model_kind import ModelKind
+from ._model_kind import ModelKind, ReportOptions
 
 #: Column of the predictions: what calling the row positive is worth in expectation.
 EXPECTED_SAVING = "expected_saving"
@@ -111,29 +110,14 @@ class PricedKind(ModelKind):
         return len(predictions.positive), PricedEvaluation(savings, evaluation)
 
     def render_report(
-        self,
-        loaded: LoadedModel,
-        table: TableReader,
-        *,
-        comparison: Comparison | None,
-        notes: Sequence[str],
-        seed: int,
-        console: Console,
-        explain: bool,
+        self, loaded: LoadedModel, table: TableReader, options: ReportOptions, console: Console
     ) -> str:
         note = (
             "This page uses one threshold for all rows and the mean prices of training; 'capo evaluate' uses "
             "the prices of each row."
         )
-        return self.binary.render_report(
-            loaded,
-            table,
-            comparison=comparison,
-            notes=[*notes, note],
-            seed=seed,
-            console=console,
-            explain=explain,
-        )
+        noted = replace(options, notes=[*options.notes, note])
+        return self.binary.render_report(loaded, table, noted, console)
 
 
 def describe_savings(savings: Savings) -> str:

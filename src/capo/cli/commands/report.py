@@ -12,6 +12,7 @@ from ...io.tables import TableReader
 from .._console import Console
 from .._output import check_file_ending, check_output, write_output
 from ._loaded_model import LoadedModel, load_model
+from ._model_kind import ReportOptions
 from ._model_kinds import model_kind
 from ._table_checksum import training_table_notes
 
@@ -34,9 +35,8 @@ def run_report(
     if comparison is not None and stored_comparison is not None:
         _check_comparison(stored_comparison, loaded, comparison)
     notes = training_table_notes(loaded.manifest, table, console)
-    html = model_kind(loaded.model).render_report(
-        loaded, table, comparison=stored_comparison, notes=notes, seed=seed, console=console, explain=explain
-    )
+    options = ReportOptions(stored_comparison, notes, seed, explain)
+    html = model_kind(loaded.model).render_report(loaded, table, options, console)
     write_output(html.encode(errors="backslashreplace"), output, console)
 
 
