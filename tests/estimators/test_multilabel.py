@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import capo
 from capo import CAPOClassifier, multilabel
-from capo.auxiliary import LabelwiseClassifier, default_label_auxiliary_names
+from capo.auxiliary import LabelwiseClassifier, label_auxiliary_names
 from capo.exceptions import InvalidInputError
 
 X, Y = make_multilabel_classification(240, n_features=8, n_classes=4, random_state=0)
@@ -107,8 +107,8 @@ def test_sparse_rows_and_label_matrices():
 
 
 def test_the_default_set_is_small_for_many_labels():
-    assert default_label_auxiliary_names(X, 4) == ["boosting", "trees", "linear", "kernel"]
-    assert default_label_auxiliary_names(X, 160) == ["trees", "linear"]
+    assert label_auxiliary_names(X, 4) == ["boosting", "trees", "linear", "kernel"]
+    assert label_auxiliary_names(X, 160) == ["trees", "linear"]
 
 
 def test_a_saved_model_predicts_the_same(fitted, tmp_path):

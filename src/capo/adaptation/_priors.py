@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.special import expit
 
 from .._typing import BoolArray, FloatArray
 from ..design import Design, augment
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 #: Penalty on the distance of the stack's weights from their center, in units of one row.
 STACK_RIDGE = 10.0
+#: With fewer rows of a class than this, the stack keeps all auxiliaries.
+MIN_CLASS_ROWS_FOR_PRUNING = 100
+#: An auxiliary is left out of the stack if the log-likelihood falls by no more than this in all (Akaike).
+MAX_PRUNED_LOG_LIKELIHOOD = 1.0
 #: An auxiliary whose log-odds vary less than this carries no information and gets no weight.
 MIN_OUTPUT_STD = 1e-4
 #: The scale of the stack is searched for between these factors.
@@ -151,18 +156,57 @@ def fit_stack(data: AdaptationData, *, nonnegative: bool) -> tuple[FloatArray, f
     """Return weights and intercept of the logistic regression on the auxiliaries' outputs.
 
     The outputs are log-odds, so that with few rows their plain average is a good guess, toward which
-    the weights are shrunk unless the data have another center.
+    the weights are shrunk unless the data have another center. Auxiliaries without which the others fit the labels as well get no weight: they
+    need not be computed for new rows.
     """
+    kept = data.outputs.std(axis=0) > MIN_OUTPUT_STD
+    weights, intercept = _fit_stack_of(data, kept, nonnegative=nonnegative)
+    rarer = min(int(data.positive.sum()), int(np.sum(~data.positive)))
+    if data.center is None and rarer >= MIN_CLASS_ROWS_FOR_PRUNING:
+        worth_keeping = ~_negligible_weights(data, weights, intercept)
+        if np.any(kept & ~worth_keeping):
+            weights, intercept = _fit_stack_of(data, worth_keeping, nonnegative=nonnegative)
+    return weights, intercept
+
+
+def _fit_stack_of(data: AdaptationData, kept: BoolArray, *, nonnegative: bool) -> tuple[FloatArray, float]:
+    """Return the stack of some of the auxiliaries: the others have the weight 0."""
     mean = data.outputs.mean(axis=0)
-    outputs, target = data.outputs - mean, data.positive.astype(np.float64)
-    constant = outputs.std(axis=0) <= MIN_OUTPUT_STD
-    outputs[:, constant] = 0.0
-    weight = normalize_weights(len(target), data.weight)
-    average = 1.0 / max(1, int(np.sum(~constant)))
-    center = average if data.center is None else data.center
-    a, b = fit_logistic(outputs, target, weight, ridge=STACK_RIDGE, center=center, nonnegative=nonnegative)
-    a[constant] = 0.0
-    return a, b - float(a @ mean)
+    outputs, target = (data.outputs - mean)[:, kept], data.positive.astype(np.float64)
+    row_weight = normalize_weights(len(target), data.weight)
+    center = 1.0 / max(1, int(np.sum(kept))) if data.center is None else data.center[kept]
+    weights = np.zeros(len(kept))
+    weights[kept], intercept = fit_logistic(
+        outputs, target, row_weight, ridge=STACK_RIDGE, center=center, nonnegative=nonnegative
+    )
+    return weights, intercept - float(weights @ mean)
+
+
+def _negligible_weights(data: AdaptationData, weights: FloatArray, intercept: float) -> BoolArray:
+    """Return which auxiliaries can be left out, one after the other, by the curvature of the likelihood."""
+    negligible = weights == 0
+    variance = np.linalg.inv(_stack_curvature(data, weights, intercept))
+
+    def loss_without(number: int) -> float:
+        left_out = np.flatnonzero(negligible | (np.arange(len(weights)) == number))
+        values = weights[left_out]
+        return 0.5 * float(values @ np.linalg.solve(variance[np.ix_(left_out, left_out)], values))
+
+    while np.sum(~negligible) > 1:
+        least = min(np.flatnonzero(~negligible), key=loss_without)
+        if loss_without(least) > MAX_PRUNED_LOG_LIKELIHOOD:
+            break
+        negligible[least] = True
+    return negligible
+
+
+def _stack_curvature(data: AdaptationData, weights: FloatArray, intercept: float) -> FloatArray:
+    """Return the second derivatives of the stack's penalized loss by its weights and its intercept."""
+    outputs = np.column_stack((data.outputs - data.outputs.mean(axis=0), np.ones(len(data.positive))))
+    probability = expit(data.outputs @ weights + intercept)
+    row_weight = normalize_weights(len(probability), data.weight) * probability * (1.0 - probability)
+    penalty = np.append(np.full(len(weights), STACK_RIDGE), 1e-9)
+    return (outputs * row_weight[:, None]).T @ outputs + np.diag(penalty)
 
 
 def _features(data: AdaptationData) -> FloatArray:

@@ -10,12 +10,11 @@ from ._cross_fit import (
     cross_fit,
     rows_or_all,
 )
-from ._defaults import class_separation, default_auxiliary_names, to_dense, use_class_defaults
+from ._defaults import class_separation, to_dense
 from ._label_outputs import (
     ConstantLabel,
     LabelColumnsOutput,
     LabelwiseClassifier,
-    default_label_auxiliary_names,
     label_fold_codes,
     labelwise_auxiliary,
 )
@@ -32,10 +31,18 @@ from ._outputs import (
     positive_class_index,
 )
 from ._registry import auxiliary_names, check_auxiliary_name, make_auxiliaries
+from ._sets import (
+    AUXILIARY_SETS,
+    default_auxiliary_names,
+    label_auxiliary_names,
+    use_class_defaults,
+    use_label_defaults,
+)
 from ._training_set import TrainingSet
 from ._validation import bind_sample_weight, name_auxiliaries, resolve_auxiliaries, set_random_states
 
 __all__ = [
+    "AUXILIARY_SETS",
     "MAX_MARGIN",
     "PROBABILITY_EPS",
     "Auxiliary",
@@ -62,8 +69,8 @@ __all__ = [
     "class_separation",
     "cross_fit",
     "default_auxiliary_names",
-    "default_label_auxiliary_names",
     "is_frozen",
+    "label_auxiliary_names",
     "label_fold_codes",
     "labelwise_auxiliary",
     "make_auxiliaries",
@@ -74,4 +81,5 @@ __all__ = [
     "set_random_states",
     "to_dense",
     "use_class_defaults",
+    "use_label_defaults",
 ]

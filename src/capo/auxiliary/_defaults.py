@@ -1,8 +1,8 @@
-"""The default auxiliaries: a small set of models that make different errors.
+"""The models of the built-in sets of auxiliaries.
 
-They take data frames with text, categories and missing values as they are. For a sparse matrix the
-trees use the columns that separate the classes best, and a second boosting uses its leading singular
-directions in place of the kernel machines.
+They take data frames with text, categories
+and missing values as they are. For a sparse matrix the trees use the columns that separate the classes
+best, and a second boosting uses its leading singular directions in place of the kernel machine.
 """
 
 from __future__ import annotations
@@ -29,49 +29,50 @@ from ..preprocessing import (
     n_ordinal_columns,
 )
 
-#: Random trees in the ensemble.
-N_TREES = 100
-#: Rows that each leaf of a random tree needs.
+#: Random trees in the ensemble, for two classes and for more.
+N_TREES, N_CLASS_TREES = 60, 100
+#: Rows that each leaf of a random tree of many classes, or of a random forest, needs.
 MIN_SAMPLES_LEAF = 2
+#: Boosting with shallower trees, whose splits each see a random half of the columns.
+SHALLOW_BOOSTING = {
+    "learning_rate": 0.1,
+    "max_iter": 80,
+    "max_leaf_nodes": 15,
+    "min_samples_leaf": 10,
+    "l2_regularization": 1.0,
+    "max_features": 0.5,
+}
+#: Boosting with fewer and smaller trees, for the set that costs less.
+QUICK_BOOSTING = {"learning_rate": 0.15, "max_iter": 60, "max_leaf_nodes": 15}
 #: Penalty on the leaves of boosted trees of many classes.
 CLASS_BOOSTING_L2 = 1.0
 #: Rows that each leaf of a boosted tree of many classes needs.
 CLASS_BOOSTING_MIN_SAMPLES_LEAF = 5
-#: Columns of the kernel's basis.
-N_KERNEL_COMPONENTS = 500
-#: Up to this many rows a support vector machine with the exact kernel costs no more than the rest.
-MAX_ROWS_FOR_SVM = 10_000
+#: Columns of the kernel's basis, for two classes and for more.
+N_KERNEL_COMPONENTS, N_CLASS_KERNEL_COMPONENTS = 200, 500
 #: Columns of a sparse matrix that trees use.
 MAX_SPARSE_COLUMNS = 300
 #: Components of the truncated singular value decomposition.
 N_LATENT_COMPONENTS = 60
 
 
-def default_auxiliary_names(X: Any) -> list[str]:
-    """Return the names of the default auxiliaries for data like X, whose columns `schema` describes."""
-    if issparse(X):
-        return ["boosting", "trees", "linear"] + (["latent"] if X.shape[1] > 2 else [])
-    return ["boosting", "trees", "linear", "kernel"] + (["svm"] if X.shape[0] <= MAX_ROWS_FOR_SVM else [])
-
-
-def use_class_defaults(pairs: list[tuple[str, Any]], X: Any, schema: FeatureSchema) -> list[tuple[str, Any]]:
-    """Return auxiliaries as a user gives them, with boosted trees of many classes in place of binary ones."""
-    given = {name for name, _ in pairs}
-    default = [(name, name) for name in default_auxiliary_names(X) if name not in given]
-    expanded = [each for pair in pairs for each in (default if pair[0] == "auto" else [pair])]
-    return [
-        (name, make_class_boosting(X, schema) if isinstance(each, str) and each == "boosting" else each)
-        for name, each in expanded
-    ]
-
-
-def make_boosting(X: Any, schema: FeatureSchema) -> Pipeline:
+def make_boosting(X: Any, schema: FeatureSchema, **params: Any) -> Pipeline:
     """Return boosted trees for data like X, whose columns `schema` describes."""
     if issparse(X):
-        return make_pipeline(_best_columns(X), _densifier(), HistGradientBoostingClassifier())
+        return make_pipeline(_best_columns(X), _densifier(), HistGradientBoostingClassifier(**params))
     encoded = list(range(n_ordinal_columns(schema)))
-    boosting = HistGradientBoostingClassifier(categorical_features=encoded or None)
+    boosting = HistGradientBoostingClassifier(categorical_features=encoded or None, **params)
     return make_pipeline(make_tree_features(X, schema), boosting)
+
+
+def make_shallow_boosting(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return boosted shallower trees on random halves of the columns, for data like X."""
+    return make_boosting(X, schema, **SHALLOW_BOOSTING)
+
+
+def make_quick_boosting(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return fewer and smaller boosted trees, for data like X."""
+    return make_boosting(X, schema, **QUICK_BOOSTING)
 
 
 def make_class_boosting(X: Any, schema: FeatureSchema) -> Pipeline:
@@ -80,15 +81,18 @@ def make_class_boosting(X: Any, schema: FeatureSchema) -> Pipeline:
     Without a penalty, the trees of a class with a few rows diverge and spoil all probabilities.
     """
     params = {"l2_regularization": CLASS_BOOSTING_L2, "min_samples_leaf": CLASS_BOOSTING_MIN_SAMPLES_LEAF}
-    return make_boosting(X, schema).set_params(
-        **{f"histgradientboostingclassifier__{name}": value for name, value in params.items()}
-    )
+    return make_boosting(X, schema, **params)
 
 
-def make_trees(X: Any, schema: FeatureSchema) -> Pipeline:
+def make_trees(X: Any, schema: FeatureSchema, n_trees: int = N_TREES, **params: Any) -> Pipeline:
     """Return random trees for data like X, whose columns `schema` describes."""
     features = _best_columns(X) if issparse(X) else make_tree_features(X, schema)
-    return make_pipeline(features, ExtraTreesClassifier(N_TREES, min_samples_leaf=MIN_SAMPLES_LEAF))
+    return make_pipeline(features, ExtraTreesClassifier(n_trees, **params))
+
+
+def make_class_trees(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return random trees of many classes for data like X."""
+    return make_trees(X, schema, N_CLASS_TREES, min_samples_leaf=MIN_SAMPLES_LEAF)
 
 
 def make_linear(X: Any, schema: FeatureSchema) -> Pipeline:
@@ -96,11 +100,16 @@ def make_linear(X: Any, schema: FeatureSchema) -> Pipeline:
     return make_pipeline(make_linear_features(X, schema, uses_labels=True), LogisticRegression(max_iter=1000))
 
 
-def make_kernel_machine(X: Any, schema: FeatureSchema) -> Pipeline:
+def make_kernel_machine(X: Any, schema: FeatureSchema, n_components: int = N_KERNEL_COMPONENTS) -> Pipeline:
     """Return a logistic regression on a Nystroem basis, for data like X, whose columns `schema` describes."""
     _check_dense(X, "kernel")
-    features = make_rbf_features(X, N_KERNEL_COMPONENTS, schema, uses_labels=True)
+    features = make_rbf_features(X, n_components, schema, uses_labels=True)
     return make_pipeline(features, LogisticRegression(C=0.3, max_iter=300))
+
+
+def make_class_kernel_machine(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return a kernel machine with a larger basis, for many classes and data like X."""
+    return make_kernel_machine(X, schema, N_CLASS_KERNEL_COMPONENTS)
 
 
 def make_svm(X: Any, schema: FeatureSchema) -> Pipeline:

@@ -20,13 +20,9 @@ from sklearn.utils import Tags, get_tags
 from .._typing import FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ._cross_fit import Auxiliary
-from ._defaults import class_separation, default_auxiliary_names
+from ._defaults import class_separation
 from ._outputs import MAX_MARGIN, ScoreOutput, probability_log_odds
 
-#: With more labels than this, the default set has no models that take seconds per label.
-MAX_LABELS_FOR_SLOW_AUXILIARIES = 10
-#: Members of the default set that are fast with many labels.
-FAST_AUXILIARIES = ("trees", "linear")
 #: A model of a label whose training rows all have one class gives these log-odds.
 CONSTANT_LOG_ODDS = 5.0
 
@@ -173,14 +169,6 @@ def labelwise_auxiliary(auxiliary: Auxiliary) -> Auxiliary:
         for name, value in auxiliary.fit_params.items()
     }
     return Auxiliary(auxiliary.name, shared, params)
-
-
-def default_label_auxiliary_names(X: Any, n_labels: int) -> list[str]:
-    """Return the names of the default auxiliaries for a label matrix and data like X."""
-    names = [name for name in default_auxiliary_names(X) if name != "svm"]
-    if n_labels > MAX_LABELS_FOR_SLOW_AUXILIARIES:
-        return [name for name in names if name in FAST_AUXILIARIES]
-    return names
 
 
 def label_fold_codes(positive: NDArray[np.bool_]) -> IntArray:

@@ -22,19 +22,19 @@ from ..exceptions import InvalidInputError, MissingExtraError
 from ..preprocessing import FeatureSchema, make_linear_features, make_tree_features
 from ._defaults import (
     MIN_SAMPLES_LEAF,
-    default_auxiliary_names,
     make_boosting,
     make_kernel_machine,
     make_latent,
     make_linear,
+    make_quick_boosting,
+    make_shallow_boosting,
     make_svm,
     make_trees,
 )
+from ._sets import AUXILIARY_SETS, default_auxiliary_names
 
 #: Makes an unfitted transformer or classifier for data like X, whose columns the schema describes.
 FeatureMaker = Callable[[Any, FeatureSchema], Any]
-#: The name that stands for the default set.
-AUTO = "auto"
 #: Trees of a random forest.
 N_FOREST_TREES = 200
 #: The value of missing numbers for trees that cannot take them.
@@ -100,6 +100,8 @@ def _make_naive_bayes(X: Any, schema: FeatureSchema) -> Any:
 
 _FACTORIES: dict[str, FeatureMaker] = {
     "boosting": make_boosting,
+    "shallow": make_shallow_boosting,
+    "quick": make_quick_boosting,
     "trees": make_trees,
     "linear": make_linear,
     "kernel": make_kernel_machine,
@@ -117,7 +119,7 @@ _FACTORIES: dict[str, FeatureMaker] = {
 
 
 def auxiliary_names() -> list[str]:
-    """Return all names that can be given as auxiliaries; "auto" stands for the default set.
+    """Return all names that can be given as auxiliaries; "auto", "fast" and "best" stand for sets of them.
 
     Each is an estimator after the preparation of the columns that suits it:
 
@@ -142,7 +144,7 @@ def auxiliary_names() -> list[str]:
     >>> "lgbm" in auxiliary_names()
     True
     """
-    return [AUTO, *_FACTORIES]
+    return [*AUXILIARY_SETS, *_FACTORIES]
 
 
 def check_auxiliary_name(name: str) -> None:
@@ -156,7 +158,7 @@ def check_auxiliary_name(name: str) -> None:
 
 
 def make_auxiliaries(name: str, X: Any, schema: FeatureSchema) -> list[tuple[str, Any]]:
-    """Return the unfitted auxiliary of this name, or the default set for "auto", for data like X."""
+    """Return the unfitted auxiliary of this name, or those of the set of this name, for data like X."""
     check_auxiliary_name(name)
-    names = default_auxiliary_names(X) if name == AUTO else [name]
+    names = default_auxiliary_names(X, name) if name in AUXILIARY_SETS else [name]
     return [(each, _FACTORIES[each](X, schema)) for each in names]

@@ -15,7 +15,8 @@ from .._sklearn_compat import name_estimators
 from ..exceptions import IgnoredWeightWarning, InvalidInputError
 from ..preprocessing import FeatureSchema, infer_schema
 from ._cross_fit import Auxiliary
-from ._registry import AUTO, check_auxiliary_name, make_auxiliaries
+from ._registry import check_auxiliary_name, make_auxiliaries
+from ._sets import AUXILIARY_SETS
 
 #: Seeds are drawn below this.
 MAX_SEED = 2**31 - 1
@@ -28,8 +29,8 @@ def name_auxiliaries(auxiliaries: object, reserved: Container[str] = ()) -> list
     """
     if isinstance(auxiliaries, str | Mapping) or not isinstance(auxiliaries, Sequence) or not auxiliaries:
         raise InvalidInputError(
-            "auxiliaries must be 'auto' or a list with at least one classifier, name of an auxiliary or "
-            f"(name, classifier) pair: got {auxiliaries!r}."
+            "auxiliaries must be 'auto', 'fast', 'best' or a list with at least one classifier, name of an "
+            f"auxiliary or (name, classifier) pair: got {auxiliaries!r}."
         )
     pairs = [_as_pair(each) for each in auxiliaries]
     names = _fill_names(pairs)
@@ -49,19 +50,19 @@ def resolve_auxiliaries(
 ) -> list[tuple[str, Any]]:
     """Return the pairs with each registered name replaced by its estimator for data like X.
 
-    "auto" is replaced by the whole default set; a registered name beside it that belongs to the set is
-    made once.
+    The name of a set is replaced by all of its auxiliaries; a registered name beside it that belongs to the
+    set is made once.
     """
     schema = infer_schema(X) if schema is None else schema
     reserved = {name for name, estimator in pairs if not _is_bare(name, estimator)}
     resolved: dict[str, Any] = {}
     for name, estimator in pairs:
-        if isinstance(estimator, str) and estimator == AUTO:
-            default = make_auxiliaries(AUTO, X, schema)
+        if isinstance(estimator, str) and estimator in AUXILIARY_SETS:
+            default = make_auxiliaries(estimator, X, schema)
             if clash := sorted(reserved & dict(default).keys()):
                 raise InvalidInputError(
-                    f"the name {clash[0]!r} is that of an auxiliary of the default set: give yours another "
-                    "name."
+                    f"the name {clash[0]!r} is that of an auxiliary of the set {estimator!r}: give yours "
+                    "another name."
                 )
             resolved.update(default)
         else:
@@ -110,9 +111,9 @@ def _as_pair(entry: Any) -> tuple[str | None, Any]:
     name, estimator = pair
     if name == "":
         raise InvalidInputError("the name of an auxiliary must not be empty.")
-    if isinstance(estimator, str) and estimator == AUTO and name != AUTO:
+    if isinstance(estimator, str) and estimator in AUXILIARY_SETS and name != estimator:
         raise InvalidInputError(
-            "'auto' stands for a set of auxiliaries and cannot be given a name of its own."
+            f"{estimator!r} stands for a set of auxiliaries and cannot be given a name of its own."
         )
     if isinstance(estimator, str):
         check_auxiliary_name(estimator)

@@ -15,6 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from .._sklearn_compat import VisualBlock, routing_enabled
 from .._typing import FloatArray
 from ..auxiliary import (
+    AUXILIARY_SETS,
     Auxiliary,
     RawOutput,
     bind_sample_weight,
@@ -59,12 +60,12 @@ class AuxiliaryMetaEstimatorMixin(BaseEstimator):
         return super().set_params(**params)
 
     def _slots(self) -> list[tuple[str, Any]]:
-        """The auxiliaries that are parameters: all but "auto"; none if `fit` would refuse them."""
+        """The auxiliaries that are parameters: all but sets of them; none if `fit` would refuse them."""
         try:
             pairs = self._named_auxiliaries()
         except InvalidInputError:
             return []
-        return [(name, estimator) for name, estimator in pairs if name != "auto"]
+        return [(name, estimator) for name, estimator in pairs if name not in AUXILIARY_SETS]
 
     def _inner_estimators(self) -> list[tuple[str, Any]]:
         """The user's own estimators under their names."""
@@ -77,8 +78,9 @@ class AuxiliaryMetaEstimatorMixin(BaseEstimator):
         return name_auxiliaries(self.auxiliaries, {*self._get_param_names(), "splitter", "method_mapping"})
 
     def _auxiliaries_for(self, X: Any) -> list[tuple[str, Any]]:
-        """The auxiliaries under their names, "auto" among them."""
-        return [("auto", "auto")] if isinstance(self.auxiliaries, str) else self._named_auxiliaries()
+        """The auxiliaries under their names, names of sets among them."""
+        auxiliaries = self.auxiliaries
+        return [(auxiliaries,) * 2] if isinstance(auxiliaries, str) else self._named_auxiliaries()
 
     def _bind_auxiliaries(
         self,
@@ -154,7 +156,7 @@ class AuxiliaryMetaEstimatorMixin(BaseEstimator):
     def _auxiliaries_block(self) -> VisualBlock:
         """The auxiliaries side by side in the estimator's diagram."""
         try:
-            pairs = self._named_auxiliaries() or [("auto", "auto")]
+            pairs = self._auxiliaries_for(None)
         except InvalidInputError:
             pairs = [("auto", "auto")]
         names, estimators = zip(*pairs, strict=True)

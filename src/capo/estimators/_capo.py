@@ -15,7 +15,7 @@ from .. import measures
 from .._sklearn_compat import HasMethods, Interval, StrOptions, check_method_params, safe_indexing
 from .._typing import IntArray
 from ..adaptation import AdaptationData, Objective, StackPrior, parse_C
-from ..auxiliary import JobRunner, OutputKind, ScoreOutput, cross_fit
+from ..auxiliary import AUXILIARY_SETS, JobRunner, OutputKind, ScoreOutput, cross_fit
 from ..exceptions import InvalidInputError
 from ..guarantees import Constraint
 from ..inspection import Summary, summarize
@@ -72,14 +72,15 @@ class CAPOClassifier(PricedClassifier):
         With a confidence, as in ``measures.get("recall_at_precision", floor=0.9, confidence=0.95)``, 30% of
         the rows are held out, and the threshold keeps the constraint on new rows with that confidence
         (`guarantee_`).
-    auxiliaries : "auto" or list, default="auto"
+    auxiliaries : {"auto", "fast", "best"} or list, default="auto"
         Classifiers, (name, classifier) pairs, or names of built-in auxiliaries such as "boosting" or
-        "linear" (`capo.auxiliary.auxiliary_names()` lists them); "auto" in the list stands for the whole
-        default set: boosted trees, random trees, a linear and a kernel machine, which need no
-        preparation of the table. A classifier needs `decision_function`, `predict_proba` or only
-        `predict`; it is trained on X as given and labels 0 and 1. One in a
-        `sklearn.frozen.FrozenEstimator`, or without `fit`, is used without training, and should not have
-        seen these rows.
+        "linear" (`capo.auxiliary.auxiliary_names()` lists them). "auto", also in a list, stands for the
+        default set: two kinds of boosted trees, random trees, a linear and a kernel machine, which need no
+        preparation of the table; "fast" for a small boosting and a linear machine, at about a tenth of the
+        cost; "best" for the default set and a support vector machine. A classifier needs
+        `decision_function`, `predict_proba` or only `predict`; it is trained on X as given and labels 0 and
+        1. One in a `sklearn.frozen.FrozenEstimator`, or without `fit`, is used without training, and should
+        not have seen these rows.
     pos_label : label, optional
         The label of the positive class; the larger one by default. The measure, `threshold_`, `log_odds`,
         `positive_decision` and the out-of-fold values are about this class. `classes_` is sorted all the
@@ -216,7 +217,7 @@ class CAPOClassifier(PricedClassifier):
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
         "measure": [str, Measure, MulticlassMeasure, MultilabelMeasure, callable],
-        "auxiliaries": [StrOptions({"auto"}), list, tuple],
+        "auxiliaries": [StrOptions(set(AUXILIARY_SETS)), list, tuple],
         "pos_label": [Real, str, "boolean", None],
         "cv": ["cv_object"],
         "delta": [StrOptions({"linear", "rbf"}), None, HasMethods(["fit", "transform"])],

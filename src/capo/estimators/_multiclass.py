@@ -18,6 +18,7 @@ from .. import multiclass
 from .._sklearn_compat import HasMethods, StrOptions, VisualBlock
 from .._typing import FloatArray, IntArray
 from ..auxiliary import (
+    AUXILIARY_SETS,
     Auxiliary,
     ClassOutput,
     CrossFitResult,
@@ -69,7 +70,7 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         What to optimize: a name from `capo.multiclass.names()`; a measure made with `capo.multiclass.get`; a
         measure of two classes, which stands for its mean over the classes; or a vectorized function of the
         confusion matrix, with true classes in rows and predicted classes in columns.
-    auxiliaries : "auto" or list, default="auto"
+    auxiliaries : {"auto", "fast", "best"} or list, default="auto"
         Classifiers, (name, classifier) pairs, or names of built-in auxiliaries, as for `CAPOClassifier`. They
         are trained on labels 0, 1, ..., the positions of the classes in `classes_`. "boosting" has a penalty
         that it does not have with two classes, without which classes of a few rows make it diverge.
@@ -163,7 +164,7 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
         "measure": [str, MulticlassMeasure, Measure, callable],
-        "auxiliaries": [StrOptions({"auto"}), list, tuple],
+        "auxiliaries": [StrOptions(set(AUXILIARY_SETS)), list, tuple],
         "cv": ["cv_object"],
         "memory": [str, HasMethods(["cache"]), None],
         "n_jobs": [Integral, None],

@@ -18,6 +18,7 @@ from .._sklearn_compat import HasMethods, Interval, StrOptions, VisualBlock
 from .._typing import BoolArray, FloatArray, IntArray
 from ..adaptation import parse_C
 from ..auxiliary import (
+    AUXILIARY_SETS,
     Auxiliary,
     CrossFitResult,
     JobRunner,
@@ -25,9 +26,9 @@ from ..auxiliary import (
     RawOutput,
     TrainingSet,
     cross_fit,
-    default_label_auxiliary_names,
     label_fold_codes,
     labelwise_auxiliary,
+    use_label_defaults,
 )
 from ..inspection import Summary, summarize_multilabel
 from ..measures import Measure
@@ -70,7 +71,7 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
     measure : str, MultilabelMeasure, Measure or callable, default="f1_macro"
         What to optimize: a name from `capo.multilabel.names()`, a measure made with `capo.multilabel.get`,
         or a measure of two classes, which stands for its mean over the labels.
-    auxiliaries : "auto" or list, default="auto"
+    auxiliaries : {"auto", "fast", "best"} or list, default="auto"
         Classifiers, (name, classifier) pairs, or names of built-in auxiliaries, as for `CAPOClassifier`. A
         classifier that takes a label matrix is trained once, any other once per label. "auto" is boosted
         trees, random trees, a linear and a kernel machine; with more than 10 labels, random trees and a
@@ -164,7 +165,7 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
         "measure": [str, MultilabelMeasure, Measure, callable],
-        "auxiliaries": [StrOptions({"auto"}), list, tuple],
+        "auxiliaries": [StrOptions(set(AUXILIARY_SETS)), list, tuple],
         "cv": ["cv_object"],
         "delta": [StrOptions({"linear", "rbf"}), None, HasMethods(["fit", "transform"])],
         "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left"), "array-like"],
@@ -250,17 +251,8 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         return self
 
     def _auxiliaries_for(self, X: Any) -> list[tuple[str, Any]]:
-        """The auxiliaries under their names, the default set for label matrices in place of "auto"."""
-        default = [(name, name) for name in default_label_auxiliary_names(X, self.n_labels_)]
-        named = super()._auxiliaries_for(X)
-        given = {name for name, _ in named}
-        return [
-            pair
-            for name, estimator in named
-            for pair in (
-                [each for each in default if each[0] not in given] if name == "auto" else [(name, estimator)]
-            )
-        ]
+        """The auxiliaries under their names, those of a set for label matrices in place of its name."""
+        return use_label_defaults(super()._auxiliaries_for(X), X, self.schema_, self.n_labels_)
 
     def _used_delta(self, C: float | CGrid) -> Any:
         """The delta function, where one is used: for averages over labels, if a C above 0 is tried."""

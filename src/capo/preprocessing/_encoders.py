@@ -78,7 +78,9 @@ class KnownCategoryFilter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     def fit(self, X: Any, y: Any = None) -> Self:
         """Collect the categories of each column."""
         validate_data(self, X, skip_check_array=True)
-        columns = ({self._category(v) for v in column if not is_missing(v)} for column in iter_columns(X))
+        # 1, 1.0 and True are equal but have different texts.
+        distinct = ({(type(value), value) for value in column} for column in iter_columns(X))
+        columns = ({self._category(v) for _, v in values if not is_missing(v)} for values in distinct)
         self.categories_ = [sorted(categories, key=_sort_key) for categories in columns]
         return self
 
