@@ -29,9 +29,9 @@ from ..preprocessing import (
     n_ordinal_columns,
 )
 
-#: Random trees in the ensemble, for two classes and for more.
-N_TREES, N_CLASS_TREES = 60, 100
-#: Rows that each leaf of a random tree of many classes, or of a random forest, needs.
+#: Random trees in the ensemble.
+N_TREES = 100
+#: Rows that each leaf of a random tree needs.
 MIN_SAMPLES_LEAF = 2
 #: Boosting with shallower trees, whose splits each see a random half of the columns.
 SHALLOW_BOOSTING = {
@@ -84,15 +84,10 @@ def make_class_boosting(X: Any, schema: FeatureSchema) -> Pipeline:
     return make_boosting(X, schema, **params)
 
 
-def make_trees(X: Any, schema: FeatureSchema, n_trees: int = N_TREES, **params: Any) -> Pipeline:
+def make_trees(X: Any, schema: FeatureSchema) -> Pipeline:
     """Return random trees for data like X, whose columns `schema` describes."""
     features = _best_columns(X) if issparse(X) else make_tree_features(X, schema)
-    return make_pipeline(features, ExtraTreesClassifier(n_trees, **params))
-
-
-def make_class_trees(X: Any, schema: FeatureSchema) -> Pipeline:
-    """Return random trees of many classes for data like X."""
-    return make_trees(X, schema, N_CLASS_TREES, min_samples_leaf=MIN_SAMPLES_LEAF)
+    return make_pipeline(features, ExtraTreesClassifier(N_TREES, min_samples_leaf=MIN_SAMPLES_LEAF))
 
 
 def make_linear(X: Any, schema: FeatureSchema) -> Pipeline:
