@@ -104,6 +104,22 @@ def test_the_stack_of_few_rows_is_near_the_average_and_of_many_near_the_best():
     assert fit_stack(constant, nonnegative=True)[0][0] == 0.0
 
 
+def test_the_stack_leaves_out_what_the_others_replace():
+    rows = problem(5, n=2000)
+    best = int(np.argmax(fit_stack(rows, nonnegative=True)[0]))
+    noise = np.random.default_rng(0).normal(size=len(rows.positive))
+    copies = np.column_stack((rows.outputs, rows.outputs[:, best] + 0.01 * noise, noise))
+    weights, intercept = fit_stack(replace(rows, outputs=copies), nonnegative=True)
+    assert weights[-1] == 0.0
+    assert (weights[best] == 0.0) != (weights[-2] == 0.0)
+    alone, alone_intercept = fit_stack(rows, nonnegative=True)
+    difference = copies @ weights + intercept - (rows.outputs @ alone + alone_intercept)
+    assert np.abs(difference).max() < 0.2
+    few = replace(problem(5, n=100), outputs=problem(5, n=100).outputs)
+    assert min(few.positive.sum(), (~few.positive).sum()) < 100
+    assert (fit_stack(few, nonnegative=False)[0] != 0.0).all()
+
+
 def test_scores_of_folds_meet_on_one_scale():
     rows = problem(3)
     weights, _ = AdaptationProblem(rows, Objective(measures.get("f1"))).solve(1000.0)

@@ -108,6 +108,8 @@ def refused(capsys, sentence, *arguments):
         (b'[\n {\n  "x": 1, "y": "a"}]', (), "t.csv is a JSON file, but not one with an object in each line"),
         (b'[0.5, "a"]\n[0.7, "b"]\n', (), "t.csv is a JSON file, but not one with an object in each"),
         (GOOD, ("-a", "lightgbm"), "there is no auxiliary 'lightgbm'. Did you mean 'lgbm'?"),
+        (GOOD, ("--preset", "quick"), "--preset must be fast, balanced, best: got 'quick'"),
+        (GOOD, ("--preset", "best", "-a", "nb"), "remove one, or add the set to the list, as in -a best,nb"),
         (GOOD, ("-a", "xgboost"), "there is no auxiliary 'xgboost'. Did you mean 'xgb'?"),
         (GOOD, ("--format", "svmlight"), "is not in svmlight format"),
         (GOOD, ("--format", "parquet"), "cannot be read as a Parquet file"),

@@ -518,11 +518,26 @@ def test_copies_of_rows_are_reported_with_their_share(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
-    [(["auto"], "auto"), (["nb, linear"], ["nb", "linear"]), (["nb", "linear,rf"], ["nb", "linear", "rf"])],
+    ("given", "preset", "expected"),
+    [
+        (["auto"], None, "auto"),
+        (["nb, linear"], None, ["nb", "linear"]),
+        (["nb", "linear,rf"], None, ["nb", "linear", "rf"]),
+        (None, None, "auto"),
+        (None, "balanced", "auto"),
+        (None, "fast", "fast"),
+        (["fast,nb"], None, ["fast", "nb"]),
+    ],
 )
-def test_auxiliaries_are_a_list_or_an_option_each(given, expected):
+def test_auxiliaries_are_a_list_an_option_each_or_a_preset(given, preset, expected):
     options = ModelOptions(
-        measure="f1", measure_args=None, auxiliaries=given, delta="none", folds=5, jobs=1, seed=0
+        measure="f1",
+        measure_args=None,
+        auxiliaries=given,
+        preset=preset,
+        delta="none",
+        folds=5,
+        jobs=1,
+        seed=0,
     )
     assert options.parse_auxiliaries() == expected

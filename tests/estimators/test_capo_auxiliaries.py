@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from capo import CAPOClassifier, measures
-from capo.auxiliary import ScoreOutput, default_auxiliary_names
+from capo.auxiliary import ScoreOutput, default_auxiliary_names, resolve_auxiliaries
 from capo.exceptions import AuxiliaryError, ConstraintWarning, InvalidInputError
 
 from .capo_cases import LINEAR, NOISY, X, Y
@@ -194,6 +194,21 @@ def test_auxiliaries_by_name_beside_estimators():
 def test_auto_in_a_list_is_the_default_set():
     model = CAPOClassifier(auxiliaries=["auto", "nb"], C=0.0, cv=2, random_state=0).fit(*NOISY)
     assert list(model.auxiliaries_) == [*default_auxiliary_names(NOISY[0]), "nb"]
+
+
+def test_a_set_is_given_by_name_alone_or_in_a_list():
+    fast = CAPOClassifier(auxiliaries="fast", C=0.0, cv=2, random_state=0).fit(*NOISY)
+    assert list(fast.auxiliaries_) == ["quick", "linear"]
+    assert [name for name, _ in resolve_auxiliaries([("best", "best"), ("nb", "nb")], NOISY[0])] == [
+        *default_auxiliary_names(NOISY[0]),
+        "svm",
+        "nb",
+    ]
+    classes = np.arange(len(NOISY[1])) % 3
+    many = CAPOClassifier("accuracy", auxiliaries=["fast", GaussianNB()], cv=2, random_state=0)
+    assert list(many.fit(NOISY[0], classes).auxiliaries_) == ["trees", "linear", "gaussiannb"]
+    with pytest.raises(InvalidInputError, match="'fast' stands for a set"):
+        CAPOClassifier(auxiliaries=[("mine", "fast")]).fit(*NOISY)
 
 
 def test_weights_are_not_negative():

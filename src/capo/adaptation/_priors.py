@@ -28,6 +28,8 @@ STACK_RIDGE = 10.0
 MIN_CLASS_ROWS_FOR_PRUNING = 100
 #: An auxiliary is left out of the stack if the log-likelihood falls by no more than this in all (Akaike).
 MAX_PRUNED_LOG_LIKELIHOOD = 1.0
+#: Is added to the curvature of the stack, which equal auxiliaries would make singular.
+MIN_STACK_CURVATURE = 1e-3
 #: An auxiliary whose log-odds vary less than this carries no information and gets no weight.
 MIN_OUTPUT_STD = 1e-4
 #: The scale of the stack is searched for between these factors.
@@ -156,8 +158,8 @@ def fit_stack(data: AdaptationData, *, nonnegative: bool) -> tuple[FloatArray, f
     """Return weights and intercept of the logistic regression on the auxiliaries' outputs.
 
     The outputs are log-odds, so that with few rows their plain average is a good guess, toward which
-    the weights are shrunk unless the data have another center. Auxiliaries without which the others fit the labels as well get no weight: they
-    need not be computed for new rows.
+    the weights are shrunk unless the data have another center. Auxiliaries without which the others fit
+    the labels as well get no weight: they need not be computed for new rows.
     """
     kept = data.outputs.std(axis=0) > MIN_OUTPUT_STD
     weights, intercept = _fit_stack_of(data, kept, nonnegative=nonnegative)
@@ -187,7 +189,7 @@ def _negligible_weights(data: AdaptationData, weights: FloatArray, intercept: fl
     negligible = weights == 0
     variance = np.linalg.inv(_stack_curvature(data, weights, intercept))
 
-    def loss_without(number: int) -> float:
+    def loss_without(number: np.intp) -> float:
         left_out = np.flatnonzero(negligible | (np.arange(len(weights)) == number))
         values = weights[left_out]
         return 0.5 * float(values @ np.linalg.solve(variance[np.ix_(left_out, left_out)], values))
@@ -201,12 +203,11 @@ def _negligible_weights(data: AdaptationData, weights: FloatArray, intercept: fl
 
 
 def _stack_curvature(data: AdaptationData, weights: FloatArray, intercept: float) -> FloatArray:
-    """Return the second derivatives of the stack's penalized loss by its weights and its intercept."""
+    """Return the second derivatives of the stack's loss, without its penalty, by weights and intercept."""
     outputs = np.column_stack((data.outputs - data.outputs.mean(axis=0), np.ones(len(data.positive))))
     probability = expit(data.outputs @ weights + intercept)
     row_weight = normalize_weights(len(probability), data.weight) * probability * (1.0 - probability)
-    penalty = np.append(np.full(len(weights), STACK_RIDGE), 1e-9)
-    return (outputs * row_weight[:, None]).T @ outputs + np.diag(penalty)
+    return (outputs * row_weight[:, None]).T @ outputs + MIN_STACK_CURVATURE * np.eye(len(weights) + 1)
 
 
 def _features(data: AdaptationData) -> FloatArray:

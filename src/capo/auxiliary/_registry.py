@@ -124,6 +124,8 @@ def auxiliary_names() -> list[str]:
     Each is an estimator after the preparation of the columns that suits it:
 
     - boosting: `sklearn.ensemble.HistGradientBoostingClassifier`
+    - shallow: `sklearn.ensemble.HistGradientBoostingClassifier` with smaller trees on random columns
+    - quick: `sklearn.ensemble.HistGradientBoostingClassifier` with fewer and smaller trees
     - trees: `sklearn.ensemble.ExtraTreesClassifier` of 100 trees
     - linear: `sklearn.linear_model.LogisticRegression`
     - kernel: `sklearn.linear_model.LogisticRegression` on a `Nystroem` basis

@@ -194,8 +194,19 @@ AuxiliariesOption = Annotated[
         "-a",
         metavar="NAMES",
         show_default="auto",
-        help="Classifiers to combine and adapt: auto, or a comma-separated list of boosting, trees, linear, "
-        "kernel, svm, latent, lgbm, xgb, rf, knn, nb, cvm, c45, rbfnet; repeatable.",
+        help="Classifiers to combine and adapt: auto, or a comma-separated list of boosting, shallow, quick, "
+        "trees, linear, kernel, svm, latent, lgbm, xgb, rf, knn, nb, cvm, c45, rbfnet; repeatable.",
+        rich_help_panel=MODEL,
+    ),
+]
+PresetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--preset",
+        metavar="NAME",
+        show_default="balanced",
+        help="Which built-in classifiers to combine: fast (about a fifth of the time), balanced, or best "
+        "(some more time). Not together with --auxiliaries.",
         rich_help_panel=MODEL,
     ),
 ]

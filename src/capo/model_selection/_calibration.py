@@ -156,7 +156,7 @@ def minimize_logistic(
         return float(found[0]), found[1:]
 
     share = float(np.clip(masses[0] / total, 1e-9, 1.0 - 1e-9))
-    start = np.append(np.full(n_coef, 1.0 / n_coef), np.log(share / (1.0 - share)))
+    start = np.append(np.full(n_coef, 1.0 / max(1, n_coef)), np.log(share / (1.0 - share)))
     bounds = [(0.0 if nonnegative else None, None)] * n_coef + [(None, None)]
     options = {"maxiter": 1000, "ftol": 1e-13, "gtol": 1e-9}
     result = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)

@@ -31,6 +31,8 @@ TARGET_DESCRIPTIONS: dict[TargetKind, str] = {
     "multiclass": "classes",
     "multilabel": "several labels per row",
 }
+#: The built-in set of auxiliaries of each preset.
+PRESETS = {"fast": "fast", "balanced": "auto", "best": "best"}
 DELTAS = {"linear": "linear", "rbf": "rbf", "none": None}
 
 
@@ -40,7 +42,8 @@ class ModelOptions:
 
     measure: str
     measure_args: Sequence[str] | None
-    auxiliaries: Sequence[str]
+    auxiliaries: Sequence[str] | None
+    preset: str | None
     delta: str
     folds: int
     jobs: int
@@ -84,6 +87,10 @@ class ModelOptions:
 
     def parse_auxiliaries(self) -> str | list[str]:
         """The value of `CAPOClassifier.auxiliaries`."""
+        if self.preset is not None:
+            return self._parse_preset(self.preset)
+        if self.auxiliaries is None:
+            return "auto"
         lists = [[name.strip() for name in each.split(",") if name.strip()] for each in self.auxiliaries]
         if not all(lists):
             raise InvalidInputError(f"--auxiliaries needs at least one of {', '.join(auxiliary_names())}.")
@@ -91,6 +98,16 @@ class ModelOptions:
         for name in names:
             check_auxiliary_name(name)
         return "auto" if names == ["auto"] else names
+
+    def _parse_preset(self, preset: str) -> str:
+        if preset not in PRESETS:
+            raise InvalidInputError(f"--preset must be {', '.join(PRESETS)}: got {preset!r}.")
+        if self.auxiliaries is not None:
+            raise InvalidInputError(
+                "--preset and --auxiliaries both choose the classifiers: remove one, or add the set to "
+                f"the list, as in -a {PRESETS[preset]},{self.auxiliaries[0]}."
+            )
+        return PRESETS[preset]
 
 
 def prepare_training(
