@@ -1,7 +1,8 @@
 """Quality: CAPOClassifier against threshold tuning, stacking and ensemble selection.
 
 python -m benchmarks.quality --data FOLDER                      all tables, 3 seeds, 7 measures; about an hour
-python -m benchmarks.quality --data FOLDER --tables adult w8a --seeds 0
+python -m benchmarks.quality --data FOLDER --tables adult w8a@50 --seeds 0
+python -m benchmarks.quality --data FOLDER --rare               tables thinned to 20, 50 and 100 positives
 python -m benchmarks.quality --page                             the page again, from the results there are
 
 Every table is one process with one thread. Results go to benchmarks/quality/results/results.csv as they come;
@@ -26,7 +27,7 @@ from ..data import PAPER, folder
 from ..provenance import record_run
 from .page import write_page
 from .systems import FORMER_NAMES, MEASURES, Row, compare
-from .tables import load, names
+from .tables import load, names, rare_names
 
 RESULTS = Path(__file__).parent / "results" / "results.csv"
 HEADER = ("table", "seed", "measure", "rows", *Row._fields)
@@ -50,10 +51,16 @@ def done(file: Path) -> dict[tuple[str, int], set[tuple[str, str]]]:
 
 
 def run(
-    path: Path, table: str, seed: int, wanted: list[str], cache: Path, there: set[tuple[str, str]]
+    path: Path,
+    table: str,
+    seed: int,
+    wanted: list[str],
+    cache: Path,
+    there: set[tuple[str, str]],
+    systems: list[str] | None,
 ) -> list[tuple]:
     data = load(path, table, seed)
-    rows = compare(data, wanted, seed, cache, there)
+    rows = compare(data, wanted, seed, cache, there, systems)
     return [(table, seed, measure, len(data.y), *row) for measure, row in rows]
 
 
@@ -65,6 +72,8 @@ def main() -> None:
     )
     parser.add_argument("--data", help="folder with the folders paper and suite; CAPO_DATA if not given")
     parser.add_argument("--tables", nargs="+", help="which tables; all of them if not given")
+    parser.add_argument("--rare", action="store_true", help="the rare versions of the tables")
+    parser.add_argument("--systems", nargs="+", help="which systems; all of them if not given")
     parser.add_argument(
         "--measures", nargs="+", choices=MEASURES, default=list(MEASURES), help="which measures"
     )
@@ -81,9 +90,10 @@ def main() -> None:
 def compare_all(path: Path, options: argparse.Namespace) -> None:
     RESULTS.parent.mkdir(exist_ok=True)
     there = done(RESULTS)
+    tables = options.tables or (rare_names(path) if options.rare else names(path))
     tasks = {
         (table, seed): [name for name in options.measures if name != PAPER_ONLY or table in PAPER]
-        for seed, table in itertools.product(options.seeds, options.tables or names(path))
+        for seed, table in itertools.product(options.seeds, tables)
     }
     report(f"{len(tasks)} tables to go through")
     record_run(RESULTS, append=True)
@@ -93,7 +103,7 @@ def compare_all(path: Path, options: argparse.Namespace) -> None:
         if file.tell() == 0:
             writer.writerow(HEADER)
         futures = {
-            pool.submit(run, path, *key, wanted, options.cache, there[key]): key
+            pool.submit(run, path, *key, wanted, options.cache, there[key], options.systems): key
             for key, wanted in tasks.items()
         }
         for count, future in enumerate(as_completed(futures), start=1):

@@ -29,6 +29,7 @@ from capo.measures import Measure
 from capo.model_selection._calibration import PlattCalibrator
 
 from ..data import Table
+from .twenty_lines import Outputs, twenty_line_stack
 
 MEASURES = {
     "f1": measures.get("f1"),
@@ -38,6 +39,7 @@ MEASURES = {
     "roc_auc": measures.get("roc_auc"),
     "average_precision": measures.get("average_precision"),
     "recall_at_precision(0.8)": measures.get("recall_at_precision", floor=0.8),
+    "precision_at_k(0.01)": measures.get("precision_at_k", k=0.01),
     "accuracy": measures.get("accuracy"),
 }
 SCORERS = {
@@ -50,16 +52,10 @@ CAPO, PUBLISHED_CAPO = "capo", "CAPO as published"
 #: Former names of systems, which stored results still have.
 FORMER_NAMES = {"capo, paper's mode": PUBLISHED_CAPO}
 LIGHTGBM, TUNED_LIGHTGBM = "lightgbm", "lightgbm + threshold"
+TWENTY_LINES = "twenty-line stack"
 STACK, SELECTION = "stack + threshold", "ensemble selection + threshold"
 #: Models that ensemble selection adds, one at a time.
 N_SELECTED = 50
-
-
-class Outputs(NamedTuple):
-    """Probabilities or margins, one column a model: out of fold, and on the test rows."""
-
-    train: np.ndarray
-    test: np.ndarray
 
 
 class Row(NamedTuple):
@@ -86,13 +82,18 @@ class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
 
 
 def compare(
-    table: Table, wanted: list[str], seed: int, cache: Path, there: set[tuple[str, str]]
+    table: Table,
+    wanted: list[str],
+    seed: int,
+    cache: Path,
+    there: set[tuple[str, str]],
+    systems: list[str] | None = None,
 ) -> Iterator[tuple[str, Row]]:
     """Every system for every measure wanted, but for the (measure, system) pairs that are there already."""
     models = Models(table, seed, Memory(cache, verbose=0))
     for name in wanted:
         for system, work in _systems(TableScorer(name, MEASURES[name], table), models).items():
-            if (name, system) not in there:
+            if (name, system) not in there and (systems is None or system in systems):
                 yield name, work()
 
 
@@ -115,6 +116,10 @@ class Models:
         return _outputs(self.fitted, self.table)
 
     @cached_property
+    def twenty_lines(self) -> Outputs:
+        return twenty_line_stack(self.table, self.seed)
+
+    @cached_property
     def lightgbm(self) -> Outputs:
         return _lightgbm(self.table, self.seed)
 
@@ -130,6 +135,7 @@ def _systems(scorer: TableScorer, models: Models) -> dict[str, Callable[[], Row]
         TUNED_LIGHTGBM: lambda: scorer.tune_threshold(
             TUNED_LIGHTGBM, models.lightgbm.train, models.lightgbm.test
         ),
+        TWENTY_LINES: lambda: _twenty_line_row(scorer, models.twenty_lines),
         STACK: lambda: stack(scorer, models.outputs),
         SELECTION: lambda: _ensemble_selection(scorer, models.outputs),
     }
@@ -178,6 +184,13 @@ def _lightgbm(table: Table, seed: int) -> Outputs:
     cv = StratifiedKFold(5, shuffle=True, random_state=seed)
     train = cross_val_predict(model, table.X, table.y, cv=cv, method="predict_proba")[:, 1]
     return Outputs(train, model.fit(table.X, table.y).predict_proba(table.X_test)[:, 1])
+
+
+def _twenty_line_row(scorer: TableScorer, outputs: Outputs) -> Row:
+    """The stack at the threshold with the best out-of-fold value."""
+    train, test = outputs.train[:, 0], outputs.test[:, 0]
+    cut = scorer.measure.threshold(scorer.table.y, train) if scorer.measure.needs_threshold else 0.0
+    return Row(TWENTY_LINES, scorer(test - cut))
 
 
 def _outputs(model: CAPOClassifier, table: Table) -> Outputs:
