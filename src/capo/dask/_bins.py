@@ -179,7 +179,7 @@ def split_bins(edges: FloatArray, bins: ScoreBins, contributions: FloatArray, n_
 def place_edges(bins: ScoreBins, contributions: FloatArray, n_edges: int) -> FloatArray:
     """Edges for scores that are near those of the bins: where these contribute, and where there are rows."""
     mass = bins.mass.sum(axis=0)
-    width = _width(bins)
+    width = score_widths(bins)
     parts = ((CONTRIBUTION_SHARE, np.cbrt(contributions)), (MASS_SHARE, mass), (WIDTH_SHARE, width))
     density = np.sum([share * values / max(values.sum(), MIN_SUM) for share, values in parts], axis=0)
     # Scores that many rows share keep a bin of their own.
@@ -190,7 +190,7 @@ def place_edges(bins: ScoreBins, contributions: FloatArray, n_edges: int) -> Flo
     return np.unique(np.concatenate([spread, ends[np.isfinite(ends)], [0.0]]))
 
 
-def _width(bins: ScoreBins) -> FloatArray:
+def score_widths(bins: ScoreBins) -> FloatArray:
     """The distance between the least and the largest score of each bin, 0 for an empty one."""
     width = bins.high.max(axis=0) - bins.low.min(axis=0)
     return np.where(np.isfinite(width), width, 0.0)
@@ -198,7 +198,7 @@ def _width(bins: ScoreBins) -> FloatArray:
 
 def _spread_edges(bins: ScoreBins, weight: FloatArray, n_edges: int) -> FloatArray:
     """About `n_edges` edges inside bins that hold different scores, in proportion to the bins' weights."""
-    width = _width(bins)
+    width = score_widths(bins)
     wide = np.flatnonzero((width > 0) & (weight > 0))
     if not wide.size:
         return np.empty(0)

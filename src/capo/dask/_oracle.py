@@ -23,9 +23,9 @@ from ._partitions import Partitions
 #: How far R may lie above a cut, as a share of the solver's tolerance.
 CUT_ERROR_SHARE = 0.02
 #: Edges of the first bins of a call ...
-N_EDGES = 2048
+N_EDGES = 768
 #: ... those that are added where the error is, if it exceeds the accuracy ...
-N_NEW_EDGES = 1024
+N_NEW_EDGES = 512
 #: ... and how often.
 MAX_SPLITS = 8
 

@@ -39,7 +39,7 @@ class DaskSVMPerfClassifier(ClassifierMixin, BaseEstimator):
     """`SVMPerfClassifier` with the linear kernel on dask arrays and data frames.
 
     The problem, the solver and the certificate are the same. The rows and their scores stay on the workers.
-    For each cut these send the scores in bins, some ten thousand numbers, and one vector of the size of the
+    For each cut these send the scores in bins, some thousand numbers, and one vector of the size of the
     coefficients. The cuts are true lower bounds, and the upper bound of the certificate contains what the
     bins leave open: about 2% of the tolerance.
 

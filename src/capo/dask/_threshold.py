@@ -10,9 +10,11 @@ from dask.delayed import Delayed
 from .._typing import BoolArray, FloatArray, IntArray
 from ..exceptions import ConstraintWarning
 from ..measures import Measure
-from ._bins import ScoreBins, split_bins
-from ._oracle import N_EDGES, N_NEW_EDGES, DistributedOracle
+from ._bins import ScoreBins, score_widths, split_bins
+from ._oracle import N_NEW_EDGES, DistributedOracle
 
+#: Quantiles of the scores that are tried first.
+N_QUANTILES = 2048
 #: Passes that divide the bins near the best threshold.
 MAX_SPLITS = 4
 #: Bins on each side of the best threshold that are divided.
@@ -24,19 +26,21 @@ def choose_threshold(oracle: DistributedOracle, measure: Measure, scores: list[D
 
     The first bins hold at most about a 2,000th of the rows each.
     """
-    edges = np.union1d(oracle.edges, [0.0])
+    coarse = np.union1d(oracle.edges, [0.0])
+    bins = oracle.bin(scores, coarse)
+    edges = split_bins(coarse, bins, bins.mass.sum(axis=0), N_QUANTILES)
     bins = oracle.bin(scores, edges)
-    edges = split_bins(edges, bins, bins.mass.sum(axis=0), N_EDGES)
     for _ in range(MAX_SPLITS):
-        bins = oracle.bin(scores, edges)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConstraintWarning)
             below, _ = _best_threshold(measure, bins)
         near = _near(bins, below)
-        new = split_bins(edges, bins, near.astype(np.float64), N_NEW_EDGES)
-        if len(new) == len(edges):
+        if not (score_widths(bins)[near] > 0).any():
             break
-        edges = new
+        # Edges far from the threshold have served their purpose.
+        inside = near[:-1] | near[1:]
+        edges = np.union1d(coarse, split_bins(edges[inside], bins, near.astype(np.float64), N_NEW_EDGES))
+        bins = oracle.bin(scores, edges)
     return _best_threshold(measure, bins)[1]
 
 
