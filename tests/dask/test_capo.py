@@ -199,6 +199,20 @@ def test_data_frames_with_categories_and_missing_values(rows):
     assert model.to_local().score(frame, y) > measures.get("f1").score(y, np.ones(len(y)))
 
 
+def test_lists_of_delayed_parts_and_frames_of_polars(rows):
+    pl = pytest.importorskip("polars")
+    X, y = rows[0][:, :3], rows[1]
+    parts = [slice(0, 1500), slice(1500, 4000)]
+    tables = [dask.delayed(pl.DataFrame)(X[part], schema=["a", "b", "c"]) for part in parts]
+    labels = [dask.delayed(y[part], traverse=False) for part in parts]
+    classifier = DaskCAPOClassifier(
+        "f1", auxiliaries=[GaussianNB()], delta=None, C=0, cv=2, sample_size=500, random_state=0
+    )
+    model = classifier.fit(tables, labels)
+    assert model.n_rows_ == 4000
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+
+
 @pytest.mark.parametrize(
     ("params", "labels", "message"),
     [

@@ -184,7 +184,10 @@ def test_the_solver_is_the_same_when_stopped():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda X, y: (X.compute(), y), "X must be a dask array, data frame or series: got ndarray"),
+        (
+            lambda X, y: (X.compute(), y),
+            "X must be a dask array, .* or a list of delayed parts: got ndarray",
+        ),
         (lambda X, y: (X, y[:300]), "X has 400 rows, y has 300"),
         (lambda X, y: (X, y[da.arange(400, chunks=y.chunks) > 0]), "of X has 100 rows, and that of y has 99"),
         (lambda X, y: (da.where(X > 2.0, np.nan, X), y), "partition . of X: Input X contains NaN"),

@@ -20,6 +20,7 @@ from ._options import (
     AuxiliariesOption,
     BenefitTPOption,
     CategoryOption,
+    ClusterOption,
     ComparisonOutputOption,
     ConfidenceOption,
     ConstraintOption,
@@ -54,6 +55,7 @@ from ._options import (
     PredictionsOutputOption,
     PresetOption,
     QuietOption,
+    SampleSizeOption,
     SeedOption,
     StrictOption,
     TableArgument,
@@ -140,6 +142,8 @@ def fit(
     delta: DeltaOption = "linear",
     folds: CrossFitFoldsOption = 5,
     jobs: JobsOption = 1,
+    cluster: ClusterOption = None,
+    sample_size: SampleSizeOption = 100_000,
     seed: SeedOption = 0,
     format: FormatOption = None,
     delimiter: DelimiterOption = None,
@@ -161,8 +165,9 @@ def fit(
       capo fit train.csv -t tags --label-separator ';' -m f1_micro -o tags.capo
       capo fit train.csv -t fraud --cost-fn amount --cost-fp 5 -o fraud.capo
       zcat big.csv.gz | capo fit - -t y -o m.capo
+      capo fit 'part-*.parquet' -t y --cluster tcp://scheduler:8786 -o m.capo
     """
-    from .commands.fit import ColumnOptions, ModelOptions, run_fit
+    from .commands.fit import ClusterOptions, ColumnOptions, ModelOptions, run_fit
 
     given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp}
     prices = {name: text for name, text in given.items() if text is not None}
@@ -195,6 +200,7 @@ def fit(
         options,
         output,
         Console(quiet, json, strict),
+        None if cluster is None else ClusterOptions(cluster, sample_size),
     )
 
 

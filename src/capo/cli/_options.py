@@ -249,6 +249,25 @@ JobsOption = Annotated[
         rich_help_panel=MODEL,
     ),
 ]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Train on a Dask cluster, each file a partition: local, local:4 (workers) or tcp://host:8786.",
+        rich_help_panel=MODEL,
+    ),
+]
+SampleSizeOption = Annotated[
+    int,
+    typer.Option(
+        "--sample-size",
+        metavar="NUMBER",
+        min=20,
+        help="Rows that the auxiliaries are trained on, with --cluster.",
+        rich_help_panel=MODEL,
+    ),
+]
 SeedOption = Annotated[
     int, typer.Option("--seed", metavar="NUMBER", min=0, max=MAX_SEED, help="Random seed.")
 ]

@@ -188,10 +188,10 @@ class DaskCAPOClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : dask.array.Array or dask.dataframe.DataFrame of shape (n_samples, n_features)
+        X : dask.array.Array, dask.dataframe.DataFrame or list of Delayed
             The table. Its partitions may hold what `CAPOClassifier` accepts: data frames with text,
             categories and missing values, arrays, CSR matrices. They may be of any size, and empty.
-        y : dask.array.Array or dask.dataframe.Series of shape (n_samples,)
+        y : dask.array.Array, dask.dataframe.Series or list of Delayed
             Two labels. Its partitions must be those of X.
 
         Returns

@@ -106,9 +106,12 @@ def split_collection(collection: Any, name: str, chunks: tuple[int, ...] | None 
         return [block for row in collection.to_delayed() for block in np.ravel(row)]
     if hasattr(collection, "to_delayed"):
         return list(collection.to_delayed())
+    if isinstance(collection, list) and collection and all(isinstance(part, Delayed) for part in collection):
+        return list(collection)
     raise InvalidInputError(
-        f"{name} must be a dask array, data frame or series: got {type(collection).__name__}. For data in "
-        "memory use the classifiers of capo itself, or dask.array.from_array."
+        f"{name} must be a dask array, data frame or series, or a list of delayed parts: got "
+        f"{type(collection).__name__}. For data in memory use the classifiers of capo itself, or "
+        "dask.array.from_array."
     )
 
 

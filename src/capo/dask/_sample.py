@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
@@ -63,6 +64,5 @@ def concatenate_tables(tables: list[Any]) -> Any:
         return vstack(tables, format="csr")
     if isinstance(tables[0], np.ndarray):
         return np.concatenate(tables)
-    import pandas as pd  # noqa: PLC0415 (installed with dask's data frames)
-
-    return pd.concat(tables, ignore_index=True)
+    frames = [nw.from_native(table, eager_only=True) for table in tables]
+    return nw.maybe_reset_index(nw.concat(frames, how="vertical")).to_native()

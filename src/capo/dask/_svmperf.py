@@ -149,10 +149,10 @@ class DaskSVMPerfClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : dask.array.Array or dask.dataframe.DataFrame of shape (n_samples, n_features)
+        X : dask.array.Array, dask.dataframe.DataFrame or list of Delayed
             Numeric features. Blocks of an array may be dense or CSR matrices. Partitions may be of any size,
             and empty.
-        y : dask.array.Array or dask.dataframe.Series of shape (n_samples,)
+        y : dask.array.Array, dask.dataframe.Series or list of Delayed
             Two labels; the larger one is the positive class. Its partitions must be those of X; for arrays of
             known size it is divided like X.
         sample_weight : dask.array.Array or dask.dataframe.Series of shape (n_samples,), optional

@@ -13,6 +13,7 @@ from ...io.model_files import save
 from ...io.tables import TableReader, profile_columns
 from .._console import Console
 from .._output import check_output, format_file_size, is_stdout
+from ._cluster_fit import ClusterOptions, fit_on_cluster
 from ._model_kinds import model_kind
 from ._model_options import ModelOptions, prepare_training
 from ._table_checksum import table_sha256
@@ -21,32 +22,49 @@ from ._training_data import ColumnOptions, TableTrainingData
 #: Endings of files that a model must not replace by mistake.
 OTHER_FORMATS = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".html", ".htm", ".onnx")
 
-__all__ = ["ColumnOptions", "ModelOptions", "run_fit"]
+__all__ = ["ClusterOptions", "ColumnOptions", "ModelOptions", "run_fit"]
 
 
 def run_fit(
-    table: TableReader, columns: ColumnOptions, options: ModelOptions, output: Path, console: Console
+    table: TableReader,
+    columns: ColumnOptions,
+    options: ModelOptions,
+    output: Path,
+    console: Console,
+    cluster: ClusterOptions | None = None,
 ) -> None:
-    """Train a model, write it, and show its summary."""
+    """Train a model, on a cluster if one is given, write it, and show its summary."""
     if is_stdout(output):
         raise InvalidInputError("a model cannot be written to standard output: name a file with --output.")
     check_output(output, *table.paths)
     if output.name.lower().removesuffix(".gz").endswith(OTHER_FORMATS):
         raise InvalidInputError(f"a model is written to a file such as model.capo: got {output.name}.")
+    if cluster is None:
+        model, data = _fit_in_memory(table, columns, options, console)
+        n_rows, summary = len(data.y), model.summary()
+    else:
+        on_cluster, data = fit_on_cluster(table, columns, options, cluster, console)
+        model, n_rows, summary = on_cluster.to_local(), on_cluster.n_rows_, on_cluster.summary()
+    with console.step("writing"):
+        training = {"table": table.name, "rows": n_rows, "sha256": table_sha256(table)}
+        training["columns"] = profile_columns(data.X)
+        if data.prices:
+            training["prices"] = data.price_columns.sources
+        save(model, output, schema=data.schema.to_dict(), training=training)
+    console.result(summary, _fit_results(model, output))
+    console.log(f"\nwrote {output} ({format_file_size(output)})")
+
+
+def _fit_in_memory(
+    table: TableReader, columns: ColumnOptions, options: ModelOptions, console: Console
+) -> tuple[CAPOClassifier, TableTrainingData]:
     data, model = prepare_training(table, columns, options, console)
     if not columns.time:
         _note_few_groups(data, options.folds, console)
     with console.step("training"):
         params = {} if data.groups is None else {"groups": data.groups}
         model.fit(data.X, data.y, sample_weight=data.sample_weight, **data.prices, **params)
-    with console.step("writing"):
-        training = {"table": table.name, "rows": len(data.y), "sha256": table_sha256(table)}
-        training["columns"] = profile_columns(data.X)
-        if data.prices:
-            training["prices"] = data.price_columns.sources
-        save(model, output, schema=data.schema.to_dict(), training=training)
-    console.result(model.summary(), _fit_results(model, output))
-    console.log(f"\nwrote {output} ({format_file_size(output)})")
+    return model, data
 
 
 def _note_few_groups(data: TableTrainingData, folds: int, console: Console) -> None:
