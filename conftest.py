@@ -17,7 +17,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "agg")
 
 #: Examples of a property that sets no number of its own: in `make test`, and in `make test-all`.
-settings.register_profile("fast", max_examples=20, deadline=None)
+settings.register_profile("fast", max_examples=15, deadline=None)
 settings.register_profile("all", max_examples=100, deadline=None)
 
 

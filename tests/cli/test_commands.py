@@ -409,6 +409,7 @@ def shell(line):
     return subprocess.run(["bash", "-c", line], capture_output=True, text=True, env=env, check=False)
 
 
+@pytest.mark.slow
 def test_pipes_on_both_sides(folder, model):
     done = shell(f"gzip -c {folder}/test.csv | capo predict {model} - --quiet | head -3")
     assert done.returncode == 0

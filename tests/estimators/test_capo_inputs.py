@@ -57,7 +57,7 @@ def test_odd_tables():
     words = rng.choice(np.array(["u", "v", None], dtype=object), len(y))
     nullable = pd.DataFrame({"a": X[:, 0], "c": words}).convert_dtypes()
     mixed = pd.DataFrame({"a": X[:, 0], "c": rng.choice(np.array(["x", 1, 2.5], dtype=object), len(y))})
-    auto = CAPOClassifier("f1", C=1.0, cv=2, random_state=0)
+    auto = CAPOClassifier("f1", auxiliaries=["boosting", "linear"], C=1.0, cv=2, random_state=0)
     for frame in (nullable, mixed):
         assert np.isfinite(auto.fit(frame[:100], y[:100]).decision_function(frame[:200])).all()
     with config_context(transform_output="pandas"):

@@ -44,6 +44,7 @@ def test_the_estimate_maximizes_the_likelihood_with_two_training_rows_added(trai
     assert estimate_prevalence(log_odds, training).value == pytest.approx(best.x, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_as_often_as_they_say(training):
     rng = np.random.default_rng(3)
     inside = 0

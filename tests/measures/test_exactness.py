@@ -44,7 +44,7 @@ def test_worst_labeling_among_all(measure, problem):
 
 
 @pytest.mark.parametrize("measure", LABEL_MEASURES, ids=repr)
-@settings(max_examples=min(LONG_CASES, settings.default.max_examples // 4), **quick)
+@settings(max_examples=min(LONG_CASES, settings.default.max_examples // 3), **quick)
 @given(problems(max_rows=10).filter(lambda problem: len(problem[0]) > 7))
 def test_worst_labeling_among_all_of_up_to_ten_rows(measure, problem):
     check_case(measure, *problem)

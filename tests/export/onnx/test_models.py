@@ -83,6 +83,7 @@ def test_the_delta_functions_on_a_frame(tables, delta):
     assert_same_predictions(model, X, new)
 
 
+@pytest.mark.slow
 def test_pandas_with_categories_of_numbers_and_dates(tables):
     X, y, new = tables
 
@@ -207,6 +208,7 @@ def test_a_forest_on_missing_values():
     assert_same_predictions(fit_capo([trees()], X, y, delta=None), X, make_array(NEW, 1, missing=0.1)[0])
 
 
+@pytest.mark.slow
 def test_hundreds_of_categories():
     rng = np.random.default_rng(0)
     word, x = rng.integers(0, 300, 1500), rng.normal(size=1500)
@@ -222,6 +224,7 @@ def test_hundreds_of_categories():
     assert_same_predictions(fit_capo(trees, X, y, delta=None), X, new)
 
 
+@pytest.mark.slow
 def test_an_array_in_single_precision(arrays):
     X, y, new = (each.astype(np.float32) for each in arrays)
     model = fit_capo("auto", X, y.astype(int))

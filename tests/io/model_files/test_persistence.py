@@ -130,7 +130,7 @@ def test_every_measure_can_be_kept(name, tmp_path):
     assert round_trip(model, tmp_path).measure_ == measures.get(name)
 
 
-@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("library", [pd.DataFrame, pytest.param(pl.DataFrame, marks=pytest.mark.slow)])
 def test_the_default_model_of_a_mixed_table_comes_back(library, tmp_path):
     rng = np.random.default_rng(0)
     words = rng.choice(["a", "b", "c"], 200).tolist()
