@@ -52,7 +52,7 @@ def evaluate(
     """
     X, y = rows.X_new[:n], rows.y_new[:n]
     folds = fold_numbers(y, seed)
-    new_models = cross_fit(X, y, rows.X_test, folds, seed)
+    new_models = Outputs(*memory.cache(cross_fit)(X, y, rows.X_test, folds, seed))
     for measure, old in olds.items():
         frozen = Outputs(*(old.decision_function(each)[:, None] for each in (X, rows.X_test)))
         joined, center = join(frozen, new_models)
@@ -71,8 +71,9 @@ def evaluate(
             yield {"measure": each, "positive": int(y.sum()), **values}
 
 
-def run(data: Path, seeds: int) -> None:
+def run(data: Path, seeds: int, cache: Path) -> None:
     """Evaluate the cells that the results file does not have, and store each at once."""
+    memory = Memory(cache, verbose=0)
     RESULTS.parent.mkdir(exist_ok=True)
     found = pd.read_csv(RESULTS) if RESULTS.exists() else pd.DataFrame()
     done = set() if found.empty else set(zip(found["split"], found["seed"], found["labels"], strict=True))
@@ -81,11 +82,10 @@ def run(data: Path, seeds: int) -> None:
         for name in NAMES:
             missing = [n for n in SIZES if (name, seed, n) not in done]
             rows = load(data, name, seed)
-            with tempfile.TemporaryDirectory() as place:
-                memory = Memory(place, verbose=0)
+            if missing:
                 olds = {
                     measure: fit_old(rows.X_source, rows.y_source, measure, seed, memory)
-                    for measure in (FITTED_MEASURES if missing else ())
+                    for measure in FITTED_MEASURES
                 }
                 for n in missing:
                     if min(rows.y_new[:n].sum(), (~rows.y_new[:n]).sum()) < MIN_CLASS_ROWS:
@@ -147,11 +147,17 @@ def main() -> None:
     )
     parser.add_argument("--data", help="folder with the folders paper and suite; CAPO_DATA if not given")
     parser.add_argument("--seeds", type=int, default=5, help="number of random draws of the rows")
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=Path(tempfile.gettempdir()) / "capo-few-labels",
+        help="folder that keeps trained models for another run",
+    )
     parser.add_argument("--table", action="store_true", help="print the tables and do nothing else")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if not options.table:
-        run(folder(options.data), options.seeds)
+        run(folder(options.data), options.seeds, options.cache)
     rows = pd.read_csv(RESULTS)
     print("\n\n".join((means_by_size(rows), worst_cells(rows), reference(rows))))
 
