@@ -12,6 +12,7 @@ from ..._typing import FloatArray
 from ...exceptions import InvalidInputError, TableError
 from ...preprocessing import ColumnKind, ParsedKind
 from ...preprocessing.canonical_values import canonical_features, clean_columns, to_numeric
+from ...prices import PRICE_NAMES
 from ._batch import Batch, SparseRows
 from ._roles import require_column
 from ._schema import Schema, TableSchema
@@ -38,7 +39,9 @@ class PriceColumns:
     @classmethod
     def from_dict(cls, values: Any) -> PriceColumns:
         """Restore what a model file holds; a ValueError if it is not valid."""
-        if not isinstance(values, dict) or not all(isinstance(each, str | float) for each in values.values()):
+        if not isinstance(values, dict) or not all(
+            name in PRICE_NAMES and isinstance(source, str | float) for name, source in values.items()
+        ):
             raise ValueError("its prices are not valid")
         return cls(dict(values))
 
