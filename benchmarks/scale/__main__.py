@@ -81,10 +81,14 @@ def _compare(client: Client, seed: int, name: str) -> dict:
 def kills(n_kills: int = 20) -> Iterator[dict]:
     """A worker is killed at a random moment of each fit: the result is that of an undisturbed fit."""
     rng = np.random.default_rng(0)
-    expected, seconds = _fit_after_warm_up(None)
-    for number in range(n_kills):
+    expected, seconds, _ = _fit_after_warm_up(None)
+    number = 0
+    while number < n_kills:
         moment = float(rng.uniform(0, seconds))
-        model, taken = _fit_after_warm_up(moment)
+        model, taken, killed = _fit_after_warm_up(moment)
+        if not killed:  # the fit was faster than the undisturbed one
+            continue
+        number += 1
         yield {
             "number": number,
             "killed_after": moment,
@@ -95,7 +99,7 @@ def kills(n_kills: int = 20) -> Iterator[dict]:
         }
 
 
-def _fit_after_warm_up(killed_after: float | None) -> tuple[DaskSVMPerfClassifier, float]:
+def _fit_after_warm_up(killed_after: float | None) -> tuple[DaskSVMPerfClassifier, float, bool]:
     """A fit on a cluster of its own, of which one worker is killed after some seconds."""
     with start_cluster(N_WORKERS) as client:
         _fit(client, "f1", 10_000)
@@ -103,7 +107,9 @@ def _fit_after_warm_up(killed_after: float | None) -> tuple[DaskSVMPerfClassifie
         timer = threading.Timer(killed_after or 0.0, os.kill, (pid, signal.SIGKILL))
         if killed_after is not None:
             timer.start()
-        return _fit(client, "f1", 100_000)
+        model, seconds = _fit(client, "f1", 100_000)
+        timer.cancel()  # if it has not run yet: the process is about to end
+        return model, seconds, timer.finished.is_set() and killed_after is not None and seconds > killed_after
 
 
 def growth() -> Iterator[dict]:
