@@ -143,7 +143,7 @@ def test_a_given_threshold_and_the_smaller_label_as_positive(rows):
 def test_the_stack_of_partitions_is_that_of_all_rows(rows):
     rng = np.random.default_rng(0)
     outputs, positive = rng.normal(size=(500, 3)), rng.random(500) < 0.3
-    outputs[:, 0] += 1 + 2 * positive
+    outputs[:, :2] += 1 + np.outer(positive, [2.0, 1.5])
     outputs[:, 2] = 0.7  # says nothing
     blocks = [
         dask.delayed(Block(outputs[part], positive[part], None), traverse=False)

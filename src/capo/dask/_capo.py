@@ -69,11 +69,11 @@ BLOCK_ROWS = 20_000
 class DaskCAPOClassifier(ClassifierMixin, BaseEstimator):
     """`CAPOClassifier` on dask arrays and data frames.
 
-    A `CAPOClassifier` is trained on a stratified sample of the rows, by one worker. Its auxiliaries, its
-    delta transformer and its C are kept. The weights (the stack of the auxiliaries and, at C > 0, the
-    adaptation around it), the calibration and the threshold are learned from all other rows, on the workers
-    that hold them; the auxiliaries have not seen these rows. Calibration and threshold come from scores of
-    two models, each trained on a random half of these rows and applied to the other half.
+    A `CAPOClassifier` is trained on a stratified sample of the rows, by one worker. Its auxiliaries, except
+    those without weight, its delta transformer and its C are kept. The weights (the stack of the auxiliaries
+    and, at C > 0, the adaptation around it), the calibration and the threshold are learned from all other
+    rows, on the workers that hold them; the auxiliaries have not seen these rows. Calibration and threshold
+    come from scores of two models, each trained on a random half of these rows and applied to the other half.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ class DaskCAPOClassifier(ClassifierMixin, BaseEstimator):
         """The classifier of the sample with the weights and the threshold of all other rows."""
         n_outputs = len(local.auxiliary_weights_)
         problem = DistributedAdaptation(local.measure_, float(local.C_), float(self.tol), n_outputs)
-        halves = [division.make_partitions(trained, half) for half in (FIRST_HALF, SECOND_HALF)]
+        halves = division.make_halves(trained)
         rest = Partitions([*halves[0].blocks, *halves[1].blocks], halves[0].scheduler)
         held_out = [_score_half(problem, halves[1 - i], halves[i]) for i in (0, 1)]
         probability = None if isinstance(self.threshold, str) else float(self.threshold)
@@ -346,11 +346,16 @@ class _Division:
         """A task that fits the classifier to the sample."""
         return delayed(_fit_sample, pure=False)(self._take(SAMPLE), delayed(model, traverse=False))
 
-    def make_partitions(self, trained: Delayed, half: int) -> Partitions:
-        """The auxiliaries' outputs and the delta function's features for one half of the other rows."""
+    def make_halves(self, trained: Delayed) -> list[Partitions]:
+        """The auxiliaries' outputs and the delta function's features for both halves of the other rows.
+
+        They are made together, so that each partition is read once.
+        """
         make = delayed(_make_adaptation_block, pure=False)
-        blocks = [make(rows, trained, self.classes) for rows in self._take(half)]
-        return Partitions(self.scheduler.persist(blocks), self.scheduler)
+        rows = [*self._take(FIRST_HALF), *self._take(SECOND_HALF)]
+        blocks = self.scheduler.persist([make(each, trained, self.classes) for each in rows])
+        middle = len(blocks) // 2
+        return [Partitions(half, self.scheduler) for half in (blocks[:middle], blocks[middle:])]
 
     def _take(self, group: int) -> list[Delayed]:
         take = delayed(take_group, pure=False)
@@ -382,8 +387,12 @@ def _make_adaptation_block(
 
 
 def _adaptation_inputs(model: CAPOClassifier, X: Any) -> Any:
-    """The scaled outputs of the auxiliaries beside the features of the delta function, if it has weights."""
+    """The scaled outputs of the auxiliaries beside the features of the delta function, if it has weights.
+
+    Auxiliaries without weight in the model of the sample are left out.
+    """
     outputs = apply_scales(model.combination_.scales, list(model.auxiliary_outputs(X).T))
+    outputs[:, model.combination_.weights.auxiliary == 0] = 0.0
     features = model.delta_features(X)
     if features is None:
         return outputs
