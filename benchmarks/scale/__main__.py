@@ -34,14 +34,15 @@ from .traffic import count_bytes
 
 RESULTS = Path(__file__).parent / "results"
 N_WORKERS = 2
+N_KILLS = 20
 SIZES = (100_000, 1_000_000, 10_000_000)
 MAX_BYTES_PER_WORKER = 1e6
 
 
-def agreement(n_problems: int = 200) -> Iterator[dict]:
+def agreement(options: argparse.Namespace) -> Iterator[dict]:
     """Random problems: the difference of the primal values in units of C tol, and of the labels."""
     with start_cluster(N_WORKERS) as client:
-        for seed in range(n_problems):
+        for seed in range(options.problems):
             yield _compare(client, seed, measures.names()[seed % len(measures.names())])
 
 
@@ -78,12 +79,12 @@ def _compare(client: Client, seed: int, name: str) -> dict:
     }
 
 
-def kills(n_kills: int = 20) -> Iterator[dict]:
+def kills(options: argparse.Namespace) -> Iterator[dict]:
     """A worker is killed at a random moment of each fit: the result is that of an undisturbed fit."""
     rng = np.random.default_rng(0)
     expected, seconds, _ = _fit_after_warm_up(None)
     number = 0
-    while number < n_kills:
+    while number < N_KILLS:
         moment = float(rng.uniform(0, seconds))
         model, taken, killed = _fit_after_warm_up(moment)
         if not killed:  # the fit was faster than the undisturbed one
@@ -112,7 +113,7 @@ def _fit_after_warm_up(killed_after: float | None) -> tuple[DaskSVMPerfClassifie
         return model, seconds, killed_after is not None and seconds > killed_after
 
 
-def growth() -> Iterator[dict]:
+def growth(options: argparse.Namespace) -> Iterator[dict]:
     """Work for each cut; more than 1 MB through scheduler and client for each worker is an error."""
     for n_rows in SIZES:
         for name in ("f1", "roc_auc"):
@@ -151,7 +152,7 @@ def _cpu_seconds(client: Client) -> float:
     return sum(client.run(time.process_time).values())
 
 
-PARTS: dict[str, Callable[[], Iterator[dict]]] = {
+PARTS: dict[str, Callable[[argparse.Namespace], Iterator[dict]]] = {
     "agreement": agreement,
     "kills": kills,
     "growth": growth,
@@ -161,12 +162,14 @@ PARTS: dict[str, Callable[[], Iterator[dict]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=list(PARTS))
+    parser.add_argument("--problems", type=int, default=200, help="random problems of `agreement`")
+    options = parser.parse_args()
     warnings.simplefilter("ignore")  # trivial solutions are compared like any others
-    for part in parser.parse_args().parts:
+    for part in options.parts:
         path = RESULTS / f"{part}.csv"
         with path.open("w", newline="") as file:
             writer = None
-            for row in PARTS[part]():
+            for row in PARTS[part](options):
                 if writer is None:
                     writer = csv.DictWriter(file, list(row), lineterminator="\n")
                     writer.writeheader()
