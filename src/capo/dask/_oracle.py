@@ -106,15 +106,16 @@ class DistributedOracle:
         return bins
 
     def _bin_until_accurate(self, scores: list[Delayed]) -> tuple[ScoreBins, RiskBounds]:
+        """The bins at `edges`, which are divided where needed, and the bounds of R from them."""
+        bins = self.bin(scores, self.edges)
+        bounds = bound_risk(self.measure, self.totals, bins)
         for _ in range(MAX_SPLITS):
-            bins = self.bin(scores, self.edges)
-            bounds = bound_risk(self.measure, self.totals, bins)
-            if bounds.error <= self.accuracy:
-                break
             edges = split_bins(self.edges, bins, bounds.contributions, N_NEW_EDGES)
-            if len(edges) == len(self.edges):
+            if bounds.error <= self.accuracy or len(edges) == len(self.edges):
                 break
             self.edges = edges
+            bins = self.bin(scores, edges)
+            bounds = bound_risk(self.measure, self.totals, bins)
         return bins, bounds
 
     def _rounding_error(self, v: FloatArray) -> float:
