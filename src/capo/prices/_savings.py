@@ -41,7 +41,6 @@ class Savings:
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import ArrayLike
     >>> from capo.prices import RowPrices, estimate_savings
     >>> positive = np.tile([True, False, False, False], 50)
     >>> prices = RowPrices.from_values(200, cost_fp=10, cost_fn=np.tile([100, 1, 1, 1], 50))
