@@ -101,9 +101,11 @@ def test_the_positive_label_and_prices_are_kept():
     amount = np.random.default_rng(0).exponential(30, 400)
     model = CAPOClassifier("cost", auxiliaries=[GaussianNB()], delta=None, pos_label="no", random_state=0)
     model.fit(X[:300], y[:300], cost_fp=5, cost_fn=amount[:300])
-    refitted = model.refit_on(X[300:], y[300:], cost_fp=5, cost_fn=amount[300:])
+    refitted = model.refit_on(X[300:], y[300:], cost_fn=amount[300:])
     assert refitted.pos_label_ == "no"
     assert refitted.prices_ == model.prices_
+    with pytest.raises(InvalidInputError, match="cost_fn is missing: pass the prices of the new rows"):
+        model.refit_on(X[300:], y[300:])
 
 
 def test_rows_that_cannot_be_used_are_refused(old):

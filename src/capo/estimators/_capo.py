@@ -490,7 +490,8 @@ class CAPOClassifier(PricedClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
         **params : dict
-            Further arguments of `fit`: ``groups``, or prices of the rows.
+            Further arguments of `fit`: ``groups``, or prices of the rows. Prices that were a number in
+            training need not be given again.
 
         Returns
         -------
@@ -516,7 +517,7 @@ class CAPOClassifier(PricedClassifier):
                 "auxiliaries=[FrozenEstimator(model), 'auto']."
             )
         check_new_rows(self, X, y)
-        return make_refit(self).fit(X, y, sample_weight, **params)
+        return make_refit(self).fit(X, y, sample_weight, **self._complete_prices(params))
 
     def _check_adjustable(self) -> None:
         if self._delegate is not None:

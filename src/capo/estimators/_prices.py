@@ -205,6 +205,13 @@ class PricedClassifier(DelegatingClassifier):
             )
         return found
 
+    def _complete_prices(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Arguments of `fit` for a refit, with the prices that were numbers when this model was trained."""
+        if self.prices_ is None:
+            return params
+        given = {name: params.get(name) for name in PRICE_NAMES}
+        return {**params, **self.prices_.complete(given, "pass the prices of the new rows")}
+
     def _resolve_prices(self, X: Any, cost_fp: Any, cost_fn: Any, benefit_tp: Any) -> RowPrices | None:
         """The prices of the rows of X; None if none are given, with a warning if training had some."""
         given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp}

@@ -136,14 +136,31 @@ class PriceTerms:
         """
         if all(value is None for value in given.values()):
             return None
+        values = self.complete(given, "pass all of them, or none to use one threshold for all rows")
+        return RowPrices.from_values(n_rows, **values)
+
+    def complete(self, given: Mapping[str, Any], advice: str) -> dict[str, Any]:
+        """Add the prices that were numbers in training; raise an error if one of each row is missing.
+
+        Parameters
+        ----------
+        given : mapping of str to float or array-like
+            The prices of the new rows; None for those that are not known.
+        advice : str
+            What the error message says to do.
+
+        Returns
+        -------
+        dict of str to float or array-like
+            A value for each price.
+        """
         missing = [name for name in self.per_row if given.get(name) is None]
         if missing:
             raise InvalidInputError(
                 f"the model was trained with {' and '.join(self.per_row)} of each row, but {missing[0]} is "
-                "missing: pass all of them, or none to use one threshold for all rows."
+                f"missing: {advice}."
             )
-        values = {**self.constants, **{name: value for name, value in given.items() if value is not None}}
-        return RowPrices.from_values(n_rows, **values)
+        return {**self.constants, **{name: value for name, value in given.items() if value is not None}}
 
     def __str__(self) -> str:
         texts = {
