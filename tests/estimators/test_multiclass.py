@@ -50,6 +50,12 @@ def fitted():
     return light().fit(X[::2], Y[::2])
 
 
+@pytest.mark.parametrize("name", ["log_odds", "positive_decision", "as_probability", "delta_features"])
+def test_what_only_a_model_of_two_classes_has_is_refused(fitted, name):
+    with pytest.raises(InvalidInputError, match=r"for a model of two classes.*predict_proba"):
+        getattr(fitted, name)(X)
+
+
 def test_three_classes_need_no_other_class(fitted):
     labels = fitted.predict(X[1::2])
     assert f1_score(Y[1::2], labels, average="macro") == pytest.approx(fitted.score(X[1::2], Y[1::2]))

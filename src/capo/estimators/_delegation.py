@@ -111,6 +111,26 @@ class DelegatingClassifier(BaseAdaptedClassifier):
     def decision_function(self, X: Any) -> FloatArray:
         return self._delegate.decision_function(X) if self._delegate else super().decision_function(X)
 
+    def log_odds(self, X: Any) -> FloatArray:
+        self._check_two_classes()
+        return super().log_odds(X)
+
+    def as_probability(self, decision: FloatArray) -> FloatArray:
+        self._check_two_classes()
+        return super().as_probability(decision)
+
+    def delta_features(self, X: Any) -> Any | None:
+        self._check_two_classes()
+        return super().delta_features(X)
+
+    def _check_two_classes(self) -> None:
+        """Raise an error where there is no positive class."""
+        if self._delegate is not None:
+            raise InvalidInputError(
+                "this is for a model of two classes, and this model has more classes or several labels: use "
+                "decision_function or predict_proba."
+            )
+
     def auxiliary_outputs(self, X: Any) -> FloatArray:
         return self._delegate.auxiliary_outputs(X) if self._delegate else super().auxiliary_outputs(X)
 
