@@ -88,3 +88,16 @@ def test_errors():
         explain_rows(many, X[:1], X)
     with pytest.raises(InvalidInputError, match="an even number from 4 on: got 3"):
         explain_rows(Product(), X[:1], X, n_walks=3)
+    with pytest.raises(InvalidInputError, match=r"of the same kind.*got DataFrame and ndarray"):
+        explain_rows(Product(), pd.DataFrame(X[:1]), X)
+    with pytest.raises(InvalidInputError, match=r"same columns: got shapes \(1, 4\) and \(200, 3\)"):
+        explain_rows(Product(), X[:1], X[:, :3])
+    with pytest.raises(InvalidInputError, match="background has no rows"):
+        explain_rows(Product(), X[:1], X[:0])
+
+
+def test_columns_without_names_and_lists_of_rows():
+    expected = explain_rows(Product(), X[:1], X, n_walks=8, random_state=0)[0]
+    for rows, table in ((pd.DataFrame(X[:1]), pd.DataFrame(X)), (X[:1].tolist(), X.tolist())):
+        found = explain_rows(Product(), rows, table, n_walks=8, random_state=0)[0]
+        assert found.contributions == expected.contributions

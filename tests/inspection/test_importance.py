@@ -242,3 +242,29 @@ def test_errors():
         importance(model, X, y, measure="f1", n_repeats=0)
     with pytest.raises(InvalidInputError, match=r"1,001 columns, and at most 1,000.*columns="):
         importance(model, csr_matrix((50, 1001)), y, measure="f1")
+    with pytest.raises(InvalidInputError, match=r"sample_weight must have one number per row: got shape"):
+        importance(model, X, y, measure="f1", sample_weight=np.ones(49))
+    with pytest.raises(InvalidInputError, match="columns is empty"):
+        importance(model, X, y, measure="f1", columns=[])
+
+
+def test_a_column_that_is_named_twice_is_one_column():
+    X, y = rows(50, 0, [1.0, 0.0])
+    found = importance(Fixed([1.0, 0.0]), X.tolist(), y.tolist(), measure="f1", columns=[0, 0])
+    assert [each.columns for each in found.columns] == [("0",)]
+
+
+def test_intervals_of_few_groups_are_called_uncertain():
+    X, y = rows(60, 0, [1.0, 0.0])
+    model = Fixed([1.0, 0.0])
+    found = importance(model, X, y, measure="f1", groups=np.zeros(60), random_state=0)
+    assert "caution: the rows are from a single group, and intervals are uncertain" in str(found)
+    assert importance(model, X, y, measure="f1", groups=np.arange(60) // 2, random_state=0).caution == ""
+
+
+def test_a_model_with_prices_is_not_trained_without_them():
+    X, y = rows(80, 0, [1.0, 0.0])
+    model = CAPOClassifier("cost", auxiliaries=[GaussianNB()], delta=None, cv=2, random_state=0)
+    model.fit(X, y, cost_fp=5, cost_fn=np.arange(80.0))
+    with pytest.raises(InvalidInputError, match="trained with prices, and cv would train it without them"):
+        importance(model, X, y, cv=2)

@@ -16,7 +16,7 @@ from .._typing import BoolArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ..preprocessing import is_dataframe
 from ._effects import short_text
-from ._explained_table import ExplainedTable, choose_columns, group_columns, join_names
+from ._explained_table import ExplainedTable, as_table, choose_columns, group_columns, join_names
 from ._formatting import format_table
 from ._permutation import BLOCK_ROWS
 from ._scored_outputs import decide
@@ -171,6 +171,7 @@ def explain_rows(
     True
     """
     _check_arguments(model, n_walks)
+    rows, background = _check_tables(rows, background)
     random = check_random_state(random_state)
     n_rows, n_background = int(rows.shape[0]), int(background.shape[0])
     if n_background > MAX_BACKGROUND_ROWS:
@@ -205,11 +206,31 @@ def _check_arguments(model: Any, n_walks: int) -> None:
         raise InvalidInputError(f"n_walks must be an even number from 4 on: got {n_walks}.")
 
 
+def _check_tables(rows: Any, background: Any) -> tuple[Any, Any]:
+    """Both tables, of the same kind and with the same columns, those of the background in the same order."""
+    rows, background = as_table(rows), as_table(background)
+    if is_dataframe(rows) != is_dataframe(background) or issparse(rows) != issparse(background):
+        raise InvalidInputError(
+            "rows and background must be of the same kind, both data frames, arrays or sparse matrices: got "
+            f"{type(rows).__name__} and {type(background).__name__}."
+        )
+    shapes = (rows.shape, background.shape)
+    if any(len(shape) != 2 for shape in shapes) or shapes[0][1] != shapes[1][1]:
+        raise InvalidInputError(
+            f"rows and background must be tables with the same columns: got shapes {shapes[0]} and "
+            f"{shapes[1]}."
+        )
+    if not shapes[1][0]:
+        raise InvalidInputError("background has no rows: the rows are compared with at least one.")
+    return rows, background
+
+
 def _stack(rows: Any, background: Any) -> Any:
     """Both tables below each other."""
     if is_dataframe(rows):
         frames = [nw.from_native(each, eager_only=True) for each in (rows, background)]
-        return nw.concat([frames[0], frames[1].select(frames[0].columns)]).to_native()
+        names = [nw.col(name) for name in frames[0].columns]
+        return nw.concat([frames[0], frames[1].select(*names)]).to_native()
     if issparse(rows):
         return vstack([rows, background], format="csr")
     return np.concatenate((np.asarray(rows), np.asarray(background)))

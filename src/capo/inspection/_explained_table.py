@@ -48,6 +48,11 @@ def join_names(columns: Sequence[str]) -> str:
     return " + ".join(columns[:MAX_JOINED_NAMES]) + (f" + {n_more} more" if n_more > 0 else "")
 
 
+def as_table(X: Any) -> Any:
+    """Return a data frame, array or sparse matrix as it is, and lists of rows as an array."""
+    return X if is_dataframe(X) or issparse(X) else np.asarray(X)
+
+
 class ExplainedTable:
     """A table of the rows that a model is explained on.
 
@@ -60,13 +65,13 @@ class ExplainedTable:
     """
 
     def __init__(self, X: Any, schema: FeatureSchema | None = None) -> None:
+        X = as_table(X)
         self.X: Any = X.tocsr() if issparse(X) else X
         self.is_frame = is_dataframe(X)
         if self.is_frame:
             self._frame = nw.from_native(X, eager_only=True)
             self.names = [str(name) for name in self._frame.columns]
         else:
-            self.X = self.X if issparse(X) else np.asarray(X)
             self.names = [str(position) for position in range(X.shape[1])]
         self.n_rows = int(X.shape[0])
         known = schema is not None and len(schema.columns) == len(self.names)
@@ -134,10 +139,12 @@ def choose_columns(table: ExplainedTable, columns: Sequence[Any] | None) -> list
                 "choose some with columns=[...]."
             )
         return list(range(len(table.names)))
+    if not len(columns):
+        raise InvalidInputError("columns is empty: name at least one column to explain, or leave it out.")
     unknown = [each for each in columns if str(each) not in table.names]
     if unknown:
         raise InvalidInputError(f"X has no column {unknown[0]!r}, which is to be explained.")
-    return [table.names.index(str(each)) for each in columns]
+    return [table.names.index(name) for name in dict.fromkeys(str(each) for each in columns)]
 
 
 def group_columns(

@@ -20,9 +20,10 @@ from .._typing import FloatArray, IntArray
 from ..exceptions import DataWarning, InvalidInputError
 from ..model_selection import check_groups, check_splits
 from ._effects import N_STD_ERRORS, ColumnEffect, EffectScale, estimate_effect
-from ._explained_table import ColumnGroup, ExplainedTable, choose_columns, group_columns, join_names
+from ._explained_table import ColumnGroup, ExplainedTable, as_table, choose_columns, group_columns, join_names
 from ._formatting import count_decimals, format_table, format_value
 from ._permutation import EvaluatedRows, PermutedOutputs, RowBootstrap, split_weight
+from ._row_sampler import RowSampler
 from ._scored_outputs import BinaryOutputs, ScoredOutputs, score_outputs
 
 #: Bootstrap resamples.
@@ -80,6 +81,8 @@ class Importance:
         The number of times that each column was shuffled.
     rows : str
         What the rows are: "given rows" or "out of fold".
+    caution : str, default=""
+        What limits the trust in the intervals; empty if there is nothing.
     """
 
     measure: str
@@ -90,6 +93,7 @@ class Importance:
     n_total_rows: int
     n_repeats: int
     rows: str
+    caution: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The importance as values that JSON can hold."""
@@ -100,6 +104,7 @@ class Importance:
             "rows_used": self.n_rows,
             "rows_given": self.n_total_rows,
             "repeats": self.n_repeats,
+            "caution": self.caution,
             "importance": [{"name": each.name, **asdict(each)} for each in self.columns],
             "effects": [each.to_dict() for each in self.effects],
         }
@@ -108,6 +113,8 @@ class Importance:
         rows = [("shuffled column", f"loss of {self.measure}", "95% interval")]
         rows += [_format_column(each) for each in self.columns]
         parts = [self._heading(), "", *format_table(rows, MIN_WIDTHS)]
+        if self.caution:
+            parts += ["", f"caution: {self.caution}"]
         for effect in self.effects:
             parts += ["", str(effect)]
         return "\n".join(parts)
@@ -219,8 +226,10 @@ def importance(
     True
     """
     _check_counts(n_repeats, max_rows)
+    X = as_table(X)
     random = check_random_state(random_state)
     unit_names = None if groups is None else check_groups(groups, X.shape[0])
+    weight = _check_weight(sample_weight, X.shape[0])
     parts = _evaluated_rows(model, X, y, sample_weight, unit_names, cv, random, on_progress)
     fitted = parts[0].model
     scored = score_outputs(fitted, y, measure)
@@ -229,7 +238,6 @@ def importance(
     parts = _sample_rows(parts, _n_rows_to_use(max_rows, len(positions), n_repeats), random)
     outputs = PermutedOutputs(table, scored, parts, n_repeats, random)
     column_groups = group_columns(table, positions, outputs.rows, max_correlation)
-    weight = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     estimates = _Estimates(scored, outputs, weight, unit_names, random)
     found: list[tuple[ColumnImportance, ColumnGroup, FloatArray]] = []
     for number, permuted in enumerate(outputs.permuted(column_groups)):
@@ -248,6 +256,7 @@ def importance(
         n_total_rows=int(X.shape[0]),
         n_repeats=n_repeats,
         rows=GIVEN_ROWS if cv is None else OUT_OF_FOLD,
+        caution="" if unit_names is None else RowSampler(len(outputs.rows), unit_names[outputs.rows]).caution,
     )
 
 
@@ -256,6 +265,16 @@ def _check_counts(n_repeats: int, max_rows: int | None) -> None:
         raise InvalidInputError(f"n_repeats must be at least 1: got {n_repeats}.")
     if max_rows is not None and max_rows < 2:
         raise InvalidInputError(f"max_rows must be at least 2, or None for all rows: got {max_rows}.")
+
+
+def _check_weight(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray:
+    """The weights of the rows, 1 by default."""
+    weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,):
+        raise InvalidInputError(
+            f"sample_weight must have one number per row: got shape {weight.shape} for {n_rows} rows."
+        )
+    return weight
 
 
 def _n_rows_to_use(max_rows: int | None, n_columns: int, n_repeats: int) -> int | None:
@@ -284,6 +303,11 @@ def _evaluated_rows(
         if hasattr(model, "fit"):
             check_is_fitted(model)
         return [EvaluatedRows(model, np.arange(len(labels)))]
+    if getattr(model, "prices_", None) is not None:
+        raise InvalidInputError(
+            "the model was trained with prices, and cv would train it without them: leave cv out, and pass "
+            "rows that the model was not trained on."
+        )
     parts = []
     splits = _split(cv, X, labels, groups, random)
     for number, (train, test) in enumerate(splits, start=1):

@@ -43,7 +43,8 @@ class RowSampler:
         """What limits the trust in intervals from few groups; empty if there is nothing."""
         if not self._has_groups or len(self._sizes) >= MIN_GROUPS:
             return ""
-        return f"the rows are from only {len(self._sizes)} groups, and intervals are uncertain"
+        count = "a single group" if len(self._sizes) == 1 else f"only {len(self._sizes)} groups"
+        return f"the rows are from {count}, and intervals are uncertain"
 
     def draw(self, seed: int) -> IntArray:
         """Return the positions of the rows of one draw."""

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._sklearn_compat import safe_indexing
+from .._typing import BoolArray, FloatArray
+from ..exceptions import InvalidInputError
 from ._effects import short_text
 from ._explained_table import ExplainedTable
 from ._scored_outputs import negative_and_positive
@@ -59,7 +61,8 @@ def worst_errors(
     positive : array-like of bool of shape (n_samples,)
         Which rows are positive.
     decision : array-like of shape (n_samples,)
-        The decisions, such as those of ``model.positive_decision``.
+        The decisions, such as those of ``model.positive_decision``. Rows with NaN are left out: in
+        ``model.oof_decision_`` these are the rows that no fold held out.
     X : data frame, array or sparse matrix of shape (n_samples, n_features), optional
         The rows, to list their values.
     n : int, default=10
@@ -83,8 +86,8 @@ def worst_errors(
     >>> [(each.row, each.values) for each in worst_errors(model, y, model.decision_function(X), X, n=1)]
     [(16, {'0': '15'})]
     """
-    mask, scores = np.asarray(positive, dtype=bool), np.asarray(decision, dtype=np.float64)
-    wrong = np.flatnonzero((scores > 0) != mask)
+    mask, scores = _check_outputs(model, positive, decision)
+    wrong = np.flatnonzero(((scores > 0) != mask) & ~np.isnan(scores))
     rows = wrong[np.argsort(-np.abs(scores[wrong]), kind="stable")][:n]
     values: list[dict[str, str]] = [{} for _ in rows]
     if X is not None and len(rows):
@@ -99,3 +102,20 @@ def worst_errors(
         WorstError(first_row + int(row), label, float(scores[row]), each)
         for row, label, each in zip(rows, labels, values, strict=True)
     ]
+
+
+def _check_outputs(model: Any, positive: ArrayLike, decision: ArrayLike) -> tuple[BoolArray, FloatArray]:
+    if hasattr(model, "delegate_"):
+        raise InvalidInputError("the worst errors are found for models of two classes: this one has more.")
+    mask = np.asarray(positive)
+    if mask.ndim != 1 or not np.isin(mask, (0, 1)).all():
+        raise InvalidInputError(
+            "positive must say of each row whether it is positive, such as y == model.pos_label_: got "
+            f"{mask.ravel()[:3].tolist()}."
+        )
+    scores = np.asarray(decision, dtype=np.float64)
+    if scores.shape != mask.shape:
+        raise InvalidInputError(
+            f"decision must have one number per row: got shape {scores.shape} for {len(mask)} rows."
+        )
+    return mask.astype(bool), scores
