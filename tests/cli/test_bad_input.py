@@ -110,6 +110,7 @@ def refused(capsys, sentence, *arguments):
         (GOOD, ("-a", "lightgbm"), "there is no auxiliary 'lightgbm'. Did you mean 'lgbm'?"),
         (GOOD, ("--preset", "quick"), "--preset must be fast, balanced, best: got 'quick'"),
         (GOOD, ("--preset", "best", "-a", "nb"), "remove one, or add the set to the list, as in -a best,nb"),
+        (GOOD, ("--budget", "soon"), "--budget takes a time above 0 such as 60s, 5m or 1h, or a number of"),
         (GOOD, ("-a", "xgboost"), "there is no auxiliary 'xgboost'. Did you mean 'xgb'?"),
         (GOOD, ("--format", "svmlight"), "is not in svmlight format"),
         (GOOD, ("--format", "parquet"), "cannot be read as a Parquet file"),

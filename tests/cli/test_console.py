@@ -1,14 +1,25 @@
 """Results and messages of the console, and their streams."""
 
 import json
+import logging
 import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from capo.cli._console import CommandInterrupted, Console, replace_non_finite
+from capo.auxiliary import MODEL_PROGRESS
+from capo.cli import _console as console_module
+from capo.cli._console import (
+    MAX_SECONDS_BETWEEN_LINES,
+    CommandInterrupted,
+    Console,
+    FitCounter,
+    replace_non_finite,
+)
+from capo.cli._durations import parse_duration
 from capo.cli._output import is_stdout
+from capo.exceptions import InvalidInputError
 
 from .cases import FAST, run, table
 
@@ -28,6 +39,82 @@ def test_brackets_in_names_are_shown_as_they_are(monkeypatch, capsys):
     with Console().step("reading d[/e].csv") as step:
         step.progress("[bold]10 rows")
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that is set by hand."""
+    clock = [0.0]
+    monkeypatch.setattr(console_module.time, "monotonic", lambda: clock[0])
+    return clock
+
+
+def test_steps_of_all_fits_are_counted_with_the_time_left():
+    counter = FitCounter(n_fits=5)
+    assert counter.describe(3) == ""
+    counter.count_models(3, 29)
+    assert counter.describe(6) == "3 of 150 steps, about 4.9 min left"
+    counter.end_fit()
+    assert counter.describe(60) == "30 of 150 steps, about 4.0 min left"
+    counter.count_models(15, 29)
+    assert counter.describe(90) == "45 of 150 steps, about 3.5 min left"
+    for _ in range(4):
+        counter.end_fit()
+    assert counter.n_done == counter.n_steps
+
+
+def test_a_log_file_gets_few_lines(clock, capsys):
+    with Console().step("training") as step:
+        for number in range(1, 3601):  # an hour
+            clock[0] = float(number)
+            step.count_models(number, 3600)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "training: 2 of 3601 steps, about 60 min left"
+    assert lines[1].startswith("training: 4 of")
+    assert len(lines) <= 9 + 3600 / MAX_SECONDS_BETWEEN_LINES
+    assert lines[-1] == "training: 3600.0 s"
+
+
+def test_models_that_the_library_logs_are_counted(clock, capsys):
+    with Console().step("comparing", n_fits=2) as step:
+        clock[0] = 10.0
+        logging.getLogger("capo").info(MODEL_PROGRESS, "linear", 4, 9)
+        clock[0] = 20.0
+        step.end_fit("fold 1 of 2: 20 s")
+        clock[0] = 40.0
+        logging.getLogger("capo").info("C=%g: %.4f out of fold", 0.1, 0.5)
+    assert capsys.readouterr().err.splitlines() == [
+        "comparing: 4 of 20 steps, about 40 s left",
+        "comparing: 10 of 20 steps, about 20 s left; fold 1 of 2: 20 s",
+        "comparing: 10 of 20 steps, about 40 s left; C=0.1: 0.5000 out of fold",
+        "comparing: 40.0 s",
+    ]
+
+
+def test_a_terminal_shows_a_bar(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    with Console().step("training [x]") as step:
+        step.count_models(5, 9)
+        step._status._live.refresh()
+    shown = capsys.readouterr().err
+    assert "training [x]" in shown
+    assert "5 of 10 steps, about" in shown
+    assert "━━━━" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("60s", 60), ("5m", 300), ("1h", 3600), (" 1.5 H", 5400), ("90", 90), (".5", 0.5)]
+)
+def test_durations(text, seconds):
+    assert parse_duration(text, "--budget") == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0", "0s", "-5s", "1d", "5 min 3", "inf", "nan", "1e3", "9" * 400])
+def test_durations_that_cannot_be_used(text):
+    with pytest.raises(InvalidInputError, match="--budget takes a time above 0 such as 60s, 5m or 1h, or a"):
+        parse_duration(text, "--budget")
 
 
 def test_an_interruption_is_raised_as_command_interrupted():

@@ -1,7 +1,9 @@
 """Auxiliary classifiers: registry, default set, cross-fitting, outputs on a common scale."""
 
+from ._budget import BudgetChoice, choose_within_budget
 from ._class_outputs import ClassCalibrator, ClassOutput, class_positions_of
 from ._cross_fit import (
+    MODEL_PROGRESS,
     Auxiliary,
     CrossFitResult,
     JobResult,
@@ -44,8 +46,10 @@ from ._validation import bind_sample_weight, name_auxiliaries, resolve_auxiliari
 __all__ = [
     "AUXILIARY_SETS",
     "MAX_MARGIN",
+    "MODEL_PROGRESS",
     "PROBABILITY_EPS",
     "Auxiliary",
+    "BudgetChoice",
     "ClassCalibrator",
     "ClassOutput",
     "ConstantLabel",
@@ -65,6 +69,7 @@ __all__ = [
     "auxiliary_names",
     "bind_sample_weight",
     "check_auxiliary_name",
+    "choose_within_budget",
     "class_positions_of",
     "class_separation",
     "cross_fit",

@@ -34,6 +34,8 @@ from ._outputs import RawOutput, is_frozen
 from ._training_set import TrainingSet
 
 NO_ROWS: IntArray = np.arange(0)
+#: What is logged after each training: the auxiliary, how many models are trained, and how many there will be.
+MODEL_PROGRESS = "auxiliary %s: model %d of %d"
 
 
 @dataclass(frozen=True)
@@ -155,16 +157,18 @@ class JobRunner(Generic[Output]):
             )
             for number, (job, result) in enumerate(zip(jobs, results, strict=True), start=1):
                 yield JobResult(job, *result)
-                self.log(
-                    "auxiliary %s: model %d of %d", self.auxiliaries[job.auxiliary].name, number, len(jobs)
-                )
+                self.log(MODEL_PROGRESS, self.auxiliaries[job.auxiliary].name, number, len(jobs))
 
 
 def cross_fit(runner: JobRunner[Any]) -> CrossFitResult:
     """Train all auxiliaries in all folds and on all rows; the outputs are out of fold."""
     training, n_auxiliaries = runner.training, len(runner.auxiliaries)
     pairs = training.fold_pairs
-    jobs = [job for i, each in enumerate(runner.auxiliaries) for job in _jobs(i, each, training, pairs)]
+    jobs = [
+        job
+        for number, auxiliary in enumerate(runner.auxiliaries)
+        for job in training_jobs(number, auxiliary, training, pairs)
+    ]
     store = _OutputStore(training, n_auxiliaries, has_pairs=bool(pairs))
     models: list[Any] = [None] * n_auxiliaries
     seconds, pair_seconds = [0.0] * n_auxiliaries, 0.0
@@ -222,9 +226,10 @@ def rows_or_all(rows: IntArray | None) -> IntArray | slice:
     return slice(None) if rows is None else rows
 
 
-def _jobs(
+def training_jobs(
     number: int, auxiliary: Auxiliary, training: TrainingSet, pairs: Sequence[tuple[int, int]]
 ) -> list[TrainingJob]:
+    """Return the trainings of an auxiliary: in folds, without pairs of folds, and on all rows."""
     if auxiliary.is_frozen:
         return [TrainingJob(number)]
     splits = training.splits

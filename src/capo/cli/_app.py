@@ -19,6 +19,7 @@ from ._options import (
     OUTPUT,
     AuxiliariesOption,
     BenefitTPOption,
+    BudgetOption,
     CategoryOption,
     ClusterOption,
     ComparisonOutputOption,
@@ -130,6 +131,7 @@ def fit(
     benefit_tp: BenefitTPOption = None,
     auxiliaries: AuxiliariesOption = None,
     preset: PresetOption = None,
+    budget: BudgetOption = None,
     positive: PositiveOption = None,
     weight: WeightOption = None,
     group: GroupOption = None,
@@ -160,6 +162,7 @@ def fit(
       capo fit train.parquet -t y -m fbeta --measure-arg beta=2 --positive yes --id customer -o m.capo
       capo fit train.csv -t y -m recall_at_precision --measure-arg floor=0.9 -a lgbm,rf,linear -o m.capo
       capo fit train.csv -t y -m '10*tp - 2*fp - 5*fn' -o profit.capo
+      capo fit train.csv -t y --budget 60s -o m.capo
       capo fit train.csv -t species -m f1_macro -o species.capo
       capo fit train.csv -t sports,politics,arts -m f1_samples -o topics.capo
       capo fit train.csv -t tags --label-separator ';' -m f1_micro -o tags.capo
@@ -189,6 +192,7 @@ def fit(
         measure_args=measure_arg,
         auxiliaries=auxiliaries,
         preset=preset,
+        budget=budget,
         delta=delta,
         folds=folds,
         jobs=jobs,
@@ -388,6 +392,7 @@ def compare(
     measure_arg: MeasureArgOption = None,
     auxiliaries: AuxiliariesOption = None,
     preset: PresetOption = None,
+    budget: BudgetOption = None,
     positive: PositiveOption = None,
     weight: WeightOption = None,
     group: GroupOption = None,
@@ -433,6 +438,7 @@ def compare(
         measure_args=measure_arg,
         auxiliaries=auxiliaries,
         preset=preset,
+        budget=budget,
         delta=delta,
         folds=N_CROSS_FIT_FOLDS,
         jobs=jobs,

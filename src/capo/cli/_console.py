@@ -10,13 +10,19 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from ..exceptions import DataWarning, InvalidInputError, OutputError
+from ._durations import format_duration
 from ._streams import discard_standard_output
 
-#: Without a terminal, progress is logged at most this often, and only steps that take longer are logged.
-PROGRESS_INTERVAL_SECONDS = 2.0
+#: Steps that take less are not logged.
+MIN_LOGGED_SECONDS = 2.0
+#: Without a terminal, progress is logged when the step has taken twice as long as at the last line, but at
+#: least this often.
+MAX_SECONDS_BETWEEN_LINES = 300.0
+#: Characters of a bar on a terminal.
+BAR_WIDTH = 30
 
 
 class CommandInterrupted(Exception):
@@ -101,15 +107,18 @@ class Console:
         return json.dumps(replace_non_finite(data), indent=1, ensure_ascii=False, allow_nan=False)
 
     @contextmanager
-    def step(self, label: str) -> Iterator[Step]:
-        """Work that may take long: a spinner on a terminal, a line now and then elsewhere."""
-        step = Step(self, label)
+    def step(self, label: str, n_fits: int = 1) -> Iterator[Step]:
+        """Work that may take long: a spinner or a bar on a terminal, a line now and then elsewhere.
+
+        There is a bar if models are trained, for `n_fits` fits.
+        """
+        step = Step(self, label, n_fits)
         try:
             with self._warnings_as_notes(), self._logging_as_progress(step), step.spinner():
                 yield step
         except KeyboardInterrupt:
             raise CommandInterrupted from None
-        if step.seconds >= PROGRESS_INTERVAL_SECONDS:
+        if step.seconds >= MIN_LOGGED_SECONDS:
             self.log(f"{label}: {step.seconds:.1f} s")
 
     @contextmanager
@@ -142,10 +151,13 @@ class Console:
 class Step:
     """A part of a command that is running."""
 
-    def __init__(self, console: Console, label: str) -> None:
+    def __init__(self, console: Console, label: str, n_fits: int = 1) -> None:
         self.console, self.label = console, label
+        self._fits = FitCounter(n_fits)
+        self._message = ""
         self._status: Any = None
-        self._start = self._last_progress = time.monotonic()
+        self._start = time.monotonic()
+        self._next_line = MIN_LOGGED_SECONDS
 
     @contextmanager
     def spinner(self) -> Iterator[None]:
@@ -172,12 +184,81 @@ class Step:
 
     def progress(self, message: str) -> None:
         """Show how far the step is."""
-        now = time.monotonic()
+        self._message = message
+        self._show()
+
+    def count_models(self, n_done: int, n_models: int) -> None:
+        """Show how many of the models of the current fit are trained."""
+        self._fits.count_models(n_done, n_models)
+        self._message = ""
+        self._show()
+
+    def end_fit(self, message: str) -> None:
+        """Show that one of several fits has ended."""
+        self._fits.end_fit()
+        self.progress(message)
+
+    def _show(self) -> None:
+        seconds = self.seconds
+        parts = [self._fits.describe(seconds), self._message]
+        text = "; ".join(part for part in parts if part)
         if self._status is not None:
-            self._status.update(self._plain(f"{self.label}: {message}"))
-        elif now - self._last_progress >= PROGRESS_INTERVAL_SECONDS:
-            self._last_progress = now
-            self.console.log(f"{self.label}: {message}")
+            self._status.update(self._line(text))
+        elif seconds >= self._next_line:
+            self._next_line = seconds + min(seconds, MAX_SECONDS_BETWEEN_LINES)
+            self.console.log(f"{self.label}: {text}")
+
+    def _line(self, text: str) -> Any:
+        """The line on a terminal, with a bar if the number of models is known."""
+        if not self._fits.n_steps:
+            return self._plain(f"{self.label}: {text}")
+        from rich.progress_bar import ProgressBar  # noqa: PLC0415 (for terminals only)
+        from rich.table import Table  # noqa: PLC0415 (for terminals only)
+
+        line = Table.grid(padding=(0, 1))
+        bar = ProgressBar(self._fits.n_steps, self._fits.n_done, width=BAR_WIDTH)
+        line.add_row(self._plain(self.label), bar, self._plain(text))
+        return line
+
+
+class FitCounter:
+    """Counts the steps of several fits: the models that each trains, and the adaptation.
+
+    Parameters
+    ----------
+    n_fits : int
+        Number of fits, which train the same number of models.
+    """
+
+    def __init__(self, n_fits: int = 1) -> None:
+        self._n_fits, self._n_ended = n_fits, 0
+        self._n_models = self._n_trained = 0
+
+    def count_models(self, n_trained: int, n_models: int) -> None:
+        """Set how many of the models of the current fit are trained."""
+        self._n_trained, self._n_models = n_trained, n_models
+
+    def end_fit(self) -> None:
+        """Go on to the next fit."""
+        self._n_ended += 1
+        self._n_trained = 0
+
+    @property
+    def n_steps(self) -> int:
+        """The number of all steps; 0 if it is not known yet."""
+        return self._n_fits * (self._n_models + 1) if self._n_models else 0
+
+    @property
+    def n_done(self) -> int:
+        """The number of steps that are done."""
+        return self._n_ended * (self._n_models + 1) + self._n_trained
+
+    def describe(self, seconds: float) -> str:
+        """The steps that are done, and the time left if the others take as long, after some seconds."""
+        if not self.n_steps:
+            return ""
+        left = seconds * (self.n_steps - self.n_done) / max(self.n_done, 1)
+        return f"{self.n_done} of {self.n_steps} steps, about {format_duration(left)} left"
 
 
 class _ProgressHandler(logging.Handler):
@@ -188,4 +269,10 @@ class _ProgressHandler(logging.Handler):
         self.step = step
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.step.progress(record.getMessage())
+        from ..auxiliary import MODEL_PROGRESS  # noqa: PLC0415 (loaded by what logs, and slow to load)
+
+        if record.msg == MODEL_PROGRESS:
+            _, n_trained, n_models = cast("tuple[str, int, int]", record.args)
+            self.step.count_models(n_trained, n_models)
+        else:
+            self.step.progress(record.getMessage())

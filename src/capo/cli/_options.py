@@ -210,6 +210,16 @@ PresetOption = Annotated[
         rich_help_panel=MODEL,
     ),
 ]
+BudgetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--budget",
+        metavar="TIME",
+        help="Time for training, such as 60s, 5m or 1h: classifiers that would take longer are left out, as "
+        "estimated from trainings on samples.",
+        rich_help_panel=MODEL,
+    ),
+]
 DeltaOption = Annotated[
     str,
     typer.Option(

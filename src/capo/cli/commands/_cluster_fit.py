@@ -54,7 +54,7 @@ def fit_on_cluster(
     """Train on all files; the types of the columns are those of the first one, whose data are returned."""
     from ...dask import DaskCAPOClassifier  # noqa: PLC0415 (an optional package)
 
-    _check_options(table, columns)
+    _check_options(table, columns, options)
     first = replace(table, path=table.paths[0])
     data, local = prepare_training(first, columns, options, console)
     if data.target.kind != "binary":
@@ -68,13 +68,14 @@ def fit_on_cluster(
     return model, data
 
 
-def _check_options(table: TableReader, columns: ColumnOptions) -> None:
+def _check_options(table: TableReader, columns: ColumnOptions, options: ModelOptions) -> None:
     given = {
         "--weight": columns.weight,
         "--group": columns.group,
         "--time": columns.time,
         "--label-separator": columns.label_separator,
         "--cost-fp, --cost-fn and --benefit-tp": columns.prices,
+        "--budget": options.budget,
     }
     for option, value in given.items():
         if value:

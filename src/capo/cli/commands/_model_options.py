@@ -16,6 +16,8 @@ from ...exceptions import CapoError, InvalidInputError, UnknownMeasureError
 from ...io.tables import TableReader
 from ...model_selection import TimeFolds
 from .._console import Console
+from .._durations import parse_duration
+from ._budget import choose_auxiliaries
 from ._measure_args import parse_measure_args, use_labels_of
 from ._targets import TargetKind
 from ._training_data import ColumnOptions, TableTrainingData, read_training_data
@@ -48,6 +50,7 @@ class ModelOptions:
     folds: int
     jobs: int
     seed: int
+    budget: str | None = None
 
     def check_measure(self) -> bool:
         """Raise if there is no such measure; return whether it is one of many classes and not of two."""
@@ -99,6 +102,10 @@ class ModelOptions:
             check_auxiliary_name(name)
         return "auto" if names == ["auto"] else names
 
+    def parse_budget(self) -> float | None:
+        """The seconds that training may take; None for any time."""
+        return None if self.budget is None else parse_duration(self.budget, "--budget")
+
     def _parse_preset(self, preset: str) -> str:
         if preset not in PRESETS:
             raise InvalidInputError(f"--preset must be {', '.join(PRESETS)}: got {preset!r}.")
@@ -111,14 +118,23 @@ class ModelOptions:
 
 
 def prepare_training(
-    table: TableReader, columns: ColumnOptions, options: ModelOptions, console: Console
+    table: TableReader,
+    columns: ColumnOptions,
+    options: ModelOptions,
+    console: Console,
+    *,
+    n_models: int = 1,
 ) -> tuple[TableTrainingData, CAPOClassifier]:
-    """Read the training data and make the unfitted model; options are checked before the table is read."""
+    """Read the training data and make the unfitted model; options are checked before the table is read.
+
+    `n_models` are trained within the budget.
+    """
     many_classes, delta, auxiliaries = (
         options.check_measure(),
         options.parse_delta(),
         options.parse_auxiliaries(),
     )
+    budget = options.parse_budget()
     data = read_training_data(table, columns, console, many_classes=many_classes)
     kind = data.target.kind
     model = CAPOClassifier(
@@ -130,6 +146,8 @@ def prepare_training(
         delta="linear" if kind == "multiclass" and delta is None else delta,
         n_jobs=options.jobs or None,
         random_state=options.seed,
-        verbose=1,
+        verbose=2,  # the console decides how much of it is shown
     )
+    if budget is not None:
+        choose_auxiliaries(model, data, budget, console, n_folds=options.folds, n_models=n_models)
     return data, model

@@ -29,8 +29,8 @@ def run_compare(
     if output is not None:
         check_file_ending(output, [".json"], "a comparison is written to a .json file")
         check_output(output, *table.paths)
-    data, model = prepare_training(table, columns, options, console)
-    with console.step("comparing") as step:
+    data, model = prepare_training(table, columns, options, console, n_models=folds)
+    with console.step("comparing", n_fits=folds) as step:
         comparison = (compare if data.target.kind == "binary" else compare_many)(
             model,
             data.X,
@@ -39,7 +39,7 @@ def run_compare(
             groups=data.groups,
             folds=TimeFolds(folds) if columns.time else folds,
             random_state=options.seed,
-            on_progress=step.progress,
+            on_progress=step.end_fit,
         )
     comparison = _record_table(comparison, table, columns)
     size = f"{len(data.y):,} rows, {comparison.folds} folds"

@@ -64,7 +64,7 @@ def _fit_in_memory(
     with console.step("training"):
         params = {} if data.groups is None else {"groups": data.groups}
         model.fit(data.X, data.y, sample_weight=data.sample_weight, **data.prices, **params)
-    return model, data
+    return model.set_params(verbose=0), data
 
 
 def _note_few_groups(data: TableTrainingData, folds: int, console: Console) -> None:

@@ -39,12 +39,12 @@ def run_refit(
         X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
         groups, prices = schema.groups(batch), _read_prices(loaded, batch)
     params = {**prices, **({} if groups is None else {"groups": groups})}
-    old = loaded.model.set_params(n_jobs=jobs or None, random_state=seed, verbose=1)
+    old = loaded.model.set_params(n_jobs=jobs or None, random_state=seed, verbose=2)
     if isinstance(old.cv, TimeFolds):
         console.note("The model was trained with --time: the folds of the refit are random.")
         old.set_params(cv=DEFAULT_N_FOLDS)
     with console.step("training"):
-        model = old.refit_on(X, y, weight, **params)
+        model = old.refit_on(X, y, weight, **params).set_params(verbose=0)
     with console.step("writing"):
         training = {"table": table.name, "rows": len(y), "sha256": table_sha256(table)}
         training["columns"] = profile_columns(X)
