@@ -40,6 +40,8 @@ error, else the most probable class (argmax). *One-against-rest thresholds* pred
 class that is best against the rest. *Multipliers* maximize the measure on the observed labels, by Nelder-Mead with first steps of
 0.7 in their logarithms or one after the other. *optimal-classification-cutoffs* is version 0.6.0 for F1, with its own predictions.
 """
+#: LightGBM is said to diverge where its macro-F1 is this many points below.
+MIN_DIVERGED_POINTS = 20.0
 SYSTEMS_TEXT = """\
 ## Whole systems
 
@@ -150,6 +152,7 @@ def _systems(frame: pd.DataFrame) -> str:
         f"{(scores['capo'] > scores[each]).mean():.0%} of {len(scores)} compared with {each}"
         for each in SYSTEMS
     ]
+    lines.append(_describe_diverged(part))
     lines.append(
         f"Cells of table and measure, averaged over seeds, in which capo is better: {'; '.join(better)}.\n"
     )
@@ -161,6 +164,24 @@ def _systems(frame: pd.DataFrame) -> str:
     for table, values in scores.loc["f1_macro"].iterrows():
         lines.append(f"| {table} | {' | '.join(f'{values[each]:.4f}' for each in ('capo', *SYSTEMS))} |")
     return "\n".join(lines) + "\n"
+
+
+def _describe_diverged(part: pd.DataFrame) -> str:
+    """Name the runs in which LightGBM is far below capo, and its difference without their tables."""
+    f1 = part[part["measure"] == "f1_macro"]
+    scores = f1.pivot_table(index=["table", "seed"], columns="system", values="score")
+    gain = 100 * (scores["capo"] - scores[SYSTEMS[0]])
+    diverged = gain[gain > MIN_DIVERGED_POINTS]
+    if diverged.empty:
+        return ""
+    runs = ", ".join(f"{table} with seed {seed}" for table, seed in diverged.index)
+    tables = diverged.index.get_level_values("table").unique()
+    others = gain.drop(tables, level="table").groupby("table").mean()
+    return (
+        f"LightGBM diverges on {runs}, where some classes have a few rows. Without "
+        f"{'this table' if len(tables) == 1 else 'these tables'}, capo is {others.mean():.2f} ± "
+        f"{others.std(ddof=1) / np.sqrt(len(others)):.2f} points of macro-F1 above it.\n"
+    )
 
 
 def _labels(frame: pd.DataFrame) -> str:
