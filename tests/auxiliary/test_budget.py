@@ -98,6 +98,12 @@ def test_all_trainings_of_all_models_are_counted(fake_timer):
     assert linear_seconds(n_rows=1000) == pytest.approx(16)  # and 10 pairs of folds
 
 
+def test_jobs_are_timed_and_run_in_parallel(fake_timer):
+    choice = choose(1e6, ["linear"], n_jobs=3)
+    assert fake_timer == [("linear", 375)] * 3 + [("linear", 1500)] * 3
+    assert choice.total_seconds == pytest.approx(SAFETY_FACTOR * N_TRAININGS / 3)
+
+
 def test_what_is_too_slow_on_the_smaller_sample_is_not_tried_on_the_larger(fake_timer):
     choose(5, ["linear", "boosting"])
     assert fake_timer == [("linear", 375), ("linear", 1500), ("boosting", 375)]

@@ -9,16 +9,15 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import cpu_count, effective_n_jobs
+from joblib import effective_n_jobs
 from numpy.random import RandomState
 from sklearn.utils import check_random_state, resample
-from threadpoolctl import threadpool_limits
 
 from .._typing import IntArray
 from ..exceptions import InvalidInputError
@@ -123,7 +122,7 @@ def choose_within_budget(
     many_classes : bool, default=False
         Whether two classes are treated like more of them, as with a measure of many classes.
     n_jobs : int, optional
-        Number of auxiliaries trained in parallel, as for `CAPOClassifier`.
+        Number of auxiliaries trained in parallel, as for `CAPOClassifier`, and timed in parallel.
     random_state : int, RandomState instance or None, default=None
         Seed of the samples and of the auxiliaries.
 
@@ -257,7 +256,7 @@ class _Timing:
         self.auxiliaries = [
             Auxiliary(each.name, set_random_states(each.estimator, random), {}) for each in bound
         ]
-        self.runner = JobRunner(self.auxiliaries, task.training, task.output_kind)
+        self.runner = JobRunner(self.auxiliaries, task.training, task.output_kind, n_jobs=n_jobs)
         self.pairs = task.training.fold_pairs
         n_rows = task.training.n_rows
         n_large = min(MAX_SAMPLE_ROWS, max(MIN_SAMPLE_ROWS, n_rows // 2), n_rows)
@@ -273,7 +272,7 @@ class _Timing:
         auxiliary, training = self.auxiliaries[number], self.runner.training
         jobs = training_jobs(number, auxiliary, training, self.pairs)
         sizes = [training.n_rows if job.train_rows is None else len(job.train_rows) for job in jobs]
-        factor = SAFETY_FACTOR * self.n_models / self.n_jobs
+        factor = SAFETY_FACTOR * self.n_models / min(self.n_jobs, len(sizes))
         small = self._seconds(number, self.small)
         if (least := factor * len(sizes) * small) > self.budget:
             return least
@@ -282,18 +281,14 @@ class _Timing:
         return factor * _extrapolate(sizes, (len(self.small), small), (len(self.large), large), power)
 
     def _seconds(self, number: int, rows: IntArray) -> float:
-        """Train on the rows, and predict as many of them as a fold of them holds out."""
+        """Train on the rows, and predict as many of them as a fold of them holds out.
+
+        As many processes as in the fit do so at the same time, because they share the cores.
+        """
         job = TrainingJob(number, (0,), rows, rows[:: len(self.runner.training.splits)])
-        with _ignored_warnings(), _threads_of_one_job(self.n_jobs):
-            (result,) = self.runner.run([job])
-        return result.seconds
-
-
-@contextmanager
-def _threads_of_one_job(n_jobs: int) -> Iterator[None]:
-    """Limit the threads of a job to its share of the cores, as joblib does for jobs that run in parallel."""
-    with threadpool_limits(max(cpu_count() // n_jobs, 1)) if n_jobs > 1 else nullcontext():
-        yield
+        with _ignored_warnings():
+            results = list(self.runner.run([job] * self.n_jobs))
+        return float(np.mean([result.seconds for result in results]))
 
 
 def _extrapolate(

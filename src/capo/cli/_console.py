@@ -21,6 +21,8 @@ MIN_LOGGED_SECONDS = 2.0
 #: Without a terminal, progress is logged when the step has taken twice as long as at the last line, but at
 #: least this often.
 MAX_SECONDS_BETWEEN_LINES = 300.0
+#: The time left is shown once this share of the steps is done; the first ones may take longer.
+MIN_SHARE_FOR_TIME_LEFT = 0.05
 #: Characters of a bar on a terminal.
 BAR_WIDTH = 30
 
@@ -257,8 +259,11 @@ class FitCounter:
         """The steps that are done, and the time left if the others take as long, after some seconds."""
         if not self.n_steps:
             return ""
-        left = seconds * (self.n_steps - self.n_done) / max(self.n_done, 1)
-        return f"{self.n_done} of {self.n_steps} steps, about {format_duration(left)} left"
+        steps = f"{self.n_done} of {self.n_steps} steps"
+        if self.n_done < MIN_SHARE_FOR_TIME_LEFT * self.n_steps:
+            return steps
+        left = seconds * (self.n_steps - self.n_done) / self.n_done
+        return f"{steps}, about {format_duration(left)} left"
 
 
 class _ProgressHandler(logging.Handler):

@@ -57,4 +57,4 @@ def _log_choice(choice: BudgetChoice, seconds: float, console: Console) -> None:
             f"least is trained: {used}."
         )
     else:
-        console.log(f"estimated to take up to {estimate} of the budget of {budget}: {used}")
+        console.log(f"estimated time {estimate}, within the budget of {budget}: {used}")
