@@ -40,6 +40,10 @@ def test_refit_writes_a_model_of_the_new_place(places, capsys):
     shares = [np.mean((each == "yes").to_numpy()) for each in labels]
     assert abs(shares[1] - (actual == "yes").mean()) < abs(shares[0] - (actual == "yes").mean())
     assert "south.csv" in run(capsys, "show", output)[1]
+    for name in ("north.csv", "south.csv"):
+        assert "was trained on these rows" in run(capsys, "explain", output, places / name)[2]
+    arguments = ("guarantee", output, places / "north.csv", "--constraint", "recall >= 0.5")
+    assert "the model was trained on" in run(capsys, *arguments)[2]
 
 
 def test_refit_as_json(places, capsys):

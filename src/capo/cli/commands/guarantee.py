@@ -13,7 +13,7 @@ from ...io.tables import TableReader
 from .._console import Console
 from .._output import check_output, format_file_size, is_stdout
 from ._loaded_model import load_model
-from ._table_checksum import check_rows_are_new
+from ._table_checksum import CALIBRATION_TABLE, check_rows_are_new, table_sha256
 
 
 def run_guarantee(
@@ -61,5 +61,6 @@ def run_guarantee(
     )
     if output is not None:
         with console.step("writing"):
-            save(model, output, schema=loaded.manifest.schema, training=loaded.manifest.training)
+            training = {**loaded.manifest.training, CALIBRATION_TABLE: table_sha256(table)}
+            save(model, output, schema=loaded.manifest.schema, training=training)
         console.log(f"\nwrote {output} ({format_file_size(output)})")

@@ -15,7 +15,7 @@ from .._output import check_output, format_file_size, is_stdout
 from ._loaded_model import LoadedModel, load_model
 from ._model_kinds import model_kind
 from ._priced_kind import price_columns
-from ._table_checksum import check_rows_are_new, table_sha256
+from ._table_checksum import EARLIER_TABLES, check_rows_are_new, table_sha256, training_checksums
 
 
 def run_refit(
@@ -48,6 +48,7 @@ def run_refit(
     with console.step("writing"):
         training = {"table": table.name, "rows": len(y), "sha256": table_sha256(table)}
         training["columns"] = profile_columns(X)
+        training[EARLIER_TABLES] = training_checksums(loaded.manifest)
         if prices:
             training["prices"] = price_columns(loaded).sources
         save(model, output, schema=loaded.manifest.schema, training=training)
