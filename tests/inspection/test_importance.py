@@ -259,7 +259,18 @@ def test_intervals_of_few_groups_are_called_uncertain():
     model = Fixed([1.0, 0.0])
     found = importance(model, X, y, measure="f1", groups=np.zeros(60), random_state=0)
     assert "caution: the rows are from a single group, and intervals are uncertain" in str(found)
-    assert importance(model, X, y, measure="f1", groups=np.arange(60) // 2, random_state=0).caution == ""
+    assert "group" not in importance(model, X, y, measure="f1", groups=np.arange(60) // 2).caution
+
+
+def test_few_rows_of_a_class_are_told_and_one_class_is_refused():
+    X, y = rows(300, 0, [1.0, 0.0])
+    model, rare = Fixed([1.0, 0.0]), np.arange(300) < 3
+    assert importance(model, X, y, measure="f1").caution == ""
+    assert "only 3 of these 300 rows are True" in importance(model, X, rare, measure="f1").caution
+    with pytest.raises(InvalidInputError, match=r"all 300 rows are False.*rows of both classes.$"):
+        importance(model, X, np.zeros(300, dtype=bool), measure="f1")
+    with pytest.raises(InvalidInputError, match=r"all 2 rows, drawn at random, are False.*use more rows"):
+        importance(model, X, np.arange(300) < 1, measure="f1", max_rows=2, random_state=0)
 
 
 def test_a_model_with_prices_is_not_trained_without_them():

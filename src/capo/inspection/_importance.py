@@ -20,11 +20,12 @@ from .._typing import FloatArray, IntArray
 from ..exceptions import DataWarning, InvalidInputError
 from ..model_selection import check_groups, check_splits
 from ._effects import N_STD_ERRORS, ColumnEffect, EffectScale, estimate_effect
+from ._evaluation import describe_few_rows
 from ._explained_table import ColumnGroup, ExplainedTable, as_table, choose_columns, group_columns, join_names
 from ._formatting import count_decimals, format_table, format_value
 from ._permutation import EvaluatedRows, PermutedOutputs, RowBootstrap, split_weight
-from ._row_sampler import RowSampler
-from ._scored_outputs import BinaryOutputs, ScoredOutputs, score_outputs
+from ._row_sampler import RowSampler, join_cautions
+from ._scored_outputs import BinaryOutputs, ScoredOutputs, negative_and_positive, score_outputs
 
 #: Bootstrap resamples.
 N_RESAMPLES = 200
@@ -236,6 +237,7 @@ def importance(
     table = ExplainedTable(X, getattr(fitted, "schema_", None))
     positions = choose_columns(table, columns)
     parts = _sample_rows(parts, _n_rows_to_use(max_rows, len(positions), n_repeats), random)
+    caution = _describe_few_rows(fitted, scored, np.concatenate([part.rows for part in parts]))
     outputs = PermutedOutputs(table, scored, parts, n_repeats, random)
     column_groups = group_columns(table, positions, outputs.rows, max_correlation)
     estimates = _Estimates(scored, outputs, weight, unit_names, random)
@@ -256,7 +258,7 @@ def importance(
         n_total_rows=int(X.shape[0]),
         n_repeats=n_repeats,
         rows=GIVEN_ROWS if cv is None else OUT_OF_FOLD,
-        caution="" if unit_names is None else RowSampler(len(outputs.rows), unit_names[outputs.rows]).caution,
+        caution=join_cautions(caution, estimates.caution),
     )
 
 
@@ -353,6 +355,20 @@ def _sample_rows(
     return [part for part in sampled if len(part.rows)]
 
 
+def _describe_few_rows(model: Any, scored: ScoredOutputs, rows: IntArray) -> str:
+    """A caution if a class has few of the rows; raise an error if it has none."""
+    if not isinstance(scored, BinaryOutputs):
+        return ""
+    positive, labels = scored.positive[rows], negative_and_positive(model).tolist()
+    if positive.all() or not positive.any():
+        drawn = "" if len(rows) == len(scored.positive) else ", drawn at random,"
+        raise InvalidInputError(
+            f"all {len(rows):,} rows{drawn} are {labels[int(positive.all())]!r}, and the importance needs "
+            f"rows of both classes{': use more rows (max_rows)' if drawn else ''}."
+        )
+    return describe_few_rows(positive, (repr(labels[0]), repr(labels[1])))
+
+
 class _Estimates:
     """Values of the measure on the rows, with the bootstrap of all that is estimated from them."""
 
@@ -369,6 +385,7 @@ class _Estimates:
         self._pair_rows = np.tile(rows, len(outputs.donors))
         self._weight = weight[rows]
         units = np.arange(len(rows)) if groups is None else np.unique(groups[rows], return_inverse=True)[1]
+        self.caution = RowSampler(len(rows), None if groups is None else groups[rows]).caution
         self._bootstrap = RowBootstrap(self._weight, scored.strata[rows], units, N_RESAMPLES, random)
         self.value = scored.value(rows, outputs.outputs, self._weight)
         self._resampled_values = scored.values(rows, outputs.outputs, self._bootstrap.row_weights())
