@@ -41,6 +41,20 @@ def test_without_the_column_one_threshold_is_used_with_a_note(priced, capsys):
     assert found["expected_saving"].null_count() == len(found)
 
 
+def test_a_price_that_is_a_feature_is_needed(priced, capsys):
+    columns = ("-t", "y", "--id", "id", "--cost-fn", "amount", "--cost-fp", "8")
+    assert exit_code("fit", priced / "train.csv", *columns, *FAST, "-q", "-o", priced / "f.capo") == 0
+    code, _, err = run(capsys, "predict", priced / "f.capo", priced / "unknown.csv")
+    assert code == 2
+    assert "lacks 1 column" in err
+    assert "one threshold" not in err
+
+
+def test_rows_are_explained_at_one_threshold_with_a_note(priced, capsys):
+    _, _, err = run(capsys, "explain", priced / "m.capo", priced / "unknown.csv", "--row", "1")
+    assert "'capo predict' uses the threshold of each row" in err
+
+
 def test_evaluate_tells_the_savings(priced, capsys):
     _, out, _ = run(capsys, "evaluate", priced / "m.capo", priced / "test.csv", "-q")
     assert "total with the model" in out
@@ -77,6 +91,13 @@ def test_what_cannot_be_a_price_is_refused(priced, capsys, options, message):
     assert message in err
 
 
+def test_prices_need_two_classes(priced, capsys):
+    columns = ("-t", "word", "--cost-fn", "amount")
+    code, _, err = run(capsys, "fit", priced / "train.csv", *columns, *FAST, "-o", priced / "x.capo")
+    assert code == 2
+    assert "--benefit-tp are for targets of two classes" in err
+
+
 def test_a_negative_price_is_refused_in_prediction(priced, capsys):
     code, _, err = run(capsys, "predict", priced / "m.capo", priced / "negative.csv")
     assert code == 2
@@ -90,6 +111,8 @@ def test_a_guarantee_takes_the_place_of_the_prices(priced, capsys):
     found = predictions(run(capsys, "predict", output, priced / "test.csv", "-q")[1])
     assert found["threshold"].n_unique() == 1
     assert "expected_saving" not in found.columns
+    assert "that of each row at its prices" not in run(capsys, "show", output)[1]
+    assert "guarantee was chosen on these rows" in run(capsys, "evaluate", output, priced / "test.csv")[2]
 
 
 def test_a_refit_keeps_the_columns_of_the_prices(priced, capsys):

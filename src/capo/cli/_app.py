@@ -246,7 +246,8 @@ def predict(
     With more than two classes there is one probability for each class, with several labels per row one for
     each label.
     A model with prices of each row reads their columns here too: the predictions have the threshold of each
-    row, and what calling it positive is worth in expectation. Without the columns, one threshold is used.
+    row, and what calling it positive is worth in expectation. Without the columns, one threshold is used,
+    if they were dropped in training and are no features.
       capo predict churn.capo new.csv -o predictions.csv
       capo predict churn.capo new.csv --id customer | head
     """

@@ -135,7 +135,8 @@ def summarize(model: BaseAdaptedClassifier, *, prior: str, threshold: str | None
 
 def _describe_threshold(model: BaseAdaptedClassifier) -> str:
     text = f"positive above a probability of {model.threshold_:.4g}"
-    if model.prices_ is None or not model.prices_.per_row:
+    # A guarantee is about one threshold: the prices of the rows are not used then.
+    if model.prices_ is None or not model.prices_.per_row or model.guarantee_ is not None:
         return text
     return (
         f"that of each row at its prices, cost_fp / (cost_fp + cost_fn + benefit_tp); without prices, {text}"

@@ -135,6 +135,11 @@ def read_training_data(
         prices = price_columns.read(batch, schema)
     if options.time and (isinstance(schema, LabelMatrixSchema) or many_classes or len(np.unique(y)) > 2):
         raise InvalidInputError("--time is for targets of two classes: leave it out, or use --group.")
+    if prices and (isinstance(schema, LabelMatrixSchema) or many_classes or len(np.unique(y)) > 2):
+        raise InvalidInputError(
+            "--cost-fp, --cost-fn and --benefit-tp are for targets of two classes: for more classes, use "
+            "--measure cost with --measure-arg matrix=FILE."
+        )
     if isinstance(schema, LabelMatrixSchema):
         target = check_label_matrix(np.asarray(y), schema.label_names, options.positive)
     elif many_classes or len(np.unique(y)) > 2:

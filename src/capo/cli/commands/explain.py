@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...estimators import CAPOClassifier
 from ...exceptions import InvalidInputError
 from ...inspection import Importance, RowExplanation, explain_rows, importance
 from ...io.tables import Batch, LabelMatrixSchema, Schema, SparseRows, TableReader, TableSchema
@@ -15,6 +16,8 @@ from ...model_selection import TimeFolds
 from .._console import Console
 from .._output import check_file_ending, check_output, write_output
 from ._loaded_model import LoadedModel, join_groups, load_model
+from ._model_kinds import model_kind
+from ._priced_kind import PricedKind
 from ._table_checksum import training_table_notes
 
 
@@ -51,6 +54,7 @@ def run_explain(
         found = _importance(loaded, batch, X, columns, folds, max_rows, seed, console)
     explained: list[RowExplanation] = []
     if positions:
+        _note_threshold(loaded.model, console)
         with console.step("explaining rows") as step:
             explained = explain_rows(
                 loaded.model,
@@ -121,6 +125,15 @@ def _importance(
             max_rows=max_rows,
             random_state=seed,
             on_progress=step.progress,
+        )
+
+
+def _note_threshold(model: CAPOClassifier, console: Console) -> None:
+    """Log a note if rows have thresholds of their own, which explanations do not use."""
+    if isinstance(model_kind(model), PricedKind):
+        console.note(
+            f"The model has prices: rows are explained at one threshold, {model.threshold_:.4g}; "
+            "'capo predict' uses the threshold of each row."
         )
 
 

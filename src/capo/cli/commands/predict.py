@@ -44,9 +44,9 @@ def run_predict(
         for number, batch in enumerate(read_batches(table, step)):
             if number == 0:
                 _check_ids(schema, batch, ids or (), kind.prediction_columns(loaded))
-                for note in kind.notes(loaded, batch):
-                    console.note(note)
             features = schema.features(batch)
+            for note in kind.notes(loaded, batch) if number == 0 else ():
+                console.note(note)
             outputs = kind.batch_outputs(loaded, batch, features)
             drift.observe(features, kind.drift_scores(outputs))
             writer.write(pl.DataFrame([*schema.id_columns(batch), *kind.prediction_series(loaded, outputs)]))
