@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 
 from ..data import PAPER
+from ..few_positives.__main__ import RESULTS as FEW_POSITIVES
+from ..few_positives.__main__ import summarize as summarize_few_positives
 from ..null_labels.__main__ import RESULTS as NOISE
 from ..null_labels.__main__ import summarize as summarize_noise
 from .systems import (
@@ -103,6 +105,7 @@ def write_page(results: Path) -> None:
         _share_won(compared),
         "## With few positives\n",
         _rare(rare),
+        _choice_of_C(FEW_POSITIVES),
         "## Average rank\n\n1 is best, over the systems of the table.\n",
         _ranks(compared),
         f"## Tables lost by more than {MIN_EXPLAINED_LOSS}\n",
@@ -128,6 +131,24 @@ def _rare(rows: pd.DataFrame) -> str:
         f"{tables} tables whose training half is thinned to {', '.join(map(str, counts))} positive rows, drawn at random, and whose "
         f"test half is thinned to the same share ({rows['seed'].nunique()} seeds, `python -m benchmarks.quality --rare`). The "
         "standard error is over the tables.\n\n" + _differences(rows, RARE_BASELINES)
+    )
+
+
+def _choice_of_C(results: Path) -> str:
+    """Describe what the choice of C gains and loses on fresh rows."""
+    if not results.exists():
+        return "The choice of C: not yet measured, `python -m benchmarks.few_positives --data FOLDER`.\n"
+    table = summarize_few_positives(pd.read_csv(results))
+    lines = ["| measure | " + " | ".join(table.columns) + " |", "|---" * (len(table.columns) + 1) + "|"]
+    for name, row in table.iterrows():
+        shares = [f"{100 * row[key]:.1f}%" for key in table.columns if key not in ("fits", "mean gain")]
+        cells = [f"{row['fits']:.0f}", shares[0], f"{row['mean gain']:+.2f}", *shares[1:]]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return (
+        "Is it safe to choose a C above 0 with 25 to 50 positive rows? On simulated tables and thinned tables of the suite "
+        '(`python -m benchmarks.few_positives`), the default `C="auto"` compared with `C=0`, on fresh rows, in points:\n\n'
+        + "\n".join(lines)
+        + "\n"
     )
 
 
