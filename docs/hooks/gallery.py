@@ -47,7 +47,7 @@ class Example:
         """Run a cell; add its code, what it printed and the figures it drew to the page."""
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            exec(compile(code, f"{self.name}.py", "exec"), namespace)
+            exec(compile(code, f"{self.name}.py", "exec", dont_inherit=True), namespace)
         self.parts.append(f"```python\n{code.strip()}\n```")
         if out.getvalue().strip():
             self.parts.append(f'```text title="Output"\n{out.getvalue().rstrip()}\n```')
