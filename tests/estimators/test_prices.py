@@ -153,3 +153,16 @@ def test_what_does_not_fit_together_is_refused(model):
     plain = CAPOClassifier(auxiliaries=[GaussianNB()], delta=None).fit(x, y)
     with pytest.raises(InvalidInputError, match="trained without prices of each row"):
         plain.predict(x, cost_fn=amount)
+
+
+def test_mean_prices_count_the_weights_of_rows():
+    weight = np.where(np.arange(200) < 50, 0.0, 2.0)
+    amount = np.where(weight == 0, 1000.0, AMOUNT[:200])
+    fitted = light().fit(X[:200], Y[:200], weight, cost_fp=5, cost_fn=amount)
+    assert fitted.measure_.cost_fn == pytest.approx(AMOUNT[50:200].mean(), rel=1e-5)
+
+
+def test_groups_without_a_name_are_refused_in_savings(model):
+    groups = np.where(np.arange(N - 600) < 3, np.nan, 1.0)
+    with pytest.raises(InvalidInputError, match="groups has missing values, in 3 of 400 rows"):
+        model.savings(X[TEST], Y[TEST], cost_fn=AMOUNT[TEST], groups=groups)

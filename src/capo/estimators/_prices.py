@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import measures
 from ..exceptions import DataWarning, InvalidInputError
 from ..measures import Cost
-from ..model_selection import TimeFolds
+from ..model_selection import TimeFolds, check_groups
 from ..preprocessing import positive_mask
 from ..prices import PRICE_NAMES, PriceTerms, RowPrices, Savings, estimate_savings
 from ._delegation import DelegatingClassifier
@@ -36,11 +36,12 @@ class PricedClassifier(DelegatingClassifier):
         values = {name: base[name] if given[name] is None else given[name] for name in PRICE_NAMES}
         prices = RowPrices.from_values(len(self._check_y(X := self._check_X(X, reset=True), y)), **values)
         self._fit(X, y, sample_weight, params, prices.measure)
-        self.prices_, self.measure_ = PriceTerms.from_values(values), prices.mean_measure
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        self.prices_, self.measure_ = PriceTerms.from_values(values), prices.mean_measure(weights)
         rows = ~np.isnan(self.oof_decision_)
         assert self.oof_positive_ is not None
         predicted = (self.oof_decision_ - self.oof_thresholds_)[rows] > 0
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[rows]
+        weight = None if weights is None else weights[rows]
         # The groups of folds in the order of time are times.
         groups = None if isinstance(self.cv, TimeFolds) else params.get("groups")
         self.savings_ = estimate_savings(
@@ -170,6 +171,7 @@ class PricedClassifier(DelegatingClassifier):
         predicted = self.log_odds(X) > prices.log_odds
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         positive = positive_mask(y, self.label_pair)
+        groups = None if groups is None else check_groups(groups, len(positive))
         return estimate_savings(prices, positive, predicted, weight, groups=groups, random_state=random_state)
 
     def row_prices(

@@ -77,10 +77,10 @@ class RowPrices:
         """The measure `cost` of these rows; a price that is the same in all rows is a number."""
         return Cost(*(_as_number(getattr(self, name)) for name in PRICE_NAMES))
 
-    @property
-    def mean_measure(self) -> Cost:
+    def mean_measure(self, sample_weight: FloatArray | None = None) -> Cost:
         """The measure `cost` of rows whose prices are not known: each price is the mean of these rows."""
-        return Cost(*(float(f"{getattr(self, name).mean():.6g}") for name in PRICE_NAMES))
+        means = (np.average(getattr(self, name), weights=sample_weight) for name in PRICE_NAMES)
+        return Cost(*(float(f"{mean:.6g}") for mean in means))
 
     @property
     def log_odds(self) -> FloatArray:
