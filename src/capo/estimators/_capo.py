@@ -496,7 +496,8 @@ class CAPOClassifier(PricedClassifier):
         Returns
         -------
         CAPOClassifier
-            A new model; this one is its auxiliary "old" and is unchanged.
+            A new model; this one is its auxiliary "old" and is unchanged. A guarantee of this model does
+            not hold for the new one.
 
         Examples
         --------

@@ -45,6 +45,11 @@ def run_refit(
         old.set_params(cv=DEFAULT_N_FOLDS)
     with console.step("training"):
         model = old.refit_on(X, y, weight, **params).set_params(verbose=0)
+    if old.guarantee_ is not None and model.guarantee_ is None:
+        console.note(
+            "The guarantee of the old model does not hold for the refitted one: use 'capo guarantee' with "
+            "other labeled rows."
+        )
     with console.step("writing"):
         training = {"table": table.name, "rows": len(y), "sha256": table_sha256(table)}
         training["columns"] = profile_columns(X)
