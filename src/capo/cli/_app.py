@@ -52,6 +52,7 @@ from ._options import (
     ObjectiveOption,
     OptionalModelOutputOption,
     PageOutputOption,
+    PartitionRowsOption,
     PositiveOption,
     PredictionsOutputOption,
     PresetOption,
@@ -146,6 +147,7 @@ def fit(
     jobs: JobsOption = 1,
     cluster: ClusterOption = None,
     sample_size: SampleSizeOption = 100_000,
+    partition_rows: PartitionRowsOption = None,
     seed: SeedOption = 0,
     format: FormatOption = None,
     delimiter: DelimiterOption = None,
@@ -169,6 +171,7 @@ def fit(
       capo fit train.csv -t fraud --cost-fn amount --cost-fp 5 -o fraud.capo
       zcat big.csv.gz | capo fit - -t y -o m.capo
       capo fit 'part-*.parquet' -t y --cluster tcp://scheduler:8786 -o m.capo
+      capo fit larger-than-memory.csv -t y --cluster local:2 -o m.capo
     """
     from .commands.fit import ClusterOptions, ColumnOptions, ModelOptions, run_fit
 
@@ -204,7 +207,7 @@ def fit(
         options,
         output,
         Console(quiet, json, strict),
-        None if cluster is None else ClusterOptions(cluster, sample_size),
+        None if cluster is None else ClusterOptions(cluster, sample_size, partition_rows),
     )
 
 

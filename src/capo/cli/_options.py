@@ -264,8 +264,21 @@ ClusterOption = Annotated[
     typer.Option(
         "--cluster",
         metavar="ADDRESS",
-        help="Train on a Dask cluster, each file a partition: local, local:4 (workers) or tcp://host:8786.",
+        help="Train on a Dask cluster, or on a file larger than memory: local, local:4 (workers) or "
+        "tcp://host:8786.",
         rich_help_panel=MODEL,
+    ),
+]
+PartitionRowsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--partition-rows",
+        metavar="NUMBER",
+        min=20,
+        help="Rows of a single file that a worker reads at once, with --cluster. By default 200,000, or "
+        "fewer with more than 20 columns.",
+        rich_help_panel=MODEL,
+        show_default=False,
     ),
 ]
 SampleSizeOption = Annotated[

@@ -109,7 +109,7 @@ def test_parquet_keeps_its_types_and_is_read_in_batches(tmp_path, monkeypatch):
     assert read(path).equals(frame)
     (tmp_path / "t.gz").write_bytes(gzip.compress(path.read_bytes()))
     assert read(tmp_path / "t.gz").equals(frame)
-    monkeypatch.setattr("capo.io.tables._reader.PARQUET_BATCH_SIZE", 20)
+    monkeypatch.setattr("capo.io.tables._parquet.PARQUET_BATCH_SIZE", 20)
     batches = list(open_table(str(path)).batches())
     assert [batch.first_row for batch in batches] == np.cumsum([1, *map(len, batches)])[:-1].tolist()
     assert sum(map(len, batches)) == 50

@@ -1,14 +1,14 @@
-"""Training on a Dask cluster: each file of the table is a partition, which workers read."""
+"""Training on a Dask cluster: workers read the partitions, which are files or rows of one large file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...exceptions import InvalidInputError
-from ...io.tables import Schema, TableReader
+from ...io.tables import Schema, TablePart, TableReader, divide_table
 from .._console import Console
 from ._model_options import ModelOptions, prepare_training
 from ._training_data import ColumnOptions, TableTrainingData
@@ -30,6 +30,7 @@ class ClusterOptions:
 
     address: str
     sample_size: int
+    partition_rows: int | None = None
 
     @property
     def n_local_workers(self) -> int | None:
@@ -51,19 +52,20 @@ def fit_on_cluster(
     cluster: ClusterOptions,
     console: Console,
 ) -> tuple[DaskCAPOClassifier, TableTrainingData]:
-    """Train on all files; the types of the columns are those of the first one, whose data are returned."""
+    """Train on all rows; the types of the columns are those of the first partition, which is returned."""
     from ...dask import DaskCAPOClassifier  # noqa: PLC0415 (an optional package)
 
     _check_options(table, columns, options)
-    first = replace(table, path=table.paths[0])
-    data, local = prepare_training(first, columns, options, console)
+    with console.step(f"dividing {table.name}"):
+        parts = divide_table(table, cluster.partition_rows)
+    data, local = prepare_training(parts[0], columns, options, console)
     if data.target.kind != "binary":
         raise InvalidInputError("--cluster is for targets of two classes: leave it out.")
     params = local.get_params(deep=False)
     del params["memory"]
     model = DaskCAPOClassifier(**{**params, "verbose": 0}, sample_size=cluster.sample_size)
     with connect(cluster) as client, console.step(f"training on {cluster.address}"):
-        model.set_params(client=client).fit(*_read_parts(table, data.schema))
+        model.set_params(client=client).fit(*_read_parts(parts, data.schema))
     model.client = None
     return model, data
 
@@ -84,16 +86,17 @@ def _check_options(table: TableReader, columns: ColumnOptions, options: ModelOpt
         raise InvalidInputError("--cluster needs files that workers can read: got standard input.")
 
 
-def _read_parts(table: TableReader, schema: Schema) -> tuple[list[Any], list[Any]]:
-    """Tasks that read the features and the labels of each file."""
+def _read_parts(parts: Sequence[TablePart], schema: Schema) -> tuple[list[Any], list[Any]]:
+    """Tasks that read the features and the labels of each partition."""
     from dask.delayed import delayed  # noqa: PLC0415 (an optional package)
 
-    parts = [delayed(_read_part, pure=False)(replace(table, path=path), schema) for path in table.paths]
-    return [part[0] for part in parts], [part[1] for part in parts]
+    read = delayed(_read_part, pure=False)
+    tasks = [read(part, schema) for part in parts]
+    return [task[0] for task in tasks], [task[1] for task in tasks]
 
 
-def _read_part(table: TableReader, schema: Schema) -> tuple[Any, Any]:
-    batch = table.read()
+def _read_part(part: TablePart, schema: Schema) -> tuple[Any, Any]:
+    batch = part.read()
     return schema.features(batch), schema.labels(batch)
 
 

@@ -13,7 +13,7 @@ from ... import measures, multiclass, multilabel
 from ...auxiliary import auxiliary_names, check_auxiliary_name
 from ...estimators import CAPOClassifier
 from ...exceptions import CapoError, InvalidInputError, UnknownMeasureError
-from ...io.tables import TableReader
+from ...io.tables import TablePart
 from ...model_selection import TimeFolds
 from .._console import Console
 from .._durations import parse_duration
@@ -118,7 +118,7 @@ class ModelOptions:
 
 
 def prepare_training(
-    table: TableReader,
+    table: TablePart,
     columns: ColumnOptions,
     options: ModelOptions,
     console: Console,

@@ -22,7 +22,7 @@ from ...io.tables import (
     SchemaInference,
     SparseRows,
     SparseSchema,
-    TableReader,
+    TablePart,
     infer_label_matrix_schema,
     infer_table_schema,
     read_times,
@@ -116,7 +116,7 @@ class TableTrainingData:
 
 
 def read_training_data(
-    table: TableReader, options: ColumnOptions, console: Console, *, many_classes: bool = False
+    table: TablePart, options: ColumnOptions, console: Console, *, many_classes: bool = False
 ) -> TableTrainingData:
     """Read a table, infer its schema, check labels and weights, and log its size.
 

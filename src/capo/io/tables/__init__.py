@@ -3,6 +3,7 @@
 from ._batch import Batch, SparseRows
 from ._inference import SchemaInference, infer_features, infer_table_schema
 from ._label_matrix import LabelMatrixSchema, infer_label_matrix_schema
+from ._parts import TablePart, divide_table
 from ._prices import PriceColumns
 from ._profile import ColumnProfile, profile_columns, read_profiles
 from ._reader import TableReader, open_table
@@ -21,8 +22,10 @@ __all__ = [
     "SchemaInference",
     "SparseRows",
     "SparseSchema",
+    "TablePart",
     "TableReader",
     "TableSchema",
+    "divide_table",
     "infer_features",
     "infer_label_matrix_schema",
     "infer_table_schema",

@@ -83,3 +83,14 @@ class Batch:
         for start in range(0, len(self), max_rows):
             part = self.rows[start : start + max_rows]
             yield Batch(part, self.first_row + start, self.decimal_comma)
+
+
+def concat_batches(batches: Sequence[Batch]) -> Batch:
+    """One batch of the rows of consecutive batches."""
+    first = batches[0]
+    if isinstance(first.rows, SparseRows):
+        return Batch(SparseRows.concat([batch.sparse_rows for batch in batches]), first.first_row)
+    frames = [batch.frame.select(first.frame.columns) for batch in batches]
+    same_types = all(frame.schema == frames[0].schema for frame in frames)
+    rows = pl.concat(frames, how="vertical" if same_types else "vertical_relaxed")
+    return Batch(rows, first.first_row, first.decimal_comma)

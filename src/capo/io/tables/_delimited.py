@@ -6,6 +6,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,10 +22,29 @@ MAX_COLUMNS = 100_000
 MAX_SHOWN_NAME = 40
 
 
+class Skipped(NamedTuple):
+    """Rows and lines of a file that are not read; they are counted in messages."""
+
+    n_rows: int
+    n_lines: int
+
+
+NOTHING_SKIPPED = Skipped(0, 0)
+
+
 def read_delimited(
-    stream: io.BufferedReader, head: bytes, name: str, delimiter: str | None, encoding: str | None
+    stream: io.BufferedReader,
+    head: bytes,
+    name: str,
+    delimiter: str | None,
+    encoding: str | None,
+    *,
+    skipped: Skipped = NOTHING_SKIPPED,
 ) -> Iterator[Batch]:
-    """Yield the rows after the header in batches of text columns."""
+    """Yield the rows after the header in batches of text columns.
+
+    `skipped` is what the file has between its header and the first row of the stream.
+    """
     blocks = read_line_blocks(recode_to_utf8(stream, head, encoding, name), name)
     first = next(blocks, b"").lstrip(b"\n")
     if not first.strip():
@@ -33,14 +53,14 @@ def read_delimited(
     separator = delimiter or _guess_delimiter(header)
     columns = _parse_header(header, separator, name)
     block = block or next(blocks, b"")
-    row, line = 1, 2 + header.count("\n")
+    row, line = 1 + skipped.n_rows, 2 + header.count("\n") + skipped.n_lines
     while block:
         frame = _parse_block(block, columns, separator, name, line)
         if frame.height:
             yield Batch(frame, row, decimal_comma=separator != ",")
         row, line = row + frame.height, line + block.count(b"\n")
         block = next(blocks, b"")
-    if row == 1:
+    if row == 1 + skipped.n_rows:
         raise TableError(f"{name} has a header but no rows.")
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import codecs
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +26,16 @@ _BYTE_ORDER_MARKS = {
 }
 
 
+def detect_encoding(head: bytes, encoding: str | None) -> str | None:
+    """The encoding of a byte order mark, or else the one given."""
+    return next((known for mark, known in _BYTE_ORDER_MARKS.items() if head.startswith(mark)), encoding)
+
+
 def recode_to_utf8(
     stream: io.BufferedReader, head: bytes, encoding: str | None, name: str
 ) -> io.BufferedReader:
     """Return the text in UTF-8; a byte order mark takes precedence over `encoding`."""
-    detected = next((known for mark, known in _BYTE_ORDER_MARKS.items() if head.startswith(mark)), None)
-    encoding = detected or encoding
+    encoding = detect_encoding(head, encoding)
     if encoding is None:
         return stream
     try:
@@ -73,16 +78,19 @@ class _Utf8Recoder(io.RawIOBase):
 
 def read_line_blocks(stream: io.BufferedReader, name: str) -> Iterator[bytes]:
     """Yield blocks of complete lines, which may contain newlines inside quotes, each ending in a newline."""
+    return _complete_lines(_read_text(stream, name), name)
+
+
+def read_byte_blocks(stream: io.BufferedReader, name: str) -> Iterator[bytes]:
+    """Yield blocks of complete lines as they are in the file, in an encoding that extends ASCII."""
+    return _complete_lines(iter(partial(stream.read, BLOCK_SIZE), b""), name)
+
+
+def _complete_lines(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """Divide the bytes after line ends; a newline is added to a last line that lacks it."""
     rest = b""
-    while data := stream.read(BLOCK_SIZE):
-        if b"\0" in data:
-            raise TableError(
-                f"{name} is not a text table: it contains binary data. If it is UTF-16 text, give "
-                "--encoding utf-16."
-            )
-        if data.endswith(b"\r"):
-            data += stream.read(1)
-        rest += _normalize_newlines(data)
+    for data in chunks:
+        rest += data
         end = _complete_lines_size(rest)
         if end:
             yield rest[:end]
@@ -93,6 +101,18 @@ def read_line_blocks(stream: io.BufferedReader, name: str) -> Iterator[bytes]:
             )
     if rest:
         yield rest if rest.endswith(b"\n") else rest + b"\n"
+
+
+def _read_text(stream: io.BufferedReader, name: str) -> Iterator[bytes]:
+    while data := stream.read(BLOCK_SIZE):
+        if b"\0" in data:
+            raise TableError(
+                f"{name} is not a text table: it contains binary data. If it is UTF-16 text, give "
+                "--encoding utf-16."
+            )
+        if data.endswith(b"\r"):
+            data += stream.read(1)
+        yield _normalize_newlines(data)
 
 
 def _normalize_newlines(data: bytes) -> bytes:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import codecs
 import glob
-import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import polars as pl
-
 from ...exceptions import TableError
-from ._batch import Batch, SparseRows
+from ._batch import Batch, SparseRows, concat_batches
 from ._delimited import read_delimited
 from ._excel import read_excel
 from ._json_lines import read_json_lines
+from ._parquet import read_parquet
 from ._source import EXCEL_SIGNATURES, ByteSource, read_head
 from ._svmlight import is_svmlight_line, read_svmlight
 
@@ -30,8 +28,6 @@ FORMAT_BY_SUFFIX = {
 }
 #: The beginning of a JSON file: an object, or an array of objects, arrays, texts or numbers.
 _JSON_START = re.compile(rb'\{\s*("|\}\s*$)|\[\s*[\[{]|\[\s*("[^"\n]*"|[-0-9.eE]+|true|false|null)\s*,\s*')
-#: Rows per batch of a Parquet file.
-PARQUET_BATCH_SIZE = 20_000
 
 
 @dataclass(frozen=True)
@@ -82,9 +78,9 @@ class TableReader:
             head, stream = read_head(opened)
             if not head:
                 raise TableError(f"{source.name} is empty.")
-            format = self.format or _detect_format(source.name, source.stem, head)
+            format = self.format or detect_format(source.name, source.stem, head)
             if format == "parquet":
-                yield from _read_parquet(source, stream)
+                yield from read_parquet(source, stream)
             elif format == "jsonl":
                 yield from read_json_lines(stream, head, source.name, self.encoding)
             elif format == "excel":
@@ -96,7 +92,7 @@ class TableReader:
 
     def read(self) -> Batch:
         """Read all rows."""
-        return _concat_batches(list(self.batches()))
+        return concat_batches(list(self.batches()))
 
 
 def open_table(
@@ -115,7 +111,7 @@ def open_table(
     return TableReader(path, format, delimiter, encoding)
 
 
-def _detect_format(name: str, stem: str, head: bytes) -> str:
+def detect_format(name: str, stem: str, head: bytes) -> str:
     """Detect the format from the first bytes, the file name and the first line."""
     if head.startswith(b"PAR1"):
         return "parquet"
@@ -154,37 +150,3 @@ def _is_json(head: bytes) -> bool:
     """Whether a file begins with a JSON object or array, in one line or in several."""
     text = head.removeprefix(codecs.BOM_UTF8).lstrip()
     return _JSON_START.match(text) is not None
-
-
-def _read_parquet(source: ByteSource, stream: io.BufferedReader) -> Iterator[Batch]:
-    row = 1
-    try:
-        frame = _scan_parquet(source, stream)
-        for part in frame.collect_batches(chunk_size=PARQUET_BATCH_SIZE, maintain_order=True):
-            if part.height:
-                yield Batch(part, row)
-            row += part.height
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise TableError(f"{source.name} cannot be read as a Parquet file: {reason}.") from error
-    if row == 1:
-        raise TableError(f"{source.name} has columns but no rows.")
-
-
-def _scan_parquet(source: ByteSource, stream: io.BufferedReader) -> pl.LazyFrame:
-    """Scan an uncompressed file in place, and anything else in memory."""
-    path = source.path
-    if path is not None and path.is_file() and str(path) == source.stem:
-        return pl.scan_parquet(path, glob=False)
-    return pl.scan_parquet(io.BytesIO(stream.read()), glob=False)
-
-
-def _concat_batches(batches: list[Batch]) -> Batch:
-    first = batches[0]
-    if isinstance(first.rows, SparseRows):
-        return Batch(SparseRows.concat([batch.sparse_rows for batch in batches]), 1)
-    frames = [batch.frame.select(first.frame.columns) for batch in batches]
-    same_types = all(frame.schema == frames[0].schema for frame in frames)
-    return Batch(
-        pl.concat(frames, how="vertical" if same_types else "vertical_relaxed"), 1, first.decimal_comma
-    )
