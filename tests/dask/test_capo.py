@@ -188,7 +188,7 @@ def test_data_frames_with_categories_and_missing_values(rows):
     pd = pytest.importorskip("pandas")
     dd = pytest.importorskip("dask.dataframe")
     X, y = rows[0], rows[1]
-    frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"])
+    frame = pd.DataFrame(X[:, :3].copy(), columns=["a", "b", "c"])
     frame["kind"] = np.where(X[:, 3] > 0, "high", "low")
     frame.loc[::7, "a"] = np.nan
     model = DaskCAPOClassifier(
