@@ -70,7 +70,7 @@ def draw_table(n_rows: int, rng: np.random.Generator) -> tuple[pl.DataFrame, np.
             "right": right,
             "noise": noise,
             "color": rng.choice(["red", "green", "blue"], n_rows),
-            "day": [str(np.datetime64("2023-01-01") + int(each)) for each in days],
+            "day": [str(np.datetime64("2023-01-01") + np.timedelta64(int(each), "D")) for each in days],
         }
     )
     return table, rng.random(n_rows) < 1 / (1 + np.exp(-score))

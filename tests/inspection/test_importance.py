@@ -42,7 +42,10 @@ def messy():
     table = {
         "price": [f"${each:,.2f}" for each in price],
         "cents": np.round(100 * price),
-        "day": [str(np.datetime64("2024-01-01") + int(each)) for each in rng.integers(0, 300, n)],
+        "day": [
+            str(np.datetime64("2024-01-01") + np.timedelta64(int(each), "D"))
+            for each in rng.integers(0, 300, n)
+        ],
         "color": rng.choice(["red", "green", "blue"], n),
         "other": other,
     }

@@ -48,7 +48,7 @@ def test_missing_dates_stay_missing():
 
 def test_parts_that_tell_nothing_about_the_labels_are_left_out():
     rng = np.random.default_rng(0)
-    days = np.datetime64("2020-01-01") + rng.integers(0, 1000, 2000)
+    days = np.datetime64("2020-01-01") + rng.integers(0, 1000, 2000).astype("timedelta64[D]")
     seconds = days.astype("M8[s]").astype(float)[:, None]
     weekend = (days.astype("M8[D]").astype(int) + 3) % 7 >= 5
     trend = rng.random(2000) < (days - days.min()).astype(int) / 1000
