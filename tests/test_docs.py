@@ -27,8 +27,8 @@ def test_every_measure_has_its_line_with_its_parameters():
         assert f"| {each.value} | {each.use} |" in table
 
 
-#: Pages whose code trains the default auxiliaries.
-SLOW_PAGES = {"files.md", "index.md", "quickstart.md"}
+#: Pages whose code takes more than a second.
+SLOW_PAGES = {"dask.md", "export.md", "files.md", "index.md", "multi.md", "prices.md", "quickstart.md"}
 
 
 @pytest.mark.optional_packages

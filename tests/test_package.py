@@ -56,6 +56,7 @@ assert capo.SVMPerfClassifier(kernel="rbf").fit(X, y == 1).score(X, y == 1) > 0.
 """
 
 
+@pytest.mark.slow
 def test_the_base_installation_is_enough(optional_packages):
     code = WITHOUT_OPTIONAL.format(packages=optional_packages)
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

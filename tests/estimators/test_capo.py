@@ -180,7 +180,7 @@ def test_an_interrupt_during_the_path_is_an_interrupt(monkeypatch):
 def test_nothing_is_warned_about_on_a_plain_table():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        CAPOClassifier("f1", random_state=0).fit(*(part[:150] for part in NOISY))
+        CAPOClassifier("f1", cv=3, random_state=0).fit(*(part[:150] for part in NOISY))
 
 
 def test_a_fit_that_failed_is_no_fit():

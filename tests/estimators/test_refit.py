@@ -30,7 +30,7 @@ def old():
     return model.fit(*draw(1500, 0))
 
 
-@pytest.mark.parametrize("n", [50, 200])
+@pytest.mark.parametrize("n", [50, pytest.param(200, marks=pytest.mark.slow)])
 def test_a_refit_combines_the_old_model_and_a_new_one(old, n):
     """Means over draws; beside learners that need no more than 200 rows, the old model may cost a little."""
     scores = []
