@@ -204,6 +204,8 @@ def test_a_set_is_given_by_name_alone_or_in_a_list():
         "svm",
         "nb",
     ]
+    assert "svm" in default_auxiliary_names(np.zeros((50, 100)))
+    assert "svm" not in default_auxiliary_names(np.zeros((50, 99)))
     classes = np.arange(len(NOISY[1])) % 3
     many = CAPOClassifier("accuracy", auxiliaries=["fast", GaussianNB()], cv=2, random_state=0)
     assert list(many.fit(NOISY[0], classes).auxiliaries_) == ["trees", "linear", "gaussiannb"]

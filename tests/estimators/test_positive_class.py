@@ -126,8 +126,10 @@ def test_comparisons():
     assert two.source.pos_label == "0"
 
 
+@pytest.mark.optional_packages
 def test_the_report_names_the_positive_class():
-    render_report = pytest.importorskip("capo.report").render_report
+    from capo.report import render_report
+
     labels = np.where(Y == 1, "bad", "good")
     model = CAPOClassifier("f1", pos_label="bad", **SETTINGS).fit(X[TRAIN], labels[TRAIN])
     page = render_report(model, labels[TEST] == "bad", model.positive_decision(X[TEST]))

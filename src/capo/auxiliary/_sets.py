@@ -20,6 +20,8 @@ AUTO, FAST, BEST = "auto", "fast", "best"
 AUXILIARY_SETS = (AUTO, FAST, BEST)
 #: Up to this many rows a support vector machine with the exact kernel costs no more than the rest.
 MAX_ROWS_FOR_SVM = 10_000
+#: With at least this many columns, which a small basis approximates poorly, the default set has the exact kernel.
+MIN_COLUMNS_FOR_SVM = 100
 #: With more labels than this, the default set has no models that take seconds per label.
 MAX_LABELS_FOR_SLOW_AUXILIARIES = 10
 
@@ -31,7 +33,8 @@ def default_auxiliary_names(X: Any, set_name: str = AUTO) -> list[str]:
     if issparse(X):
         return ["boosting", "trees", "linear"] + (["latent"] if X.shape[1] > 2 else [])
     names = ["boosting", "shallow", "trees", "linear", "kernel"]
-    return [*names, "svm"] if set_name == BEST and X.shape[0] <= MAX_ROWS_FOR_SVM else names
+    wants_svm = set_name == BEST or X.shape[1] >= MIN_COLUMNS_FOR_SVM
+    return [*names, "svm"] if wants_svm and X.shape[0] <= MAX_ROWS_FOR_SVM else names
 
 
 def class_auxiliary_names(X: Any, set_name: str = AUTO) -> list[str]:

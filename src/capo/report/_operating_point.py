@@ -166,7 +166,7 @@ def _slider_ticks(thresholds: FloatArray) -> list[SliderTick]:
     last = max(len(thresholds) - 1, 1)
     inside = [each for each in ROUND_THRESHOLDS if thresholds[0] < each < thresholds[-1]]
     ticks: list[SliderTick] = []
-    for each in inside or [float(thresholds[0]), float(thresholds[-1])]:
+    for each in inside if len(inside) > 1 else [float(thresholds[0]), float(thresholds[-1])]:
         percent = 100.0 * float(np.interp(each, thresholds, np.arange(len(thresholds)))) / last
         if all(abs(percent - other.percent) >= MIN_TICK_DISTANCE for other in ticks):
             ticks.append(SliderTick(percent, formatting.format_threshold(each).rstrip("0") or "0"))

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn
+from packaging.version import Version
 
 import capo
 from capo.exceptions import CapoWarning
@@ -23,6 +25,8 @@ def test_there_are_stored_files():
 @pytest.mark.optional_packages
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
 def test_a_stored_model_predicts_what_it_did(path, tmp_path):
+    if path.stem.endswith("multiclass") and Version(sklearn.__version__) < Version("1.8"):
+        pytest.skip("scikit-learn before 1.8 cannot use a logistic regression of many classes of a later one")
     expected = json.loads(path.with_suffix(".json").read_text())
     X = np.array(expected["X"])
     with warnings.catch_warnings():
