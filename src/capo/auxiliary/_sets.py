@@ -20,7 +20,7 @@ AUTO, FAST, BEST = "auto", "fast", "best"
 AUXILIARY_SETS = (AUTO, FAST, BEST)
 #: Up to this many rows a support vector machine with the exact kernel costs no more than the rest.
 MAX_ROWS_FOR_SVM = 10_000
-#: With at least this many columns, which a small basis approximates poorly, the default set has the exact kernel.
+#: With at least this many columns the default set has the exact kernel, which a small basis is far from.
 MIN_COLUMNS_FOR_SVM = 100
 #: With more labels than this, the default set has no models that take seconds per label.
 MAX_LABELS_FOR_SLOW_AUXILIARIES = 10

@@ -75,12 +75,12 @@ class CAPOClassifier(PricedClassifier):
     auxiliaries : {"auto", "fast", "best"} or list, default="auto"
         Classifiers, (name, classifier) pairs, or names of built-in auxiliaries such as "boosting" or
         "linear" (`capo.auxiliary.auxiliary_names()` lists them). "auto", also in a list, stands for the
-        default set: two kinds of boosted trees, random trees, a linear and a kernel machine, with 100 or more
-        columns a support vector machine too, which need no preparation of the table; "fast" for a small boosting and a linear machine, at about a fifth of the
-        cost; "best" for the default set and a support vector machine. A classifier needs
-        `decision_function`, `predict_proba` or only `predict`; it is trained on X as given and labels 0 and
-        1. One in a `sklearn.frozen.FrozenEstimator`, or without `fit`, is used without training, and should
-        not have seen these rows.
+        default set: two kinds of boosted trees, random trees, a linear and a kernel machine, and with 100 or
+        more columns a support vector machine, which need no preparation of the table; "fast" for a small
+        boosting and a linear machine, at about a fifth of the cost; "best" for the default set and a support
+        vector machine. A classifier needs `decision_function`, `predict_proba` or only `predict`; it is
+        trained on X as given and labels 0 and 1. One in a `sklearn.frozen.FrozenEstimator`, or without
+        `fit`, is used without training, and should not have seen these rows.
     pos_label : label, optional
         The label of the positive class; the larger one by default. The measure, `threshold_`, `log_odds`,
         `positive_decision` and the out-of-fold values are about this class. `classes_` is sorted all the
