@@ -76,7 +76,7 @@ WHY = {
 }
 
 MITFACES = """
-The exceptions are on mitfaces, whose test set is a different population: 2% faces, compared with 35% in training. The ranking is
+Most exceptions are on mitfaces, whose test set is a different population: 2% faces, compared with 35% in training. The ranking is
 good (PRBEP, the F1 at the threshold that predicts as many faces as there are, is {prbep:.4f}, above the paper's best F1 of 0.4658), but a
 threshold that is chosen on training rows does not suit them: the F1 at our threshold is {f1:.4f}. The new rate is not to blame alone: the faces
 of the test set score lower than those of the training set, so that a threshold for the true rate is worse ([base rates](base_rates.md)).
