@@ -44,14 +44,14 @@ def choose_threshold(oracle: DistributedOracle, measure: Measure, scores: list[D
     return _best_threshold(measure, bins)[1]
 
 
-def _used(bins: ScoreBins) -> IntArray:
+def _nonempty_bins(bins: ScoreBins) -> IntArray:
     return np.flatnonzero(bins.mass.sum(axis=0) > 0)
 
 
 def _near(bins: ScoreBins, below: int) -> BoolArray:
     """A mask of the bins next to the threshold above `below` of the bins with rows."""
     near = np.zeros(bins.mass.shape[1], dtype=bool)
-    near[_used(bins)[max(below - N_NEIGHBORS, 0) : below + N_NEIGHBORS]] = True
+    near[_nonempty_bins(bins)[max(below - N_NEIGHBORS, 0) : below + N_NEIGHBORS]] = True
     return near
 
 
@@ -61,7 +61,7 @@ def _best_threshold(measure: Measure, bins: ScoreBins) -> tuple[int, float]:
     The measure gets the position of each bin in place of its scores, from 0.5 for those above 0 and from -0.5
     for the others, so that a threshold of 0 is one for both.
     """
-    used = _used(bins)
+    used = _nonempty_bins(bins)
     low, high = bins.low.min(axis=0)[used], bins.high.max(axis=0)[used]
     position = np.arange(len(used)) - np.count_nonzero(high <= 0) + 0.5
     mass = bins.mass[:, used]

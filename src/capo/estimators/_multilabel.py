@@ -267,7 +267,7 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         self.score_, self.score_std_ = score.value, score.std
         self.value_, self.bound_ = fitted.value, fitted.bound
         self.gap_ = max(self.bound_ - self.value_, 0.0)
-        counts = data.positive[data.counted].sum(axis=0)
+        counts = data.positive[data.has_weight].sum(axis=0)
         self.rare_labels_ = self._names(counts < multilabel.MIN_POSITIVE_ROWS)
         self.constant_labels_ = self._names(~np.array([data.can_be_adapted(k) for k in range(data.n_labels)]))
 

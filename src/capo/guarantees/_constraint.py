@@ -30,8 +30,8 @@ class Rate:
         Where the constraint holds by definition: with "none" or with "all" of the rows predicted positive.
     is_monotone : bool
         Whether the rate can only get worse as the threshold moves away from the safe end.
-    counted : str
-        What was counted, after "2 of 30".
+    failure_phrase : str
+        What the failures were, after "2 of 30".
     """
 
     trials: tuple[str, ...]
@@ -39,7 +39,7 @@ class Rate:
     sense: str
     safe_end: str
     is_monotone: bool
-    counted: str
+    failure_phrase: str
 
 
 _RATES = {

@@ -60,7 +60,8 @@ class Guarantee:
         kind = "a random row of a new group" if self.by_group else "new rows like the calibration rows"
         return (
             f"{self.constraint} on {kind}, with {100 * self.confidence:.4g}% confidence: "
-            f"{self.n_failures:,} of {self.n_trials:,} {self.constraint.rate.counted} among {self._rows()} "
+            f"{self.n_failures:,} of {self.n_trials:,} {self.constraint.rate.failure_phrase} among "
+            f"{self._rows()} "
             f"(p = {self.p_value:.2g})"
         )
 

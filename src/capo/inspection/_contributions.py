@@ -252,7 +252,7 @@ class _Walks:
         orders = np.stack([random.permutation(n_groups) for _ in range(half)])
         return cls(np.tile(starts, 2), np.concatenate((orders, orders[:, ::-1])))
 
-    def kept(self) -> BoolArray:
+    def background_masks(self) -> BoolArray:
         """Which groups still come from the background, of shape (n_walks, n_groups + 1, n_groups)."""
         rank = np.argsort(self.orders, axis=1)
         steps = np.arange(self.orders.shape[1] + 1)
@@ -263,7 +263,7 @@ def _decide(
     model: Any, table: ExplainedTable, row: int, walks: _Walks, members: Sequence[Sequence[int]]
 ) -> FloatArray:
     """The decision at each step of each walk, of shape (n_walks, n_groups + 1)."""
-    kept = walks.kept()
+    kept = walks.background_masks()
     masks = np.zeros((*kept.shape[:2], len(table.names)), dtype=bool)
     for number, positions in enumerate(members):
         masks[:, :, list(positions)] = kept[:, :, [number]]

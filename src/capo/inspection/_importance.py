@@ -113,7 +113,7 @@ class Importance:
     def __str__(self) -> str:
         rows = [("shuffled column", f"loss of {self.measure}", "95% interval")]
         rows += [_format_column(each) for each in self.columns]
-        parts = [self._heading(), "", *format_table(rows, MIN_WIDTHS)]
+        parts = [self._format_heading(), "", *format_table(rows, MIN_WIDTHS)]
         if self.caution:
             parts += ["", f"caution: {self.caution}"]
         for effect in self.effects:
@@ -122,7 +122,7 @@ class Importance:
 
     __repr__ = __str__
 
-    def _heading(self) -> str:
+    def _format_heading(self) -> str:
         used = "" if self.n_rows == self.n_total_rows else f"{self.n_rows:,} of "
         repeats = "once" if self.n_repeats == 1 else f"{self.n_repeats} times"
         kind = ", out of fold" if self.rows == OUT_OF_FOLD else ""
@@ -242,7 +242,7 @@ def importance(
     column_groups = group_columns(table, positions, outputs.rows, max_correlation)
     estimates = _Estimates(scored, outputs, weight, unit_names, random)
     found: list[tuple[ColumnImportance, ColumnGroup, FloatArray]] = []
-    for number, permuted in enumerate(outputs.permuted(column_groups)):
+    for number, permuted in enumerate(outputs.iter_permuted(column_groups)):
         group = column_groups[number]
         found.append((estimates.column_importance(group, permuted), group, permuted))
         on_progress(f"{number + 1} of {len(column_groups)} columns")

@@ -75,10 +75,10 @@ class PermutedOutputs:
         self._ranges = ranges
         #: The outputs of the rows as they are.
         self.outputs = np.concatenate(
-            [scored.predict(p.model, table.mix(*_unmixed(table, p))) for p in parts]
+            [scored.predict(p.model, table.mix(*_mix_with_itself(table, p))) for p in parts]
         )
 
-    def permuted(self, groups: Sequence[ColumnGroup]) -> Iterator[FloatArray]:
+    def iter_permuted(self, groups: Sequence[ColumnGroup]) -> Iterator[FloatArray]:
         """Yield, for each group of columns, the outputs of all pairs, of shape (n_repeats * n_rows, ...)."""
         masks = np.zeros((len(groups), len(self._table.names)), dtype=bool)
         for mask, group in zip(masks, groups, strict=True):
@@ -110,7 +110,7 @@ class PermutedOutputs:
         return joined.reshape(len(masks), len(donors), len(rows), *joined.shape[1:])
 
 
-def _unmixed(table: ExplainedTable, part: EvaluatedRows) -> tuple[IntArray, IntArray, BoolArray]:
+def _mix_with_itself(table: ExplainedTable, part: EvaluatedRows) -> tuple[IntArray, IntArray, BoolArray]:
     rows = part.rows[np.newaxis]
     return rows, rows, np.zeros((1, len(table.names)), dtype=bool)
 

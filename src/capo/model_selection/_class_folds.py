@@ -39,9 +39,9 @@ def split_class_folds(
     training rows of the fold that holds it out. Rows of weight 0 have no influence on these.
     """
     if is_fold_number(cv) and weight is not None and not weight.all():
-        counted, params = take_counted_rows(weight, split_params)
-        splits = split_class_folds(cv, codes[counted], codes[counted], params, random)
-        return place_other_rows(splits, counted, split_params.get("groups"))
+        has_weight, params = take_counted_rows(weight, split_params)
+        splits = split_class_folds(cv, codes[has_weight], codes[has_weight], params, random)
+        return place_other_rows(splits, has_weight, split_params.get("groups"))
     if is_fold_number(cv):
         cv = _make_splitter(int(cv or DEFAULT_N_FOLDS), codes, split_params, random)
     splitter = check_cv(cv, codes, classifier=True)

@@ -50,9 +50,9 @@ def split_folds(
     """
     groups, is_number = split_params.get("groups"), is_fold_number(cv)
     if is_number and weight is not None and not weight.all():
-        counted, params = take_counted_rows(weight, split_params)
-        splits = split_folds(cv, positive[counted], positive[counted], params, random)
-        return place_other_rows(splits, counted, groups)
+        has_weight, params = take_counted_rows(weight, split_params)
+        splits = split_folds(cv, positive[has_weight], positive[has_weight], params, random)
+        return place_other_rows(splits, has_weight, groups)
     rarest = int(min(positive.sum(), (~positive).sum()))
     if rarest < 2:
         raise InvalidInputError(
@@ -89,16 +89,16 @@ def take_counted_rows(
     weight: FloatArray, split_params: Mapping[str, Any]
 ) -> tuple[BoolArray, dict[str, Any]]:
     """Return which rows have a weight above 0, and the parameters of a splitter for them."""
-    counted, groups = weight > 0, split_params.get("groups")
-    return counted, {} if groups is None else {"groups": check_groups(groups, len(weight))[counted]}
+    has_weight, groups = weight > 0, split_params.get("groups")
+    return has_weight, {} if groups is None else {"groups": check_groups(groups, len(weight))[has_weight]}
 
 
-def place_other_rows(splits: Sequence[Split], counted: BoolArray, groups: ArrayLike | None) -> list[Split]:
-    """Add rows to folds of the counted rows: to the fold of their group, or to one fold after the other."""
-    n_rows = len(counted)
+def place_other_rows(splits: Sequence[Split], has_weight: BoolArray, groups: ArrayLike | None) -> list[Split]:
+    """Add the rows without weight to folds of the others: to that of their group, or to each in turn."""
+    n_rows = len(has_weight)
     units = np.arange(n_rows) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
     fold_of_unit = np.arange(n_rows) % len(splits)
-    fold_of_unit[units[counted]] = fold_numbers(splits, int(counted.sum()))
+    fold_of_unit[units[has_weight]] = fold_numbers(splits, int(has_weight.sum()))
     folds = fold_of_unit[units]
     return [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(len(splits))]
 

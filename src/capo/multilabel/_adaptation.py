@@ -94,11 +94,11 @@ class LabelData:
 
     def can_be_adapted(self, k: int) -> bool:
         """Whether both classes of a label are in two folds or more: each fold then learns from both."""
-        column, counted = self.positive[:, k], self.counted
-        return all(len(np.unique(self.folds[rows & counted])) > 1 for rows in (column, ~column))
+        column, has_weight = self.positive[:, k], self.has_weight
+        return all(len(np.unique(self.folds[rows & has_weight])) > 1 for rows in (column, ~column))
 
     @property
-    def counted(self) -> BoolArray:
+    def has_weight(self) -> BoolArray:
         """Which rows have a weight above 0."""
         return np.ones(len(self.folds), dtype=bool) if self.weight is None else self.weight > 0
 
@@ -271,7 +271,7 @@ def _calibrate_in_folds(label: _AdaptedLabel, folds: IntArray) -> FloatArray:
 
 def _constant_predictions(data: LabelData, k: int) -> _Predictions:
     """The base rate, for a label whose rows of one class are all in one fold or missing."""
-    counted = data.positive[data.counted, k]
+    counted = data.positive[data.has_weight, k]
     n_positive, n_negative = int(counted.sum()), int((~counted).sum())
     constant = np.full(len(data.positive), np.log((n_positive + 0.5) / (n_negative + 0.5)))
     by_fold = np.broadcast_to(constant, (int(data.folds.max()) + 1, len(constant)))
@@ -281,7 +281,7 @@ def _constant_predictions(data: LabelData, k: int) -> _Predictions:
 def _label_model(
     data: LabelData, k: int, label: _AdaptedLabel | None, predictions: _Predictions
 ) -> LabelModel:
-    n_positive = int(data.positive[data.counted, k].sum())
+    n_positive = int(data.positive[data.has_weight, k].sum())
     if label is not None:
         weights, scales = label.result.weights, tuple(label.scales)
         combination = FittedCombination(weights, scales, ScoreOutput(), predictions.threshold)
