@@ -108,7 +108,7 @@ def refused(capsys, sentence, *arguments):
         (b'[\n {\n  "x": 1, "y": "a"}]', (), "t.csv is a JSON file, but not one with an object in each line"),
         (b'[0.5, "a"]\n[0.7, "b"]\n', (), "t.csv is a JSON file, but not one with an object in each"),
         (GOOD, ("-a", "lightgbm"), "there is no auxiliary 'lightgbm'. Did you mean 'lgbm'?"),
-        (GOOD, ("--preset", "quick"), "--preset must be fast, balanced, best: got 'quick'"),
+        (GOOD, ("--preset", "quick"), "--preset must be fast, balanced or best: got 'quick'"),
         (GOOD, ("--preset", "best", "-a", "nb"), "remove one, or add the set to the list, as in -a best,nb"),
         (GOOD, ("--budget", "soon"), "--budget takes a time above 0 such as 60s, 5m or 1h, or a number of"),
         (GOOD, ("-a", "xgboost"), "there is no auxiliary 'xgboost'. Did you mean 'xgb'?"),

@@ -108,7 +108,7 @@ class ModelOptions:
 
     def _parse_preset(self, preset: str) -> str:
         if preset not in PRESETS:
-            raise InvalidInputError(f"--preset must be {', '.join(PRESETS)}: got {preset!r}.")
+            raise InvalidInputError(f"--preset must be fast, balanced or best: got {preset!r}.")
         if self.auxiliaries is not None:
             raise InvalidInputError(
                 "--preset and --auxiliaries both choose the classifiers: remove one, or add the set to "
