@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,3 +39,17 @@ def test_copies_are_found_and_discrete_columns_are_not_reported():
     frame = pd.DataFrame(X, columns=list("abcd")).assign(word=rng.choice(["red", "blue", None], 400))
     frame.loc[:39, "word"] = frame["word"][41:81].to_numpy()
     assert duplicate_share(frame, folds) == 80 / 400
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_missing_values_of_a_frame_are_equal_whatever_their_type(make):
+    columns = {
+        "text": ["a", None, "a", None],
+        "number": [1.5, float("nan"), 1.5, None],
+        "count": [3, None, 3, None],
+    }
+    X = make(columns)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_duplicates, "MAX_EXPECTED_COPIES", np.inf)
+        assert duplicate_share(X, np.array([0, 0, 1, 1])) == 1.0
+        assert duplicate_share(X, np.array([0, 1, 0, 1])) == 0.0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capo.preprocessing import KINDS, ColumnValues, ParsedKind, kind_from_dict
+from capo.preprocessing import KINDS, ColumnValues, ParsedKind, find_yes_label, kind_from_dict
 from capo.preprocessing._kinds import recognize
 
 EPOCH = datetime(1970, 1, 1)
@@ -91,6 +91,27 @@ def test_dates_are_parsed_as_they_were_written(layout):
     name, found = parsed(*texts)
     assert name == "date"
     assert found == [(datetime.strptime(text, layout) - EPOCH).total_seconds() for text in texts]
+
+
+def test_dates_in_several_formats():
+    moments = [datetime(2023, 1, 1) + timedelta(days=17 * k) for k in range(40)]
+    layouts = ("%Y-%m-%d", "%d.%m.%Y", "%b %d, %Y")
+    texts = [moment.strftime(layouts[k % 3]) for k, moment in enumerate(moments)]
+    found = recognize(values(*texts))
+    assert found.kind.layouts == ["year-month-day", "day-month-year", "name-of-month day year"]
+    assert found.doubt == "its dates are written in 3 ways"
+    assert [found.kind.parse(text) for text in texts] == [(each - EPOCH).total_seconds() for each in moments]
+    assert kind_from_dict(found.kind.to_dict()) == found.kind
+
+
+def test_a_mixture_of_formats_leaves_the_order_of_day_and_month_open():
+    texts = ("2024-02-03", "3 Feb 2024", "04/05/2024", "11/12/2024")
+    found = recognize(values(*texts))
+    assert "month-day-year" in found.kind.layouts
+    assert "the first number is taken for the month" in found.doubt
+    assert "day-month-year" in recognize(values(*texts, "25/12/2024")).kind.layouts
+    assert recognize(values("2024-02-03", "3 Feb 2024", "red", "blue")).kind.name == "category"
+    assert recognize(values("2024-02-03", "20240203", "20240204", "1")).kind.name != "date"
 
 
 def test_time_zones_are_converted_to_utc():
@@ -212,3 +233,14 @@ def test_the_reason_counts_what_was_parsed(texts, start):
     found = recognize(values(*texts * 3))
     assert re.match(start, found.reason)
     assert ("as missing" in found.doubt) == ("about 5" in texts or "soon" in texts)
+
+
+@pytest.mark.parametrize(
+    ("labels", "yes"),
+    [
+        *((["ja", "nein"], "ja"), (["No", "yes"], "yes"), (["J", "N"], "J"), (["non", "oui"], "oui")),
+        *((["no", "maybe"], None), ([0, 1], None), (["yes", "ja"], None), (["a", "b"], None)),
+    ],
+)
+def test_the_label_that_means_yes(labels, yes):
+    assert find_yes_label(labels) == yes

@@ -1,9 +1,16 @@
 """Raw tables and labels as numbers: column kinds, encoders, feature pipelines, binary labels."""
+# Imports from `testing` and the layers below.
 
-from ._class_labels import class_positions, encode_class_labels
+from ._class_labels import class_positions, encode_class_labels, ordered_categories
 from ._columns import is_dataframe, is_missing, is_number
 from ._data_checks import ColumnCodes, DataFinding, check_data
-from ._data_warnings import warn_of_data, warn_of_majority_class
+from ._data_warnings import (
+    warn_of_alphabetical_order,
+    warn_of_copies,
+    warn_of_data,
+    warn_of_majority_class,
+)
+from ._date_parts import DateParts
 from ._duplicates import duplicate_share
 from ._encoders import DropEmptyColumns, KnownCategoryFilter
 from ._features import (
@@ -38,13 +45,16 @@ from ._kinds import (
     QuantityKind,
     TagsKind,
     TextKind,
+    find_yes_label,
     kind_from_dict,
 )
-from ._label_matrix import encode_label_matrix
+from ._label_matrix import check_labels_vary, encode_label_matrix, match_label_matrix
 from ._labels import MAX_POSITIVE_SHARE, check_no_missing_labels, encode_binary_labels, positive_mask
-from ._parsing import ColumnParser, DateParts, TagIndicators, WordFeatures, parse_column, parse_texts
+from ._parsing import ColumnParser, parse_column, parse_texts
 from ._schema import ColumnInfo, FeatureSchema, impose_kind, infer_schema, recognize_column
 from ._table_checks import check_numbers, describe_mismatch
+from ._tag_indicators import TagIndicators
+from ._word_features import WordFeatures
 
 __all__ = [
     "KINDS",
@@ -78,6 +88,7 @@ __all__ = [
     "WordFeatures",
     "check_data",
     "check_features",
+    "check_labels_vary",
     "check_no_missing_labels",
     "check_numbers",
     "class_positions",
@@ -88,6 +99,7 @@ __all__ = [
     "encode_binary_labels",
     "encode_class_labels",
     "encode_label_matrix",
+    "find_yes_label",
     "impose_kind",
     "infer_schema",
     "is_dataframe",
@@ -98,12 +110,16 @@ __all__ = [
     "make_linear_features",
     "make_rbf_features",
     "make_tree_features",
+    "match_label_matrix",
     "n_ordinal_columns",
     "numbered_columns",
+    "ordered_categories",
     "parse_column",
     "parse_texts",
     "positive_mask",
     "recognize_column",
+    "warn_of_alphabetical_order",
+    "warn_of_copies",
     "warn_of_data",
     "warn_of_majority_class",
 ]

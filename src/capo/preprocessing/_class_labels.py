@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
@@ -30,6 +31,7 @@ def encode_class_labels(y: NDArray[np.generic]) -> tuple[NDArray[Any], IntArray]
 def class_positions(y: ArrayLike, classes: NDArray[Any]) -> IntArray:
     """Return the position of each row's class among the classes of a fitted classifier."""
     labels = column_or_1d(y)
+    check_no_missing_labels(labels)
     unknown = np.setdiff1d(labels, classes)
     if unknown.size:
         rows = int(np.isin(labels, unknown).sum())
@@ -38,3 +40,11 @@ def class_positions(y: ArrayLike, classes: NDArray[Any]) -> IntArray:
             f"{rows} of {len(labels)} rows have such labels. Remove them, or train on rows of these classes."
         )
     return np.searchsorted(classes, labels)
+
+
+def ordered_categories(y: Any) -> list[Any] | None:
+    """Return the categories of a series in their order; None if they have none, or for anything else."""
+    series = nw.from_native(y, series_only=True, pass_through=True)
+    if not isinstance(series, nw.Series) or not isinstance(series.dtype, nw.Enum):
+        return None
+    return list(series.dtype.categories)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._lookup import list_labels
 from .._typing import BoolArray, IntArray
 from ..exceptions import DataWarning
 from ._duplicates import duplicate_share
@@ -29,6 +30,13 @@ def warn_of_data(X: Any, folds: IntArray, *, stacklevel: int) -> None:
         )
     for message in messages:
         warnings.warn(message, DataWarning, stacklevel=stacklevel + 1)
+
+
+def warn_of_copies(X: Any, parts: IntArray, template: str, *, stacklevel: int) -> None:
+    """Warn if many rows are exact copies of rows in another part; {share} of the text is their share."""
+    share = duplicate_share(X, parts)
+    if share > MAX_DUPLICATE_SHARE:
+        warnings.warn(template.format(share=f"{share:.0%}"), DataWarning, stacklevel=stacklevel + 1)
 
 
 def _describe_numbered(column: NumberedColumn) -> str:
@@ -53,6 +61,17 @@ def warn_of_majority_class(classes: NDArray[np.generic], positive: BoolArray, *,
             f"The positive class is {label!r}, the larger of the two labels, which {share:.0%} of the rows "
             f"have. Pass pos_label={other!r} if that is the class to find, or pos_label={label!r} to "
             "keep it.",
+            DataWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def warn_of_alphabetical_order(classes: NDArray[np.generic], measure: str, *, stacklevel: int) -> None:
+    """Warn if the order of classes matters and is that of their texts."""
+    if classes.dtype.kind not in "biuf":
+        warnings.warn(
+            f"{measure} takes the classes in the order of the alphabet: {list_labels(classes.tolist())}. If "
+            "that is not their order, give it by the measure's parameter order.",
             DataWarning,
             stacklevel=stacklevel + 1,
         )

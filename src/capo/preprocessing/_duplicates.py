@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from .._typing import BoolArray, FloatArray, IntArray
-from ._columns import is_dataframe, is_missing, iter_columns
+from ._columns import is_dataframe, is_missing
 
 #: A row is a copy only if fewer rows equal to it than this are expected by chance.
 MAX_EXPECTED_COPIES = 0.1
@@ -77,23 +78,34 @@ def _expected_copies(columns: list[NDArray[np.uint64]]) -> FloatArray:
 def _column_codes(X: Any) -> list[NDArray[np.uint64]]:
     """A code of each value, column by column; equal values of a column have equal codes."""
     if is_dataframe(X):
-        return [_value_codes(values) for values in iter_columns(X)]
+        return [_series_codes(column) for column in nw.from_native(X, eager_only=True).iter_columns()]
     return [_bits(column) for column in np.asarray(X, dtype=np.float64).T]
+
+
+def _series_codes(column: nw.Series[Any]) -> NDArray[np.uint64]:
+    if column.dtype.is_float():
+        return _bits(column.fill_null(np.nan).to_numpy().astype(np.float64))
+    return _value_codes(column.to_list())
 
 
 def _value_codes(values: list[Any]) -> NDArray[np.uint64]:
     """The number of each value in the order of first occurrence; all missing values are the same."""
     codes: dict[Any, int] = {}
-    keys = (None if is_missing(value) else _hashable(value) for value in values)
-    return np.array([codes.setdefault(key, len(codes)) for key in keys], dtype=np.uint64)
+    numbers = np.array([codes.setdefault(_hashable(value), len(codes)) for value in values], dtype=np.uint64)
+    missing = [number for value, number in codes.items() if is_missing(value)]
+    numbers[np.isin(numbers, missing)] = missing[0] if missing else 0
+    return numbers
 
 
 def _hashable(value: Any) -> Any:
-    return value if isinstance(value, str | int | float) else repr(value)
+    if isinstance(value, str | int | float):
+        return value
+    return None if is_missing(value) else repr(value)
 
 
 def _bits(values: FloatArray) -> NDArray[np.uint64]:
-    return (np.ascontiguousarray(values) + 0.0).view(np.uint64)  # adding 0.0 turns -0.0 into 0.0
+    values = np.where(np.isnan(values), np.nan, values)  # NaN has many patterns of bits
+    return np.asarray((values + 0.0).view(np.uint64))  # adding 0.0 turns -0.0 into 0.0
 
 
 def _mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:

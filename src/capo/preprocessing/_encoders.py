@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
@@ -14,6 +15,7 @@ from sklearn.utils.validation import validate_data
 from .._typing import BoolArray
 from ..exceptions import InvalidInputError
 from ._columns import is_missing, iter_columns
+from ._table_transformer import TableTransformer
 
 
 class DropEmptyColumns(SelectorMixin, BaseEstimator):
@@ -48,7 +50,7 @@ class DropEmptyColumns(SelectorMixin, BaseEstimator):
         return tags
 
 
-class KnownCategoryFilter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class KnownCategoryFilter(OneToOneFeatureMixin, TableTransformer):
     """Keep the categories of the training data and replace any other value by NaN.
 
     Parameters
@@ -79,7 +81,7 @@ class KnownCategoryFilter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         """Collect the categories of each column."""
         validate_data(self, X, skip_check_array=True)
         # 1, 1.0 and True are equal but have different texts.
-        distinct = ({(type(value), value) for value in column} for column in iter_columns(X))
+        distinct = (set(zip(map(type, column), column, strict=True)) for column in iter_columns(X))
         columns = ({self._category(v) for _, v in values if not is_missing(v)} for values in distinct)
         self.categories_ = [sorted(categories, key=_sort_key) for categories in columns]
         return self
@@ -89,27 +91,30 @@ class KnownCategoryFilter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         validate_data(self, X, reset=False, skip_check_array=True)
         result = np.empty(X.shape, dtype=object)
         for position, (column, categories) in enumerate(zip(iter_columns(X), self.categories_, strict=True)):
-            known = {category: category for category in categories}
+            known = _KnownCategories(categories, self._category)
             try:
-                result[:, position] = [self._known_or_nan(value, known) for value in column]
+                result[:, position] = list(map(known.__getitem__, column))
             except TypeError as error:  # a list cannot be looked up
                 raise InvalidInputError(
                     f"a column of categories contains a value that is none: {error}."
                 ) from error
         return result
 
-    def _known_or_nan(self, value: Any, known: dict[Any, Any]) -> Any:
-        if value in known:
-            return known[value]
-        return np.nan if is_missing(value) else known.get(self._category(value), np.nan)
-
     def _category(self, value: Any) -> Any:
         return str(value) if self.as_text else value
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
-        return tags
+
+class _KnownCategories(dict[Any, Any]):
+    """From values to known categories; other values are compared by their category, and become NaN."""
+
+    def __init__(self, categories: list[Any], to_category: Callable[[Any], Any]) -> None:
+        super().__init__(zip(categories, categories, strict=True))
+        self[None] = np.nan
+        self._to_category = to_category
+
+    def __missing__(self, value: Any) -> Any:
+        # Nothing is stored: values that are equal, such as 1 and True, may have different texts.
+        return np.nan if is_missing(value) else self.get(self._to_category(value), np.nan)
 
 
 def _sort_key(value: object) -> tuple[str, Any]:

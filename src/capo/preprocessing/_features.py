@@ -27,9 +27,12 @@ from sklearn.preprocessing import (
 from sklearn.utils.validation import check_array
 
 from .._sklearn_compat import make_target_encoder, safe_indexing
+from ._date_parts import DateParts
 from ._encoders import DropEmptyColumns, KnownCategoryFilter
-from ._parsing import ColumnParser, DateParts, TagIndicators, WordFeatures
+from ._parsing import ColumnParser
 from ._schema import ColumnInfo, FeatureSchema, infer_schema
+from ._tag_indicators import TagIndicators
+from ._word_features import WordFeatures
 
 #: Standardized values are clipped to this many standard deviations from the mean.
 MAX_STANDARDIZED = 5.0
@@ -94,13 +97,14 @@ def make_tree_features(X: Any, schema: FeatureSchema | None = None) -> Any:
     tags are indicators, and of free text the leading singular directions of its TF-IDF are used.
     """
     schema = schema or infer_schema(X)
+    few, numeric = _ordinal_columns(schema), _plain_numbers(schema)
     ordinal = OrdinalEncoder(
         handle_unknown="use_encoded_value",
         unknown_value=np.nan,
         encoded_missing_value=np.nan,
-        max_categories=MAX_ORDINAL_CODES,
+        # A limit makes the encoder count the rows of each category, which takes longer than all else it does.
+        max_categories=None if all(column.n_different for column in few) else MAX_ORDINAL_CODES,
     )
-    few, numeric = _ordinal_columns(schema), _plain_numbers(schema)
     many = [column for column in schema.of_role("category") if column not in few]
     return _column_transformer(
         [

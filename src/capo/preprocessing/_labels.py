@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from .._lookup import list_labels
 from .._sklearn_compat import is_pandas_na, is_scalar_nan
 from .._typing import BoolArray
 from ..exceptions import InvalidInputError
@@ -50,6 +51,7 @@ def check_no_missing_labels(y: NDArray[np.generic]) -> None:
 def positive_mask(y: ArrayLike, label_pair: NDArray[np.generic]) -> BoolArray:
     """Return which rows have the positive one of two labels, which is the second."""
     labels = column_or_1d(y)
+    check_no_missing_labels(labels)
     unknown = np.setdiff1d(labels, label_pair)
     if unknown.size:
         raise InvalidInputError(
@@ -60,7 +62,7 @@ def positive_mask(y: ArrayLike, label_pair: NDArray[np.generic]) -> BoolArray:
 
 
 def _class_count_message(classes: NDArray[np.generic]) -> str:
-    shown = ", ".join(repr(label) for label in classes[:5].tolist()) + (", ..." if len(classes) > 5 else "")
+    shown = list_labels(classes.tolist())
     if len(classes) == 1:
         return f"y has only one class, {shown}: a classifier needs two. Check the labels and the split."
     return (

@@ -29,6 +29,28 @@ def test_json_lines(name, size, tmp_path, monkeypatch):
     assert {key: kind.name for key, kind in schema.columns.items()} == {"x": "number", "town": "category"}
 
 
+def test_a_key_that_begins_late_in_json_lines(tmp_path, monkeypatch):
+    monkeypatch.setattr(_line_blocks, "BLOCK_SIZE", 20)
+    rows = [{"x": number, "y": number % 2} for number in range(20)]
+    lines = [json.dumps(row) for row in [*rows, {"x": 7, "y": 1, "late": 2.5}]]
+    (tmp_path / "t.jsonl").write_text("\n".join(lines))
+    assert read(tmp_path / "t.jsonl")["late"].to_list() == [None] * 20 + [2.5]
+
+
+def test_fields_of_nested_objects_are_columns(tmp_path):
+    rows = [
+        {"user": {"age": 31, "home": {"town": "Ulm"}}, "tags": ["a", "b"], "y": 0},
+        {"user": {"age": 40, "home": None}, "tags": ["a"], "y": 1},
+        {"user": None, "tags": [], "y": 0},
+    ]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    frame = read(tmp_path / "t.jsonl")
+    assert frame["user.age"].to_list() == [31, 40, None]
+    assert frame["user.home.town"].to_list() == ["Ulm", None, None]
+    frame.select(pl.struct("user.age", "y").alias("s"), "y").write_parquet(tmp_path / "t.parquet")
+    assert read(tmp_path / "t.parquet").columns == ["s.user.age", "s.y", "y"]
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -69,16 +91,37 @@ def test_excel_files(tmp_path):
         with pytest.raises(MissingExtraError, match=r"needs fastexcel: pip install 'capo-learn\[excel\]'"):
             read(tmp_path / "t.xlsx")
         return
-    writer = pytest.importorskip("xlsxwriter")
-    book = writer.Workbook(str(tmp_path / "t.xlsx"))
-    sheet = book.add_worksheet()
-    for number, row in enumerate([("x", "town"), (1.5, "Ulm"), (2, "Bonn")]):
-        sheet.write_row(number, 0, row)
-    book.close()
+    write_sheet(tmp_path / "t.xlsx", [("x", "town"), (1.5, "Ulm"), (2, "Bonn")])
     assert read(tmp_path / "t.xlsx").rows() == [(1.5, "Ulm"), (2.0, "Bonn")]
     (tmp_path / "t.xlsx").write_bytes(b"PK\x03\x04junk")
     with pytest.raises(TableError, match="damaged or truncated"):
         read(tmp_path / "t.xlsx")
+
+
+@pytest.mark.parametrize(
+    "above", [[("Sales by town",), ()], [("Sales by town",)], [("Sales", None, "2024"), ("all towns",), ()]]
+)
+def test_a_title_above_the_names_of_excel_columns_is_left_out(above, tmp_path):
+    pytest.importorskip("fastexcel")
+    names, *rows = [("x", "town", "n", "y"), (1.5, "Ulm", None, 1), (2, "Bonn", 3, 0)]
+    write_sheet(tmp_path / "t.xlsx", [*above, names, *rows])
+    frame = read(tmp_path / "t.xlsx")
+    assert frame.columns == list(names)
+    assert frame.rows() == rows
+
+
+def test_excel_columns_without_a_name_are_named_by_their_number(tmp_path):
+    pytest.importorskip("fastexcel")
+    write_sheet(tmp_path / "t.xlsx", [(None, "town", "y"), (1, "Ulm", 1), (2, "Bonn", 0)])
+    assert read(tmp_path / "t.xlsx").columns == ["column_1", "town", "y"]
+
+
+def write_sheet(path, rows):
+    book = pytest.importorskip("xlsxwriter").Workbook(str(path))
+    sheet = book.add_worksheet()
+    for number, row in enumerate(rows):
+        sheet.write_row(number, 0, row)
+    book.close()
 
 
 def _has_excel():

@@ -4,13 +4,14 @@ import csv
 import gzip
 import io
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from capo.exceptions import TableError
-from capo.io.tables import _line_blocks, divide_table, open_table
+from capo.io.tables import _line_blocks, divide_table, estimate_size, open_table
 
 FIELDS = st.text(st.sampled_from('ab1,;\n" é'), max_size=5)
 TABLES = st.integers(2, 3).flatmap(
@@ -82,7 +83,7 @@ def test_messages_name_the_line_and_the_rows_of_the_file(tmp_path):
 @pytest.mark.parametrize(
     ("name", "data"),
     [
-        ("t.csv.gz", gzip.compress(b"a,b\n1,2\n3,4\n")),
+        ("t.csv.gz", gzip.compress(b"a,b\n1,2\n3,4\n", mtime=0)),
         ("utf16.csv", "a,b\n1,2\n3,4\n".encode("utf-16")),
         ("return.csv", b"a,b\r1,2\r3,4\r"),
         ("blank.csv", b"\xef\xbb\xbf\na,b\n1,2\n3,4\n"),
@@ -97,11 +98,17 @@ def test_other_files_are_not_divided(name, data, tmp_path):
     assert len(part.read()) == 2
 
 
-def test_each_of_several_files_is_a_part(tmp_path):
+def test_each_of_several_files_is_a_part_and_large_ones_are_divided(tmp_path, monkeypatch):
     for i in range(3):
         (tmp_path / f"part-{i}.csv").write_text(f"a,b\n{i},0\n{i},1\n")
-    parts = divide_table(open_table(str(tmp_path / "part-*.csv")), 1)
-    assert [part.read().frame["a"].to_list() for part in parts] == [["0"] * 2, ["1"] * 2, ["2"] * 2]
+    pl.DataFrame({"a": [], "b": []}).write_parquet(tmp_path / "part-4.parquet")
+    table = open_table(str(tmp_path))
+    assert len(divide_table(table)) == 4  # small files are not opened
+    for parts in (divide_table(open_table(str(tmp_path / "part-*.csv"))), divide_table(table, 2)):
+        assert [part.read().frame["a"].to_list() for part in parts] == [["0"] * 2, ["1"] * 2, ["2"] * 2]
+    monkeypatch.setattr("capo.io.tables._parts.MIN_DIVIDED_BYTES", 0)
+    monkeypatch.setattr("capo.io.tables._parts.MAX_PART_ROWS", 1)
+    assert [part.path[-5] for part in divide_table(table)] == ["0", "0", "1", "1", "2", "2"]
 
 
 def test_wide_tables_have_parts_of_fewer_rows(tmp_path, monkeypatch):
@@ -127,3 +134,24 @@ def test_tables_without_rows_and_damaged_ones_are_errors(name, tmp_path):
     path.write_bytes(b"PAR1 and nothing else")
     with pytest.raises(TableError, match="cannot be read as a Parquet file"):
         divide_table(open_table(str(path)))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_the_size_of_a_table_is_estimated_from_its_first_rows(suffix, tmp_path, monkeypatch):
+    monkeypatch.setattr("capo.io.tables._size.BLOCK_SIZE", 2**16)
+    monkeypatch.setattr("capo.io.tables._line_blocks.BLOCK_SIZE", 2**16)
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"x": rng.normal(size=50_000), "word": rng.choice(["red", "green"], 50_000)})
+    for name, rows in (("a", frame[:100]), ("b", frame), ("c", frame[:0])):
+        path = tmp_path / f"{name}.{suffix}"
+        rows.write_parquet(path) if suffix == "parquet" else rows.write_csv(path)
+    for path in (tmp_path, tmp_path / f"b.{suffix}"):
+        table = open_table(str(path))
+        rows, found = table.read().frame, estimate_size(table)
+        assert found.n_rows == pytest.approx(len(rows), rel=0.1)
+        assert found.n_bytes == pytest.approx(rows.estimated_size(), rel=0.2)
+
+
+def test_a_single_file_that_cannot_be_divided_has_no_estimate(tmp_path):
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"a,b\n1,2\n"))
+    assert estimate_size(open_table(str(tmp_path / "t.csv.gz"))) is None

@@ -241,3 +241,20 @@ def test_a_pipe_is_read_once(tmp_path):
         writer.start()
         assert len(read(tmp_path / name)) == 2
         writer.join()
+
+
+def test_a_folder_stands_for_its_tables_and_files_without_rows_are_skipped(tmp_path):
+    for name, text in (("b.csv", "x,y\n3,4\n"), ("a.csv", "x,y\n1,2\n"), ("ab.csv", "x,y\n"), ("z.csv", "")):
+        (tmp_path / name).write_text(text)
+    for name in ("_SUCCESS", ".hidden.csv", "notes.txt"):
+        (tmp_path / name).write_text("no table")
+    batch = open_table(str(tmp_path)).read()
+    assert batch.frame.rows() == [("1", "2"), ("3", "4")]
+    assert [part.first_row for part in open_table(str(tmp_path)).batches()] == [1, 2]
+
+
+def test_files_of_which_none_has_rows_are_an_error(tmp_path):
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("x,y\n")
+    with pytest.raises(TableError, match=r"none of the 2 files of .* has rows"):
+        open_table(str(tmp_path)).read()

@@ -1,6 +1,6 @@
 """Tables in files: reading in batches, and the schema that turns batches into features and labels."""
 
-from ._batch import Batch, SparseRows
+from ._batch import Batch, NoRowsError, SparseRows
 from ._inference import SchemaInference, infer_features, infer_table_schema
 from ._label_matrix import LabelMatrixSchema, infer_label_matrix_schema
 from ._parts import TablePart, divide_table
@@ -10,6 +10,7 @@ from ._reader import TableReader, open_table
 from ._restore import schema_from_dict
 from ._roles import ColumnRoles, require_column
 from ._schema import Schema, SparseSchema, TableSchema
+from ._size import TableSize, estimate_size
 from ._times import read_times
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "ColumnProfile",
     "ColumnRoles",
     "LabelMatrixSchema",
+    "NoRowsError",
     "PriceColumns",
     "Schema",
     "SchemaInference",
@@ -25,7 +27,9 @@ __all__ = [
     "TablePart",
     "TableReader",
     "TableSchema",
+    "TableSize",
     "divide_table",
+    "estimate_size",
     "infer_features",
     "infer_label_matrix_schema",
     "infer_table_schema",

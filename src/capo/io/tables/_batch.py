@@ -14,6 +14,10 @@ from ..._typing import FloatArray
 from ...exceptions import TableError
 
 
+class NoRowsError(TableError):
+    """A file has no rows; one of several files is skipped then."""
+
+
 @dataclass(frozen=True)
 class SparseRows:
     """Rows of a file in svmlight format: a sparse matrix of features, and the label of each row."""
@@ -86,11 +90,18 @@ class Batch:
 
 
 def concat_batches(batches: Sequence[Batch]) -> Batch:
-    """One batch of the rows of consecutive batches."""
+    """One batch of the rows of consecutive batches; a column that some of them lack is missing there."""
     first = batches[0]
     if isinstance(first.rows, SparseRows):
         return Batch(SparseRows.concat([batch.sparse_rows for batch in batches]), first.first_row)
-    frames = [batch.frame.select(first.frame.columns) for batch in batches]
+    columns = list(dict.fromkeys(name for batch in batches for name in batch.frame.columns))
+    frames = [_with_columns(batch.frame, columns) for batch in batches]
     same_types = all(frame.schema == frames[0].schema for frame in frames)
     rows = pl.concat(frames, how="vertical" if same_types else "vertical_relaxed")
     return Batch(rows, first.first_row, first.decimal_comma)
+
+
+def _with_columns(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """The columns in this order; those that the frame lacks are missing."""
+    present = set(frame.columns)
+    return frame.select(name if name in present else pl.lit(None, pl.Null).alias(name) for name in columns)

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from ...exceptions import TableError
-from ._batch import Batch
+from ._batch import Batch, NoRowsError
 from ._line_blocks import MAX_LINE_SIZE, find_line_ends, read_line_blocks, recode_to_utf8, unquoted_mask
 
 #: Delimiters that are detected, and their names in messages.
@@ -48,7 +48,7 @@ def read_delimited(
     blocks = read_line_blocks(recode_to_utf8(stream, head, encoding, name), name)
     first = next(blocks, b"").lstrip(b"\n")
     if not first.strip():
-        raise TableError(f"{name} is empty.")
+        raise NoRowsError(f"{name} is empty.")
     header, block = _split_header(first)
     separator = delimiter or _guess_delimiter(header)
     columns = _parse_header(header, separator, name)
@@ -61,7 +61,7 @@ def read_delimited(
         row, line = row + frame.height, line + block.count(b"\n")
         block = next(blocks, b"")
     if row == 1 + skipped.n_rows:
-        raise TableError(f"{name} has a header but no rows.")
+        raise NoRowsError(f"{name} has a header but no rows.")
 
 
 def _split_header(block: bytes) -> tuple[str, bytes]:
@@ -115,7 +115,9 @@ def _check_unique(columns: list[str], name: str) -> None:
     if repeated:
         shown = ", ".join(repr(_shorten(column)) for column in repeated[:5])
         verb = "appear" if len(repeated) > 1 else "appears"
-        raise TableError(f"the column names of {name} must be unique: {shown} {verb} more than once.")
+        raise TableError(
+            f"the column names of {name} must be unique: {shown} {verb} more than once. Rename all but one."
+        )
 
 
 def _parse_block(block: bytes, columns: list[str], separator: str, name: str, line: int) -> pl.DataFrame:

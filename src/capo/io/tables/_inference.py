@@ -124,7 +124,7 @@ def _number_column(cleaned: pl.Series, numeric: pl.Series, batch: Batch) -> Colu
         cleaned.name,
         NumberKind(),
         is_typed=True,
-        reason="all its values are numbers",
+        reason="all its values are numbers" if len(present) else "it is empty in all rows",
         example=str(present[0]) if len(present) else "",
         missing_share=cleaned.null_count() / max(len(cleaned), 1),
     )

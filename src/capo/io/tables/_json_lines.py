@@ -1,4 +1,7 @@
-"""Reader of JSON lines: one object per line, whose keys are the names of the columns."""
+"""Reader of JSON lines: one object per line, whose keys are the names of the columns.
+
+The keys of nested objects are columns such as ``user.age``.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import polars as pl
 from ...exceptions import TableError
 from ._batch import Batch
 from ._line_blocks import read_line_blocks, recode_to_utf8
+from ._nested import flatten_structs
 
 
 def read_json_lines(
@@ -32,7 +36,7 @@ def _parse_block(block: bytes, name: str, line: int) -> pl.DataFrame:
     if not block.strip():
         return pl.DataFrame()
     try:
-        return pl.read_ndjson(io.BytesIO(block), infer_schema_length=None)
+        return flatten_structs(pl.read_ndjson(io.BytesIO(block), infer_schema_length=None))
     except (pl.exceptions.PolarsError, ValueError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise TableError(

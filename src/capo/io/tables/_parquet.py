@@ -9,7 +9,8 @@ from contextlib import contextmanager
 import polars as pl
 
 from ...exceptions import TableError
-from ._batch import Batch
+from ._batch import Batch, NoRowsError
+from ._nested import flatten_structs
 from ._source import ByteSource
 
 #: Rows per batch.
@@ -27,10 +28,10 @@ def read_parquet(
             frame = frame.slice(start, n_rows)
         for part in frame.collect_batches(chunk_size=PARQUET_BATCH_SIZE, maintain_order=True):
             if part.height:
-                yield Batch(part, row)
+                yield Batch(flatten_structs(part), row)
             row += part.height
     if row == start + 1:
-        raise TableError(f"{source.name} has columns but no rows.")
+        raise NoRowsError(f"{source.name} has columns but no rows.")
 
 
 def count_parquet(source: ByteSource, stream: io.BufferedReader) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import io
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..._typing import BoolArray, IntArray
 from ...exceptions import TableError
-from ._batch import Batch, concat_batches
+from ._batch import Batch, NoRowsError, concat_batches
 from ._delimited import Skipped, read_delimited
 from ._line_blocks import detect_encoding, find_line_ends, read_byte_blocks
 from ._parquet import count_parquet, read_parquet
@@ -28,6 +29,8 @@ from ._source import HEAD_SIZE, ByteSource, read_head
 #: By default a part has at most so many rows, and fewer if they have many columns.
 MAX_PART_ROWS = 200_000
 MAX_PART_VALUES = 4_000_000
+#: Smaller ones of several files are not opened to be divided.
+MIN_DIVIDED_BYTES = 2**25
 #: Encodings in which the bytes of a newline and of a quote mean nothing else.
 _ASCII_COMPATIBLE = ("ascii", "utf-8", "iso8859", "cp125")
 #: A first line that is blank except for a byte order mark is hard to tell from a header.
@@ -42,6 +45,10 @@ class TablePart(Protocol):
     def name(self) -> str:
         """What is read, in messages."""
 
+    @property
+    def path(self) -> str:
+        """The file."""
+
     def read(self) -> Batch:
         """Read all rows."""
 
@@ -49,22 +56,43 @@ class TablePart(Protocol):
 def divide_table(table: TableReader, max_rows: int | None = None) -> Sequence[TablePart]:
     """Divide a table into parts that can be read in any order, by any process.
 
-    Each of several files is a part. A single Parquet file, or CSV file that is not compressed, is divided
-    into parts of `max_rows` rows; by default 200,000, or fewer with more than 20 columns.
+    Parquet files, and CSV files that are not compressed, are divided into parts of `max_rows` rows; by
+    default 200,000, or fewer with more than 20 columns. Each other file is a part, and by default also each
+    file of several that is not large.
     """
     paths = table.paths
-    if len(paths) > 1:
-        return [replace(table, path=path) for path in paths]
-    source = ByteSource(paths[0])
-    head = _plain_head(source)
-    if not head:
-        return [table]
-    format = table.format or detect_format(source.name, source.stem, head)
+    if len(paths) == 1:
+        return _divide_file(replace(table, path=paths[0]), max_rows)
+    parts: list[TablePart] = []
+    for path in paths:
+        file = replace(table, path=path)
+        if max_rows is None and Path(path).stat().st_size < MIN_DIVIDED_BYTES:
+            parts.append(file)
+        else:
+            with suppress(NoRowsError):
+                parts.extend(_divide_file(file, max_rows))
+    return parts
+
+
+def _divide_file(table: TableReader, max_rows: int | None) -> Sequence[TablePart]:
+    source, format = ByteSource(table.path), divisible_format(table)
     if format == "parquet":
         return _divide_parquet(source, max_rows)
-    if format == "csv" and _can_be_divided(head, table.encoding):
+    if format == "csv":
         return _divide_delimited(table, source, max_rows)
     return [table]
+
+
+def divisible_format(table: TableReader) -> str | None:
+    """The format of a file that can be divided; None for other files."""
+    source = ByteSource(table.path)
+    head = _plain_head(source)
+    if not head:
+        return None
+    format = table.format or detect_format(source.name, source.stem, head)
+    if format == "parquet" or (format == "csv" and _can_be_divided(head, table.encoding)):
+        return format
+    return None
 
 
 def _plain_head(source: ByteSource) -> bytes:
@@ -103,7 +131,7 @@ def _divide_parquet(source: ByteSource, max_rows: int | None) -> list[TablePart]
     with source.open() as stream:
         n_rows, n_columns = count_parquet(source, stream)
     if not n_rows:
-        raise TableError(f"{source.name} has columns but no rows.")
+        raise NoRowsError(f"{source.name} has columns but no rows.")
     size = max_rows or _default_rows(n_columns)
     return [ParquetPart(source.name, start, min(size, n_rows - start)) for start in range(0, n_rows, size)]
 
@@ -122,6 +150,10 @@ class DelimitedPart:
     @property
     def name(self) -> str:
         return _describe_rows(self.skipped.n_rows, self.n_rows, self.table.name)
+
+    @property
+    def path(self) -> str:
+        return self.table.path
 
     def read(self) -> Batch:
         data = self.header + _read_bytes(self.table.path, self.start, self.stop)

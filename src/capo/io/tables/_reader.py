@@ -6,11 +6,12 @@ import codecs
 import glob
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...exceptions import TableError
-from ._batch import Batch, SparseRows, concat_batches
+from ._batch import Batch, NoRowsError, SparseRows, concat_batches
 from ._delimited import read_delimited
 from ._excel import read_excel
 from ._json_lines import read_json_lines
@@ -37,8 +38,8 @@ class TableReader:
     Attributes
     ----------
     path : str
-        The file, or "-" for standard input, or a pattern such as ``part-*.csv`` of several files with the
-        same columns.
+        The file, or "-" for standard input, or several files with the same columns: a pattern such as
+        ``part-*.csv``, or a folder, for all tables in it.
     format : {"csv", "parquet", "jsonl", "excel", "svmlight"}, optional
         By default it is detected from the name and the content.
     delimiter : str, optional
@@ -59,25 +60,31 @@ class TableReader:
 
     @property
     def paths(self) -> list[str]:
-        """The files: one, or in the order of their names those that a pattern stands for."""
-        if self.path == "-" or Path(self.path).exists() or not set("*?[") & set(self.path):
+        """The files: one, or in the order of their names those that a pattern or a folder stands for."""
+        if self.path == "-" or Path(self.path).is_file():
             return [self.path]
+        if Path(self.path).is_dir():
+            return list_tables(Path(self.path)) or [self.path]
         return sorted(path for path in glob.glob(self.path) if Path(path).is_file()) or [self.path]
 
     def batches(self) -> Iterator[Batch]:
-        """Read the rows in batches."""
-        row, columns = 1, None
-        for path in self.paths:
-            for batch in self._file_batches(ByteSource(path)):
-                columns = _check_same_columns(batch, columns, path)
+        """Read the rows in batches; of several files, those without rows are skipped."""
+        row, columns, paths = 1, None, self.paths
+        for path in paths:
+            batches = self._file_batches(ByteSource(path))
+            for number, batch in enumerate(batches if len(paths) == 1 else _skip_without_rows(batches)):
+                if not number:  # later rows of JSON lines may have keys that the first ones lack
+                    columns = _check_same_columns(batch, columns, path)
                 yield replace(batch, first_row=row)
                 row += len(batch)
+        if row == 1:
+            raise NoRowsError(f"none of the {len(paths):,} files of {self.name} has rows.")
 
     def _file_batches(self, source: ByteSource) -> Iterator[Batch]:
         with source.open() as opened:
             head, stream = read_head(opened)
             if not head:
-                raise TableError(f"{source.name} is empty.")
+                raise NoRowsError(f"{source.name} is empty.")
             format = self.format or detect_format(source.name, source.stem, head)
             if format == "parquet":
                 yield from read_parquet(source, stream)
@@ -134,6 +141,19 @@ def _json_format(name: str, head: bytes) -> str:
         f"{name} is a JSON file, but not one with an object in each line: convert it to JSON lines, CSV or "
         "Parquet."
     )
+
+
+def list_tables(folder: Path) -> list[str]:
+    """The tables in a folder in the order of their names; hidden files and those like _SUCCESS are none."""
+    files = (path for path in sorted(folder.iterdir()) if path.is_file() and path.name[0] not in "._")
+    return [
+        str(path) for path in files if ByteSource(path.name).stem.lower().endswith(tuple(FORMAT_BY_SUFFIX))
+    ]
+
+
+def _skip_without_rows(batches: Iterator[Batch]) -> Iterator[Batch]:
+    with suppress(NoRowsError):
+        yield from batches
 
 
 def _check_same_columns(batch: Batch, columns: list[str] | None, path: str) -> list[str] | None:

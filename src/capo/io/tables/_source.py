@@ -105,7 +105,7 @@ class ByteSource:
         if isinstance(error, FileNotFoundError):
             return f"there is no file {self.name}."
         if isinstance(error, IsADirectoryError):
-            return f"{self.name} is a folder: give a file."
+            return f"{self.name} is a folder without tables, such as .parquet or .csv files: give a file."
         if isinstance(error, PermissionError):
             return f"{self.name} cannot be read: permission denied."
         return f"{self.name} cannot be read: {error.strerror or error}."

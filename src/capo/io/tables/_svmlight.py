@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 
 from ...exceptions import TableError
-from ._batch import Batch, SparseRows
+from ._batch import Batch, NoRowsError, SparseRows
 from ._line_blocks import read_line_blocks, recode_to_utf8
 
 _NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -33,7 +33,7 @@ def read_svmlight(stream: io.BufferedReader, head: bytes, name: str) -> Iterator
             yield Batch(rows, row)
         row, line = row + len(rows), line + block.count(b"\n")
     if row == 1:
-        raise TableError(f"{name} is empty.")
+        raise NoRowsError(f"{name} is empty.")
 
 
 def _parse_block(block: bytes, name: str, first_line: int) -> SparseRows:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ._base import MISSING_MARKERS, ColumnKind, ColumnValues, ParsedKind, Recognition, Role, to_text
-from ._booleans import BooleanKind
+from ._booleans import BooleanKind, find_yes_label
 from ._dates import DateKind
 from ._numbers import MoneyKind, NumberKind, PercentageKind, QuantityKind
 from ._texts import CategoryKind, CodeKind, IdentifierKind, TagsKind, TextKind
@@ -27,6 +27,7 @@ __all__ = [
     "Role",
     "TagsKind",
     "TextKind",
+    "find_yes_label",
     "kind_from_dict",
     "recognize",
     "to_text",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -31,6 +31,12 @@ _PAIRS = (
     ("ja", "nee"),
 )
 _VALUES = {text: float(index == 0) for pair in _PAIRS for index, text in enumerate(pair)}
+
+
+def find_yes_label(labels: list[Any]) -> Any | None:
+    """Return the one of two labels that means yes if the other means no, in any language; otherwise None."""
+    meanings = [_VALUES.get(label.lower()) if isinstance(label, str) else None for label in labels]
+    return labels[meanings.index(1.0)] if sorted(map(str, meanings)) == ["0.0", "1.0"] else None
 
 
 def _zero_or_one(text: str) -> float:

@@ -46,6 +46,10 @@ _LAYOUTS: dict[str, re.Pattern[str]] = {
 }
 _UNAMBIGUOUS = "year-month-day"
 _DAY_FIRST, _MONTH_FIRST = "day-month-year", "month-day-year"
+#: Eight digits may be a number, which a column of other dates has no place for.
+_COMPACT = "yearmonthday"
+#: What separates the layouts of a column that mixes several.
+_LAYOUT_SEPARATOR = ", "
 #: Years written with two digits up to this one are of this century.
 LAST_TWO_DIGIT_YEAR = 50
 #: A layout is tried on all values only if it fits one of so many first ones.
@@ -61,7 +65,8 @@ class DateKind(ParsedKind):
     Attributes
     ----------
     layout : str
-        The order of year, month and day; "typed" for a column with a data type of dates.
+        The order of year, month and day; several, separated by commas, for a column that mixes them; "typed"
+        for a column with a data type of dates.
     """
 
     name: ClassVar[str] = "date"
@@ -71,38 +76,58 @@ class DateKind(ParsedKind):
 
     def parse(self, text: str) -> float | None:
         # Columns with a data type of dates are written in the unambiguous order where they become text.
-        for layout in (self.layout, _UNAMBIGUOUS):
-            found = _LAYOUTS[layout].fullmatch(text) if layout in _LAYOUTS else None
-            if found is not None:
-                return _to_seconds(found.groupdict())
-        return None
+        found = (_parse_layout(text, layout) for layout in (*self.layouts, _UNAMBIGUOUS))
+        return next((seconds for seconds in found if seconds is not None), None)
+
+    @property
+    def layouts(self) -> list[str]:
+        """The layouts one by one."""
+        return self.layout.split(_LAYOUT_SEPARATOR)
 
     @classmethod
     def recognize(cls, values: ColumnValues) -> Recognition | None:
         head = list(values.counts)[:N_HEAD_VALUES]
-        likely = [kind for kind in map(cls._with_layout, _LAYOUTS) if any(map(kind.parse, head))]
-        fitting = [replace(kind, missing=odd_texts(kind, values)) for kind in likely]
-        fitting = [kind for kind in fitting if are_few(kind.missing, values)]
-        if not fitting or (fitting[0].layout == "yearmonthday" and len(values.counts) < MIN_COMPACT_DATES):
+        likely = [
+            layout for layout in _LAYOUTS if any(_parse_layout(text, layout) is not None for text in head)
+        ]
+        fitting = cls._fit_layouts(values, likely) or cls._fit_layouts(values, _mix_layouts(likely))
+        if not fitting or (fitting[0].layout == _COMPACT and len(values.counts) < MIN_COMPACT_DATES):
             return None
         kind, doubt = fitting[0], ""
-        if [each.layout for each in fitting[:2]] == [_DAY_FIRST, _MONTH_FIRST]:
-            is_month_first = "/" in values.example
-            kind = next(
-                each for each in fitting if each.layout == (_MONTH_FIRST if is_month_first else _DAY_FIRST)
-            )
+        if len(fitting) > 1 and fitting[1].layout == kind.layout.replace(_DAY_FIRST, _MONTH_FIRST):
+            is_month_first = any("/" in text for text in head if _LAYOUTS[_DAY_FIRST].fullmatch(text))
+            kind = fitting[int(is_month_first)]
             doubt = f"the {'first' if is_month_first else 'second'} number is taken for the month"
-        doubts = "; ".join(each for each in (doubt, doubt_of_missing(kind.missing)) if each)
+        mixed = f"its dates are written in {len(kind.layouts)} ways" if len(kind.layouts) > 1 else ""
+        doubts = "; ".join(each for each in (mixed, doubt, doubt_of_missing(kind.missing)) if each)
         return Recognition(kind, describe_parsed(kind, values, f"dates: {kind.layout}"), doubts)
 
     @classmethod
-    def _with_layout(cls, layout: str) -> Self:
-        return cls(layout=layout)
+    def _fit_layouts(cls, values: ColumnValues, layouts: list[str]) -> list[Self]:
+        """The kinds with those of the layouts that fit all values, or all but a few."""
+        kinds = (cls(layout=layout) for layout in layouts)
+        fitting = (replace(kind, missing=odd_texts(kind, values)) for kind in kinds)
+        return [kind for kind in fitting if are_few(kind.missing, values)]
 
     @classmethod
     def impose(cls, values: ColumnValues) -> Self:
-        best = min(map(cls._with_layout, _LAYOUTS), key=lambda kind: len(odd_texts(kind, values)))
+        kinds = (cls(layout=layout) for layout in (*_LAYOUTS, *_mix_layouts(list(_LAYOUTS))))
+        best = min(kinds, key=lambda kind: len(odd_texts(kind, values)))
         return replace(best, missing=odd_texts(best, values))
+
+
+def _mix_layouts(layouts: list[str]) -> list[str]:
+    """The layouts of a column that mixes several: with the day first, and with the month first."""
+    mixtures = [
+        [layout for layout in layouts if layout not in (_COMPACT, other)]
+        for other in (_MONTH_FIRST, _DAY_FIRST)
+    ]
+    return list(dict.fromkeys(_LAYOUT_SEPARATOR.join(each) for each in mixtures if len(each) > 1))
+
+
+def _parse_layout(text: str, layout: str) -> float | None:
+    found = _LAYOUTS[layout].fullmatch(text) if layout in _LAYOUTS else None
+    return None if found is None else _to_seconds(found.groupdict())
 
 
 def _to_seconds(parts: dict[str, str | None]) -> float | None:

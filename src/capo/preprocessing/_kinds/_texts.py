@@ -36,7 +36,9 @@ class CategoryKind(ColumnKind):
 
     @classmethod
     def recognize(cls, values: ColumnValues) -> Recognition | None:
-        return Recognition(cls(), f"it has {len(values.counts):,} different texts", cls._doubt(values))
+        n_texts = len(values.counts)
+        reason = "it has a single text" if n_texts == 1 else f"it has {n_texts:,} different texts"
+        return Recognition(cls(), reason, cls._doubt(values))
 
     @classmethod
     def _doubt(cls, values: ColumnValues) -> str:
