@@ -1,4 +1,4 @@
-"""Messages about unknown names and parameters, for the registries of measures."""
+"""Parts of messages about unknown names, parameters and labels."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Any
 
 from .exceptions import InvalidInputError
 
+#: Labels that a message lists at most.
+MAX_LISTED_LABELS = 5
+
 
 def suggest_names(name: str, known: Sequence[str], otherwise: str) -> str:
     """Return a question with the names that are similar to an unknown one, or another hint."""
-    near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(name.lower(), dict.fromkeys(known), n=3, cutoff=0.5)
     near = near or [each for each in known if each in name.lower()]
     return f"Did you mean {' or '.join(map(repr, near))}?" if near else otherwise
 
@@ -29,3 +32,9 @@ def check_no_parameters(measure: object, params: Mapping[str, Any]) -> None:
         raise InvalidInputError(
             f"parameters ({', '.join(params)}) can only be given with the name of a measure: got {measure!r}."
         )
+
+
+def list_labels(labels: Sequence[Any]) -> str:
+    """Return the first labels of a target for a message."""
+    more = ", ..." if len(labels) > MAX_LISTED_LABELS else ""
+    return ", ".join(repr(label) for label in labels[:MAX_LISTED_LABELS]) + more

@@ -20,7 +20,19 @@ EXACT = (
     "cost",
     "gain",
 )
-BOUNDED = ("f1_macro", "f1_weighted", "jaccard_macro", "mcc_macro", "gmean_macro", "mcc", "gmean")
+BOUNDED = (
+    "f1_macro",
+    "f1_weighted",
+    "jaccard_macro",
+    "mcc_macro",
+    "gmean_macro",
+    "kld_macro",
+    "kld_weighted",
+    "q_measure_macro",
+    "tpr_at_fpr_macro",
+    "mcc",
+    "gmean",
+)
 
 
 def make_measure(name, n_classes, rng):

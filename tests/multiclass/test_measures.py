@@ -111,6 +111,10 @@ def test_functions():
         ("xyz", {}, UnknownMeasureError, "Choose one of accuracy"),
         ("f1_micro", {"labels": [1]}, InvalidInputError, "has no parameter 'labels': it takes classes"),
         ("cohen_kappa", {"weights": "cubic"}, InvalidInputError, "must be None, 'linear' or 'quadratic'"),
+        ("cost", {"matrix": [[0, 1], [2]]}, InvalidInputError, r"must be square.*got \[\[0, 1\], \[2\]\]"),
+        ("cost", {"matrix": [["a", "b"], ["c", "d"]]}, InvalidInputError, "with a finite number"),
+        ("gain", {"matrix": [[np.nan, 0], [0, 1]]}, InvalidInputError, "got .*nan"),
+        ("top_accuracy", {}, UnknownMeasureError, "^(?!.*'accuracy'.*'accuracy')"),
         (3, {}, InvalidInputError, "measure must be a name"),
         (lambda C: C, {"beta": 2}, InvalidInputError, "only be given with the name"),
     ],
@@ -123,10 +127,36 @@ def test_errors(measure, params, error, message):
 def test_labels_that_y_does_not_have():
     with pytest.raises(InvalidInputError, match="names the label 'z'"):
         multiclass.get("f1_micro", classes=["z"]).for_classes(np.array(["a", "b"]))
-    with pytest.raises(InvalidInputError, match="must name each class of y once"):
+    with pytest.raises(InvalidInputError, match=r"names the label '7'.*its labels are 1, 2, 3\."):
+        multiclass.get("f1_micro", classes=[1, "7"]).for_classes(np.array([1, 2, 3]))
+    with pytest.raises(InvalidInputError, match="at least one class"):
+        multiclass.get("f1_micro", classes=[]).for_classes(np.array([1, 2]))
+    assert multiclass.get("f1_micro", classes="cat").for_classes(np.array(["a", "cat"])).positions == (1,)
+    with pytest.raises(InvalidInputError, match="order of quadratic_kappa must name each class of y once"):
         multiclass.get("quadratic_kappa", order=["a"]).for_classes(np.array(["a", "b"]))
 
 
 def test_descriptions_name_every_measure():
     assert sorted(each.name for each in multiclass.describe()) == multiclass.names()
     assert all(each.value and each.use for each in multiclass.describe())
+
+
+def test_a_measure_keeps_the_name_that_it_was_asked_for_by():
+    assert multiclass.get("quadratic_kappa").label == "quadratic_kappa"
+    assert multiclass.get("cohen_kappa", weights="quadratic").label == "quadratic_kappa"
+    assert multiclass.get("cohen_kappa", weights="linear").label == "cohen_kappa(weights=linear)"
+    assert multiclass.get("recall_weighted").name == "accuracy"
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda C: C[..., 0, 0], True),
+        (lambda tp, fp, fn, tn: tp, False),
+        (lambda *cells: cells[0], False),
+        (multiclass.GMean, False),
+        ("f1", False),
+    ],
+)
+def test_functions_of_the_matrix(function, expected):
+    assert multiclass.is_matrix_function(function) is expected

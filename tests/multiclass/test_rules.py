@@ -12,6 +12,11 @@ from .cases import BOUNDED, EXACT, all_matrices, expected_rows, make_measure
 
 #: No row can be of the second class.
 WITHOUT_A_CLASS = ExpectedRows(np.array([[0, 0, 1 / 3, 2 / 3], [1 / 4, 0, 0, 3 / 4], [1 / 2, 0, 1 / 2, 0]]))
+#: Rows of different weights: the class shares of some labeling are closer to the true ones than any cut's.
+UNEQUAL_WEIGHTS = ExpectedRows(
+    np.array([[3 / 4, 1 / 4], [1 / 2, 1 / 2], [2 / 3, 1 / 3], [1 / 2, 1 / 2], [2 / 3, 1 / 3]]),
+    np.array([0.99, 0.72, 0.81, 0.15, 0.71]),
+)
 
 
 def assert_search_is_right(rows, name, seed):
@@ -35,6 +40,8 @@ def test_the_rule_of_a_linear_or_fractional_measure_is_the_best_labeling(rows, n
 
 @given(expected_rows(max_rows=5), st.sampled_from(BOUNDED), st.integers(0, 2**16))
 @example(WITHOUT_A_CLASS, "gmean", 0)
+@example(WITHOUT_A_CLASS, "kld_macro", 0)
+@example(UNEQUAL_WEIGHTS, "kld_macro", 0)
 def test_no_labeling_exceeds_the_bound(rows, name, seed):
     assert_search_is_right(rows, name, seed)
 

@@ -4,13 +4,15 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy.special import expit
 from sklearn import metrics
 
 from capo import measures, multilabel
 from capo.exceptions import InvalidInputError, UnknownMeasureError
-from capo.multilabel import cut_rows, expected_f1
+from capo.measures import ConfusionMeasure
+from capo.multilabel import cut_rows, expected_f1, expected_value
 
 RNG = np.random.default_rng(0)
 TRUE = RNG.random((120, 5)) < (0.5, 0.3, 0.1, 0.02, 0.7)
@@ -103,3 +105,24 @@ def test_names():
     assert multilabel.get(measures.get("fbeta", beta=2)).label == "fbeta(beta=2)_macro"
     assert multilabel.get(lambda tp, fp, fn, tn: tp - fp).label.endswith("_macro")
     assert sorted(each.name for each in multilabel.describe()) == multilabel.names()
+
+
+@given(
+    st.integers(1, 6),
+    st.integers(0, 2**16),
+    st.sampled_from([name for name in measures.names() if isinstance(measures.get(name), ConfusionMeasure)]),
+    st.booleans(),
+)
+@example(5, 3, "kld", True)
+def test_no_labeling_exceeds_the_bound_of_a_label(n_rows, seed, name, has_weights):
+    rng = np.random.default_rng(seed)
+    log_odds = rng.integers(-2, 3, size=(n_rows, 1)).astype(float)
+    weight = rng.integers(1, 5, n_rows).astype(float) if has_weights else np.ones(n_rows)
+    value, bound = expected_value(multilabel.get(f"{name}_macro"), log_odds, log_odds, weight)
+    p = expit(log_odds[:, 0])
+    labelings = np.array(list(itertools.product((0, 1), repeat=n_rows)))
+    tp, predicted = labelings @ (p * weight), labelings @ weight
+    fn, fp = weight @ p - tp, predicted - tp
+    cells = (np.maximum(each, 0.0) for each in (tp, fp, fn, weight.sum() - tp - fp - fn))
+    assert measures.get(name).value(*cells).max() <= bound + 1e-9
+    assert value <= bound

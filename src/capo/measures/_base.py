@@ -174,7 +174,9 @@ class Measure(ABC):
     def __repr__(self) -> str:
         known = inspect.signature(type(self)).parameters
         changed = (
-            f"{key}={value!r}" for key, value in self.params.items() if not _same(value, known[key].default)
+            f"{key}={value!r}"
+            for key, value in self.params.items()
+            if not _is_default(value, known[key].default)
         )
         return f"{self.name}({', '.join(changed)})"
 
@@ -212,5 +214,5 @@ def _format(value: object) -> str:
     return str(value)
 
 
-def _same(value: object, default: object) -> bool:
+def _is_default(value: object, default: object) -> bool:
     return type(value) is type(default) and bool(value == default)

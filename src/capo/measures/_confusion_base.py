@@ -32,13 +32,17 @@ class ConfusionMeasure(Measure):
     """A measure that is a function of (tp, fp, fn, tn), for scores at the threshold 0.
 
     A subclass defines `value` and, if its values are not between 0 and 1, `best` and `worst`. `strategy`
-    is the search, which depends on the properties of the loss.
+    is the search, which depends on the properties of the loss. For given numbers of positive and negative
+    rows, `is_monotone` says whether the value rises with tp and falls with fp, and `is_fractional` whether
+    it is a ratio of linear functions of tp and fp.
     """
 
     needs_threshold: ClassVar[bool] = True
     best: ClassVar[float] = 1.0
     worst: ClassVar[float] = 0.0
     strategy: ClassVar[type[search.Strategy]] = search.Monotone
+    is_monotone: ClassVar[bool] = True
+    is_fractional: ClassVar[bool] = False
 
     @abstractmethod
     def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:

@@ -14,6 +14,7 @@ class F1(ConfusionMeasure):
 
     name = "f1"
     strategy = search.ConvexConcave
+    is_fractional = True
     _square = 1.0
 
     def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
@@ -46,6 +47,7 @@ class Jaccard(ConfusionMeasure):
 
     name = "jaccard"
     strategy = search.ConvexConcave
+    is_fractional = True
 
     def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return ratio(tp, tp + fp + fn)
@@ -86,6 +88,7 @@ class CohenKappa(ConfusionMeasure):
 
     name = "cohen_kappa"
     worst = -1.0
+    is_fractional = True
 
     def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         chance = (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn)
@@ -102,6 +105,7 @@ class KLD(ConfusionMeasure):
 
     name = "kld"
     strategy = search.Bounded
+    is_monotone = False
 
     def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         total = tp + fp + fn + tn
@@ -130,6 +134,7 @@ class QMeasure(ConfusionMeasure):
 
     name = "q_measure"
     strategy = search.Bounded
+    is_monotone = False
 
     def __init__(self, beta: float = 1.0) -> None:
         check_positive_number(beta, "beta")

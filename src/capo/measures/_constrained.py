@@ -136,7 +136,20 @@ def _check_share(value: float, name: str, of: str) -> float:
     return float(value)
 
 
-class RecallAtPrecision(ConstrainedMeasure):
+class _FloorMeasure(ConstrainedMeasure):
+    """A measure with a smallest value of its limited rate."""
+
+    def __init__(
+        self, floor: float = 0.9, penalty: float = math.inf, confidence: float | None = None
+    ) -> None:
+        self.floor = _check_share(floor, "floor", self.limited_rate_name)
+        super().__init__(self.floor, penalty, confidence)
+
+    def shortfall(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        return 1.0 - self.limited_rate(tp, fp, fn, tn) / self.floor
+
+
+class RecallAtPrecision(_FloorMeasure):
     """Recall subject to a precision of at least `floor`.
 
     Parameters
@@ -154,23 +167,14 @@ class RecallAtPrecision(ConstrainedMeasure):
     name = "recall_at_precision"
     rate_name, limited_rate_name = "recall", "precision"
 
-    def __init__(
-        self, floor: float = 0.9, penalty: float = math.inf, confidence: float | None = None
-    ) -> None:
-        self.floor = _check_share(floor, "floor", "precision")
-        super().__init__(self.floor, penalty, confidence)
-
     def rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return ratio(tp, tp + fn)
 
     def limited_rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return ratio(tp, tp + fp)
 
-    def shortfall(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
-        return 1.0 - self.limited_rate(tp, fp, fn, tn) / self.floor
 
-
-class PrecisionAtRecall(ConstrainedMeasure):
+class PrecisionAtRecall(_FloorMeasure):
     """Precision subject to a recall of at least `floor`.
 
     Parameters
@@ -188,20 +192,11 @@ class PrecisionAtRecall(ConstrainedMeasure):
     name = "precision_at_recall"
     rate_name, limited_rate_name = "precision", "recall"
 
-    def __init__(
-        self, floor: float = 0.9, penalty: float = math.inf, confidence: float | None = None
-    ) -> None:
-        self.floor = _check_share(floor, "floor", "recall")
-        super().__init__(self.floor, penalty, confidence)
-
     def rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return ratio(tp, tp + fp)
 
     def limited_rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return ratio(tp, tp + fn)
-
-    def shortfall(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
-        return 1.0 - self.limited_rate(tp, fp, fn, tn) / self.floor
 
 
 class TprAtFpr(ConstrainedMeasure):

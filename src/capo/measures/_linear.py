@@ -168,14 +168,7 @@ class Cost(LinearMeasure):
     def row_log_odds(self) -> FloatArray | None:
         if not self.per_row or self.costs is not None:
             return None
-        cost_fp, stakes = np.broadcast_arrays(
-            np.asarray(self.cost_fp, dtype=np.float64), np.add(self.cost_fn, self.benefit_tp)
-        )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log_odds = np.log(cost_fp) - np.log(stakes)
-        # Where nothing is at stake, calling a row positive saves nothing.
-        log_odds = np.where(stakes > 0, log_odds, np.inf)
-        return np.asarray(np.clip(log_odds, -MAX_LOG_ODDS, MAX_LOG_ODDS))
+        return cost_log_odds(self.cost_fp, np.add(self.cost_fn, self.benefit_tp))
 
     def _row_costs(self, labels: Labels) -> FloatArray:
         """The cost of an error in each row, compared with the correct label."""
@@ -216,6 +209,33 @@ def _check_costs(values: dict[str, Any]) -> None:
 
 def _shorten(value: Any) -> str:
     return repr(value) if np.ndim(value) == 0 else f"<{np.size(value)} values>"
+
+
+def cost_log_odds(cost_fp: ArrayLike, stakes: ArrayLike) -> FloatArray:
+    """The log-odds above which calling a row positive is worth more in expectation than not.
+
+    Parameters
+    ----------
+    cost_fp : array-like
+        The cost of a false positive, for each row.
+    stakes : array-like
+        What a true positive is worth more than a false negative, for each row.
+
+    Returns
+    -------
+    ndarray
+        ``log(cost_fp / stakes)``, finite also where one of the two is 0. Where nothing is at stake, calling a
+        row positive saves nothing, and the threshold is beyond any score.
+
+    Examples
+    --------
+    >>> from capo.measures import cost_log_odds
+    >>> cost_log_odds([5, 5, 0], [5, 0, 5])
+    array([    0.,  1000., -1000.])
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_odds = np.log(np.asarray(cost_fp, dtype=np.float64)) - np.log(stakes)
+    return np.clip(np.where(np.asarray(stakes) > 0, log_odds, np.inf), -MAX_LOG_ODDS, MAX_LOG_ODDS)
 
 
 def _per_row(values: Any, name: str, labels: Labels) -> FloatArray:

@@ -1,4 +1,5 @@
 """Choices by cross-validation: folds, calibration, thresholds, out-of-fold scores, the path over C."""
+# Imports from `testing` and the layers below.
 
 from ._calibration import (
     PlattCalibrator,
@@ -19,8 +20,19 @@ from ._folds import (
     fold_numbers,
     pairs_of_folds,
     split_folds,
+    split_repeats,
 )
-from ._path_search import AUTO_GRID, MAX_GRID_EXTENSIONS, CGrid, FoldPath, FoldScores, GridPoint, PathSearch
+from ._path_search import (
+    AUTO_GRID,
+    MAX_GRID_EXTENSIONS,
+    CGrid,
+    FoldPath,
+    FoldScores,
+    GridPoint,
+    PathSearch,
+    RepeatedPathSearch,
+)
+from ._repeated_folds import RepeatedFolds
 from ._softmax import fit_softmax
 from ._threshold import (
     ExpectedValueThreshold,
@@ -29,6 +41,7 @@ from ._threshold import (
     ThresholdRule,
     ZeroThreshold,
     expected_value_threshold,
+    mean_point,
 )
 from ._time_folds import TimeFolds
 
@@ -47,6 +60,8 @@ __all__ = [
     "OperatingPoint",
     "PathSearch",
     "PlattCalibrator",
+    "RepeatedFolds",
+    "RepeatedPathSearch",
     "Split",
     "ThresholdRule",
     "TimeFolds",
@@ -59,10 +74,12 @@ __all__ = [
     "fit_softmax",
     "fold_numbers",
     "logistic_sums",
+    "mean_point",
     "minimize_logistic",
     "normalize_weights",
     "pairs_of_folds",
     "robust_scale",
     "split_class_folds",
     "split_folds",
+    "split_repeats",
 ]

@@ -61,6 +61,10 @@ def _make_splitter(
         raise InvalidInputError(
             "each class of y has a single row: cross-fitting needs at least 2 rows of some class."
         )
+    if len(codes) - largest < 2:
+        raise InvalidInputError(
+            "all rows of y but one have the same class: cross-fitting needs at least 2 rows of other classes."
+        )
     if (groups := split_params.get("groups")) is None:
         return StratifiedKFold(min(n_folds, largest), shuffle=True, random_state=random)
     n_groups = len(np.unique(check_groups(groups, len(codes))))

@@ -3,12 +3,14 @@
 The value is that of all rows together, each scored by a model that has not seen it; a measure of
 labels uses thresholds that have not seen it either. The standard error is that of the jackknife over
 folds. Unlike the standard deviation of a mean over folds it also exists where a fold has no positive
-row.
+row. If the folds are repeated, the value is the mean over the repeats, and the jackknife leaves out the rows
+of each fold of the first repeat: repeats are no new rows, and do not make the error of few rows smaller.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +37,13 @@ class CVScore:
     value: float
     leave_one_out: FloatArray
     max_std: float = math.inf
+
+    @classmethod
+    def mean(cls, scores: Sequence[CVScore]) -> CVScore:
+        """Return the mean over repeats, whose values leave out the same rows in turn."""
+        value = float(np.mean([each.value for each in scores]))
+        leave_one_out = np.mean([each.leave_one_out for each in scores], axis=0)
+        return cls(value, leave_one_out, scores[0].max_std)
 
     @property
     def std(self) -> float:
@@ -79,6 +88,8 @@ class CVScorer:
         Weights of the rows.
     folds : ndarray of int, shape (n_samples,)
         The number of the fold in which each row is held out.
+    blocks : ndarray of int, shape (n_samples,), optional
+        The rows that the jackknife leaves out together have the same number; by default the rows of a fold.
     """
 
     measure: Measure
@@ -86,6 +97,7 @@ class CVScorer:
     positive: BoolArray
     weight: FloatArray | None
     folds: IntArray
+    blocks: IntArray | None = None
 
     def __call__(self, scores: FloatArray) -> CVScore:
         """Evaluate out-of-fold scores.
@@ -101,7 +113,8 @@ class CVScorer:
 
     def evaluate(self, decisions: FloatArray) -> CVScore:
         """Evaluate scores from which their thresholds have been subtracted."""
-        leave_one_out = [self._value(decisions, self.folds != fold) for fold in self._fold_numbers]
+        blocks = self.folds if self.blocks is None else self.blocks
+        leave_one_out = [self._value(decisions, blocks != block) for block in np.unique(blocks)]
         return CVScore(self._value(decisions, slice(None)), np.array(leave_one_out), self.measure.max_std)
 
     def thresholds(self, by_fold: FloatArray) -> FloatArray:

@@ -41,13 +41,61 @@ def split_folds(
     allow_partial: bool = False,
     weight: FloatArray | None = None,
 ) -> list[Split]:
-    """Return the training rows and the held-out rows of each fold.
+    """Return the training rows and the held-out rows of each fold, which together hold out every row once.
 
     An integer means stratified folds of shuffled rows, since tables often come sorted, or of shuffled
     groups if `split_params` has groups; fewer folds if a class has fewer rows or groups than that. Rows of
     weight 0 have no influence on these. With `allow_partial`, a splitter may leave rows that it never holds
     out.
     """
+    splits = _split(cv, X, positive, split_params, random, weight)
+    check_splits(splits, positive, allow_partial=allow_partial)
+    return splits
+
+
+def split_repeats(
+    cv: Any,
+    X: Any,
+    positive: BoolArray,
+    split_params: Mapping[str, Any],
+    random: RandomState | None,
+    *,
+    weight: FloatArray | None = None,
+) -> list[list[Split]]:
+    """Return the folds of each repeat: as `split_folds`, for a splitter that may hold out every row R times.
+
+    If it holds out every row once, there is one repeat, which may leave rows that are never held out.
+    """
+    splits = _split(cv, X, positive, split_params, random, weight)
+    repeats = _divide_repeats(splits, len(positive))
+    for each in repeats:
+        check_splits(each, positive, allow_partial=True, allow_repeats=True)
+    return repeats
+
+
+def _divide_repeats(splits: list[Split], n_rows: int) -> list[list[Split]]:
+    """Divide consecutive folds into repeats that each hold out every row once; one repeat if they do not."""
+    repeats: list[list[Split]] = [[]]
+    held_out = np.zeros(n_rows, dtype=np.intp)
+    for split in splits:
+        if len(repeats) == held_out.min(initial=n_rows):
+            repeats.append([])
+        repeats[-1].append(split)
+        held_out[split[1]] += 1
+        if held_out.max(initial=0) > len(repeats):
+            return [splits]
+    return repeats if (held_out == len(repeats)).all() else [splits]
+
+
+def _split(
+    cv: Any,
+    X: Any,
+    positive: BoolArray,
+    split_params: Mapping[str, Any],
+    random: RandomState | None,
+    weight: FloatArray | None,
+) -> list[Split]:
+    """Return the training rows and the held-out rows of each fold, as the splitter gives them."""
     groups, is_number = split_params.get("groups"), is_fold_number(cv)
     if is_number and weight is not None and not weight.all():
         has_weight, params = take_counted_rows(weight, split_params)
@@ -66,7 +114,6 @@ def split_folds(
     splits = [(np.asarray(train), np.asarray(test)) for train, test in parts]
     if is_number and groups is not None and not all(_has_two_classes(positive[train]) for train, _ in splits):
         splits = _halve_groups(np.asarray(groups), positive, random)
-    check_splits(splits, positive, allow_partial=allow_partial)
     return splits
 
 
@@ -194,10 +241,13 @@ def _class_counts(folds: IntArray, labels: NDArray[Any]) -> IntArray:
     return counts
 
 
-def check_splits(splits: list[Split], labels: NDArray[Any], *, allow_partial: bool = False) -> None:
+def check_splits(
+    splits: list[Split], labels: NDArray[Any], *, allow_partial: bool = False, allow_repeats: bool = False
+) -> None:
     """Raise an error unless every row is held out once, by a fold that trains on several classes.
 
-    With `allow_partial`, rows may never be held out, but both classes must be.
+    With `allow_partial`, rows may never be held out, but both classes must be. With `allow_repeats`, these
+    are the folds of one repeat of several.
     """
     held_out = np.zeros(len(labels), dtype=int)
     for number, (train, test) in enumerate(splits):
@@ -215,6 +265,7 @@ def check_splits(splits: list[Split], labels: NDArray[Any], *, allow_partial: bo
             f"cv must hold out every row {'at most' if allow_partial else 'exactly'} once, in at least two "
             f"folds: in these {len(splits)} folds {int((held_out == 0).sum())} rows are never held out and "
             f"{int((held_out > 1).sum())} are held out more than once. KFold, StratifiedKFold and GroupKFold "
-            f"hold out every row once{', TimeSeriesSplit some of them' if allow_partial else ''}; "
-            "ShuffleSplit and repeated splits do not."
+            f"hold out every row once{', TimeSeriesSplit some of them' if allow_partial else ''}"
+            f"{', RepeatedStratifiedKFold every row equally often' if allow_repeats else ''}; ShuffleSplit "
+            f"{'does not' if allow_repeats else 'and repeated splits do not'}."
         )

@@ -182,6 +182,10 @@ class PathSearch:
             row[np.delete(np.arange(len(scores)), fold.test_rows)] = each.others
         return by_fold
 
+    def find(self, C: float) -> GridPoint:
+        """Return the point of a C that has been evaluated."""
+        return next(point for point in self.points if point.C == C)
+
     def _next_beyond(self, step: float) -> list[float]:
         """The next C past the end at which the best one is, if it is at an end."""
         Cs, best = [point.C for point in self.points], self.best.C
@@ -211,3 +215,28 @@ class PathSearch:
             if point.cv_score.is_significant_gain(first.cv_score, min_std_errors)
         ]
         return max(significant, key=lambda point: point.cv_score.value, default=first)
+
+
+class RepeatedPathSearch(PathSearch):
+    """Evaluates each C in several repeats of the folds, by the mean of their values.
+
+    Everything else in a point is that of the first repeat.
+
+    Parameters
+    ----------
+    repeats : sequence of PathSearch
+        The search in each repeat.
+    log : callable
+        Is called with a format string and its values after each C.
+    """
+
+    def __init__(self, repeats: Sequence[PathSearch], log: Callable[..., None] = lambda *line: None) -> None:
+        super().__init__(repeats[0].fold_paths, repeats[0].scorer, log)
+        self.repeats = repeats
+
+    def evaluate(self, C: float) -> GridPoint:
+        """Solve the folds of all repeats for one C and add the point."""
+        found = [each.evaluate(C) for each in self.repeats]
+        score = CVScore.mean([point.cv_score for point in found])
+        self.points.append(replace(found[0], cv_score=score, n_iter=sum(point.n_iter for point in found)))
+        return self.points[-1]

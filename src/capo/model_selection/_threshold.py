@@ -9,6 +9,7 @@ row with weights is all it needs.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -48,6 +49,15 @@ class OperatingPoint:
     def probability(self) -> float:
         """The probability of the positive class at the threshold."""
         return float(expit(self.log_odds))
+
+
+def mean_point(points: Sequence[OperatingPoint]) -> OperatingPoint:
+    """Return the mean of the thresholds and calibrations of several repeats of the folds."""
+    calibration = PlattCalibrator(
+        float(np.mean([each.calibration.slope for each in points])),
+        float(np.mean([each.calibration.intercept for each in points])),
+    )
+    return OperatingPoint(float(np.mean([each.score for each in points])), calibration)
 
 
 class ThresholdRule(Protocol):

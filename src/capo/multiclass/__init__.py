@@ -2,6 +2,7 @@
 
 `get` returns a measure by its name, `names` lists the names and `describe` explains the measures.
 """
+# Imports from `auxiliary` and the layers below.
 
 from ._base import (
     ConfusionMatrixMeasure,
@@ -11,7 +12,7 @@ from ._base import (
     RuleSearch,
 )
 from ._choice import RuleChoice, RuleChooser, calibration_error
-from ._class_average import ClassAverage
+from ._class_average import BestCut, ClassAverage, best_cut
 from ._measures import (
     MCC,
     Accuracy,
@@ -29,7 +30,7 @@ from ._ranking import (
     RocAUCOneVsRest,
     RocAUCOneVsRestWeighted,
 )
-from ._registry import describe, get, names
+from ._registry import describe, get, is_matrix_function, names
 from ._rules import DecisionRule, ExpectedRows, confusion_matrix
 from ._stack import ProbabilityStack, StackFit, fit_stack
 
@@ -37,6 +38,7 @@ __all__ = [
     "MCC",
     "Accuracy",
     "BalancedAccuracy",
+    "BestCut",
     "ClassAverage",
     "CohenKappa",
     "ConfusionMatrixFunction",
@@ -59,10 +61,12 @@ __all__ = [
     "RuleChooser",
     "RuleSearch",
     "StackFit",
+    "best_cut",
     "calibration_error",
     "confusion_matrix",
     "describe",
     "fit_stack",
     "get",
+    "is_matrix_function",
     "names",
 ]

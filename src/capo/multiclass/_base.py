@@ -90,6 +90,15 @@ class MulticlassMeasure(ABC):
         """Return the measure with parameters that refer to labels resolved for these classes."""
         return self
 
+    def with_order(self, labels: list[Any]) -> MulticlassMeasure:
+        """Return the measure for classes in this order, if their order matters and is not given."""
+        return self
+
+    @property
+    def assumes_order(self) -> bool:
+        """Whether the order of the classes matters and is not given, so that the labels are sorted."""
+        return False
+
     @property
     def params(self) -> dict[str, Any]:
         """The parameters of the measure."""

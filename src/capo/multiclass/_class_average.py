@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,10 +55,7 @@ class ClassAverage(ConfusionMatrixMeasure):
         return ratio(counts, counts.sum(axis=-1, keepdims=True))
 
     def _class_values(self, tp: FloatArray, fp: FloatArray, true: FloatArray, total: Any) -> FloatArray:
-        fp = np.maximum(fp, 0.0)
-        return np.asarray(
-            self.measure.value(tp, fp, np.maximum(true - tp, 0.0), np.maximum(total - true - fp, 0.0))
-        )
+        return binary_values(self.measure, tp, fp, true, total)
 
     def gradient(self, confusion: FloatArray) -> FloatArray:
         """Return ``diag(a) - 1 b'``: only the hits and the other predictions of each class matter."""
@@ -84,7 +81,7 @@ class ClassAverage(ConfusionMatrixMeasure):
 
     def _separate_rules(self, rows: ExpectedRows) -> list[DecisionRule]:
         """Return rules from the threshold that is best for each class by itself."""
-        best = [self._best_cut(rows, k) for k in range(rows.n_classes)]
+        best = self._best_cuts(rows)
         thresholds, tp, fp = (np.array(part) for part in list(zip(*best, strict=True))[1:])
         share = self._class_weights(rows.true_mass, tp + fp)
         ratio_rule = DecisionRule.from_multipliers(1.0 / np.maximum(thresholds, 1e-9))
@@ -94,26 +91,73 @@ class ClassAverage(ConfusionMatrixMeasure):
         """Return the average of the best values that each class could have by itself."""
         if isinstance(self.measure, FunctionMeasure):
             return np.inf  # the best labeling of a class need not be a threshold
-        best = np.array([self._best_cut(rows, k)[0] for k in range(rows.n_classes)])
+        if not (self.measure.is_monotone or rows.true_mass.all()):
+            return self.measure.best  # a class without mass may raise the average where it is predicted
+        best = np.array([cut.bound for cut in self._best_cuts(rows)])
         # A class without mass counts only where it is predicted, with the value 0 of a class without hits.
         return float(best @ self._class_weights(rows.true_mass, np.zeros(rows.n_classes)))
 
-    def _best_cut(self, rows: ExpectedRows, k: int) -> tuple[float, float, float, float]:
-        """Return the best value of class k against all others, with its threshold, tp and fp.
+    def _best_cuts(self, rows: ExpectedRows) -> list[BestCut]:
+        return [best_cut(self.measure, column, rows.weight) for column in rows.probabilities.T]
 
-        With weights, the mass between two thresholds is bounded by the hits of one and the errors of the
-        other.
-        """
-        order = np.argsort(-rows.probabilities[:, k], kind="stable")
-        hits = np.append(0.0, np.cumsum(rows.mass[order, k]))
-        errors = np.append(0.0, np.cumsum(rows.row_mass[order])) - hits
-        true, total = rows.true_mass[k], rows.true_mass.sum()
-        hits = np.minimum(hits, true)
-        values = self._class_values(hits, errors, true, total)
-        best = int(values.argmax())
-        bound = float(values[best])
-        if rows.weight is not None:
-            bound = max(bound, float(self._class_values(hits[1:], errors[:-1], true, total).max()))
-        ranked = rows.probabilities[order, k]
-        threshold = float(ranked[min(best, len(ranked) - 1)])
-        return bound, threshold, float(hits[best]), float(max(errors[best], 0.0))
+
+class BestCut(NamedTuple):
+    """A bound on the expected value of a binary measure, and the threshold that comes next to it.
+
+    Attributes
+    ----------
+    bound : float
+        No labeling of the rows has a higher expected value.
+    threshold : float
+        Of all thresholds the one with the best value: rows of a higher probability are positive.
+    tp, fp : float
+        Its expected true and false positives.
+    """
+
+    bound: float
+    threshold: float
+    tp: float
+    fp: float
+
+
+def best_cut(
+    measure: ConfusionMeasure, probabilities: FloatArray, weight: FloatArray | None = None
+) -> BestCut:
+    """Return the best threshold on the probabilities of a class, and a bound on any labeling.
+
+    Of the labelings with a given number of positive rows, the one of the most probable rows has the most
+    true positives, so that the best one is a threshold. With weights this holds for ratios of linear
+    functions; for other measures that rise with tp and fall with fp, what lies between two thresholds is
+    bounded by the hits of one and the errors of the other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo import measures
+    >>> from capo.multiclass import best_cut
+    >>> best_cut(measures.get("jaccard"), np.array([0.75, 0.25]))
+    BestCut(bound=0.6, threshold=0.25, tp=0.75, fp=0.25)
+    """
+    row_mass = np.ones(len(probabilities)) if weight is None else weight
+    order = np.argsort(-probabilities, kind="stable")
+    ranked, mass = probabilities[order], row_mass[order]
+    hits = np.append(0.0, np.cumsum(ranked * mass))
+    errors = np.maximum(np.append(0.0, np.cumsum(mass)) - hits, 0.0)
+    true, total = hits[-1], float(mass.sum())
+    values = binary_values(measure, hits, errors, true, total)
+    best = int(values.argmax())
+    bound = float(values[best])
+    if weight is not None and not measure.is_monotone:
+        bound = measure.best
+    elif weight is not None and not measure.is_fractional:
+        bound = max(bound, float(binary_values(measure, hits[1:], errors[:-1], true, total).max()))
+    threshold = float(ranked[min(best, len(ranked) - 1)])
+    return BestCut(bound, threshold, float(hits[best]), float(errors[best]))
+
+
+def binary_values(
+    measure: ConfusionMeasure, tp: FloatArray, fp: FloatArray, true: Any, total: Any
+) -> FloatArray:
+    """Return the values for true and false positives, the mass of the class and that of all rows."""
+    fp = np.maximum(fp, 0.0)
+    return np.asarray(measure.value(tp, fp, np.maximum(true - tp, 0.0), np.maximum(total - true - fp, 0.0)))

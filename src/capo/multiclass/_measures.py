@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .._lookup import list_labels
 from .._typing import FloatArray
 from ..exceptions import InvalidInputError, MeasureFunctionError
 from ..measures import ratio
@@ -63,11 +64,14 @@ class GainMatrix(LinearMeasure):
     sign: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
-        matrix = np.asarray(self.matrix, dtype=np.float64)
+        try:
+            matrix = np.asarray(self.matrix, dtype=np.float64)
+        except (TypeError, ValueError):  # texts, or rows of different lengths
+            matrix = np.full(0, np.nan)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
             raise InvalidInputError(
                 f"the {self.name} matrix must be square, with a finite number for each pair of a true class "
-                f"(rows) and a predicted class (columns): got shape {matrix.shape}."
+                f"(rows) and a predicted class (columns): got {self.matrix!r}."
             )
         object.__setattr__(self, "matrix", matrix)
 
@@ -125,7 +129,10 @@ class MicroF1(FractionMeasure):
     def for_classes(self, classes: NDArray[Any]) -> MicroF1:
         if self.classes is None:
             return self
-        return replace(self, positions=tuple(_find_labels(self.classes, classes, self.name)))
+        positions = tuple(_find_labels(self.classes, classes, self.name))
+        if not positions:
+            raise InvalidInputError("f1_micro needs at least one class: its list of classes is empty.")
+        return replace(self, positions=positions)
 
     def fraction(self, true_mass: FloatArray) -> tuple[FloatArray, FloatArray]:
         n_classes = true_mass.shape[-1]
@@ -152,7 +159,11 @@ class CohenKappa(FractionMeasure):
     weights: str | None = None
     order: Any = None
     positions: tuple[int, ...] | None = field(default=None, repr=False)
-    name: ClassVar[str] = "cohen_kappa"
+
+    @property
+    def name(self) -> str:
+        """The name for `capo.multiclass.get`."""
+        return "quadratic_kappa" if self.weights == "quadratic" else "cohen_kappa"
 
     def __post_init__(self) -> None:
         if self.weights not in (None, "linear", "quadratic"):
@@ -162,13 +173,21 @@ class CohenKappa(FractionMeasure):
 
     @property
     def params(self) -> dict[str, Any]:
-        return {"weights": self.weights, "order": self.order}
+        weights = {} if self.weights == "quadratic" else {"weights": self.weights}
+        return {**weights, "order": self.order}
 
     def for_classes(self, classes: NDArray[Any]) -> CohenKappa:
         if self.order is None:
             return self
         found = _find_all_labels(self.order, classes, f"order of {self.name}")
         return replace(self, positions=tuple(np.argsort(found).tolist()))
+
+    def with_order(self, labels: list[Any]) -> CohenKappa:
+        return replace(self, order=labels) if self.assumes_order else self
+
+    @property
+    def assumes_order(self) -> bool:
+        return self.weights is not None and self.order is None
 
     def _errors(self, n_classes: int) -> FloatArray:
         place = np.arange(n_classes) if self.positions is None else np.array(self.positions)
@@ -303,10 +322,13 @@ def _diagonal(values: FloatArray) -> FloatArray:
 def _find_labels(labels: Any, classes: NDArray[Any], name: str) -> list[int]:
     """Return the positions of labels among the classes."""
     known = classes.tolist()
-    listed = np.asarray(labels).tolist()
+    listed = [labels] if np.ndim(labels) == 0 else np.asarray(labels, dtype=object).tolist()
     unknown = [label for label in listed if label not in known]
     if unknown:
-        raise InvalidInputError(f"{name} names the label {unknown[0]!r}, which y does not have.")
+        raise InvalidInputError(
+            f"{name} names the label {unknown[0]!r}, which y does not have: its labels are "
+            f"{list_labels(known)}."
+        )
     return [known.index(label) for label in listed]
 
 

@@ -62,6 +62,7 @@ _AVERAGE_TEXTS = {
 _ALIASES = {
     "matthews_corrcoef": "mcc",
     "recall_macro": "balanced_accuracy",
+    "recall_weighted": "accuracy",
     "roc_auc": "roc_auc_ovr",
 }
 
@@ -180,13 +181,33 @@ def _from_binary(measure: Measure) -> MulticlassMeasure:
     )
 
 
+def is_matrix_function(measure: object) -> bool:
+    """Whether an object is a function of one argument, the confusion matrix.
+
+    Examples
+    --------
+    >>> from capo.multiclass import is_matrix_function
+    >>> is_matrix_function(lambda C: C[..., 0, 0]), is_matrix_function(lambda tp, fp, fn, tn: tp)
+    (True, False)
+    """
+    parameters = _parameters_of(measure)
+    return len(parameters) == 1 and parameters[0].kind is not inspect.Parameter.VAR_POSITIONAL
+
+
 def _from_function(function: Callable[..., Any]) -> MulticlassMeasure:
     """Return the measure of a function of one matrix, or the mean of one of (tp, fp, fn, tn)."""
+    is_binary = len(_parameters_of(function)) == 4
+    return ClassAverage(FunctionMeasure(function)) if is_binary else ConfusionMatrixFunction(function)
+
+
+def _parameters_of(function: object) -> list[inspect.Parameter]:
+    """The parameters of a function; none for anything else, or if they are not known."""
+    if not callable(function) or inspect.isclass(function):
+        return []
     try:
-        n_arguments = len(inspect.signature(function).parameters)
+        return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        n_arguments = 1
-    return ClassAverage(FunctionMeasure(function)) if n_arguments == 4 else ConfusionMatrixFunction(function)
+        return []
 
 
 def _parameters(make: Callable[..., MulticlassMeasure]) -> dict[str, Any]:

@@ -175,7 +175,7 @@ def fit_stack(
     if pair_raw is None:
         return StackFit(stack, evaluated, np.broadcast_to(evaluated, (n_folds, *evaluated.shape)))
     probabilities = np.exp(_cross_validate([rows] * n_folds, folds, best + 1)[best])
-    nested = [_nest(each, folds, fold, best) for fold, each in enumerate(by_fold)]
+    nested = [_nested_probabilities(each, folds, fold, best) for fold, each in enumerate(by_fold)]
     fold_probabilities = np.where((folds == np.arange(n_folds)[:, None])[..., None], evaluated, nested)
     return StackFit(stack, probabilities, fold_probabilities)
 
@@ -189,7 +189,7 @@ def _cross_validate(by_fold: Sequence[_StackRows], folds: IntArray, n_candidates
     return logs
 
 
-def _nest(rows: _StackRows, folds: IntArray, fold: int, best: int) -> FloatArray:
+def _nested_probabilities(rows: _StackRows, folds: IntArray, fold: int, best: int) -> FloatArray:
     """Return the probabilities that a fold has for the others, each from stacks that have seen neither."""
     probabilities = np.zeros(rows.raw[:, 0].shape)
     for other in np.setdiff1d(folds, fold):

@@ -2,17 +2,17 @@
 
 `get` returns a measure by its name, `names` lists the names and `describe` explains the measures.
 """
+# Imports from `adaptation`, `label_shift`, `multiclass` and the layers below.
 
 from ._adaptation import (
     MIN_POSITIVE_ROWS,
     LabelData,
     LabelModel,
     LabelModels,
-    cut_rows,
-    expected_value,
     fit_label_models,
     tries_adaptation,
 )
+from ._decisions import cut_rows, expected_value
 from ._measures import (
     EntryAverage,
     LabelAverage,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..adaptation import (
@@ -22,8 +20,7 @@ from ..adaptation import (
     adapt,
 )
 from ..auxiliary import OutputScale, ScoreOutput
-from ..exceptions import ConstraintWarning
-from ..measures import FunctionMeasure, Measure
+from ..measures import Measure
 from ..measures import get as get_measure
 from ..model_selection import (
     AUTO_GRID,
@@ -33,6 +30,7 @@ from ..model_selection import (
     PlattCalibrator,
     pairs_of_folds,
 )
+from ._decisions import cut_rows, expected_value
 from ._measures import EntryAverage, LabelAverage, MultilabelMeasure, RowAverage
 
 #: With more labels than this, C="auto" keeps the stack of each label.
@@ -43,8 +41,6 @@ MAX_ENTRIES_FOR_PATH = 200_000
 MIN_POSITIVE_ROWS = 10
 #: The threshold of a label: few positive rows say little, and probabilities are not perfect.
 LABEL_THRESHOLD = ExpectedValueThreshold(observed_share=0.5)
-#: A row's cut lies halfway between its last predicted label and the next one, or this far beyond an end.
-CUT_MARGIN = 1.0
 
 
 def tries_adaptation(C: float | CGrid, n_labels: int) -> bool:
@@ -202,7 +198,7 @@ def fit_label_models(
     else:
         decision = log_odds - np.array([each.threshold for each in predictions])
         oof_decision = np.column_stack([each.oof_decision for each in predictions])
-    value, bound = expected_value(measure, log_odds, decision)
+    value, bound = expected_value(measure, log_odds, decision, data.weight)
     return LabelModels(models, oof_log_odds, oof_decision, value, bound)
 
 
@@ -333,7 +329,7 @@ def _fit_entries(
         column.reshape(data.n_labels, -1).T
         for column in (predicted.log_odds, predicted.oof_log_odds(folds), predicted.oof_decision)
     )
-    value, bound = expected_value(measure, log_odds, log_odds - result.point.log_odds)
+    value, bound = expected_value(measure, log_odds, log_odds - result.point.log_odds, data.weight)
     return LabelModels(models, oof_log_odds, oof_decision, value, bound)
 
 
@@ -346,58 +342,3 @@ def _entry_model(model: LabelModel, result: AdaptationResult) -> LabelModel:
         threshold_log_odds=result.point.log_odds,
     )
     return _adapted_model(combination, result, model.n_positive)
-
-
-def cut_rows(measure: RowAverage, log_odds: FloatArray) -> FloatArray:
-    """Return log-odds minus the cut of each row: positive for the labels that are best to predict."""
-    counts, _ = measure.cut(expit(log_odds))
-    n_labels = log_odds.shape[1]
-    order = np.argsort(-log_odds, axis=1, kind="stable")
-    ranks = np.empty_like(order)
-    np.put_along_axis(ranks, order, np.arange(n_labels)[None, :], axis=1)
-    ranked = np.take_along_axis(log_odds, order, axis=1)
-    padded = np.column_stack((ranked[:, 0] + CUT_MARGIN, ranked, ranked[:, -1] - CUT_MARGIN))
-    rows = np.arange(len(log_odds))
-    cut = 0.5 * (padded[rows, counts] + padded[rows, counts + 1])
-    decision = log_odds - cut[:, None]
-    # Where the last label and the next one are equally probable, the order of the labels decides.
-    chosen, tiny = ranks < counts[:, None], np.finfo(float).tiny
-    return np.where(chosen, np.maximum(decision, tiny), np.minimum(decision, 0.0))
-
-
-def expected_value(
-    measure: MultilabelMeasure, log_odds: FloatArray, decision: FloatArray
-) -> tuple[float, float]:
-    """Return the value that a decision is expected to have, and a bound on that of any labeling.
-
-    Both are for labels that follow their probabilities, and for averages over rows independently of each
-    other. The bound is infinite if none is known.
-    """
-    probabilities = expit(log_odds)
-    if isinstance(measure, RowAverage):
-        best = float(measure.cut(probabilities)[1].mean())
-        return best, best
-    if isinstance(measure, EntryAverage):
-        return _expected_binary(measure.measure, probabilities.ravel(), decision.ravel())
-    assert isinstance(measure, LabelAverage)
-    columns = zip(probabilities.T, decision.T, strict=True)
-    values = [_expected_binary(measure.measure, p, scores) for p, scores in columns]
-    weights = probabilities.sum(axis=0) if measure.average == "weighted" else None
-    value, bound = np.average(values, axis=0, weights=weights)
-    return float(value), float(bound)
-
-
-def _expected_binary(
-    measure: Measure, probabilities: FloatArray, decision: FloatArray
-) -> tuple[float, float]:
-    both = np.repeat((True, False), len(probabilities))
-    mass = np.concatenate((probabilities, 1.0 - probabilities))
-    value = measure.score(both, np.tile(decision, 2), mass)
-    if isinstance(measure, FunctionMeasure):
-        return value, np.inf  # the best labeling need not be a threshold
-    best = np.tile(probabilities, 2)
-    if measure.needs_threshold:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConstraintWarning)
-            best = best - measure.threshold(both, best, mass)
-    return value, max(value, measure.score(both, best, mass))
