@@ -10,6 +10,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from capo.baselines import CostSVMClassifier
 
+from ..cases import make_noise_in_groups
+
 X, Y = make_classification(240, n_informative=4, flip_y=0.1, weights=[0.8], random_state=1)
 FOLDS = StratifiedKFold(3)
 
@@ -96,10 +98,7 @@ def test_dense_and_sparse_rows_and_long_indices():
 
 
 def test_groups_are_held_out_together():
-    rng = np.random.default_rng(0)
-    groups = np.repeat(np.arange(40), 5)
-    # Each group is recognized by its features, and its label means nothing.
-    data, target = rng.normal(size=(40, 5))[groups], (rng.permutation(40) < 20)[groups]
+    data, target, groups = make_noise_in_groups(5)
     model = CostSVMClassifier(
         "roc_auc", kernel="rbf", Cs=[100.0], costs=[1], gammas=[2.0], max_rows=150, random_state=0
     )

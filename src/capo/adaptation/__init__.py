@@ -1,8 +1,9 @@
 """From the auxiliaries' outputs to a classifier: prior, path over C, choice, operating point."""
+# Imports from `auxiliary` and the layers below.
 
 from ._adapt import AdaptationResult, adapt, parse_C
 from ._combination import FittedCombination, LinearCombination
-from ._data import AdaptationData
+from ._data import AdaptationData, RepeatData
 from ._priors import (
     MIN_OUTPUT_STD,
     STACK_RIDGE,
@@ -28,6 +29,7 @@ __all__ = [
     "Objective",
     "OutputScaler",
     "Prior",
+    "RepeatData",
     "StackPrior",
     "UnitPrior",
     "ZeroPrior",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +21,11 @@ from ..model_selection import (
     GridPoint,
     OperatingPoint,
     PathSearch,
+    RepeatedPathSearch,
+    mean_point,
 )
 from ._combination import LinearCombination
-from ._data import AdaptationData
+from ._data import AdaptationData, RepeatData, pool_repeats
 from ._problem import AdaptationProblem, Objective, make_folds
 
 #: With fewer rows of a class per fold than this, a choice among many C's is dominated by
@@ -46,8 +48,8 @@ class AdaptationResult:
     points : list of GridPoint
         All C's that were tried; C = 0, where it is one of them, is the prior.
     scores : ndarray of shape (n_samples,)
-        The out-of-fold scores on which the threshold was chosen. They differ from those of `chosen` where
-        evaluation has models that were trained without pairs of folds.
+        The out-of-fold scores on which the threshold was chosen, those of the first repeat. They differ from
+        those of `chosen` where evaluation has models that were trained without pairs of folds.
     solution : Solution, optional
         The solver's certificate for all rows; None if C = 0 was chosen.
     """
@@ -95,30 +97,61 @@ def adapt(
     objective: Objective,
     C: float | CGrid,
     log: Callable[..., None] = lambda *line: None,
+    further: Sequence[RepeatData] = (),
 ) -> AdaptationResult:
     """Adapt the auxiliaries' outputs to the measure.
 
-    A number is used as C; of a grid, the best C whose gain over C = 0 is significant is chosen.
+    A number is used as C; of a grid, the best C whose gain over C = 0 is significant is chosen. `further` are
+    other repeats of the folds: the weights are learned from the rows of all repeats, thresholds and
+    calibrations are means, and so are the values out of fold, each of which is that of one repeat.
     """
-    scorer = CVScorer(objective.measure, objective.threshold_rule, data.positive, data.weight, folds)
-    evaluation = data.for_evaluation()
+    repeats = [RepeatData(data, folds), *further]
+    evaluation = [RepeatData(each.data.for_evaluation(), each.folds) for each in repeats]
+    has_pairs = any(new.data is not old.data for new, old in zip(evaluation, repeats, strict=True))
     with warnings.catch_warnings():
         # The user is warned once, for the final threshold.
         warnings.simplefilter("ignore", ConstraintWarning)
-        search = PathSearch(make_folds(evaluation, folds, objective), scorer, log)
+        searches = _make_searches(evaluation, objective)
+        search = RepeatedPathSearch(searches, log)
         chosen = _choose(search, C, objective, _rarer_class_per_fold(data, folds))
-        weights, solution = AdaptationProblem(data, objective).solve(chosen.C)
-        scores = chosen.scores
-        if evaluation is not data:
-            scores = PathSearch(make_folds(data, folds, objective), scorer).evaluate(chosen.C).scores
+        pooled = pool_repeats([each.data for each in repeats])
+        weights, solution = AdaptationProblem(pooled, _pool_objective(objective, repeats)).solve(chosen.C)
+        scores = [each.find(chosen.C).scores for each in searches]
+        if has_pairs:
+            scores = [each.evaluate(chosen.C).scores for each in _make_searches(repeats, objective)]
         points = search.points
-        if objective.chooses_threshold and evaluation is not data:
-            nested = PathSearch(make_folds(evaluation, folds, objective, nested=True), scorer)
+        if objective.chooses_threshold and has_pairs:
+            nested = RepeatedPathSearch(_make_searches(evaluation, objective, nested=True))
             points, chosen = _evaluate_nested(nested, points, chosen)
-    point = objective.threshold_rule(objective.measure, scores, data.positive, data.weight)
-    weights = weights.standardize(data, center=objective.threshold_rule.shift_invariant)
+    point = mean_point([_choose_threshold(objective, data, each) for each in scores])
+    weights = weights.standardize(pooled, center=objective.threshold_rule.shift_invariant)
     weights = weights.transform(point.calibration.slope, point.calibration.intercept)
-    return AdaptationResult(weights, point, chosen, points, scores, solution)
+    return AdaptationResult(weights, point, chosen, points, scores[0], solution)
+
+
+def _make_searches(
+    repeats: Sequence[RepeatData], objective: Objective, *, nested: bool = False
+) -> list[PathSearch]:
+    """The search in each repeat; all of them leave out the rows of the first one's folds in turn."""
+    measure, rule, blocks = objective.measure, objective.threshold_rule, repeats[0].folds
+    return [
+        PathSearch(
+            make_folds(data, folds, objective, nested=nested),
+            CVScorer(measure, rule, data.positive, data.weight, folds, blocks),
+        )
+        for data, folds in repeats
+    ]
+
+
+def _pool_objective(objective: Objective, repeats: Sequence[RepeatData]) -> Objective:
+    """The objective of the rows of all repeats."""
+    if len(repeats) == 1:
+        return objective
+    return objective.for_rows(np.tile(np.arange(len(repeats[0].folds)), len(repeats)))
+
+
+def _choose_threshold(objective: Objective, data: AdaptationData, scores: FloatArray) -> OperatingPoint:
+    return objective.threshold_rule(objective.measure, scores, data.positive, data.weight)
 
 
 def _evaluate_nested(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._sklearn_compat import safe_indexing
 from .._typing import BoolArray, FloatArray, IntArray
+from ..model_selection import normalize_weights
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class AdaptationData:
         The outputs as each fold has them in evaluation: of models that have not seen the fold.
     center : ndarray of shape (n_auxiliaries,), optional
         The weights toward which the stack of the outputs is shrunk; the plain average by default.
+    n_repeats : int, default=1
+        How often each row of the table is among these rows.
     """
 
     outputs: FloatArray
@@ -41,6 +44,17 @@ class AdaptationData:
     fold_outputs: Sequence[FloatArray] | None = None
     pair_outputs: Sequence[FloatArray] | None = None
     center: FloatArray | None = None
+    n_repeats: int = 1
+
+    @property
+    def row_weights(self) -> FloatArray:
+        """The weights of the rows; they sum to the number of rows of the table with a nonzero weight."""
+        return normalize_weights(len(self.positive), self.weight) / self.n_repeats
+
+    @property
+    def n_rarer(self) -> int:
+        """The number of rows of the table that are of the rarer class."""
+        return int(min(self.positive.sum(), (~self.positive).sum())) // self.n_repeats
 
     def for_evaluation(self) -> AdaptationData:
         """Return the data with outputs of models that have not seen the fold, where there are any."""
@@ -79,3 +93,26 @@ class AdaptationData:
             None if self.weight is None else self.weight[rows],
             center=self.center,
         )
+
+
+class RepeatData(NamedTuple):
+    """The data of one repeat of the folds, and the number of the fold that holds out each row."""
+
+    data: AdaptationData
+    folds: IntArray
+
+
+def pool_repeats(repeats: Sequence[AdaptationData]) -> AdaptationData:
+    """Return the rows of all repeats below each other, which together have the weight of one."""
+    first, n_repeats = repeats[0], len(repeats)
+    if n_repeats == 1:
+        return first
+    n_rows = len(first.positive)
+    pooled = first.take_rows(np.tile(np.arange(n_rows), n_repeats))
+    weight = np.ones(n_rows) if first.weight is None else first.weight
+    return replace(
+        pooled,
+        outputs=np.concatenate([each.outputs for each in repeats]),
+        weight=np.tile(weight / n_repeats, n_repeats),
+        n_repeats=n_repeats,
+    )

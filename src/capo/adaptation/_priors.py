@@ -15,7 +15,7 @@ from .._typing import BoolArray, FloatArray
 from ..design import Design, augment
 from ..engine import CutOracle
 from ..measures import Cut, Oracle
-from ..model_selection import fit_logistic, normalize_weights
+from ..model_selection import fit_logistic
 from ._combination import LinearCombination
 from ._data import AdaptationData
 
@@ -163,8 +163,7 @@ def fit_stack(data: AdaptationData, *, nonnegative: bool) -> tuple[FloatArray, f
     """
     kept = data.outputs.std(axis=0) > MIN_OUTPUT_STD
     weights, intercept = _fit_stack_of(data, kept, nonnegative=nonnegative)
-    rarer = min(int(data.positive.sum()), int(np.sum(~data.positive)))
-    if data.center is None and rarer >= MIN_CLASS_ROWS_FOR_PRUNING:
+    if data.center is None and data.n_rarer >= MIN_CLASS_ROWS_FOR_PRUNING:
         worth_keeping = ~_negligible_weights(data, weights, intercept)
         if np.any(kept & ~worth_keeping):
             weights, intercept = _fit_stack_of(data, worth_keeping, nonnegative=nonnegative)
@@ -175,11 +174,10 @@ def _fit_stack_of(data: AdaptationData, kept: BoolArray, *, nonnegative: bool) -
     """Return the stack of some of the auxiliaries: the others have the weight 0."""
     mean = data.outputs.mean(axis=0)
     outputs, target = (data.outputs - mean)[:, kept], data.positive.astype(np.float64)
-    row_weight = normalize_weights(len(target), data.weight)
     center = 1.0 / max(1, int(np.sum(kept))) if data.center is None else data.center[kept]
     weights = np.zeros(len(kept))
     weights[kept], intercept = fit_logistic(
-        outputs, target, row_weight, ridge=STACK_RIDGE, center=center, nonnegative=nonnegative
+        outputs, target, data.row_weights, ridge=STACK_RIDGE, center=center, nonnegative=nonnegative
     )
     return weights, intercept - float(weights @ mean)
 
@@ -206,7 +204,7 @@ def _stack_curvature(data: AdaptationData, weights: FloatArray, intercept: float
     """Return the second derivatives of the stack's loss, without its penalty, by weights and intercept."""
     outputs = np.column_stack((data.outputs - data.outputs.mean(axis=0), np.ones(len(data.positive))))
     probability = expit(data.outputs @ weights + intercept)
-    row_weight = normalize_weights(len(probability), data.weight) * probability * (1.0 - probability)
+    row_weight = data.row_weights * probability * (1.0 - probability)
     return (outputs * row_weight[:, None]).T @ outputs + MIN_STACK_CURVATURE * np.eye(len(weights) + 1)
 
 

@@ -1,5 +1,7 @@
 """Auxiliary classifiers: registry, default set, cross-fitting, outputs on a common scale."""
+# Imports from `guarantees`, `model_selection`, `preprocessing`, `prices` and the layers below.
 
+from ._block_outputs import iter_row_blocks, iter_tree_blocks, predict_block
 from ._budget import BudgetChoice, choose_within_budget
 from ._class_outputs import ClassCalibrator, ClassOutput, class_positions_of
 from ._cross_fit import (
@@ -8,6 +10,7 @@ from ._cross_fit import (
     CrossFitResult,
     JobResult,
     JobRunner,
+    RepeatOutputs,
     TrainingJob,
     cross_fit,
     rows_or_all,
@@ -30,6 +33,7 @@ from ._outputs import (
     ScoreOutput,
     apply_scales,
     is_frozen,
+    mean_scale,
     positive_class_index,
 )
 from ._registry import auxiliary_names, check_auxiliary_name, make_auxiliaries
@@ -62,6 +66,7 @@ __all__ = [
     "OutputKind",
     "OutputScale",
     "RawOutput",
+    "RepeatOutputs",
     "ScoreOutput",
     "TrainingJob",
     "TrainingSet",
@@ -75,12 +80,16 @@ __all__ = [
     "cross_fit",
     "default_auxiliary_names",
     "is_frozen",
+    "iter_row_blocks",
+    "iter_tree_blocks",
     "label_auxiliary_names",
     "label_fold_codes",
     "labelwise_auxiliary",
     "make_auxiliaries",
+    "mean_scale",
     "name_auxiliaries",
     "positive_class_index",
+    "predict_block",
     "resolve_auxiliaries",
     "rows_or_all",
     "set_random_states",

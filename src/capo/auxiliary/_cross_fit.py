@@ -8,6 +8,9 @@ The weights that score fold k are learned from the outputs for the other folds, 
 trained on fold k. For their evaluation, each auxiliary is therefore also trained without each pair of
 folds (j, k) on tables of moderate size (see `capo.model_selection.pairs_of_folds`): fold k has the
 outputs of that model for the rows of fold j.
+
+If every row is held out several times, each repeat has outputs of its own. They are not averaged: the mean
+of several models varies less than the one model that is used for new data.
 """
 
 from __future__ import annotations
@@ -16,8 +19,8 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import Memory
@@ -31,6 +34,7 @@ from .._sklearn_compat import check_method_params, safe_indexing
 from .._typing import FloatArray, IntArray
 from ..exceptions import AuxiliaryError, CapoError
 from ._outputs import RawOutput, is_frozen
+from ._training import fit_classifier
 from ._training_set import TrainingSet
 
 NO_ROWS: IntArray = np.arange(0)
@@ -66,12 +70,15 @@ class TrainingJob:
         The rows to train on; None for all of them.
     predict_rows : ndarray of int or None
         The rows to predict; None for all of them.
+    repeat : int
+        The number of the repeat whose folds these are.
     """
 
     auxiliary: int
     held_out: tuple[int, ...] = ()
     train_rows: IntArray | None = None
     predict_rows: IntArray | None = None
+    repeat: int = 0
 
     @property
     def is_pair(self) -> bool:
@@ -87,6 +94,13 @@ class JobResult:
     model: Any
     outputs: FloatArray
     seconds: float
+
+
+class RepeatOutputs(NamedTuple):
+    """The raw outputs of one repeat: those of its folds, and those of its pairs of folds if it has any."""
+
+    raw: FloatArray
+    pairs: FloatArray | None
 
 
 @dataclass(frozen=True)
@@ -106,6 +120,8 @@ class CrossFitResult:
         without pairs of folds, which serve evaluation only.
     pair_seconds : float
         The training time of these models.
+    further_outputs : tuple of RepeatOutputs
+        The outputs of all repeats but the first, which has those above.
     """
 
     raw_outputs: FloatArray
@@ -113,6 +129,7 @@ class CrossFitResult:
     seconds: list[float]
     pair_outputs: FloatArray | None = None
     pair_seconds: float = 0.0
+    further_outputs: tuple[RepeatOutputs, ...] = ()
 
 
 Output = TypeVar("Output", bound=RawOutput)
@@ -162,26 +179,37 @@ class JobRunner(Generic[Output]):
 
 def cross_fit(runner: JobRunner[Any]) -> CrossFitResult:
     """Train all auxiliaries in all folds and on all rows; the outputs are out of fold."""
-    training, n_auxiliaries = runner.training, len(runner.auxiliaries)
-    pairs = training.fold_pairs
+    repeats, n_auxiliaries = runner.training.repeats, len(runner.auxiliaries)
+    pairs = [each.fold_pairs for each in repeats]
     jobs = [
         job
         for number, auxiliary in enumerate(runner.auxiliaries)
-        for job in training_jobs(number, auxiliary, training, pairs)
+        for repeat, training in enumerate(repeats)
+        for job in _jobs_of_repeat(repeat, training_jobs(number, auxiliary, training, pairs[repeat]))
     ]
-    store = _OutputStore(training, n_auxiliaries, has_pairs=bool(pairs))
+    stores = [
+        _OutputStore(training, n_auxiliaries, has_pairs=bool(each))
+        for training, each in zip(repeats, pairs, strict=True)
+    ]
     models: list[Any] = [None] * n_auxiliaries
     seconds, pair_seconds = [0.0] * n_auxiliaries, 0.0
     for result in runner.run(jobs):
         job = result.job
-        store.add(result)
+        for store in [stores[job.repeat]] if job.held_out else stores:
+            store.add(result)
         if job.is_pair:
             pair_seconds += result.seconds
             continue
         seconds[job.auxiliary] += result.seconds
         if not job.held_out:
             models[job.auxiliary] = result.model
-    return CrossFitResult(store.raw_outputs, models, seconds, store.pair_outputs, pair_seconds)
+    first, *further = (RepeatOutputs(store.raw_outputs, store.pair_outputs) for store in stores)
+    return CrossFitResult(first.raw, models, seconds, first.pairs, pair_seconds, tuple(further))
+
+
+def _jobs_of_repeat(repeat: int, jobs: list[TrainingJob]) -> list[TrainingJob]:
+    """The jobs of one repeat; the model of all rows, or a frozen one, is that of the first."""
+    return [replace(job, repeat=repeat) for job in jobs if job.held_out or not repeat]
 
 
 class _OutputStore:
@@ -295,7 +323,7 @@ def _fit_clone(
     # Parameters of a pipeline's step, by its name, exist only without metadata routing.
     by_step = any("__" in name for name in params)
     with config_context(enable_metadata_routing=False) if by_step else nullcontext():
-        return model.fit(X, y, **params)
+        return fit_classifier(model, X, y, params)
 
 
 def _predict(

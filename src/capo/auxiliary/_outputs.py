@@ -22,6 +22,7 @@ from sklearn.frozen import FrozenEstimator
 from .._typing import BoolArray, FloatArray
 from ..exceptions import InvalidInputError
 from ..model_selection import PlattCalibrator
+from ._evaluation import evaluate
 
 #: Probabilities closer than this to 0 and 1 are clipped before their log-odds are taken.
 PROBABILITY_EPS = 1e-12
@@ -55,6 +56,18 @@ class OutputScale:
         log_odds = self.calibrator.log_odds(raw)
         excess = np.maximum(np.abs(log_odds) - self.max_log_odds, 0.0)
         return np.sign(log_odds) * (np.minimum(np.abs(log_odds), self.max_log_odds) + np.log1p(excess))
+
+
+def mean_scale(scales: Sequence[OutputScale]) -> OutputScale:
+    """Return the scale whose calibration is the mean of those of several repeats of the folds."""
+    calibrators = [scale.calibrator for scale in scales if scale.calibrator is not None]
+    if not calibrators:
+        return scales[0]
+    calibrator = PlattCalibrator(
+        float(np.mean([each.slope for each in calibrators])),
+        float(np.mean([each.intercept for each in calibrators])),
+    )
+    return OutputScale(calibrator, scales[0].max_log_odds)
 
 
 class RawOutput(Protocol):
@@ -103,7 +116,7 @@ class ScoreOutput:
         """
         for method in SCORE_METHODS:
             if hasattr(estimator, method):
-                values = np.asarray(getattr(estimator, method)(X), dtype=np.float64)
+                values = np.asarray(evaluate(estimator, method, X), dtype=np.float64)
                 return _clip(_positive_column(values, estimator, classes, method, X.shape[0]), method)
         return LabelOutput().predict(estimator, X, classes)
 

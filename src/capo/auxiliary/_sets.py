@@ -61,15 +61,15 @@ def expand_sets(
     `makers` make those auxiliaries that are not the same as for two classes.
     """
     given = {name for name, _ in pairs}
-    expanded: list[tuple[str, Any]] = []
+    auxiliaries: list[tuple[str, Any]] = []
     for name, estimator in pairs:
         if isinstance(estimator, str) and estimator in AUXILIARY_SETS:
-            expanded += [(each, each) for each in members(estimator) if each not in given]
+            auxiliaries += [(each, each) for each in members(estimator) if each not in given]
         else:
-            expanded.append((name, estimator))
+            auxiliaries.append((name, estimator))
     return [
         (name, makers[each]() if isinstance(each, str) and each in makers else each)
-        for name, each in expanded
+        for name, each in auxiliaries
     ]
 
 

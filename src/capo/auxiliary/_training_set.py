@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,11 @@ class TrainingSet:
     classes : ndarray of shape (n_classes,) or (n_labels,)
         The user's labels, which auxiliaries that came fitted may know, or the names of the labels.
     splits : list of tuple
-        Training and held-out rows of each fold.
+        Training and held-out rows of each fold; together the folds hold out a row at most once.
     weight : ndarray of shape (n_samples,), optional
         Weights of the rows: those of weight 0 are not counted.
+    further_splits : sequence of list of tuple
+        The folds of further repeats, if every row is held out several times.
     """
 
     X: Any
@@ -39,6 +41,12 @@ class TrainingSet:
     classes: NDArray[Any]
     splits: Sequence[Split]
     weight: FloatArray | None = None
+    further_splits: Sequence[Sequence[Split]] = ()
+
+    @property
+    def repeats(self) -> list[TrainingSet]:
+        """The rows with the folds of each repeat."""
+        return [replace(self, splits=each, further_splits=()) for each in (self.splits, *self.further_splits)]
 
     @property
     def n_rows(self) -> int:

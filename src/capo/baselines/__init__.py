@@ -1,4 +1,5 @@
 """Classic classifiers that the paper builds on or compares with."""
+# Imports from `estimators` and the layers below.
 
 from ._c45 import C45Classifier
 from ._c45 import Tree as C45Tree

@@ -1,4 +1,5 @@
 """The solver: cutting planes to a certified gap, for one C or a path of them."""
+# Imports from `design` and the layers below.
 
 from ._line_search import CutLike, CutOracle, InexactCut
 from ._minimize import minimize, minimize_path

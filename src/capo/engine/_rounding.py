@@ -107,7 +107,7 @@ class RoundingErrors:
         error = self.row_sum_error + self.score_error
         return error * (1.0 + float(self.max_slopes @ np.abs(v)))
 
-    def matter(self, v: FloatArray, tol: float) -> bool:
+    def is_significant(self, v: FloatArray, tol: float) -> bool:
         """Whether errors at v may exceed a small share of the tolerance."""
         return not self.risk_error(v) <= NEGLIGIBLE_SHARE * tol
 

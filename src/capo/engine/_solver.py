@@ -220,7 +220,7 @@ class CuttingPlane:
             self._search_ray(C)
             while status is None:
                 target, bound = self._bundle.solve(C, self.v0, tol)
-                if self._bundle.slope_errors is None and self._rounding.matter(target, tol):
+                if self._bundle.slope_errors is None and self._rounding.is_significant(target, tol):
                     self._restart_bundle()
                     continue
                 dual = max(dual, bound)
@@ -336,7 +336,7 @@ class CuttingPlane:
         risk, cut = evaluate_risk(self.oracle, scores)
         self.scores, self.risk, self._cut = scores, risk, cut
         self._risk_error = self._rounding.risk_error(self.v) if self.v.any() else 0.0
-        if self._rounding.matter(self.v, tol):
+        if self._rounding.is_significant(self.v, tol):
             self._work.oracle_calls += 1
             self._risk_error = self._rounding.close_risk_error(self.oracle, self.v, scores, risk)
         self._risk_error += cut_error(cut)

@@ -1,4 +1,5 @@
 """Kernel functions, and low-rank factorizations of their matrices."""
+# Imports from `design` and the layers below.
 
 from ._expansion import KernelExpansion
 from ._factorization import KernelFactor, factorize_kernel

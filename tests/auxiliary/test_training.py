@@ -1,0 +1,41 @@
+"""Faster training gives the same models."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from capo.auxiliary._training import fit_classifier
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 5)).round(1)  # with ties
+X[:, 1] = X[:, 0]
+X[:, 4] = 1.0
+X[RNG.random(X.shape) < 0.05] = np.nan
+BINARY = (np.nan_to_num(X[:, 0]) + RNG.normal(size=120) > 0.5).astype(int)
+MATRIX = np.column_stack([BINARY, RNG.integers(2, size=120)])
+WEIGHT = RNG.random(120)
+
+
+@pytest.mark.parametrize("y", [BINARY, BINARY + RNG.integers(2, size=120), MATRIX])
+@pytest.mark.parametrize("params", [{}, {"min_samples_leaf": 2}, {"bootstrap": True}])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_trees_are_those_of_scikit_learn(y, params, weighted):
+    model = make_pipeline(StandardScaler(), ExtraTreesClassifier(20, random_state=3, **params))
+    weights = {"extratreesclassifier__sample_weight": WEIGHT} if weighted else {}
+    expected = clone(model).fit(X, y, **weights)
+    found = fit_classifier(clone(model), X, y, weights)
+    for one, other in zip(found[-1].estimators_, expected[-1].estimators_, strict=True):
+        np.testing.assert_array_equal(one.tree_.threshold, other.tree_.threshold)
+        np.testing.assert_array_equal(one.tree_.value, other.tree_.value)
+    np.testing.assert_array_equal(found.predict(X), expected.predict(X))
+
+
+def test_other_pipelines_are_fitted_as_they_are():
+    rows = np.nan_to_num(X)
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    found = fit_classifier(clone(model), rows, BINARY, {}).decision_function(rows)
+    np.testing.assert_array_equal(found, model.fit(rows, BINARY).decision_function(rows))
