@@ -3,6 +3,7 @@
 `certify` tests a sequence of thresholds, fixed before the labels of the calibration rows are seen, with exact
 binomial tests, and returns a `Guarantee`. `CAPOClassifier.guarantee` applies it to a fitted model.
 """
+# Imports from `testing` and the layers below.
 
 from ._certify import certify
 from ._constraint import Constraint, rate_names

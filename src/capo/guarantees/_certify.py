@@ -88,7 +88,8 @@ def certify(
     p_values = constraint.p_values(failures, trials)
     passed = int(np.argmax(np.append(p_values > 1.0 - confidence + _ROUNDING_TOL, True)))
     if passed == 0:
-        needed = count_rows_needed(constraint, training, len(scores), confidence)
+        n_trials = int(trials.max(initial=0))
+        needed = count_rows_needed(constraint, training, len(scores), n_trials, confidence)
         return _refuse(constraint, confidence, positive, needed)
     best = _choose({name: count[:passed] for name, count in cells.items()}, objective)
     return Guarantee(

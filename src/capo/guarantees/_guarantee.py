@@ -54,9 +54,9 @@ class Guarantee:
     by_group: bool = False
 
     def __str__(self) -> str:
-        return self._promise() if self.is_certified else self._refusal()
+        return self._describe_guarantee() if self.is_certified else self._describe_failure()
 
-    def _promise(self) -> str:
+    def _describe_guarantee(self) -> str:
         kind = "a random row of a new group" if self.by_group else "new rows like the calibration rows"
         return (
             f"{self.constraint} on {kind}, with {100 * self.confidence:.4g}% confidence: "
@@ -65,7 +65,7 @@ class Guarantee:
             f"(p = {self.p_value:.2g})"
         )
 
-    def _refusal(self) -> str:
+    def _describe_failure(self) -> str:
         labeled = "no row is" if self.constraint.rate.safe_end == "none" else "every row is"
         needed = (
             f"about {self.n_rows_needed:,} calibration rows would be needed"

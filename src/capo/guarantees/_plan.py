@@ -118,15 +118,17 @@ def plan_cuts(
 
 
 def count_rows_needed(
-    constraint: Constraint, training: TrainingScores, n_rows: int, confidence: float
+    constraint: Constraint, training: TrainingScores, n_rows: int, n_trials: int, confidence: float
 ) -> int | None:
     """Return about how many calibration rows make success likely, or None if no number does.
 
-    Rounded up to a power of two times the present number, for a rate that needs a plan.
+    Rounded up to a power of two times the present number, for a rate that needs a plan. A rate of one class
+    needs enough rows of it, of which the calibration rows have `n_trials`; half a row is added, since none
+    among a few rows does not mean that there are none.
     """
     least = constraint.min_trials(confidence)
     if constraint.rate.is_monotone:
-        share = _trial_share(constraint, training)
+        share = min(_trial_share(constraint, training), (n_trials + 0.5) / (n_rows + 1.0))
         return int(np.ceil(least / share)) if share > 0 else None
     numbers = (2 * max(n_rows, least) * 2 ** np.arange(MAX_DOUBLINGS)).tolist()
     shares, _ = _expected_trials(constraint, training, numbers[-1], confidence)

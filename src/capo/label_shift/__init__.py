@@ -4,6 +4,7 @@
 interval and with the distance of the scores from any mixture of the two classes as trained.
 `CAPOClassifier.for_population` adjusts a model to it.
 """
+# Imports from `auxiliary` and the layers below.
 
 from ._mixture import ClassScores, mixture_distance
 from ._population import Population, adjust_threshold

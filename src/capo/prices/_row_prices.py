@@ -19,7 +19,7 @@ from scipy.special import expit
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError
-from ..measures import Cost
+from ..measures import Cost, cost_log_odds
 
 #: The prices, in the order in which they are named.
 PRICE_NAMES = ("cost_fp", "cost_fn", "benefit_tp")
@@ -59,10 +59,7 @@ class RowPrices:
     ) -> RowPrices:
         """Check prices: each is a number for all rows, or one number per row."""
         values = zip(PRICE_NAMES, (cost_fp, cost_fn, benefit_tp), strict=True)
-        found = cls(*(_check_price(value, name, n_rows) for name, value in values))
-        if not (found.cost_fp.any() or found.stakes.any()):
-            raise InvalidInputError("all prices are 0: at least one row must have a price above 0.")
-        return found
+        return cls(*(_check_price(value, name, n_rows) for name, value in values))
 
     def __len__(self) -> int:
         return len(self.cost_fp)
@@ -85,9 +82,7 @@ class RowPrices:
     @property
     def log_odds(self) -> FloatArray:
         """The log-odds above which each row is positive; finite, also where one of the prices is 0."""
-        found = Cost(self.cost_fp, self.cost_fn, self.benefit_tp).row_log_odds
-        assert found is not None
-        return found
+        return cost_log_odds(self.cost_fp, self.stakes)
 
     @property
     def thresholds(self) -> FloatArray:
@@ -102,6 +97,10 @@ class RowPrices:
         """The money of each row with these predictions: a cost is below 0."""
         of_positive = np.where(predicted, self.benefit_tp, -self.cost_fn)
         return np.where(positive, of_positive, np.where(predicted, -self.cost_fp, 0.0))
+
+    def losses(self, positive: BoolArray, predicted: BoolArray) -> FloatArray:
+        """What each prediction costs compared with the right one: 0 where it is right."""
+        return self.values(positive, positive) - self.values(positive, predicted)
 
     def take_rows(self, rows: IntArray | BoolArray) -> RowPrices:
         """Return the prices of some of the rows."""
