@@ -13,6 +13,7 @@ from capo import CAPOClassifier
 from capo.baselines import PublishedCAPOClassifier
 from capo.exceptions import DataWarning, IgnoredWeightWarning, InvalidInputError
 
+from ..cases import make_noise_in_groups
 from .capo_cases import NOISY, X, Y, light
 
 
@@ -69,10 +70,7 @@ def test_weights_reach_the_default_auxiliaries_with_routing():
 @pytest.mark.parametrize("routing", [False, True])
 @pytest.mark.parametrize("estimator", [CAPOClassifier, PublishedCAPOClassifier])
 def test_groups_are_kept_together_by_default(estimator, routing):
-    rng = np.random.default_rng(0)
-    groups = np.repeat(np.arange(40), 10)
-    # Each group is recognized by its features, and its label means nothing.
-    data, target = rng.normal(size=(40, 5))[groups], (rng.permutation(40) < 20)[groups]
+    data, target, groups = make_noise_in_groups(10)
     nearest = [KNeighborsClassifier(1)]
     with config_context(enable_metadata_routing=routing):
         model = estimator("roc_auc", auxiliaries=nearest, delta=None, C=1.0, random_state=0)

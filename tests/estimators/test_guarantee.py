@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -7,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 import capo
 from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, measures
 from capo.baselines import CostSVMClassifier, PublishedCAPOClassifier
-from capo.exceptions import InvalidInputError
+from capo.exceptions import DataWarning, InvalidInputError
 from capo.model_selection import TimeFolds
 
 PRECISE = measures.get("recall_at_precision", floor=0.8, confidence=0.9)
@@ -114,8 +116,38 @@ def test_groups_are_held_out_and_tested_one_row_each(model):
     assert "one from each group" in str(alone.guarantee_)
     with pytest.raises(InvalidInputError, match="groups must have one entry per row"):
         model.guarantee(X, y, constraint="fpr <= 0.1", groups=groups[:5])
+    unknown = np.where(groups == 7, np.nan, groups)
+    with pytest.raises(InvalidInputError, match="groups has missing values, in 3 of 900 rows"):
+        classifier(PRECISE).fit(X, y, groups=unknown)
+    with pytest.raises(InvalidInputError, match="groups has missing values, in 3 of 900 rows"):
+        model.guarantee(X, y, constraint="fpr <= 0.1", groups=unknown)
 
 
+def test_more_rows_are_asked_for_than_there_are(model):
+    X, _ = rows(150, 7)
+    found = model.guarantee(X, np.full(150, "no"), constraint="recall >= 0.8").guarantee_
+    assert not found.is_certified
+    assert found.n_rows_needed > 150
+
+
+def test_copies_among_calibration_rows_give_a_warning_unless_they_are_a_group(model):
+    X, y = rows(300, 6)
+    copies = np.repeat(np.arange(100), 3)
+    with pytest.warns(DataWarning, match="100% of the calibration rows are exact copies of others"):
+        model.guarantee(X[copies], y[copies], constraint="fpr <= 0.1")
+    with (
+        pytest.warns(DataWarning, match="exact copy in another fold"),
+        pytest.warns(DataWarning, match="the model has seen calibration rows") as warned,
+    ):
+        classifier(PRECISE).fit(X[copies], y[copies])
+    assert __file__ in {each.filename for each in warned if "calibration" in str(each.message)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        model.guarantee(X[copies], y[copies], constraint="fpr <= 0.1", groups=copies)
+        model.guarantee(X, y, constraint="fpr <= 0.1")
+
+
+@pytest.mark.filterwarnings("ignore:100% of the calibration rows are exact copies")
 def test_copies_of_rows_break_the_promise_unless_they_are_a_group(model):
     """Rows that depend on each other: 20 copies of 40 rows are no 800 rows."""
     X_new, y_new = rows(20_000, 98)
@@ -149,6 +181,7 @@ def test_a_guaranteed_model_survives_its_file(model, tmp_path):
         (PRECISE, {"sample_weight": np.ones(60)}, "cannot be combined with sample_weight"),
         (PRECISE, {"cv": TimeFolds(3)}, "folds in the order of time do not allow"),
         (PRECISE, {"cv": [(np.arange(30), np.arange(30, 60))]}, "cv cannot be a list of splits"),
+        (PRECISE, {"threshold": 0.9}, "leave threshold at 'auto', or use the measure without a confidence"),
     ],
 )
 def test_what_cannot_be_held_out_is_refused(measure, params, message):

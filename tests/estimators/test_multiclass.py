@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -19,8 +20,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import capo
-from capo import CAPOClassifier, MulticlassCAPOClassifier, multiclass
-from capo.exceptions import InvalidInputError
+from capo import CAPOClassifier, MulticlassCAPOClassifier, multiclass, multilabel
+from capo.exceptions import DataWarning, InvalidInputError
 from capo.measures import names as binary_names
 
 X, CODES = load_wine(return_X_y=True)
@@ -209,6 +210,80 @@ def test_sparse_rows_weights_groups_and_folds():
 def test_cross_validation_uses_the_measure():
     scores = cross_val_score(CAPOClassifier(auxiliaries=[GaussianNB()]), X, Y, cv=3)
     assert (scores > 0.8).all()
+
+
+@pytest.mark.parametrize("measure", ["recall_macro", lambda C: np.trace(C, axis1=-2, axis2=-1)])
+def test_two_classes_with_another_name_or_a_function_of_the_matrix(measure):
+    rows = Y != "top"
+    model = CAPOClassifier(measure, auxiliaries=[GaussianNB()], random_state=0).fit(X[rows], Y[rows])
+    assert len(model.classes_) == 2
+    assert model.value_ > 0
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.where(CODES == 0, np.nan, CODES), "contains NaN"),
+        (np.where(CODES == 0, None, Y), "contains NaN: 59 of 178 labels are missing"),
+        (CODES + 0.5, "continuous"),
+        (np.r_[0, np.ones(177)], "all rows of y but one have the same class"),
+    ],
+)
+def test_the_labels_are_to_blame_and_not_the_measure(y, message):
+    with pytest.raises(ValueError, match=message):
+        light().fit(X, y)
+
+
+@pytest.mark.parametrize("measure", ["f1_samples", multilabel.get("f1_macro")])
+@pytest.mark.parametrize("y", [Y, Y == "low"])
+def test_a_measure_of_label_matrices_is_refused(measure, y):
+    with pytest.raises(InvalidInputError, match="is for label matrices, but y is not a matrix"):
+        light(measure).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("y", "weight", "message"),
+    [
+        (Y[:5], None, "X has 178 rows, y has 5"),
+        (np.where(CODES == 0, None, Y), None, "59 of 178 labels are missing"),
+        (Y, np.ones(3), "sample_weight"),
+        (Y, np.full(178, np.nan), "NaN"),
+        (Y, np.zeros(178), "(?i)sample weights"),
+    ],
+)
+def test_labels_and_weights_that_cannot_be_scored(fitted, y, weight, message):
+    with pytest.raises(ValueError, match=message):
+        fitted.score(X, y, weight)
+
+
+@pytest.mark.parametrize("name", ["guarantee", "refit_on", "for_population"])
+def test_methods_of_two_classes_name_what_they_need(fitted, name):
+    arguments = () if name == "for_population" else (X, Y)
+    with pytest.raises(InvalidInputError, match="two classes and a measure of them, such as 'f1'"):
+        getattr(fitted, name)(*arguments)
+
+
+def test_the_summary_of_a_measure_that_needs_no_rule():
+    notes = CAPOClassifier("roc_auc_ovr", auxiliaries=[GaussianNB()], cv=2).fit(X, Y).summary().notes
+    assert "needs no rule" in notes["rule"]
+    assert "certified: no ranking" in notes["certificate"]
+
+
+def test_the_most_probable_class_is_certified_for_accuracy():
+    model = CAPOClassifier("accuracy", auxiliaries=[GaussianNB()], cv=2).fit(X, Y)
+    assert not model.uses_rule_
+    assert "certified: no labeling of these rows has a higher one" in model.summary().notes["certificate"]
+
+
+def test_the_order_of_categories_is_that_of_the_classes():
+    dtype = pd.CategoricalDtype(["top", "unused", "low", "mid"], ordered=True)
+    model = CAPOClassifier("quadratic_kappa", auxiliaries=[GaussianNB()], cv=2, random_state=0)
+    model.fit(X, pd.Series(Y, dtype=dtype))
+    assert model.measure_.order == ["top", "low", "mid"]
+    by_hand = multiclass.get("quadratic_kappa", order=["top", "low", "mid"])
+    assert clone(model).set_params(measure=by_hand).fit(X, Y).value_ == model.value_
+    with pytest.warns(DataWarning, match="in the order of the alphabet: 'low', 'mid', 'top'"):
+        model.fit(X, Y)
 
 
 def test_labels_of_an_order():

@@ -16,9 +16,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import capo
-from capo import CAPOClassifier, multilabel
+from capo import CAPOClassifier, multiclass, multilabel
 from capo.auxiliary import LabelwiseClassifier, label_auxiliary_names
 from capo.exceptions import InvalidInputError
+from capo.multilabel import expected_value
 
 X, Y = make_multilabel_classification(240, n_features=8, n_classes=4, random_state=0)
 TRAIN, TEST = slice(0, 160), slice(160, None)
@@ -125,11 +126,61 @@ def test_a_saved_model_predicts_the_same(fitted, tmp_path):
         (Y[:10], "X has 160 rows, Y has 10"),
         (np.where(Y[TRAIN] == 1, 3, 0), "several columns|must hold 0 and 1"),
         (Y[TRAIN] + np.arange(160)[:, None] % 3, "several columns"),
+        (Y[TRAIN].astype(str), "several columns with other values than 0 and 1"),
+        (np.where(Y[TRAIN] == 1, np.nan, 0.0), f"contains NaN: {Y[TRAIN].sum()} of 640 entries are missing"),
+        (
+            pd.DataFrame(Y[TRAIN] > 0).astype("boolean").mask(Y[TRAIN] > 0),
+            f"{Y[TRAIN].sum()} of 640 labels are missing",
+        ),
+        (pd.DataFrame(Y[TRAIN], columns=["a", "b", "b", "c"]), "different names: 'b'"),
+        (np.zeros((160, 3), dtype=int), "nothing to learn"),
+        (np.eye(160, 3, dtype=int), "nothing to learn"),
     ],
 )
 def test_label_matrices_that_cannot_be_used(labels, message):
     with pytest.raises(InvalidInputError, match=message):
         light().fit(X[TRAIN], labels)
+
+
+@pytest.mark.parametrize("dtype", ["boolean", object, "Int64"])
+def test_columns_of_python_objects_and_missing_values_dtypes(fitted, dtype):
+    labels = pd.DataFrame(Y[TRAIN] > 0, columns=list("abcd")).astype(dtype)
+    assert clone(fitted).fit(X[TRAIN], labels).value_ == fitted.value_
+
+
+def test_columns_of_the_labels_are_found_by_name(fitted):
+    labels = pd.DataFrame(Y, columns=list("abcd"))
+    model = clone(fitted).fit(X[TRAIN], labels[TRAIN])
+    expected = fitted.score(X[TEST], Y[TEST])
+    assert model.score(X[TEST], labels[TEST][list("dbca")]) == expected
+    assert model.score(X[TEST], Y[TEST]) == expected
+    with pytest.raises(InvalidInputError, match="Y has 3 labels, but the classifier was trained on 4"):
+        model.score(X[TEST], labels[TEST][list("abc")])
+    with pytest.raises(InvalidInputError, match="Y has the label 'z', which"):
+        model.score(X[TEST], labels[TEST].rename(columns={"b": "z"}))
+    with pytest.raises(ValueError, match="sample_weight"):
+        model.score(X[TEST], Y[TEST], np.ones(3))
+
+
+def test_a_measure_of_classes_is_refused():
+    with pytest.raises(InvalidInputError, match="is for classes, but y is a label matrix"):
+        light(multiclass.get("mcc")).fit(X[TRAIN], Y[TRAIN])
+
+
+@pytest.mark.parametrize("measure", ["f1_micro", "f1_weighted", "f1_samples"])
+def test_the_expected_value_counts_rows_by_their_weight(measure):
+    """Rows of weight 0 count for nothing: the value is that of the other rows."""
+    rng = np.random.default_rng(0)
+    log_odds, weight = rng.normal(size=(30, 4)), np.repeat((0.0, 2.0), 15)
+    chosen = multilabel.get(measure)
+    expected = expected_value(chosen, log_odds[15:], log_odds[15:] + 0.3)
+    assert expected_value(chosen, log_odds, log_odds + 0.3, weight) == pytest.approx(expected)
+
+
+def test_the_summary_of_a_measure_without_a_bound():
+    model = light("10 * tp - fp", C=0.0).fit(X[TRAIN], Y[TRAIN])
+    assert model.bound_ == np.inf
+    assert "no bound is known" in model.summary().notes["certificate"]
 
 
 def test_auxiliaries_are_trained_once_or_once_per_label(fitted):

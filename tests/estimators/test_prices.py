@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import TimeSeriesSplit, cross_validate
+from sklearn.model_selection import KFold, TimeSeriesSplit, cross_validate
 from sklearn.naive_bayes import GaussianNB
 
 import capo
 from capo import CAPOClassifier, measures
 from capo.exceptions import DataWarning, InvalidInputError
+from capo.inspection import compare
 from capo.prices import RowPrices
 
 RNG = np.random.default_rng(0)
@@ -166,3 +167,31 @@ def test_groups_without_a_name_are_refused_in_savings(model):
     groups = np.where(np.arange(N - 600) < 3, np.nan, 1.0)
     with pytest.raises(InvalidInputError, match="groups has missing values, in 3 of 400 rows"):
         model.savings(X[TEST], Y[TEST], cost_fn=AMOUNT[TEST], groups=groups)
+
+
+def test_rows_with_nothing_at_stake_are_negative_and_no_error():
+    free = light().fit(X[TRAIN], Y[TRAIN], cost_fp=AMOUNT[TRAIN], cost_fn=AMOUNT[TRAIN])
+    assert not free.predict(X[:2], cost_fp=[0.0, 0.0], cost_fn=[0.0, 0.0]).any()
+    with pytest.raises(InvalidInputError, match="all prices are 0"):
+        light().fit(X[TRAIN], Y[TRAIN], cost_fp=0, cost_fn=np.zeros(600))
+
+
+def test_a_comparison_has_the_prices_of_the_held_out_rows():
+    folds, prices = KFold(2), {"cost_fn": AMOUNT}
+    unfitted = light(measures.get("cost", cost_fp=5))  # the price that is not given is that of the measure
+    found = compare(unfitted, X, Y, folds=folds, prices=prices)
+    values = {each.name: each.values for each in found.methods}
+    expected, at_half = [], []
+    for train, test in folds.split(X):
+        fitted = light().fit(X[train], Y[train], cost_fp=5, cost_fn=AMOUNT[train])
+        expected.append(fitted.score(X[test], Y[test], cost_fn=AMOUNT[test]))
+        learner = LogisticRegression().fit(X[train], Y[train])
+        predicted = learner.predict_proba(X[test])[:, 1] > 0.5
+        held_out = RowPrices.from_values(len(test), cost_fp=5, cost_fn=AMOUNT[test])
+        at_half.append(held_out.values(Y[test], predicted).mean())
+    np.testing.assert_allclose(values["capo"], expected)
+    np.testing.assert_allclose(values["default learner"], at_half)
+    assert found.difference(light().fit(X, Y, cost_fp=5, cost_fn=AMOUNT)) == ""
+    assert "mean money per held-out row" in str(found)
+    with pytest.raises(InvalidInputError, match="prices are for the measure 'cost'"):
+        compare(light("f1"), X, Y, folds=folds, prices=prices)

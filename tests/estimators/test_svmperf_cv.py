@@ -12,6 +12,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from capo import SVMPerfClassifier, SVMPerfClassifierCV
 from capo.exceptions import InvalidInputError
 
+from ..cases import make_noise_in_groups
+
 X, Y = make_classification(300, n_informative=4, flip_y=0.1, weights=[0.7], random_state=3)
 TO_THE_LAST_DIGIT = (
     "check_sample_weight_equivalence_on_dense_data",
@@ -110,10 +112,7 @@ def test_rows_of_weight_zero_do_not_widen_the_kernel():
 
 
 def test_groups_are_held_out_together():
-    rng = np.random.default_rng(0)
-    groups = np.repeat(np.arange(40), 5)
-    # Each group is recognized by its features, and its label means nothing.
-    data, target = rng.normal(size=(40, 5))[groups], (rng.permutation(40) < 20)[groups]
+    data, target, groups = make_noise_in_groups(5)
     model = SVMPerfClassifierCV(
         "roc_auc", kernel="rbf", Cs=[1000.0], gammas=[2.0], extend_grid=False, random_state=0
     )

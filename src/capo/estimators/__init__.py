@@ -1,6 +1,7 @@
 """The classifiers that a user imports, and the bases that they share."""
+# Imports from `inspection` and the layers below.
 
-from ._adapted_base import BaseAdaptedClassifier, TrainedAuxiliaries, scale_outputs
+from ._adapted_base import BaseAdaptedClassifier
 from ._atomic_fit import atomic_fit
 from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
 from ._capo import CAPOClassifier
@@ -13,6 +14,7 @@ from ._progress import ProgressLogger, StepTimer
 from ._svmperf import SVMPerfClassifier, fit_linear
 from ._svmperf_cv import SVMPERF_CS, SVMPerfClassifierCV
 from ._svmperf_path import svmperf_path
+from ._trained_auxiliaries import TrainedAuxiliaries, scale_outputs
 from ._validation import check_positive_grid, check_row_weights, reject_confidence
 
 __all__ = [

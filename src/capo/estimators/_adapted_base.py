@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,22 +14,35 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import measures
 from .._typing import BoolArray, FloatArray, IntArray
-from ..adaptation import AdaptationData, AdaptationResult, FittedCombination, Objective, OutputScaler, adapt
+from ..adaptation import (
+    AdaptationData,
+    AdaptationResult,
+    FittedCombination,
+    Objective,
+    adapt,
+)
 from ..auxiliary import (
-    Auxiliary,
-    CrossFitResult,
     JobRunner,
     OutputKind,
-    OutputScale,
     RawOutput,
     TrainingSet,
+    iter_row_blocks,
+    iter_tree_blocks,
 )
-from ..exceptions import ConstraintWarning, InvalidInputError
+from ..exceptions import InvalidInputError
 from ..guarantees import Guarantee
 from ..inspection import Summary
 from ..label_shift import Population
 from ..measures import Cost, Measure
-from ..model_selection import CGrid, CVScore, CVScorer, check_fold_sizes, fold_numbers, split_folds
+from ..model_selection import (
+    CGrid,
+    CVScore,
+    Split,
+    check_fold_sizes,
+    fold_numbers,
+    split_folds,
+    split_repeats,
+)
 from ..preprocessing import (
     encode_binary_labels,
     positive_mask,
@@ -41,39 +51,15 @@ from ..preprocessing import (
 )
 from ..prices import PriceTerms, Savings
 from ._auxiliary_params import AuxiliaryMetaEstimatorMixin
-from ._base import BinaryClassifier, TableInputMixin, iter_row_blocks
+from ._base import BinaryClassifier
 from ._convergence import warn_not_converged
 from ._delta import fit_delta
 from ._progress import ProgressLogger, StepTimer
+from ._trained_auxiliaries import TrainedAuxiliaries, evaluate_auxiliaries
 from ._validation import check_class_weights, check_row_weights
 
 
-@dataclass(frozen=True)
-class TrainedAuxiliaries:
-    """Auxiliaries after training, with their outputs on the common scale.
-
-    Attributes
-    ----------
-    auxiliaries : list of Auxiliary
-        What was trained.
-    fitted : CrossFitResult
-        Models, raw outputs and times.
-    evaluation_outputs : ndarray of shape (n_folds, n_samples, n_auxiliaries)
-        The raw outputs that each fold is evaluated with.
-    scales : list of OutputScale
-        From raw outputs to the common scale.
-    data : AdaptationData
-        The outputs on that scale, with the features of the delta function and the labels.
-    """
-
-    auxiliaries: list[Auxiliary]
-    fitted: CrossFitResult
-    evaluation_outputs: FloatArray
-    scales: list[OutputScale]
-    data: AdaptationData
-
-
-class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, BinaryClassifier):
+class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, BinaryClassifier):
     """A classifier that combines auxiliaries and a delta function for a measure.
 
     All scores, thresholds and out-of-fold values are about the positive class, `pos_label_`. Only
@@ -94,8 +80,10 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Binary
     combination_: FittedCombination
     #: The label of the positive class.
     pos_label_: Any
-    #: Whether folds may leave rows that are never held out.
-    _allows_partial_folds: bool = False
+    #: How often each row was held out.
+    n_repeats_: int = 1
+    #: Whether folds may leave rows that are never held out, or hold out every row several times.
+    _allows_other_folds: bool = False
     #: Which training rows are positive; None in models of files that were written before 0.2.
     oof_positive_: BoolArray | None = None
     #: What the threshold guarantees, if it was chosen on calibration rows.
@@ -147,29 +135,43 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Binary
         X = self._check_X(X, reset=True)
         positive, weight = self._check_labels(X, y, sample_weight)
         auxiliaries, split_params = self._bind_auxiliaries(X, weight, random, sample_weight, params)
-        partial = self._allows_partial_folds
-        splits = split_folds(self.cv, X, positive, split_params, random, allow_partial=partial, weight=weight)
-        check_fold_sizes(objective.measure, splits, len(positive), weight)
-        folds = fold_numbers(splits, len(positive))
+        repeats = self._split(X, positive, split_params, random, weight)
+        for splits in repeats:
+            check_fold_sizes(objective.measure, splits, len(positive), weight)
+        folds = fold_numbers(repeats[0], len(positive))
         warn_of_data(X, folds, stacklevel=4)
         counted = positive if weight is None else positive[weight > 0]
         if self.pos_label is None:
             warn_of_majority_class(self.label_pair, counted, stacklevel=4)
         self.delta_, features = timer("delta", fit_delta, self.delta, X, self.schema_, random)
-        training = TrainingSet(X, positive.astype(np.int64), self.label_pair, splits, weight)
+        targets = positive.astype(np.int64)
+        training = TrainingSet(X, targets, self.label_pair, repeats[0], weight, repeats[1:])
         runner = JobRunner(auxiliaries, training, self._output_kind, self.memory, self.n_jobs, progress.log)
         data = AdaptationData(np.zeros((len(positive), 0)), features, positive, weight)
         rows = np.flatnonzero(folds >= 0)
         if len(rows) < len(folds):
             data, folds, objective = data.take_rows(rows), folds[rows], objective.for_rows(rows)
         trained = timer("auxiliaries", self._train_auxiliaries, runner, data, folds, objective)
-        result = timer("adaptation", adapt, trained.data, folds, objective, C, progress.log)
-        scores = _evaluate_auxiliaries(trained, folds, objective)
-        self.measure_ = objective.measure
+        result = timer("adaptation", adapt, trained.data, folds, objective, C, progress.log, trained.further)
+        scores = evaluate_auxiliaries(trained, folds, objective)
+        self.measure_, self.n_repeats_ = objective.measure, len(repeats)
         self.n_positive_, self.n_negative_ = int(counted.sum()), int((~counted).sum())
         self._store(trained, scores, result, timer)
         self._scatter(rows, positive)
         return self
+
+    def _split(
+        self,
+        X: Any,
+        positive: BoolArray,
+        params: dict[str, Any],
+        random: np.random.RandomState | None,
+        weight: FloatArray | None,
+    ) -> list[list[Split]]:
+        """The folds of each repeat."""
+        if self._allows_other_folds:
+            return split_repeats(self.cv, X, positive, params, random, weight=weight)
+        return [split_folds(self.cv, X, positive, params, random, weight=weight)]
 
     def _check_labels(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
@@ -190,13 +192,11 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Binary
         result: AdaptationResult,
         timer: StepTimer,
     ) -> None:
-        names = [each.name for each in trained.auxiliaries]
+        names = self._store_models(trained.auxiliaries, trained.fitted, timer)
         weights, point = result.weights, result.point
         self.combination_ = FittedCombination(
             weights, tuple(trained.scales), self._output_kind, point.log_odds
         )
-        self.auxiliaries_ = dict(zip(names, trained.fitted.models, strict=True))
-        self.auxiliary_outputs_ = trained.fitted.raw_outputs
         self.auxiliary_scores_ = dict(zip(names, scores, strict=True))
         self.auxiliary_weights_ = dict(zip(names, weights.auxiliary.tolist(), strict=True))
         self.delta_coef_ = dict(zip(self._delta_names(), weights.delta.tolist(), strict=True))
@@ -205,7 +205,6 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Binary
         self.oof_positive_ = trained.data.positive
         self.oof_decision_ = point.calibration.log_odds(result.chosen.scores) - point.log_odds
         self.oof_thresholds_ = point.calibration.slope * self._threshold_shifts(result)
-        self.timings_ = timer.with_auxiliaries(names, trained.fitted)
         self._store_choice(result)
 
     def _threshold_shifts(self, result: AdaptationResult) -> FloatArray:
@@ -336,23 +335,6 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Binary
         check_is_fitted(self, "auxiliaries_")
         return np.asarray(expit(decision + self.combination_.threshold_log_odds))
 
-    def auxiliary_outputs(self, X: Any) -> FloatArray:
-        """Return the raw output of each auxiliary for each row, before calibration.
-
-        Parameters
-        ----------
-        X : data frame, array or sparse matrix of shape (n_samples, n_features)
-            The table, with the columns of the training table.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_auxiliaries)
-            Log-odds or margins, in the order of `auxiliaries_`.
-        """
-        check_is_fitted(self, "auxiliaries_")
-        X = self._check_X(X, reset=False)
-        return np.column_stack([self._auxiliary_output(name, X) for name in self.auxiliaries_])
-
     def delta_features(self, X: Any) -> Any | None:
         """Return the features of the delta function, or None if it has no weight.
 
@@ -386,14 +368,18 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Binary
         """
         check_is_fitted(self, "auxiliaries_")
         X = self._check_X(X, reset=False)
-        return np.concatenate([self._block_log_odds(block) for block in iter_row_blocks(X)])
+        return np.concatenate([self._block_log_odds(block) for block in iter_tree_blocks(X)])
 
     def _block_log_odds(self, X: Any) -> FloatArray:
-        raw = [
-            self._auxiliary_output(name, X) if weight else np.zeros(X.shape[0])
-            for name, weight in self.auxiliary_weights_.items()
-        ]
-        return self.combination_.log_odds(raw, self.delta_features(X))
+        used = self._raw_outputs((name for name, weight in self.auxiliary_weights_.items() if weight), X)
+        unused = np.zeros(X.shape[0])
+        raw = np.stack([used.get(name, unused) for name in self.auxiliary_weights_])
+        parts, start = [], 0
+        for block in iter_row_blocks(X):
+            rows = slice(start, start + block.shape[0])
+            parts.append(self.combination_.log_odds(raw[:, rows], self.delta_features(block)))
+            start = rows.stop
+        return np.concatenate(parts)
 
     @property
     def _raw_output(self) -> RawOutput:
@@ -408,48 +394,3 @@ def _check_measure(measure: Any) -> Measure:
             "cost_fp, cost_fn and benefit_tp to the fit of CAPOClassifier('cost') instead."
         )
     return found
-
-
-def _evaluate_auxiliaries(
-    trained: TrainedAuxiliaries, folds: IntArray, objective: Objective
-) -> list[CVScore]:
-    """Return the out-of-fold value of each auxiliary by itself, from outputs that no label has scaled."""
-    data = trained.data
-    scorer = CVScorer(objective.measure, objective.threshold_rule, data.positive, data.weight, folds)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConstraintWarning)
-        return [scorer(outputs) for outputs in np.moveaxis(trained.evaluation_outputs, -1, 0)]
-
-
-def scale_outputs(
-    runner: JobRunner[OutputKind],
-    fitted: CrossFitResult,
-    data: AdaptationData,
-    folds: IntArray,
-    *,
-    fold_outputs: FloatArray | None = None,
-    nonnegative: bool = True,
-) -> TrainedAuxiliaries:
-    """Scale the outputs: in each fold without the labels of the rows that it holds out.
-
-    `fold_outputs` are the raw outputs in each fold, where they are not the same in all folds.
-    """
-    rows = runner.training.held_out_rows
-    raw, pairs = fitted.raw_outputs[rows], fitted.pair_outputs
-    pairs = None if pairs is None else pairs[:, rows]
-    if fold_outputs is None:
-        fold_outputs = np.broadcast_to(raw, (len(runner.training.splits), *raw.shape))
-    data = replace(data, center=_stack_center(runner.auxiliaries))
-    scaler = OutputScaler(runner.output_kind, folds, nonnegative)
-    scaled, scales = scaler.scale(data, raw, fold_outputs, pairs)
-    evaluation = fold_outputs if pairs is None else pairs
-    return TrainedAuxiliaries(list(runner.auxiliaries), fitted, evaluation, scales, scaled)
-
-
-def _stack_center(auxiliaries: Sequence[Auxiliary]) -> FloatArray | None:
-    """The average of the frozen auxiliaries if others are trained beside them; None for that of all.
-
-    A frozen auxiliary has learned from other rows. Where the new rows are few, it is the better guess.
-    """
-    frozen = np.array([each.is_frozen for each in auxiliaries])
-    return frozen / frozen.sum() if 0 < frozen.sum() < len(frozen) else None

@@ -1,8 +1,10 @@
-"""Nested parameters of an estimator that holds other estimators by name, as scikit-learn requires them."""
+"""What estimators with auxiliaries share: nested parameters, metadata routing, the auxiliaries' outputs."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -11,24 +13,29 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import VisualBlock, routing_enabled
 from .._typing import FloatArray
 from ..auxiliary import (
     AUXILIARY_SETS,
     Auxiliary,
+    CrossFitResult,
     RawOutput,
     bind_sample_weight,
     name_auxiliaries,
+    predict_block,
     resolve_auxiliaries,
     set_random_states,
 )
 from ..exceptions import AuxiliaryError, InvalidInputError
 from ..preprocessing import FeatureSchema, check_features, describe_mismatch, infer_schema
+from ._base import TableInputMixin
+from ._progress import StepTimer
 
 
-class AuxiliaryMetaEstimatorMixin(BaseEstimator):
-    """Parameters, metadata routing, tags and diagram of an estimator with `auxiliaries`, `delta` and `cv`."""
+class AuxiliaryMetaEstimatorMixin(TableInputMixin, BaseEstimator):
+    """Parameters, metadata routing, outputs, tags and diagram of an estimator with `auxiliaries`."""
 
     auxiliaries: Any
     delta: Any
@@ -119,10 +126,46 @@ class AuxiliaryMetaEstimatorMixin(BaseEstimator):
         """The user's labels in the order of the labels 0, 1, ... that auxiliaries are trained on."""
         return self.classes_
 
-    def _auxiliary_output(self, name: str, X: Any) -> FloatArray:
-        """Return the raw output of one auxiliary; an error names it."""
+    def _store_models(
+        self, auxiliaries: Sequence[Auxiliary], fitted: CrossFitResult, timer: StepTimer
+    ) -> list[str]:
+        """Store the trained auxiliaries, their outputs and the times; return their names."""
+        names = [each.name for each in auxiliaries]
+        self.auxiliaries_ = dict(zip(names, fitted.models, strict=True))
+        self.auxiliary_outputs_ = fitted.raw_outputs
+        self.timings_ = timer.with_auxiliaries(names, fitted)
+        return names
+
+    def auxiliary_outputs(self, X: Any) -> FloatArray:
+        """Return the raw output of each auxiliary for each row, before calibration.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features)
+            The table, with the columns of the training table.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_auxiliaries), or (n_samples, n_auxiliaries, n_classes)
+            Log-odds, log-probabilities or margins, in the order of `auxiliaries_`; with many classes or
+            labels, one for each, in the order of `classes_`.
+        """
+        check_is_fitted(self, "auxiliaries_")
+        X = self._check_X(X, reset=False)
+        return np.stack(list(self._raw_outputs(self.auxiliaries_, X).values()), axis=1)
+
+    def _raw_outputs(self, names: Iterable[str], X: Any) -> dict[str, FloatArray]:
+        """Return the raw outputs of some auxiliaries; an error names the auxiliary."""
+        models = {name: self.auxiliaries_[name] for name in names}
+        return predict_block(
+            models, X, self._raw_output, self._auxiliary_labels, lambda name: self._name_errors(name, X)
+        )
+
+    @contextmanager
+    def _name_errors(self, name: str, X: Any) -> Iterator[None]:
+        """Raise errors of an auxiliary with its name."""
         try:
-            return self._raw_output.predict(self.auxiliaries_[name], X, self._auxiliary_labels)
+            yield
         except Exception as error:
             self._raise_mismatch(X, error)
             raise AuxiliaryError(

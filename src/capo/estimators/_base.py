@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,26 +12,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, validate_data
 
-from .._sklearn_compat import check_y, safe_indexing
+from .._sklearn_compat import check_y
 from ..exceptions import InvalidInputError
 from ..preprocessing import check_numbers, is_dataframe, positive_mask
 from ._validation import reject_lazy_frame, reject_operator
 
 if TYPE_CHECKING:
     from ..measures import Measure
-
-
-#: Rows that are predicted at once: kernel features take some kilobytes per row.
-PREDICTION_BLOCK_ROWS = 20_000
-
-
-def iter_row_blocks(X: Any) -> Iterator[Any]:
-    """Yield blocks of rows that are predicted at once; X itself if it is small or empty."""
-    if X.shape[0] <= PREDICTION_BLOCK_ROWS:
-        yield X
-        return
-    for start in range(0, X.shape[0], PREDICTION_BLOCK_ROWS):
-        yield safe_indexing(X, slice(start, start + PREDICTION_BLOCK_ROWS))
 
 
 def _use_int32_indices(X: Any) -> Any:

@@ -10,14 +10,15 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 
-from .. import measures, multiclass
+from .. import measures, multiclass, multilabel
 from .._typing import FloatArray
-from ..exceptions import InvalidInputError
+from ..exceptions import InvalidInputError, UnknownMeasureError
 from ._adapted_base import BaseAdaptedClassifier
 from ._multiclass import MulticlassCAPOClassifier
 from ._multilabel import MultilabelCAPOClassifier
@@ -29,6 +30,7 @@ BINARY_PARAMETERS = {"pos_label": None, "delta": "linear", "C": "auto", "thresho
 def make_delegate(estimator: BaseAdaptedClassifier, y: Any) -> Any | None:
     """Return the unfitted classifier for a target of another kind than two classes; None for two classes."""
     kind = _delegate_class(estimator.measure, y)
+    _check_measure(estimator.measure, kind)
     if kind is None:
         return None
     params = estimator.get_params(deep=False)
@@ -52,16 +54,15 @@ def _unknown_parameters(kind: type[Any]) -> list[str]:
 
 def _delegate_class(measure: Any, y: Any) -> type[Any] | None:
     kind = _target_kind(y)
-    if kind == "multilabel-indicator":
-        return MultilabelCAPOClassifier
-    if kind == "multiclass-multioutput":
+    if kind in ("multiclass-multioutput", "continuous-multioutput"):
         raise InvalidInputError(
-            "y has several columns with more than two values each: train one classifier for each column, or "
+            "y has several columns with other values than 0 and 1: train one classifier for each column, or "
             "make a label matrix of zeros and ones."
         )
-    if kind == "multiclass" or (kind == "binary" and _needs_many_classes(measure)):
-        return MulticlassCAPOClassifier
-    return None
+    if kind == "multilabel-indicator" or _has_columns(y):
+        return MultilabelCAPOClassifier
+    # Labels that are missing or no classes have no kind: the classifier that the measure is for explains.
+    return MulticlassCAPOClassifier if kind == "multiclass" or _needs_many_classes(measure) else None
 
 
 def _target_kind(y: Any) -> str | None:
@@ -71,16 +72,60 @@ def _target_kind(y: Any) -> str | None:
     if issparse(y):
         return "multilabel-indicator"
     try:
-        return str(type_of_target(y))
+        with np.errstate(invalid="ignore"):  # missing labels, which the classifier explains
+            return str(type_of_target(y))
     except (TypeError, ValueError):
         return None
+
+
+def _has_columns(y: Any) -> bool:
+    """Whether a target has more than one column."""
+    try:
+        shape = getattr(y, "shape", None) or np.asarray(y).shape
+    except ValueError:  # a list of lists of different lengths
+        return False
+    return len(shape) == 2 and shape[1] > 1
 
 
 def _needs_many_classes(measure: Any) -> bool:
     """Whether a measure is one of many classes and none of two classes."""
     if isinstance(measure, str):
-        return measure.strip() not in measures.names() and measure.strip() in multiclass.names()
-    return isinstance(measure, multiclass.MulticlassMeasure)
+        return not _has_measure(measures, measure) and _has_measure(multiclass, measure)
+    return isinstance(measure, multiclass.MulticlassMeasure) or multiclass.is_matrix_function(measure)
+
+
+def _has_measure(registry: Any, name: str) -> bool:
+    """Whether a registry knows a name, or can read it as a formula."""
+    try:
+        registry.get(name)
+    except UnknownMeasureError:
+        return False
+    except InvalidInputError:  # it needs parameters, or is a formula with an error
+        return True
+    return True
+
+
+def _check_measure(measure: Any, kind: type[Any] | None) -> None:
+    """Raise an error if a measure is for another kind of target than y."""
+    if kind is MultilabelCAPOClassifier:
+        if isinstance(measure, multiclass.MulticlassMeasure):
+            raise InvalidInputError(
+                f"the measure {measure.label!r} is for classes, but y is a label matrix: choose one of "
+                "capo.multilabel.names()."
+            )
+    elif isinstance(measure, multilabel.MultilabelMeasure) or _is_only_for_labels(measure):
+        name = measure if isinstance(measure, str) else measure.label
+        raise InvalidInputError(
+            f"the measure {name!r} is for label matrices, but y is not a matrix of zeros and ones with a "
+            "column for each label: choose one of capo.measures.names() for two classes, or of "
+            "capo.multiclass.names()."
+        )
+
+
+def _is_only_for_labels(measure: Any) -> bool:
+    """Whether a name is that of a measure of label matrices and of no other."""
+    known = isinstance(measure, str) and measure.strip() in multilabel.names()
+    return known and not any(_has_measure(each, measure) for each in (measures, multiclass))
 
 
 def _is_default(value: Any, default: Any) -> bool:

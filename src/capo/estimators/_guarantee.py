@@ -16,8 +16,8 @@ from .._typing import IntArray
 from ..exceptions import InvalidInputError
 from ..guarantees import Constraint, Guarantee, TrainingScores, certify
 from ..measures import Measure
-from ..model_selection import TimeFolds
-from ..preprocessing import positive_mask
+from ..model_selection import TimeFolds, check_groups
+from ..preprocessing import positive_mask, warn_of_copies
 
 if TYPE_CHECKING:
     from ..adaptation import LinearCombination
@@ -28,6 +28,17 @@ if TYPE_CHECKING:
 CALIBRATION_SHARE = 0.3
 #: The confidence where none is given.
 DEFAULT_CONFIDENCE = 0.95
+#: Warnings of rows that break a promise without an error.
+_DEPENDENT_ROWS = (
+    "{share} of the calibration rows are exact copies of others: copies are no independent draws, and the "
+    "promise may not hold. Remove copies that new rows would not be, or pass groups: a row and its copies "
+    "are one group."
+)
+_SEEN_ROWS = (
+    "{share} of the rows have an exact copy on the other side of the split into training and calibration "
+    "rows, so that the model has seen calibration rows and the promise may not hold. Remove copies that new "
+    "rows would not be, or pass groups: a row and its copies are one group."
+)
 
 
 def certify_threshold(
@@ -102,8 +113,24 @@ def shift_oof_decisions(model: BaseAdaptedClassifier, amount: float) -> None:
             setattr(model, name, getattr(model, name) + amount)
 
 
-def check_can_hold_out(sample_weight: ArrayLike | None, cv: Any) -> None:
-    """Raise an error if calibration rows cannot be held out from rows with these weights and folds."""
+def warn_of_dependent_rows(X: Any, *, stacklevel: int) -> None:
+    """Warn if many calibration rows are copies of each other."""
+    warn_of_copies(X, np.arange(X.shape[0]), _DEPENDENT_ROWS, stacklevel=stacklevel + 1)
+
+
+def warn_of_seen_rows(X: Any, held_out: IntArray, *, stacklevel: int) -> None:
+    """Warn if many calibration rows are copies of training rows."""
+    sides = np.isin(np.arange(X.shape[0]), held_out).astype(np.intp)
+    warn_of_copies(X, sides, _SEEN_ROWS, stacklevel=stacklevel + 1)
+
+
+def check_can_hold_out(sample_weight: ArrayLike | None, cv: Any, threshold: Any) -> None:
+    """Raise an error if calibration rows cannot be held out, or would not choose the threshold."""
+    if not isinstance(threshold, str):
+        raise InvalidInputError(
+            "a measure with a confidence chooses the threshold on calibration rows: leave threshold at "
+            f"'auto', or use the measure without a confidence. Got threshold={threshold!r}."
+        )
     if sample_weight is not None:
         raise InvalidInputError(
             "a measure with a confidence cannot be combined with sample_weight: the exact test counts rows. "
@@ -125,7 +152,9 @@ def split_calibration(n_rows: int, groups: ArrayLike | None, random_state: Any) 
     """Positions for training and for calibration: not stratified, since the test needs independent rows."""
     random = check_random_state(random_state)
     names, group = (
-        (np.arange(n_rows), np.arange(n_rows)) if groups is None else np.unique(groups, return_inverse=True)
+        (np.arange(n_rows), np.arange(n_rows))
+        if groups is None
+        else np.unique(check_groups(groups, n_rows), return_inverse=True)
     )
     is_held_out = np.zeros(len(names), dtype=bool)
     is_held_out[random.permutation(len(names))[: int(np.ceil(CALIBRATION_SHARE * len(names)))]] = True
@@ -147,11 +176,7 @@ def _resolve_constraint(constraint: str | Constraint | None, measure: Measure) -
 
 def _draw_from_groups(groups: ArrayLike, n_rows: int, random_state: int) -> IntArray:
     """The position of one random row of each group."""
-    labels = np.asarray(groups)
-    if labels.shape != (n_rows,):
-        raise InvalidInputError(
-            f"groups must have one entry per row: got shape {labels.shape} for {n_rows} rows."
-        )
+    labels = check_groups(groups, n_rows)
     order = np.random.default_rng(random_state).permutation(n_rows)
     _, first = np.unique(labels[order], return_index=True)
     return np.sort(order[first])

@@ -26,6 +26,7 @@ from ..auxiliary import (
     RawOutput,
     TrainingSet,
     cross_fit,
+    iter_row_blocks,
     use_class_defaults,
 )
 from ..inspection import Summary, summarize_multiclass
@@ -38,15 +39,20 @@ from ..multiclass import (
     calibration_error,
     fit_stack,
 )
-from ..preprocessing import class_positions, encode_class_labels, warn_of_data
+from ..preprocessing import (
+    class_positions,
+    encode_class_labels,
+    ordered_categories,
+    warn_of_alphabetical_order,
+    warn_of_data,
+)
 from ._atomic_fit import atomic_fit
 from ._auxiliary_params import AuxiliaryMetaEstimatorMixin
-from ._base import TableInputMixin, iter_row_blocks
 from ._progress import ProgressLogger, StepTimer
 from ._validation import check_row_weights
 
 
-class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, ClassifierMixin, BaseEstimator):
+class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Combine classifiers of many classes and adapt their decisions to a performance measure.
 
     The auxiliaries' outputs are calibrated and combined into probabilities by a multinomial logistic
@@ -222,7 +228,7 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         random = None if self.random_state is None else check_random_state(self.random_state)
         X = self._check_X(X, reset=True)
         codes, weight = self._check_labels(X, y, sample_weight)
-        self.measure_ = measure.for_classes(self.classes_)
+        self.measure_ = self._resolve_measure(measure, y)
         auxiliaries, split_params = self._bind_auxiliaries(X, weight, random, sample_weight, params)
         splits = split_class_folds(self.cv, X, codes, split_params, random, weight=weight)
         folds = fold_numbers(splits, len(codes))
@@ -249,6 +255,15 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         )
         return codes, weight
 
+    def _resolve_measure(self, measure: MulticlassMeasure, y: Any) -> MulticlassMeasure:
+        """The measure for these classes, in the order of y's categories if they have one."""
+        if (categories := ordered_categories(y)) is not None:
+            known = set(self.classes_.tolist())
+            measure = measure.with_order([label for label in categories if label in known])
+        if measure.assumes_order and len(self.classes_) > 2:
+            warn_of_alphabetical_order(self.classes_, measure.name, stacklevel=6)
+        return measure.for_classes(self.classes_)
+
     def _auxiliaries_for(self, X: Any) -> list[tuple[str, Any]]:
         return use_class_defaults(super()._auxiliaries_for(X), X, self.schema_)
 
@@ -271,16 +286,13 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         chooser: RuleChooser,
         timer: StepTimer,
     ) -> None:
-        names = [each.name for each in auxiliaries]
-        self.auxiliaries_ = dict(zip(names, fitted.models, strict=True))
-        self.auxiliary_outputs_ = fitted.raw_outputs
+        names = self._store_models(auxiliaries, fitted, timer)
         self.auxiliary_weights_ = dict(zip(names, self.stack_.weights.tolist(), strict=True))
         outputs = np.moveaxis(fitted.raw_outputs, 1, 0)
         self.auxiliary_scores_ = {
             name: chooser.evaluate(each.argmax(axis=1), softmax(each, axis=1))
             for name, each in zip(names, outputs, strict=True)
         }
-        self.timings_ = timer.with_auxiliaries(names, fitted)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of the classes, calibrated on out-of-fold outputs.
@@ -303,11 +315,9 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
 
     def _block_probabilities(self, X: Any) -> FloatArray:
         unused = np.zeros((X.shape[0], len(self.classes_)))
-        raw = [
-            self._auxiliary_output(name, X) if is_used else unused
-            for name, is_used in zip(self.auxiliaries_, self.stack_.is_used, strict=True)
-        ]
-        return self.stack_.probabilities(raw)
+        pairs = zip(self.auxiliaries_, self.stack_.is_used, strict=True)
+        used = self._raw_outputs((name for name, is_used in pairs if is_used), X)
+        return self.stack_.probabilities([used.get(name, unused) for name in self.auxiliaries_])
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the expected gain of each class; `predict` takes the largest.
@@ -345,26 +355,9 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the measure that was optimized, on these rows; higher is better."""
         probabilities = self.predict_proba(X)
-        codes = class_positions(y, self.classes_)
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        codes = class_positions(self._check_y(probabilities, y), self.classes_)
+        weight = None if sample_weight is None else check_row_weights(sample_weight, probabilities)
         return self.measure_.score(codes, self.rule_.predict(probabilities), probabilities, weight)
-
-    def auxiliary_outputs(self, X: Any) -> FloatArray:
-        """Return the raw output of each auxiliary for each row and class, before calibration.
-
-        Parameters
-        ----------
-        X : data frame, array or sparse matrix of shape (n_samples, n_features)
-            The table, with the columns of the training table.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_auxiliaries, n_classes)
-            Log-probabilities or margins, in the order of `auxiliaries_` and `classes_`.
-        """
-        check_is_fitted(self)
-        X = self._check_X(X, reset=False)
-        return np.stack([self._auxiliary_output(name, X) for name in self.auxiliaries_], axis=1)
 
     @property
     def _raw_output(self) -> RawOutput:

@@ -26,6 +26,7 @@ from ..auxiliary import (
     RawOutput,
     TrainingSet,
     cross_fit,
+    iter_row_blocks,
     label_fold_codes,
     labelwise_auxiliary,
     use_label_defaults,
@@ -41,16 +42,20 @@ from ..multilabel import (
     cut_rows,
     fit_label_models,
 )
-from ..preprocessing import encode_label_matrix, warn_of_data
+from ..preprocessing import (
+    check_labels_vary,
+    encode_label_matrix,
+    match_label_matrix,
+    warn_of_data,
+)
 from ._atomic_fit import atomic_fit
 from ._auxiliary_params import AuxiliaryMetaEstimatorMixin
-from ._base import TableInputMixin, iter_row_blocks
 from ._delta import fit_delta
 from ._progress import ProgressLogger, StepTimer
 from ._validation import check_row_weights
 
 
-class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, ClassifierMixin, BaseEstimator):
+class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Combine classifiers of label matrices and adapt them to a performance measure.
 
     What is adapted depends on the average of the measure:
@@ -235,6 +240,7 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         self.n_labels_ = len(self.classes_)
         weight = None if sample_weight is None else check_row_weights(sample_weight, X)
         auxiliaries, split_params = self._bind_auxiliaries(X, weight, random, sample_weight, params)
+        check_labels_vary(positive if weight is None else positive[weight > 0])
         codes = label_fold_codes(positive)
         splits = split_class_folds(self.cv, X, codes, split_params, random, weight=weight)
         folds = fold_numbers(splits, len(positive))
@@ -287,15 +293,12 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
     def _store_auxiliaries(
         self, auxiliaries: list[Auxiliary], fitted: CrossFitResult, data: LabelData, timer: StepTimer
     ) -> None:
-        names = [each.name for each in auxiliaries]
-        self.auxiliaries_ = dict(zip(names, fitted.models, strict=True))
-        self.auxiliary_outputs_ = fitted.raw_outputs
+        names = self._store_models(auxiliaries, fitted, timer)
         weights = np.array([each.combination.weights.auxiliary for each in self.label_models_])
         self.auxiliary_weights_ = dict(zip(names, weights.T, strict=True))
         self.auxiliary_scores_ = {
             name: self._evaluate(fitted.raw_outputs[:, j], data) for j, name in enumerate(names)
         }
-        self.timings_ = timer.with_auxiliaries(names, fitted)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each label, calibrated on out-of-fold scores.
@@ -348,26 +351,9 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
     def score(self, X: Any, Y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the measure that was optimized, on these rows; higher is better."""
         decision = self.decision_function(X)
-        _, positive = encode_label_matrix(Y, len(decision))
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        positive = match_label_matrix(Y, len(decision), self.classes_)
+        weight = None if sample_weight is None else check_row_weights(sample_weight, decision)
         return self.measure_.score(positive, decision, weight)
-
-    def auxiliary_outputs(self, X: Any) -> FloatArray:
-        """Return the raw output of each auxiliary for each row and label, before calibration.
-
-        Parameters
-        ----------
-        X : data frame, array or sparse matrix of shape (n_samples, n_features)
-            The table, with the columns of the training table.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_auxiliaries, n_labels)
-            Log-odds or margins, in the order of `auxiliaries_` and `classes_`.
-        """
-        check_is_fitted(self)
-        X = self._check_X(X, reset=False)
-        return np.stack([self._auxiliary_output(name, X) for name in self.auxiliaries_], axis=1)
 
     def summary(self) -> Summary:
         """Return a printable summary of the fit: out-of-fold scores, weights, labels and times.
@@ -386,7 +372,7 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, TableInputMixin, Cla
         return np.concatenate([self._block_log_odds(block) for block in iter_row_blocks(X)])
 
     def _block_log_odds(self, X: Any) -> FloatArray:
-        raw = np.stack([self._auxiliary_output(name, X) for name in self.auxiliaries_])
+        raw = np.stack(list(self._raw_outputs(self.auxiliaries_, X).values()))
         features = None if self.delta_ is None else self._transform_delta(X)
         return np.column_stack(
             [each.combination.log_odds(raw[:, :, k], features) for k, each in enumerate(self.label_models_)]

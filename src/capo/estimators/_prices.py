@@ -35,6 +35,8 @@ class PricedClassifier(DelegatingClassifier):
         base = self._check_priced_parameters()
         values = {name: base[name] if given[name] is None else given[name] for name in PRICE_NAMES}
         prices = RowPrices.from_values(len(self._check_y(X := self._check_X(X, reset=True), y)), **values)
+        if not (prices.cost_fp.any() or prices.stakes.any()):
+            raise InvalidInputError("all prices are 0: at least one row must have a price above 0.")
         self._fit(X, y, sample_weight, params, prices.measure)
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         self.prices_, self.measure_ = PriceTerms.from_values(values), prices.mean_measure(weights)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,13 +12,15 @@ from ..auxiliary import is_frozen
 from ..exceptions import InvalidInputError
 
 if TYPE_CHECKING:
-    from ._capo import CAPOClassifier
+    from ._prices import PricedClassifier
+
+ClassifierT = TypeVar("ClassifierT", bound="PricedClassifier")
 
 #: The name of the old model among the auxiliaries.
 OLD_MODEL = "old"
 
 
-def make_refit(model: CAPOClassifier) -> CAPOClassifier:
+def make_refit(model: ClassifierT) -> ClassifierT:
     """Return an unfitted classifier with the model's parameters, and the model as a frozen auxiliary."""
     params = {**model.get_params(deep=False), "pos_label": model.pos_label_}
     # What was frozen in the old model is a part of it: it is not used twice.
@@ -32,7 +34,7 @@ def make_refit(model: CAPOClassifier) -> CAPOClassifier:
     return type(model)(**params)
 
 
-def check_new_rows(model: CAPOClassifier, X: Any, y: ArrayLike) -> None:
+def check_new_rows(model: PricedClassifier, X: Any, y: ArrayLike) -> None:
     """Raise an error unless the rows have the model's columns and both of its labels."""
     labels = model._check_y(model._check_X(X, reset=False), y)
     known, found = model.label_pair.tolist(), np.unique(labels).tolist()
