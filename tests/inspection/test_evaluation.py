@@ -18,7 +18,7 @@ SCORES = Y + RNG.normal(size=400) - 0.8
 @pytest.fixture
 def few_resamples(monkeypatch):
     """Intervals of a few resamples, where only values count."""
-    monkeypatch.setattr("capo.inspection._evaluation.N_ROW_RESAMPLES", 3)
+    monkeypatch.setattr("capo.inspection._bootstrap.N_ROW_RESAMPLES", 3)
 
 
 def by_name(evaluation):

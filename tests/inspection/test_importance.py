@@ -272,8 +272,17 @@ def test_few_rows_of_a_class_are_told_and_one_class_is_refused():
     assert "only 3 of these 300 rows are True" in importance(model, X, rare, measure="f1").caution
     with pytest.raises(InvalidInputError, match=r"all 300 rows are False.*rows of both classes.$"):
         importance(model, X, np.zeros(300, dtype=bool), measure="f1")
-    with pytest.raises(InvalidInputError, match=r"all 2 rows, drawn at random, are False.*use more rows"):
-        importance(model, X, np.arange(300) < 1, measure="f1", max_rows=2, random_state=0)
+    assert importance(model, X, np.arange(300) < 1, measure="f1", max_rows=2, random_state=0).n_rows == 2
+
+
+def test_the_value_of_a_sample_is_that_of_the_table_if_a_class_is_rare():
+    X, _ = rows(4000, 3, [1.0, 0.0])
+    y = X[:, 0] > np.sort(X[:, 0])[-60]
+    model, options = Fixed([1.0, 1.0]), {"measure": "average_precision", "n_effects": 0}
+    whole = importance(model, X, y, max_rows=None, n_repeats=1, random_state=0, **options)
+    found = [importance(model, X, y, max_rows=400, random_state=k, **options) for k in range(5)]
+    assert {each.n_rows for each in found} == {400}
+    assert np.mean([each.value for each in found]) == pytest.approx(whole.value, abs=0.05)
 
 
 def test_a_model_with_prices_is_not_trained_without_them():

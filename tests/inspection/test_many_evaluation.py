@@ -1,7 +1,10 @@
 """Evaluations of many classes and labels against scikit-learn."""
 
+import json
+
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from sklearn.metrics import (
     balanced_accuracy_score,
     confusion_matrix,
@@ -53,6 +56,36 @@ def test_a_class_without_rows_is_a_caution_and_the_largest_confusions_are_listed
     wrong = confusion_matrix(y[keep], predicted[keep], labels=CLASSES)
     np.fill_diagonal(wrong, 0)
     assert count == wrong.max() == np.sum((y[keep] == actual) & (predicted[keep] == guess))
+
+
+def test_rates_that_are_perfect_or_not_defined():
+    """All resamples agree on a rate of 0 or 1, which says nothing about its error."""
+    y, predicted = np.repeat(["a", "b", "c"], (5, 20, 4)), np.repeat(["a", "b", "b"], (5, 20, 4))
+    p = np.eye(4)[np.searchsorted(CLASSES, predicted)]
+    found = evaluate_multiclass(multiclass.get("accuracy"), y, predicted, p, CLASSES, random_state=0)
+    a, b, c, d = found.classes
+    perfect, failed = (binomtest(*each).proportion_ci(method="exact") for each in ((5, 5), (0, 4)))
+    for rate in (a.precision, a.recall):
+        assert (rate.low, rate.high) == pytest.approx((perfect.low, 1.0))
+    assert a.f1.low == pytest.approx(2 * perfect.low / (1 + perfect.low))
+    assert (c.recall.low, c.recall.high) == pytest.approx((0.0, failed.high))
+    assert b.recall.low == pytest.approx(0.025 ** (1 / 20))
+    assert 0 < b.precision.low < b.precision.value < b.precision.high
+    assert np.isnan([c.precision.value, d.precision.value, d.recall.value, d.f1.value]).all()
+    assert "d 0 - - -" in " ".join(str(found).split())
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["classes"][3]["recall"]["value"] is None
+
+
+def test_equal_weights_and_groups_of_perfect_rates():
+    y = np.repeat(["a", "b"], 10)
+    p = np.eye(4)[np.searchsorted(CLASSES, y)]
+    measure = multiclass.get("accuracy")
+    plain = evaluate_multiclass(measure, y, y, p, CLASSES, random_state=0)
+    weighted = evaluate_multiclass(measure, y, y, p, CLASSES, sample_weight=np.full(20, 3.0), random_state=0)
+    assert weighted.classes[0].recall.low == pytest.approx(plain.classes[0].recall.low)
+    truth = y[:, None] == ["a", "b"]
+    labels = evaluate_multilabel(multilabel.get("f1_macro"), truth, truth - 0.5, np.array(["a", "b"]))
+    assert labels.labels[1].recall.low == pytest.approx(plain.classes[1].recall.low)
 
 
 def test_labels_that_are_no_classes_and_weights_of_zero_get_a_sentence():

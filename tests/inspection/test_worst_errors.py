@@ -35,3 +35,8 @@ def test_errors():
     many = CAPOClassifier("f1_macro", auxiliaries=[GaussianNB()], cv=2, random_state=0).fit(X, y)
     with pytest.raises(InvalidInputError, match="models of two classes: this one has more"):
         worst_errors(many, y == 1, X[:, 0])
+
+
+def test_with_losses_the_most_expensive_errors_come_first():
+    found = worst_errors(Labeled(), [True, False, True], [-1.0, 3.0, -2.0], losses=[7.0, 0.0, 5.0])
+    assert [(each.row, each.loss, each.severity) for each in found] == [(1, 7.0, 7.0), (3, 5.0, 5.0)]

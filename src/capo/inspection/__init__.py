@@ -2,6 +2,7 @@
 
 The plots need matplotlib: ``pip install 'capo-learn[plots]'``.
 """
+# Imports from `multilabel` and the layers below.
 
 from ._class_rates import ClassRates
 from ._compare import compare, compare_on_fold
@@ -16,14 +17,18 @@ from ._evaluation import (
     MeasureEstimate,
     describe_few_rows,
     evaluate,
+    evaluate_groups,
 )
 from ._fold_results import FoldResult
-from ._importance import ColumnImportance, Importance, importance
+from ._importance import importance
+from ._importance_result import ColumnImportance, Importance
 from ._multiclass_evaluation import MulticlassEvaluation, evaluate_multiclass
 from ._multiclass_summary import summarize_multiclass
 from ._multilabel_evaluation import MultilabelEvaluation, evaluate_multilabel
 from ._multilabel_summary import summarize_multilabel
 from ._plots import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
+from ._score_groups import ScoreGroups
+from ._scored_outputs import decide, negative_and_positive
 from ._summary import Summary, SummaryLine, frozen_auxiliary_names, summarize
 from ._worst_errors import WorstError, worst_errors
 
@@ -47,6 +52,7 @@ __all__ = [
     "MulticlassEvaluation",
     "MultilabelEvaluation",
     "RowExplanation",
+    "ScoreGroups",
     "SolverDisplay",
     "Summary",
     "SummaryLine",
@@ -56,13 +62,16 @@ __all__ = [
     "compare",
     "compare_many",
     "compare_on_fold",
+    "decide",
     "describe_few_rows",
     "evaluate",
+    "evaluate_groups",
     "evaluate_multiclass",
     "evaluate_multilabel",
     "explain_rows",
     "frozen_auxiliary_names",
     "importance",
+    "negative_and_positive",
     "summarize",
     "summarize_multiclass",
     "summarize_multilabel",

@@ -1,9 +1,11 @@
-"""Precision, recall and F1 of each class or label, with bootstrap intervals."""
+"""Precision, recall and F1 of each class or label, with their intervals."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -30,7 +32,8 @@ class ClassRates:
     n_rows : float
         Number of its rows, or the sum of their weights.
     precision, recall, f1 : MeasureEstimate
-        The rates, 0 where they are not defined.
+        The rates; NaN where they are not defined: the precision of a class that is never predicted, the
+        recall of a class without rows.
     """
 
     name: str
@@ -40,16 +43,24 @@ class ClassRates:
     f1: MeasureEstimate
 
     def to_dict(self) -> dict[str, Any]:
-        """The rates as values that JSON can hold."""
-        return asdict(self)
+        """The rates as values that JSON can hold; None for those that are not defined."""
+        found = asdict(self)
+        for rate in ("precision", "recall", "f1"):
+            if isnan(found[rate]["value"]):
+                found[rate] |= {"value": None, "low": None, "high": None}
+        return found
 
 
 def estimate_class_rates(
     names: Sequence[str],
     counts: tuple[FloatArray, FloatArray, FloatArray],
     resampled: tuple[FloatArray, FloatArray, FloatArray],
+    squared: tuple[FloatArray, FloatArray, FloatArray] | None = None,
 ) -> list[ClassRates]:
     """Estimate the rates from hits, predicted and true rows of each class, the resampled ones by row.
+
+    A rate of 0 or 1 is the same in all resamples, which says nothing about its error. With `squared`, its
+    interval reaches to the rate at which such a result has a probability of 2.5%.
 
     Parameters
     ----------
@@ -59,9 +70,14 @@ def estimate_class_rates(
         Hits, predicted rows and true rows.
     resampled : tuple of three ndarray of shape (n_resamples, n_classes)
         The same on rows drawn with replacement.
+    squared : tuple of three ndarray of shape (n_classes,), optional
+        The same with squared weights, if the rows are independent of each other.
     """
     values, samples = _rates(*counts), _rates(*resampled)
-    intervals = {rate: np.quantile(each, INTERVAL_QUANTILES, axis=0) for rate, each in samples.items()}
+    intervals = {rate: _quantiles(each) for rate, each in samples.items()}
+    if squared is not None:
+        sizes = _sample_sizes(counts, squared)
+        intervals = {rate: _widen(rate, values[rate], each, sizes[rate]) for rate, each in intervals.items()}
 
     def estimate(rate: str, k: int) -> MeasureEstimate:
         low, high = intervals[rate][:, k].tolist()
@@ -74,11 +90,42 @@ def estimate_class_rates(
 
 
 def _rates(hits: FloatArray, predicted: FloatArray, true: FloatArray) -> dict[str, FloatArray]:
+    """The rates, NaN where they are not defined."""
+    with np.errstate(invalid="ignore"):
+        return {
+            "precision": hits / predicted,
+            "recall": hits / true,
+            "f1": 2.0 * hits / (predicted + true),
+        }
+
+
+def _quantiles(samples: FloatArray) -> FloatArray:
+    """The interval of each class, from the resamples in which the rate is defined."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "All-NaN slice", RuntimeWarning)
+        return np.asarray(np.nanquantile(samples, INTERVAL_QUANTILES, axis=0))
+
+
+def _sample_sizes(
+    counts: tuple[FloatArray, FloatArray, FloatArray], squared: tuple[FloatArray, FloatArray, FloatArray]
+) -> dict[str, FloatArray]:
+    """The numbers of rows that each rate is a share of; with weights, those of equal weight (Kish)."""
+    (hits, predicted, true), (hits2, predicted2, true2) = counts, squared
     return {
-        "precision": ratio(hits, predicted),
-        "recall": ratio(hits, true),
-        "f1": ratio(2.0 * hits, predicted + true),
+        "precision": ratio(predicted**2, predicted2),
+        "recall": ratio(true**2, true2),
+        "f1": ratio((predicted + true - hits) ** 2, predicted2 + true2 - hits2),
     }
+
+
+def _widen(rate: str, values: FloatArray, interval: FloatArray, sizes: FloatArray) -> FloatArray:
+    """The intervals, those of rates of 0 and 1 with the bound of Clopper and Pearson."""
+    reach = INTERVAL_QUANTILES[0] ** (1.0 / np.maximum(sizes, 1.0))
+    low, high = reach, 1.0 - reach
+    if rate == "f1":  # 2 j / (1 + j) for j, the share of hits among the rows that are predicted or true
+        low, high = 2.0 * low / (1.0 + low), 2.0 * high / (1.0 + high)
+    widened = np.where(values >= 1.0, low, interval[0]), np.where(values <= 0.0, high, interval[1])
+    return np.stack(widened)
 
 
 def format_class_rates(classes: Sequence[ClassRates], heading: str) -> list[str]:
@@ -91,7 +138,7 @@ def format_class_rates(classes: Sequence[ClassRates], heading: str) -> list[str]
 
 
 def _format_rate(rate: MeasureEstimate) -> str:
-    return f"{rate.value:.3f} ({rate.low:.3f} to {rate.high:.3f})"
+    return "-" if isnan(rate.value) else f"{rate.value:.3f} ({rate.low:.3f} to {rate.high:.3f})"
 
 
 def format_estimates(estimates: Sequence[MeasureEstimate]) -> list[str]:

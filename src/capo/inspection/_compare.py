@@ -7,12 +7,16 @@ One fitted `CAPOClassifier` provides all that the four methods need, because its
 - the tuned stack is a logistic regression on all auxiliaries' out-of-fold probabilities, with a threshold
   chosen in the same way;
 - capo is the fitted model itself.
+
+With prices of each row, the tuned threshold is the one with the most money on the training rows, and the
+tuned stack has the threshold of each row that follows from its prices, as capo has.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +32,7 @@ from ..exceptions import InvalidInputError
 from ..measures import ConstrainedMeasure, Measure
 from ..model_selection import Split, check_groups, fold_numbers, split_folds
 from ..preprocessing import encode_binary_labels, positive_mask, warn_of_data
+from ..prices import PRICE_NAMES, RowPrices
 from ._comparison import CAPO, DEFAULT_LEARNER, TUNED_STACK, TUNED_THRESHOLD, Comparison
 from ._fold_results import (
     ComparisonRows,
@@ -51,6 +56,7 @@ def compare(
     groups: ArrayLike | None = None,
     folds: int | BaseCrossValidator = 5,
     random_state: int | None = None,
+    prices: Mapping[str, Any] | None = None,
     on_progress: Callable[[str], None] = lambda message: None,
 ) -> Comparison:
     """Compare capo with three simpler methods by cross-validation.
@@ -69,6 +75,9 @@ def compare(
         `capo.model_selection.TimeFolds`, which gets `groups`. Give the model a splitter of this kind, too.
     random_state : int, optional
         Seed of the folds. Pass an int for reproducible results.
+    prices : mapping of str to float or array-like, optional
+        The prices of the rows, as for `CAPOClassifier.fit`: cost_fp, cost_fn and benefit_tp. The methods are
+        then compared by their mean money per held-out row.
     on_progress : callable, optional
         Called with a message after each fold.
 
@@ -95,14 +104,44 @@ def compare(
     splits = _split(folds, positive, group, weight, random_state)
     _check_held_out_sizes(measures.get(model.measure), splits, len(labels), weight)
     warn_of_data(X, fold_numbers(splits, len(positive)), stacklevel=2)
-    rows = ComparisonRows(X, labels, weight, group)
+    row_prices = None if prices is None else _resolve_prices(model, prices, len(labels))
+    rows = ComparisonRows(X, labels, weight, group, row_prices)
     results = []
     for fitted, train, test in fit_folds(model, rows, splits, on_progress):
         results.append(
-            compare_on_fold(fitted, train.y, train.weight, test.X, test.y, test.weight, groups=train.groups)
+            compare_on_fold(
+                fitted,
+                train.y,
+                train.weight,
+                test.X,
+                test.y,
+                test.weight,
+                groups=train.groups,
+                prices=None if train.prices is None or test.prices is None else (train.prices, test.prices),
+            )
         )
-    note = _describe_values(fitted.measure_)
-    return aggregate_folds(fitted, results, len(labels), pos_label=str(fitted.pos_label_), note=note)
+    return aggregate_folds(
+        fitted,
+        results,
+        len(labels),
+        pos_label=str(fitted.pos_label_),
+        note=_describe_values(fitted.measure_) if row_prices is None else _PRICED_VALUES,
+        measure_label=None if row_prices is None else row_prices.mean_measure(weight).label,
+    )
+
+
+def _resolve_prices(model: CAPOClassifier, prices: Mapping[str, Any], n_rows: int) -> RowPrices:
+    """The prices of the rows; those that are not given are the measure's, as in `fit`."""
+    of_measure = measures.get(model.measure).params
+    defaults = {name: of_measure[name] for name in PRICE_NAMES if name in of_measure}
+    return RowPrices.from_values(n_rows, **{**defaults, **prices})
+
+
+#: What the values of a comparison with prices mean.
+_PRICED_VALUES = (
+    "the values are mean money per held-out row at its own prices; the tuned threshold is one for all rows, "
+    "the tuned stack and capo have the threshold of each row that follows from its prices"
+)
 
 
 def _split(
@@ -152,9 +191,13 @@ def compare_on_fold(
     weight_test: FloatArray | None = None,
     *,
     groups: NDArray[Any] | None = None,
+    prices: tuple[RowPrices, RowPrices] | None = None,
 ) -> FoldResult:
-    """Evaluate the four methods on held-out rows, given one fitted model, its labels and its groups."""
-    measure, learner = model.measure_, default_learner_index(model)
+    """Evaluate the four methods on held-out rows, given one fitted model, its labels and its groups.
+
+    `prices` are those of the training rows and of the held-out rows.
+    """
+    learner = default_learner_index(model)
     positive, positive_test = (positive_mask(each, model.label_pair) for each in (y, y_test))
     raw_test = model.auxiliary_outputs(X_test)
     decision = model.combination_.log_odds(raw_test.T, model.delta_features(X_test))
@@ -163,22 +206,50 @@ def compare_on_fold(
     groups = None if groups is None else groups[rows]
     oof, test = expit(model.auxiliary_outputs_[rows]), expit(raw_test)
 
-    def score(decision: FloatArray) -> float:
-        return measure.score(positive_test, decision, weight_test)
+    thresholds = _FoldThresholds.from_prices(model, rows, prices)
 
-    def score_tuned(oof_scores: FloatArray, test_scores: FloatArray) -> float:
-        return score(test_scores - measure.threshold(positive, oof_scores, weight))
+    def score(decision: FloatArray) -> float:
+        return thresholds.held_out_measure.score(positive_test, decision, weight_test)
+
+    def tune_threshold(oof_scores: FloatArray) -> float:
+        return thresholds.measure.threshold(positive, oof_scores, weight)
 
     start = time.perf_counter()
     stack_oof, stack_test = _fit_stack(oof, positive, weight, test, groups)
     stack_seconds = time.perf_counter() - start
     values = {
         DEFAULT_LEARNER: score(test[:, learner] - 0.5),
-        TUNED_THRESHOLD: score_tuned(oof[:, learner], test[:, learner]),
-        TUNED_STACK: score_tuned(stack_oof, stack_test),
-        CAPO: score(decision - model.combination_.threshold_log_odds),
+        TUNED_THRESHOLD: score(test[:, learner] - tune_threshold(oof[:, learner])),
+        TUNED_STACK: score(
+            stack_test - (tune_threshold(stack_oof) if thresholds.log_odds is None else thresholds.log_odds)
+        ),
+        CAPO: score(
+            decision
+            - (model.combination_.threshold_log_odds if thresholds.log_odds is None else thresholds.log_odds)
+        ),
     }
     return FoldResult(values, fit_seconds(model, stack_seconds, ("delta", "adaptation")))
+
+
+@dataclass(frozen=True)
+class _FoldThresholds:
+    """How thresholds are chosen on training rows and evaluated on held-out rows.
+
+    `log_odds` are the thresholds that follow from the prices of the held-out rows; None without prices.
+    """
+
+    measure: Measure
+    held_out_measure: Measure
+    log_odds: FloatArray | None
+
+    @classmethod
+    def from_prices(
+        cls, model: CAPOClassifier, rows: BoolArray, prices: tuple[RowPrices, RowPrices] | None
+    ) -> _FoldThresholds:
+        if prices is None:
+            return cls(model.measure_, model.measure_, None)
+        train, held_out = prices
+        return cls(train.take_rows(rows).measure, held_out.measure, held_out.log_odds)
 
 
 def _fit_stack(

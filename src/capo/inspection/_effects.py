@@ -11,9 +11,10 @@ from scipy.special import expit, ndtri
 
 from .._typing import FloatArray, IntArray
 from ..preprocessing import is_missing
+from ._evaluated_rows import EvaluatedRows
 from ._explained_table import ColumnGroup, ExplainedTable
 from ._formatting import format_table
-from ._permutation import EvaluatedRows, split_weight
+from ._permutation import split_weight
 from ._scored_outputs import negative_and_positive
 
 #: Bins of a column of numbers; the most frequent categories, of which there may be more.
@@ -23,6 +24,8 @@ N_STD_ERRORS = float(ndtri(0.975))
 #: Longer values are cut where they are printed.
 MAX_VALUE_LENGTH = 24
 MISSING, OTHER = "(missing)", "(other)"
+#: Numbers in this range are printed without digits after the point.
+MIN_WHOLE_NUMBER, MAX_WHOLE_NUMBER = 1e4, 1e12
 
 
 @dataclass(frozen=True)
@@ -220,9 +223,14 @@ def _name_range(numbers: FloatArray, texts: Any) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
+def _format_number(value: float) -> str:
+    """A number with four digits, or with all digits before the point."""
+    return f"{value:.0f}" if MIN_WHOLE_NUMBER <= abs(value) < MAX_WHOLE_NUMBER else f"{value:.4g}"
+
+
 def short_text(value: Any) -> str:
     """A value in short."""
     if is_missing(value):
         return MISSING
-    text = f"{value:.4g}" if isinstance(value, float) else str(value).removesuffix(" 00:00:00")
+    text = _format_number(value) if isinstance(value, float) else str(value).removesuffix(" 00:00:00")
     return text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 3] + "..."

@@ -13,14 +13,12 @@ from sklearn.utils import check_random_state
 from .. import measures
 from .._typing import BoolArray, FloatArray
 from ..exceptions import InvalidInputError
-from ..measures import ConfusionMeasure, ConstrainedMeasure, FunctionMeasure, Labels, Measure
+from ..measures import ConstrainedMeasure, FunctionMeasure, Labels, Measure
+from ._bootstrap import Bootstrap, GroupBootstrap, RowBootstrap
 from ._formatting import count_decimals, format_table, format_value
 from ._row_sampler import RowSampler, join_cautions
+from ._score_groups import ScoreGroups
 
-#: Bootstrap resamples for measures of the confusion matrix, which are cheap.
-N_CONFUSION_RESAMPLES = 2000
-#: Bootstrap resamples for all other measures.
-N_ROW_RESAMPLES = 200
 #: Quantiles of the resampled values that bound the 95% interval.
 INTERVAL_QUANTILES = (0.025, 0.975)
 
@@ -115,6 +113,8 @@ class Evaluation:
         The rates at the model's threshold, if its measure has a constraint.
     caution : str
         What limits the trust in the values; empty if there is nothing.
+    max_error : float
+        The largest error of a value, if the rows were counted in bins of scores; 0 if all values are exact.
 
     Examples
     --------
@@ -134,6 +134,7 @@ class Evaluation:
     class_names: tuple[str, str]
     constraint: ConstraintResult | None = None
     caution: str = ""
+    max_error: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as values that JSON can hold."""
@@ -142,6 +143,7 @@ class Evaluation:
             "confusion": self.confusion._asdict(),
             "labels": list(self.class_names),
             "caution": self.caution,
+            "max_error": self.max_error,
             "constraint": self.constraint
             and {
                 "text": self.constraint.constraint,
@@ -160,8 +162,15 @@ class Evaluation:
         lines = format_table(rows, MIN_WIDTHS)
         if self.constraint:
             lines += ["", str(self.constraint)]
-        caution = ["", f"caution: {self.caution}"] if self.caution else []
-        return "\n".join([*lines, "", *self._confusion_lines(), *caution])
+        lines += ["", *self._confusion_lines()]
+        if self.max_error:
+            lines += [
+                "",
+                f"Measures that depend on the order of the scores are exact to {self.max_error:.1g}.",
+            ]
+        if self.caution:
+            lines += ["", f"caution: {self.caution}"]
+        return "\n".join(lines)
 
     __repr__ = __str__
 
@@ -229,24 +238,87 @@ def evaluate(
     ConfusionCounts(tp=20.0, fp=20.0, fn=20.0, tn=40.0)
     """
     labels = Labels.from_arrays(positive, sample_weight, both_classes=False)
-    if labels.n_pos <= 0 or labels.n_neg <= 0:
-        raise InvalidInputError(
-            f"all rows are {class_names[labels.n_neg <= 0]!r}: measures need rows of both classes."
-        )
+    _check_both_classes(labels.n_neg, labels.n_pos, class_names)
     scores = np.asarray(decision, dtype=np.float64)
     confusion = ConfusionCounts(*(float(cell) for cell in labels.confusion(scores > 0)))
     sampler = RowSampler(len(scores), groups)
-    bootstrap = _Bootstrap(labels, scores, confusion, check_random_state(random_state), groups)
+    bootstrap = RowBootstrap(labels, scores, check_random_state(random_state), groups)
+    estimates, constraint = _estimate_all(measure, confusion, bootstrap, on_progress)
+    caution = join_cautions(describe_few_rows(labels.positive, class_names, labels.weight), sampler.caution)
+    return Evaluation(estimates, confusion, class_names, constraint, caution)
+
+
+def evaluate_groups(
+    measure: Measure,
+    groups: ScoreGroups,
+    *,
+    class_names: tuple[str, str] = ("negative", "positive"),
+    random_state: Any = None,
+    on_progress: Callable[[str], None] = lambda message: None,
+) -> Evaluation:
+    """Evaluate decisions on labeled rows that are counted by class and score.
+
+    Measures at the model's threshold are those of the rows. All others are those of rows whose scores are
+    equal within each bin; `Evaluation.max_error` is the largest error that this can cause.
+
+    Parameters
+    ----------
+    measure : Measure
+        The measure to list first; all registered measures follow.
+    groups : ScoreGroups
+        The numbers of rows.
+    class_names, random_state, on_progress
+        As in `evaluate`.
+
+    Returns
+    -------
+    Evaluation
+        The value and the 95% interval of each measure, and the confusion matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo import measures
+    >>> from capo.inspection import ScoreGroups, evaluate_groups
+    >>> counts = np.array([[60, 20, 0], [0, 20, 20]])  # negative and positive rows in three bins
+    >>> groups = ScoreGroups.from_counts(counts, edges=np.array([-1.0, 0.0]))
+    >>> evaluation = evaluate_groups(measures.get("recall_at_k", k=40), groups, random_state=0)
+    >>> evaluation.estimates[0].value, evaluation.max_error
+    (0.75, 0.5)
+    >>> evaluation.confusion
+    ConfusionCounts(tp=20.0, fp=0.0, fn=20.0, tn=80.0)
+    """
+    n_neg, n_pos = (float(groups.count[groups.positive == label].sum()) for label in (False, True))
+    _check_both_classes(n_neg, n_pos, class_names)
+    labels = Labels.from_arrays(groups.positive, groups.count)
+    confusion = ConfusionCounts(*(float(cell) for cell in labels.confusion(groups.position > 0)))
+    bootstrap = GroupBootstrap(groups, check_random_state(random_state))
+    estimates, constraint = _estimate_all(measure, confusion, bootstrap, on_progress)
+    caution = describe_few_counts(int(n_neg), int(n_pos), class_names)
+    ranges = [groups.score_range(each) for each in _listed_measures(measure)]
+    max_error = max(high - low for low, high in ranges)
+    return Evaluation(estimates, confusion, class_names, constraint, caution, max_error)
+
+
+def _check_both_classes(n_neg: float, n_pos: float, class_names: tuple[str, str]) -> None:
+    if n_pos <= 0 or n_neg <= 0:
+        raise InvalidInputError(
+            f"all rows are {class_names[n_neg <= 0]!r}: measures need rows of both classes."
+        )
+
+
+def _estimate_all(
+    measure: Measure, confusion: ConfusionCounts, bootstrap: Bootstrap, on_progress: Callable[[str], None]
+) -> tuple[list[MeasureEstimate], ConstraintResult | None]:
+    """All measures with their intervals, and the constraint of the first at the model's threshold."""
 
     def estimate(each: Measure) -> MeasureEstimate:
         name = f"{each.label}{BEST_THRESHOLD if isinstance(each, ConstrainedMeasure) else ''}"
         on_progress(name)
-        return bootstrap.estimate(each, name)
+        return MeasureEstimate.from_resamples(name, bootstrap.value(each), bootstrap.resample(each))
 
     constraint = _check_constraint(measure, confusion, estimate)
-    estimates = [estimate(each) for each in _own_then_registered(measure)]
-    caution = join_cautions(describe_few_rows(labels.positive, class_names, labels.weight), sampler.caution)
-    return Evaluation(estimates, confusion, class_names, constraint, caution)
+    return [estimate(each) for each in _listed_measures(measure)], constraint
 
 
 def describe_few_rows(
@@ -254,11 +326,17 @@ def describe_few_rows(
 ) -> str:
     """A caution if a class has only few of the rows, those of weight 0 left out, otherwise ""."""
     positive = positive if weight is None else positive[weight > 0]
-    n_rows, n_positive = len(positive), int(positive.sum())
-    fewest = min(n_positive, n_rows - n_positive)
+    n_positive = int(positive.sum())
+    return describe_few_counts(len(positive) - n_positive, n_positive, class_names)
+
+
+def describe_few_counts(n_negative: int, n_positive: int, class_names: tuple[str, str]) -> str:
+    """A caution if a class has only few rows, otherwise ""."""
+    fewest = min(n_positive, n_negative)
     if fewest >= MIN_CLASS_ROWS:
         return ""
     name, verb = class_names[fewest == n_positive], "is" if fewest == 1 else "are"
+    n_rows = n_negative + n_positive
     return f"only {fewest} of these {n_rows:,} rows {verb} {name}, and values and intervals are uncertain"
 
 
@@ -284,56 +362,7 @@ def _format_estimate(estimate: MeasureEstimate) -> tuple[str, str, str]:
     return estimate.name, value, f"{low} to {high}"
 
 
-class _Bootstrap:
-    """Values of a measure on rows drawn with replacement."""
-
-    def __init__(
-        self,
-        labels: Labels,
-        scores: FloatArray,
-        confusion: ConfusionCounts,
-        random: np.random.RandomState,
-        groups: ArrayLike | None,
-    ) -> None:
-        self.random, self.labels, self.all_scores = random, labels, scores
-        order = np.argsort(scores, kind="stable")
-        order = order if labels.weight is None else order[labels.weight[order] > 0]
-        self.order, self.scores, self.positive = order, scores[order], labels.positive[order]
-        self.weight = None if labels.weight is None else labels.weight[order]
-        self.sampler = RowSampler(len(order), None if groups is None else np.asarray(groups)[order])
-        is_plain = self.weight is None and groups is None
-        self.cells = self._draw_cells(confusion) if is_plain else None
-        self.seeds = random.randint(2**31 - 1, size=N_ROW_RESAMPLES)
-
-    def _draw_cells(self, confusion: ConfusionCounts) -> FloatArray:
-        """Confusion matrices of rows drawn with replacement: a multinomial draw of the four cells."""
-        n = len(self.scores)
-        cells = self.random.multinomial(n, np.array(confusion) / n, size=N_CONFUSION_RESAMPLES)
-        return cells.T.astype(np.float64)
-
-    def estimate(self, measure: Measure, name: str) -> MeasureEstimate:
-        """The measure on all rows, and the interval of its values on the resamples."""
-        value = measure.score(self.labels.positive, self.all_scores, self.labels.weight)
-        return MeasureEstimate.from_resamples(name, float(value), self.values(measure))
-
-    def values(self, measure: Measure) -> FloatArray:
-        """The measure on each resample."""
-        if self.cells is not None and isinstance(measure, ConfusionMeasure) and measure.needs_threshold:
-            both = (self.cells[0] + self.cells[2] > 0) & (self.cells[1] + self.cells[3] > 0)
-            return np.asarray(measure.value(*self.cells[:, both]))
-        return np.array([self._value_on_resample(measure, seed) for seed in self.seeds])
-
-    def _value_on_resample(self, measure: Measure, seed: int) -> float:
-        rows = self.sampler.draw(seed)
-        if not 0 < np.count_nonzero(self.positive[rows]) < len(rows):  # measures need both classes
-            rows[:2] = np.argmin(self.positive), np.argmax(self.positive)
-        rows.sort()
-        weight = None if self.weight is None else self.weight[rows]
-        drawn = measure.for_rows(self.order[rows])
-        return drawn.score(self.positive[rows], self.scores[rows], weight)
-
-
-def _own_then_registered(own: Measure) -> Iterable[Measure]:
+def _listed_measures(own: Measure) -> Iterable[Measure]:
     """The model's own measure, then all registered ones."""
     yield own
     for name in (each.name for each in measures.describe()):

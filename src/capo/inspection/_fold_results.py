@@ -16,6 +16,7 @@ from .._sklearn_compat import safe_indexing
 from .._typing import FloatArray, IntArray
 from ..exceptions import DataWarning
 from ..model_selection import Split
+from ..prices import PRICE_NAMES, RowPrices
 from ._comparison import (
     CAPO,
     DEFAULT_LEARNER,
@@ -56,18 +57,29 @@ class ComparisonRows:
         Weights of the rows.
     groups : ndarray of shape (n_samples,), optional
         Groups of the rows.
+    prices : RowPrices, optional
+        Prices of the rows.
     """
 
     X: Any
     y: NDArray[Any]
     weight: FloatArray | None
     groups: NDArray[Any] | None
+    prices: RowPrices | None = None
 
     def take(self, rows: IntArray) -> ComparisonRows:
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
         groups = None if self.groups is None else self.groups[rows]
-        return ComparisonRows(safe_indexing(self.X, rows), self.y[rows], weight, groups)
+        prices = None if self.prices is None else self.prices.take_rows(rows)
+        return ComparisonRows(safe_indexing(self.X, rows), self.y[rows], weight, groups, prices)
+
+    @property
+    def fit_params(self) -> dict[str, Any]:
+        """The arguments of `fit` beside the table, the labels and the weights."""
+        groups = {} if self.groups is None else {"groups": self.groups}
+        prices = {} if self.prices is None else {name: getattr(self.prices, name) for name in PRICE_NAMES}
+        return {**groups, **prices}
 
 
 def fit_folds(
@@ -77,10 +89,11 @@ def fit_folds(
     for number, (train, test) in enumerate(splits, start=1):
         start = time.perf_counter()
         trained = rows.take(train)
-        params = {} if trained.groups is None else {"groups": trained.groups}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # issued for all rows
-            fitted = clone(model).fit(trained.X, trained.y, sample_weight=trained.weight, **params)
+            fitted = clone(model).fit(
+                trained.X, trained.y, sample_weight=trained.weight, **trained.fit_params
+            )
         yield fitted, trained, rows.take(test)
         on_progress(f"fold {number} of {len(splits)}: {time.perf_counter() - start:.0f} s")
 
@@ -101,7 +114,8 @@ def fit_seconds(model: Any, stack_seconds: float, own_steps: Sequence[str]) -> d
     cross_fitted = [timings[f"auxiliary {name}"] for name in model.auxiliaries_]
     # The models of pairs of folds serve the evaluation of capo only.
     share = sum(cross_fitted) / (sum(cross_fitted) + timings["pairs of folds"])
-    n_fits = 1 + len(next(iter(model.auxiliary_scores_.values())).leave_one_out)
+    n_folds = len(next(iter(model.auxiliary_scores_.values())).leave_one_out)
+    n_fits = 1 + getattr(model, "n_repeats_", 1) * n_folds
     return {
         DEFAULT_LEARNER: cross_fitted[learner] / n_fits,
         TUNED_THRESHOLD: cross_fitted[learner],
@@ -111,9 +125,15 @@ def fit_seconds(model: Any, stack_seconds: float, own_steps: Sequence[str]) -> d
 
 
 def aggregate_folds(
-    model: Any, results: Sequence[FoldResult], n_rows: int, *, pos_label: str = "", note: str = ""
+    model: Any,
+    results: Sequence[FoldResult],
+    n_rows: int,
+    *,
+    pos_label: str = "",
+    note: str = "",
+    measure_label: str | None = None,
 ) -> Comparison:
-    """Collect the folds; `model` is one of the fitted models."""
+    """Collect the folds; `model` is one of the fitted models, whose measure has the label unless given."""
     methods = [
         MethodResult(
             name,
@@ -124,4 +144,5 @@ def aggregate_folds(
     ]
     names = list(model.auxiliaries_)
     source = ComparisonSource(pos_label, tuple(names), n_rows)
-    return Comparison(model.measure_.label, names[default_learner_index(model)], methods, note, source)
+    label = model.measure_.label if measure_label is None else measure_label
+    return Comparison(label, names[default_learner_index(model)], methods, note, source)

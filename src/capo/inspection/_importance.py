@@ -2,138 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
-from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn_compat import safe_indexing
 from .._typing import FloatArray, IntArray
-from ..exceptions import DataWarning, InvalidInputError
-from ..model_selection import check_groups, check_splits
+from ..exceptions import InvalidInputError
+from ..model_selection import check_groups
 from ._effects import N_STD_ERRORS, ColumnEffect, EffectScale, estimate_effect
+from ._evaluated_rows import choose_sample_size, make_evaluated_rows, sample_rows
 from ._evaluation import describe_few_rows
-from ._explained_table import ColumnGroup, ExplainedTable, as_table, choose_columns, group_columns, join_names
-from ._formatting import count_decimals, format_table, format_value
-from ._permutation import EvaluatedRows, PermutedOutputs, RowBootstrap, split_weight
+from ._explained_table import ColumnGroup, ExplainedTable, as_table, choose_columns, group_columns
+from ._importance_result import GIVEN_ROWS, OUT_OF_FOLD, ColumnImportance, Importance
+from ._permutation import PermutedOutputs, RowBootstrap, split_weight
 from ._row_sampler import RowSampler, join_cautions
 from ._scored_outputs import BinaryOutputs, ScoredOutputs, negative_and_positive, score_outputs
 
 #: Bootstrap resamples.
 N_RESAMPLES = 200
-#: Rows that are predicted at most; with many columns, fewer rows are used.
-MAX_PREDICTIONS = 500_000
-#: Rows that are used even if there are many columns.
-MIN_ROWS = 200
-#: The smallest width of each column of the table.
-MIN_WIDTHS = (0, 9, 20)
-
-
-@dataclass(frozen=True)
-class ColumnImportance:
-    """What the measure loses if some columns are shuffled.
-
-    Attributes
-    ----------
-    columns : tuple of str
-        The columns that are shuffled together.
-    value : float
-        The measure as it is, minus the measure with the columns shuffled.
-    low, high : float
-        The ends of the 95% interval.
-    """
-
-    columns: tuple[str, ...]
-    value: float
-    low: float
-    high: float
-
-    @property
-    def name(self) -> str:
-        """The names of the columns as one text; of many, the first ones."""
-        return join_names(self.columns)
-
-
-@dataclass(frozen=True)
-class Importance:
-    """How much a model's measure depends on each column; prints as a table.
-
-    Attributes
-    ----------
-    measure : str
-        The measure.
-    value : float
-        The measure on the rows as they are.
-    columns : list of ColumnImportance
-        The columns, the most important first.
-    effects : list of ColumnEffect
-        How the model's output changes with the strongest columns.
-    n_rows, n_total_rows : int
-        The number of rows that were used, drawn at random, and of all rows.
-    n_repeats : int
-        The number of times that each column was shuffled.
-    rows : str
-        What the rows are: "given rows" or "out of fold".
-    caution : str, default=""
-        What limits the trust in the intervals; empty if there is nothing.
-    """
-
-    measure: str
-    value: float
-    columns: list[ColumnImportance]
-    effects: list[ColumnEffect]
-    n_rows: int
-    n_total_rows: int
-    n_repeats: int
-    rows: str
-    caution: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The importance as values that JSON can hold."""
-        return {
-            "measure": self.measure,
-            "value": self.value,
-            "evaluated_on": self.rows,
-            "rows_used": self.n_rows,
-            "rows_given": self.n_total_rows,
-            "repeats": self.n_repeats,
-            "caution": self.caution,
-            "importance": [{"name": each.name, **asdict(each)} for each in self.columns],
-            "effects": [each.to_dict() for each in self.effects],
-        }
-
-    def __str__(self) -> str:
-        rows = [("shuffled column", f"loss of {self.measure}", "95% interval")]
-        rows += [_format_column(each) for each in self.columns]
-        parts = [self._format_heading(), "", *format_table(rows, MIN_WIDTHS)]
-        if self.caution:
-            parts += ["", f"caution: {self.caution}"]
-        for effect in self.effects:
-            parts += ["", str(effect)]
-        return "\n".join(parts)
-
-    __repr__ = __str__
-
-    def _format_heading(self) -> str:
-        used = "" if self.n_rows == self.n_total_rows else f"{self.n_rows:,} of "
-        repeats = "once" if self.n_repeats == 1 else f"{self.n_repeats} times"
-        kind = ", out of fold" if self.rows == OUT_OF_FOLD else ""
-        return (
-            f"{self.measure} is {format_value(self.value)} on {used}{self.n_total_rows:,} rows{kind}; each "
-            f"column was shuffled {repeats}"
-        )
-
-
-#: What the rows are.
-GIVEN_ROWS, OUT_OF_FOLD = "given rows", "out of fold"
 
 
 def importance(
@@ -195,8 +84,9 @@ def importance(
     n_repeats : int, default=5
         How often each column is shuffled.
     max_rows : int or None, default=2000
-        More rows than this are sampled at random; None uses all rows. With more than 50 columns fewer rows
-        are used, so that at most 500,000 rows are predicted, but not fewer than 200.
+        More rows than this are sampled at random, with 200 rows of each class if there are as many, and
+        weighted accordingly; None uses all rows. With more than 50 columns fewer rows are used, so that at
+        most 500,000 rows are predicted, but not fewer than 200.
     n_effects : int, default=3
         The number of columns whose effect on the output is estimated, the strongest first, if their interval
         is above 0. For models of two classes only.
@@ -231,12 +121,13 @@ def importance(
     random = check_random_state(random_state)
     unit_names = None if groups is None else check_groups(groups, X.shape[0])
     weight = _check_weight(sample_weight, X.shape[0])
-    parts = _evaluated_rows(model, X, y, sample_weight, unit_names, cv, random, on_progress)
+    parts = make_evaluated_rows(model, X, y, sample_weight, unit_names, cv, random, on_progress)
     fitted = parts[0].model
     scored = score_outputs(fitted, y, measure)
     table = ExplainedTable(X, getattr(fitted, "schema_", None))
     positions = choose_columns(table, columns)
-    parts = _sample_rows(parts, _n_rows_to_use(max_rows, len(positions), n_repeats), random)
+    n_rows = choose_sample_size(max_rows, len(positions), n_repeats)
+    parts, weight = sample_rows(parts, scored.strata, weight, n_rows, random)
     caution = _describe_few_rows(fitted, scored, np.concatenate([part.rows for part in parts]))
     outputs = PermutedOutputs(table, scored, parts, n_repeats, random)
     column_groups = group_columns(table, positions, outputs.rows, max_correlation)
@@ -279,92 +170,15 @@ def _check_weight(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray:
     return weight
 
 
-def _n_rows_to_use(max_rows: int | None, n_columns: int, n_repeats: int) -> int | None:
-    """The number of rows to draw; None for all."""
-    if max_rows is None:
-        return None
-    affordable = max(MIN_ROWS, MAX_PREDICTIONS // (n_columns * n_repeats))
-    return min(max_rows, affordable)
-
-
-def _evaluated_rows(
-    model: Any,
-    X: Any,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None,
-    groups: NDArray[Any] | None,
-    cv: Any,
-    random: np.random.RandomState,
-    on_progress: Callable[[str], None],
-) -> list[EvaluatedRows]:
-    """The fitted model with all rows, or the model of each fold with the rows that it holds out."""
-    labels = np.asarray(y)
-    if len(labels) != X.shape[0]:
-        raise InvalidInputError(f"X has {X.shape[0]:,} rows and y {len(labels):,}: they must be as many.")
-    if cv is None:
-        if hasattr(model, "fit"):
-            check_is_fitted(model)
-        return [EvaluatedRows(model, np.arange(len(labels)))]
-    if getattr(model, "prices_", None) is not None:
-        raise InvalidInputError(
-            "the model was trained with prices, and cv would train it without them: leave cv out, and pass "
-            "rows that the model was not trained on."
-        )
-    parts = []
-    splits = _split(cv, X, labels, groups, random)
-    for number, (train, test) in enumerate(splits, start=1):
-        params: dict[str, Any] = {} if groups is None else {"groups": groups[train]}
-        if sample_weight is not None:
-            params["sample_weight"] = np.asarray(sample_weight)[train]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # about all rows, where the model was first trained
-            fitted = clone(model).fit(safe_indexing(X, train), labels[train], **params)
-        parts.append(EvaluatedRows(fitted, test))
-        on_progress(f"fold {number} of {len(splits)}")
-    return parts
-
-
-def _split(
-    cv: Any, X: Any, y: NDArray[Any], groups: NDArray[Any] | None, random: np.random.RandomState
-) -> list[tuple[IntArray, IntArray]]:
-    if isinstance(cv, Integral):
-        seed = random.randint(2**31 - 1)
-        if y.ndim > 1:
-            by_row = KFold(int(cv), shuffle=True, random_state=seed)
-            cv = by_row if groups is None else GroupKFold(int(cv))
-        else:
-            kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-            cv = kind(int(cv), shuffle=True, random_state=seed)
-    splits = [(np.asarray(train), np.asarray(test)) for train, test in check_cv(cv).split(X, y, groups)]
-    if y.ndim == 1:
-        check_splits(splits, y, allow_partial=True)
-    return splits
-
-
-def _sample_rows(
-    parts: Sequence[EvaluatedRows], n_rows: int | None, random: np.random.RandomState
-) -> list[EvaluatedRows]:
-    """The parts with at most so many rows in all, drawn at random."""
-    total = sum(len(part.rows) for part in parts)
-    if n_rows is None or total <= n_rows:
-        return list(parts)
-    chosen = np.zeros(total, dtype=bool)
-    chosen[random.permutation(total)[:n_rows]] = True
-    masks = np.split(chosen, np.cumsum([len(part.rows) for part in parts])[:-1])
-    sampled = [replace(part, rows=part.rows[mask]) for part, mask in zip(parts, masks, strict=True)]
-    return [part for part in sampled if len(part.rows)]
-
-
 def _describe_few_rows(model: Any, scored: ScoredOutputs, rows: IntArray) -> str:
     """A caution if a class has few of the rows; raise an error if it has none."""
     if not isinstance(scored, BinaryOutputs):
         return ""
     positive, labels = scored.positive[rows], negative_and_positive(model).tolist()
     if positive.all() or not positive.any():
-        drawn = "" if len(rows) == len(scored.positive) else ", drawn at random,"
         raise InvalidInputError(
-            f"all {len(rows):,} rows{drawn} are {labels[int(positive.all())]!r}, and the importance needs "
-            f"rows of both classes{': use more rows (max_rows)' if drawn else ''}."
+            f"all {len(scored.positive):,} rows are {labels[int(positive.all())]!r}, and the importance "
+            "needs rows of both classes."
         )
     return describe_few_rows(positive, (repr(labels[0]), repr(labels[1])))
 
@@ -425,9 +239,3 @@ class _Estimates:
             )
             for _, group, permuted in strongest
         ]
-
-
-def _format_column(column: ColumnImportance) -> tuple[str, str, str]:
-    decimals = count_decimals((column.value, column.low, column.high))
-    value, low, high = (format_value(each, decimals) for each in (column.value, column.low, column.high))
-    return column.name, value, f"{low} to {high}"

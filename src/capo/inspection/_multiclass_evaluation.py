@@ -187,14 +187,16 @@ def evaluate_multiclass(
     counted = codes if weight is None else codes[weight > 0]
     counts = np.bincount(counted, minlength=len(classes))
     few_rows = describe_few_rows(counts, names, MIN_CLASS_ROWS, "classes with fewer than {} of these rows")
-    rates = estimate_class_rates(names, _class_counts(rows.confusion), bootstrap.class_counts)
+    squared = None if sampler.has_groups else _class_counts(rows.squared_confusion)
+    rates = estimate_class_rates(names, _class_counts(rows.confusion), bootstrap.class_counts, squared)
     caution = join_cautions(few_rows, sampler.caution)
     return MulticlassEvaluation([*estimates, bootstrap.log_loss()], rates, rows.confusion, caution)
 
 
 def _listed_measures(own: MulticlassMeasure, classes: NDArray[Any]) -> Iterator[MulticlassMeasure]:
     yield own
-    names = (*MEASURES, ORDINAL_MEASURE) if classes.dtype.kind in "iuf" else MEASURES
+    is_ordinal = classes.dtype.kind in "iuf" and len(classes) > 2
+    names = (*MEASURES, ORDINAL_MEASURE) if is_ordinal else MEASURES
     for name in names:
         if name != own.label:
             yield multiclass.get(name).for_classes(classes)
@@ -217,6 +219,11 @@ class _Rows:
     @property
     def confusion(self) -> FloatArray:
         return confusion_matrix(self.codes, self.labels, self.probabilities.shape[1], self.weight)
+
+    @property
+    def squared_confusion(self) -> FloatArray:
+        weight = None if self.weight is None else self.weight**2
+        return confusion_matrix(self.codes, self.labels, self.probabilities.shape[1], weight)
 
     def take(self, rows: IntArray) -> _Rows:
         weight = None if self.weight is None else self.weight[rows]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..multiclass import ConfusionMatrixMeasure
 from ._summary import Summary, SummaryLine, describe_timings
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 MAX_NAMED_CLASSES = 8
 #: Classes with fewer rows are named as a caution.
 MIN_CLASS_ROWS = 10
+#: A smaller gap of a certified maximum, relative to it, is a rounding error.
+ROUNDING_TOL = 1e-9
 
 
 def summarize_multiclass(model: MulticlassCAPOClassifier) -> Summary:
@@ -64,6 +67,8 @@ def _rare_classes(model: MulticlassCAPOClassifier) -> str:
 
 
 def _describe_rule(model: MulticlassCAPOClassifier) -> str:
+    if not isinstance(model.measure_, ConfusionMatrixMeasure):
+        return "the most probable class; the measure is of the probabilities and needs no rule"
     if not model.uses_rule_:
         return "the most probable class: no rule improved on it by more than one standard error"
     numbers = model.rule_.multipliers_and_offsets
@@ -81,7 +86,8 @@ def describe_bound(model: MulticlassCAPOClassifier) -> str:
     reached = f"expected value {model.value_:.4f}"
     if not np.isfinite(model.bound_):
         return f"{reached}; no bound is known for this measure"
-    if model.is_exact_ and model.uses_rule_:
-        return f"{reached}, which is certified: no labeling of these rows has a higher one"
+    outcome = "labeling" if isinstance(model.measure_, ConfusionMatrixMeasure) else "ranking"
+    if model.is_exact_ and model.gap_ <= ROUNDING_TOL * max(1.0, abs(model.bound_)):
+        return f"{reached}, which is certified: no {outcome} of these rows has a higher one"
     kind = "certified maximum" if model.is_exact_ else "bound of a relaxation"
-    return f"{reached}; no labeling can exceed {model.bound_:.4f} ({kind}), a gap of {model.gap_:.4f}"
+    return f"{reached}; no {outcome} can exceed {model.bound_:.4f} ({kind}), a gap of {model.gap_:.4f}"

@@ -134,11 +134,14 @@ def evaluate_multilabel(
     estimates = [estimate(each) for each in _listed_measures(measure)]
     names = [str(name) for name in labels.tolist()]
     resampled = np.stack([np.bincount(rows, minlength=len(truth)) * weight for rows in draws])
-    counts, sampled = (_label_counts(truth, scores > 0, rows) for rows in (weight, resampled))
+    counts, sampled, squared = (
+        _label_counts(truth, scores > 0, rows) for rows in (weight, resampled, weight**2)
+    )
     positives = truth[weight > 0].sum(axis=0)
     few_rows = describe_few_rows(positives, names, MIN_LABEL_ROWS, "labels with fewer than {} positive rows")
     caution = join_cautions(few_rows, sampler.caution)
-    return MultilabelEvaluation(estimates, estimate_class_rates(names, counts, sampled), caution)
+    rates = estimate_class_rates(names, counts, sampled, None if sampler.has_groups else squared)
+    return MultilabelEvaluation(estimates, rates, caution)
 
 
 def _listed_measures(own: MultilabelMeasure) -> Iterator[MultilabelMeasure]:

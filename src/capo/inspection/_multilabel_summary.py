@@ -28,10 +28,7 @@ def summarize_multilabel(model: MultilabelCAPOClassifier) -> Summary:
         "labels": f"{counts.min():,} to {counts.max():,} positive rows, median {np.median(counts):,.0f}",
         "adaptation": _describe_adaptation(model),
         "thresholds": _describe_thresholds(model.measure_),
-        "certificate": (
-            f"expected value {model.value_:.4f}; no labeling of these rows exceeds {model.bound_:.4f} if "
-            "labels follow their probabilities"
-        ),
+        "certificate": _describe_bound(model),
         "seconds": describe_timings(model.timings_, ("delta", "adaptation")),
     }
     if model.rare_labels_:
@@ -49,6 +46,14 @@ def _lines(model: MultilabelCAPOClassifier) -> list[SummaryLine]:
         for name, score in model.auxiliary_scores_.items()
     ]
     return [*lines, SummaryLine("adapted", model.score_, model.score_std_, None, True)]
+
+
+def _describe_bound(model: MultilabelCAPOClassifier) -> str:
+    reached = f"expected value {model.value_:.4f}"
+    if not np.isfinite(model.bound_):
+        return f"{reached}; no bound is known for this measure"
+    bound = f"no labeling of these rows exceeds {model.bound_:.4f} if labels follow their probabilities"
+    return f"{reached}; {bound}"
 
 
 def _describe_thresholds(measure: MultilabelMeasure) -> str:

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray
+from ._evaluated_rows import EvaluatedRows
 from ._explained_table import ColumnGroup, ExplainedTable
 from ._scored_outputs import ScoredOutputs
 
@@ -27,14 +26,6 @@ from ._scored_outputs import ScoredOutputs
 BLOCK_ROWS = 20_000
 #: Draws of a resample until it has rows of every class.
 MAX_DRAWS = 100
-
-
-@dataclass(frozen=True)
-class EvaluatedRows:
-    """A fitted model, and the positions of the rows that it is evaluated on."""
-
-    model: Any
-    rows: IntArray
 
 
 class PermutedOutputs:

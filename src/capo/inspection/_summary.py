@@ -106,6 +106,7 @@ def summarize(model: BaseAdaptedClassifier, *, prior: str, threshold: str | None
         f"{type(model).__name__} for {measure}: {n_rows:,} rows, {n_positive:,} positive "
         f"({n_positive / n_rows:.1%})"
     )
+    title += f"; means of {model.n_repeats_} repeats of the folds" if model.n_repeats_ > 1 else ""
     lines = _lines(model, prior)
     notes = {
         **_describe_constraint(model.measure_, lines),
@@ -197,7 +198,7 @@ def _describe_delta(coef: dict[str, float]) -> str:
         return "none"
     used = sorted(((abs(value), name) for name, value in coef.items() if value), reverse=True)
     if not used:
-        return f"{len(coef)} features, none of them used"
+        return f"{len(coef)} features, none of them used" if len(coef) > 1 else "1 feature, which is not used"
     strongest = ", ".join(f"{name} {coef[name]:+.3g}" for _, name in used[:MAX_NAMED_FEATURES])
     return f"{len(used)} of {len(coef)} features used, strongest: {strongest}"
 

@@ -33,12 +33,20 @@ class WorstError:
         The model's decision: above 0 for a row that is predicted as positive.
     values : dict of str to str
         The values of the row, in short, by the names of their columns; empty if they are not known.
+    loss : float, optional
+        What the error costs, if rows have prices.
     """
 
     row: int
     actual: Any
     decision: float
     values: dict[str, str]
+    loss: float | None = None
+
+    @property
+    def severity(self) -> float:
+        """The loss, or the distance from the threshold: the worst error has the largest."""
+        return abs(self.decision) if self.loss is None else self.loss
 
 
 def worst_errors(
@@ -49,8 +57,9 @@ def worst_errors(
     *,
     n: int = N_WORST,
     first_row: int = 1,
+    losses: ArrayLike | None = None,
 ) -> list[WorstError]:
-    """Find the rows that are farthest on the wrong side of the threshold.
+    """Find the rows that are farthest on the wrong side of the threshold, or whose errors cost the most.
 
     They are worth a look: some have a wrong label, others show what the table does not tell.
 
@@ -69,6 +78,9 @@ def worst_errors(
         The number of errors at most.
     first_row : int, default=1
         The number of the first row.
+    losses : array-like of shape (n_samples,), optional
+        What the prediction of each row costs compared with the right one, such as
+        `capo.prices.RowPrices.losses`. The errors are then the rows with a loss above 0, the largest first.
 
     Returns
     -------
@@ -87,8 +99,11 @@ def worst_errors(
     [(16, {'0': '15'})]
     """
     mask, scores = _check_outputs(model, positive, decision)
-    wrong = np.flatnonzero(((scores > 0) != mask) & ~np.isnan(scores))
-    rows = wrong[np.argsort(-np.abs(scores[wrong]), kind="stable")][:n]
+    loss = None if losses is None else np.asarray(losses, dtype=np.float64)
+    is_wrong = (scores > 0) != mask if loss is None else loss > 0
+    wrong = np.flatnonzero(is_wrong & ~np.isnan(scores))
+    severity = np.abs(scores) if loss is None else loss
+    rows = wrong[np.argsort(-severity[wrong], kind="stable")][:n]
     values: list[dict[str, str]] = [{} for _ in rows]
     if X is not None and len(rows):
         table = ExplainedTable(safe_indexing(X, rows), getattr(model, "schema_", None))
@@ -99,7 +114,9 @@ def worst_errors(
         ]
     labels = negative_and_positive(model)[mask[rows].astype(int)].tolist()
     return [
-        WorstError(first_row + int(row), label, float(scores[row]), each)
+        WorstError(
+            first_row + int(row), label, float(scores[row]), each, None if loss is None else float(loss[row])
+        )
         for row, label, each in zip(rows, labels, values, strict=True)
     ]
 
