@@ -236,8 +236,8 @@ def test_a_comparison_of_another_measure_is_refused():
 
 @pytest.mark.parametrize("name", [*measures.names(), "10 * tp - 2 * fp"])
 def test_the_headline_of_every_measure_has_an_interval(name, monkeypatch):
-    monkeypatch.setattr("capo.inspection._evaluation.N_ROW_RESAMPLES", 2)
-    monkeypatch.setattr("capo.inspection._evaluation._own_then_registered", lambda own: [own])
+    monkeypatch.setattr("capo.inspection._bootstrap.N_ROW_RESAMPLES", 2)
+    monkeypatch.setattr("capo.inspection._evaluation._listed_measures", lambda own: [own])
     fitted_model, positive, decision = decisions_on_test_rows()
     model = copy(fitted_model)
     model.measure_ = measures.get(name)
@@ -287,7 +287,7 @@ def test_f1_is_shown_for_a_ranking_measure():
 
 @pytest.mark.parametrize("shift", [3.0, -3.0, -1e3])
 def test_a_measure_with_a_constraint_is_shown_at_the_models_threshold(shift, monkeypatch):
-    monkeypatch.setattr("capo.inspection._evaluation.N_ROW_RESAMPLES", 3)
+    monkeypatch.setattr("capo.inspection._bootstrap.N_ROW_RESAMPLES", 3)
     model, positive, decision = decisions_on_test_rows("recall_at_precision", C=1.0)
     predicted = decision + shift > 0
     page = ParsedPage(

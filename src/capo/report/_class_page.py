@@ -17,10 +17,17 @@ from ..inspection import (
     MultilabelEvaluation,
 )
 from . import _formatting as formatting
-from ._evaluation import ComparisonSection, MeasureRow, build_comparison, build_measure_rows
+from ._cautions import collect_cautions
+from ._evaluation import (
+    ComparisonSection,
+    MeasureRow,
+    build_comparison,
+    build_measure_rows,
+    check_comparison,
+)
 from ._explanation import ImportanceSection, build_importance
-from ._page import Footer, build_footer, check_comparison, content_security_policy
-from ._templating import Markup, load_environment, read_asset
+from ._footer import Footer, build_footer
+from ._templating import Markup, content_security_policy, load_environment, read_asset
 from ._training import ModelRow, build_model_rows
 
 if TYPE_CHECKING:
@@ -176,7 +183,7 @@ def render_class_report(
         n_rows=n_rows,
         n_trained=len(model.auxiliary_outputs_),
         estimate=evaluation.estimates[0],
-        cautions=_collect_cautions(model, evaluation.caution, notes),
+        cautions=collect_cautions(model, evaluation.caution, notes),
         classes=evaluation.classes if isinstance(evaluation, MulticlassEvaluation) else evaluation.labels,
         importance=build_importance(importance) if importance else None,
         measures=build_measure_rows(evaluation.estimates),
@@ -190,13 +197,6 @@ def render_class_report(
     template = load_environment().get_template("class_page.html")
     policy = content_security_policy(style, "")
     return template.render(report=report, content_security_policy=policy, style=Markup(style))
-
-
-def _collect_cautions(model: CAPOClassifier, caution: str, notes: Iterable[str]) -> list[str]:
-    """The notes, and what limits the trust in the model's values."""
-    sentences = [each for each in (caution, model.summary().notes.get("caution", "")) if each]
-    found = [f"{each[0].upper()}{each[1:]}." for each in sentences]
-    return [formatting.clean_text(each) for each in (*notes, *found)]
 
 
 def _build_rule(model: CAPOClassifier) -> RuleSection:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from ..exceptions import InvalidInputError
 from ..inspection import Comparison, Evaluation, MeasureEstimate, MethodResult
 from ._formatting import format_number
 from ._svg import draw_interval
 from ._templating import Markup
+
+if TYPE_CHECKING:
+    from ..estimators import CAPOClassifier
 
 #: Characters of both ends of an interval that fit into one line on a narrow screen.
 MAX_ONE_LINE_INTERVAL = 14
@@ -84,3 +89,9 @@ def _common_scale(methods: Sequence[MethodResult]) -> tuple[float, float]:
     ends = [each.mean + sign * each.std for each in methods for sign in (-1, 1)]
     margin = 0.05 * (max(ends) - min(ends)) or 1.0
     return min(ends) - margin, max(ends) + margin
+
+
+def check_comparison(model: CAPOClassifier, comparison: Comparison | None) -> None:
+    """Raise an error if a comparison is of another table, measure or set of auxiliaries."""
+    if comparison is not None and (difference := comparison.difference(model)):
+        raise InvalidInputError(f"the comparison does not belong to this model: it is {difference}.")

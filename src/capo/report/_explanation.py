@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inspection import ColumnEffect, ColumnImportance, Importance, WorstError
+from ..prices import format_money
 from . import _formatting as formatting
 from ._axes import linear_axis
 from ._operating_point import ChartFigure
@@ -68,11 +69,12 @@ class ImportanceSection:
 
 @dataclass(frozen=True)
 class ErrorRow:
-    """An error with its probability, and its values in the strongest columns."""
+    """An error with its probability, its loss if it has a price, and its values in the strongest columns."""
 
     row: int
     actual: Any
     probability: float
+    loss: str
     values: list[str]
 
 
@@ -83,6 +85,11 @@ class ErrorsSection:
     positive: Any
     columns: list[str]
     rows: list[ErrorRow]
+
+    @property
+    def have_losses(self) -> bool:
+        """Whether the errors are those that cost the most."""
+        return bool(self.rows[0].loss)
 
 
 def build_importance(importance: Importance) -> ImportanceSection:
@@ -162,7 +169,13 @@ def build_errors(
     columns = [name for name in ranked if name in known][:N_VALUE_COLUMNS]
     probabilities = model.as_probability(np.array([each.decision for each in errors]))
     rows = [
-        ErrorRow(each.row, each.actual, probability, [each.values[name] for name in columns])
+        ErrorRow(
+            each.row, each.actual, probability, _format_loss(each), [each.values[name] for name in columns]
+        )
         for each, probability in zip(errors, probabilities.tolist(), strict=True)
     ]
     return ErrorsSection(model.pos_label_, columns, rows)
+
+
+def _format_loss(error: WorstError) -> str:
+    return "" if error.loss is None else format_money(error.loss)

@@ -137,7 +137,7 @@ def build_operating_point(
         curves=curves,
         decimals=formatting.count_decimals(curves.total, curves.integers),
         figures=[ChartFigure(chart.title, chart.render(elements)) for chart, elements in charts],
-        confusion=_confusion_rows(classes, curves),
+        confusion=confusion_rows(classes, curves.chosen_cells),
         rates=_rates(model.measure_.label, curves, value),
         slider_ticks=_slider_ticks(curves.thresholds),
         fold_thresholds=by_fold,
@@ -273,13 +273,14 @@ def _format_threshold_at(curves: ThresholdCurves, index: int) -> str:
     return formatting.format_threshold(float(curves.thresholds[index]))
 
 
-def _confusion_rows(classes: list[Any], curves: ThresholdCurves) -> list[ConfusionRow]:
-    tp, fp, fn, tn = curves.chosen_cells
+def confusion_rows(classes: list[Any], cells: tuple[float, float, float, float]) -> list[ConfusionRow]:
+    """The confusion matrix of true and false positives, false and true negatives, with its sums."""
+    tp, fp, fn, tn = cells
     predicted = [ConfusionCell("predicted-negative", fn + tn), ConfusionCell("predicted-positive", tp + fp)]
     return [
-        ConfusionRow(classes[0], [ConfusionCell("tn", tn), ConfusionCell("fp", fp)], curves.n_neg),
-        ConfusionRow(classes[1], [ConfusionCell("fn", fn), ConfusionCell("tp", tp)], curves.n_pos),
-        ConfusionRow(None, predicted, curves.total),
+        ConfusionRow(classes[0], [ConfusionCell("tn", tn), ConfusionCell("fp", fp)], tn + fp),
+        ConfusionRow(classes[1], [ConfusionCell("fn", fn), ConfusionCell("tp", tp)], tp + fn),
+        ConfusionRow(None, predicted, tp + fp + fn + tn),
     ]
 
 

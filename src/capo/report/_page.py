@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
-import sklearn
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .. import __version__
 from .._typing import BoolArray
 from ..engine import Status
 from ..exceptions import InvalidInputError
@@ -29,17 +23,20 @@ from ..inspection import (
 )
 from . import _formatting as formatting
 from ._calibration import CalibrationSection, build_calibration
+from ._cautions import collect_cautions
 from ._curves import compute_curves
 from ._evaluation import (
     ComparisonSection,
     EvaluationSection,
     build_comparison,
     build_evaluation,
+    check_comparison,
 )
 from ._explanation import ErrorsSection, ImportanceSection, build_errors, build_importance
+from ._footer import Footer, build_footer
 from ._header import Header, build_header
 from ._operating_point import OperatingPointSection, build_operating_point
-from ._templating import Markup, load_environment, read_asset
+from ._templating import Markup, content_security_policy, load_environment, read_asset
 from ._training import (
     CertificateSection,
     DeltaSection,
@@ -119,14 +116,15 @@ def render_report(
     True
     """
     check_is_fitted(model)
-    mask = _check_mask(positive)
+    mask = check_mask(positive)
     curves = compute_curves(model, mask, decision, sample_weight)
     check_comparison(model, comparison)
     value = float(model.measure_.score(mask, decision, sample_weight))
+    about_rows = describe_rows(model, mask, sample_weight, evaluation)
     style, script = read_asset("style.css"), read_asset("script.js")
     report = Report(
         header=build_header(model, curves, value, table_name, len(mask), evaluation),
-        cautions=_collect_cautions(model, _describe_rows(model, mask, sample_weight, evaluation), notes),
+        cautions=[*collect_cautions(model, about_rows, notes), *solver_cautions(model)],
         operating_point=build_operating_point(model, curves, value),
         importance=build_importance(importance) if importance else None,
         errors=build_errors(
@@ -162,15 +160,6 @@ TRAINING_STEPS = {
 
 
 @dataclass(frozen=True)
-class Footer:
-    """Training times and versions."""
-
-    durations: str
-    versions: str
-    date: str
-
-
-@dataclass(frozen=True)
 class Report:
     """All sections of the page."""
 
@@ -189,7 +178,8 @@ class Report:
     footer: Footer
 
 
-def _check_mask(positive: ArrayLike) -> BoolArray:
+def check_mask(positive: ArrayLike) -> BoolArray:
+    """Return the mask of the positive rows, or raise an error if it is none."""
     mask = np.asarray(positive)
     if mask.dtype != np.bool_ or mask.ndim != 1:
         raise InvalidInputError(
@@ -199,25 +189,7 @@ def _check_mask(positive: ArrayLike) -> BoolArray:
     return mask
 
 
-def content_security_policy(style: str, script: str) -> str:
-    """Allow the style and the script of the page, and nothing else."""
-    sources = [f"style-src 'sha256-{_sha256(style)}'", f"script-src 'sha256-{_sha256(script)}'"]
-    return "; ".join(
-        ["default-src 'none'", "img-src data:", *sources, "base-uri 'none'", "form-action 'none'"]
-    )
-
-
-def _sha256(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def check_comparison(model: CAPOClassifier, comparison: Comparison | None) -> None:
-    """Raise an error if a comparison is of another table, measure or set of auxiliaries."""
-    if comparison is not None and (difference := comparison.difference(model)):
-        raise InvalidInputError(f"the comparison does not belong to this model: it is {difference}.")
-
-
-def _describe_rows(
+def describe_rows(
     model: CAPOClassifier,
     positive: BoolArray,
     sample_weight: ArrayLike | None,
@@ -225,29 +197,14 @@ def _describe_rows(
 ) -> str:
     """The caution about the rows: that of the evaluation, which knows their groups, if there is one."""
     if evaluation is not None:
-        return formatting.clean_text(evaluation.caution)
+        return evaluation.caution
     names = [formatting.quote_label(label) for label in model.label_pair.tolist()]
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     return describe_few_rows(positive, (names[0], names[1]), weight)
 
 
-def _collect_cautions(model: CAPOClassifier, few_rows: str, notes: Iterable[str]) -> list[str]:
-    """The notes, and what limits the trust in the model's values."""
-    cautions = [formatting.clean_text(note) for note in notes]
-    caution = model.summary().notes.get("caution")
-    cautions += [f"{each[0].upper()}{each[1:]}." for each in (few_rows, caution) if each]
-    if model.solution_ is not None and model.solution_.status is not Status.OPTIMAL:
-        cautions.append(f"The solver stopped before it reached its tolerance: {model.solution_.message}.")
-    return cautions
-
-
-def build_footer(model: CAPOClassifier, steps: Mapping[str, str]) -> Footer:
-    """Collect the durations of the training's steps, by the text that describes each, and the versions."""
-    durations = (
-        f"{formatting.format_duration(model.timings_[key])} for {step}" for key, step in steps.items()
-    )
-    versions = (
-        f"capo {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, "
-        f"scikit-learn {sklearn.__version__}"
-    )
-    return Footer(formatting.join_words(durations), versions, datetime.now(UTC).date().isoformat())
+def solver_cautions(model: CAPOClassifier) -> list[str]:
+    """A caution if the solver stopped early."""
+    if model.solution_ is None or model.solution_.status is Status.OPTIMAL:
+        return []
+    return [f"The solver stopped before it reached its tolerance: {model.solution_.message}."]
