@@ -22,14 +22,10 @@ from capo.dask._sample import FIRST_HALF, SAMPLE, SECOND_HALF, allocate_sample, 
 from capo.exceptions import InvalidInputError
 from capo.model_selection import PlattCalibrator
 
+pytestmark = pytest.mark.usefixtures("synchronous")
+
 AUXILIARIES = [("bayes", GaussianNB()), ("logistic", LogisticRegression())]
 CHUNKS = (1000, 0, 2400, 600)
-
-
-@pytest.fixture(autouse=True)
-def synchronous():
-    with dask.config.set(scheduler="synchronous"):
-        yield
 
 
 @pytest.fixture(scope="module")

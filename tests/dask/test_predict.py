@@ -1,6 +1,5 @@
 """Lazy predictions of dask collections."""
 
-import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -12,11 +11,7 @@ from capo import SVMPerfClassifier
 from capo.dask import DaskSVMPerfClassifier, decision_function, predict, predict_proba
 from capo.exceptions import InvalidInputError
 
-
-@pytest.fixture(autouse=True)
-def synchronous():
-    with dask.config.set(scheduler="synchronous"):
-        yield
+pytestmark = pytest.mark.usefixtures("synchronous")
 
 
 @pytest.fixture(scope="module")

@@ -14,13 +14,9 @@ from capo import save as save_model
 from capo.dask import DaskSVMPerfClassifier
 from capo.exceptions import ExhaustiveSearchWarning, InvalidInputError
 
+pytestmark = pytest.mark.usefixtures("synchronous")
+
 C, TOL = 5.0, 2e-3
-
-
-@pytest.fixture(autouse=True)
-def synchronous():
-    with dask.config.set(scheduler="synchronous"):
-        yield
 
 
 def make_rows(seed=0, n=400):

@@ -2,6 +2,7 @@
 
 It needs the extra ``[dask]``.
 """
+# Imports from `baselines` and the layers below.
 
 from ..exceptions import MissingExtraError
 
@@ -11,7 +12,15 @@ except ImportError as error:
     raise MissingExtraError("capo.dask needs Dask: pip install 'capo-learn[dask]'.") from error
 
 from ._capo import DaskCAPOClassifier
+from ._evaluate import evaluate
 from ._predict import decision_function, predict, predict_proba
 from ._svmperf import DaskSVMPerfClassifier
 
-__all__ = ["DaskCAPOClassifier", "DaskSVMPerfClassifier", "decision_function", "predict", "predict_proba"]
+__all__ = [
+    "DaskCAPOClassifier",
+    "DaskSVMPerfClassifier",
+    "decision_function",
+    "evaluate",
+    "predict",
+    "predict_proba",
+]

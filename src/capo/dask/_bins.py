@@ -173,7 +173,7 @@ def split_bins(edges: FloatArray, bins: ScoreBins, contributions: FloatArray, n_
     The error of a bin that is divided into k parts falls with k squared, so that the sum of all errors is
     least with a number of parts that is proportional to the cube root of the contribution.
     """
-    return np.union1d(edges, _spread_edges(bins, np.cbrt(contributions), n_new))
+    return np.union1d(edges, spread_edges(bins, np.cbrt(contributions), n_new))
 
 
 def place_edges(bins: ScoreBins, contributions: FloatArray, n_edges: int) -> FloatArray:
@@ -186,7 +186,7 @@ def place_edges(bins: ScoreBins, contributions: FloatArray, n_edges: int) -> Flo
     heavy = np.flatnonzero(mass >= 2.0 * mass.sum() / n_edges)
     high = np.maximum.accumulate(bins.high.max(axis=0))
     ends = high[np.concatenate([heavy, heavy[heavy > 0] - 1])]
-    spread = _spread_edges(bins, density, n_edges)
+    spread = spread_edges(bins, density, n_edges)
     return np.unique(np.concatenate([spread, ends[np.isfinite(ends)], [0.0]]))
 
 
@@ -196,7 +196,7 @@ def score_widths(bins: ScoreBins) -> FloatArray:
     return np.where(np.isfinite(width), width, 0.0)
 
 
-def _spread_edges(bins: ScoreBins, weight: FloatArray, n_edges: int) -> FloatArray:
+def spread_edges(bins: ScoreBins, weight: FloatArray, n_edges: int) -> FloatArray:
     """About `n_edges` edges inside bins that hold different scores, in proportion to the bins' weights."""
     width = score_widths(bins)
     wide = np.flatnonzero((width > 0) & (weight > 0))

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 from .._typing import BoolArray, FloatArray
 from ..design import BoundedDesign, augment
 from ..exceptions import InvalidInputError
-from ..measures import ClassTotals
+from ..measures import ClassTotals, Cost, Measure
 from ..preprocessing import check_no_missing_labels
 from ._bins import ScoreBins, bin_index
 
@@ -103,6 +103,15 @@ def check_same_length(X: Any, y: NDArray[Any], number: int) -> None:
         raise InvalidInputError(
             f"partition {number} of X has {X.shape[0]} rows, and that of y has {len(y)}: X, y and "
             "sample_weight must be partitioned alike."
+        )
+
+
+def reject_row_costs(measure: Measure) -> None:
+    """Raise an error if a measure has a parameter for each row."""
+    if isinstance(measure, Cost) and measure.per_row:
+        raise InvalidInputError(
+            f"{' and '.join(measure.per_row)} of single rows cannot be sent to the workers: use 'accuracy' "
+            "with the costs as sample_weight, or one number for each class."
         )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 from scipy.sparse import hstack, issparse
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -41,10 +41,11 @@ from ._adaptation import (
     score_bins,
     standardize,
 )
+from ._base import BaseDaskClassifier
 from ._bins import ScoreBins
 from ._blocks import Block
 from ._partitions import Partitions, Scheduler, merge_tree
-from ._predict import decision_function, is_collection, predict, predict_proba
+from ._predict import is_collection, predict_proba
 from ._sample import (
     FIRST_HALF,
     SAMPLE,
@@ -55,7 +56,7 @@ from ._sample import (
     stack_rows,
     take_group,
 )
-from ._training import TrainingParts, copy_fitted, find_client
+from ._training import TrainingParts, copy_fitted
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -66,7 +67,7 @@ MIN_CLASS_ROWS = 200
 BLOCK_ROWS = 20_000
 
 
-class DaskCAPOClassifier(ClassifierMixin, BaseEstimator):
+class DaskCAPOClassifier(BaseDaskClassifier):
     """`CAPOClassifier` on dask arrays and data frames.
 
     A `CAPOClassifier` is trained on a stratified sample of the rows, by one worker. Its auxiliaries, except
@@ -174,14 +175,6 @@ class DaskCAPOClassifier(ClassifierMixin, BaseEstimator):
         self.verbose = verbose
         self.client = client
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "client": None}
-
-    @property
-    def client_(self) -> Client:
-        """The client of this classifier, or the current one."""
-        return find_client(self.client)
-
     @atomic_fit
     def fit(self, X: Any, y: Any) -> Self:
         """Train the auxiliaries on a sample, and adapt them on all other rows.
@@ -274,38 +267,6 @@ class DaskCAPOClassifier(ClassifierMixin, BaseEstimator):
         elif self.n_sample_ < self.n_rows_:
             notes["other rows"] = "too few rows are left outside the sample: they were not used"
         return replace(found, title=title, notes={**notes, **found.notes})
-
-    def decision_function(self, X: Any) -> Any:
-        """The log-odds of ``classes_[1]``, minus those at the threshold.
-
-        Parameters
-        ----------
-        X : dask.array.Array, dask.dataframe.DataFrame or table in memory
-            The rows.
-
-        Returns
-        -------
-        dask.array.Array, dask.dataframe.Series or ndarray of shape (n_samples,)
-            One number per row; lazily for a dask collection.
-        """
-        model = self.to_local()
-        return decision_function(model, X) if is_collection(X) else model.decision_function(X)
-
-    def predict(self, X: Any) -> Any:
-        """Predict the label of each row.
-
-        Parameters
-        ----------
-        X : dask.array.Array, dask.dataframe.DataFrame or table in memory
-            The rows.
-
-        Returns
-        -------
-        dask.array.Array, dask.dataframe.Series or ndarray of shape (n_samples,)
-            One label per row; lazily for a dask collection.
-        """
-        model = self.to_local()
-        return predict(model, X) if is_collection(X) else model.predict(X)
 
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of both classes, in the order of `classes_`.

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import dask
 import dask.array as da
+import dask.local
+import dask.threaded
 import numpy as np
+from dask.base import get_scheduler
 from dask.delayed import Delayed, delayed
 
 from ..exceptions import InvalidInputError
+from ._spill import SpillFolder, load_result, store_result
 
 if TYPE_CHECKING:
     from distributed import Client
 
 #: Results that one task of a reduction merges.
 FAN_IN = 8
+#: Schedulers that run in this process; None is the default one, with threads.
+IN_PROCESS = (None, dask.threaded.get, dask.local.get_sync)
 
 
 class Scheduler:
-    """Runs graphs on a client, or on dask's default scheduler."""
+    """Runs graphs on a client, or on dask's default scheduler.
+
+    If that runs in this process, large results are kept in temporary files.
+    """
 
     def __init__(self, client: Client | None) -> None:
         self.client = client
@@ -33,9 +43,19 @@ class Scheduler:
 
     def persist(self, tasks: Sequence[Delayed]) -> list[Delayed]:
         """The same tasks, started, whose results stay where they are computed."""
-        if self.client is None:
+        if self.client is not None:
+            return list(self.client.persist(list(tasks), optimize_graph=False))
+        if get_scheduler() not in IN_PROCESS:
             return list(dask.persist(*tasks, optimize_graph=False))
-        return list(self.client.persist(list(tasks), optimize_graph=False))
+        folder = delayed(self._folder, traverse=False)
+        stored = [delayed(store_result, pure=False)(task, folder) for task in tasks]
+        return [
+            delayed(load_result, pure=False)(each) for each in dask.persist(*stored, optimize_graph=False)
+        ]
+
+    @cached_property
+    def _folder(self) -> SpillFolder:
+        return SpillFolder()
 
 
 class Partitions:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from dask.delayed import delayed
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .. import measures
@@ -18,14 +17,15 @@ from .._typing import FloatArray
 from ..engine import CuttingPlane, Iteration
 from ..estimators import SVMPerfClassifier, atomic_fit, fit_linear, reject_confidence
 from ..exceptions import InvalidInputError
-from ..measures import Cost, Measure
+from ..measures import Measure
 from ..preprocessing import positive_mask
-from ._blocks import BlockSummary, make_block, summarize
+from ._base import BaseDaskClassifier
+from ._blocks import BlockSummary, make_block, reject_row_costs, summarize
 from ._oracle import CUT_ERROR_SHARE, DistributedOracle
 from ._partitions import Partitions, Scheduler
-from ._predict import decision_function, is_collection, predict
+from ._predict import is_collection
 from ._threshold import choose_threshold
-from ._training import TrainingParts, copy_fitted, find_client
+from ._training import TrainingParts, copy_fitted
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MAX_COLUMN_SUM = 1e100
 
 
-class DaskSVMPerfClassifier(ClassifierMixin, BaseEstimator):
+class DaskSVMPerfClassifier(BaseDaskClassifier):
     """`SVMPerfClassifier` with the linear kernel on dask arrays and data frames.
 
     The problem, the solver and the certificate are the same. The rows and their scores stay on the workers.
@@ -135,14 +135,6 @@ class DaskSVMPerfClassifier(ClassifierMixin, BaseEstimator):
         self.callback = callback
         self.client = client
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "client": None}
-
-    @property
-    def client_(self) -> Client:
-        """The client of this classifier, or the current one."""
-        return find_client(self.client)
-
     @atomic_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the classifier.
@@ -166,7 +158,7 @@ class DaskSVMPerfClassifier(ClassifierMixin, BaseEstimator):
         self._validate_params()
         measure = measures.get(self.measure)
         reject_confidence(measure, self)
-        _reject_row_costs(measure)
+        reject_row_costs(measure)
         partitions, classes = self._make_partitions(X, y, sample_weight)
         summary = partitions.reduce(BlockSummary.merge, summarize, self.fit_intercept)
         totals = summary.totals(weighted=sample_weight is not None)
@@ -223,38 +215,6 @@ class DaskSVMPerfClassifier(ClassifierMixin, BaseEstimator):
         copy_fitted(self, model)
         return model
 
-    def decision_function(self, X: Any) -> Any:
-        """The score of each row minus the threshold: above 0 is positive.
-
-        Parameters
-        ----------
-        X : dask.array.Array, dask.dataframe.DataFrame or array-like of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        dask.array.Array, dask.dataframe.Series or ndarray of shape (n_samples,)
-            One number per row; lazily for a dask collection.
-        """
-        model = self.to_local()
-        return decision_function(model, X) if is_collection(X) else model.decision_function(X)
-
-    def predict(self, X: Any) -> Any:
-        """Predict the label of each row: the second class where `decision_function` is above 0.
-
-        Parameters
-        ----------
-        X : dask.array.Array, dask.dataframe.DataFrame or array-like of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        dask.array.Array, dask.dataframe.Series or ndarray of shape (n_samples,)
-            One label per row; lazily for a dask collection.
-        """
-        model = self.to_local()
-        return predict(model, X) if is_collection(X) else model.predict(X)
-
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The measure that was optimized, on these rows; higher is better.
 
@@ -293,12 +253,4 @@ def _check_columns(summary: BlockSummary) -> None:
             f"the absolute values of column {column} (counted from 0) add up to "
             f"{summary.column_sums[column]:.3g}: more than {MAX_COLUMN_SUM:g} overflows in the solver's "
             "products. Scale this feature, clip it, or remove the rows."
-        )
-
-
-def _reject_row_costs(measure: Measure) -> None:
-    if isinstance(measure, Cost) and measure.per_row:
-        raise InvalidInputError(
-            f"{' and '.join(measure.per_row)} of single rows cannot be sent to the workers: use 'accuracy' "
-            "with the costs as sample_weight, or one number for each class."
         )

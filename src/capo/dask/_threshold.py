@@ -34,7 +34,7 @@ def choose_threshold(oracle: DistributedOracle, measure: Measure, scores: list[D
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConstraintWarning)
             below, _ = _best_threshold(measure, bins)
-        near = _near(bins, below)
+        near = _mask_near_threshold(bins, below)
         if not (score_widths(bins)[near] > 0).any():
             break
         # Edges far from the threshold have served their purpose.
@@ -48,7 +48,7 @@ def _nonempty_bins(bins: ScoreBins) -> IntArray:
     return np.flatnonzero(bins.mass.sum(axis=0) > 0)
 
 
-def _near(bins: ScoreBins, below: int) -> BoolArray:
+def _mask_near_threshold(bins: ScoreBins, below: int) -> BoolArray:
     """A mask of the bins next to the threshold above `below` of the bins with rows."""
     near = np.zeros(bins.mass.shape[1], dtype=bool)
     near[_nonempty_bins(bins)[max(below - N_NEIGHBORS, 0) : below + N_NEIGHBORS]] = True

@@ -1,0 +1,152 @@
+"""All measures of a classifier on labeled rows that stay on the workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from dask.delayed import delayed
+
+from .. import measures
+from .._sklearn_compat import safe_indexing
+from .._typing import BoolArray, FloatArray
+from ..inspection import Evaluation, ScoreGroups, decide, evaluate_groups, negative_and_positive
+from ..measures import Measure
+from ..preprocessing import positive_mask
+from ._bins import ScoreBins, score_widths, spread_edges
+from ._blocks import check_labels, check_same_length, reject_row_costs
+from ._partitions import Partitions, Scheduler
+from ._training import TrainingParts
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+#: Bins of scores. A finer division of the top and of the bottom follows, for measures of the first few rows.
+N_BINS = 4096
+N_TAIL_BINS = 512
+#: Passes over the scores that place the bins.
+MAX_PASSES = 6
+#: A bin of different scores may hold this many times the rows of an average one.
+MAX_RELATIVE_MASS = 4.0
+#: Rows that are predicted at once.
+BLOCK_ROWS = 20_000
+
+
+class ScoredRows(NamedTuple):
+    """The decisions for the rows of a partition, and which rows are positive."""
+
+    scores: FloatArray
+    positive: BoolArray
+
+
+def evaluate(
+    model: Any,
+    X: Any,
+    y: Any,
+    measure: str | Measure | Callable[..., Any] | None = None,
+    *,
+    random_state: Any = None,
+    client: Client | None = None,
+) -> Evaluation:
+    """Evaluate a fitted classifier on labeled rows by every measure, where the rows are.
+
+    The decisions stay on the workers, which count them in about 5,000 bins. Measures at the threshold of
+    the model, and the confusion matrix, are exact. Measures that depend on the order of the scores treat
+    the rows of a bin as ties; `Evaluation.max_error` is the largest error that this can cause.
+
+    Parameters
+    ----------
+    model : classifier
+        A fitted classifier of two classes, such as a `CAPOClassifier`.
+    X : dask.array.Array, dask.dataframe.DataFrame or list of Delayed
+        The rows.
+    y : dask.array.Array, dask.dataframe.Series or list of Delayed
+        Their labels. Its partitions must be those of X.
+    measure : str, Measure or callable, optional
+        The measure to list first; by default ``model.measure_``, or F1 if there is none.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the bootstrap. Pass an int for reproducible results.
+    client : distributed.Client, optional
+        The client to use; by default the current one, or dask's local scheduler if there is none.
+
+    Returns
+    -------
+    capo.inspection.Evaluation
+        The value and the 95% interval of each measure, and the confusion matrix.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from capo import SVMPerfClassifier
+    >>> from capo.dask import evaluate
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X /= X.max(axis=0)
+    >>> model = SVMPerfClassifier("f1", C=100.0).fit(X, y)
+    >>> evaluation = evaluate(model, da.from_array(X, chunks=(100, -1)), da.from_array(y, chunks=100))
+    >>> evaluation.estimates[0].value == model.score(X, y)
+    True
+    """
+    resolved = measures.get(getattr(model, "measure_", "f1") if measure is None else measure)
+    reject_row_costs(resolved)
+    parts, scheduler = TrainingParts.from_collections(X, y), Scheduler(client)
+    shared, score = delayed(model, traverse=False), delayed(score_partition, pure=False)
+    tasks = [score(table, labels, shared, number) for number, (table, labels, _) in enumerate(parts)]
+    rows = Partitions(scheduler.persist(tasks), scheduler)
+    negative_name, positive_name = map(str, negative_and_positive(model).tolist())
+    return evaluate_groups(
+        resolved,
+        group_scores(rows),
+        class_names=(negative_name, positive_name),
+        random_state=random_state,
+    )
+
+
+def score_partition(X: Any, y: Any, model: Any, number: int) -> ScoredRows:
+    """Apply the model to a partition, some rows at a time."""
+    labels = check_labels(y, number)
+    check_same_length(X, labels, number)
+    starts = range(0, len(labels), BLOCK_ROWS)
+    scores = [decide(model, safe_indexing(X, slice(start, start + BLOCK_ROWS))) for start in starts]
+    positive = positive_mask(labels, negative_and_positive(model)) if len(labels) else np.empty(0, dtype=bool)
+    return ScoredRows(np.concatenate([np.empty(0), *scores]), positive)
+
+
+def bin_decisions(rows: ScoredRows, edges: FloatArray) -> ScoreBins:
+    """The rows of a partition by class and bin."""
+    return ScoreBins.from_scores(rows.scores, rows.positive, None, edges)
+
+
+def group_scores(rows: Partitions) -> ScoreGroups:
+    """Count the rows in bins with about equal shares of both classes, and finer ones at both ends."""
+    edges = np.zeros(1)
+    bins: ScoreBins = rows.reduce(ScoreBins.merge, bin_decisions, edges)
+    for _ in range(MAX_PASSES):
+        edges = np.union1d(spread_edges(bins, _class_shares(bins), N_BINS), [0.0])
+        bins = rows.reduce(ScoreBins.merge, bin_decisions, edges)
+        if _are_even(bins):
+            break
+    edges = np.union1d(edges, spread_edges(bins, _outer_bins(bins), N_TAIL_BINS))
+    bins = rows.reduce(ScoreBins.merge, bin_decisions, edges)
+    return ScoreGroups.from_counts(bins.mass, edges, score_widths(bins) == 0)
+
+
+def _class_shares(bins: ScoreBins) -> FloatArray:
+    """The mean of the shares of both classes that each bin holds."""
+    totals = np.maximum(bins.mass.sum(axis=1, keepdims=True), 1.0)
+    return np.asarray((bins.mass / totals).mean(axis=0))
+
+
+def _are_even(bins: ScoreBins) -> bool:
+    """Whether no bin with different scores holds much more than its share of the rows."""
+    shares = _class_shares(bins)[score_widths(bins) > 0]
+    return bool(shares.max(initial=0.0) <= MAX_RELATIVE_MASS / N_BINS)
+
+
+def _outer_bins(bins: ScoreBins) -> FloatArray:
+    """1 for the first and the last bin with rows, 0 for the others."""
+    filled = np.flatnonzero(bins.mass.sum(axis=0))
+    outer = np.zeros(bins.mass.shape[1])
+    outer[filled[[0, -1]]] = 1.0
+    return outer

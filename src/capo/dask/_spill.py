@@ -1,0 +1,94 @@
+"""Results in temporary files, for computations in one process on tables that do not fit in its memory.
+
+A file has the arrays of a result one after the other, and is mapped into memory when a task needs it, so that
+the operating system keeps as much of it in memory as there is room for.
+"""
+
+from __future__ import annotations
+
+import mmap
+import pickle
+import weakref
+from pathlib import Path
+from shutil import rmtree
+from tempfile import gettempdir, mkdtemp, mkstemp
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import OutputError
+
+#: Results with smaller arrays stay in memory.
+MIN_STORED_BYTES = 2**20
+#: The arrays in a file start at multiples of this.
+ALIGNMENT = 64
+
+
+class SpillFolder:
+    """A temporary folder, which is removed with the last reference to it."""
+
+    def __init__(self) -> None:
+        self.path = mkdtemp(prefix="capo-")
+        weakref.finalize(self, rmtree, self.path, ignore_errors=True)
+
+
+class StoredResult:
+    """A result in a file, which is removed with the last reference to it.
+
+    Parameters
+    ----------
+    folder : SpillFolder
+        Where the file is.
+    head : bytes
+        The pickled result without its arrays.
+    buffers : list of memoryview
+        The arrays.
+    """
+
+    def __init__(self, folder: SpillFolder, head: bytes, buffers: list[memoryview]) -> None:
+        self.folder, self.head = folder, head
+        handle, name = mkstemp(dir=folder.path)
+        self.path = Path(name)
+        weakref.finalize(self, self.path.unlink, missing_ok=True)
+        self.slices: list[slice] = []
+        with open(handle, "wb") as file:
+            for buffer in buffers:
+                file.write(bytes(-file.tell() % ALIGNMENT))
+                start = file.tell()
+                file.write(buffer)
+                self.slices.append(slice(start, start + buffer.nbytes))
+
+    def load(self) -> Any:
+        """The result, whose arrays are parts of the file and cannot be changed."""
+        with self.path.open("rb") as file:
+            mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        return pickle.loads(self.head, buffers=[mapped[each] for each in self.slices])
+
+
+def store_result(value: Any, folder: SpillFolder) -> Any:
+    """Move the arrays of a result to a file if they are large.
+
+    Other results, and those that cannot be pickled, stay as they are.
+    """
+    if not isinstance(value, tuple | np.ndarray):
+        return value
+    buffers: list[pickle.PickleBuffer] = []
+    try:
+        head = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return value
+    views = [buffer.raw() for buffer in buffers]
+    if sum(view.nbytes for view in views) < MIN_STORED_BYTES:
+        return value
+    try:
+        return StoredResult(folder, head, views)
+    except OSError as error:
+        raise OutputError(
+            f"temporary files cannot be written to {gettempdir()}: {error.strerror or error}. Set the "
+            "environment variable TMPDIR to a folder with more room."
+        ) from error
+
+
+def load_result(value: Any) -> Any:
+    """The result that `store_result` got."""
+    return value.load() if isinstance(value, StoredResult) else value

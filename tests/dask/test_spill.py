@@ -1,0 +1,72 @@
+"""Results in temporary files."""
+
+import gc
+import os
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from capo.dask import DaskSVMPerfClassifier
+from capo.dask._blocks import Block
+from capo.dask._spill import SpillFolder, StoredResult, load_result, store_result
+from capo.exceptions import OutputError
+
+
+@pytest.fixture
+def folder(monkeypatch):
+    monkeypatch.setattr("capo.dask._spill.MIN_STORED_BYTES", 100)
+    return SpillFolder()
+
+
+def test_arrays_come_back_and_their_files_go_with_them(folder):
+    rng = np.random.default_rng(0)
+    dense = Block(np.asfortranarray(rng.normal(size=(7, 3))), rng.random(7) < 0.5, None)
+    sparse = Block(csr_array(np.round(dense.X)), dense.positive, rng.random(7))
+    stored = [store_result(value, folder) for value in (dense, sparse, dense.X)]
+    assert all(isinstance(each, StoredResult) for each in stored)
+    assert len(os.listdir(folder.path)) == 3
+    found = [load_result(each) for each in stored]
+    np.testing.assert_array_equal(found[0].X, dense.X)
+    np.testing.assert_array_equal(found[0].positive, dense.positive)
+    assert found[0].weight is None
+    np.testing.assert_array_equal(found[1].X.toarray(), sparse.X.toarray())
+    np.testing.assert_array_equal(found[2], dense.X)
+    stored.clear()
+    gc.collect()
+    assert os.listdir(folder.path) == []
+    np.testing.assert_array_equal(found[2], dense.X)  # while a task still uses it
+
+
+def test_small_results_and_models_stay_in_memory(folder):
+    small, model = (np.arange(3), None), {"coef": np.ones(1000)}
+    assert store_result(small, folder) is small
+    assert store_result(model, folder) is model
+    assert load_result(small) is small
+    not_picklable = (np.ones(1000), lambda: None)
+    assert store_result(not_picklable, folder) is not_picklable
+
+
+def test_a_folder_that_cannot_be_written_is_named(folder, monkeypatch):
+    os.rmdir(folder.path)
+    with pytest.raises(OutputError, match=r"temporary files cannot be written to .* Set the environment"):
+        store_result(np.ones(1000), folder)
+
+
+def test_a_fit_from_files_is_the_fit_in_memory(monkeypatch, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 4))
+    y = X[:, 0] + rng.normal(size=1200) > 1
+    chunks = (500, 0, 700)
+    arrays = da.from_array(X, chunks=(chunks, 4)), da.from_array(y, chunks=(chunks,))
+    with dask.config.set(scheduler="synchronous"):
+        expected = DaskSVMPerfClassifier("f1", C=10.0).fit(*arrays)
+        monkeypatch.setattr("capo.dask._spill.MIN_STORED_BYTES", 100)
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        found = DaskSVMPerfClassifier("f1", C=10.0).fit(*arrays)
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    assert found.threshold_ == expected.threshold_
+    gc.collect()
+    assert os.listdir(tmp_path) == []
