@@ -32,6 +32,12 @@ def exit_code(*arguments):
     return 0
 
 
+def fit_model(table, output, *options):
+    """Train a model of a table, and return its file."""
+    assert exit_code("fit", table, *options, *FAST, "-o", output, "-q") == 0
+    return output
+
+
 def run(capsys, *arguments):
     """The exit code, standard output and standard error of a command."""
     code = exit_code(*arguments)

@@ -4,7 +4,7 @@ import pytest
 @pytest.fixture(autouse=True)
 def few_resamples(monkeypatch):
     """Bootstrap intervals from a few resamples; the tests of `inspection` are about their coverage."""
-    monkeypatch.setattr("capo.inspection._evaluation.N_ROW_RESAMPLES", 10)
+    monkeypatch.setattr("capo.inspection._bootstrap.N_ROW_RESAMPLES", 10)
     monkeypatch.setattr("capo.inspection._multiclass_evaluation.N_CONFUSION_RESAMPLES", 50)
     monkeypatch.setattr("capo.inspection._multiclass_evaluation.N_ROW_RESAMPLES", 10)
 
@@ -23,8 +23,6 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="package")
 def model(folder):
     """A model of the table."""
-    from .cases import FAST, exit_code
+    from .cases import fit_model
 
-    path = folder / "model.capo"
-    assert exit_code("fit", folder / "train.csv", "-t", "y", "--id", "id", *FAST, "-o", path) == 0
-    return path
+    return fit_model(folder / "train.csv", folder / "model.capo", "-t", "y", "--id", "id")

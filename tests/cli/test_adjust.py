@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from .cases import FAST, exit_code, predictions, run, table
+from .cases import fit_model, predictions, run, table
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def shifted(tmp_path_factory):
     word = pl.when(pl.int_range(pl.len()) < 7).then(pl.lit("violet")).otherwise(pl.col("word"))
     z = pl.when(pl.int_range(pl.len()) < 5).then(None).otherwise(pl.col("z"))
     rows.with_columns(word=word, z=z).write_csv(place / "other.csv")
-    assert exit_code("fit", place / "train.csv", "-t", "y", "--id", "id", *FAST, "-o", place / "m.capo") == 0
+    fit_model(place / "train.csv", place / "m.capo", "-t", "y", "--id", "id")
     return place
 
 

@@ -225,3 +225,13 @@ def test_inspect_names_columns_that_give_the_target_away(tmp_path, capsys):
     code, _, err = run(capsys, "inspect", tmp_path / "empty.csv", "-t", "y")
     assert code == 0
     assert "note: A model cannot be trained on this table" in err
+
+
+def test_the_label_that_means_yes_is_positive(tmp_path, capsys):
+    rows = "".join(f"{number % 7};{'ja' if number % 3 else 'nein'}\n" for number in range(60))
+    (tmp_path / "t.csv").write_text("x;y\n" + rows)
+    options = ("-t", "y", "-a", "nb", "--delta", "none", "-o", tmp_path / "m.capo")
+    code, _, err = run(capsys, "fit", tmp_path / "t.csv", *options)
+    assert code == 0
+    assert "'ja' is positive, 40 rows (66.7%)" in err
+    assert "The positive class is 'ja', the label that means yes, which 67% of the rows have." in err

@@ -2,13 +2,7 @@
 
 import gzip
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,85 +13,9 @@ from sklearn.metrics import confusion_matrix, f1_score, roc_auc_score
 
 import capo
 from capo import measures
-from capo.auxiliary import auxiliary_names
-from capo.cli.commands._model_options import ModelOptions
 from capo.export import onnx_inputs
 
 from .cases import FAST, predictions, run, table
-
-COMMANDS = [
-    "fit",
-    "predict",
-    "evaluate",
-    "guarantee",
-    "adjust",
-    "refit",
-    "compare",
-    "inspect",
-    "explain",
-    "report",
-    "show",
-    "measures",
-    "export",
-    "demo",
-]
-
-
-def test_help_lists_the_commands(capsys):
-    code, out, _ = run(capsys, "--help")
-    assert code == 0
-    assert "capo fit train.csv --target churned --measure f1 -o churn.capo" in out
-    assert re.findall(r"^  (\w+) ", out.partition("Commands:")[2], re.MULTILINE) == COMMANDS
-    assert "..." not in out.partition("Commands:")[2]  # no description is cut
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_of_a_command_has_a_purpose_and_an_example(command, capsys):
-    code, out, _ = run(capsys, command, "--help")
-    assert code == 0
-    usage, purpose, rest = out.split("\n\n", 2)
-    assert usage.startswith("Usage:")
-    assert "{" not in usage
-    assert re.fullmatch(r"[A-Z][^.]*\.", " ".join(purpose.split()))
-    assert re.search(rf"^    capo {command}\b", rest.partition("Options:")[0], re.MULTILINE)
-
-
-def test_help_groups_the_options(capsys):
-    out = run(capsys, "fit", "--help")[1]
-    groups = re.findall(r"^(\w.*):$", out, re.MULTILINE)
-    assert groups == ["Arguments", "Columns", "Model", "Reading the table", "Output", "Options"]
-    columns = out.partition("Columns:")[2].partition("Model:")[0]
-    assert re.findall(r"(--\w+)", columns) == [
-        "--target",
-        "--label",
-        "--positive",
-        "--weight",
-        "--group",
-        "--time",
-        "--drop",
-        "--id",
-        "--category",
-        "--types",
-        "--strict",
-    ]
-
-
-@pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["--version"]])
-def test_the_help_imports_nothing_heavy(arguments):
-    code = (
-        f"import sys; sys.argv = ['capo', *{arguments}]\n"
-        "from capo.cli import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "heavy = ('numpy', 'scipy', 'sklearn', 'polars', 'rich', 'capo.measures')\n"
-        "print([name for name in heavy if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
-
-
-def test_the_version_is_the_packages(capsys):
-    assert run(capsys, "--version")[1] == f"capo {capo.__version__}\n"
 
 
 def test_fit_ends_with_the_summary(folder, model, capsys):
@@ -359,129 +277,7 @@ def test_weights_are_used(capsys, tmp_path):
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in auxiliary_names() if name != "latent"])
-def test_every_auxiliary_is_trained_kept_and_used(name, folder, capsys, tmp_path):
-    path, gaps = tmp_path / "m.capo", tmp_path / "gaps.csv"
-    options = ("-a", name, "--delta", "none", "--folds", "2", "-o", path)
-    code, _, err = run(capsys, "fit", folder / "train.csv", "-t", "y", "--id", "id", *options)
-    assert code == 0, err
-    rows = table(40, seed=2).with_columns(
-        x=pl.when(pl.col("id") % 3 > 0).then("x"),
-        word=pl.when(pl.col("id") % 5 > 0).then("word").otherwise(pl.lit("new")),
-    )
-    rows.write_csv(gaps)
-    code, out, err = run(capsys, "predict", path, gaps)
-    assert code == 0, err
-    assert predictions(out)["score"].is_between(0, 1).all()
-
-
-def test_latent_is_for_sparse_rows(folder, capsys, tmp_path):
-    code, _, err = run(
-        capsys, "fit", folder / "train.csv", "-t", "y", "-a", "latent", "-o", tmp_path / "m.capo"
-    )
-    assert code == 2
-    assert "'latent' requires a sparse matrix" in err
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["auto", "linear", "lgbm", "xgb", "rf", "knn", "nb", "cvm", "c45", "rbfnet"])
-def test_every_auxiliary_takes_sparse_rows(name, capsys, tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 4)) * (rng.random((60, 4)) < 0.7)
-    lines = [
-        f"{1 if row[0] > 0 else -1} " + " ".join(f"{i + 1}:{v:.4f}" for i, v in enumerate(row) if v)
-        for row in X
-    ]
-    (tmp_path / "t.svm").write_text("\n".join(lines) + "\n")
-    options = ("-a", name, "--delta", "none", "--folds", "2", "-o", tmp_path / "m.capo")
-    code, _, err = run(capsys, "fit", tmp_path / "t.svm", *options)
-    assert code == 0, err
-    assert run(capsys, "predict", tmp_path / "m.capo", tmp_path / "t.svm")[0] == 0
-
-
 # --- other programs on both sides ---------------------------------------------------------------
-
-
-def shell(line):
-    path = f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}"
-    env = {**os.environ, "PATH": path}
-    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, env=env, check=False)
-
-
-@pytest.mark.slow
-def test_pipes_on_both_sides(folder, model):
-    done = shell(f"gzip -c {folder}/test.csv | capo predict {model} - --quiet | head -3")
-    assert done.returncode == 0
-    assert done.stderr == ""
-    assert done.stdout.splitlines()[0] == "id,label,score,threshold"
-
-
-@pytest.mark.slow
-def test_a_reader_that_has_seen_enough_is_no_error(folder, model, tmp_path):
-    many = pl.concat([table(80, seed=1)] * 200)
-    many.write_csv(tmp_path / "many.csv")
-    done = shell(f"capo predict {model} {tmp_path}/many.csv --quiet | head -1; echo ${{PIPESTATUS[0]}}")
-    assert done.stdout.splitlines()[-1] == "0"
-    assert done.stderr == ""
-
-
-@pytest.mark.slow
-def test_pipes_as_files(folder, tmp_path):
-    line = f"capo fit <(cat {folder}/train.csv) -t y {' '.join(FAST)} -o {tmp_path}/m.capo --quiet"
-    done = shell(f"{line} && capo evaluate {tmp_path}/m.capo <(head -90 {folder}/train.csv)")
-    assert done.returncode == 0
-    assert "too optimistic" not in done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is always full")
-def test_a_full_disk_behind_the_standard_output(folder, model):
-    assert shell("capo --help > /dev/full").returncode == 2
-    for command in (f"predict {model} {folder}/test.csv", "measures"):
-        done = shell(
-            f"capo {command} --json > /dev/full" if command == "measures" else f"capo {command} > /dev/full"
-        )
-        assert done.returncode == 2
-        assert "standard output cannot be written: No space left on device" in done.stderr
-
-
-@pytest.mark.slow
-def test_letters_that_a_terminal_lacks():
-    done = shell("PYTHONIOENCODING=ascii capo measures")
-    assert done.returncode == 0
-    assert "fbeta" in done.stdout
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -9)]
-)
-def test_a_program_that_is_ended_leaves_no_half_file(number, code, model, tmp_path):
-    """The table never ends, so that the command is in its midst."""
-    old = tmp_path / "p.csv"
-    old.write_bytes(b"old")
-    command = [
-        sys.executable,
-        "-c",
-        "from capo.cli import main; main()",
-        "predict",
-        str(model),
-        "-",
-        "-o",
-        str(old),
-    ]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-    process.stdin.write(table(50_000).write_csv().encode())
-    process.stdin.flush()  # returns when most of it has been read, after the output was opened
-    time.sleep(0.2)
-    process.send_signal(number)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == code
-    assert b"Traceback" not in err
-    assert (b"no output file was changed" in err) == (number != signal.SIGKILL)
-    assert [each.name for each in tmp_path.iterdir()] == ["p.csv"]
-    assert old.read_bytes() == b"old"
 
 
 def test_an_index_is_left_out_with_a_note(capsys, tmp_path):
@@ -516,52 +312,3 @@ def test_copies_of_rows_are_reported_with_their_share(capsys, tmp_path):
     assert re.search(r"[2-6]\d% of the rows have an exact copy in another fold", run(capsys, *fit)[2])
     compare = ("compare", tmp_path / "t.csv", "-t", "y", *FAST)
     assert len(re.findall("exact copy in another fold", run(capsys, *compare)[2])) == 1
-
-
-@pytest.mark.parametrize(
-    ("given", "preset", "expected"),
-    [
-        (["auto"], None, "auto"),
-        (["nb, linear"], None, ["nb", "linear"]),
-        (["nb", "linear,rf"], None, ["nb", "linear", "rf"]),
-        (None, None, "auto"),
-        (None, "balanced", "auto"),
-        (None, "fast", "fast"),
-        (["fast,nb"], None, ["fast", "nb"]),
-    ],
-)
-def test_auxiliaries_are_a_list_an_option_each_or_a_preset(given, preset, expected):
-    options = ModelOptions(
-        measure="f1",
-        measure_args=None,
-        auxiliaries=given,
-        preset=preset,
-        delta="none",
-        folds=5,
-        jobs=1,
-        seed=0,
-    )
-    assert options.parse_auxiliaries() == expected
-
-
-def test_a_budget_leaves_out_what_takes_too_long(folder, capsys, tmp_path):
-    fit = ("fit", folder / "train.csv", "-t", "y", "-a", "nb,linear", "--delta", "none", "--folds", "2")
-    code, out, err = run(capsys, *fit, "--budget", "1h", "-o", tmp_path / "m.capo")
-    assert code == 0
-    assert re.search(r"estimated time \S+ s, within the budget of 60 min: nb, linear", err)
-    assert re.search(r"^linear ", out, re.MULTILINE)
-    code, out, err = run(capsys, *fit, "--budget", "0.0001", "-o", tmp_path / "m.capo")
-    assert code == 0
-    assert re.search(
-        r"Left out because of the budget of 0.0 s, with their estimated times: (nb|linear) \(", err
-    )
-    assert "more than the budget of 0.0 s, although only the least is trained" in err
-    assert len(re.findall("^(nb|linear) ", out, re.MULTILINE)) == 1
-
-
-def test_a_comparison_within_a_budget(folder, capsys):
-    compare = ("compare", folder / "train.csv", "-t", "y", "-a", "nb", "--delta", "none", "--folds", "2")
-    code, out, err = run(capsys, *compare, "--budget", "5m")
-    assert code == 0
-    assert re.search(r"estimated time \S+ s, within the budget of 5.0 min: nb", err)
-    assert "capo" in out

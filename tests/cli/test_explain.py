@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from capo.cli.commands._binary_kind import LabeledPredictions
-from capo.cli.commands._kept_rows import MAX_ROWS, KeptRows
+from capo.cli.commands._kept_rows import MAX_ROWS, KeptRows, RowSample
 
 from .cases import exit_code, run, table
 
@@ -118,3 +118,15 @@ def test_kept_rows_are_a_sample_of_all_batches_and_the_worst_of_all_errors():
     worst = wrong[np.argsort(-np.abs(decision[wrong]))][:10]
     assert [each.row for each in kept.errors] == (worst + 1).tolist()
     assert [each.values["row"] for each in kept.errors] == [str(row + 1) for row in worst]
+
+
+def test_a_sample_keeps_the_rows_of_a_rare_class():
+    y = np.where(np.arange(9000) % 90 == 0, "yes", "no")
+    sample = RowSample(0)
+    for start in range(0, 9000, 1000):
+        batch = pl.DataFrame({"row": np.arange(start, start + 1000)})
+        sample.observe(batch, y[start : start + 1000], None, None)
+    labels = sample._kept["y"]
+    assert (labels == "yes").sum() == 100
+    assert MAX_ROWS <= len(labels) <= MAX_ROWS + 100
+    assert sample._weights[labels == "yes"].sum() / sample._weights.sum() == pytest.approx(100 / 9000)

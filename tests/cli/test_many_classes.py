@@ -8,6 +8,7 @@ import pytest
 from sklearn.metrics import confusion_matrix, f1_score
 
 import capo
+from capo.cli.commands._measure import RequestedMeasure
 
 from .cases import predictions, run
 
@@ -241,6 +242,29 @@ def test_parameters_of_measures_that_cannot_be_used(folder, tmp_path, capsys, me
     code, _, err = run(capsys, "fit", folder / "train.csv", *options, "-o", tmp_path / "m.capo")
     assert code == 2
     assert message in err
+
+
+@pytest.mark.parametrize(
+    ("measure", "message"),
+    [("f1_macr", "Did you mean 'f1_macro'"), ("cost", "needs a CSV file"), ("zzz", "See 'capo measures'")],
+)
+def test_measures_that_are_misspelled_or_lack_their_matrix(folder, tmp_path, capsys, measure, message):
+    options = (*FAST, *CLASSES, "-t", "species", "-m", measure, "-o", tmp_path / "m.capo")
+    code, _, err = run(capsys, "fit", folder / "train.csv", *options)
+    assert code == 2
+    assert message in err
+
+
+def test_a_label_with_a_comma_is_quoted():
+    asked = RequestedMeasure.parse("f1_micro", ['classes="red, dark", blue'])
+    assert asked.params == {"classes": ["red, dark", "blue"]}
+
+
+def test_the_alphabetical_order_of_classes_is_noted(folder, tmp_path, capsys):
+    options = (*FAST, *CLASSES, "-t", "species", "-m", "quadratic_kappa", "-o", tmp_path / "m.capo")
+    code, _, err = run(capsys, "fit", folder / "train.csv", *options)
+    assert code == 0
+    assert "in the order of the alphabet: 'ant', 'bee', 'cat'" in " ".join(err.split())
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
 """Prices of each row on the command line."""
 
 import json
+import re
 
 import numpy as np
 import polars as pl
 import pytest
+
+from capo.prices import format_money
 
 from .cases import FAST, exit_code, predictions, run, table
 
@@ -66,11 +69,49 @@ def test_evaluate_tells_the_savings(priced, capsys):
     assert found["measures"][0]["value"] == pytest.approx(found["savings"]["total"] / 200)
 
 
-def test_the_report_of_a_model_with_prices_says_what_it_shows(priced, capsys):
+def test_the_report_tells_the_savings_and_has_no_slider(priced, capsys):
     pytest.importorskip("jinja2")
     page = priced / "r.html"
     assert run(capsys, "report", priced / "m.capo", priced / "test.csv", "-o", page)[0] == 0
-    assert "one threshold for all rows and the mean prices of training" in page.read_text()
+    text = page.read_text()
+    assert "slider" not in re.sub("so that this page has no slider", "", text.split("</style>")[1])
+    assert "<script" not in text
+    found = json.loads(run(capsys, "evaluate", priced / "m.capo", priced / "test.csv", "--json")[1])
+    savings = found["savings"]
+    low, high = (format_money(savings[end]).replace("-", "\N{MINUS SIGN}") for end in ("low", "high"))
+    assert f'<span class="headline-value">{format_money(savings["saving"])}</span>' in text
+    assert f"95% bootstrap interval: {low} to {high}, compared with calling" in text
+    for total in (savings["total"], savings["total_of_none"]):
+        assert f"\N{MINUS SIGN}{format_money(-total)}</td>" in text
+    rows = pl.read_csv(priced / "test.csv")
+    labels = predictions(run(capsys, "predict", priced / "m.capo", priced / "test.csv", "-q")[1])["label"]
+    missed = rows.filter((pl.col("y") == "yes") & (labels == "no"))["amount"]
+    assert text.index(f"{format_money(missed.max())}</td>") > text.index("errors cost the most")
+
+
+def test_the_report_of_a_table_without_prices_has_one_threshold_and_a_note(priced, capsys):
+    pytest.importorskip("jinja2")
+    page = priced / "u.html"
+    assert run(capsys, "report", priced / "m.capo", priced / "unknown.csv", "-o", page)[0] == 0
+    text = page.read_text()
+    assert "The table has no column" in text
+    assert 'id="slider"' in text
+
+
+def test_methods_are_compared_by_the_money_of_held_out_rows(priced, capsys):
+    columns = ("-t", "y", "--drop", "id", "--cost-fn", "amount", "--cost-fp", "8", "--folds", "2")
+    output = priced / "comparison.json"
+    fast = [each for each in FAST if each not in ("--folds", "2")]
+    code, out, _ = run(capsys, "compare", priced / "train.csv", *columns, *fast, "-o", output)
+    assert code == 0
+    assert "mean money per held-out row" in out
+    assert "cost(cost_fp=8.0" in out
+    found = json.loads(output.read_text())
+    rows = pl.read_csv(priced / "train.csv")
+    missed = rows.filter(pl.col("y") == "yes")["amount"].sum() / len(rows)
+    values = {each["name"]: each["value"] for each in found["methods"]}
+    assert values["capo"] > -missed
+    assert all(-100 < value < 0 for value in values.values())
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from .cases import FAST, exit_code, predictions, run, table
+from .cases import fit_model, predictions, run, table
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def places(tmp_path_factory):
     south[150:].write_csv(place / "test.csv")
     south[:150].filter(pl.col("y") == "no").write_csv(place / "one_class.csv")
     south[:150].drop("z").write_csv(place / "fewer.csv")
-    assert exit_code("fit", place / "north.csv", "-t", "y", "--id", "id", *FAST, "-o", place / "m.capo") == 0
+    fit_model(place / "north.csv", place / "m.capo", "-t", "y", "--id", "id")
     return place
 
 

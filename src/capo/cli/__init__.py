@@ -2,6 +2,7 @@
 
 Exit codes: 0 success, 1 internal error, 2 bad input or usage, 130 interrupted, 143 terminated.
 """
+# Imports from `dask`, `export`, `io`, `report` and the layers below.
 
 import os
 import signal
@@ -37,7 +38,10 @@ def main() -> None:
         discard_standard_output()
         _exit(f"the output cannot be written: {error.strerror or error}.", EXIT_BAD_INPUT)
     except MemoryError:
-        _exit("there is not enough memory for this.", EXIT_BAD_INPUT)
+        _exit(
+            "there is not enough memory for this; 'capo fit --out-of-core yes' reads a table in parts.",
+            EXIT_BAD_INPUT,
+        )
     except Exception as error:
         if os.environ.get("CAPO_DEBUG"):
             raise

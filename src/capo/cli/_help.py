@@ -7,7 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from ._options import OPTION_GROUPS
+from ._options import PANELS
 from ._streams import discard_standard_output
 
 ARGUMENTS, OTHER_OPTIONS = "Arguments", "Options"
@@ -21,9 +21,7 @@ class GroupedHelpCommand(TyperCommand):
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        groups: dict[str, list[tuple[str, str]]] = {
-            name: [] for name in (ARGUMENTS, *OPTION_GROUPS, OTHER_OPTIONS)
-        }
+        groups: dict[str, list[tuple[str, str]]] = {name: [] for name in (ARGUMENTS, *PANELS, OTHER_OPTIONS)}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is None:

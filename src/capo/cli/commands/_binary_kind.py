@@ -74,25 +74,37 @@ class BinaryKind(ModelKind):
     def render_report(
         self, loaded: LoadedModel, table: TableReader, options: ReportOptions, console: Console
     ) -> str:
-        from ...report import render_report  # noqa: PLC0415 (an extra)
-
         kept = KeptRows(loaded.model, options.seed)
         predictions = predict_labeled(loaded, table, console, on_features=kept.observe)
-        evaluation = evaluate_predictions(loaded, predictions, options.seed, console)
-        importance = kept.sample.importance(loaded.model, console) if options.explain else None
-        with console.step("drawing"):
-            return render_report(
-                loaded.model,
-                predictions.positive,
-                predictions.decision,
-                sample_weight=predictions.sample_weight,
-                table_name=table.name,
-                comparison=options.comparison,
-                evaluation=evaluation,
-                importance=importance,
-                errors=kept.errors,
-                notes=options.notes,
-            )
+        return render_predictions(loaded, table.name, predictions, kept, options, console)
+
+
+def render_predictions(
+    loaded: LoadedModel,
+    table_name: str,
+    predictions: LabeledPredictions,
+    kept: KeptRows,
+    options: ReportOptions,
+    console: Console,
+) -> str:
+    """The page on a model with one threshold."""
+    from ...report import render_report  # noqa: PLC0415 (an extra)
+
+    evaluation = evaluate_predictions(loaded, predictions, options.seed, console)
+    importance = kept.sample.importance(loaded.model, console) if options.explain else None
+    with console.step("drawing"):
+        return render_report(
+            loaded.model,
+            predictions.positive,
+            predictions.decision,
+            sample_weight=predictions.sample_weight,
+            table_name=table_name,
+            comparison=options.comparison,
+            evaluation=evaluation,
+            importance=importance,
+            errors=kept.errors,
+            notes=options.notes,
+        )
 
 
 def predict_labeled(

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ..._typing import FloatArray
-from ...estimators import MAX_MIXTURE_DISTANCE, class_scores, sampling_error
+from ...estimators import MAX_MIXTURE_DISTANCE, CAPOClassifier, class_scores, sampling_error
 from ...io.tables import read_profiles
 from ...label_shift import PrevalenceEstimate, estimate_prevalence
 from ._loaded_model import LoadedModel
@@ -90,35 +90,61 @@ def _prevalence_data(found: PrevalenceEstimate) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True)
+class RowDifferences:
+    """What a `DriftReport` needs of some rows.
+
+    Attributes
+    ----------
+    n_rows : int
+        The number of rows.
+    unseen, missing : Counter of str
+        For each column, the rows with a new category, and those that miss a value that no training row did.
+    decision : ndarray, optional
+        The scores of a model of two classes.
+    """
+
+    n_rows: int
+    unseen: Counter[str]
+    missing: Counter[str]
+    decision: FloatArray | None
+
+    @classmethod
+    def count(cls, loaded: LoadedModel, features: Any, decision: FloatArray | None) -> RowDifferences:
+        """Compare rows with the training rows, which the model's file describes."""
+        unseen, missing = Counter[str](), Counter[str]()
+        if isinstance(features, pl.DataFrame):
+            for each in read_profiles(loaded.manifest.training.get("columns")):
+                unseen[each.name] = each.count_unseen(features[each.name])
+                missing[each.name] = each.count_newly_missing(features[each.name])
+        return cls(features.shape[0], unseen, missing, decision)
+
+
 class DriftMonitor:
     """Collects, batch by batch, what a `DriftReport` needs, in constant memory.
 
     Parameters
     ----------
-    loaded : LoadedModel
-        The model, whose file says what its columns held in training.
+    model : CAPOClassifier
+        The model.
     """
 
-    def __init__(self, loaded: LoadedModel) -> None:
-        self._model = loaded.model
-        self._profiles = list(read_profiles(loaded.manifest.training.get("columns")))
+    def __init__(self, model: CAPOClassifier) -> None:
+        self._model = model
         self._unseen: Counter[str] = Counter()
         self._missing: Counter[str] = Counter()
         self._scores: list[FloatArray] = []
         self._n_rows, self._step = 0, 1
 
-    def observe(self, features: Any, decision: FloatArray | None) -> None:
-        """Take a batch into account; `decision` holds the scores of a model of two classes."""
-        if isinstance(features, pl.DataFrame):
-            for each in self._profiles:
-                values = features[each.name]
-                self._unseen[each.name] += each.count_unseen(values)
-                self._missing[each.name] += each.count_newly_missing(values)
+    def observe(self, rows: RowDifferences) -> None:
+        """Take the next rows into account."""
+        self._unseen.update(rows.unseen)
+        self._missing.update(rows.missing)
         first = -self._n_rows % self._step
-        self._n_rows += features.shape[0]
-        if decision is None:
+        self._n_rows += rows.n_rows
+        if rows.decision is None:
             return
-        self._scores.append(decision[first :: self._step])
+        self._scores.append(rows.decision[first :: self._step])
         if sum(map(len, self._scores)) > MAX_KEPT_SCORES:
             self._scores = [np.concatenate(self._scores)[::2]]
             self._step *= 2

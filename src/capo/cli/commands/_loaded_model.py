@@ -14,9 +14,10 @@ from ...exceptions import ModelFileError
 from ...io.model_files import Manifest, open_model
 from ...io.tables import Batch, Schema, TableReader, schema_from_dict
 from .._console import Console, Step
+from .._options import ModelFileOptions
 
 #: Rows that are predicted at once.
-BATCH_SIZE = 10_000
+BATCH_SIZE = 50_000
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,11 @@ class LoadedModel:
     schema: Schema
 
 
-def load_model(path: str, trusted: Sequence[str] | None, console: Console) -> LoadedModel:
+def load_model(source: ModelFileOptions, console: Console) -> LoadedModel:
     """Load a model that was written by ``capo fit``."""
+    path = source.path
     with console.step(f"loading {path}"):
-        file = open_model(path, trusted=trusted or ())
+        file = open_model(path, trusted=source.trusted or ())
     if file.manifest.schema.get("kind", "names") == "names":
         raise ModelFileError(
             f"{path} was saved from Python and does not describe the table that its model needs: load it in "

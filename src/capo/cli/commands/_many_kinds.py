@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +76,44 @@ def _common_results(model: CAPOClassifier) -> dict[str, Any]:
     return {"bound": model.bound_, "expected_value": model.value_}
 
 
-class MulticlassKind(ModelKind):
+class _ManyKind(ModelKind):
+    """What models of many classes and of many labels have in common."""
+
+    #: The method of the model that gives the outputs to evaluate.
+    method: str
+
+    @abstractmethod
+    def evaluate_rows(self, loaded: LoadedModel, rows: _LabeledOutputs, seed: int, console: Console) -> Any:
+        """All measures of rows that have been predicted."""
+
+    def evaluate(
+        self, loaded: LoadedModel, table: TableReader, seed: int, console: Console
+    ) -> tuple[int, Any]:
+        rows = _predict_labeled(loaded, table, self.method, console)
+        return len(rows.y), self.evaluate_rows(loaded, rows, seed, console)
+
+    def render_report(
+        self, loaded: LoadedModel, table: TableReader, options: ReportOptions, console: Console
+    ) -> str:
+        from ...report import render_class_report  # noqa: PLC0415 (an extra)
+
+        sample = RowSample(options.seed)
+        rows = _predict_labeled(loaded, table, self.method, console, sample)
+        evaluation = self.evaluate_rows(loaded, rows, options.seed, console)
+        importance = sample.importance(loaded.model, console) if options.explain else None
+        with console.step("drawing"):
+            return render_class_report(
+                loaded.model,
+                evaluation,
+                n_rows=len(rows.y),
+                comparison=options.comparison,
+                table_name=table.name,
+                importance=importance,
+                notes=options.notes,
+            )
+
+
+class MulticlassKind(_ManyKind):
     """Many classes: a label for each row, and the probability of each class."""
 
     method = "predict_proba"
@@ -103,16 +141,9 @@ class MulticlassKind(ModelKind):
             **_common_results(model),
         }
 
-    def evaluate(
-        self, loaded: LoadedModel, table: TableReader, seed: int, console: Console
-    ) -> tuple[int, MulticlassEvaluation]:
-        rows = _predict_labeled(loaded, table, self.method, console)
-        return len(rows.y), self.evaluate_rows(loaded, rows, seed, console)
-
     def evaluate_rows(
         self, loaded: LoadedModel, rows: _LabeledOutputs, seed: int, console: Console
     ) -> MulticlassEvaluation:
-        """All measures of rows that have been predicted."""
         model = loaded.model
         with console.step("bootstrap") as step:
             return evaluate_multiclass(
@@ -127,13 +158,8 @@ class MulticlassKind(ModelKind):
                 on_progress=step.progress,
             )
 
-    def render_report(
-        self, loaded: LoadedModel, table: TableReader, options: ReportOptions, console: Console
-    ) -> str:
-        return _render(self, loaded, table, options, console)
 
-
-class MultilabelKind(ModelKind):
+class MultilabelKind(_ManyKind):
     """Many labels: 0 or 1 and a probability for each label; or the labels of each row in one column."""
 
     method = "decision_function"
@@ -169,16 +195,9 @@ class MultilabelKind(ModelKind):
             **_common_results(model),
         }
 
-    def evaluate(
-        self, loaded: LoadedModel, table: TableReader, seed: int, console: Console
-    ) -> tuple[int, MultilabelEvaluation]:
-        rows = _predict_labeled(loaded, table, self.method, console)
-        return len(rows.y), self.evaluate_rows(loaded, rows, seed, console)
-
     def evaluate_rows(
         self, loaded: LoadedModel, rows: _LabeledOutputs, seed: int, console: Console
     ) -> MultilabelEvaluation:
-        """All measures of rows that have been predicted."""
         with console.step("bootstrap") as step:
             return evaluate_multilabel(
                 loaded.model.delegate_.measure_,
@@ -190,36 +209,6 @@ class MultilabelKind(ModelKind):
                 random_state=seed,
                 on_progress=step.progress,
             )
-
-    def render_report(
-        self, loaded: LoadedModel, table: TableReader, options: ReportOptions, console: Console
-    ) -> str:
-        return _render(self, loaded, table, options, console)
-
-
-def _render(
-    kind: MulticlassKind | MultilabelKind,
-    loaded: LoadedModel,
-    table: TableReader,
-    options: ReportOptions,
-    console: Console,
-) -> str:
-    from ...report import render_class_report  # noqa: PLC0415 (an extra)
-
-    sample = RowSample(options.seed)
-    rows = _predict_labeled(loaded, table, kind.method, console, sample)
-    evaluation = kind.evaluate_rows(loaded, rows, options.seed, console)
-    importance = sample.importance(loaded.model, console) if options.explain else None
-    with console.step("drawing"):
-        return render_class_report(
-            loaded.model,
-            evaluation,
-            n_rows=len(rows.y),
-            comparison=options.comparison,
-            table_name=table.name,
-            importance=importance,
-            notes=options.notes,
-        )
 
 
 def _separator(loaded: LoadedModel) -> str:

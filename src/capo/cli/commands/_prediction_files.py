@@ -7,9 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import BinaryIO, cast
 
 import polars as pl
+
+#: Rows of a Parquet file that are kept in memory.
+MAX_KEPT_ROWS = 500_000
 
 
 class PredictionWriter(ABC):
@@ -21,9 +25,6 @@ class PredictionWriter(ABC):
     @abstractmethod
     def write(self, batch: pl.DataFrame) -> None:
         """Write a batch."""
-
-    def close(self) -> None:  # noqa: B027 (most writers have nothing left)
-        """Write what is left; the file stays open."""
 
 
 class _DelimitedWriter(PredictionWriter):
@@ -46,17 +47,28 @@ class _JsonLinesWriter(PredictionWriter):
 
 
 class _ParquetWriter(PredictionWriter):
-    """Keeps the predictions, since the types of a file must be known before its first row."""
+    """Keeps the predictions, since the types of a file must be known before its first row.
 
-    def __init__(self, file: BinaryIO) -> None:
+    Many rows are kept in temporary files.
+    """
+
+    def __init__(self, file: BinaryIO, folder: Path) -> None:
         super().__init__(file)
+        self.folder, self.n_kept = folder, 0
         self.batches: list[pl.DataFrame] = []
+        self.files: list[Path] = []
 
     def write(self, batch: pl.DataFrame) -> None:
         self.batches.append(batch)
+        self.n_kept += batch.height
+        if self.n_kept >= MAX_KEPT_ROWS:
+            self.files.append(self.folder / f"{len(self.files)}.arrow")
+            pl.concat(self.batches, how="vertical_relaxed").write_ipc(self.files[-1])
+            self.batches, self.n_kept = [], 0
 
     def close(self) -> None:
-        pl.concat(self.batches, how="vertical_relaxed").write_parquet(self.file)
+        frames = [pl.scan_ipc(path) for path in self.files] + [batch.lazy() for batch in self.batches]
+        pl.concat(frames, how="vertical_relaxed").sink_parquet(self.file)
 
 
 #: The writer for each ending of a file.
@@ -75,9 +87,10 @@ def open_writer(file: BinaryIO, output: Path | None) -> Iterator[PredictionWrite
     """A writer in the format that the name of the output asks for, compressed if it ends in .gz."""
     name = output.name.lower() if output else ""
     if name.endswith(_PARQUET):
-        writer: PredictionWriter = _ParquetWriter(file)
-        yield writer
-        writer.close()
+        with TemporaryDirectory(prefix="capo-") as folder:
+            writer = _ParquetWriter(file, Path(folder))
+            yield writer
+            writer.close()
         return
     kind = _WRITERS.get(Path(name.removesuffix(".gz")).suffix, _DelimitedWriter)
     if not name.endswith(".gz"):

@@ -12,15 +12,26 @@ from ..._typing import FloatArray
 from ...estimators import CAPOClassifier
 from ...exceptions import ModelFileError
 from ...inspection import Evaluation
-from ...io.tables import Batch, PriceColumns, TableReader
+from ...io.tables import Batch, PriceColumns, TableReader, TableSchema
 from ...prices import RowPrices, Savings, estimate_savings, format_money
 from .._console import Console
-from ._binary_kind import BinaryKind, LabeledPredictions, evaluate_predictions, predict_labeled
+from ._binary_kind import (
+    BinaryKind,
+    LabeledPredictions,
+    evaluate_predictions,
+    predict_labeled,
+    render_predictions,
+)
+from ._kept_rows import KeptRows
 from ._loaded_model import LoadedModel
 from ._model_kind import ModelKind, ReportOptions
 
 #: Column of the predictions: what calling the row positive is worth in expectation.
 EXPECTED_SAVING = "expected_saving"
+#: What the page of a report says about the importance of columns.
+IMPORTANCE_NOTE = (
+    "The importance of columns is computed with one threshold for all rows and the mean prices of training."
+)
 
 
 @dataclass(frozen=True)
@@ -68,13 +79,7 @@ class PricedKind(ModelKind):
         return outputs.decision
 
     def notes(self, loaded: LoadedModel, batch: Batch) -> list[str]:
-        missing = price_columns(loaded).missing_columns(batch)
-        if not missing:
-            return []
-        return [
-            f"The table has no column {missing[0]!r} with prices: one threshold, "
-            f"{loaded.model.threshold_:.4g}, is used for all rows."
-        ]
+        return _missing_price_notes(loaded, batch)
 
     def prediction_series(self, loaded: LoadedModel, outputs: PricedOutputs) -> list[pl.Series]:
         model, prices = loaded.model, outputs.prices
@@ -93,31 +98,54 @@ class PricedKind(ModelKind):
     def evaluate(
         self, loaded: LoadedModel, table: TableReader, seed: int, console: Console
     ) -> tuple[int, PricedEvaluation]:
-        predictions, prices = _predict_priced(loaded, table, console)
-        at_prices = replace(
-            predictions,
-            decision=row_decision(loaded.model, PricedOutputs(predictions.decision, prices)),
-        )
+        collector = PriceCollector(loaded, optional=False)
+        predictions = predict_labeled(loaded, table, console, on_batch=collector.read)
+        prices = collector.prices()
+        assert prices is not None
         savings = estimate_savings(
             prices,
-            at_prices.positive,
-            at_prices.decision > 0,
-            at_prices.sample_weight,
-            groups=at_prices.groups,
+            predictions.positive,
+            row_decision(loaded.model, PricedOutputs(predictions.decision, prices)) > 0,
+            predictions.sample_weight,
+            groups=predictions.groups,
             random_state=seed,
         )
-        evaluation = evaluate_predictions(loaded, at_prices, seed, console, measure=prices.measure)
+        evaluation = _evaluate_at_prices(loaded, predictions, prices, seed, console)
         return len(predictions.positive), PricedEvaluation(savings, evaluation)
 
     def render_report(
         self, loaded: LoadedModel, table: TableReader, options: ReportOptions, console: Console
     ) -> str:
-        note = (
-            "This page uses one threshold for all rows and the mean prices of training; 'capo evaluate' uses "
-            "the prices of each row."
-        )
-        noted = replace(options, notes=[*options.notes, note])
-        return self.binary.render_report(loaded, table, noted, console)
+        from ...report import render_priced_report  # noqa: PLC0415 (an extra)
+
+        collector, kept = PriceCollector(loaded, optional=True), KeptRows(loaded.model, options.seed)
+
+        def observe(features: Any, rows: LabeledPredictions) -> None:
+            kept.observe(features, rows, collector.losses(rows))
+
+        predictions = predict_labeled(loaded, table, console, on_batch=collector.read, on_features=observe)
+        prices = collector.prices()
+        if prices is None:
+            noted = replace(options, notes=[*options.notes, *collector.notes])
+            return render_predictions(loaded, table.name, predictions, kept, noted, console)
+        importance = kept.sample.importance(loaded.model, console) if options.explain else None
+        evaluation = _evaluate_at_prices(loaded, predictions, prices, options.seed, console)
+        with console.step("drawing"):
+            return render_priced_report(
+                loaded.model,
+                predictions.positive,
+                predictions.decision,
+                prices,
+                sample_weight=predictions.sample_weight,
+                groups=predictions.groups,
+                table_name=table.name,
+                comparison=options.comparison,
+                evaluation=evaluation,
+                importance=importance,
+                errors=kept.errors,
+                notes=[*options.notes, *([] if importance is None else [IMPORTANCE_NOTE])],
+                random_state=options.seed,
+            )
 
 
 def describe_savings(savings: Savings) -> str:
@@ -154,19 +182,66 @@ def row_decision(model: CAPOClassifier, outputs: PricedOutputs) -> FloatArray:
     return outputs.decision + model.combination_.threshold_log_odds - outputs.prices.log_odds
 
 
-def _predict_priced(
-    loaded: LoadedModel, table: TableReader, console: Console
-) -> tuple[LabeledPredictions, RowPrices]:
-    """Apply a model to a labeled table with prices, batch by batch."""
-    found: list[dict[str, Any]] = []
-    columns = price_columns(loaded)
+class PriceCollector:
+    """Reads the prices of a table batch by batch.
 
-    def read(batch: Batch) -> None:
-        prices = columns.read(batch, loaded.schema)
-        found.append({name: np.broadcast_to(value, len(batch)) for name, value in prices.items()})
+    Parameters
+    ----------
+    loaded : LoadedModel
+        The model.
+    optional : bool
+        Whether a table without the columns of prices is accepted.
+    """
 
-    predictions = predict_labeled(loaded, table, console, on_batch=read)
-    values = {name: np.concatenate([each[name] for each in found]) for name in found[0]}
-    prices = loaded.model.row_prices(len(predictions.positive), **values)
-    assert prices is not None
-    return predictions, prices
+    def __init__(self, loaded: LoadedModel, *, optional: bool) -> None:
+        self._loaded, self._columns, self._optional = loaded, price_columns(loaded), optional
+        self._parts: list[dict[str, FloatArray]] = []
+        self.notes: list[str] = []
+
+    def read(self, batch: Batch) -> None:
+        """Take a batch into account."""
+        self.notes = _missing_price_notes(self._loaded, batch)
+        if self._optional and self._columns.missing_columns(batch):
+            return
+        prices = self._columns.read(batch, self._loaded.schema)
+        self._parts.append({name: np.broadcast_to(value, len(batch)) for name, value in prices.items()})
+
+    def losses(self, rows: LabeledPredictions) -> FloatArray | None:
+        """What the errors of the last batch cost; None if it has no prices."""
+        if not self._parts:
+            return None
+        prices = self._resolve(self._parts[-1])
+        decision = row_decision(self._loaded.model, PricedOutputs(rows.decision, prices))
+        return prices.losses(rows.positive, decision > 0)
+
+    def prices(self) -> RowPrices | None:
+        """The prices of all rows; None if the table does not have all columns of prices."""
+        if not self._parts:
+            return None
+        names = self._parts[0]
+        return self._resolve({name: np.concatenate([each[name] for each in self._parts]) for name in names})
+
+    def _resolve(self, values: dict[str, FloatArray]) -> RowPrices:
+        prices = self._loaded.model.row_prices(len(next(iter(values.values()))), **values)
+        assert prices is not None
+        return prices
+
+
+def _missing_price_notes(loaded: LoadedModel, batch: Batch) -> list[str]:
+    missing = price_columns(loaded).missing_columns(batch)
+    features = loaded.schema.columns if isinstance(loaded.schema, TableSchema) else {}
+    if not missing or missing[0] in features:  # a table without a feature is refused
+        return []
+    return [
+        f"The table has no column {missing[0]!r} with prices: one threshold, "
+        f"{loaded.model.threshold_:.4g}, is used for all rows."
+    ]
+
+
+def _evaluate_at_prices(
+    loaded: LoadedModel, predictions: LabeledPredictions, prices: RowPrices, seed: int, console: Console
+) -> Evaluation:
+    """All measures of the decisions at the thresholds of the rows."""
+    decision = row_decision(loaded.model, PricedOutputs(predictions.decision, prices))
+    at_prices = replace(predictions, decision=decision)
+    return evaluate_predictions(loaded, at_prices, seed, console, measure=prices.measure)

@@ -9,13 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._lookup import list_labels
 from ..._typing import BoolArray, FloatArray
 from ...exceptions import InvalidInputError
 from ...preprocessing import BooleanKind, ColumnValues, DateKind, ParsedKind, recognize_column
 
 TargetKind = Literal["binary", "multiclass", "multilabel"]
-#: Labels that a message lists at most.
-MAX_LISTED_LABELS = 5
 #: A target with fewer rows per class on average is taken for something else than classes.
 MIN_MEAN_CLASS_ROWS = 3
 
@@ -109,12 +108,6 @@ def check_class_weights(
             raise InvalidInputError(
                 f"the weights in {column!r} are 0 for all rows of {label!r}: each class needs some weight."
             )
-
-
-def list_labels(labels: Sequence[Any]) -> str:
-    """The first labels for a message."""
-    more = ", ..." if len(labels) > MAX_LISTED_LABELS else ""
-    return ", ".join(repr(label) for label in labels[:MAX_LISTED_LABELS]) + more
 
 
 def _single_row_notes(labels: list[Any], counts: NDArray[np.int64]) -> tuple[str, ...]:

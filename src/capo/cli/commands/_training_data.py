@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,8 +30,10 @@ from ...preprocessing import (
     MAX_POSITIVE_SHARE,
     check_data,
     encode_binary_labels,
+    find_yes_label,
 )
 from .._console import Console
+from .._options import ColumnOptions
 from ._column_types import read_column_types
 from ._targets import CheckedTarget, check_class_weights, check_classes, check_label_matrix
 
@@ -40,65 +41,8 @@ from ._targets import CheckedTarget, check_class_weights, check_classes, check_l
 MAX_LISTED_COLUMNS = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class ColumnOptions:
-    """The options about the columns of a training table, as given on the command line."""
-
-    targets: Sequence[str] | None = None
-    label_separator: str | None = None
-    positive: str | None = None
-    weight: str | None = None
-    group: str | None = None
-    time: str | None = None
-    drop: Sequence[str] | None = None
-    ids: Sequence[str] | None = None
-    categories: Sequence[str] | None = None
-    types: Path | None = None
-    prices: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Refuse empty names, which an unset variable in a script gives."""
-        single = {"--weight": self.weight, "--group": self.group, "--time": self.time}
-        several = {
-            "--target": self.targets,
-            "--drop": self.drop,
-            "--id": self.ids,
-            "--category": self.categories,
-        }
-        for option, names in {**{key: [name] for key, name in single.items()}, **several}.items():
-            if "" in (names or ()):
-                raise InvalidInputError(f"{option} needs the name of a column: got an empty one.")
-        if self.group and self.time:
-            raise InvalidInputError("--group and --time cannot be combined: choose one.")
-        if self.label_separator == "":
-            raise InvalidInputError("--label-separator needs a text such as ';': got an empty one.")
-
-    @property
-    def target(self) -> str:
-        """The target as it was typed; empty if none was."""
-        return ",".join(self.targets or ())
-
-    def label_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """The target columns if there are several, of which the table has `columns`; otherwise none."""
-        names = tuple(dict.fromkeys(self.targets or ()))
-        if len(names) == 1 and names[0] not in columns and "," in names[0]:
-            names = tuple(dict.fromkeys(name.strip() for name in names[0].split(",") if name.strip()))
-        return names if len(names) > 1 else ()
-
-    @property
-    def any_column_named(self) -> bool:
-        """Whether an option names a column."""
-        single = (self.target, self.label_separator, self.weight, self.group, self.time, self.types)
-        return any((*single, self.drop, self.ids, self.categories))
-
-    def roles(self, target: str, label_columns: tuple[str, ...] = ()) -> ColumnRoles:
-        """The role of each column that is named, without repetitions."""
-        drop, ids, categories = (
-            tuple(dict.fromkeys(names or ())) for names in (self.drop, self.ids, self.categories)
-        )
-        kinds = {} if self.types is None else read_column_types(self.types)
-        weight, group, time = self.weight or "", self.group or "", self.time or ""
-        return ColumnRoles(target, weight, group, time, drop, ids, categories, kinds, label_columns)
+class OneClassError(InvalidInputError):
+    """All rows have the same label."""
 
 
 @dataclass(frozen=True)
@@ -116,11 +60,17 @@ class TableTrainingData:
 
 
 def read_training_data(
-    table: TablePart, options: ColumnOptions, console: Console, *, many_classes: bool = False
+    table: TablePart,
+    options: ColumnOptions,
+    prices: Mapping[str, str],
+    console: Console,
+    *,
+    many_classes: bool = False,
 ) -> TableTrainingData:
     """Read a table, infer its schema, check labels and weights, and log its size.
 
-    `many_classes` is set if the measure is one of many classes, of which two are a case.
+    `prices` are columns or numbers; `many_classes` is set if the measure is one of many classes, of which
+    two are a case.
     """
     with console.step(f"reading {table.name}"):
         batch = table.read()
@@ -129,13 +79,13 @@ def read_training_data(
         X, y = schema.features(batch), schema.labels(batch)
         weight = schema.weights(batch)
         groups = read_times(batch, options.time) if options.time else schema.groups(batch)
-        price_columns = PriceColumns.parse(options.prices, batch)
+        price_columns = PriceColumns.parse(prices, batch)
         if options.target in price_columns.columns:
             raise InvalidInputError(f"the target {options.target!r} cannot be a price: name another column.")
-        prices = price_columns.read(batch, schema)
+        row_prices = price_columns.read(batch, schema)
     if options.time and (isinstance(schema, LabelMatrixSchema) or many_classes or len(np.unique(y)) > 2):
         raise InvalidInputError("--time is for targets of two classes: leave it out, or use --group.")
-    if prices and (isinstance(schema, LabelMatrixSchema) or many_classes or len(np.unique(y)) > 2):
+    if row_prices and (isinstance(schema, LabelMatrixSchema) or many_classes or len(np.unique(y)) > 2):
         raise InvalidInputError(
             "--cost-fp, --cost-fn and --benefit-tp are for targets of two classes: for more classes, use "
             "--measure cost with --measure-arg matrix=FILE."
@@ -162,7 +112,7 @@ def read_training_data(
     console.data_notes([*inference.notes, *target.notes, *(finding.message for finding in findings)])
     size = _describe_size(schema, len(target.main_class), None if options.time else groups)
     console.log(f"{size}; {target.description}")
-    return TableTrainingData(schema, X, y, weight, groups, target, price_columns, prices)
+    return TableTrainingData(schema, X, y, weight, groups, target, price_columns, row_prices)
 
 
 def _infer_schema(batch: Batch, options: ColumnOptions) -> SchemaInference:
@@ -184,10 +134,22 @@ def _infer_schema(batch: Batch, options: ColumnOptions) -> SchemaInference:
                 "--label-separator is for one target column with all labels of a row: got "
                 f"{len(label_columns)} target columns."
             )
-        return infer_label_matrix_schema(batch, options.roles(options.target), options.label_separator)
+        return infer_label_matrix_schema(
+            batch, _column_roles(options, options.target), options.label_separator
+        )
     if label_columns:
-        return infer_label_matrix_schema(batch, options.roles("", label_columns))
-    return infer_table_schema(batch, options.roles(options.target))
+        return infer_label_matrix_schema(batch, _column_roles(options, "", label_columns))
+    return infer_table_schema(batch, _column_roles(options, options.target))
+
+
+def _column_roles(options: ColumnOptions, target: str, label_columns: tuple[str, ...] = ()) -> ColumnRoles:
+    """The role of each column that is named, without repetitions."""
+    drop, ids, categories = (
+        tuple(dict.fromkeys(names or ())) for names in (options.drop, options.ids, options.categories)
+    )
+    kinds = {} if options.types is None else read_column_types(options.types)
+    weight, group, time = options.weight or "", options.group or "", options.time or ""
+    return ColumnRoles(target, weight, group, time, drop, ids, categories, kinds, label_columns)
 
 
 def _check_binary_target(
@@ -211,9 +173,9 @@ def _encode_labels(
     labels = np.unique(y).tolist()
     target = f"the target {options.target!r}" if options.target else "the target"
     if len(labels) == 1:
-        raise InvalidInputError(f"{target} is {labels[0]!r} in every row: two classes are needed.")
+        raise OneClassError(f"{target} is {labels[0]!r} in every row: two classes are needed.")
     if options.positive is None:
-        return encode_binary_labels(y)
+        return encode_binary_labels(y, find_yes_label(labels))
     pos_label = schema.parse_label(options.positive)
     if pos_label not in labels:
         raise InvalidInputError(
@@ -227,8 +189,9 @@ def _majority_notes(classes: NDArray[np.generic], positive: BoolArray) -> list[s
     share, (other, label) = float(positive.mean()), classes.tolist()
     if share <= MAX_POSITIVE_SHARE:
         return []
+    reason = "the larger of the two labels" if label == max(other, label) else "the label that means yes"
     return [
-        f"The positive class is {label!r}, the larger of the two labels, which {share:.0%} of the rows have. "
+        f"The positive class is {label!r}, {reason}, which {share:.0%} of the rows have. "
         f"Use --positive {shlex.quote(str(other))} if that is the class to find, or --positive "
         f"{shlex.quote(str(label))} to keep it."
     ]

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from ...exceptions import InvalidInputError
 from ...io.model_files import save
 from ...io.tables import TableReader
 from .._console import Console
-from .._output import check_output, format_file_size, is_stdout
+from .._options import ModelFileOptions
 from ._loaded_model import load_model
+from ._model_output import check_model_output, log_model_output
 
 
 def run_adjust(
-    path: str,
+    file: ModelFileOptions,
     table: TableReader | None,
     output: Path,
     prevalence: float | None,
-    trusted: Sequence[str] | None,
     seed: int,
     console: Console,
 ) -> None:
     """Adjust a model to unlabeled rows or to a known prevalence, and write it."""
-    if is_stdout(output):
-        raise InvalidInputError("a model cannot be written to standard output: name a file with --output.")
     if table is None and prevalence is None:
         raise InvalidInputError("name a table with rows of the new population, or pass --prevalence.")
-    check_output(output, None if table is None else table.path, path)
-    loaded = load_model(path, trusted, console)
+    check_model_output(output, None if table is None else table.path, file.path)
+    loaded = load_model(file, console)
     X = None
     if table is not None:
         with console.step(f"reading {table.name}"):
@@ -45,4 +42,4 @@ def run_adjust(
         f"population   {population}\nthreshold    {threshold}",
         {"model": str(output), **population.to_dict(), "threshold": after, "threshold_before": before},
     )
-    console.log(f"\nwrote {output} ({format_file_size(output)})")
+    log_model_output(output, console)

@@ -9,19 +9,19 @@ from ...inspection import Comparison, compare, compare_many
 from ...io.tables import TableReader
 from ...model_selection import TimeFolds
 from .._console import Console
+from .._options import ColumnOptions, ComparisonModelOptions
 from .._output import check_file_ending, check_output, write_output
-from ._model_options import ModelOptions, prepare_training
 from ._table_checksum import table_sha256
-from ._training_data import ColumnOptions
+from ._unfitted_model import prepare_training
 
-__all__ = ["ColumnOptions", "ModelOptions", "run_compare"]
+#: Cross-fitting folds of each model.
+N_CROSS_FIT_FOLDS = 5
 
 
 def run_compare(
     table: TableReader,
     columns: ColumnOptions,
-    options: ModelOptions,
-    folds: int,
+    options: ComparisonModelOptions,
     output: Path | None,
     console: Console,
 ) -> None:
@@ -29,8 +29,12 @@ def run_compare(
     if output is not None:
         check_file_ending(output, [".json"], "a comparison is written to a .json file")
         check_output(output, *table.paths)
-    data, model = prepare_training(table, columns, options, console, n_models=folds)
+    folds = options.folds
+    model_options = replace(options, folds=N_CROSS_FIT_FOLDS)
+    data, model = prepare_training(table, columns, model_options, console, n_models=folds)
     with console.step("comparing", n_fits=folds) as step:
+        # Prices are refused for other targets when the table is read.
+        priced = {"prices": data.prices} if data.prices else {}
         comparison = (compare if data.target.kind == "binary" else compare_many)(
             model,
             data.X,
@@ -39,6 +43,7 @@ def run_compare(
             groups=data.groups,
             folds=TimeFolds(folds) if columns.time else folds,
             random_state=options.seed,
+            **priced,
             on_progress=step.end_fit,
         )
     comparison = _record_table(comparison, table, columns)

@@ -2,23 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from ...exceptions import InvalidInputError
+from ...inspection import Evaluation
 from ...io.tables import TableReader
 from .._console import Console
-from ._loaded_model import load_model
+from .._options import ClusterOptions, ModelFileOptions
+from ._binary_kind import BinaryKind
+from ._cluster import connect, divide, read_parts
+from ._loaded_model import LoadedModel, load_model
 from ._model_kinds import model_kind
 from ._table_checksum import training_table_notes
 
 
 def run_evaluate(
-    path: str, table: TableReader, trusted: Sequence[str] | None, seed: int, console: Console
+    file: ModelFileOptions, table: TableReader, cluster: ClusterOptions, seed: int, console: Console
 ) -> None:
-    """Show all measures and the confusion matrix."""
-    loaded = load_model(path, trusted, console)
-    n_rows, evaluation = model_kind(loaded.model).evaluate(loaded, table, seed, console)
+    """Show all measures and the confusion matrix, on a cluster if one is named."""
+    loaded = load_model(file, console)
+    if cluster.address is None:
+        n_rows, evaluation = model_kind(loaded.model).evaluate(loaded, table, seed, console)
+    else:
+        n_rows, evaluation = _evaluate_on_cluster(loaded, table, cluster, seed, console)
     training_table_notes(loaded.manifest, table, console)
     console.result(
         f"{table.name}: {n_rows:,} rows\n\n{evaluation}",
         {"table": table.name, "rows": n_rows, **evaluation.to_dict()},
     )
+
+
+def _evaluate_on_cluster(
+    loaded: LoadedModel, table: TableReader, cluster: ClusterOptions, seed: int, console: Console
+) -> tuple[int, Evaluation]:
+    """The number of rows, and all measures; the decisions stay on the workers."""
+    from ...dask import evaluate  # noqa: PLC0415 (an optional package)
+
+    _check_model(loaded, console)
+    parts = divide(table, cluster, console)
+    with connect(cluster) as client, console.step(f"evaluating on {cluster.address}"):
+        X, y = read_parts(parts, loaded.schema)
+        evaluation = evaluate(loaded.model, X, y, random_state=seed, client=client)
+    return int(sum(evaluation.confusion)), evaluation
+
+
+def _check_model(loaded: LoadedModel, console: Console) -> None:
+    """Raise if a model cannot be evaluated in parts; a note if its groups are not used."""
+    if not isinstance(model_kind(loaded.model), BinaryKind):
+        raise InvalidInputError("--cluster is for models of two classes without prices: leave it out.")
+    if getattr(loaded.schema, "weight", ""):
+        raise InvalidInputError("--cluster is for models that were trained without --weight: leave it out.")
+    if getattr(loaded.schema, "group", ""):
+        console.note("The intervals treat the rows as independent: groups are not used with --cluster.")

@@ -14,6 +14,7 @@ from ...inspection import Importance, RowExplanation, explain_rows, importance
 from ...io.tables import Batch, LabelMatrixSchema, Schema, SparseRows, TableReader, TableSchema
 from ...model_selection import TimeFolds
 from .._console import Console
+from .._options import ExplanationOptions, ModelFileOptions
 from .._output import check_file_ending, check_output, write_output
 from ._loaded_model import LoadedModel, join_groups, load_model
 from ._model_kinds import model_kind
@@ -22,36 +23,28 @@ from ._table_checksum import training_table_notes
 
 
 def run_explain(
-    path: str,
+    file: ModelFileOptions,
     table: TableReader,
+    options: ExplanationOptions,
     output: Path | None,
-    rows: Sequence[int] | None,
-    columns: Sequence[str] | None,
-    folds: int | None,
-    max_rows: int,
-    trusted: Sequence[str] | None,
     seed: int,
     console: Console,
 ) -> None:
     """Show the importance of the columns, the effects of the strongest ones, and explanations of rows."""
     check_file_ending(output, [".json"], "explanations are written to a JSON file, whose name ends in .json")
     if output is not None:
-        check_output(output, *table.paths, path)
-    loaded = load_model(path, trusted, console)
+        check_output(output, *table.paths, file.path)
+    loaded = load_model(file, console)
     with console.step(f"reading {table.name}"):
         batch = table.read()
         X = loaded.schema.features(batch)
-    positions = _row_positions(rows or (), len(batch))
-    found, has_labels = None, _has_labels(loaded.schema, batch)
-    if not has_labels and not rows:
+    positions = _row_positions(options.rows or (), len(batch))
+    has_labels = _has_labels(loaded.schema, batch)
+    if not has_labels and not options.rows:
         raise InvalidInputError(
             f"{table.name} has no labels, and the importance of columns needs them: add the target column, "
             "or name rows to explain with --row."
         )
-    if has_labels:
-        if folds is None:
-            training_table_notes(loaded.manifest, table, console)
-        found = _importance(loaded, batch, X, columns, folds, max_rows, seed, console)
     explained: list[RowExplanation] = []
     if positions:
         _note_threshold(loaded.model, console)
@@ -60,10 +53,15 @@ def run_explain(
                 loaded.model,
                 X[positions],
                 X,
-                columns=columns,
+                columns=options.columns,
                 random_state=seed,
                 on_progress=step.progress,
             )
+    found: Importance | None = None
+    if has_labels:
+        if options.folds is None:
+            training_table_notes(loaded.manifest, table, console)
+        found = _importance(loaded, batch, X, options, seed, console)
     data = _to_data(table.name, found, positions, explained)
     if output is not None:
         write_output(console.to_json(data).encode(), output, console)
@@ -96,13 +94,11 @@ def _importance(
     loaded: LoadedModel,
     batch: Batch,
     X: Any,
-    columns: Sequence[str] | None,
-    folds: int | None,
-    max_rows: int,
+    options: ExplanationOptions,
     seed: int,
     console: Console,
 ) -> Importance:
-    schema, model = loaded.schema, loaded.model
+    schema, model, folds = loaded.schema, loaded.model, options.folds
     if folds is not None and isinstance(model.cv, TimeFolds):
         raise InvalidInputError(
             "--folds cannot train a model in the order of time again: leave it out, and explain the model on "
@@ -121,8 +117,8 @@ def _importance(
             sample_weight=schema.weights(batch),
             groups=groups,
             cv=folds,
-            columns=columns,
-            max_rows=max_rows,
+            columns=options.columns,
+            max_rows=options.max_rows,
             random_state=seed,
             on_progress=step.progress,
         )

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from ...export import to_onnx
 from ...io.tables import TableSchema
 from .._console import Console
+from .._options import ModelFileOptions
 from .._output import check_file_ending, check_output, write_output
 from ._loaded_model import load_model
 
 
-def run_export(path: str, output: Path, trusted: Sequence[str] | None, console: Console) -> None:
+def run_export(file: ModelFileOptions, output: Path, console: Console) -> None:
     """Convert the model and write the graph."""
-    check_output(output, path)
+    check_output(output, file.path)
     check_file_ending(output, [".onnx"], "the graph is an ONNX file, whose name ends in .onnx")
-    loaded = load_model(path, trusted, console)
+    loaded = load_model(file, console)
     with console.step("converting"):
         schema = loaded.schema
         kinds = schema.columns if isinstance(schema, TableSchema) else None

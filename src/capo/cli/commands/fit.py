@@ -12,39 +12,37 @@ from ...exceptions import InvalidInputError
 from ...io.model_files import save
 from ...io.tables import TableReader, profile_columns
 from .._console import Console
-from .._output import check_output, format_file_size, is_stdout
-from ._cluster_fit import ClusterOptions, fit_on_cluster
+from .._options import ColumnOptions, FitClusterOptions, FitModelOptions
+from ._cluster_fit import find_conflicts, fit_in_parts
 from ._model_kinds import model_kind
-from ._model_options import ModelOptions, prepare_training
+from ._model_output import check_model_output, log_model_output
+from ._out_of_core import needs_parts
 from ._table_checksum import table_sha256
-from ._training_data import ColumnOptions, TableTrainingData
+from ._training_data import TableTrainingData
+from ._unfitted_model import parse_auxiliaries, prepare_training
 
 #: Endings of files that a model must not replace by mistake.
 OTHER_FORMATS = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".html", ".htm", ".onnx")
-
-__all__ = ["ClusterOptions", "ColumnOptions", "ModelOptions", "run_fit"]
 
 
 def run_fit(
     table: TableReader,
     columns: ColumnOptions,
-    options: ModelOptions,
+    options: FitModelOptions,
+    cluster: FitClusterOptions,
     output: Path,
     console: Console,
-    cluster: ClusterOptions | None = None,
 ) -> None:
-    """Train a model, on a cluster if one is given, write it, and show its summary."""
-    if is_stdout(output):
-        raise InvalidInputError("a model cannot be written to standard output: name a file with --output.")
-    check_output(output, *table.paths)
+    """Train a model, in parts if the table is large or a cluster is named, write it, and show its summary."""
+    check_model_output(output, *table.paths)
     if output.name.lower().removesuffix(".gz").endswith(OTHER_FORMATS):
         raise InvalidInputError(f"a model is written to a file such as model.capo: got {output.name}.")
-    if cluster is None:
+    if needs_parts(table, cluster, parse_auxiliaries(options), find_conflicts(columns, options), console):
+        fitted, data = fit_in_parts(table, columns, options, cluster, console)
+        model, n_rows, summary = fitted.to_local(), fitted.n_rows_, fitted.summary()
+    else:
         model, data = _fit_in_memory(table, columns, options, console)
         n_rows, summary = len(data.y), model.summary()
-    else:
-        on_cluster, data = fit_on_cluster(table, columns, options, cluster, console)
-        model, n_rows, summary = on_cluster.to_local(), on_cluster.n_rows_, on_cluster.summary()
     with console.step("writing"):
         training = {"table": table.name, "rows": n_rows, "sha256": table_sha256(table)}
         training["columns"] = profile_columns(data.X)
@@ -52,13 +50,13 @@ def run_fit(
             training["prices"] = data.price_columns.sources
         save(model, output, schema=data.schema.to_dict(), training=training)
     console.result(summary, _fit_results(model, output))
-    console.log(f"\nwrote {output} ({format_file_size(output)})")
+    log_model_output(output, console)
 
 
 def _fit_in_memory(
-    table: TableReader, columns: ColumnOptions, options: ModelOptions, console: Console
+    table: TableReader, columns: ColumnOptions, options: FitModelOptions, console: Console
 ) -> tuple[CAPOClassifier, TableTrainingData]:
-    data, model = prepare_training(table, columns, options, console)
+    data, model = prepare_training(table, columns, options, console, n_repeats=options.repeats)
     if not columns.time:
         _note_few_groups(data, options.folds, console)
     with console.step("training"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,27 +10,23 @@ from ...exceptions import InvalidInputError
 from ...io.model_files import save
 from ...io.tables import TableReader
 from .._console import Console
-from .._output import check_output, format_file_size, is_stdout
+from .._options import GuaranteeOptions, ModelFileOptions
 from ._loaded_model import load_model
+from ._model_output import check_model_output, log_model_output
 from ._table_checksum import CALIBRATION_TABLE, check_rows_are_new, table_sha256
 
 
 def run_guarantee(
-    path: str,
+    file: ModelFileOptions,
     table: TableReader,
+    options: GuaranteeOptions,
     output: Path | None,
-    constraint: str | None,
-    confidence: float | None,
-    objective: str | None,
-    trusted: Sequence[str] | None,
     seed: int,
     console: Console,
 ) -> None:
     """Choose the threshold on labeled rows, show the guarantee, and write the model if a file is named."""
-    if output is not None and is_stdout(output):
-        raise InvalidInputError("a model cannot be written to standard output: name a file with --output.")
-    check_output(output, *table.paths, path)
-    loaded = load_model(path, trusted, console)
+    check_model_output(output, *table.paths, file.path)
+    loaded = load_model(file, console)
     check_rows_are_new(loaded.manifest, table, "a guarantee needs labeled rows that it has not seen")
     with console.step(f"reading {table.name}"):
         batch = table.read()
@@ -47,9 +42,9 @@ def run_guarantee(
         model = loaded.model.guarantee(
             X,
             y,
-            constraint=constraint,
-            confidence=confidence,
-            objective=objective,
+            constraint=options.constraint,
+            confidence=options.confidence,
+            objective=options.objective,
             groups=groups,
             random_state=seed,
         )
@@ -63,4 +58,4 @@ def run_guarantee(
         with console.step("writing"):
             training = {**loaded.manifest.training, CALIBRATION_TABLE: table_sha256(table)}
             save(model, output, schema=loaded.manifest.schema, training=training)
-        console.log(f"\nwrote {output} ({format_file_size(output)})")
+        log_model_output(output, console)

@@ -34,7 +34,8 @@ def run_inspect(table: TableReader, target: str | None, output: Path | None, con
         console.note(note)
     if output is not None:
         write_output(format_column_types(features, table.name).encode(), output, console)
-    heading = f"{table.name}: {len(batch):,} rows, {len(features.columns):,} columns"
+    n_columns = len(features.columns)
+    heading = f"{table.name}: {len(batch):,} rows, {n_columns:,} column{'' if n_columns == 1 else 's'}"
     console.result(
         f"{heading}\n\n{features}\n\n{_OVERRULE}",
         {

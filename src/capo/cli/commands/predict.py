@@ -2,55 +2,128 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from ...exceptions import InvalidInputError
-from ...io.tables import Batch, Schema, TableReader, require_column
-from .._console import Console
+from ...io.tables import Batch, Schema, TablePart, TableReader, require_column
+from .._console import Console, Step
+from .._options import ClusterOptions, ModelFileOptions
 from .._output import check_file_ending, check_output, is_stdout, open_output
-from ._drift import DriftMonitor
-from ._loaded_model import load_model, read_batches
+from ._cluster import connect, divide, map_in_order, name_part, read_rows
+from ._drift import DriftMonitor, RowDifferences
+from ._loaded_model import BATCH_SIZE, LoadedModel, load_model, read_batches
 from ._model_kinds import model_kind
 from ._prediction_files import ENDINGS, open_writer
+from ._threads import map_in_threads
 
 #: Columns that an error message lists at most.
 MAX_LISTED_COLUMNS = 10
 
 
+@dataclass(frozen=True)
+class PredictedRows:
+    """The predictions for some rows, and how these differ from the training rows."""
+
+    frame: pl.DataFrame
+    differences: RowDifferences
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """A model, and the schema of the tables to predict."""
+
+    loaded: LoadedModel
+    schema: Schema
+
+    def check(self, batch: Batch, ids: Sequence[str], console: Console) -> None:
+        """Check the identifiers, and show what a user should know about the predictions."""
+        kind = model_kind(self.loaded.model)
+        _check_ids(self.schema, batch, ids, kind.prediction_columns(self.loaded))
+        for note in kind.notes(self.loaded, batch):
+            console.note(note)
+
+    def predict(self, batch: Batch) -> PredictedRows:
+        """Predict a batch."""
+        loaded, kind = self.loaded, model_kind(self.loaded.model)
+        features = self.schema.features(batch)
+        outputs = kind.batch_outputs(loaded, batch, features)
+        series = [*self.schema.id_columns(batch), *kind.prediction_series(loaded, outputs)]
+        return PredictedRows(
+            pl.DataFrame(series), RowDifferences.count(loaded, features, kind.drift_scores(outputs))
+        )
+
+
 def run_predict(
-    path: str,
+    file: ModelFileOptions,
     table: TableReader,
     output: Path | None,
     ids: Sequence[str] | None,
-    trusted: Sequence[str] | None,
+    cluster: ClusterOptions,
     console: Console,
 ) -> None:
-    """Write predictions batch by batch."""
+    """Write predictions batch by batch, or part by part those of the workers of a cluster."""
     content = "predictions are written to .csv, .tsv or .jsonl files, also with .gz, or to .parquet files"
     check_file_ending(output, ENDINGS, content)
-    check_output(output, *table.paths, path)
-    loaded = load_model(path, trusted, console)
-    schema = loaded.schema if ids is None else loaded.schema.with_ids(ids)
-    kind = model_kind(loaded.model)
+    check_output(output, *table.paths, file.path)
+    loaded = load_model(file, console)
+    predictor = Predictor(loaded, loaded.schema if ids is None else loaded.schema.with_ids(ids))
     if console.as_json and (output is None or is_stdout(output)):
         raise InvalidInputError(
             "--json prints the drift report, so that the predictions need a file: name one with --output."
         )
-    drift = DriftMonitor(loaded)
-    with console.step("predicting") as step, open_output(output) as file, open_writer(file, output) as writer:
+    drift = DriftMonitor(loaded.model)
+    parts = None if cluster.address is None else divide(table, cluster, console)
+    with (
+        console.step("predicting") as step,
+        open_output(output) as stream,
+        open_writer(stream, output) as writer,
+    ):
+        if parts is None:
+            rows = _predict_batches(predictor, table, ids or (), console, step)
+        else:
+            predictor.check(next(table.batches()), ids or (), console)
+            rows = _predict_parts(predictor, parts, cluster, step)
+        with closing(rows):
+            for predicted in rows:
+                drift.observe(predicted.differences)
+                writer.write(predicted.frame)
+    _show_drift(drift, console)
+
+
+def _predict_batches(
+    predictor: Predictor, table: TableReader, ids: Sequence[str], console: Console, step: Step
+) -> Generator[PredictedRows]:
+    def checked_batches() -> Iterator[Batch]:
         for number, batch in enumerate(read_batches(table, step)):
             if number == 0:
-                _check_ids(schema, batch, ids or (), kind.prediction_columns(loaded))
-            features = schema.features(batch)
-            for note in kind.notes(loaded, batch) if number == 0 else ():
-                console.note(note)
-            outputs = kind.batch_outputs(loaded, batch, features)
-            drift.observe(features, kind.drift_scores(outputs))
-            writer.write(pl.DataFrame([*schema.id_columns(batch), *kind.prediction_series(loaded, outputs)]))
-    _show_drift(drift, console)
+                predictor.check(batch, ids, console)
+            yield batch
+
+    yield from map_in_threads(predictor.predict, checked_batches())
+
+
+def _predict_parts(
+    predictor: Predictor, parts: Sequence[TablePart], cluster: ClusterOptions, step: Step
+) -> Generator[PredictedRows]:
+    n_rows = 0
+    with connect(cluster) as client:
+        for batches in map_in_order(client, _predict_part, parts, predictor):
+            for predicted in batches:
+                n_rows += predicted.differences.n_rows
+                yield predicted
+            step.progress(f"{n_rows:,} rows")
+
+
+def _predict_part(part: TablePart, predictor: Predictor) -> list[PredictedRows]:
+    """The predictions for a part, in batches; none if it has no rows."""
+    with name_part(part):
+        rows = read_rows(part)
+        return [] if rows is None else [predictor.predict(batch) for batch in rows.split(BATCH_SIZE)]
 
 
 def _show_drift(drift: DriftMonitor, console: Console) -> None:

@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ...exceptions import InvalidInputError
 from ...io.model_files import save
 from ...io.tables import TableReader, profile_columns
 from ...model_selection import DEFAULT_N_FOLDS, TimeFolds
 from .._console import Console
-from .._output import check_output, format_file_size, is_stdout
+from .._options import ModelFileOptions
 from ._loaded_model import LoadedModel, load_model
 from ._model_kinds import model_kind
+from ._model_output import check_model_output, log_model_output
 from ._priced_kind import price_columns
 from ._table_checksum import EARLIER_TABLES, check_rows_are_new, table_sha256, training_checksums
 
 
 def run_refit(
-    path: str,
+    file: ModelFileOptions,
     table: TableReader,
     output: Path,
     jobs: int,
-    trusted: Sequence[str] | None,
     seed: int,
     console: Console,
 ) -> None:
     """Refit a model on labeled rows, write it, and show its summary."""
-    if is_stdout(output):
-        raise InvalidInputError("a model cannot be written to standard output: name a file with --output.")
-    check_output(output, *table.paths, path)
-    loaded = load_model(path, trusted, console)
+    check_model_output(output, *table.paths, file.path)
+    loaded = load_model(file, console)
     check_rows_are_new(loaded.manifest, table, "a refit needs labeled rows that it has not seen")
     with console.step(f"reading {table.name}"):
         batch = table.read()
@@ -67,7 +63,7 @@ def run_refit(
             **model_kind(model).fit_results(model),
         },
     )
-    console.log(f"\nwrote {output} ({format_file_size(output)})")
+    log_model_output(output, console)
 
 
 def _read_prices(loaded: LoadedModel, batch: Any) -> dict[str, Any]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 from ...exceptions import InvalidInputError
 from ...inspection import Comparison
 from ...io.tables import TableReader
 from .._console import Console
+from .._options import ModelFileOptions
 from .._output import check_file_ending, check_output, write_output
 from ._loaded_model import LoadedModel, load_model
 from ._model_kind import ReportOptions
@@ -18,20 +18,19 @@ from ._table_checksum import training_table_notes
 
 
 def run_report(
-    path: str,
+    file: ModelFileOptions,
     table: TableReader,
     output: Path,
     comparison: Path | None,
-    trusted: Sequence[str] | None,
     seed: int,
     explain: bool,
     console: Console,
 ) -> None:
     """Write the page."""
     stored_comparison = None if comparison is None else _read_comparison(comparison)
-    check_output(output, *table.paths, path, comparison)
+    check_output(output, *table.paths, file.path, comparison)
     check_file_ending(output, [".html", ".htm"], "the report is an HTML file, whose name ends in .html")
-    loaded = load_model(path, trusted, console)
+    loaded = load_model(file, console)
     if comparison is not None and stored_comparison is not None:
         _check_comparison(stored_comparison, loaded, comparison)
     notes = training_table_notes(loaded.manifest, table, console)

@@ -36,9 +36,9 @@ def convert_multilabel(model: MultilabelCAPOClassifier, X: Any) -> ModelProto:
     """Convert a fitted classifier of several labels per row to a graph for data like X."""
     if isinstance(model.measure_, RowAverage):
         raise ExportError(
-            f"a model for {model.measure_.label} chooses the labels of each row together, which ONNX has no "
-            "operator for: train for an average over labels or entries, such as f1_macro or f1_micro, or use "
-            "a model file (capo.save)."
+            f"a model for {model.measure_.label} chooses the labels of each row together, and only "
+            "thresholds on labels are exported: train for an average over labels or entries, such as "
+            "f1_macro or f1_micro, or use a model file (capo.save)."
         )
     graph = GraphBuilder()
     log_odds = _log_odds(model, make_input_table(graph, X), X)

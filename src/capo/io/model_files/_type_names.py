@@ -44,7 +44,7 @@ from ...estimators import (
 from ...guarantees import Constraint, Guarantee
 from ...kernels import Kernel, KernelExpansion
 from ...label_shift import Population, PrevalenceEstimate
-from ...model_selection import CVScore, PlattCalibrator, TimeFolds
+from ...model_selection import CVScore, PlattCalibrator, RepeatedFolds, TimeFolds
 from ...preprocessing import (
     KINDS,
     ColumnInfo,
@@ -78,6 +78,7 @@ ESTIMATORS: dict[str, type[Any]] = {
     "SVMPerfClassifier": SVMPerfClassifier,
     "SVMPerfClassifierCV": SVMPerfClassifierCV,
     "TagIndicators": TagIndicators,
+    "RepeatedFolds": RepeatedFolds,
     "TimeFolds": TimeFolds,
     "WordFeatures": WordFeatures,
 }

@@ -1,0 +1,128 @@
+"""Dask clusters for the commands, and the tasks that read the parts of a table."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...exceptions import InvalidInputError, MissingExtraError, TableError
+from ...io.tables import Batch, NoRowsError, Schema, TablePart, TableReader, divide_table
+from .._console import Console
+from .._options import ClusterOptions
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+#: Seconds after which a scheduler that does not answer is an error.
+CONNECTION_TIMEOUT = 10
+#: Parts under way for each thread of the workers, so that none of them waits for the next part.
+N_PARTS_AHEAD = 2
+
+
+def divide(table: TableReader, cluster: ClusterOptions, console: Console) -> Sequence[TablePart]:
+    """The parts of a table that workers read."""
+    if table.path == "-":
+        raise InvalidInputError("a table that is read in parts must be in files: got standard input.")
+    with console.step(f"dividing {table.name}"):
+        return divide_table(table, cluster.partition_rows)
+
+
+@contextmanager
+def connect(cluster: ClusterOptions) -> Iterator[Client]:
+    """A client of the cluster; a local one is started, and closed at the end."""
+    try:
+        from distributed import Client, LocalCluster  # noqa: PLC0415 (an optional package)
+    except ImportError as error:
+        raise MissingExtraError("--cluster needs Dask: pip install 'capo-learn[dask]'.") from error
+
+    if cluster.n_local_workers is not None:
+        with (
+            LocalCluster(
+                cluster.n_local_workers, threads_per_worker=1, dashboard_address=":0", silence_logs=40
+            ) as local,
+            Client(local) as client,
+        ):
+            yield client
+        return
+    try:
+        client = Client(cluster.address, timeout=CONNECTION_TIMEOUT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(f"no Dask scheduler answers at {cluster.address}: {error}") from error
+    with client:
+        yield client
+
+
+@contextmanager
+def open_scheduler(cluster: ClusterOptions, n_jobs: int) -> Iterator[Client | None]:
+    """A client of the cluster; without one, None and Dask's scheduler in this process, with some threads."""
+    if cluster.address is not None:
+        with connect(cluster) as client:
+            yield client
+        return
+    import dask  # noqa: PLC0415 (an optional package)
+
+    n_threads = n_jobs if n_jobs > 0 else os.cpu_count() or 1
+    with dask.config.set(scheduler="synchronous" if n_threads == 1 else "threads", num_workers=n_threads):
+        yield None
+
+
+def map_in_order(
+    client: Client, function: Callable[..., Any], parts: Iterable[TablePart], shared: Any
+) -> Iterator[Any]:
+    """Results of ``function(part, shared)`` in the order of the parts.
+
+    A part is started when the results of earlier ones have been used, so that only a few are in memory.
+    """
+    from dask.delayed import delayed  # noqa: PLC0415 (an optional package)
+
+    # A task that returns it, unlike scattered data, is repeated if its worker is lost.
+    argument = client.compute(delayed(shared, traverse=False))
+    limit = N_PARTS_AHEAD * max(sum(client.nthreads().values()), 1)
+    pending: deque[Any] = deque()
+    for part in parts:
+        pending.append(client.submit(function, part, argument, pure=False))
+        if len(pending) >= limit:
+            yield pending.popleft().result()
+    while pending:
+        yield pending.popleft().result()
+
+
+def read_parts(parts: Sequence[TablePart], schema: Schema) -> tuple[list[Any], list[Any]]:
+    """Tasks that read the features and the labels of each part."""
+    from dask.delayed import delayed  # noqa: PLC0415 (an optional package)
+
+    read = delayed(_read_features_and_labels, pure=False)
+    tasks = [read(part, schema) for part in parts]
+    return [task[0] for task in tasks], [task[1] for task in tasks]
+
+
+def _read_features_and_labels(part: TablePart, schema: Schema) -> tuple[Any, Any]:
+    with name_part(part):
+        batch = read_rows(part)
+        if batch is None:
+            return schema.example_row()[:0], np.empty(0, dtype=object)
+        return schema.features(batch), schema.labels(batch)
+
+
+def read_rows(part: TablePart) -> Batch | None:
+    """The rows of a part; None if it has none."""
+    try:
+        return part.read()
+    except NoRowsError:
+        return None
+
+
+@contextmanager
+def name_part(part: TablePart) -> Iterator[None]:
+    """Add the name of a part to errors that do not have it."""
+    try:
+        yield
+    except TableError as error:
+        if part.path in str(error):
+            raise
+        raise TableError(f"{part.path}: {error}") from error

@@ -1,0 +1,21 @@
+"""Model files that commands write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...exceptions import InvalidInputError
+from .._console import Console
+from .._output import check_output, format_file_size, is_stdout
+
+
+def check_model_output(output: Path | None, *inputs: str | Path | None) -> None:
+    """Raise before any work is done if a model cannot be written to `output`; None writes no file."""
+    if output is not None and is_stdout(output):
+        raise InvalidInputError("a model cannot be written to standard output: name a file with --output.")
+    check_output(output, *inputs)
+
+
+def log_model_output(output: Path, console: Console) -> None:
+    """Log the file that was written, below the result."""
+    console.log(f"\nwrote {output} ({format_file_size(output)})")

@@ -1,0 +1,93 @@
+"""The auxiliaries that options name: one by one, in presets, within a budget."""
+
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+
+from capo.auxiliary import auxiliary_names
+from capo.cli._options import ModelOptions
+from capo.cli.commands._unfitted_model import parse_auxiliaries
+
+from .cases import predictions, run, table
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in auxiliary_names() if name != "latent"])
+def test_every_auxiliary_is_trained_kept_and_used(name, folder, capsys, tmp_path):
+    path, gaps = tmp_path / "m.capo", tmp_path / "gaps.csv"
+    options = ("-a", name, "--delta", "none", "--folds", "2", "-o", path)
+    code, _, err = run(capsys, "fit", folder / "train.csv", "-t", "y", "--id", "id", *options)
+    assert code == 0, err
+    rows = table(40, seed=2).with_columns(
+        x=pl.when(pl.col("id") % 3 > 0).then("x"),
+        word=pl.when(pl.col("id") % 5 > 0).then("word").otherwise(pl.lit("new")),
+    )
+    rows.write_csv(gaps)
+    code, out, err = run(capsys, "predict", path, gaps)
+    assert code == 0, err
+    assert predictions(out)["score"].is_between(0, 1).all()
+
+
+def test_latent_is_for_sparse_rows(folder, capsys, tmp_path):
+    code, _, err = run(
+        capsys, "fit", folder / "train.csv", "-t", "y", "-a", "latent", "-o", tmp_path / "m.capo"
+    )
+    assert code == 2
+    assert "'latent' requires a sparse matrix" in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["auto", "linear", "lgbm", "xgb", "rf", "knn", "nb", "cvm", "c45", "rbfnet"])
+def test_every_auxiliary_takes_sparse_rows(name, capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4)) * (rng.random((60, 4)) < 0.7)
+    lines = [
+        f"{1 if row[0] > 0 else -1} " + " ".join(f"{i + 1}:{v:.4f}" for i, v in enumerate(row) if v)
+        for row in X
+    ]
+    (tmp_path / "t.svm").write_text("\n".join(lines) + "\n")
+    options = ("-a", name, "--delta", "none", "--folds", "2", "-o", tmp_path / "m.capo")
+    code, _, err = run(capsys, "fit", tmp_path / "t.svm", *options)
+    assert code == 0, err
+    assert run(capsys, "predict", tmp_path / "m.capo", tmp_path / "t.svm")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "preset", "expected"),
+    [
+        (["auto"], None, "auto"),
+        (["nb, linear"], None, ["nb", "linear"]),
+        (["nb", "linear,rf"], None, ["nb", "linear", "rf"]),
+        (None, None, "auto"),
+        (None, "balanced", "auto"),
+        (None, "fast", "fast"),
+        (["fast,nb"], None, ["fast", "nb"]),
+    ],
+)
+def test_auxiliaries_are_a_list_an_option_each_or_a_preset(given, preset, expected):
+    assert parse_auxiliaries(ModelOptions(auxiliaries=given, preset=preset)) == expected
+
+
+def test_a_budget_leaves_out_what_takes_too_long(folder, capsys, tmp_path):
+    fit = ("fit", folder / "train.csv", "-t", "y", "-a", "nb,linear", "--delta", "none", "--folds", "2")
+    code, out, err = run(capsys, *fit, "--budget", "1h", "-o", tmp_path / "m.capo")
+    assert code == 0
+    assert re.search(r"estimated time \S+ s, within the budget of 60 min: nb, linear", err)
+    assert re.search(r"^linear ", out, re.MULTILINE)
+    code, out, err = run(capsys, *fit, "--budget", "0.0001", "-o", tmp_path / "m.capo")
+    assert code == 0
+    assert re.search(
+        r"Left out because of the budget of 0.0 s, with their estimated times: (nb|linear) \(", err
+    )
+    assert "more than the budget of 0.0 s, although only the least is trained" in err
+    assert len(re.findall("^(nb|linear) ", out, re.MULTILINE)) == 1
+
+
+def test_a_comparison_within_a_budget(folder, capsys):
+    compare = ("compare", folder / "train.csv", "-t", "y", "-a", "nb", "--delta", "none", "--folds", "2")
+    code, out, err = run(capsys, *compare, "--budget", "5m")
+    assert code == 0
+    assert re.search(r"estimated time \S+ s, within the budget of 5.0 min: nb", err)
+    assert "capo" in out
