@@ -2,23 +2,28 @@
 
 python -m benchmarks.messy.misleading --data FOLDER
 
-Each table of the suite is shuffled, and 20 variants of each problem are planted. Printed are the variants
-that are noted, and the clean tables about which anything is noted.
+Each table of the suite is shuffled, and 20 variants of each problem are planted. The clean tables are those
+of the suite and two of scikit-learn. Results are in benchmarks/messy/results/misleading.csv: how many
+variants of each problem are noted, and the clean tables about which anything is noted.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from sklearn.datasets import load_breast_cancer, load_digits
 
 from capo.preprocessing import MAX_POSITIVE_SHARE, check_data, duplicate_share, numbered_columns
 
 from ..data import folder
+from ..provenance import record_run
 
+RESULTS = Path(__file__).parent / "results" / "misleading.csv"
 N_VARIANTS = 20
 MAX_ROWS = 5000
 MAX_COLUMNS = 100
@@ -101,18 +106,34 @@ def variants(paths: list[Path], plant: Problem, topic: str) -> Iterator[bool]:
         yield topic in topics(*plant(*load(paths[seed % len(paths)], seed), seed))
 
 
+def load_clean(paths: list[Path]) -> Iterator[tuple[str, pd.DataFrame, np.ndarray]]:
+    """The tables as they are, shuffled: those of the suite, and two of scikit-learn."""
+    for path in paths:
+        yield path.stem, *load(path, 0)
+    for name, dataset, label in (("breast_cancer", load_breast_cancer(), 0), ("digits", load_digits(), 8)):
+        rows = np.random.default_rng(0).permutation(len(dataset.target))
+        frame = pd.DataFrame(dataset.data[rows]).add_prefix("column ")
+        yield name, frame.loc[:, frame.nunique() > 1], dataset.target[rows] == label
+
+
 def main() -> None:
-    """Print what is noted."""
+    """Write what is noted."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", help="folder with the data sets")
     paths = sorted((folder(parser.parse_args().data) / "suite").glob("*.npz"))
-    for topic, plant in PROBLEMS.items():
-        print(f"{topic}: {sum(variants(paths, plant, topic))} of {N_VARIANTS} noted", flush=True)
-    noted = {path.stem: topics(*load(path, 0)) for path in paths}
-    shown = {name: sorted(found) for name, found in noted.items() if found}
-    print(f"clean tables with a note: {len(shown)} of {len(noted)} {shown}")
+    results = [
+        (topic, sum(variants(paths, plant, topic)), N_VARIANTS, "") for topic, plant in PROBLEMS.items()
+    ]
+    clean = {name: sorted(topics(frame, positive)) for name, frame, positive in load_clean(paths)}
+    noted = "; ".join(f"{name}: {', '.join(found)}" for name, found in clean.items() if found)
+    results.append(("clean tables", sum(map(bool, clean.values())), len(clean), noted))
+    with RESULTS.open("w", newline="") as file:
+        csv.writer(file).writerows([("problem", "noted", "tables", "notes"), *results])
+    record_run(RESULTS)
+    for problem, n_noted, n_tables, notes in results:
+        print(f"{problem}: {n_noted} of {n_tables} noted {notes}")
 
 
 if __name__ == "__main__":

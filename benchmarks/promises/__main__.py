@@ -28,11 +28,9 @@ from capo.guarantees import Constraint, TrainingScores, certify, plan_cuts
 from ..data import folder
 from ..provenance import record_run
 from .draws import CONFIDENCE, CONSTRAINTS, N_DRAWS, SAMPLE_SIZES, Population, open_population
+from .page import BEST, CAPO, CELL, NAIVE, tables
+from .page import MEASURED as RESULTS
 from .populations import LAWS, TABLES, fit_table, simulate
-
-RESULTS = Path(__file__).parent / "results" / "results.csv"
-CAPO, NAIVE, BEST = "capo", "naive", "best possible"
-CELL = ["population", "rate", "limit", "rows"]
 
 
 def report(line: str) -> None:
@@ -157,8 +155,6 @@ def main() -> None:
     options = parser.parse_args()
     if not options.table:
         run(folder(options.data), options.mapie, options.cache)
-    from .page import tables  # noqa: PLC0415 (after the run)
-
     print(tables(RESULTS))
 
 

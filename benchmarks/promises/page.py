@@ -11,6 +11,7 @@ from .draws import CONFIDENCE, N_DRAWS
 
 CAPO, NAIVE, BEST = "capo", "naive", "best possible"
 CELL = ["population", "rate", "limit", "rows"]
+MEASURED = Path(__file__).parent / "results" / "results.csv"
 
 
 def tables(results: Path) -> str:
@@ -27,6 +28,11 @@ def tables(results: Path) -> str:
             f"### {rate} {'<=' if rate == 'fpr' else '>='} {value:g}\n\n" + _cells(wide, rivals, cells.index)
         )
     return "\n".join(parts)
+
+
+def best_rivals(gained: pd.DataFrame) -> pd.Series:
+    """The value of MAPIE's best method in each cell."""
+    return gained.drop(columns=[CAPO, NAIVE, BEST]).max(axis=1)
 
 
 def _summary(wide: dict[str, pd.DataFrame], rivals: list[str], limit: float) -> str:

@@ -7,6 +7,8 @@ agreement : the same random problems in memory and on the cluster, with random p
 kills     : fits during which a worker is killed at a random moment
 growth    : processor time of the workers and bytes through scheduler and client for each cut, as the number
             of rows grows; the data are generated on the workers
+cost      : processor time, tasks and bytes of a cut on 1, 2 and 4 processes; ``--report`` shows a model of
+            them, and what it says of 100 machines
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from capo import SVMPerfClassifier, measures
 from capo.dask import DaskSVMPerfClassifier
 
 from ..provenance import record_run
+from .cost import measure_costs, report
 from .tables import make_table, start_cluster
 from .traffic import count_bytes
 
@@ -42,7 +45,7 @@ MAX_BYTES_PER_WORKER = 1e6
 def agreement(options: argparse.Namespace) -> Iterator[dict]:
     """Random problems: the difference of the primal values in units of C tol, and of the labels."""
     with start_cluster(N_WORKERS) as client:
-        for seed in range(options.problems):
+        for seed in range(options.first, options.problems):
             yield _compare(client, seed, measures.names()[seed % len(measures.names())])
 
 
@@ -152,31 +155,49 @@ def _cpu_seconds(client: Client) -> float:
     return sum(client.run(time.process_time).values())
 
 
+def cost(options: argparse.Namespace) -> Iterator[dict]:
+    """The costs of a cut, from which `CostModel` is fitted."""
+    return measure_costs()
+
+
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[dict]]] = {
     "agreement": agreement,
     "kills": kills,
     "growth": growth,
+    "cost": cost,
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=list(PARTS))
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
     parser.add_argument("--problems", type=int, default=200, help="random problems of `agreement`")
+    parser.add_argument("--resume", action="store_true", help="keep the stored problems of `agreement`")
+    parser.add_argument("--report", action="store_true", help="show the model of the costs, run nothing")
     options = parser.parse_args()
+    if options.report:
+        print("\n".join(report(RESULTS / "cost.csv")))
+        return
     warnings.simplefilter("ignore")  # trivial solutions are compared like any others
-    for part in options.parts:
+    for part in options.parts or PARTS:
         path = RESULTS / f"{part}.csv"
-        with path.open("w", newline="") as file:
+        options.first = _count_rows(path) if options.resume and part == "agreement" else 0
+        with path.open("a" if options.first else "w", newline="") as file:
             writer = None
             for row in PARTS[part](options):
                 if writer is None:
                     writer = csv.DictWriter(file, list(row), lineterminator="\n")
-                    writer.writeheader()
+                    if not options.first:
+                        writer.writeheader()
                 writer.writerow(row)
                 file.flush()
                 print(part, row, flush=True)
-        record_run(path)
+        record_run(path, append=bool(options.first))
+
+
+def _count_rows(path: Path) -> int:
+    with path.open(newline="") as file:
+        return sum(1 for _ in csv.DictReader(file))
 
 
 if __name__ == "__main__":

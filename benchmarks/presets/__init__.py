@@ -1,0 +1,1 @@
+"""What the presets cost and lose, beside LightGBM."""

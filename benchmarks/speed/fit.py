@@ -1,0 +1,136 @@
+"""CPU time of the default fit, and of each of its auxiliaries in training and prediction.
+
+python -m benchmarks.speed.fit                           this checkout
+python -m benchmarks.speed.fit --against CHECKOUT/src    and another one, on the same rows
+python -m benchmarks.speed.fit --tables small            one of the tables only
+
+Tables: `small` (1,500 x 15, with models without pairs of folds), `numeric` (10,000 x 15) and `mixed` (10,000
+rows, 6 numeric columns and 8 of categories). An auxiliary by itself is trained once, on all rows, by its own
+`fit`. Each source folder is measured in a process of its own, with one
+thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+
+RESULTS = Path(__file__).parent / "results"
+ROOT = Path(__file__).parents[2]
+N_CATEGORIES = 12
+
+
+def numeric_table(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    return make_classification(n_rows, 15, n_informative=8, weights=[0.9], flip_y=0.03, random_state=0)
+
+
+def mixed_table(n_rows: int) -> tuple[pl.DataFrame, np.ndarray]:
+    X, y = make_classification(n_rows, 14, n_informative=8, weights=[0.9], flip_y=0.03, random_state=0)
+    ranks = np.argsort(np.argsort(X, axis=0), axis=0)
+    codes = N_CATEGORIES * ranks[:, 6:] // n_rows
+    numbers = {f"x{column}": X[:, column] for column in range(6)}
+    texts = {f"c{column}": [f"value {code}" for code in codes[:, column]] for column in range(8)}
+    return pl.DataFrame({**numbers, **texts}), y
+
+
+TABLES: dict[str, Callable[[], tuple[Any, np.ndarray]]] = {
+    "small": lambda: numeric_table(1_500),
+    "numeric": lambda: numeric_table(10_000),
+    "mixed": lambda: mixed_table(10_000),
+}
+
+
+def cpu_seconds(function: Callable[[], Any]) -> tuple[Any, float]:
+    start = time.process_time()
+    result = function()
+    return result, time.process_time() - start
+
+
+def predict_auxiliary(model: Any, name: str, X: Any) -> Any:
+    """The output of one auxiliary as prediction computes it, in this and in earlier versions."""
+    from capo import auxiliary  # noqa: PLC0415 (of the source folder that is measured)
+
+    estimator, output, labels = model.auxiliaries_[name], auxiliary.ScoreOutput(), model.classes_
+    if not hasattr(auxiliary, "predict_block"):
+        return output.predict(estimator, X, labels)
+    return auxiliary.predict_block({name: estimator}, X, output, labels, lambda name: nullcontext())
+
+
+def measure(table: str) -> list[dict[str, object]]:
+    """The default fit on one table, its prediction, and both for each auxiliary; in CPU seconds."""
+    from capo import CAPOClassifier  # noqa: PLC0415
+
+    X, y = TABLES[table]()
+    model, fit = cpu_seconds(lambda: CAPOClassifier("f1", random_state=0).fit(X, y))
+    predict = cpu_seconds(lambda: model.log_odds(X))[1]
+    rows = [_row(table, "all", 1.0, fit, predict, len(y))]
+    for name, estimator in model.auxiliaries_.items():
+        fit = cpu_seconds(lambda estimator=estimator: clone(estimator).fit(X, y))[1]
+        predict = cpu_seconds(lambda name=name: predict_auxiliary(model, name, X))[1]
+        rows.append(_row(table, name, model.auxiliary_weights_[name], fit, predict, len(y)))
+    return rows
+
+
+def _row(table: str, part: str, weight: float, fit: float, predict: float, n_rows: int) -> dict[str, object]:
+    return {
+        "table": table,
+        "part": part,
+        "weight": round(weight, 3),
+        "fit_cpu_seconds": round(fit, 3),
+        "predict_cpu_us_per_row": round(1e6 * predict / n_rows, 2),
+    }
+
+
+def run(source: str, table: str) -> list[dict[str, object]]:
+    """Measure a source folder in a process of its own."""
+    limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
+    environment = {**os.environ, **limits, "PYTHONPATH": os.pathsep.join((source, str(ROOT)))}
+    command = [sys.executable, "-m", "benchmarks.speed.fit", "--measure", table]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.speed.fit",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--against", metavar="SRC", help="the folder src of another checkout")
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES), help="which tables")
+    parser.add_argument("--measure", choices=TABLES, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        print(json.dumps(measure(options.measure)))
+        return
+    from ..provenance import record_run  # noqa: PLC0415 (earlier versions are measured without it)
+
+    sources = {**({"before": options.against} if options.against else {}), "now": str(ROOT / "src")}
+    rows = []
+    for table in options.tables:
+        for name, source in sources.items():
+            rows += [{"version": name, **row} for row in run(source, table)]
+            print(*rows[-6:], sep="\n", flush=True)
+    with (RESULTS / "fit.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    record_run(RESULTS / "fit.csv")
+
+
+if __name__ == "__main__":
+    main()
