@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-all test-oldest test-minimal lint docs bench paper promises base-rates dist clean
+.PHONY: demo test test-all test-oldest test-minimal lint docs bench paper promises base-rates automl dist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/capo demo
@@ -53,6 +53,12 @@ base-rates: $(VENV)/.installed $(VENV)-quapy/.installed
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python -m benchmarks.base_rates $(if $(DATA),--data $(DATA)) --quapy $(VENV)-quapy/bin/python $(ARGS)
 
+# AutoGluon and FLAML need different releases of XGBoost: each has an environment of its own.
+automl: $(VENV)/.installed $(VENV)-autogluon/.installed $(VENV)-flaml/.installed
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python -m benchmarks.quality.automl $(if $(DATA),--data $(DATA)) \
+		--autogluon $(VENV)-autogluon/bin/python --flaml $(VENV)-flaml/bin/python $(ARGS)
+
 dist: $(BIN)/python
 	$(BIN)/python -m pip install --quiet build
 	$(BIN)/python -m build
@@ -92,9 +98,20 @@ $(VENV)-quapy/.installed:
 	$(VENV)-quapy/bin/python -m pip install --quiet 'quapy==0.2.*'
 	touch $@
 
+$(VENV)-autogluon/.installed:
+	$(PYTHON) -m venv $(VENV)-autogluon
+	$(VENV)-autogluon/bin/python -m pip install --quiet 'autogluon.tabular[lightgbm,catboost,xgboost]==1.6.*'
+	touch $@
+
+$(VENV)-flaml/.installed:
+	$(PYTHON) -m venv $(VENV)-flaml
+	$(VENV)-flaml/bin/python -m pip install --quiet 'flaml[automl]==2.7.*'
+	touch $@
+
 $(VENV)/.installed-docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[cli,onnx,plots]' --group docs
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-minimal $(VENV)-mapie $(VENV)-quapy build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-minimal $(VENV)-mapie $(VENV)-quapy $(VENV)-autogluon $(VENV)-flaml \
+		build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

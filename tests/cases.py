@@ -66,3 +66,10 @@ def kernel_matrix(name, gamma, X, Z):
         "inverse_squared_distance": lambda: 1 / (t**2 + 1),
     }
     return formulas[name]()
+
+
+def make_noise_in_groups(rows_per_group):
+    """Features by which each of 40 groups is recognized, labels that mean nothing, and the groups."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), rows_per_group)
+    return rng.normal(size=(40, 5))[groups], (rng.permutation(40) < 20)[groups], groups

@@ -8,9 +8,12 @@ here on the syntax tree of every module, function-level imports included:
 """
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -239,3 +242,27 @@ def test_an_import_upward_is_found(tmp_path, module, line, imported):
     assert run.returncode == 1, run.stdout + run.stderr
     assert "0 kept, 1 broken" in run.stdout
     assert imported in run.stdout
+
+
+def _contract_layers():
+    contract = tomllib.loads(CONFIG.read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][0]
+    return [sorted(layer.replace(" ", "").split("|")) for layer in contract["layers"]]
+
+
+@pytest.mark.skipif(not CONFIG.exists(), reason="installed without its pyproject.toml")
+def test_the_guide_for_contributors_lists_the_layers_of_the_contract():
+    guide = CONFIG.with_name("CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = guide.partition("| layer | purpose |\n|---|---|\n")[2].partition("\n\n")[0]
+    listed = [sorted(re.findall(r"`(\w+)`", line.split("|")[1])) for line in table.splitlines()]
+    assert [["__main__"], *listed] == _contract_layers()
+
+
+@pytest.mark.skipif(not CONFIG.exists(), reason="installed without its pyproject.toml")
+def test_each_subpackage_names_the_layer_below_it():
+    for layer, below in pairwise(_contract_layers()):
+        for path in (SOURCE / name / "__init__.py" for name in layer if (SOURCE / name).is_dir()):
+            line = re.search(
+                r"^# Imports from (.*) and the layers below", path.read_text("utf-8"), re.MULTILINE
+            )
+            assert line is not None, path
+            assert re.findall(r"`(\w+)`", line[1]) == below, path

@@ -32,6 +32,7 @@ SELECTED_NAMES = {
         "GridPoint",
         "OperatingPoint",
         "PlattCalibrator",
+        "RepeatedFolds",
         "ThresholdRule",
         "TimeFolds",
         "ZeroThreshold",
