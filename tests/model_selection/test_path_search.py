@@ -5,7 +5,7 @@ from sklearn.datasets import make_classification
 
 from capo import measures
 from capo.adaptation import AdaptationData, Objective, make_folds
-from capo.model_selection import CGrid, CVScorer, PathSearch
+from capo.model_selection import CGrid, CVScorer, FoldScores, PathSearch, ZeroThreshold
 
 
 def test_c_zero_is_left_only_for_a_significant_gain():
@@ -22,3 +22,29 @@ def test_c_zero_is_left_only_for_a_significant_gain():
 
     assert best_C(noise, X) > 0
     assert best_C(X @ [[1.0], [1.0], [0.0], [0.0]], noise) == 0
+
+
+class FoldOfKnownScores:
+    """A fold whose scores at each C are given."""
+
+    def __init__(self, test_rows, scores):
+        self.test_rows, self._scores = test_rows, scores
+
+    def scores(self, C):
+        return FoldScores(self._scores[C][self.test_rows], None, 1)
+
+
+def test_equal_scores_at_two_values_of_C_are_one_loss_for_an_early_stop():
+    y = np.arange(40) % 4 == 0
+    right, wrong = np.where(y, 1.0, -1.0), np.where(y, -1.0, 1.0)
+    middling = np.where(np.arange(40) % 8 == 0, wrong, right)
+
+    def tried(scores):
+        folds = np.arange(40) // 8
+        scorer = CVScorer(measures.get("roc_auc"), ZeroThreshold(), y, None, folds)
+        paths = [FoldOfKnownScores(np.flatnonzero(folds == fold), scores) for fold in range(5)]
+        grid = CGrid(tuple(scores), stop_early=True)
+        return [point.C for point in PathSearch(paths, scorer).run(grid)]
+
+    assert tried({0.0: middling, 1.0: wrong, 2.0: wrong, 3.0: right}) == [0.0, 1.0, 2.0, 3.0]
+    assert tried({0.0: middling, 1.0: wrong, 2.0: 2 * wrong, 3.0: right}) == [0.0, 1.0, 2.0]

@@ -2,7 +2,7 @@
 
 The folds move up the grid together, so that each C starts from the cuts of the smaller ones. The
 search continues past the end of the grid as long as the last C is the best, and stops early when the
-last few C's were significantly worse than the best.
+last few C's with different scores were significantly worse than the best.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ AUTO_VALUES = tuple(10.0 ** (0.5 * step) for step in range(-4, 7))
 MAX_AUTO_EXTENSIONS = 4
 #: How often a grid given by the user may be extended.
 MAX_GRID_EXTENSIONS = 16
-#: An early stop needs this many C's in a row that are significantly worse than the best.
+#: An early stop needs this many C's in a row, with different scores, that are significantly worse.
 N_LOSSES_TO_STOP = 2
 #: A C is significantly worse if its loss exceeds this many standard errors.
 MIN_LOSS_STD_ERRORS = 2.0
@@ -76,6 +76,8 @@ class GridPoint:
         The measure's value on these scores.
     n_iter : int
         The solver's iterations in all folds.
+    has_new_scores : bool
+        Whether the scores differ from those of the previous C.
     """
 
     C: float
@@ -84,6 +86,7 @@ class GridPoint:
     fold_scores: FloatArray
     cv_score: CVScore
     n_iter: int
+    has_new_scores: bool = True
 
 
 class FoldScores(NamedTuple):
@@ -167,7 +170,7 @@ class PathSearch:
     def _point(self, C: float, scores: FloatArray, fold_scores: list[FoldScores], n_iter: int) -> GridPoint:
         """The value of the scores, which is that of the previous point if they have not changed."""
         if self.points and np.array_equal(scores, self.points[-1].scores):
-            return replace(self.points[-1], C=C, n_iter=n_iter)
+            return replace(self.points[-1], C=C, n_iter=n_iter, has_new_scores=False)
         by_fold = self._scores_by_fold(scores, fold_scores)
         thresholds = self.scorer.thresholds(by_fold)
         return GridPoint(C, scores, thresholds, by_fold, self.scorer.evaluate(scores - thresholds), n_iter)
@@ -199,7 +202,8 @@ class PathSearch:
         return max(self.points, key=lambda point: point.cv_score.value)
 
     def _should_stop_early(self) -> bool:
-        best, last = self.best.cv_score, [point.cv_score for point in self.points[-N_LOSSES_TO_STOP:]]
+        different = (point.cv_score for point in self.points if point.has_new_scores)
+        best, last = self.best.cv_score, list(different)[-N_LOSSES_TO_STOP:]
         return len(last) == N_LOSSES_TO_STOP and all(
             best.value - score.value > MIN_LOSS_STD_ERRORS * score.gain_std_error(best) for score in last
         )
