@@ -3,7 +3,9 @@
 python -m benchmarks.quality.auxiliaries --data FOLDER      all dense tables of the suite, one seed
 
 Trains on at most 5,000 rows of a table. Writes results/auxiliaries.csv: the mean over tables of the
-difference to the default set, in points of 0.01, and the training time of the set.
+difference to the default set, in points of 0.01, over all tables and over every other one of them in
+alphabetical order (two halves: a choice on one can be confirmed on the other), and the training time of
+the set.
 """
 
 from __future__ import annotations
@@ -107,20 +109,44 @@ def _value(
 
 
 def run(path: Path, name: str, seed: int, cache: Path) -> pd.DataFrame:
-    found, seconds = scores(_limit(load(path, name, seed), seed), seed, cache)
+    table = limit_rows(load(path, name, seed), seed, MAX_ROWS, MAX_TEST_ROWS)
+    found, seconds = scores(table, seed, cache)
     rows = [(name, *key, value, seconds[key[0]]) for key, value in found.items()]
     return pd.DataFrame(rows, columns=["table", "set", "measure", "score", "seconds"])
 
 
-def _limit(table: Table, seed: int) -> Table:
-    """At most so many rows of a table."""
+def limit_rows(table: Table, seed: int, max_rows: int, max_test_rows: int) -> Table:
+    """At most so many rows of a table, drawn at random."""
     random = np.random.RandomState(seed)
     train, test = (
         np.sort(random.permutation(len(y))[:limit])
-        for y, limit in ((table.y, MAX_ROWS), (table.y_test, MAX_TEST_ROWS))
+        for y, limit in ((table.y, max_rows), (table.y_test, max_test_rows))
     )
     X, X_test = table.X.iloc[train].reset_index(drop=True), table.X_test.iloc[test].reset_index(drop=True)
     return Table(X, table.y[train], X_test, table.y_test[test])
+
+
+def summarize(rows: pd.DataFrame) -> pd.DataFrame:
+    """The difference of each set to the default set, on all tables and on either half of them."""
+    wide = rows.pivot_table(index=["table", "measure"], columns="set", values="score")
+    gain = 100 * wide.sub(wide[next(iter(SETS))], axis=0)
+    by_table = gain.groupby(level="table").mean().sort_index()
+    parts = {"": by_table, "first_half_": by_table[::2], "second_half_": by_table[1::2]}
+    columns = {}
+    for prefix, part in parts.items():
+        columns |= {f"{prefix}mean": part.mean(), f"{prefix}standard_error": part.sem()}
+    seconds = rows.groupby(["table", "set"])["seconds"].first().groupby(level="set").sum()
+    return pd.DataFrame({**columns, "seconds": seconds}).loc[list(SETS)].round(3)
+
+
+def run_all(wanted: list[str], path: Path, seed: int, cache: Path, n_jobs: int | None) -> pd.DataFrame:
+    """The rows of all tables."""
+    with ProcessPoolExecutor(n_jobs) as pool:
+        futures = {pool.submit(run, path, name, seed, cache): name for name in wanted}
+        for count, future in enumerate(as_completed(futures), start=1):
+            future.result()
+            print(f"{count} of {len(futures)}: {futures[future]}", file=sys.stderr, flush=True)
+    return pd.concat([future.result() for future in futures])
 
 
 def main() -> None:
@@ -136,23 +162,10 @@ def main() -> None:
     path = folder(options.data)
     wanted = options.tables or [name for name in names(path) if name not in (*PAPER, "w8a")]
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    parts = []
-    with ProcessPoolExecutor(options.jobs) as pool:
-        futures = {pool.submit(run, path, name, options.seed, options.cache): name for name in wanted}
-        for count, future in enumerate(as_completed(futures), start=1):
-            parts.append(future.result())
-            print(f"{count} of {len(futures)}: {futures[future]}", file=sys.stderr, flush=True)
-    rows = pd.concat(parts)
-    wide = rows.pivot_table(index=["table", "measure"], columns="set", values="score")
-    gain = 100 * wide.sub(wide[next(iter(SETS))], axis=0)
-    by_table = gain.groupby(level="table").mean()
-    seconds = rows.groupby(["table", "set"])["seconds"].first().groupby(level="set").sum()
-    summary = pd.DataFrame(
-        {"mean": by_table.mean(), "standard_error": by_table.sem(), "seconds": seconds}
-    ).loc[list(SETS)]
-    summary.round(3).to_csv(RESULTS)
+    summary = summarize(run_all(wanted, path, options.seed, options.cache, options.jobs))
+    summary.to_csv(RESULTS)
     record_run(RESULTS)
-    print(summary.round(2).to_string())
+    print(summary.to_string())
 
 
 if __name__ == "__main__":
