@@ -34,8 +34,7 @@ from capo.preprocessing import make_linear_features
 
 from ..data import PAPER, Table, folder
 from ..provenance import record_run
-from ..quality.auxiliaries import limit_rows
-from ..quality.tables import load, names
+from ..quality.tables import limit_rows, load, names
 
 RESULTS = Path(__file__).parent / "results.csv"
 MAX_ROWS, MAX_TEST_ROWS = 3_000, 10_000

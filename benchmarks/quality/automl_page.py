@@ -52,7 +52,13 @@ def section(results: Path, scores: pd.DataFrame) -> str:
     rows = rows.join(ours["score"].rename("capo"), on=CELL, how="inner")
     is_rare = rows["table"].str.contains("@")
     parts = [_introduction(rows, ours)]
-    for title, part in (("All rows", rows[~is_rare]), ("50 positive training rows", rows[is_rare])):
+    both = rows.assign(table=rows["table"].str.partition("@")[0])
+    titles = {
+        "All rows": rows[~is_rare],
+        "50 positive training rows": rows[is_rare],
+        "Both versions of each table together": both if is_rare.any() else both[:0],
+    }
+    for title, part in titles.items():
         if not part.empty:
             parts += [
                 f"**{title}**, capo minus the other system:\n",

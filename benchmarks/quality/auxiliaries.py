@@ -41,7 +41,7 @@ from ..data import PAPER, Table, folder
 from ..provenance import record_run
 from .page import MEASURES as COMPARED
 from .systems import MEASURES
-from .tables import load, names
+from .tables import limit_rows, load, names
 
 RESULTS = Path(__file__).parent / "results" / "auxiliaries.csv"
 DEFAULT = ("boosting", "shallow", "trees", "linear", "kernel")
@@ -113,17 +113,6 @@ def run(path: Path, name: str, seed: int, cache: Path) -> pd.DataFrame:
     found, seconds = scores(table, seed, cache)
     rows = [(name, *key, value, seconds[key[0]]) for key, value in found.items()]
     return pd.DataFrame(rows, columns=["table", "set", "measure", "score", "seconds"])
-
-
-def limit_rows(table: Table, seed: int, max_rows: int, max_test_rows: int) -> Table:
-    """At most so many rows of a table, drawn at random."""
-    random = np.random.RandomState(seed)
-    train, test = (
-        np.sort(random.permutation(len(y))[:limit])
-        for y, limit in ((table.y, max_rows), (table.y_test, max_test_rows))
-    )
-    X, X_test = table.X.iloc[train].reset_index(drop=True), table.X_test.iloc[test].reset_index(drop=True)
-    return Table(X, table.y[train], X_test, table.y_test[test])
 
 
 def summarize(rows: pd.DataFrame) -> pd.DataFrame:

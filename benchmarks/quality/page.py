@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ..adaptation.__main__ import RESULTS as ADAPTATION
+from ..adaptation.page import section as adaptation_section
 from ..data import PAPER
 from ..few_positives.__main__ import RESULTS as FEW_POSITIVES
 from ..few_positives.__main__ import summarize as summarize_few_positives
@@ -105,6 +107,7 @@ def write_page(results: Path) -> None:
         "## CAPO minus each other system\n\nMean over tables ± its standard error; wins / ties / losses.\n",
         _differences(rows),
         _share_won(compared),
+        _halves(rows),
         "## With few positives\n",
         _rare(rare),
         _choice_of_C(FEW_POSITIVES),
@@ -117,6 +120,8 @@ def write_page(results: Path) -> None:
         "## Are the values that `summary()` reports unbiased?\n",
         _bias_of_reported_values(results.with_name("nested.csv")),
         _excess_of_noise(NOISE),
+        "## Where adaptation pays\n",
+        adaptation_section(ADAPTATION),
         "## What adaptation costs\n",
         _cost(rows),
         "## The paper's twenty tasks\n",
@@ -174,6 +179,18 @@ def _differences(rows: pd.DataFrame, baselines: tuple[str, ...] = BASELINES) -> 
         cells = [format_gain(gain[measured == measure]) for measure in MEASURES]
         lines.append(f"| {baseline} | " + " | ".join([*cells, format_gain(gain)]) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _halves(rows: pd.DataFrame) -> str:
+    """The differences on either half of the tables, every other one in alphabetical order."""
+    tables = sorted(rows["table"].unique())
+    parts = []
+    for number, half in (("first", tables[::2]), ("second", tables[1::2])):
+        parts += [
+            f"On the {number} half of the tables, every other one in alphabetical order ({', '.join(half)}):\n",
+            _differences(rows[rows["table"].isin(half)], (TWENTY_LINES, STACK)),
+        ]
+    return "\n".join(parts)
 
 
 def _share_won(compared: pd.DataFrame) -> str:

@@ -72,3 +72,14 @@ def _load_suite(folder: Path, name: str, seed: int) -> Table:
         y = file["y"] > 0
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=seed)
     return Table(X.reset_index(drop=True), y, X_test.reset_index(drop=True), y_test)
+
+
+def limit_rows(table: Table, seed: int, max_rows: int, max_test_rows: int) -> Table:
+    """At most so many rows of a table, drawn at random."""
+    random = np.random.RandomState(seed)
+    train, test = (
+        np.sort(random.permutation(len(y))[:limit])
+        for y, limit in ((table.y, max_rows), (table.y_test, max_test_rows))
+    )
+    X, X_test = table.X.iloc[train].reset_index(drop=True), table.X_test.iloc[test].reset_index(drop=True)
+    return Table(X, table.y[train], X_test, table.y_test[test])
