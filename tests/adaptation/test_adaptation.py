@@ -9,6 +9,7 @@ from capo import measures
 from capo.adaptation import (
     AdaptationData,
     AdaptationProblem,
+    LinearCombination,
     Objective,
     StackPrior,
     UnitPrior,
@@ -150,3 +151,14 @@ def test_outputs_of_evaluation_do_not_enter_the_model():
     np.testing.assert_array_equal(plain.weights.auxiliary, evaluated.weights.auxiliary)
     assert plain.point == evaluated.point
     assert plain.chosen.cv_score.value > evaluated.chosen.cv_score.value
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_equal_scores_are_exactly_equal_once_standardized(center):
+    data = replace(problem(k=2), outputs=np.ones((120, 2)) * [1.0, 0.1], features=None)
+    data.outputs[::2] *= 1.0 + 4e-16
+    combination = LinearCombination(np.array([0.3, 0.7]), np.zeros(0), -0.2)
+    assert np.ptp(combination.scores(data.outputs, None)) > 0
+    scores = combination.standardize(data, center=center).scores(data.outputs, None)
+    assert np.array_equal(scores, np.full(120, 0.0 if center else scores[0]))
+    assert scores[0] == pytest.approx(0.0 if center else 0.17)

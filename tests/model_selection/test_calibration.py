@@ -30,6 +30,13 @@ def test_platt_on_constant_separable_and_inverted_scores():
     assert PlattCalibrator.fit(-1.0 * Y, Y, nonnegative=False).slope < -1
 
 
+def test_rounding_errors_are_not_the_scale_of_scores():
+    """Other rows may have scores that differ by more, and would get log-odds of 1e15."""
+    scores = 3.0 + 4e-16 * np.arange(300)
+    curve = PlattCalibrator.fit(scores[np.argsort(np.argsort(X[:, 0]))], Y)
+    assert np.abs(curve.log_odds(np.array([2.0, 3.0, 4.0]))).max() < 5
+
+
 def test_a_repeated_row_is_a_row_of_weight_two():
     scores, weight = X[:, 0], RNG.integers(1, 4, 300)
     repeated = PlattCalibrator.fit(np.repeat(scores, weight), np.repeat(Y, weight))

@@ -45,13 +45,14 @@ class LinearCombination:
         """Return the combination whose scores on `data` have standard deviation 1, and mean 0 if centered.
 
         Scores of models trained on different rows are comparable on this scale. Without centering, a
-        score of 0 remains 0.
+        score of 0 remains 0. Scores that differ by rounding errors only become exactly equal, since a
+        calibration would take the errors for the spread of the scores.
         """
         scores = self.scores(data.outputs, data.features)
         mean = float(np.average(scores, weights=data.weight))
         std = float(np.sqrt(np.average((scores - mean) ** 2, weights=data.weight)))
         if std <= MIN_RELATIVE_STD * float(np.abs(scores).max()):
-            std = 1.0
+            return self.transform(0.0, 0.0 if center else mean)
         return self.transform(1.0 / std, -mean / std if center else 0.0)
 
     def transform(self, factor: float, shift: float) -> LinearCombination:

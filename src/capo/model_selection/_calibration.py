@@ -16,6 +16,8 @@ from .._typing import BoolArray, FloatArray
 MIN_SLOPE = 1e-6
 #: Penalty on the slope in units of one row, so that it is finite where the classes are separated.
 MIN_RIDGE = 1e-3
+#: Values that vary less than this, relative to their center, differ by rounding errors only.
+MIN_RELATIVE_SPREAD = 1e-12
 
 
 @dataclass(frozen=True)
@@ -98,10 +100,14 @@ def normalize_weights(n_rows: int, sample_weight: ArrayLike | None) -> FloatArra
 
 
 def robust_scale(values: FloatArray) -> tuple[float, float]:
-    """Return the median and the mean distance from it, extremes clipped; (c, 1) for a constant."""
+    """Return the median and the mean distance from it, extremes clipped; (c, 1) for a constant.
+
+    Values that differ by rounding errors only are constant: no other value may be measured in such errors.
+    """
     low, center, high = np.quantile(values, (0.001, 0.5, 0.999))
-    spread = float(np.abs(np.clip(values, low, high) - center).mean())
-    return float(center), spread if spread > 0 else float(np.ptp(values)) or 1.0
+    spreads = float(np.abs(np.clip(values, low, high) - center).mean()), float(np.ptp(values))
+    smallest = MIN_RELATIVE_SPREAD * abs(float(center))
+    return float(center), next((each for each in spreads if each > smallest), 1.0)
 
 
 def fit_logistic(
