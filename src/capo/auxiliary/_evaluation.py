@@ -6,7 +6,10 @@ the same order.
 
 Behind the kernel, a logistic regression on a standardized Nystroem basis is linear: its coefficients, the
 standardization and the normalization of the basis are one vector, so that a row costs its kernel and one
-product.
+product. The exponents of a Gaussian kernel are one product as well, of rows with their squared norm and 1 as
+further columns.
+
+Boosted trees of two classes are looked up in tables (`capo.auxiliary._leaf_tables`).
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array
 
 from .._typing import FloatArray, IntArray
+from ._leaf_tables import MIN_TABLE_ROWS, has_leaf_tables, make_leaf_tables
 
 #: Fewer rows are not worth ordering.
 MIN_ORDERED_ROWS = 2_000
@@ -81,16 +85,46 @@ def kernel_machine_scores(machine: Pipeline, X: Any) -> FloatArray:
     coef = classifier.coef_[0] / scaler.scale_
     intercept = float(classifier.intercept_[0]) - float(coef @ scaler.mean_)
     weights = nystroem.normalization_.T @ coef
+    kernel = _make_kernel(nystroem, X)
     starts = range(0, X.shape[0], KERNEL_BLOCK_ROWS)
     blocks = (X[start : start + KERNEL_BLOCK_ROWS] for start in starts)
-    kernels = (rbf_kernel(block, nystroem.components_, gamma=nystroem.gamma) for block in blocks)
-    return np.concatenate([kernel @ weights for kernel in kernels]) + intercept
+    return np.concatenate([kernel(block) @ weights for block in blocks]) + intercept
+
+
+def boosting_scores(boosting: Any, X: Any) -> FloatArray:
+    """Return the decision function of boosted trees of two classes, from an array of numbers or NaN."""
+    tables = make_leaf_tables(boosting)
+    return np.asarray(boosting.decision_function(X) if tables is None else tables(np.asarray(X, np.float64)))
+
+
+def _make_kernel(nystroem: Nystroem, X: Any) -> Callable[[Any], FloatArray]:
+    """The Gaussian kernel of rows like X with the components."""
+    gamma, components = nystroem.gamma, nystroem.components_
+    gamma = 1.0 / components.shape[1] if gamma is None else gamma
+    if issparse(X) or issparse(components):
+        return lambda block: np.asarray(rbf_kernel(block, components, gamma=gamma))
+    norms = _squared_norms(components)
+    factor = np.vstack((2.0 * gamma * components.T, -gamma * norms, np.full_like(norms, -gamma)))
+
+    def kernel(block: Any) -> FloatArray:
+        block = np.asarray(block, dtype=np.float64)
+        exponents = np.column_stack((block, np.ones(len(block)), _squared_norms(block))) @ factor
+        return np.asarray(np.exp(np.minimum(exponents, 0.0, out=exponents), out=exponents))
+
+    return kernel
+
+
+def _squared_norms(X: FloatArray) -> FloatArray:
+    return np.asarray(np.einsum("ij,ij->i", X, X))
 
 
 def _find_evaluator(estimator: Any, method: str, X: Any) -> Evaluator | None:
     if method == "predict_proba" and is_binary_forest(estimator) and not issparse(X):
         return forest_probability
-    is_pipeline = type(estimator) is Pipeline and method == "decision_function"
-    if is_pipeline and is_kernel_machine([step for _, step in estimator.steps]):
+    if method != "decision_function":
+        return None
+    if has_leaf_tables(estimator) and type(X) is np.ndarray and len(X) >= MIN_TABLE_ROWS:
+        return boosting_scores if X.shape[1:] == (estimator.n_features_in_,) else None
+    if type(estimator) is Pipeline and is_kernel_machine([step for _, step in estimator.steps]):
         return kernel_machine_scores
     return None
