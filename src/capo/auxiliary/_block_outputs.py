@@ -6,21 +6,20 @@ larger blocks than the others, because each tree is loaded into the cache of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from joblib import hash as content_hash
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array
 
 from .._sklearn_compat import safe_indexing
 from .._typing import FloatArray
-from ._evaluation import KERNEL_MACHINE, is_binary_forest, is_kernel_machine
+from ._evaluation import is_binary_forest
 from ._outputs import RawOutput
+from ._pipelines import SharedFeatures, content_key, split_pipeline
 
 #: Rows whose features are computed at once: kernel features take some kilobytes per row.
 FEATURE_BLOCK_ROWS = 20_000
@@ -72,9 +71,9 @@ def predict_block(
     def predict(classifier: Any, features: Any) -> FloatArray:
         return output.predict(classifier, features, classes)
 
-    predictions = {name: _BlockPrediction(*_split_pipeline(each), predict) for name, each in models.items()}
+    predictions = {name: _BlockPrediction(*split_pipeline(each), predict) for name, each in models.items()}
     for block in iter_row_blocks(X):
-        shared = _SharedFeatures(block)
+        shared = SharedFeatures(block, content_key if block.shape[0] >= MIN_SHARED_ROWS else id)
         for name, prediction in predictions.items():
             with guard(name):
                 prediction.add(shared.transform(prediction.transformers))
@@ -108,51 +107,3 @@ class _BlockPrediction:
         if self.tree_inputs:
             return self.predict(self.classifier, np.concatenate(self.tree_inputs))
         return np.concatenate(self.outputs)
-
-
-class _SharedFeatures:
-    """The features of some rows, computed once for each sequence of equal transformers."""
-
-    def __init__(self, X: Any) -> None:
-        self._X = X
-        self._compares = X.shape[0] >= MIN_SHARED_ROWS
-        self._known: dict[tuple[Any, ...], Any] = {}
-
-    def transform(self, transformers: Sequence[Any]) -> Any:
-        """Return the rows after all transformers."""
-        features = self._X
-        path: tuple[Any, ...] = ()
-        for transformer in transformers:
-            path = (*path, self._key(transformer))
-            if path not in self._known:
-                self._known[path] = transformer.transform(features)
-            features = self._known[path]
-        return features
-
-    def _key(self, transformer: Any) -> Any:
-        if not self._compares:
-            return id(transformer)
-        try:
-            return content_hash(transformer)
-        except Exception:  # a transformer of the user that cannot be pickled
-            return id(transformer)
-
-
-def _split_pipeline(model: Any) -> tuple[list[Any], Any]:
-    """Return the transformers of a pipeline, and the classifier after them."""
-    if type(model) is not Pipeline:
-        return [], model
-    steps = list(_iter_steps(model))
-    if is_kernel_machine([step for _, step in steps[-len(KERNEL_MACHINE) :]]):
-        n_last = len(KERNEL_MACHINE)
-        return [step for _, step in steps[:-n_last]], Pipeline(steps[-n_last:])
-    return [step for _, step in steps[:-1]], steps[-1][1]
-
-
-def _iter_steps(pipeline: Pipeline) -> Iterator[tuple[str, Any]]:
-    """The named steps of a pipeline and of those inside it, without those that change nothing."""
-    for name, step in pipeline.steps:
-        if type(step) is Pipeline:
-            yield from _iter_steps(step)
-        elif step is not None and step != "passthrough":
-            yield name, step

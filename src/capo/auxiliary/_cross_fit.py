@@ -30,10 +30,12 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_memory
 
-from .._sklearn_compat import check_method_params, safe_indexing
+from .._sklearn_compat import check_method_params
 from .._typing import FloatArray, IntArray
 from ..exceptions import AuxiliaryError, CapoError
+from ._fold_tables import FoldTables, sharing_key
 from ._outputs import RawOutput, is_frozen
+from ._pipelines import split_pipeline
 from ._training import fit_classifier
 from ._training_set import TrainingSet
 
@@ -164,17 +166,36 @@ class JobRunner(Generic[Output]):
 
     def run(self, jobs: Sequence[TrainingJob]) -> Iterator[JobResult]:
         """Yield the result of each job, in their order."""
-        cached = check_memory(self.memory).cache(_fit_and_predict)
+        return self._run_groups([[job] for job in jobs])
+
+    def run_shared(self, jobs: Sequence[TrainingJob]) -> Iterator[JobResult]:
+        """Yield the result of each job; those with the same rows and the same features follow each other."""
+        keys = [sharing_key(each.estimator) or number for number, each in enumerate(self.auxiliaries)]
+        groups: dict[Any, list[TrainingJob]] = {}
+        for job in jobs:
+            groups.setdefault((job.repeat, job.held_out, keys[job.auxiliary]), []).append(job)
+        return self._run_groups(list(groups.values()))
+
+    def _run_groups(self, groups: Sequence[Sequence[TrainingJob]]) -> Iterator[JobResult]:
+        """Yield the result of each job; the jobs of a group have the same rows, and run in one process."""
+        cached = check_memory(self.memory).cache(_fit_and_predict, ignore=["tables"])
+        n_jobs, number = sum(map(len, groups)), 0
         with _no_warning_about_large_arguments():
             results = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-                delayed(_run_job)(
-                    cached, self.auxiliaries[job.auxiliary], job, self.training, self.output_kind
+                delayed(_run_group)(
+                    cached,
+                    [self.auxiliaries[job.auxiliary] for job in group],
+                    group,
+                    self.training,
+                    self.output_kind,
                 )
-                for job in jobs
+                for group in groups
             )
-            for number, (job, result) in enumerate(zip(jobs, results, strict=True), start=1):
-                yield JobResult(job, *result)
-                self.log(MODEL_PROGRESS, self.auxiliaries[job.auxiliary].name, number, len(jobs))
+            for group, group_results in zip(groups, results, strict=True):
+                for job, result in zip(group, group_results, strict=True):
+                    number += 1
+                    yield JobResult(job, *result)
+                    self.log(MODEL_PROGRESS, self.auxiliaries[job.auxiliary].name, number, n_jobs)
 
 
 def cross_fit(runner: JobRunner[Any]) -> CrossFitResult:
@@ -193,7 +214,7 @@ def cross_fit(runner: JobRunner[Any]) -> CrossFitResult:
     ]
     models: list[Any] = [None] * n_auxiliaries
     seconds, pair_seconds = [0.0] * n_auxiliaries, 0.0
-    for result in runner.run(jobs):
+    for result in runner.run_shared(jobs):
         job = result.job
         for store in [stores[job.repeat]] if job.held_out else stores:
             store.add(result)
@@ -273,12 +294,28 @@ def training_jobs(
     ]
 
 
+def _run_group(
+    fit_and_predict: Callable[..., tuple[Any, FloatArray, float]],
+    auxiliaries: Sequence[Auxiliary],
+    jobs: Sequence[TrainingJob],
+    training: TrainingSet,
+    output: RawOutput,
+) -> list[tuple[Any, FloatArray, float]]:
+    """Return the models of jobs with the same rows, their outputs and their times."""
+    tables = FoldTables(training.X, training.targets, jobs[0].train_rows, jobs[0].predict_rows)
+    return [
+        _run_job(fit_and_predict, auxiliary, job, training, output, tables)
+        for auxiliary, job in zip(auxiliaries, jobs, strict=True)
+    ]
+
+
 def _run_job(
     fit_and_predict: Callable[..., tuple[Any, FloatArray, float]],
     auxiliary: Auxiliary,
     job: TrainingJob,
     training: TrainingSet,
     output: RawOutput,
+    tables: FoldTables,
 ) -> tuple[Any, FloatArray, float]:
     """Return a model, its outputs and its time; an error names the auxiliary."""
     try:
@@ -291,6 +328,7 @@ def _run_job(
             training.targets,
             training.classes,
             output,
+            tables,
         )
     except Exception as error:
         raise AuxiliaryError(_failure_message(auxiliary, job, error)) from error
@@ -305,33 +343,31 @@ def _fit_and_predict(
     y: NDArray[Any],
     classes: NDArray[Any],
     output: RawOutput,
+    tables: FoldTables,
 ) -> tuple[Any, FloatArray, float]:
-    """Train on some rows and predict others; only the model of all rows is returned."""
+    """Train on some rows and predict others; only the model of all rows is returned.
+
+    `tables` are these rows. The other arguments identify the result in a cache.
+    """
     start = time.perf_counter()
-    model = estimator if is_frozen(estimator) else _fit_clone(estimator, fit_params, train_rows, X, y)
-    outputs = _predict(model, predict_rows, X, classes, output)
+    model = estimator if is_frozen(estimator) else _fit_clone(estimator, fit_params, X, tables)
+    has_rows = predict_rows is None or len(predict_rows) > 0
+    outputs = _predict(model, tables, classes, output) if has_rows else np.zeros(0)
     return model if train_rows is None else None, outputs, time.perf_counter() - start
 
 
-def _fit_clone(
-    estimator: Any, fit_params: dict[str, Any], rows: IntArray | None, X: Any, y: NDArray[Any]
-) -> Any:
+def _fit_clone(estimator: Any, fit_params: dict[str, Any], X: Any, tables: FoldTables) -> Any:
     model = clone(estimator)
-    params = check_method_params(X, fit_params, rows)
-    if rows is not None:
-        X, y = safe_indexing(X, rows), y[rows]
+    params = check_method_params(X, fit_params, tables.train_rows)
     # Parameters of a pipeline's step, by its name, exist only without metadata routing.
     by_step = any("__" in name for name in params)
     with config_context(enable_metadata_routing=False) if by_step else nullcontext():
-        return fit_classifier(model, X, y, params)
+        return fit_classifier(model, tables.train_table, tables.y, params, tables.fit_transform)
 
 
-def _predict(
-    model: Any, rows: IntArray | None, X: Any, classes: NDArray[Any], output: RawOutput
-) -> FloatArray:
-    if rows is None:
-        return output.predict(model, X, classes)
-    return output.predict(model, safe_indexing(X, rows), classes) if len(rows) else np.zeros(0)
+def _predict(model: Any, tables: FoldTables, classes: NDArray[Any], output: RawOutput) -> FloatArray:
+    transformers, classifier = split_pipeline(model)
+    return output.predict(classifier, tables.predict_features.transform(transformers), classes)
 
 
 @contextmanager
