@@ -166,19 +166,6 @@ def test_the_output_is_checked_before_the_table_is_read(capsys, tmp_path, monkey
     )
 
 
-def test_what_is_read_is_not_overwritten(folder, model, capsys, tmp_path):
-    copy, other = tmp_path / "t.csv", tmp_path / "m.capo"
-    copy.write_bytes((folder / "test.csv").read_bytes())
-    other.write_bytes(model.read_bytes())
-    sentence = "is an input file and would be overwritten"
-    refused(capsys, sentence, "fit", copy, "-t", "y", *FAST, "-o", copy)
-    refused(capsys, sentence, "predict", other, copy, "-o", copy)
-    refused(capsys, sentence, "report", other, copy, "-o", other)
-    refused(capsys, sentence, "export", other, other)
-    assert copy.read_bytes() == (folder / "test.csv").read_bytes()
-    assert other.read_bytes() == model.read_bytes()
-
-
 def test_a_seed_that_is_none_is_refused(folder, capsys, tmp_path):
     code, _, err = run(
         capsys, "fit", folder / "train.csv", "-t", "y", "--seed", "99999999999", "-o", tmp_path / "m"
@@ -353,22 +340,6 @@ def test_a_model_from_python_says_where_it_can_be_used(folder, capsys, tmp_path)
     refused(capsys, "was saved from Python", "predict", tmp_path / "m.capo", folder / "test.csv")
 
 
-@pytest.mark.parametrize("command", ["predict", "report", "fit"])
-def test_a_file_on_the_standard_input_is_not_overwritten(
-    folder, model, tmp_path, monkeypatch, capsys, command
-):
-    place = tmp_path / "t.csv"
-    place.write_bytes((folder / "train.csv").read_bytes())
-    before = place.read_bytes()
-    arguments = [model, "-"] if command != "fit" else ["-", "-t", "y", "-m", "f1"]
-    with place.open() as file:
-        monkeypatch.setattr("sys.stdin", file)
-        code, _, err = run(capsys, command, *arguments, "-o", place)
-    assert code == 2
-    assert "is an input file and would be overwritten" in err
-    assert place.read_bytes() == before
-
-
 def test_brackets_in_a_header_are_no_json(capsys, tmp_path):
     (tmp_path / "t.csv").write_bytes(GOOD.replace(b"id,x", b"[id],[x]", 1))
     assert run(capsys, "fit", tmp_path / "t.csv", "-t", "y", *FAST, "-o", tmp_path / "m.capo")[0] == 0
@@ -387,15 +358,6 @@ def test_outputs_of_another_format(command, output, sentence, folder, model, cap
     before = sorted(folder.iterdir())
     refused(capsys, sentence, command, model, *output)
     assert sorted(folder.iterdir()) == before
-
-
-@pytest.mark.parametrize("name", ["test.csv", "new.PARQUET", "page.html", "graph.onnx", "t.tsv.gz"])
-def test_a_model_does_not_replace_a_file_of_another_format(name, folder, capsys, monkeypatch):
-    monkeypatch.chdir(folder)
-    before = {each.name: each.read_bytes() for each in folder.iterdir()}
-    sentence = f"a model is written to a file such as model.capo: got {name}."
-    refused(capsys, sentence, "fit", "train.csv", "-t", "y", *FAST, "-o", name)
-    assert {each.name: each.read_bytes() for each in folder.iterdir()} == before
 
 
 def test_the_name_of_a_delta_in_capitals(folder, capsys, tmp_path):

@@ -50,17 +50,20 @@ def check_file_ending(output: Path | None, endings: Sequence[str], content: str)
 def check_output(output: Path | None, *inputs: str | Path | None) -> None:
     """Raise before any work is done if `output` cannot be written or is one of the input files.
 
-    Open files are compared rather than paths: standard input may be a file under another name.
+    So is standard output, to which every command writes. Open files are compared rather than paths: standard
+    input may be a file under another name.
     """
-    to_stdout = output is None or is_stdout(output)
-    if output is not None and not to_stdout:
+    targets = {"standard output": _stat_stream(sys.stdout)}
+    if output is not None and not is_stdout(output):
         check_writable(output)
-    target = _stat_stream(sys.stdout) if to_stdout else _stat_path(output)
+        targets[str(output)] = _stat_path(output)
     for each in inputs:
         source = _stat_stream(sys.stdin) if str(each) == "-" else _stat_path(each)
-        if target is not None and source is not None and os.path.samestat(target, source):
-            name = "standard output" if to_stdout else str(output)
-            raise InvalidInputError(f"{name} is an input file and would be overwritten: name another output.")
+        for name, target in targets.items():
+            if target is not None and source is not None and os.path.samestat(target, source):
+                raise InvalidInputError(
+                    f"{name} is an input file and would be overwritten: name another output."
+                )
 
 
 def _stat_path(path: str | Path | None) -> os.stat_result | None:

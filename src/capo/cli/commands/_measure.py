@@ -99,6 +99,11 @@ class RequestedMeasure:
             ) from error
 
 
+def matrix_files(args: Iterable[str]) -> list[Path]:
+    """The files with matrices that parameters name."""
+    return [Path(value) for name, equals, value in map(_split, args) if equals and name == MATRIX_ARG]
+
+
 def _use_labels_of(params: dict[str, Any], y: NDArray[Any]) -> dict[str, Any]:
     """Return the parameters with the labels of a target, which may be numbers, in place of their text."""
     labels = {str(label): label for label in np.unique(y).tolist()}
@@ -110,7 +115,7 @@ def _use_labels_of(params: dict[str, Any], y: NDArray[Any]) -> dict[str, Any]:
 
 def _parse(text: str) -> Sequence[tuple[str, Any]]:
     """Split ``beta=2`` into a name and a value; a matrix comes with the names of its classes."""
-    name, equals, value = (part.strip() for part in text.partition("="))
+    name, equals, value = _split(text)
     if equals and name in LABEL_ARGS:
         # A label that contains a comma is in quotation marks, as in a CSV file.
         return [(name, [label.strip() for label in next(csv.reader([value], skipinitialspace=True))])]
@@ -120,6 +125,11 @@ def _parse(text: str) -> Sequence[tuple[str, Any]]:
         classes, matrix = _read_matrix(Path(value))
         return [(MATRIX_ARG, matrix), ("classes", classes)]
     return [(name, _parse_number(text, value if equals else ""))]
+
+
+def _split(text: str) -> tuple[str, str, str]:
+    name, equals, value = (part.strip() for part in text.partition("="))
+    return name, equals, value
 
 
 def _parse_number(text: str, value: str) -> int | float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from ...auxiliary import auxiliary_names, check_auxiliary_name
@@ -13,12 +14,17 @@ from .._console import Console
 from .._durations import parse_duration
 from .._options import ColumnOptions, ModelOptions
 from ._budget import choose_auxiliaries
-from ._measure import RequestedMeasure
+from ._measure import RequestedMeasure, matrix_files
 from ._training_data import TableTrainingData, read_training_data
 
 #: The built-in set of auxiliaries of each preset.
 PRESETS = {"fast": "fast", "balanced": "auto", "best": "best"}
 DELTAS = {"linear": "linear", "rbf": "rbf", "none": None}
+
+
+def option_files(columns: ColumnOptions, options: ModelOptions) -> list[Path]:
+    """The files that options name: the kinds of columns, and matrices of costs or gains."""
+    return [*([] if columns.types is None else [columns.types]), *matrix_files(options.measure_args or [])]
 
 
 def prepare_training(

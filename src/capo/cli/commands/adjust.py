@@ -24,7 +24,7 @@ def run_adjust(
     """Adjust a model to unlabeled rows or to a known prevalence, and write it."""
     if table is None and prevalence is None:
         raise InvalidInputError("name a table with rows of the new population, or pass --prevalence.")
-    check_model_output(output, None if table is None else table.path, file.path)
+    check_model_output(output, *([] if table is None else table.paths), file.path)
     loaded = load_model(file, console)
     X = None
     if table is not None:

@@ -12,7 +12,7 @@ from .._console import Console
 from .._options import ColumnOptions, ComparisonModelOptions
 from .._output import check_file_ending, check_output, write_output
 from ._table_checksum import table_sha256
-from ._unfitted_model import prepare_training
+from ._unfitted_model import option_files, prepare_training
 
 #: Cross-fitting folds of each model.
 N_CROSS_FIT_FOLDS = 5
@@ -28,7 +28,7 @@ def run_compare(
     """Show the comparison and its verdict, and write it to a file."""
     if output is not None:
         check_file_ending(output, [".json"], "a comparison is written to a .json file")
-        check_output(output, *table.paths)
+    check_output(output, *table.paths, *option_files(columns, options))
     folds = options.folds
     model_options = replace(options, folds=N_CROSS_FIT_FOLDS)
     data, model = prepare_training(table, columns, model_options, console, n_models=folds)

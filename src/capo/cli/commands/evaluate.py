@@ -7,6 +7,7 @@ from ...inspection import Evaluation
 from ...io.tables import TableReader
 from .._console import Console
 from .._options import ClusterOptions, ModelFileOptions
+from .._output import check_output
 from ._binary_kind import BinaryKind
 from ._cluster import connect, divide, read_parts
 from ._loaded_model import LoadedModel, load_model
@@ -18,6 +19,7 @@ def run_evaluate(
     file: ModelFileOptions, table: TableReader, cluster: ClusterOptions, seed: int, console: Console
 ) -> None:
     """Show all measures and the confusion matrix, on a cluster if one is named."""
+    check_output(None, *table.paths, file.path)
     loaded = load_model(file, console)
     if cluster.address is None:
         n_rows, evaluation = model_kind(loaded.model).evaluate(loaded, table, seed, console)

@@ -32,8 +32,7 @@ def run_explain(
 ) -> None:
     """Show the importance of the columns, the effects of the strongest ones, and explanations of rows."""
     check_file_ending(output, [".json"], "explanations are written to a JSON file, whose name ends in .json")
-    if output is not None:
-        check_output(output, *table.paths, file.path)
+    check_output(output, *table.paths, file.path)
     loaded = load_model(file, console)
     with console.step(f"reading {table.name}"):
         batch = table.read()

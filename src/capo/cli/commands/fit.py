@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ...estimators import CAPOClassifier
-from ...exceptions import InvalidInputError
 from ...io.model_files import save
 from ...io.tables import TableReader, profile_columns
 from .._console import Console
@@ -19,10 +18,7 @@ from ._model_output import check_model_output, log_model_output
 from ._out_of_core import needs_parts
 from ._table_checksum import table_sha256
 from ._training_data import TableTrainingData
-from ._unfitted_model import parse_auxiliaries, prepare_training
-
-#: Endings of files that a model must not replace by mistake.
-OTHER_FORMATS = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".html", ".htm", ".onnx")
+from ._unfitted_model import option_files, parse_auxiliaries, prepare_training
 
 
 def run_fit(
@@ -34,9 +30,7 @@ def run_fit(
     console: Console,
 ) -> None:
     """Train a model, in parts if the table is large or a cluster is named, write it, and show its summary."""
-    check_model_output(output, *table.paths)
-    if output.name.lower().removesuffix(".gz").endswith(OTHER_FORMATS):
-        raise InvalidInputError(f"a model is written to a file such as model.capo: got {output.name}.")
+    check_model_output(output, *table.paths, *option_files(columns, options))
     if needs_parts(table, cluster, parse_auxiliaries(options), find_conflicts(columns, options), console):
         fitted, data = fit_in_parts(table, columns, options, cluster, console)
         model, n_rows, summary = fitted.to_local(), fitted.n_rows_, fitted.summary()

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...io.model_files import Manifest, read_manifest
 from .._console import Console
+from .._output import check_output
 
 #: Classes that are listed.
 MAX_LISTED_CLASSES = 20
@@ -14,6 +15,7 @@ MAX_LISTED_CLASSES = 20
 
 def run_show(path: str, console: Console) -> None:
     """Show what a model file contains, without loading the model."""
+    check_output(None, path)
     manifest = read_manifest(path)
     versions = ", ".join(f"{package} {version}" for package, version in manifest.versions.items())
     fields = {
