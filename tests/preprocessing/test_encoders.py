@@ -2,8 +2,12 @@
 
 import numpy as np
 import pandas as pd
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.preprocessing import OneHotEncoder
 
-from capo.preprocessing import DropEmptyColumns, KnownCategoryFilter
+from capo.preprocessing import CategoryOneHotEncoder, DropEmptyColumns, KnownCategoryFilter
 
 
 def test_categories_are_compared_as_text_or_unchanged():
@@ -33,3 +37,33 @@ def test_columns_without_values_in_training_are_dropped():
     selector = DropEmptyColumns().fit(np.array([[1.0, np.nan, np.nan], [2.0, np.nan, 3.0]]))
     assert selector.support_.tolist() == [True, False, True]
     np.testing.assert_array_equal(selector.transform([[4.0, 5.0, np.nan]]), [[4.0, np.nan]])
+
+
+@given(
+    columns=st.integers(1, 30).flatmap(
+        lambda n: st.lists(
+            st.lists(st.sampled_from([*"abcdefgh", np.nan]), min_size=n, max_size=n), min_size=1, max_size=3
+        )
+    ),
+    min_frequency=st.integers(1, 6),
+    max_categories=st.integers(2, 9),
+)
+def test_one_hot_columns_are_those_of_scikit_learn(columns, min_frequency, max_categories):
+    X = np.array(columns, dtype=object).T
+    params = {"min_frequency": min_frequency, "max_categories": max_categories}
+    found = CategoryOneHotEncoder(**params).fit(X)
+    expected = OneHotEncoder(handle_unknown="infrequent_if_exist", **params).fit(X)
+    for own, other in zip(found.infrequent_categories_, expected.infrequent_categories_, strict=True):
+        assert (own is None) == (other is None)
+        assert own is None or own.tolist() == other.tolist()
+    new = np.full((1, X.shape[1]), "unknown", dtype=object)
+    for rows in (X, new):
+        np.testing.assert_array_equal(found.transform(rows).toarray(), expected.transform(rows).toarray())
+    assert list(found.get_feature_names_out()) == list(expected.get_feature_names_out())
+
+
+def test_one_hot_encoders_can_be_copied_and_take_data_frames():
+    table = pd.DataFrame({"color": ["red"] * 5 + ["blue"] * 4})
+    encoder = clone(CategoryOneHotEncoder(min_frequency=5)).fit(table)
+    assert encoder.infrequent_categories_[0].tolist() == ["blue"]
+    assert list(encoder.get_feature_names_out()) == ["color_red", "color_infrequent_sklearn"]

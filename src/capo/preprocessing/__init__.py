@@ -12,7 +12,7 @@ from ._data_warnings import (
 )
 from ._date_parts import DateParts
 from ._duplicates import duplicate_share
-from ._encoders import DropEmptyColumns, KnownCategoryFilter
+from ._encoders import CategoryOneHotEncoder, DropEmptyColumns, KnownCategoryFilter
 from ._features import (
     MAX_STANDARDIZED,
     check_features,
@@ -63,6 +63,7 @@ __all__ = [
     "MIN_IDENTIFIER_ROWS",
     "BooleanKind",
     "CategoryKind",
+    "CategoryOneHotEncoder",
     "CodeKind",
     "ColumnCodes",
     "ColumnInfo",

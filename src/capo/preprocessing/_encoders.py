@@ -1,14 +1,17 @@
-"""Transformers that scikit-learn lacks: dropping empty columns and masking unknown categories."""
+"""Transformers that scikit-learn lacks: dropping empty columns, masking and encoding categories."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from itertools import repeat
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.feature_selection import SelectorMixin
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
@@ -102,6 +105,68 @@ class KnownCategoryFilter(OneToOneFeatureMixin, TableTransformer):
 
     def _category(self, value: Any) -> Any:
         return str(value) if self.as_text else value
+
+
+class CategoryOneHotEncoder(OneHotEncoder):
+    """One-hot encode categories, with one column for all rare ones; an unknown category counts as rare.
+
+    The result is that of scikit-learn's encoder. It counts the rows of each category one by one in Python;
+    here it is given each category only as often as it takes not to be rare.
+
+    Parameters
+    ----------
+    min_frequency : int, default=5
+        Categories with fewer training rows are rare.
+    max_categories : int, default=50
+        The largest number of columns for each column of categories.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.preprocessing import CategoryOneHotEncoder
+    >>> colors = np.array([["red"], ["blue"], ["red"], ["green"]], dtype=object)
+    >>> CategoryOneHotEncoder(min_frequency=2).fit_transform(colors).toarray()
+    array([[1., 0.],
+           [0., 1.],
+           [1., 0.],
+           [0., 1.]])
+    """
+
+    categories = "auto"
+    drop = None
+    sparse_output = True
+    dtype = np.float64
+    handle_unknown = "infrequent_if_exist"
+    feature_name_combiner = "concat"
+
+    def __init__(self, min_frequency: int = 5, max_categories: int = 50) -> None:
+        self.min_frequency = min_frequency
+        self.max_categories = max_categories
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the categories of each column, and which of them are rare."""
+        super().fit(self._enough_rows(X) if isinstance(X, np.ndarray) and X.ndim == 2 and X.size else X)
+        return self
+
+    def _enough_rows(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Rows with each category of each column, as often as in X or, if that is less, as it takes."""
+        counts = [Counter(column.tolist()) for column in X.T]
+        if max(map(len, counts)) >= self.max_categories:  # the most frequent ones are kept
+            return X
+        columns = [
+            [
+                value
+                for value, count in each.items()
+                for value in repeat(value, min(count, self.min_frequency))
+            ]
+            for each in counts
+        ]
+        n_rows = max(map(len, columns))
+        enough = np.empty((n_rows, X.shape[1]), dtype=X.dtype)
+        for position, (column, each) in enumerate(zip(columns, counts, strict=True)):
+            # A column in which all categories are rare has all rows already.
+            enough[:, position] = column + [each.most_common(1)[0][0]] * (n_rows - len(column))
+        return enough
 
 
 class _KnownCategories(dict[Any, Any]):

@@ -20,7 +20,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     MaxAbsScaler,
-    OneHotEncoder,
     OrdinalEncoder,
     StandardScaler,
 )
@@ -28,7 +27,7 @@ from sklearn.utils.validation import check_array
 
 from .._sklearn_compat import make_target_encoder, safe_indexing
 from ._date_parts import DateParts
-from ._encoders import DropEmptyColumns, KnownCategoryFilter
+from ._encoders import CategoryOneHotEncoder, DropEmptyColumns, KnownCategoryFilter
 from ._parsing import ColumnParser
 from ._schema import ColumnInfo, FeatureSchema, infer_schema
 from ._tag_indicators import TagIndicators
@@ -66,11 +65,7 @@ def make_linear_features(X: Any, schema: FeatureSchema | None = None, *, uses_la
     if issparse(X):
         return MaxAbsScaler()
     schema = schema or infer_schema(X)
-    one_hot = OneHotEncoder(
-        handle_unknown="infrequent_if_exist",
-        min_frequency=MIN_CATEGORY_COUNT,
-        max_categories=MAX_ONE_HOT_COLUMNS,
-    )
+    one_hot = CategoryOneHotEncoder(min_frequency=MIN_CATEGORY_COUNT, max_categories=MAX_ONE_HOT_COLUMNS)
     categories = schema.of_role("category")
     many = (
         [column for column in categories if column.n_different > MAX_ONE_HOT_COLUMNS] if uses_labels else []

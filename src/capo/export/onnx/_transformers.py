@@ -43,6 +43,7 @@ from ...auxiliary import to_dense
 from ...exceptions import ExportError
 from ...preprocessing import (
     MAX_STANDARDIZED,
+    CategoryOneHotEncoder,
     ColumnParser,
     DateParts,
     DropEmptyColumns,
@@ -321,6 +322,7 @@ _CONVERTERS: dict[type, TransformerConverter] = {
     KnownCategoryFilter: _convert_known_category_filter,
     OrdinalEncoder: _convert_ordinal_encoder,
     OneHotEncoder: _convert_one_hot_encoder,
+    CategoryOneHotEncoder: _convert_one_hot_encoder,
     TargetEncoder: _convert_target_encoder,
     SimpleImputer: _convert_imputer,
     Nystroem: _convert_nystroem,

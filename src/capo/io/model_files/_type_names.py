@@ -47,6 +47,7 @@ from ...label_shift import Population, PrevalenceEstimate
 from ...model_selection import CVScore, PlattCalibrator, RepeatedFolds, TimeFolds
 from ...preprocessing import (
     KINDS,
+    CategoryOneHotEncoder,
     ColumnInfo,
     ColumnParser,
     DateParts,
@@ -63,6 +64,7 @@ from ...prices import PriceTerms, Savings
 ESTIMATORS: dict[str, type[Any]] = {
     "C45Classifier": C45Classifier,
     "CAPOClassifier": CAPOClassifier,
+    "CategoryOneHotEncoder": CategoryOneHotEncoder,
     "ConstantLabel": ConstantLabel,
     "ColumnParser": ColumnParser,
     "CoreVectorMachine": CoreVectorMachine,
