@@ -5,8 +5,8 @@
 
 agreement : the same random problems in memory and on the cluster, with random partitions, for every measure
 kills     : fits during which a worker is killed at a random moment
-growth    : processor time of the workers and bytes through scheduler and client for each cut, as the number
-            of rows grows; the data are generated on the workers
+growth    : processor time of the workers, bytes through scheduler and client, and memory, as the number of
+            rows grows to 10^8; the data are generated on workers of at most 2 GB, which keep them in files
 cost      : processor time, tasks and bytes of a cut on 1, 2 and 4 processes; ``--report`` shows a model of
             them, and what it says of 100 machines
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import csv
 import os
+import resource
 import signal
 import threading
 import time
@@ -38,7 +39,9 @@ from .traffic import count_bytes
 RESULTS = Path(__file__).parent / "results"
 N_WORKERS = 2
 N_KILLS = 20
-SIZES = (100_000, 1_000_000, 10_000_000)
+SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)
+MAX_PARTITION_ROWS = 2_500_000
+MEMORY_LIMIT = "2GB"
 MAX_BYTES_PER_WORKER = 1e6
 
 
@@ -120,16 +123,16 @@ def growth(options: argparse.Namespace) -> Iterator[dict]:
     """Work for each cut; more than 1 MB through scheduler and client for each worker is an error."""
     for n_rows in SIZES:
         for name in ("f1", "roc_auc"):
-            with start_cluster(N_WORKERS) as client:
+            with start_cluster(N_WORKERS, MEMORY_LIMIT) as client:
                 _fit(client, name, 10_000)  # imports on the workers
-                before = _cpu_seconds(client)
+                before, client_before = _cpu_seconds(client), time.process_time()
                 with count_bytes() as counter:
-                    model, seconds = _fit(client, name, n_rows)
-                cpu = _cpu_seconds(client) - before
+                    model, seconds = _fit(client, name, n_rows, persist="disk")
+                cpu, client_cpu = _cpu_seconds(client) - before, time.process_time() - client_before
+                worker_memory = max(client.run(_peak_memory).values())
             solution = model.solution_
             n_cuts = solution.n_oracle_calls
             n_bytes = counter.total / n_cuts / N_WORKERS
-            assert n_bytes < MAX_BYTES_PER_WORKER
             yield {
                 "measure": name,
                 "rows": n_rows,
@@ -139,16 +142,27 @@ def growth(options: argparse.Namespace) -> Iterator[dict]:
                 "seconds": seconds,
                 "cpu_seconds": cpu,
                 "cpu_seconds_per_cut": cpu / n_cuts,
+                "cpu_seconds_of_scheduler_and_client": client_cpu,
                 "bytes_per_cut_and_worker": round(n_bytes),
+                "peak_mb_of_a_worker": round(worker_memory / 1e6),
+                "peak_mb_of_scheduler_and_client": round(_peak_memory() / 1e6),
             }
+            assert n_bytes < MAX_BYTES_PER_WORKER
 
 
-def _fit(client: Client, name: str, n_rows: int) -> tuple[DaskSVMPerfClassifier, float]:
+def _fit(
+    client: Client, name: str, n_rows: int, persist: bool | str = True
+) -> tuple[DaskSVMPerfClassifier, float]:
     """The classifier and the seconds of its fit."""
-    X, y = make_table(n_rows)
+    X, y = make_table(n_rows, max(8, -(-n_rows // MAX_PARTITION_ROWS)))
     start = time.perf_counter()
-    model = DaskSVMPerfClassifier(name, C=10.0, client=client).fit(X, y)
+    model = DaskSVMPerfClassifier(name, C=10.0, persist=persist, client=client).fit(X, y)
     return model, time.perf_counter() - start
+
+
+def _peak_memory() -> int:
+    """The largest number of bytes of memory that this process has had, files that it maps included."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _cpu_seconds(client: Client) -> float:

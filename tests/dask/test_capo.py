@@ -17,8 +17,9 @@ from capo.adaptation import AdaptationData, fit_stack
 from capo.dask import DaskCAPOClassifier
 from capo.dask import _adaptation as adaptation
 from capo.dask._blocks import Block, BlockSummary, summarize
-from capo.dask._partitions import Partitions, Scheduler
+from capo.dask._partitions import Partitions
 from capo.dask._sample import FIRST_HALF, SAMPLE, SECOND_HALF, allocate_sample, assign_groups
+from capo.dask._scheduler import Scheduler
 from capo.exceptions import InvalidInputError
 from capo.model_selection import PlattCalibrator
 
@@ -145,7 +146,7 @@ def test_the_stack_of_partitions_is_that_of_all_rows(rows):
         dask.delayed(Block(outputs[part], positive[part], None), traverse=False)
         for part in (slice(0, 100), slice(100, 100), slice(100, 500))
     ]
-    partitions = Partitions(blocks, Scheduler(None))
+    partitions = Partitions.from_delayed(blocks, Scheduler(None))
     summary = partitions.reduce(BlockSummary.merge, summarize, True)
     found = adaptation.fit_stack(partitions, 3, summary)
     weights, intercept = fit_stack(AdaptationData(outputs, None, positive, None), nonnegative=True)

@@ -9,7 +9,8 @@ from capo import measures
 from capo.dask import _oracle
 from capo.dask._blocks import Block, BlockSummary, summarize
 from capo.dask._oracle import DistributedOracle
-from capo.dask._partitions import Partitions, Scheduler
+from capo.dask._partitions import Partitions
+from capo.dask._scheduler import Scheduler
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def rows():
 def make_oracle(X, y, measure, accuracy):
     parts = [slice(0, 1000), slice(1000, 1000), slice(1000, 3000)]
     blocks = [delayed(Block(X[part], y[part], None), traverse=False) for part in parts]
-    partitions = Partitions(blocks, Scheduler(None))
+    partitions = Partitions.from_delayed(blocks, Scheduler(None))
     summary = partitions.reduce(BlockSummary.merge, summarize, True)
     totals = summary.totals(weighted=False)
     return DistributedOracle(partitions, measure, summary, totals, fit_intercept=True, accuracy=accuracy)

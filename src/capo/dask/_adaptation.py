@@ -26,9 +26,10 @@ from ..model_selection import (
     minimize_logistic,
 )
 from ._bins import ScoreBins
-from ._blocks import Block, BlockSummary, bin_scores, score_rows, sum_parts, summarize
+from ._blocks import Block, BlockSummary, ScoredRows, bin_scores, score_rows, sum_parts, summarize
 from ._oracle import CUT_ERROR_SHARE, DistributedOracle
 from ._partitions import Partitions
+from ._spill import load_result
 from ._threshold import choose_threshold
 
 #: Edges of the bins of standardized scores, from which calibration and threshold are learned.
@@ -81,7 +82,7 @@ class DistributedAdaptation:
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConstraintWarning)
-            v[-1] -= choose_threshold(oracle, self.measure, oracle.score(v))
+            v[-1] -= choose_threshold(oracle, self.measure, v)
         center = least_risk_scale(oracle, v) * v
         bounded = np.arange(len(v)) < self.n_outputs
         solution = CuttingPlane(oracle.make_design(), oracle, center, bounded).solve(self.C, self.tol)
@@ -121,30 +122,30 @@ def sum_logistic(block: Block, shared: tuple[FloatArray, FloatArray], v: FloatAr
 
 
 def _outputs(block: Block, n_outputs: int) -> FloatArray:
-    outputs: Any = block.X[:, :n_outputs]
+    outputs: Any = load_result(block.X)[:, :n_outputs]
     return np.asarray(outputs.toarray() if issparse(outputs) else outputs)
 
 
 def standardize(partitions: Partitions, v: FloatArray) -> FloatArray:
     """The coefficients whose scores have mean 0 and standard deviation 1."""
-    scores = partitions.persist(score_rows, v, True)
-    n_rows, total = partitions.reduce(sum_parts, sum_scores, 0.0, extra=scores)[:2]
-    mean = total / n_rows
-    std = np.sqrt(partitions.reduce(sum_parts, sum_scores, float(mean), extra=scores)[2] / n_rows)
+    scores, sums = partitions.map(score_rows, v, True).persist_and_reduce(sum_parts, sum_scores, 0.0)
+    mean = sums[1] / sums[0]
+    std = np.sqrt(scores.reduce(sum_parts, sum_scores, float(mean))[2] / sums[0])
     standard = v / (std if std > 0 else 1.0)
     standard[-1] -= mean / (std if std > 0 else 1.0)
     return standard
 
 
-def sum_scores(block: Block, scores: FloatArray, center: float) -> FloatArray:
+def sum_scores(rows: ScoredRows, center: float) -> FloatArray:
     """The number of rows, the sum of their scores, and that of the squared distances from a center."""
+    scores = rows.scores
     return np.array([len(scores), scores.sum(), ((scores - center) ** 2).sum()])
 
 
 def bin_standard_scores(partitions: Partitions, v: FloatArray) -> ScoreBins:
     """The rows by class and standardized score."""
-    scores = partitions.persist(score_rows, v, True)
-    bins: ScoreBins = partitions.reduce(ScoreBins.merge, bin_scores, STANDARD_EDGES, extra=scores)
+    scores = partitions.map(score_rows, v, True)
+    bins: ScoreBins = scores.reduce(ScoreBins.merge, bin_scores, STANDARD_EDGES)
     return bins
 
 

@@ -17,6 +17,7 @@ it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -30,6 +31,8 @@ from ..measures import ClassTotals, Cut, GroupedLabels, Measure
 CONTRIBUTION_SHARE, MASS_SHARE, WIDTH_SHARE = 0.6, 0.2, 0.2
 #: Cells of the grid that finds the bins of many scores.
 N_CELLS = 2**15
+#: Rows that are taken at once: their arrays of 64 kB are not returned to the operating system after each use.
+SLICE_ROWS = 2**13
 #: Sums of weights below this count as 0.
 MIN_SUM = 1e-300
 
@@ -47,16 +50,23 @@ class ScoreBins(NamedTuple):
         cls, scores: FloatArray, positive: BoolArray, weight: FloatArray | None, edges: FloatArray
     ) -> ScoreBins:
         """Bins that end at the edges, which belong to the bin below them."""
-        n_bins = len(edges) + 1
-        index = bin_index(scores, positive, edges)
-        weighted = scores if weight is None else weight * scores
-        low, high = np.full(2 * n_bins, np.inf), np.full(2 * n_bins, -np.inf)
-        seen = slice(None) if weight is None else weight > 0
-        np.minimum.at(low, index[seen], scores[seen])
-        np.maximum.at(high, index[seen], scores[seen])
-        mass = np.asarray(np.bincount(index, weight, minlength=2 * n_bins), dtype=np.float64)
-        total = np.asarray(np.bincount(index, weighted, minlength=2 * n_bins), dtype=np.float64)
-        return cls(*(np.reshape(values, (2, n_bins)) for values in (mass, total, low, high)))
+        index = BinIndex(edges, len(scores))
+        shape = 2 * index.n_bins
+        mass, total, low, high = (
+            np.zeros(shape),
+            np.zeros(shape),
+            np.full(shape, np.inf),
+            np.full(shape, -np.inf),
+        )
+        for part in iter_slices(len(scores)):
+            x, w = scores[part], None if weight is None else weight[part]
+            bins = index.find(x, positive[part])
+            mass += np.bincount(bins, w, minlength=shape)
+            total += np.bincount(bins, x if w is None else w * x, minlength=shape)
+            seen = slice(None) if w is None else w > 0
+            np.minimum.at(low, bins[seen], x[seen])
+            np.maximum.at(high, bins[seen], x[seen])
+        return cls(*(np.reshape(values, (2, index.n_bins)) for values in (mass, total, low, high)))
 
     @staticmethod
     def merge(parts: list[ScoreBins]) -> ScoreBins:
@@ -71,30 +81,43 @@ class ScoreBins(NamedTuple):
         return labels, bins
 
 
-def bin_index(scores: FloatArray, positive: BoolArray, edges: FloatArray) -> IntArray:
-    """The position of each row in the flat arrays of its `ScoreBins`."""
-    index = count_below(edges, scores)
-    index[positive] += len(edges) + 1
-    return index
-
-
-def count_below(edges: FloatArray, scores: FloatArray) -> IntArray:
-    """How many edges are below each score: ``searchsorted(edges, scores)``, faster for many scores.
+class BinIndex:
+    """Finds the bins of rows: their positions in the flat arrays of `ScoreBins`.
 
     A grid of equal cells gives the answer for all scores but those in cells with edges. The cell of a number
     never falls as the number rises, rounding included, so that only edges in the cell of a score need to be
     compared with it.
     """
-    width = edges[-1] - edges[0] if len(edges) else 0.0
-    if len(scores) < N_CELLS or not 0 < width < np.inf:
-        return np.searchsorted(edges, scores)
-    edge_cells = _cells(edges, edges[0], width)
-    below = np.searchsorted(edge_cells, np.arange(N_CELLS))
-    cells = _cells(scores, edges[0], width)
-    index = below[cells]
-    unclear = np.flatnonzero(np.bincount(edge_cells, minlength=N_CELLS)[cells])
-    index[unclear] = np.searchsorted(edges, scores[unclear])
-    return index
+
+    def __init__(self, edges: FloatArray, n_rows: int) -> None:
+        self.edges, self.n_bins = edges, len(edges) + 1
+        self.width = float(edges[-1] - edges[0]) if len(edges) else 0.0
+        self.has_grid = n_rows >= N_CELLS and 0 < self.width < np.inf
+        if self.has_grid:
+            edge_cells = _cells(edges, edges[0], self.width)
+            self.below = np.searchsorted(edge_cells, np.arange(N_CELLS))
+            self.has_edges = np.bincount(edge_cells, minlength=N_CELLS) > 0
+
+    def find(self, scores: FloatArray, positive: BoolArray) -> IntArray:
+        """The positions of some rows."""
+        index = self.count_below(scores)
+        index += positive * self.n_bins
+        return index
+
+    def count_below(self, scores: FloatArray) -> IntArray:
+        """How many edges are below each score: ``searchsorted(edges, scores)``, faster for many scores."""
+        if not self.has_grid:
+            return np.searchsorted(self.edges, scores)
+        cells = _cells(scores, self.edges[0], self.width)
+        index = self.below[cells]
+        unclear = np.flatnonzero(self.has_edges[cells])
+        index[unclear] = np.searchsorted(self.edges, scores[unclear])
+        return index
+
+
+def iter_slices(n_rows: int) -> Iterator[slice]:
+    """Rows in slices whose arrays stay in the processor's cache, and in memory that is used again."""
+    return (slice(start, start + SLICE_ROWS) for start in range(0, n_rows, SLICE_ROWS))
 
 
 def _cells(values: FloatArray, start: float, width: float) -> IntArray:

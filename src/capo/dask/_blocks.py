@@ -17,14 +17,18 @@ from ..design import BoundedDesign, augment
 from ..exceptions import InvalidInputError
 from ..measures import ClassTotals, Cost, Measure
 from ..preprocessing import check_no_missing_labels
-from ._bins import ScoreBins, bin_index
+from ._bins import BinIndex, ScoreBins, iter_slices
+from ._spill import load_result, store_result, worker_folder
 
 #: Largest number of labels that a partition reports.
 MAX_REPORTED_LABELS = 10
 
 
 class Block(NamedTuple):
-    """The rows of a partition: a tuple, whose size dask can determine."""
+    """The rows of a partition: a tuple, whose size dask can determine.
+
+    The features may be in a file, as a `StoredResult`.
+    """
 
     X: Any
     positive: BoolArray
@@ -32,7 +36,15 @@ class Block(NamedTuple):
 
     def design(self, fit_intercept: bool) -> BoundedDesign:
         """The features, with a column of ones for the intercept."""
-        return augment(self.X, bias=1.0 if fit_intercept else None)
+        return augment(load_result(self.X), bias=1.0 if fit_intercept else None)
+
+
+class ScoredRows(NamedTuple):
+    """The scores of the rows of a partition with their classes and weights: what bins are made of."""
+
+    scores: FloatArray
+    positive: BoolArray
+    weight: FloatArray | None = None
 
 
 class BlockSummary(NamedTuple):
@@ -89,12 +101,15 @@ def check_labels(y: Any, number: int) -> NDArray[Any]:
     return labels
 
 
-def make_block(X: Any, y: Any, weight: Any, classes: NDArray[Any], number: int) -> Block:
-    """Check the rows of a partition."""
+def make_block(
+    X: Any, y: Any, weight: Any, classes: NDArray[Any], number: int, on_disk: bool = False
+) -> Block:
+    """Check the rows of a partition; with `on_disk`, move their features to a file of the worker."""
     rows = to_matrix(X, number)
     positive = check_labels(y, number) == classes[1]
     check_same_length(rows, positive, number)
-    return Block(rows, positive, None if weight is None else _check_weight(weight, len(positive), number))
+    checked = None if weight is None else _check_weight(weight, len(positive), number)
+    return Block(store_result(rows, worker_folder()) if on_disk else rows, positive, checked)
 
 
 def check_same_length(X: Any, y: NDArray[Any], number: int) -> None:
@@ -157,23 +172,28 @@ def summarize(block: Block, fit_intercept: bool) -> BlockSummary:
     )
 
 
-def score_rows(block: Block, v: FloatArray, fit_intercept: bool) -> FloatArray:
+def score_rows(block: Block, v: FloatArray, fit_intercept: bool) -> ScoredRows:
     """The scores of a partition, which stay on its worker."""
-    if not v.any():
-        return np.zeros(len(block.positive))
-    return block.design(fit_intercept).matvec(v)
+    scores = block.design(fit_intercept).matvec(v) if v.any() else np.zeros(len(block.positive))
+    return ScoredRows(scores, block.positive, block.weight)
 
 
-def bin_scores(block: Block, scores: FloatArray, edges: FloatArray) -> ScoreBins:
+def bin_scores(rows: ScoredRows, edges: FloatArray) -> ScoreBins:
     """The bins of a partition."""
-    return ScoreBins.from_scores(scores, block.positive, block.weight, edges)
+    return ScoreBins.from_scores(*rows, edges)
 
 
 def sum_slope(
-    block: Block, scores: FloatArray, edges: FloatArray, coef_per_mass: FloatArray, fit_intercept: bool
+    block: Block, rows: ScoredRows, edges: FloatArray, coef_per_mass: FloatArray, fit_intercept: bool
 ) -> FloatArray:
     """The part of a partition in the slope ``A' coef``, with the coefficients by class and bin."""
-    coef = coef_per_mass.ravel()[bin_index(scores, block.positive, edges)]
+    index, per_mass, coef = (
+        BinIndex(edges, len(rows.scores)),
+        coef_per_mass.ravel(),
+        np.empty(len(rows.scores)),
+    )
+    for part in iter_slices(len(coef)):
+        coef[part] = per_mass[index.find(rows.scores[part], rows.positive[part])]
     if block.weight is not None:
         coef *= block.weight
     return block.design(fit_intercept).rmatvec(coef)

@@ -44,7 +44,7 @@ from ._adaptation import (
 from ._base import BaseDaskClassifier
 from ._bins import ScoreBins
 from ._blocks import Block
-from ._partitions import Partitions, Scheduler, merge_tree
+from ._partitions import Partitions
 from ._predict import is_collection, predict_proba
 from ._sample import (
     FIRST_HALF,
@@ -56,6 +56,7 @@ from ._sample import (
     stack_rows,
     take_group,
 )
+from ._scheduler import Scheduler
 from ._training import TrainingParts, copy_fitted
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ class DaskCAPOClassifier(BaseDaskClassifier):
         scheduler, parts = Scheduler(self.client), TrainingParts.from_collections(X, y)
         label_pair = parts.find_classes(scheduler, self.pos_label)
         division = _Division(parts, label_pair, self._draw_seed(), self.sample_size, scheduler)
-        trained = scheduler.persist([division.fit_sample(clone(self._make_local()))])[0]
+        trained = scheduler.persist(division.fit_sample(clone(self._make_local())))
         local: CAPOClassifier = scheduler.compute(trained)
         self.n_rows_, self.n_sample_ = division.n_rows, division.n_sampled
         self.n_adapted_ = division.n_rows - division.n_sampled if division.has_rest else 0
@@ -222,7 +223,7 @@ class DaskCAPOClassifier(BaseDaskClassifier):
         n_outputs = len(local.auxiliary_weights_)
         problem = DistributedAdaptation(local.measure_, float(local.C_), float(self.tol), n_outputs)
         halves = division.make_halves(trained)
-        rest = Partitions([*halves[0].blocks, *halves[1].blocks], halves[0].scheduler)
+        rest = halves[0] + halves[1]
         held_out = [_score_half(problem, halves[1 - i], halves[i]) for i in (0, 1)]
         probability = None if isinstance(self.threshold, str) else float(self.threshold)
         point = choose_operating_point(local.measure_, ScoreBins.merge(held_out), probability)
@@ -293,7 +294,7 @@ class _Division:
     ) -> None:
         self.parts, self.classes, self.seed, self.scheduler = parts, classes, seed, scheduler
         tasks = [delayed(count_classes, pure=False)(y, classes, i) for i, y in enumerate(parts.labels)]
-        counts: IntArray = scheduler.compute(merge_tree(tasks, stack_rows))
+        counts: IntArray = Partitions.from_delayed(tasks, scheduler).merge(stack_rows)
         self.sampled = allocate_sample(counts, sample_size)
         self.n_rows, self.n_sampled = int(counts.sum()), int(self.sampled.sum())
         if not self.sampled.sum(axis=0).all():
@@ -314,9 +315,10 @@ class _Division:
         """
         make = delayed(_make_adaptation_block, pure=False)
         rows = [*self._take(FIRST_HALF), *self._take(SECOND_HALF)]
-        blocks = self.scheduler.persist([make(each, trained, self.classes) for each in rows])
-        middle = len(blocks) // 2
-        return [Partitions(half, self.scheduler) for half in (blocks[:middle], blocks[middle:])]
+        tasks = [make(each, trained, self.classes) for each in rows]
+        blocks = Partitions.from_delayed(tasks, self.scheduler).persist()
+        middle = len(tasks) // 2
+        return [blocks[:middle], blocks[middle:]]
 
     def _take(self, group: int) -> list[Delayed]:
         take = delayed(take_group, pure=False)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dask.delayed import delayed
 
 from .. import measures
 from .._sklearn_compat import safe_indexing
-from .._typing import BoolArray, FloatArray
+from .._typing import FloatArray
 from ..inspection import Evaluation, ScoreGroups, decide, evaluate_groups, negative_and_positive
 from ..measures import Measure
 from ..preprocessing import positive_mask
 from ._bins import ScoreBins, score_widths, spread_edges
-from ._blocks import check_labels, check_same_length, reject_row_costs
-from ._partitions import Partitions, Scheduler
+from ._blocks import ScoredRows, bin_scores, check_labels, check_same_length, reject_row_costs
+from ._partitions import Partitions
+from ._scheduler import Scheduler
 from ._training import TrainingParts
 
 if TYPE_CHECKING:
@@ -31,13 +32,6 @@ MAX_PASSES = 6
 MAX_RELATIVE_MASS = 4.0
 #: Rows that are predicted at once.
 BLOCK_ROWS = 20_000
-
-
-class ScoredRows(NamedTuple):
-    """The decisions for the rows of a partition, and which rows are positive."""
-
-    scores: FloatArray
-    positive: BoolArray
 
 
 def evaluate(
@@ -93,7 +87,7 @@ def evaluate(
     parts, scheduler = TrainingParts.from_collections(X, y), Scheduler(client)
     shared, score = delayed(model, traverse=False), delayed(score_partition, pure=False)
     tasks = [score(table, labels, shared, number) for number, (table, labels, _) in enumerate(parts)]
-    rows = Partitions(scheduler.persist(tasks), scheduler)
+    rows = Partitions.from_delayed(tasks, scheduler).persist()
     negative_name, positive_name = map(str, negative_and_positive(model).tolist())
     return evaluate_groups(
         resolved,
@@ -113,22 +107,17 @@ def score_partition(X: Any, y: Any, model: Any, number: int) -> ScoredRows:
     return ScoredRows(np.concatenate([np.empty(0), *scores]), positive)
 
 
-def bin_decisions(rows: ScoredRows, edges: FloatArray) -> ScoreBins:
-    """The rows of a partition by class and bin."""
-    return ScoreBins.from_scores(rows.scores, rows.positive, None, edges)
-
-
 def group_scores(rows: Partitions) -> ScoreGroups:
     """Count the rows in bins with about equal shares of both classes, and finer ones at both ends."""
     edges = np.zeros(1)
-    bins: ScoreBins = rows.reduce(ScoreBins.merge, bin_decisions, edges)
+    bins: ScoreBins = rows.reduce(ScoreBins.merge, bin_scores, edges)
     for _ in range(MAX_PASSES):
         edges = np.union1d(spread_edges(bins, _class_shares(bins), N_BINS), [0.0])
-        bins = rows.reduce(ScoreBins.merge, bin_decisions, edges)
+        bins = rows.reduce(ScoreBins.merge, bin_scores, edges)
         if _are_even(bins):
             break
     edges = np.union1d(edges, spread_edges(bins, _outer_bins(bins), N_TAIL_BINS))
-    bins = rows.reduce(ScoreBins.merge, bin_decisions, edges)
+    bins = rows.reduce(ScoreBins.merge, bin_scores, edges)
     return ScoreGroups.from_counts(bins.mass, edges, score_widths(bins) == 0)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from dask.delayed import Delayed
 
 from .._typing import FloatArray
 from ..design import IdentityDesign
@@ -75,11 +74,10 @@ class DistributedOracle:
         #: Bounds of the sums of absolute values that slopes are computed from.
         self.slope_sizes = summary.column_sums / min(totals.n_pos, totals.n_neg)
         self.edges = np.zeros(1)
-        self.n_passes = 0
 
     def __call__(self, v: FloatArray) -> DistributedCut:
-        scores = self.score(v)
-        bins, bounds = self._bin_until_accurate(scores)
+        scores, bins = self.score_and_bin(v, self.edges)
+        bins, bounds = self._divide_until_accurate(scores, bins)
         slope = self.partitions.reduce(
             sum_parts, sum_slope, self.edges, bounds.coef_per_mass, self.fit_intercept, extra=scores
         )
@@ -95,26 +93,20 @@ class DistributedOracle:
         ratio = 1.0 + self.row_sum_error / relative_error(n_coef)
         return IdentityDesign(n_coef, n_coef * ratio * self.slope_sizes)
 
-    def score(self, v: FloatArray) -> list[Delayed]:
-        """The scores of the partitions, on the workers."""
-        return self.partitions.persist(score_rows, v, self.fit_intercept)
+    def score_and_bin(self, v: FloatArray, edges: FloatArray) -> tuple[Partitions, ScoreBins]:
+        """The scores of the partitions, which stay on the workers, and their bins."""
+        scores = self.partitions.map(score_rows, v, self.fit_intercept)
+        return scores.persist_and_reduce(ScoreBins.merge, bin_scores, edges)
 
-    def bin(self, scores: list[Delayed], edges: FloatArray) -> ScoreBins:
-        """The bins of all rows."""
-        self.n_passes += 1
-        bins: ScoreBins = self.partitions.reduce(ScoreBins.merge, bin_scores, edges, extra=scores)
-        return bins
-
-    def _bin_until_accurate(self, scores: list[Delayed]) -> tuple[ScoreBins, RiskBounds]:
-        """The bins at `edges`, which are divided where needed, and the bounds of R from them."""
-        bins = self.bin(scores, self.edges)
+    def _divide_until_accurate(self, scores: Partitions, bins: ScoreBins) -> tuple[ScoreBins, RiskBounds]:
+        """The bins, which are divided where needed, and the bounds of R from them."""
         bounds = bound_risk(self.measure, self.totals, bins)
         for _ in range(MAX_SPLITS):
             edges = split_bins(self.edges, bins, bounds.contributions, N_NEW_EDGES)
             if bounds.error <= self.accuracy or len(edges) == len(self.edges):
                 break
             self.edges = edges
-            bins = self.bin(scores, edges)
+            bins = scores.reduce(ScoreBins.merge, bin_scores, edges)
             bounds = bound_risk(self.measure, self.totals, bins)
         return bins, bounds
 

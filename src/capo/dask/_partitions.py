@@ -2,116 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+from uuid import uuid4
 
-import dask
 import dask.array as da
-import dask.local
-import dask.threaded
 import numpy as np
-from dask.base import get_scheduler
 from dask.delayed import Delayed, delayed
+from dask.utils import funcname
 
 from ..exceptions import InvalidInputError
-from ._spill import SpillFolder, load_result, store_result
-
-if TYPE_CHECKING:
-    from distributed import Client
+from ._scheduler import Graph, Scheduler, merge_graphs
 
 #: Results that one task of a reduction merges.
 FAN_IN = 8
-#: Schedulers that run in this process; None is the default one, with threads.
-IN_PROCESS = (None, dask.threaded.get, dask.local.get_sync)
-
-
-class Scheduler:
-    """Runs graphs on a client, or on dask's default scheduler.
-
-    If that runs in this process, large results are kept in temporary files.
-    """
-
-    def __init__(self, client: Client | None) -> None:
-        self.client = client
-
-    def compute(self, task: Delayed) -> Any:
-        """The result of a task."""
-        if self.client is None:
-            return dask.compute(task, optimize_graph=False)[0]
-        return self.client.compute(task, optimize_graph=False, sync=True)
-
-    def persist(self, tasks: Sequence[Delayed]) -> list[Delayed]:
-        """The same tasks, started, whose results stay where they are computed."""
-        if self.client is not None:
-            return list(self.client.persist(list(tasks), optimize_graph=False))
-        if get_scheduler() not in IN_PROCESS:
-            return list(dask.persist(*tasks, optimize_graph=False))
-        folder = delayed(self._folder, traverse=False)
-        stored = [delayed(store_result, pure=False)(task, folder) for task in tasks]
-        return [
-            delayed(load_result, pure=False)(each) for each in dask.persist(*stored, optimize_graph=False)
-        ]
-
-    @cached_property
-    def _folder(self) -> SpillFolder:
-        return SpillFolder()
 
 
 class Partitions:
-    """Blocks of rows on the workers.
+    """One task for each partition of a table.
+
+    Graphs are dictionaries of all tasks of a step: most of the time of a step on few rows would else be spent
+    on objects for single tasks.
 
     Parameters
     ----------
-    blocks : sequence of Delayed
-        One task for each partition.
+    keys : sequence of keys
+        The keys of the tasks.
+    graph : dict
+        The tasks, and what they need.
     scheduler : Scheduler
         Where they run.
     """
 
-    def __init__(self, blocks: Sequence[Delayed], scheduler: Scheduler) -> None:
-        self.blocks, self.scheduler = list(blocks), scheduler
+    def __init__(self, keys: Sequence[Hashable], graph: Graph, scheduler: Scheduler) -> None:
+        self.keys, self.graph, self.scheduler = list(keys), graph, scheduler
 
-    def map(self, function: Callable[..., Any], *args: Any, extra: Sequence[Delayed] = ()) -> list[Delayed]:
-        """One task ``function(block, *args)`` for each partition.
+    @classmethod
+    def from_delayed(cls, tasks: Sequence[Delayed], scheduler: Scheduler) -> Partitions:
+        """Use the tasks as they are."""
+        return cls([task.key for task in tasks], merge_graphs(tasks), scheduler)
 
-        With `extra`, one value for each partition comes after the block. Arguments are sent once.
+    def __add__(self, other: Partitions) -> Partitions:
+        return Partitions([*self.keys, *other.keys], {**self.graph, **other.graph}, self.scheduler)
+
+    def __getitem__(self, index: slice) -> Partitions:
+        return Partitions(self.keys[index], self.graph, self.scheduler)
+
+    def map(self, function: Callable[..., Any], *args: Any, extra: Partitions | None = None) -> Partitions:
+        """A task ``function(block, *args)`` for each partition.
+
+        With `extra`, the result of its partition comes after the block. Arguments are sent once.
         """
-        task = delayed(function, pure=False)
+        name = f"{funcname(function)}-{uuid4().hex}"
         shared = [argument if _is_small(argument) else delayed(argument, traverse=False) for argument in args]
-        values = zip(self.blocks, extra, strict=True) if extra else ((block,) for block in self.blocks)
-        return [task(*each, *shared) for each in values]
+        graph = {**self.graph, **merge_graphs([each for each in shared if isinstance(each, Delayed)])}
+        references = [each.key if isinstance(each, Delayed) else each for each in shared]
+        blocks: list[tuple[Hashable, ...]] = [(key,) for key in self.keys]
+        if extra is not None:
+            graph.update(extra.graph)
+            blocks = list(zip(self.keys, extra.keys, strict=True))
+        keys = [(name, number) for number in range(len(blocks))]
+        graph.update({key: (function, *block, *references) for key, block in zip(keys, blocks, strict=True)})
+        return Partitions(keys, graph, self.scheduler)
 
-    def persist(
-        self, function: Callable[..., Any], *args: Any, extra: Sequence[Delayed] = ()
-    ) -> list[Delayed]:
-        """The tasks of `map`, started."""
-        return self.scheduler.persist(self.map(function, *args, extra=extra))
+    def persist(self) -> Partitions:
+        """The same partitions, started, whose results stay where they are computed."""
+        return Partitions(self.keys, self.scheduler.start(self.graph, self.keys), self.scheduler)
+
+    def merge(self, merge: Callable[[list[Any]], Any]) -> Any:
+        """The results of all partitions, merged."""
+        merged = self._merge_tree(merge)
+        return self.scheduler.run(merged.graph, merged.keys[0])
 
     def reduce(
         self,
         merge: Callable[[list[Any]], Any],
         function: Callable[..., Any],
         *args: Any,
-        extra: Sequence[Delayed] = (),
+        extra: Partitions | None = None,
     ) -> Any:
         """The results of `map`, merged."""
-        return self.scheduler.compute(merge_tree(self.map(function, *args, extra=extra), merge))
+        return self.map(function, *args, extra=extra).merge(merge)
+
+    def persist_and_reduce(
+        self, merge: Callable[[list[Any]], Any], function: Callable[..., Any], *args: Any
+    ) -> tuple[Partitions, Any]:
+        """`persist` and `reduce`, in one round of scheduling."""
+        merged = self.map(function, *args)._merge_tree(merge)
+        graph, result = self.scheduler.start_and_run(merged.graph, self.keys, merged.keys[0])
+        return Partitions(self.keys, graph, self.scheduler), result
+
+    def _merge_tree(self, merge: Callable[[list[Any]], Any]) -> Partitions:
+        """One task that merges neighbors in a tree whose shape depends on the number of tasks alone.
+
+        So sums do not depend on the order in which partitions are finished.
+        """
+        name, level, graph = f"{funcname(merge)}-{uuid4().hex}", self.keys, dict(self.graph)
+        while len(level) > 1:
+            groups = [level[i : i + FAN_IN] for i in range(0, len(level), FAN_IN)]
+            level = [(name, len(graph) + i) for i in range(len(groups))]
+            graph.update({key: (merge, group) for key, group in zip(level, groups, strict=True)})
+        return Partitions(level, graph, self.scheduler)
 
 
 def _is_small(value: Any) -> bool:
-    return value is None or isinstance(value, (bool, int, float, str))
-
-
-def merge_tree(tasks: Sequence[Delayed], merge: Callable[[list[Any]], Any]) -> Delayed:
-    """Merge neighbors in a tree whose shape depends on the number of tasks alone.
-
-    So sums do not depend on the order in which partitions are finished.
-    """
-    level, task = list(tasks), delayed(merge, pure=False)
-    while len(level) > 1:
-        level = [task(level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
-    return level[0]
+    return value is None or isinstance(value, (bool, int, float))
 
 
 def split_collection(collection: Any, name: str, chunks: tuple[int, ...] | None = None) -> list[Delayed]:

@@ -1,4 +1,4 @@
-"""Results in temporary files, for computations in one process on tables that do not fit in its memory.
+"""Results in temporary files, for computations on tables that do not fit in memory.
 
 A file has the arrays of a result one after the other, and is mapped into memory when a task needs it, so that
 the operating system keeps as much of it in memory as there is room for.
@@ -9,12 +9,15 @@ from __future__ import annotations
 import mmap
 import pickle
 import weakref
+from functools import cache
 from pathlib import Path
 from shutil import rmtree
 from tempfile import gettempdir, mkdtemp, mkstemp
 from typing import Any
 
 import numpy as np
+from distributed import get_worker
+from scipy.sparse import issparse
 
 from ..exceptions import OutputError
 
@@ -27,8 +30,9 @@ ALIGNMENT = 64
 class SpillFolder:
     """A temporary folder, which is removed with the last reference to it."""
 
-    def __init__(self) -> None:
-        self.path = mkdtemp(prefix="capo-")
+    def __init__(self, parent: str | None = None) -> None:
+        self.parent = parent or gettempdir()
+        self.path = mkdtemp(prefix="capo-", dir=parent)
         weakref.finalize(self, rmtree, self.path, ignore_errors=True)
 
 
@@ -58,6 +62,10 @@ class StoredResult:
                 file.write(buffer)
                 self.slices.append(slice(start, start + buffer.nbytes))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The file stays where it is: another worker gets the arrays, and makes a file of its own."""
+        return _store_on_worker, (self.load(),)
+
     def load(self) -> Any:
         """The result, whose arrays are parts of the file and cannot be changed."""
         with self.path.open("rb") as file:
@@ -70,7 +78,7 @@ def store_result(value: Any, folder: SpillFolder) -> Any:
 
     Other results, and those that cannot be pickled, stay as they are.
     """
-    if not isinstance(value, tuple | np.ndarray):
+    if not isinstance(value, tuple | np.ndarray) and not issparse(value):
         return value
     buffers: list[pickle.PickleBuffer] = []
     try:
@@ -84,7 +92,7 @@ def store_result(value: Any, folder: SpillFolder) -> Any:
         return StoredResult(folder, head, views)
     except OSError as error:
         raise OutputError(
-            f"temporary files cannot be written to {gettempdir()}: {error.strerror or error}. Set the "
+            f"temporary files cannot be written to {folder.parent}: {error.strerror or error}. Set the "
             "environment variable TMPDIR to a folder with more room."
         ) from error
 
@@ -92,3 +100,20 @@ def store_result(value: Any, folder: SpillFolder) -> Any:
 def load_result(value: Any) -> Any:
     """The result that `store_result` got."""
     return value.load() if isinstance(value, StoredResult) else value
+
+
+def worker_folder() -> SpillFolder:
+    """A folder for the results of this process: in that of the worker, which dask removes, if it is one."""
+    try:
+        return _folder_in(get_worker().local_directory)
+    except ValueError:
+        return _folder_in(None)
+
+
+@cache
+def _folder_in(parent: str | None) -> SpillFolder:
+    return SpillFolder(parent)
+
+
+def _store_on_worker(value: Any) -> Any:
+    return store_result(value, worker_folder())

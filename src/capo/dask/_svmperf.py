@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .. import measures
-from .._sklearn_compat import Interval
+from .._sklearn_compat import Interval, StrOptions
 from .._typing import FloatArray
 from ..engine import CuttingPlane, Iteration
 from ..estimators import SVMPerfClassifier, atomic_fit, fit_linear, reject_confidence
@@ -22,8 +22,9 @@ from ..preprocessing import positive_mask
 from ._base import BaseDaskClassifier
 from ._blocks import BlockSummary, make_block, reject_row_costs, summarize
 from ._oracle import CUT_ERROR_SHARE, DistributedOracle
-from ._partitions import Partitions, Scheduler
+from ._partitions import Partitions
 from ._predict import is_collection
+from ._scheduler import Scheduler
 from ._threshold import choose_threshold
 from ._training import TrainingParts, copy_fitted
 
@@ -59,9 +60,10 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
         Whether to fit an intercept, as a constant feature 1 inside the regularizer.
     max_iter : int, default=10000
         Limit on the number of iterations.
-    persist : bool, default=True
-        Whether to keep the partitions in the memory of the workers during the fit, which write those that do
-        not fit to their disks. With False they are read or computed again several times in each iteration.
+    persist : bool or "disk", default=True
+        Whether to keep the partitions in the memory of the workers during the fit. With "disk", workers write
+        the features once to temporary files, which tasks map into memory: for tables that do not fit in the
+        memory of the workers. With False, partitions are read or computed again twice in each iteration.
     verbose : int, default=0
         1 logs a line every two seconds, 2 a line every iteration, by the logger ``"capo"``.
     callback : callable, optional
@@ -102,7 +104,7 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "fit_intercept": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "persist": ["boolean"],
+        "persist": ["boolean", StrOptions({"disk"})],
         "verbose": ["verbose"],
         "callback": [callable, None],
         "client": "no_validation",
@@ -120,7 +122,7 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
         tol: float = 1e-3,
         fit_intercept: bool = True,
         max_iter: int = 10_000,
-        persist: bool = True,
+        persist: bool | str = True,
         verbose: int = 0,
         callback: Callable[[Iteration], bool | None] | None = None,
         client: Client | None = None,
@@ -176,7 +178,7 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
             self._make_local(),
             CuttingPlane(oracle.make_design(), oracle),
             classes,
-            lambda v: choose_threshold(oracle, measure, oracle.score(v)),
+            lambda v: choose_threshold(oracle, measure, v),
         )
         copy_fitted(model, self)
         self._set_features(X)
@@ -188,8 +190,10 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
         parts = TrainingParts.from_collections(X, y, sample_weight)
         classes = parts.find_classes(scheduler)
         shared, make = delayed(classes, traverse=False), delayed(make_block, pure=False)
-        blocks = [make(*part, shared, number) for number, part in enumerate(parts)]
-        return Partitions(scheduler.persist(blocks) if self.persist else blocks, scheduler), classes
+        on_disk = self.persist == "disk" and scheduler.is_cluster  # without one, all results are in files
+        blocks = [make(*part, shared, number, on_disk) for number, part in enumerate(parts)]
+        partitions = Partitions.from_delayed(blocks, scheduler)
+        return partitions.persist() if self.persist else partitions, classes
 
     def _make_local(self) -> SVMPerfClassifier:
         """An unfitted classifier with the same parameters."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from dask.delayed import Delayed
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..exceptions import ConstraintWarning
 from ..measures import Measure
 from ._bins import ScoreBins, score_widths, split_bins
+from ._blocks import bin_scores
 from ._oracle import N_NEW_EDGES, DistributedOracle
 
 #: Quantiles of the scores that are tried first.
@@ -21,15 +21,15 @@ MAX_SPLITS = 4
 N_NEIGHBORS = 8
 
 
-def choose_threshold(oracle: DistributedOracle, measure: Measure, scores: list[Delayed]) -> float:
+def choose_threshold(oracle: DistributedOracle, measure: Measure, v: FloatArray) -> float:
     """The best threshold between two bins, which are divided near it until they hold equal scores.
 
     The first bins hold at most about a 2,000th of the rows each.
     """
     coarse = np.union1d(oracle.edges, [0.0])
-    bins = oracle.bin(scores, coarse)
+    scores, bins = oracle.score_and_bin(v, coarse)
     edges = split_bins(coarse, bins, bins.mass.sum(axis=0), N_QUANTILES)
-    bins = oracle.bin(scores, edges)
+    bins = scores.reduce(ScoreBins.merge, bin_scores, edges)
     for _ in range(MAX_SPLITS):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConstraintWarning)
@@ -40,7 +40,7 @@ def choose_threshold(oracle: DistributedOracle, measure: Measure, scores: list[D
         # Edges far from the threshold have served their purpose.
         inside = near[:-1] | near[1:]
         edges = np.union1d(coarse, split_bins(edges[inside], bins, near.astype(np.float64), N_NEW_EDGES))
-        bins = oracle.bin(scores, edges)
+        bins = scores.reduce(ScoreBins.merge, bin_scores, edges)
     return _best_threshold(measure, bins)[1]
 
 

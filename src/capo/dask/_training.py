@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator
 from ..exceptions import InvalidInputError
 from ..preprocessing import encode_binary_labels
 from ._blocks import MAX_REPORTED_LABELS, merge_labels, unique_labels
-from ._partitions import Scheduler, merge_tree, row_chunks, split_collection
+from ._partitions import Partitions, row_chunks, split_collection
+from ._scheduler import Scheduler
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -49,7 +50,7 @@ class TrainingParts:
     def find_classes(self, scheduler: Scheduler, pos_label: Any = None) -> NDArray[Any]:
         """The two labels, that of the positive class second."""
         tasks = [delayed(unique_labels, pure=False)(part, i) for i, part in enumerate(self.labels)]
-        labels = scheduler.compute(merge_tree(tasks, merge_labels))
+        labels = Partitions.from_delayed(tasks, scheduler).merge(merge_labels)
         if len(labels) >= MAX_REPORTED_LABELS:
             shown = ", ".join(map(repr, labels[:5].tolist()))
             raise InvalidInputError(
