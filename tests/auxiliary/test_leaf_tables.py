@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
 from capo.auxiliary._evaluation import evaluate
-from capo.auxiliary._leaf_tables import has_leaf_tables, make_leaf_tables
+from capo.auxiliary._leaf_tables import find_leaf_tables, has_leaf_tables, make_leaf_tables
 
 SPECIAL = [np.nan, np.inf, -np.inf]
 
@@ -73,3 +73,12 @@ def test_evaluation_uses_the_tables_for_many_rows(monkeypatch):
     monkeypatch.setattr("capo.auxiliary._evaluation.MIN_TABLE_ROWS", 1)
     monkeypatch.setattr(HistGradientBoostingClassifier, "decision_function", None)
     np.testing.assert_allclose(evaluate(model, "decision_function", X), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_tables_are_those_of_the_last_fit(warm_start):
+    X, y = sample(0, 3)
+    model = train(X, y, warm_start=warm_start)
+    assert (find_leaf_tables(model) is find_leaf_tables(model)) != warm_start
+    model.set_params(max_iter=9).fit(X, 1 - y)
+    np.testing.assert_allclose(find_leaf_tables(model)(X), model.decision_function(X), rtol=0, atol=1e-12)

@@ -28,7 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array
 
 from .._typing import FloatArray, IntArray
-from ._leaf_tables import MIN_TABLE_ROWS, has_leaf_tables, make_leaf_tables
+from ._leaf_tables import MIN_TABLE_ROWS, find_leaf_tables, has_leaf_tables
 
 #: Fewer rows are not worth ordering.
 MIN_ORDERED_ROWS = 2_000
@@ -93,7 +93,7 @@ def kernel_machine_scores(machine: Pipeline, X: Any) -> FloatArray:
 
 def boosting_scores(boosting: Any, X: Any) -> FloatArray:
     """Return the decision function of boosted trees of two classes, from an array of numbers or NaN."""
-    tables = make_leaf_tables(boosting)
+    tables = find_leaf_tables(boosting)
     return np.asarray(boosting.decision_function(X) if tables is None else tables(np.asarray(X, np.float64)))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +86,19 @@ class LeafTables:
         first_leaf = np.bitwise_and(leaves, np.negative(leaves, out=left_over), out=leaves)
         positions = _leaf_positions(first_leaf) + np.arange(self.n_trees) * 8 * self.dtype.itemsize
         return self.values.take(positions).sum(axis=1) + self.baseline
+
+
+#: The tables of boostings that are in use, with the trees that they were made from.
+_known_tables: WeakKeyDictionary[Any, tuple[Any, LeafTables | None]] = WeakKeyDictionary()
+
+
+def find_leaf_tables(boosting: Any) -> LeafTables | None:
+    """Return the tables of boosted trees as `make_leaf_tables`, which is called once for each fit."""
+    trees, tables = _known_tables.get(boosting, (None, None))
+    if trees is not boosting._predictors or boosting.warm_start:
+        tables = make_leaf_tables(boosting)
+        _known_tables[boosting] = boosting._predictors, tables
+    return tables
 
 
 def make_leaf_tables(boosting: Any) -> LeafTables | None:

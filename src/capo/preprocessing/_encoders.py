@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import repeat
 from typing import Any, Self
 
@@ -83,9 +83,8 @@ class KnownCategoryFilter(OneToOneFeatureMixin, TableTransformer):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Collect the categories of each column."""
         validate_data(self, X, skip_check_array=True)
-        # 1, 1.0 and True are equal but have different texts.
-        distinct = (set(zip(map(type, column), column, strict=True)) for column in iter_columns(X))
-        columns = ({self._category(v) for _, v in values if not is_missing(v)} for values in distinct)
+        distinct = map(_distinct, iter_columns(X))
+        columns = ({self._category(v) for v in values if not is_missing(v)} for values in distinct)
         self.categories_ = [sorted(categories, key=_sort_key) for categories in columns]
         return self
 
@@ -180,6 +179,13 @@ class _KnownCategories(dict[Any, Any]):
     def __missing__(self, value: Any) -> Any:
         # Nothing is stored: values that are equal, such as 1 and True, may have different texts.
         return np.nan if is_missing(value) else self.get(self._to_category(value), np.nan)
+
+
+def _distinct(values: list[Any]) -> Iterable[Any]:
+    """The different values; 1, 1.0 and True are equal but have different texts."""
+    if set(map(type, values)) <= {str, type(None)}:
+        return set(values)
+    return [value for _, value in set(zip(map(type, values), values, strict=True))]
 
 
 def _sort_key(value: object) -> tuple[str, Any]:
