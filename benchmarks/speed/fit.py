@@ -3,11 +3,12 @@
 python -m benchmarks.speed.fit                           this checkout
 python -m benchmarks.speed.fit --against CHECKOUT/src    and another one, on the same rows
 python -m benchmarks.speed.fit --tables small            one of the tables only
+python -m benchmarks.speed.fit --data FOLDER             and the tables of benchmarks.presets, as cut there
 
 Tables: `small` (1,500 x 15, with models without pairs of folds), `numeric` (10,000 x 15) and `mixed` (10,000
 rows, 6 numeric columns and 8 of categories). An auxiliary by itself is trained once, on all rows, by its own
-`fit`. Each source folder is measured in a process of its own, with one
-thread.
+`fit`. Of the tables in FOLDER, the whole fit only. Each source folder is measured in a process of its own,
+with one thread, three tables at a time.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from sklearn.datasets import make_classification
 RESULTS = Path(__file__).parent / "results"
 ROOT = Path(__file__).parents[2]
 N_CATEGORIES = 12
+#: Tables that a process measures before the other source folder has its turn.
+TABLES_PER_PROCESS = 3
 
 
 def numeric_table(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -70,15 +73,25 @@ def predict_auxiliary(model: Any, name: str, X: Any) -> Any:
     return auxiliary.predict_block({name: estimator}, X, output, labels, lambda name: nullcontext())
 
 
-def measure(table: str) -> list[dict[str, object]]:
+def load_table(table: str, data: str | None) -> tuple[Any, np.ndarray]:
+    """Make a table, or load it from the folder."""
+    if table in TABLES:
+        return TABLES[table]()
+    from ..presets.__main__ import load_table as load  # noqa: PLC0415
+
+    found = load(Path(str(data)), table, 0)
+    return found.X, found.y
+
+
+def measure(table: str, data: str | None) -> list[dict[str, object]]:
     """The default fit on one table, its prediction, and both for each auxiliary; in CPU seconds."""
     from capo import CAPOClassifier  # noqa: PLC0415
 
-    X, y = TABLES[table]()
+    X, y = load_table(table, data)
     model, fit = cpu_seconds(lambda: CAPOClassifier("f1", random_state=0).fit(X, y))
     predict = cpu_seconds(lambda: model.log_odds(X))[1]
     rows = [_row(table, "all", 1.0, fit, predict, len(y))]
-    for name, estimator in model.auxiliaries_.items():
+    for name, estimator in model.auxiliaries_.items() if table in TABLES else ():
         fit = cpu_seconds(lambda estimator=estimator: clone(estimator).fit(X, y))[1]
         predict = cpu_seconds(lambda name=name: predict_auxiliary(model, name, X))[1]
         rows.append(_row(table, name, model.auxiliary_weights_[name], fit, predict, len(y)))
@@ -95,11 +108,12 @@ def _row(table: str, part: str, weight: float, fit: float, predict: float, n_row
     }
 
 
-def run(source: str, table: str) -> list[dict[str, object]]:
+def run(source: str, tables: list[str], data: str | None) -> list[dict[str, object]]:
     """Measure a source folder in a process of its own."""
     limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
     environment = {**os.environ, **limits, "PYTHONPATH": os.pathsep.join((source, str(ROOT)))}
-    command = [sys.executable, "-m", "benchmarks.speed.fit", "--measure", table]
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.speed.fit", "--measure", *tables]
+    command += ["--data", data] if data else []
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 
@@ -112,19 +126,23 @@ def main() -> None:
     )
     parser.add_argument("--against", metavar="SRC", help="the folder src of another checkout")
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES), help="which tables")
-    parser.add_argument("--measure", choices=TABLES, help=argparse.SUPPRESS)
+    parser.add_argument("--data", metavar="FOLDER", help="folder with the data sets")
+    parser.add_argument("--measure", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        print(json.dumps(measure(options.measure)))
+        print(json.dumps([row for table in options.measure for row in measure(table, options.data)]))
         return
-    from ..provenance import record_run  # noqa: PLC0415 (earlier versions are measured without it)
+    # Earlier versions are measured without these.
+    from ..presets.__main__ import TABLES as PRESET_TABLES  # noqa: PLC0415
+    from ..provenance import record_run  # noqa: PLC0415
 
     sources = {**({"before": options.against} if options.against else {}), "now": str(ROOT / "src")}
-    rows = []
-    for table in options.tables:
+    tables, rows = [*options.tables, *(PRESET_TABLES if options.data else ())], []
+    for start in range(0, len(tables), TABLES_PER_PROCESS):
         for name, source in sources.items():
-            rows += [{"version": name, **row} for row in run(source, table)]
-            print(*rows[-6:], sep="\n", flush=True)
+            found = run(source, tables[start : start + TABLES_PER_PROCESS], options.data)
+            rows += [{"version": name, **row} for row in found]
+            print(*rows[-len(found) :], sep="\n", flush=True)
     with (RESULTS / "fit.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
         writer.writeheader()
