@@ -208,6 +208,9 @@ def test_lists_of_delayed_parts_and_frames_of_polars(rows):
     model = classifier.fit(tables, labels)
     assert model.n_rows_ == 4000
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    swapped = [tables[0], dask.delayed(pl.DataFrame)(X[parts[1]], schema=["b", "a", "c"])]
+    with pytest.raises(InvalidInputError, match="different columns: a, b, c and b, a, c"):
+        classifier.fit(swapped, labels)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from dask.delayed import delayed
 from scipy.sparse import csr_array
 
 from capo import SVMPerfClassifier, measures
@@ -199,10 +200,48 @@ def test_bad_rows_are_refused(change, message):
         DaskSVMPerfClassifier().fit(*change(X, y))
 
 
+def parts_of(values, *changes):
+    """The halves of an array as delayed parts, each of them changed."""
+    middle = len(values) // 2
+    halves = values[:middle], values[middle:]
+    return [delayed(change(half), traverse=False) for change, half in zip(changes, halves, strict=True)]
+
+
+def as_is(values):
+    return values
+
+
+@pytest.mark.parametrize(
+    ("tables", "labels", "message"),
+    [
+        ((as_is, lambda X: X[:, :2]), (as_is, as_is), "different columns: 3 without names and 2 without"),
+        ((as_is, lambda X: X.astype(str)), (as_is, lambda y: y.astype(str)), "text in some partitions of y"),
+        ((as_is, lambda X: np.full(X.shape, "a")), (as_is, as_is), "partition 1 of X: could not .* encode"),
+        ((lambda X: X[:0],) * 2, (lambda y: y[:0],) * 2, "X and y have no rows"),
+    ],
+)
+def test_partitions_of_different_kinds_are_refused(tables, labels, message):
+    X, y = make_rows()
+    with pytest.raises(InvalidInputError, match=message):
+        DaskSVMPerfClassifier().fit(parts_of(X, *tables), parts_of(y, *labels))
+
+
+def test_data_frames_with_columns_in_another_order_are_refused():
+    pd = pytest.importorskip("pandas")
+    X, y = make_rows()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    labels = parts_of(y, as_is, as_is)
+    swapped = parts_of(frame, as_is, lambda part: part[["b", "a", "c"]])
+    with pytest.raises(InvalidInputError, match="different columns: a, b, c and b, a, c"):
+        DaskSVMPerfClassifier(C=C).fit(swapped, labels)
+
+
 def test_bad_parameters_and_weights_are_refused():
     X, y = to_dask(*make_rows(), chunks=(400,))
     for params, message in (
         ({"C": -1.0}, "C"),
+        ({"persist": "memory"}, "persist"),
+        ({"client": "tcp://host:8786"}, "client must be a distributed.Client: got 'tcp://host:8786'"),
         ({"measure": measures.get("cost", costs=np.ones(400))}, "costs of single rows cannot"),
         ({"measure": measures.get("recall_at_precision", confidence=0.9)}, "confidence"),
     ):

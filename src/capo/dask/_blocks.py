@@ -5,6 +5,7 @@ All of them are pure functions of their arguments, so that the scheduler can rep
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ class Block(NamedTuple):
     X: Any
     positive: BoolArray
     weight: FloatArray | None
+    columns: tuple[Any, ...] | int | None = None
 
     def design(self, fit_intercept: bool) -> BoundedDesign:
         """The features, with a column of ones for the intercept."""
@@ -56,11 +58,13 @@ class BlockSummary(NamedTuple):
     integer: BoolArray
     max_weight: float
     column_sums: FloatArray
+    columns: tuple[Any, ...] | int | None = None
 
     @staticmethod
     def merge(parts: list[BlockSummary]) -> BlockSummary:
         """The summary of all parts, summed in their order."""
-        n_rows, mass, n_weighted, integer, max_weight, sums = zip(*parts, strict=True)
+        n_rows, mass, n_weighted, integer, max_weight, sums, columns = zip(*parts, strict=True)
+        check_same_columns(columns)
         return BlockSummary(
             sum(n_rows),
             np.sum(mass, axis=0),
@@ -68,6 +72,7 @@ class BlockSummary(NamedTuple):
             np.all(integer, axis=0),
             max(max_weight),
             np.sum(sums, axis=0),
+            columns[0],
         )
 
     def totals(self, weighted: bool) -> ClassTotals:
@@ -86,6 +91,12 @@ def unique_labels(y: Any, number: int) -> NDArray[Any]:
 def merge_labels(parts: list[NDArray[Any]]) -> NDArray[Any]:
     """The labels of all parts, at most `MAX_REPORTED_LABELS` of them."""
     filled = [part for part in parts if len(part)]
+    if len({isinstance(part.tolist()[0], str) for part in filled}) > 1:
+        shown = ", ".join(sorted({repr(part.tolist()[0]) for part in filled}))
+        raise InvalidInputError(
+            f"the labels are text in some partitions of y and not in others ({shown}): convert them to one "
+            "type."
+        )
     return np.unique(np.concatenate(filled))[:MAX_REPORTED_LABELS] if filled else parts[0]
 
 
@@ -109,7 +120,8 @@ def make_block(
     positive = check_labels(y, number) == classes[1]
     check_same_length(rows, positive, number)
     checked = None if weight is None else _check_weight(weight, len(positive), number)
-    return Block(store_result(rows, worker_folder()) if on_disk else rows, positive, checked)
+    stored = store_result(rows, worker_folder()) if on_disk else rows
+    return Block(stored, positive, checked, find_columns(X))
 
 
 def check_same_length(X: Any, y: NDArray[Any], number: int) -> None:
@@ -119,6 +131,28 @@ def check_same_length(X: Any, y: NDArray[Any], number: int) -> None:
             f"partition {number} of X has {X.shape[0]} rows, and that of y has {len(y)}: X, y and "
             "sample_weight must be partitioned alike."
         )
+
+
+def find_columns(X: Any) -> tuple[Any, ...] | int:
+    """The names of the columns of a data frame, or the number of columns of an array."""
+    columns = getattr(X, "columns", None)
+    return int(np.shape(X)[1]) if columns is None else tuple(columns)
+
+
+def check_same_columns(columns: Sequence[tuple[Any, ...] | int]) -> None:
+    """Raise an error if partitions have different columns, or the same ones in another order."""
+    different = list(dict.fromkeys(columns))
+    if len(different) > 1:
+        raise InvalidInputError(
+            f"the partitions of X have different columns: {_show(different[0])} and {_show(different[1])}. "
+            "All of them need the same columns in the same order."
+        )
+
+
+def _show(columns: tuple[Any, ...] | int) -> str:
+    if isinstance(columns, int):
+        return f"{columns} without names"
+    return ", ".join(map(str, columns[:10])) + (", ..." if len(columns) > 10 else "")
 
 
 def reject_row_costs(measure: Measure) -> None:
@@ -132,12 +166,9 @@ def reject_row_costs(measure: Measure) -> None:
 
 def to_matrix(X: Any, number: int) -> Any:
     """The rows of a partition as an array or CSR matrix of float64 or float32."""
-    if not issparse(X):
-        X = np.asarray(X)
-        X = X.astype(np.float64) if X.dtype == object else X
     try:
         return check_array(
-            X,
+            _to_numbers(X),
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
             order="C",  # sums in another order would differ in their last digits
@@ -146,6 +177,22 @@ def to_matrix(X: Any, number: int) -> Any:
         )
     except ValueError as error:
         raise InvalidInputError(f"partition {number} of X: {error}") from error
+
+
+def _to_numbers(X: Any) -> Any:
+    """X as an array, unless it is sparse."""
+    if issparse(X):
+        return X
+    values = np.asarray(X)
+    if values.dtype.kind not in "OUS":
+        return values
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"{error}. The features must be numbers: encode text and categories, or use DaskCAPOClassifier, "
+            "which does."
+        ) from error
 
 
 def _check_weight(weight: Any, n_rows: int, number: int) -> FloatArray:
@@ -169,6 +216,7 @@ def summarize(block: Block, fit_intercept: bool) -> BlockSummary:
         np.array([bool((weight[mask] == np.rint(weight[mask])).all()) for mask in masks]),
         float(weight.max(initial=0.0)),
         block.design(fit_intercept).abs_rmatvec(weight),
+        block.columns,
     )
 
 

@@ -15,7 +15,7 @@ from scipy.sparse import issparse, vstack
 
 from .._sklearn_compat import safe_indexing
 from .._typing import BoolArray, IntArray
-from ._blocks import check_labels, check_same_length
+from ._blocks import check_labels, check_same_columns, check_same_length, find_columns
 
 #: The groups of rows.
 SAMPLE, FIRST_HALF, SECOND_HALF = 0, 1, 2
@@ -60,6 +60,7 @@ def take_group(
 
 def concatenate_tables(tables: list[Any]) -> Any:
     """One table of the rows of many."""
+    check_same_columns([find_columns(table) for table in tables])
     if issparse(tables[0]):
         return vstack(tables, format="csr")
     if isinstance(tables[0], np.ndarray):

@@ -13,6 +13,7 @@ from dask.base import get_scheduler
 from dask.delayed import Delayed
 from distributed import Client
 
+from ..exceptions import InvalidInputError
 from ._spill import SpillFolder, load_result, store_result
 
 #: Tasks by their keys: tuples of a function and its arguments, some of which are keys.
@@ -29,6 +30,10 @@ class Scheduler:
     """
 
     def __init__(self, client: Client | None) -> None:
+        if client is not None and not isinstance(client, Client):
+            raise InvalidInputError(
+                f"client must be a distributed.Client: got {client!r}. Pass distributed.Client(address)."
+            )
         self.client = client
 
     @property

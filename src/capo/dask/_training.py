@@ -51,6 +51,8 @@ class TrainingParts:
         """The two labels, that of the positive class second."""
         tasks = [delayed(unique_labels, pure=False)(part, i) for i, part in enumerate(self.labels)]
         labels = Partitions.from_delayed(tasks, scheduler).merge(merge_labels)
+        if not len(labels):
+            raise InvalidInputError("X and y have no rows.")
         if len(labels) >= MAX_REPORTED_LABELS:
             shown = ", ".join(map(repr, labels[:5].tolist()))
             raise InvalidInputError(
