@@ -4,10 +4,10 @@ python -m benchmarks.messy --data FOLDER                       all tables, 3 see
 python -m benchmarks.messy --data FOLDER --tables adult jm1 --seeds 1
 
 Each table is cut in half and written twice: plainly, and with its columns as money, percentages, dates,
-timestamps, numbers with separators and units, mixed spellings of yes and no, codes with leading zeros, and
-mixed spellings of missing values. Both files go through capo inspect, fit, predict, report and export.
-Results are in benchmarks/messy/results/results.csv: the ROC area of both on the test half, and the columns
-whose kind is wrong.
+timestamps, times, numbers with separators, units and parentheses, mixed spellings of yes and no, codes with
+leading zeros, and mixed spellings of missing values. Both files go through capo inspect, fit, predict,
+report and export. Results are in benchmarks/messy/results/results.csv: the ROC area of both on the test half,
+and the columns whose kind is wrong.
 """
 
 from __future__ import annotations

@@ -43,6 +43,19 @@ def spaced(value: float) -> str:
     return f"{value:,.2f}".replace(",", " ").replace(".", ",")
 
 
+def accounting(value: float) -> str:
+    return f"({-value:,.2f})" if value < 0 else f"{value:,.2f}"
+
+
+def francs(value: float) -> str:
+    return f"CHF {value:,.2f}".replace(",", "'")
+
+
+def clock(value: float) -> str:
+    hours, seconds = divmod(abs(value), 3600)
+    return f"{'-' if value < 0 else ''}{hours:.0f}:{seconds // 60:02.0f}:{seconds % 60:05.2f}"
+
+
 def percent(value: float) -> str:
     return f"{value:.2f}%"
 
@@ -74,6 +87,9 @@ FORMATS: tuple[tuple[Callable[[float], str], str], ...] = (
     (dotted_date, "date"),
     (spaced, "number"),
     (timestamp, "date"),
+    (accounting, "number"),
+    (clock, "duration"),
+    (francs, "money"),
 )
 #: Spellings of yes and no, which one column mixes.
 YES, NO = ("Yes", "yes", "TRUE", "1", "Y"), ("No", "no", "FALSE", "0", "N")

@@ -94,11 +94,63 @@ def test_types_are_written_changed_and_used(tables, tmp_path, capsys):
     assert "town" not in shown
 
 
+def test_a_file_of_types_that_was_not_changed_changes_nothing(tmp_path, capsys):
+    rows = messy().with_columns(
+        day=pl.Series([f"{1 + k % 12:02d}/{1 + k % 11:02d}/2024" for k in range(150)]),
+        price=pl.Series([f"{k % 9 + 1}.{k % 90 + 100} €" for k in range(150)]),
+    )
+    rows.write_csv(tmp_path / "train.csv")
+    fit = ("fit", tmp_path / "train.csv", "-t", "y", *FAST)
+    assert run(capsys, *fit, "-o", tmp_path / "a.capo")[0] == 0
+    assert run(capsys, "inspect", tmp_path / "train.csv", "-t", "y", "-o", tmp_path / "types.toml")[0] == 0
+    assert run(capsys, *fit, "--types", tmp_path / "types.toml", "-o", tmp_path / "b.capo")[0] == 0
+    first, second = (
+        run(capsys, "predict", tmp_path / f"{name}.capo", tmp_path / "train.csv")[1] for name in "ab"
+    )
+    assert first == second
+    (tmp_path / "types.toml").write_text('[columns]\nday = {kind = "date", layout = "day-month-year"}')
+    assert run(capsys, *fit, "--types", tmp_path / "types.toml", "-o", tmp_path / "c.capo")[0] == 0
+    assert run(capsys, "predict", tmp_path / "c.capo", tmp_path / "train.csv")[1] != first
+
+
+def test_free_text_and_tags_that_were_demanded_reach_the_model(tables, tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    word, y = rng.choice(["late", "good"], 150), rng.random(150) < 0.1
+    rows = pl.DataFrame(
+        {
+            "number": rng.normal(size=150),
+            "title": [f"{each} {k}" for k, each in enumerate(word)],  # differs in each row
+            "labels": [f"{each}/x" for each in rng.choice(["a", "b"], 150)],
+            "y": np.where((word == "late") ^ y, "yes", "no"),
+        }
+    )
+    rows.write_csv(tmp_path / "train.csv")
+    (tmp_path / "types.toml").write_text(
+        '[columns]\ntitle = "text"\nlabels = {kind = "tags", separator = "/"}'
+    )
+    fit = ("fit", tmp_path / "train.csv", "-t", "y", "-m", "roc_auc", *FAST)
+    assert run(capsys, *fit, "--types", tmp_path / "types.toml", "-o", tmp_path / "m.capo")[0] == 0
+    model = capo.load(tmp_path / "m.capo")
+    assert [column.kind.name for column in model.schema_.columns] == ["number", "text", "tags"]
+    assert model.score_ > 0.8
+    assert run(capsys, *fit, "-o", tmp_path / "n.capo")[0] == 0
+    assert capo.load(tmp_path / "n.capo").score_ < 0.7
+
+
+def test_new_dates_and_new_texts_are_no_new_categories(fitted, tmp_path, capsys):
+    rows = messy(60, seed=3).with_columns(day=pl.lit("31.12.2031"), town=pl.lit("Rom"))
+    rows.write_csv(tmp_path / "new.csv")
+    err = run(capsys, "predict", fitted, tmp_path / "new.csv", "-o", tmp_path / "p.csv")[2]
+    assert "categories that were not in training: 'town' (60 rows)\n" in err
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ('[columns]\nprice = "cash"', "the column 'price' the unknown kind 'cash': choose one of boolean"),
         ('[columns]\nprize = "money"', "there is no column 'prize'. Did you mean 'price'?"),
+        ("[columns]\nprice = [1]", "the column 'price' the unknown kind [1]"),
+        ('[columns]\nprice = {kind = "money", x = 1}', "the kind 'money' has no field 'x'"),
         ('[column]\nprice = "money"', "it must have one table, [columns]"),
         ("price: money", "is not a file of column types"),
     ],

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capo.preprocessing import KINDS, ColumnValues, ParsedKind, find_yes_label, kind_from_dict
+from capo.exceptions import InvalidInputError
+from capo.preprocessing import KINDS, ColumnValues, ParsedKind, find_yes_label, impose_kind, kind_from_dict
 from capo.preprocessing._kinds import recognize
 
 EPOCH = datetime(1970, 1, 1)
@@ -49,10 +50,36 @@ def parsed(*texts, **options):
         (("Yes", "no", "TRUE", "0"), "boolean", [1, 0, 1, 0]),
         (("ja", "Nein"), "boolean", [1, 0]),
         (("1", "0", "1"), "number", [1, 0, 1]),
+        (("$(1,200.50)", "$3"), "money", [-1200.5, 3]),
+        (("1200.50-", "3"), "number", [-1200.5, 3]),
+        (("CHF 20.-", "CHF 1'300.--", "CHF 7.50"), "money", [20, 1300, 7.5]),
+        (("20,- €", "1.300,\u2013 €"), "money", [20, 1300]),
+        (("₹1,23,456.50", "₹12,34,567", "₹999"), "money", [123456.5, 1234567, 999]),
+        (("$1.5k", "$2M", "$300"), "money", [1500, 2e6, 300]),
+        (("2,5 Mio. €", "1,5 Mrd. €"), "money", [2.5e6, 1.5e9]),
+        (("$20/month", "$5/month"), "money", [20, 5]),
+        (("<5", "7", "90+", "~3"), "number", [5, 7, 90, 3]),
+        (("(1.5)", "2.5", "\u22123"), "number", [-1.5, 2.5, -3]),
+        (("8,5e2", "1,25e-1"), "number", [850, 0.125]),
+        (("866 sq ft", "1,200 sq ft"), "quantity", [866, 1200]),
+        (("3 out of 5", "4 out of 5"), "quantity", [3, 4]),
+        (("31.2‰", "4‰"), "quantity", [31.2, 4]),
+        (("1 room", "2 rooms"), "quantity", [1, 2]),
+        (("#DIV/0!", "5", "7", "n.d."), "number", [np.nan, 5, 7, np.nan]),
+        (("1h 20m", "54m", "2 h"), "duration", [4800, 3240, 7200]),
+        (("1yrs 11mon", "0yrs 5mon"), "duration", [31557600 + 11 * 2629800, 5 * 2629800]),
+        (("1:02:03", "48:03"), "duration", [3723, 2883]),
+        (("17:24", "08:05"), "duration", [62640, 29100]),
+        (("03:00:00", "04:00:00"), "duration", [10800, 14400]),
+        (("5:24 PM", "12:05 a.m."), "duration", [62640, 300]),
+        (("PT1H20M", "P1DT5S"), "duration", [4800, 86405]),
+        (("2 days 01:00:00", "-1 days 00:30:00"), "duration", [176400, -88200]),
     ],
 )
 def test_spellings_of_numbers(texts, name, numbers):
-    assert parsed(*texts) == (name, numbers)
+    found, values = parsed(*texts)
+    assert found == name
+    np.testing.assert_allclose(values, numbers, rtol=1e-15)
 
 
 def spell(number, thousands, decimal):
@@ -74,6 +101,8 @@ def test_numbers_are_parsed_as_they_were_written(numbers, style, pattern):
 @pytest.mark.parametrize(
     "layout",
     [
+        *("%a %b %d %H:%M:%S %Y", "%d/%b/%Y:%H:%M:%S", "%Y%m%dT%H%M%S", "%Y%m%d%H%M%S", "%Y %m %d"),
+        *("%b-%Y", "%b%Y", "%m/%Y", "%Y-%m", "%A, %d. %B %Y", "%Y年%m月%d日", "%d.%m.%Y %H:%M Uhr"),
         *("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d %b %Y", "%B %d, %Y", "%Y%m%d", "%d-%b-%y"),
         *(
             "%Y-%m-%dT%H:%M:%S",
@@ -121,6 +150,49 @@ def test_time_zones_are_converted_to_utc():
     )
 
 
+def test_named_time_zones():
+    texts = ("2024-05-01 12:00 CEST", "2024-05-01 10:00 UTC", "2024-05-01T11:00:00+01:00[Europe/London]")
+    assert parsed(*texts)[1] == [(datetime(2024, 5, 1, 10) - EPOCH).total_seconds()] * 3
+
+
+def seconds(*date_parts):
+    return (datetime(*date_parts) - EPOCH).total_seconds()
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (("29. März 2023", "1. Dez. 2024"), [(2023, 3, 29), (2024, 12, 1)]),
+        (("3 août 2021", "14 févr. 2022"), [(2021, 8, 3), (2022, 2, 14)]),
+        (("5 de enero de 2020", "6 de octubre de 2020"), [(2020, 1, 5), (2020, 10, 6)]),
+        (("2023-Q1", "2023Q4"), [(2023, 1, 1), (2023, 10, 1)]),
+        (("Q2 2022", "Q3 2022"), [(2022, 4, 1), (2022, 7, 1)]),
+        (("2021-W01", "2020-W53"), [(2021, 1, 4), (2020, 12, 28)]),
+    ],
+)
+def test_months_in_other_languages_quarters_and_weeks(texts, expected):
+    assert parsed(*texts) == ("date", [seconds(*each) for each in expected])
+
+
+@pytest.mark.parametrize("per_second", [1, 1000, 10**6])
+def test_counts_of_time_are_dates_if_the_name_of_the_column_says_so(per_second):
+    moments = [seconds(2023, 1, 1) + 86461 * k for k in range(20)]
+    texts = [str(int(moment) * per_second) for moment in moments]
+    found = recognize(ColumnValues.count("created_at", texts)).kind
+    assert found.name == "date"
+    assert [found.parse(text) for text in texts] == moments
+    assert recognize(ColumnValues.count("balance", texts)).kind.name == "number"
+    assert KINDS["date"].impose(ColumnValues.count("balance", texts)).parse(texts[0]) == moments[0]
+    assert recognize(ColumnValues.count("time", [str(k) for k in range(50)])).kind.name == "number"
+
+
+def test_dates_that_stand_for_none_are_missing():
+    found = recognize(values("2024-01-31", "0000-00-00", "2024-02-15", "9999-12-31 00:00:00"))
+    assert found.kind.name == "date"
+    assert np.isnan([found.kind.parse("0000-00-00"), found.kind.parse("9999-12-31 00:00:00")]).all()
+    assert found.doubt == "'0000-00-00', '9999-12-31 00:00:00' count as missing"
+
+
 def test_typed_dates_are_understood_whatever_the_layout():
     kind = kind_of("31.12.2024", "1.1.2025")
     assert kind.parse("2024-12-31 00:00:00.000000") == kind.parse("31.12.2024")
@@ -140,6 +212,13 @@ def test_typed_dates_are_understood_whatever_the_layout():
         ([f"the order number {i} came late" for i in range(40)], "text"),
         (["a|b", "b|c", "c", "a|c", "a|b|c"] * 10, "tags"),
         (["New York, NY", "Boston, MA"] * 20, "category"),
+        (["<=50K", ">50K"], "category"),
+        (["2021-W01", "2021-W53"], "category"),  # 2021 had 52 weeks
+        (["NO", "<30", ">30"], "category"),
+        (["Set 10", "Set 20"], "category"),
+        (["$5/month", "$60/year"], "category"),
+        (["12 Main Street", "5 Oak Lane"], "category"),
+        (["['a', 'b']", "['b', 'c']", "['c']", "['a', 'c']", "['a']"] * 10, "tags"),
         ([], "category"),
     ],
 )
@@ -157,6 +236,14 @@ def test_other_kinds(texts, name):
         ([*map(str, range(60)), "oops"], "'oops' counts as missing"),
         (["5 kg", "3 cm"], "most values begin with a digit, but some, such as '5 kg', are not numbers"),
         (["1", "2", "unknown"], ""),
+        (["<5", "7"], "'<' beside numbers is ignored"),
+        (["Jan-23", "Feb-23"], "the number after the month is taken for the year"),
+        (["1:02:03", "48:03"], "times such as 48:03 are read as minutes and seconds"),
+        (
+            [*map(str, range(30)), *["refused"] * 10],
+            "75% of the values are numbers, but others, such as 'refused', are not",
+        ),
+        ([f"{k}.{k + 1}.{k + 2} {k} {k} {k} x" for k in range(30)], "most of its characters are digits"),
         (["1.234", "5.678"], ""),
         (["31/12/2024", "01/02/2024"], ""),
         (["2024-01-02", "2024-03-04"], ""),
@@ -175,6 +262,57 @@ def test_markers_of_missing_values():
     kind = kind_of("$5", "-", "$7", "n.a.", "?")
     assert np.isnan([kind.parse_or_missing(text) for text in ("-", "n.a.", "Unknown", None)]).all()
     assert kind.parse_or_missing("five") is None
+
+
+def test_points_between_thousands_are_told_from_decimal_points():
+    whole = ["56", "999", "1.234", "2.345", "3.456", "4.567", "15.678"]
+    assert parsed(*whole)[1] == [56, 999, 1234, 2345, 3456, 4567, 15678]
+    assert recognize(values(*whole)).doubt == "'.' is read as a separator of thousands"
+    for other in ("0.5", "1000", "2.5", "0.123"):
+        assert parsed(*whole, other)[1][:3] == [56, 999, 1.234]
+    assert parsed("5", "4.333", "3.667", "2.333", "1.667")[1] == [5, 4.333, 3.667, 2.333, 1.667]
+    assert parsed("0", "1.234", "2.345", "3.456", "4.567", "15.678")[1][1] == 1.234
+
+
+def test_tags_in_brackets_have_neither_brackets_nor_quotes():
+    kind = kind_of(*["['a', 'b']", '["b", "c"]', "['c']", "['a', 'c']", "['a']"] * 10)
+    assert kind.split("['new york', \"c\"]") == ["new york", "c"]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("01/02/2024", "03/04/2024"),
+        ("1.200 €", "13.500 €"),
+        ("1,234", "5,678"),
+        ("a;b", "b;c", "c", "a;c", "b;c") * 10,
+        ("5 kg", "300 g"),
+        ("1:02:03", "48:03"),
+    ],
+)
+def test_a_demanded_kind_that_fits_is_read_as_if_it_were_recognized(texts):
+    found = recognize(values(*texts)).kind
+    assert type(found).impose(values(*texts)) == found
+
+
+def test_how_values_are_written_can_be_demanded():
+    column = values("01/02/2024", "03/04/2024", "x")
+    demanded = impose_kind(column, "c", {"kind": "date", "layout": "day-month-year"}).kind
+    assert demanded.parse("01/02/2024") == seconds(2024, 2, 1)
+    assert demanded.missing == ("x",)
+    number = {"kind": "number", "thousands": ".", "decimal": ","}
+    assert impose_kind(values("1.234", "5.678"), "c", number).kind.parse("1.234") == 1234
+    for wrong, message in (
+        (
+            {"kind": "number", "layout": "x"},
+            "the kind 'number' has no field 'layout', its fields are: missing, th",
+        ),
+        ({"kind": "number", "decimal": ";"}, "numbers have no separators"),
+        ({"kind": "number", "decimal": 3}, "are not valid"),
+        ({"layout": "x"}, "unknown kind None"),
+    ):
+        with pytest.raises(InvalidInputError, match=re.escape(message)):
+            impose_kind(column, "c", wrong)
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -41,6 +41,14 @@ def test_parts_of_dates_are_those_of_the_calendar(moments):
         np.testing.assert_allclose(found[:, 5], hours, atol=1e-7)
 
 
+def test_days_are_not_extrapolated():
+    days = np.array([[100.0], [400.0]]) * 86400
+    parts = DateParts().fit(days)
+    new = parts.transform(np.array([[50.0], [250.0], [9000.0], [np.nan]]) * 86400)
+    np.testing.assert_array_equal(new[:, 0], [0, 150, 300, np.nan])
+    assert new[2, 1] == 1994
+
+
 def test_missing_dates_stay_missing():
     parts = DateParts().fit(np.array([[0.0, np.nan], [np.nan, np.nan]]))
     assert np.isnan(parts.transform(np.array([[np.nan, 5.0]]))[0, :5]).all()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
@@ -20,7 +20,7 @@ from .. import measures
 from .._sklearn_compat import HasMethods, Interval, StrOptions, safe_indexing
 from .._typing import FloatArray, IntArray
 from ..adaptation import LinearCombination
-from ..auxiliary import apply_scales
+from ..auxiliary import AUXILIARY_SETS, apply_scales
 from ..engine import Solution
 from ..estimators import (
     CAPOClassifier,
@@ -33,6 +33,7 @@ from ..exceptions import InvalidInputError
 from ..inspection import Summary
 from ..measures import Measure
 from ..model_selection import OperatingPoint
+from ..preprocessing import DemandedKind
 from ._adaptation import (
     DistributedAdaptation,
     Weights,
@@ -84,7 +85,7 @@ class DaskCAPOClassifier(BaseDaskClassifier):
     sample_size : int, default=100000
         Rows of the sample; they must fit in the memory of one worker. With fewer than 200 rows of a class
         left outside the sample, the model of the sample is the result.
-    auxiliaries, pos_label, cv, delta, C, threshold, tol, n_jobs, verbose
+    auxiliaries, pos_label, cv, delta, C, threshold, tol, column_kinds, n_jobs, verbose
         As in `CAPOClassifier`. Auxiliaries that are already fitted are applied partition by partition.
     random_state : int, RandomState instance or None, default=None
         Seed of the sample, the halves, the folds and the auxiliaries. Pass an int for reproducible results.
@@ -124,13 +125,14 @@ class DaskCAPOClassifier(BaseDaskClassifier):
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
         "measure": [str, Measure, callable],
         "sample_size": [Interval(Integral, 20, None, closed="left")],
-        "auxiliaries": [StrOptions({"auto"}), list, tuple],
+        "auxiliaries": [StrOptions(set(AUXILIARY_SETS)), list, tuple],
         "pos_label": [Real, str, "boolean", None],
         "cv": ["cv_object"],
         "delta": [StrOptions({"linear", "rbf"}), None, HasMethods(["fit", "transform"])],
         "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left"), "array-like"],
         "threshold": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
         "tol": [Interval(Real, 0, None, closed="neither")],
+        "column_kinds": [Mapping, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -157,6 +159,7 @@ class DaskCAPOClassifier(BaseDaskClassifier):
         C: Any = "auto",
         threshold: str | float = "auto",
         tol: float = 1e-3,
+        column_kinds: Mapping[str, DemandedKind] | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -171,6 +174,7 @@ class DaskCAPOClassifier(BaseDaskClassifier):
         self.C = C
         self.threshold = threshold
         self.tol = tol
+        self.column_kinds = column_kinds
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -29,7 +29,14 @@ from ..auxiliary import (
     set_random_states,
 )
 from ..exceptions import AuxiliaryError, InvalidInputError
-from ..preprocessing import FeatureSchema, check_features, describe_mismatch, infer_schema
+from ..preprocessing import (
+    DemandedKind,
+    FeatureSchema,
+    check_features,
+    describe_mismatch,
+    infer_schema,
+    is_dataframe,
+)
 from ._base import TableInputMixin
 from ._progress import StepTimer
 
@@ -40,6 +47,8 @@ class AuxiliaryMetaEstimatorMixin(TableInputMixin, BaseEstimator):
     auxiliaries: Any
     delta: Any
     cv: Any
+    #: Not a parameter of all estimators.
+    column_kinds: Mapping[str, DemandedKind] | None = None
     auxiliaries_: dict[str, Any]
     delta_: Any
     schema_: FeatureSchema
@@ -98,7 +107,7 @@ class AuxiliaryMetaEstimatorMixin(TableInputMixin, BaseEstimator):
         params: dict[str, Any],
     ) -> tuple[list[Auxiliary], dict[str, Any]]:
         """Return the auxiliaries with the parameters of their `fit`, and the parameters of the splitter."""
-        self.schema_ = infer_schema(X)
+        self.schema_ = infer_schema(X, self.column_kinds if is_dataframe(X) else None)
         resolved = resolve_auxiliaries(self._auxiliaries_for(X), X, self.schema_)
         pairs = [(name, set_random_states(estimator, random)) for name, estimator in resolved]
         if not routing_enabled():

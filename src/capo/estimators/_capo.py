@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -21,6 +21,7 @@ from ..measures import Measure
 from ..model_selection import CGrid, ExpectedValueThreshold, FixedThreshold
 from ..multiclass import MulticlassMeasure
 from ..multilabel import MultilabelMeasure
+from ..preprocessing import DemandedKind
 from ._atomic_fit import atomic_fit
 from ._delegation import make_delegate
 from ._deployment import DeployableClassifier
@@ -102,6 +103,9 @@ class CAPOClassifier(DeployableClassifier):
         value of the measure under calibrated out-of-fold probabilities.
     tol : float, default=1e-3
         Accuracy of the solver: R is within `tol` of its best value.
+    column_kinds : dict of str to str or dict, optional
+        Kinds of columns that are taken for something else, such as ``{"title": "text"}``, as in
+        `capo.preprocessing.infer_schema`.
     memory : str or joblib.Memory, optional
         Where to cache the trained auxiliaries, so that another measure does not train them again; set
         `random_state` too, since other folds need other models.
@@ -222,6 +226,7 @@ class CAPOClassifier(DeployableClassifier):
         "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left"), "array-like"],
         "threshold": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
         "tol": [Interval(Real, 0, None, closed="neither")],
+        "column_kinds": [Mapping, None],
         "memory": [str, HasMethods(["cache"]), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -239,6 +244,7 @@ class CAPOClassifier(DeployableClassifier):
         C: Any = "auto",
         threshold: str | float = "auto",
         tol: float = 1e-3,
+        column_kinds: Mapping[str, DemandedKind] | None = None,
         memory: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -252,6 +258,7 @@ class CAPOClassifier(DeployableClassifier):
         self.C = C
         self.threshold = threshold
         self.tol = tol
+        self.column_kinds = column_kinds
         self.memory = memory
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import Any, Self
 
@@ -40,6 +40,7 @@ from ..multiclass import (
     fit_stack,
 )
 from ..preprocessing import (
+    DemandedKind,
     class_positions,
     encode_class_labels,
     ordered_categories,
@@ -83,6 +84,9 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, ClassifierMixin, Bas
     cv : int, splitter or iterable, default=5
         Folds for cross-fitting; an integer means stratified folds of shuffled rows, or of groups if `fit` is
         given ``groups``.
+    column_kinds : dict of str to str or dict, optional
+        Kinds of columns that are taken for something else, such as ``{"title": "text"}``, as in
+        `capo.preprocessing.infer_schema`.
     memory : str or joblib.Memory, optional
         Where to cache the trained auxiliaries, so that another measure does not train them again; set
         `random_state` too.
@@ -172,6 +176,7 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, ClassifierMixin, Bas
         "measure": [str, MulticlassMeasure, Measure, callable],
         "auxiliaries": [StrOptions(set(AUXILIARY_SETS)), list, tuple],
         "cv": ["cv_object"],
+        "column_kinds": [Mapping, None],
         "memory": [str, HasMethods(["cache"]), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -184,6 +189,7 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, ClassifierMixin, Bas
         *,
         auxiliaries: Any = "auto",
         cv: Any = 5,
+        column_kinds: Mapping[str, DemandedKind] | None = None,
         memory: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -192,6 +198,7 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, ClassifierMixin, Bas
         self.measure = measure
         self.auxiliaries = auxiliaries
         self.cv = cv
+        self.column_kinds = column_kinds
         self.memory = memory
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -43,6 +43,7 @@ from ..multilabel import (
     fit_label_models,
 )
 from ..preprocessing import (
+    DemandedKind,
     check_labels_vary,
     encode_label_matrix,
     match_label_matrix,
@@ -91,6 +92,9 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, ClassifierMixin, Bas
         for an average over entries, "auto" keeps C = 0, the stack.
     tol : float, default=1e-3
         Accuracy of the solver.
+    column_kinds : dict of str to str or dict, optional
+        Kinds of columns that are taken for something else, such as ``{"title": "text"}``, as in
+        `capo.preprocessing.infer_schema`.
     memory : str or joblib.Memory, optional
         Where to cache the trained auxiliaries, so that another measure does not train them again; set
         `random_state` too.
@@ -175,6 +179,7 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, ClassifierMixin, Bas
         "delta": [StrOptions({"linear", "rbf"}), None, HasMethods(["fit", "transform"])],
         "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left"), "array-like"],
         "tol": [Interval(Real, 0, None, closed="neither")],
+        "column_kinds": [Mapping, None],
         "memory": [str, HasMethods(["cache"]), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -190,6 +195,7 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, ClassifierMixin, Bas
         delta: Any = "linear",
         C: Any = "auto",
         tol: float = 1e-3,
+        column_kinds: Mapping[str, DemandedKind] | None = None,
         memory: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -201,6 +207,7 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, ClassifierMixin, Bas
         self.delta = delta
         self.C = C
         self.tol = tol
+        self.column_kinds = column_kinds
         self.memory = memory
         self.n_jobs = n_jobs
         self.random_state = random_state

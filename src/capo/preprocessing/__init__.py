@@ -37,6 +37,7 @@ from ._kinds import (
     ColumnKind,
     ColumnValues,
     DateKind,
+    DurationKind,
     IdentifierKind,
     MoneyKind,
     NumberKind,
@@ -46,12 +47,23 @@ from ._kinds import (
     TagsKind,
     TextKind,
     find_yes_label,
+    has_pointed_thousands,
+    is_time_name,
     kind_from_dict,
+    may_have_pointed_thousands,
 )
 from ._label_matrix import check_labels_vary, encode_label_matrix, match_label_matrix
 from ._labels import MAX_POSITIVE_SHARE, check_no_missing_labels, encode_binary_labels, positive_mask
 from ._parsing import ColumnParser, parse_column, parse_texts
-from ._schema import ColumnInfo, FeatureSchema, impose_kind, infer_schema, recognize_column
+from ._schema import (
+    MIN_TIME_COUNT,
+    ColumnInfo,
+    DemandedKind,
+    FeatureSchema,
+    impose_kind,
+    infer_schema,
+    recognize_column,
+)
 from ._table_checks import check_numbers, describe_mismatch
 from ._tag_indicators import TagIndicators
 from ._word_features import WordFeatures
@@ -61,6 +73,7 @@ __all__ = [
     "MAX_POSITIVE_SHARE",
     "MAX_STANDARDIZED",
     "MIN_IDENTIFIER_ROWS",
+    "MIN_TIME_COUNT",
     "BooleanKind",
     "CategoryKind",
     "CategoryOneHotEncoder",
@@ -73,7 +86,9 @@ __all__ = [
     "DataFinding",
     "DateKind",
     "DateParts",
+    "DemandedKind",
     "DropEmptyColumns",
+    "DurationKind",
     "FeatureSchema",
     "IdentifierKind",
     "KnownCategoryFilter",
@@ -101,17 +116,20 @@ __all__ = [
     "encode_class_labels",
     "encode_label_matrix",
     "find_yes_label",
+    "has_pointed_thousands",
     "impose_kind",
     "infer_schema",
     "is_dataframe",
     "is_missing",
     "is_number",
+    "is_time_name",
     "kind_from_dict",
     "make_delta_features",
     "make_linear_features",
     "make_rbf_features",
     "make_tree_features",
     "match_label_matrix",
+    "may_have_pointed_thousands",
     "n_ordinal_columns",
     "numbered_columns",
     "ordered_categories",

@@ -23,10 +23,13 @@ class DateParts(TableTransformer):
     With labels, only the days and parts whose effect recurs from period to period are kept: a month's from
     year to year, a weekday's from week to week. Others would be noise.
 
+    The days since the first are at most those of the last training row, and at least 0: what changes with
+    time is not extrapolated, so that new rows, which are later than all training rows, are like the last.
+
     Attributes
     ----------
-    origin_ : ndarray of shape (n_features_in_,)
-        The first day of the training rows, in days since 1970.
+    origin_, last_ : ndarray of shape (n_features_in_,)
+        The first and the last day of the training rows, in days since 1970.
     is_kept_ : ndarray of shape (n_features_in_, 6) of bool
         Which parts are kept. A column without times of day has no hour.
 
@@ -44,16 +47,17 @@ class DateParts(TableTransformer):
         """Find the first day, and the parts to keep."""
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
         days = np.floor(X / _SECONDS_PER_DAY)
-        self.origin_ = np.array([np.nanmin(each) if not np.isnan(each).all() else 0.0 for each in days.T])
-        pairs = zip(X.T, self.origin_, strict=True)
-        self.is_kept_: BoolArray = np.array([_parts_to_keep(_date_parts(*pair), y) for pair in pairs])
+        limits = np.array([_limits(each) for each in days.T])
+        self.origin_, self.last_ = limits.T
+        columns = zip(X.T, *limits.T, strict=True)
+        self.is_kept_: BoolArray = np.array([_parts_to_keep(_date_parts(*each), y) for each in columns])
         return self
 
     def transform(self, X: Any) -> FloatArray:
         """Compute the parts."""
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
-        columns = zip(X.T, self.origin_, self.is_kept_, strict=True)
-        return np.hstack([_date_parts(seconds, origin)[:, kept] for seconds, origin, kept in columns])
+        columns = zip(X.T, self.origin_, self.last_, self.is_kept_, strict=True)
+        return np.hstack([_date_parts(*column)[:, kept] for *column, kept in columns])
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the parts."""
@@ -64,7 +68,12 @@ class DateParts(TableTransformer):
         return np.array([f"{name} {part}" for name, kept in pairs for part in parts[kept]], dtype=object)
 
 
-def _date_parts(seconds: FloatArray, origin: float) -> FloatArray:
+def _limits(days: FloatArray) -> tuple[float, float]:
+    """The first and the last day; zeros if there are none."""
+    return (0.0, 0.0) if np.isnan(days).all() else (float(np.nanmin(days)), float(np.nanmax(days)))
+
+
+def _date_parts(seconds: FloatArray, origin: float, last: float) -> FloatArray:
     """All parts of a column; the calendar is computed as in the exported graph."""
     days = np.floor(seconds / _SECONDS_PER_DAY)
     # H. Hinnant, chrono-compatible low-level date algorithms: civil_from_days.
@@ -81,7 +90,7 @@ def _date_parts(seconds: FloatArray, origin: float) -> FloatArray:
     year = year_of_era + era * 400 + is_late
     weekday = days + 3 - 7 * np.floor((days + 3) / 7)
     hour = (seconds - days * _SECONDS_PER_DAY) / 3600
-    return np.column_stack([days - origin, year, month, day, weekday, hour])
+    return np.column_stack([np.clip(days, origin, last) - origin, year, month, day, weekday, hour])
 
 
 def _parts_to_keep(parts: FloatArray, y: Any) -> BoolArray:

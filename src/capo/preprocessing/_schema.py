@@ -21,8 +21,10 @@ from ._kinds import (
     DateKind,
     IdentifierKind,
     NumberKind,
+    Recognition,
     Role,
     TagsKind,
+    is_time_name,
     recognize,
 )
 
@@ -30,8 +32,14 @@ from ._kinds import (
 MAX_SHOWN_EXAMPLE = 24
 #: The reason of a kind that the user gave.
 GIVEN = "it was given"
+#: Numbers from here on may be counts of seconds or of their fractions since 1970.
+MIN_TIME_COUNT = 5e8
 #: The name of the data type in reasons, by what narwhals calls it.
 _TYPE_REASON = "its data type is {}"
+
+
+#: A kind that a user demands: its name, or a mapping of the name as "kind" and of values of its fields.
+DemandedKind = str | Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,7 @@ def _shorten(text: str) -> str:
     return shown if len(shown) <= MAX_SHOWN_EXAMPLE else shown[: MAX_SHOWN_EXAMPLE - 3] + "..."
 
 
-def infer_schema(X: Any, kinds: Mapping[str, str] | None = None) -> FeatureSchema:
+def infer_schema(X: Any, kinds: Mapping[str, DemandedKind] | None = None) -> FeatureSchema:
     """Infer what each column of a table holds.
 
     Data types decide where they can: numbers, Booleans, dates, categories, lists. Columns of text are taken
@@ -129,9 +137,12 @@ def infer_schema(X: Any, kinds: Mapping[str, str] | None = None) -> FeatureSchem
     ----------
     X : data frame, array or sparse matrix
         The training rows.
-    kinds : mapping of str to str, optional
+    kinds : mapping of str to str or dict, optional
         The names of the kinds of some columns, which overrule what would be inferred: "number", "money",
-        "percentage", "quantity", "boolean", "date", "category", "code", "text", "tags" or "identifier".
+        "percentage", "quantity", "duration", "boolean", "date", "category", "code", "text", "tags" or
+        "identifier". A dict has the name as "kind" and further decisions, such as
+        ``{"kind": "date", "layout": "day-month-year"}`` or
+        ``{"kind": "number", "thousands": ".", "decimal": ","}``.
 
     Returns
     -------
@@ -183,12 +194,12 @@ def _keep_some(schema: FeatureSchema) -> FeatureSchema:
     )
 
 
-def _infer_column(column: Any, key: Any, demanded: str | None) -> ColumnInfo:
+def _infer_column(column: Any, key: Any, demanded: DemandedKind | None) -> ColumnInfo:
     if demanded is not None:
-        return impose_kind(ColumnValues.count(column.name, column.to_list()), key, demanded)
+        return impose_kind(ColumnValues.count(str(column.name), column.to_list()), key, demanded)
     typed = _kind_of_type(column)
     if typed is None:
-        return recognize_column(ColumnValues.count(column.name, column.to_list()), key)
+        return recognize_column(ColumnValues.count(str(column.name), column.to_list()), key)
     kind, reason = typed
     n_rows = max(len(column), 1)
     first = next((value for value in column.head(100).to_list() if not is_missing(value)), "")
@@ -205,13 +216,18 @@ def recognize_column(values: ColumnValues, key: Any) -> ColumnInfo:
     )
 
 
-def impose_kind(values: ColumnValues, key: Any, name: str) -> ColumnInfo:
-    """A column with the kind that a user demands."""
+def impose_kind(values: ColumnValues, key: Any, demanded: DemandedKind) -> ColumnInfo:
+    """A column with the kind that a user demands, given by its name or with values of its fields."""
+    fields = {"kind": demanded} if isinstance(demanded, str) else dict(demanded)
+    name = fields.pop("kind", None)
     if name not in KINDS:
         raise InvalidInputError(
             f"the column {values.name!r} has the unknown kind {name!r}: choose one of {', '.join(KINDS)}."
         )
-    kind = KINDS[name].impose(values)
+    try:
+        kind = KINDS[name].impose(values).with_fields(fields, values)
+    except ValueError as error:
+        raise InvalidInputError(f"the column {values.name!r} cannot be read as given: {error}.") from error
     return ColumnInfo(key, kind, False, GIVEN, "", values.example, values.missing_share, len(values.counts))
 
 
@@ -225,11 +241,20 @@ def _kind_of_type(column: Any) -> tuple[ColumnKind, str] | None:
         numbered = describe_numbered_column(column.name, np.asarray(column.to_numpy(), dtype=np.float64))
         if numbered is not None and numbered.is_index:
             return IdentifierKind(), f"a different whole number in each row, and {numbered.reason}"
+    if dtype.is_numeric() and (found := _recognize_counted_time(column)) is not None:
+        return found.kind, found.reason
     if dtype.is_numeric() or dtype in (nw.Boolean, nw.Duration):
         return NumberKind(), reason
     if dtype in (nw.Datetime, nw.Date):
         return DateKind(), reason
     return (CategoryKind(), reason) if dtype in (nw.Categorical, nw.Enum) else None
+
+
+def _recognize_counted_time(column: Any) -> Recognition | None:
+    """The kind of a column of numbers that count the seconds since 1970, or their fractions."""
+    if not is_time_name(str(column.name)) or not (column.fill_nan(None) >= MIN_TIME_COUNT).all():
+        return None
+    return DateKind.recognize(ColumnValues.count(str(column.name), column.to_list()))
 
 
 def _has_lists(column: Any) -> bool:

@@ -115,11 +115,27 @@ def _checked_numbers(
 ) -> pl.DataFrame:
     cleaned = cleaned.with_columns(_without_markers(cleaned, columns))
     numeric = to_numeric(cleaned, decimal_comma)
-    for name in non_numeric_columns(cleaned, numeric):
-        row, text = first_non_numeric(cleaned[name], numeric[name], first_row)
-        raise TableError(f"the column {name!r} was numeric in training, but row {row:,} contains {text!r}.")
+    spelled = non_numeric_columns(cleaned, numeric)
+    numeric = numeric.with_columns(
+        _parse_spelled(cleaned[name], numeric[name], columns[name], first_row) for name in spelled
+    )
     check_magnitude(numeric, first_row)
     return numeric.fill_null(float("nan"))
+
+
+def _parse_spelled(cleaned: pl.Series, numeric: pl.Series, kind: ColumnKind, first_row: int) -> pl.Series:
+    """A column of numbers with those that only the parser of its kind converts, such as (1.5) and <3."""
+    assert isinstance(kind, ParsedKind)
+    rows = (cleaned.is_not_null() & numeric.is_null()).arg_true()
+
+    def on_error(position: int, text: str) -> None:
+        raise TableError(
+            f"the column {cleaned.name!r} was numeric in training, but row {first_row + rows[position]:,} "
+            f"contains {text!r}."
+        )
+
+    parsed = pl.Series(parse_texts(kind, cleaned[rows], on_error)).fill_nan(None)
+    return numeric.scatter(rows, parsed)
 
 
 def _without_markers(cleaned: pl.DataFrame, columns: Mapping[str, ColumnKind]) -> list[pl.Expr]:
@@ -149,7 +165,7 @@ def _clean_column(name: str, dtype: pl.DataType) -> pl.Expr:
 def _clean_numbers(name: str, dtype: pl.DataType) -> pl.Expr:
     column = pl.col(name)
     if dtype == pl.Duration:
-        return column.dt.total_microseconds().cast(pl.Float64)
+        return column.dt.total_microseconds().cast(pl.Float64) / 1e6
     if dtype.is_float():
         return column.fill_nan(None)
     return column if dtype.is_integer() else column.cast(pl.Float64)
@@ -204,12 +220,6 @@ def non_numeric_columns(cleaned: pl.DataFrame, numeric: pl.DataFrame) -> list[st
     """The columns with at least one value that is not a number."""
     before, after = cleaned.null_count().row(0), numeric.null_count().row(0)
     return [name for name, old, new in zip(cleaned.columns, before, after, strict=True) if new > old]
-
-
-def first_non_numeric(cleaned: pl.Series, numeric: pl.Series, first_row: int) -> tuple[int, str]:
-    """The row number and the text of the first value of a column that is not a number."""
-    position = int((cleaned.is_not_null() & numeric.is_null()).arg_true()[0])
-    return first_row + position, str(cleaned[position])
 
 
 def check_magnitude(numeric: pl.DataFrame, first_row: int) -> None:

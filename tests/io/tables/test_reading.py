@@ -18,6 +18,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from capo.exceptions import TableError
 from capo.io.tables import ColumnRoles, _line_blocks, infer_table_schema, open_table
+from capo.io.tables._preamble import find_preamble
 
 PLAIN = b"a,b,c\n1,x,2.5\n4,y z,\n"
 
@@ -93,7 +94,7 @@ def test_another_encoding_can_be_given(tmp_path):
     path.write_bytes("name,b\né,1\nü,2\n".encode("latin-1"))
     assert read(path, encoding="latin-1")["name"].to_list() == ["é", "ü"]
     with pytest.raises(
-        TableError, match=r"is not valid UTF-8: line 2 contains the byte 0xe9.*--encoding latin-1"
+        TableError, match=r"is not valid UTF-8: line 2 contains the byte 0xe9.*--encoding cp1252"
     ):
         read(path)
     with pytest.raises(TableError, match="unknown encoding 'klingon'"):
@@ -258,3 +259,35 @@ def test_files_of_which_none_has_rows_are_an_error(tmp_path):
         (tmp_path / name).write_text("x,y\n")
     with pytest.raises(TableError, match=r"none of the 2 files of .* has rows"):
         open_table(str(tmp_path)).read()
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "sep=;\n",
+        "Export of 2024-02-01\n\n",
+        "# made by a program, version 3\n# do not edit\n",
+        "Sales\n",
+        "\ufeffsep=;\r\n",
+    ],
+)
+def test_lines_above_the_names_are_left_out(above, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(f"{above}name;b\nx, y;1\nz, t;2\nu, v;3\n", encoding="utf-8")
+    assert read(path).rows() == [("x, y", "1"), ("z, t", "2"), ("u, v", "3")]
+    path.write_text(f"{above}name;b\nx;1\nz;2\nu;3\nw;3;4\n", encoding="utf-8")
+    line = 5 + above.count("\n")
+    with pytest.raises(TableError, match=f"line {line} of .* has 3 values, but the header has 2 columns"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name\nx\ny\nz\n",  # one column
+        "note\n1;2\n3;4\n5;6\n",  # numbers are no names of columns
+        "#id;b\n1;2\n3;4\n5;6\n",  # as many names as values
+    ],
+)
+def test_a_first_line_that_may_hold_the_names_is_not_left_out(text):
+    assert find_preamble(text.encode()).n_lines == 0

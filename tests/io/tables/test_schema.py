@@ -261,3 +261,46 @@ def test_sparse_and_named_tables_are_not_mixed_up():
         SparseSchema(3).features(TABLE)
     with pytest.raises(TableError, match="a table with named columns is needed"):
         infer(sparse)
+
+
+def test_signs_of_numbers_that_polars_does_not_know_are_read():
+    rows = pl.DataFrame(
+        {"a": ["(1.5)", "2", "\u22123", "4-"] * 5, "b": ["<5", "7", "8", "1"] * 5, "y": ["0", "1"] * 10}
+    )
+    schema = infer(Batch(rows, 1))
+    features = schema.features(Batch(rows, 1))
+    assert features["a"].to_list()[:4] == [-1.5, 2, -3, -4]
+    assert features["b"].to_list()[:4] == [5, 7, 8, 1]
+    wrong = rows.with_columns(a=pl.Series(["1"] * 19 + ["one"]))
+    with pytest.raises(TableError, match="'a' was numeric in training, but row 20 contains 'one'"):
+        schema.features(Batch(wrong, 1))
+
+
+def test_points_between_thousands_in_a_file_with_decimal_commas():
+    whole = [f"{k}.{100 + 37 * k}" for k in range(1, 13)]
+    rows = pl.DataFrame({"whole": whole, "price": [f"{k},5" for k in range(12)], "y": ["0", "1"] * 6})
+    inference = infer_table_schema(Batch(rows, 1, decimal_comma=True), ColumnRoles("y"))
+    batch = Batch(rows, 1, decimal_comma=True)
+    assert inference.schema.features(batch)["whole"].to_list()[:2] == [1137, 2174]
+    assert "'.' is read as a separator of thousands" in inference.notes[0]
+    # Without such a file, three digits after each point may be those of a measurement.
+    plain = Batch(rows.drop("price"), 1, decimal_comma=True)
+    assert infer(plain).features(plain)["whole"].to_list()[:2] == [1.137, 2.174]
+
+
+@pytest.mark.parametrize("dtype", [pl.String, pl.Int64, pl.Float64])
+def test_counts_of_seconds_are_the_same_dates_in_every_type(dtype):
+    rows = pl.DataFrame({"created_at": [1_700_000_000 + 90_061 * k for k in range(12)], "y": ["0", "1"] * 6})
+    batch = Batch(rows.with_columns(pl.col("created_at").cast(dtype)), 1)
+    features = infer(batch).features(batch)
+    assert features["created_at"].dt.epoch("s").to_list() == rows["created_at"].to_list()
+
+
+def test_durations_are_seconds_in_every_type():
+    minutes = [f"{k}m" if k < 60 else f"{k // 60}h {k % 60}m" for k in range(50, 70)]
+    rows = pl.DataFrame({"d": minutes, "y": ["0", "1"] * 10})
+    schema = infer(Batch(rows, 1))
+    typed = rows.with_columns(d=pl.Series([60_000 * k for k in range(50, 70)]).cast(pl.Duration("ms")))
+    expected = [60.0 * k for k in range(50, 70)]
+    assert schema.features(Batch(rows, 1))["d"].to_list() == expected
+    assert schema.features(Batch(typed, 1))["d"].to_list() == expected

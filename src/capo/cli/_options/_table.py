@@ -39,7 +39,7 @@ class _ReadingOptions:
         _option(
             "--encoding",
             metavar="NAME",
-            help="Encoding of a text file that is not UTF-8, such as latin-1.",
+            help="Encoding of a text file that is not UTF-8, such as cp1252.",
         ),
     ] = None
 

@@ -8,7 +8,7 @@ from typing import Any
 from ...auxiliary import auxiliary_names, check_auxiliary_name
 from ...estimators import CAPOClassifier
 from ...exceptions import InvalidInputError
-from ...io.tables import TablePart
+from ...io.tables import Schema, TablePart, TableSchema
 from ...model_selection import RepeatedFolds, TimeFolds
 from .._console import Console
 from .._durations import parse_duration
@@ -57,6 +57,7 @@ def prepare_training(
         cv=_make_cv(columns, options, n_repeats),
         # Many classes have no delta function: there is none to leave out.
         delta="linear" if kind == "multiclass" and delta is None else delta,
+        column_kinds=_text_kinds(data.schema),
         n_jobs=options.jobs or None,
         random_state=options.seed,
         verbose=2,  # the console decides how much of it is shown
@@ -64,6 +65,14 @@ def prepare_training(
     if budget is not None:
         choose_auxiliaries(model, data, budget, console, n_folds=options.folds, n_models=n_models * n_repeats)
     return data, model
+
+
+def _text_kinds(schema: Schema) -> dict[str, dict[str, Any]] | None:
+    """The kinds of the columns whose data type does not tell them: free text and lists of tags."""
+    if not isinstance(schema, TableSchema):
+        return None
+    kinds = {name: kind.to_dict() for name, kind in schema.columns.items() if kind.role in ("text", "tags")}
+    return kinds or None
 
 
 def _make_cv(columns: ColumnOptions, options: ModelOptions, n_repeats: int) -> Any:

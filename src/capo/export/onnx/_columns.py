@@ -34,13 +34,14 @@ def convert_date_parts(transformer: DateParts, table: GraphTable) -> GraphTable:
     """The calendar in the arithmetic of `DateParts`."""
     graph = table.graph
     parts: list[str] = []
-    columns = zip(table.iter_columns(), transformer.origin_, transformer.is_kept_, strict=True)
-    for block, origin, is_kept in columns:
-        parts += compress(_date_parts(graph, block, float(origin)), is_kept.tolist())
+    limits = (transformer.origin_.tolist(), transformer.last_.tolist())
+    columns = zip(table.iter_columns(), *limits, transformer.is_kept_, strict=True)
+    for block, origin, last, is_kept in columns:
+        parts += compress(_date_parts(graph, block, origin, last), is_kept.tolist())
     return GraphTable(graph, (NumericColumns(graph.op("Concat", *parts, axis=1), len(parts)),))
 
 
-def _date_parts(graph: GraphBuilder, block: Any, origin: float) -> list[str]:
+def _date_parts(graph: GraphBuilder, block: Any, origin: float, last: float) -> list[str]:
     add, subtract, multiply = (partial(graph.op, name) for name in ("Add", "Sub", "Mul"))
 
     def floor_divide(value: str, divisor: float) -> str:
@@ -69,4 +70,10 @@ def _date_parts(graph: GraphBuilder, block: Any, origin: float) -> list[str]:
     from_monday = add(days, 3.0)
     weekday = subtract(from_monday, multiply(floor_divide(from_monday, 7.0), 7.0))
     hour = graph.op("Div", subtract(seconds, multiply(days, 86400.0)), 3600.0)
-    return [subtract(days, origin), year, month, day, weekday, hour]
+    return [subtract(_clip(graph, days, origin, last), origin), year, month, day, weekday, hour]
+
+
+def _clip(graph: GraphBuilder, value: str, low: float, high: float) -> str:
+    """Clip values; NaN, for which the runtime's operator Clip has no rule, stays."""
+    value = graph.op("Where", graph.op("Less", value, low), low, value)
+    return graph.op("Where", graph.op("Greater", value, high), high, value)

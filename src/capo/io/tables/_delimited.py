@@ -14,9 +14,8 @@ import polars as pl
 from ...exceptions import TableError
 from ._batch import Batch, NoRowsError
 from ._line_blocks import MAX_LINE_SIZE, find_line_ends, read_line_blocks, recode_to_utf8, unquoted_mask
+from ._preamble import DELIMITER_NAMES, find_preamble
 
-#: Delimiters that are detected, and their names in messages.
-_DELIMITER_NAMES = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}
 MAX_COLUMNS = 100_000
 #: Longer names are shortened in messages.
 MAX_SHOWN_NAME = 40
@@ -49,11 +48,12 @@ def read_delimited(
     first = next(blocks, b"").lstrip(b"\n")
     if not first.strip():
         raise NoRowsError(f"{name} is empty.")
-    header, block = _split_header(first)
-    separator = delimiter or _guess_delimiter(header)
+    preamble = find_preamble(first)
+    header, block = _split_header(first[preamble.n_bytes :].lstrip(b"\n"))
+    separator = delimiter or preamble.delimiter or _guess_delimiter(header)
     columns = _parse_header(header, separator, name)
     block = block or next(blocks, b"")
-    row, line = 1 + skipped.n_rows, 2 + header.count("\n") + skipped.n_lines
+    row, line = 1 + skipped.n_rows, 2 + header.count("\n") + preamble.n_lines + skipped.n_lines
     while block:
         frame = _parse_block(block, columns, separator, name, line)
         if frame.height:
@@ -74,7 +74,7 @@ def _split_header(block: bytes) -> tuple[str, bytes]:
     except UnicodeDecodeError as error:
         raise TableError(
             f"the header is not valid UTF-8 (byte 0x{line[error.start]:02x}): give the encoding of the file, "
-            "for example --encoding latin-1."
+            "for example --encoding cp1252."
         ) from error
 
 
@@ -90,7 +90,7 @@ def _split_fields(header: str, separator: str) -> list[str]:
 
 def _guess_delimiter(header: str) -> str:
     """The delimiter that splits the header into the most columns."""
-    return max(_DELIMITER_NAMES, key=lambda delimiter: len(_split_fields(header, delimiter)))
+    return max(DELIMITER_NAMES, key=lambda delimiter: len(_split_fields(header, delimiter)))
 
 
 def _parse_header(header: str, separator: str, name: str) -> list[str]:
@@ -101,8 +101,8 @@ def _parse_header(header: str, separator: str, name: str) -> list[str]:
     if len(columns) == 1 and len(_split_fields(header, guess)) > 1:
         raise TableError(
             f"{name} has only one column, {_shorten(columns[0])!r}, with "
-            f"{_DELIMITER_NAMES.get(separator, repr(separator))} as the delimiter. Its delimiter seems to be "
-            f"{_DELIMITER_NAMES[guess]}."
+            f"{DELIMITER_NAMES.get(separator, repr(separator))} as the delimiter. Its delimiter seems to be "
+            f"{DELIMITER_NAMES[guess]}."
         )
     if len(columns) > MAX_COLUMNS:
         raise TableError(f"{name} has {len(columns):,} columns; at most {MAX_COLUMNS:,} are supported.")
@@ -144,7 +144,7 @@ def _parse_error_message(block: bytes, name: str, line: int) -> str:
     invalid_line = line + block[:position].count(b"\n")
     return (
         f"{name} is not valid UTF-8: line {invalid_line:,} contains the byte "
-        f"0x{block[position]:02x}. Give the encoding of the file, for example --encoding latin-1. If it was "
+        f"0x{block[position]:02x}. Give the encoding of the file, for example --encoding cp1252. If it was "
         "joined from files with different encodings, convert them to one encoding first."
     )
 

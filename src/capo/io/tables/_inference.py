@@ -9,6 +9,7 @@ import polars as pl
 
 from ...exceptions import TableError
 from ...preprocessing import (
+    MIN_TIME_COUNT,
     CategoryKind,
     CodeKind,
     ColumnInfo,
@@ -19,7 +20,10 @@ from ...preprocessing import (
     IdentifierKind,
     NumberKind,
     describe_numbered_column,
+    has_pointed_thousands,
     impose_kind,
+    is_time_name,
+    may_have_pointed_thousands,
     recognize_column,
 )
 from ...preprocessing.canonical_values import (
@@ -36,7 +40,11 @@ from ._values import ambiguous_comma_columns
 
 MAX_TEXT_COLUMNS = 1000
 #: Digits that are a code or a date rather than a number.
-_LEADING_ZERO, _COMPACT_DATE = r"^0[0-9]", r"^(19|20)[0-9]{6}$"
+_LEADING_ZERO, _COMPACT_DATE = r"^0[0-9]", r"^(19|20)[0-9]{6}([0-9]{4}|[0-9]{6})?$"
+#: Numbers that are whole if their points separate thousands, and numbers with a decimal comma.
+_WHOLE_NUMBER, _DECIMAL_COMMA = r"^[+-]?[0-9]{1,3}(\.[0-9]{3})*$", r"^[+-]?[0-9.]*[0-9],[0-9]{1,2}$"
+#: Rows that are looked at before all rows are.
+N_HEAD_ROWS = 200
 
 
 @dataclass(frozen=True)
@@ -88,8 +96,10 @@ def infer_features(batch: Batch, roles: ColumnRoles) -> tuple[FeatureSchema, lis
     text = [*dict.fromkeys([*non_numeric_columns(cleaned, numeric), *roles.categories])]
     _check_n_text_columns(text)
     check_magnitude(numeric.drop(text), batch.first_row)
+    pointed = _pointed_columns(cleaned, batch.decimal_comma)
     columns = [
         _given_column(series, roles, batch.decimal_comma)
+        or (_pointed_column(series) if series.name in pointed else None)
         or (_text_column if series.name in text else _number_column)(series, numeric[series.name], batch)
         for series in cleaned.iter_columns()
     ]
@@ -115,7 +125,7 @@ def _text_column(cleaned: pl.Series, numeric: pl.Series, batch: Batch) -> Column
 
 def _number_column(cleaned: pl.Series, numeric: pl.Series, batch: Batch) -> ColumnInfo:
     """A column whose values are all numbers; digits may still be codes or dates."""
-    if cleaned.dtype == pl.String and _may_be_code_or_date(cleaned):
+    if _may_be_code_or_date(cleaned, numeric):
         column = _text_column(cleaned, numeric, batch)
         if isinstance(column.kind, CodeKind | DateKind):
             return column
@@ -142,8 +152,38 @@ def _check_numbered(column: ColumnInfo, numeric: pl.Series) -> ColumnInfo:
     return replace(column, reason=reason, doubt="if it is an identifier, leave it out with --drop or --id")
 
 
-def _may_be_code_or_date(cleaned: pl.Series) -> bool:
+def _may_be_code_or_date(cleaned: pl.Series, numeric: pl.Series) -> bool:
+    if is_time_name(cleaned.name) and (numeric >= MIN_TIME_COUNT).all():
+        return True
+    if cleaned.dtype != pl.String:
+        return False
     return bool(cleaned.str.contains(_LEADING_ZERO).any() or cleaned.str.contains(_COMPACT_DATE).all())
+
+
+def _pointed_columns(cleaned: pl.DataFrame, decimal_comma: bool) -> set[str]:
+    """Columns of numbers such as 1.234 whose points are separators of thousands.
+
+    They are if numbers below 1000 have none, or if the file has numbers with a decimal comma.
+    """
+    texts = cleaned.select(pl.col(pl.String))
+    head = texts.head(N_HEAD_ROWS).select(pl.all().str.contains(_WHOLE_NUMBER).all())
+    likely = [name for name in head.columns if head[name].all()]
+    columns = {name: texts[name].unique().drop_nulls().to_list() for name in likely}
+    columns = {name: values for name, values in columns.items() if may_have_pointed_thousands(values)}
+    if not columns:
+        return set()
+    has_commas = decimal_comma and any(texts.select(pl.all().str.contains(_DECIMAL_COMMA).any()).row(0))
+    return {name for name, values in columns.items() if has_commas or has_pointed_thousands(values)}
+
+
+def _pointed_column(cleaned: pl.Series) -> ColumnInfo:
+    values = ColumnValues.count(cleaned.name, cleaned)
+    return replace(
+        recognize_column(values, cleaned.name),
+        kind=NumberKind(thousands=".", decimal=","),
+        reason=f"all {len(values.counts):,} different values are whole numbers with points",
+        doubt="'.' is read as a separator of thousands",
+    )
 
 
 def _column_notes(columns: Iterable[ColumnInfo]) -> list[str]:

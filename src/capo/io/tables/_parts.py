@@ -23,6 +23,7 @@ from ._batch import Batch, NoRowsError, concat_batches
 from ._delimited import Skipped, read_delimited
 from ._line_blocks import detect_encoding, find_line_ends, read_byte_blocks
 from ._parquet import count_parquet, read_parquet
+from ._preamble import find_preamble
 from ._reader import TableReader, detect_format
 from ._source import HEAD_SIZE, ByteSource, read_head
 
@@ -181,7 +182,7 @@ def _read_bytes(path: str, start: int, stop: int) -> bytes:
 def _can_be_divided(head: bytes, encoding: str | None) -> bool:
     """Whether lines end with newlines, which can be found before the text is decoded."""
     name = detect_encoding(head, encoding) or "utf-8"
-    if b"\n" not in head or head.startswith(_BLANK_AFTER_MARK):
+    if b"\n" not in head or head.startswith(_BLANK_AFTER_MARK) or find_preamble(head).n_lines:
         return False
     try:
         return codecs.lookup(name).name.startswith(_ASCII_COMPATIBLE)

@@ -14,14 +14,14 @@ MAX_PROFILE_CATEGORIES = 1000
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """The categories of a text column, and whether a column had missing values.
+    """The categories of a column, and whether it had missing values.
 
     Attributes
     ----------
     name : str
         The column.
     categories : frozenset of str or None
-        The values of a text column; None for numbers and for very many values.
+        The values of a column of categories; None for other columns and for very many values.
     has_missing : bool
         Whether values were missing.
     """
@@ -62,7 +62,7 @@ def read_profiles(described: Any) -> Iterator[ColumnProfile]:
 
 
 def _categories(values: pl.Series) -> list[str] | None:
-    if values.dtype.is_numeric() or values.n_unique() > MAX_PROFILE_CATEGORIES:
+    if values.dtype != pl.Categorical or values.n_unique() > MAX_PROFILE_CATEGORIES:
         return None
     return sorted(values.drop_nulls().unique().cast(pl.String).to_list())
 

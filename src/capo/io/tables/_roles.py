@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...exceptions import InvalidInputError, TableError
+from ...preprocessing import DemandedKind
 
 #: Column names that a message lists.
 MAX_LISTED_COLUMNS = 10
@@ -32,8 +33,8 @@ class ColumnRoles:
         Columns that are copied to predictions and are not features.
     categories : tuple of str
         Feature columns that are used as categories even if they are numeric.
-    kinds : mapping of str to str
-        The names of the kinds of feature columns, which overrule what would be inferred.
+    kinds : mapping of str to str or dict
+        The kinds of feature columns, which overrule what would be inferred.
     label_columns : tuple of str
         The columns of a label matrix, in place of `target`.
     """
@@ -45,7 +46,7 @@ class ColumnRoles:
     drop: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, DemandedKind] = field(default_factory=dict)
     label_columns: tuple[str, ...] = ()
 
     def check(self, columns: Sequence[str]) -> None:

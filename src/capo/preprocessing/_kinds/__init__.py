@@ -4,7 +4,9 @@ from typing import Any
 
 from ._base import MISSING_MARKERS, ColumnKind, ColumnValues, ParsedKind, Recognition, Role, to_text
 from ._booleans import BooleanKind, find_yes_label
-from ._dates import DateKind
+from ._dates import DateKind, is_time_name
+from ._durations import DurationKind
+from ._number_styles import has_pointed_thousands, may_have_pointed_thousands
 from ._numbers import MoneyKind, NumberKind, PercentageKind, QuantityKind
 from ._texts import CategoryKind, CodeKind, IdentifierKind, TagsKind, TextKind
 
@@ -17,6 +19,7 @@ __all__ = [
     "ColumnKind",
     "ColumnValues",
     "DateKind",
+    "DurationKind",
     "IdentifierKind",
     "MoneyKind",
     "NumberKind",
@@ -28,7 +31,10 @@ __all__ = [
     "TagsKind",
     "TextKind",
     "find_yes_label",
+    "has_pointed_thousands",
+    "is_time_name",
     "kind_from_dict",
+    "may_have_pointed_thousands",
     "recognize",
     "to_text",
 ]
@@ -44,6 +50,7 @@ KINDS: dict[str, type[ColumnKind]] = {
         PercentageKind,
         MoneyKind,
         QuantityKind,
+        DurationKind,
         TagsKind,
         TextKind,
         IdentifierKind,

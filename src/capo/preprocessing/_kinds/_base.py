@@ -8,8 +8,8 @@ graphs hold it as the name of the kind and its fields.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from ..._typing import FloatArray
@@ -20,7 +20,40 @@ from .._missing import MISSING_TEXTS
 Role = Literal["numeric", "date", "category", "text", "tags", "none"]
 #: Texts that mean a missing value in a column of numbers or dates, besides `MISSING_TEXTS`; in lower case.
 MISSING_MARKERS = frozenset(
-    {"-", "--", "---", ".", "n.a.", "na", "nil", "none", "missing", "unknown", "unk", "n/a", "tbd", "—"}
+    {
+        "-",
+        "--",
+        "---",
+        ".",
+        "..",
+        "...",
+        "n.a.",
+        "na",
+        "n/a",
+        "n.d.",
+        "nd",
+        "nil",
+        "none",
+        "null",
+        "nan",
+        "missing",
+    }
+    | {
+        "unknown",
+        "unk",
+        "unbekannt",
+        "tbd",
+        "\u2013",
+        "—",
+        "(blank)",
+        "blank",
+        "(null)",
+        "[null]",
+        "no data",
+        "\\n",
+    }
+    | {"not available", "not applicable", "not specified", "k.a.", "k. a.", "keine angabe", "s/d", "#missing"}
+    | {"#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!", "#error!", "#n/a"}
 )
 #: Different texts that may be no number or date in a column of them, and the share of the rows with them.
 MAX_ODD_TEXTS = 3
@@ -112,16 +145,38 @@ class ColumnKind(ABC):
         """Return the kind if it fits the values of a training column."""
 
     @classmethod
-    @abstractmethod
-    def impose(cls, values: ColumnValues) -> Self:
-        """Return the kind that a user demands for a column; what it cannot parse counts as missing."""
+    def impose(cls, values: ColumnValues) -> ColumnKind:
+        """Return the kind that a user demands for a column; what it cannot parse counts as missing.
+
+        If the values are recognized as of this kind, they are read in the same way as without the demand.
+        """
+        found = cls.recognize(values)
+        return cls._impose_unrecognized(values) if found is None else found.kind
+
+    @classmethod
+    def _impose_unrecognized(cls, values: ColumnValues) -> Self:
+        """Return the kind for values that are not recognized as of this kind."""
+        return cls()
+
+    def with_fields(self, values: Mapping[str, Any], column: ColumnValues) -> Self:
+        """Return the kind with other values of some fields; a ValueError if they are not valid."""
+        if not values:
+            return self
+        unknown = sorted(set(values) - {field.name for field in fields(self)})
+        if unknown:
+            known = ", ".join(field.name for field in fields(self)) or "none"
+            raise ValueError(f"the kind {self.name!r} has no field {unknown[0]!r}, its fields are: {known}")
+        return type(self).from_state(self.to_state() | dict(values))
+
+    def to_state(self) -> dict[str, Any]:
+        """The fields as JSON values."""
+        return {
+            key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the kind to JSON values."""
-        state = {
-            key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()
-        }
-        return {"kind": self.name, **state}
+        return {"kind": self.name, **self.to_state()}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
@@ -149,6 +204,12 @@ class ParsedKind(ColumnKind):
     """
 
     missing: tuple[str, ...] = ()
+
+    def with_fields(self, values: Mapping[str, Any], column: ColumnValues) -> Self:
+        if not values:
+            return self
+        kind = super().with_fields(values, column)
+        return replace(kind, missing=odd_texts(replace(kind, missing=()), column))
 
     @abstractmethod
     def parse(self, text: str) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -71,7 +71,3 @@ class BooleanKind(ParsedKind):
         if len({_VALUES[text] for text in texts}) < 2:
             return None
         return Recognition(cls(), f"its values are {', '.join(map(repr, list(values.counts)[:6]))}")
-
-    @classmethod
-    def impose(cls, values: ColumnValues) -> Self:
-        return cls()

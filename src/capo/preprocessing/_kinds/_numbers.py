@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import islice
 from typing import ClassVar, NamedTuple, Self
 
 from ._base import (
+    MAX_ODD_TEXTS,
     ColumnValues,
     ParsedKind,
     Recognition,
@@ -18,28 +18,27 @@ from ._base import (
     doubt_of_missing,
     odd_texts,
 )
+from ._number_parts import NumberParts
+from ._number_styles import STYLES, Style, choose_style, parse_number
 
 #: Values that are tried first; a kind that does not fit them is not tried on all values.
 N_HEAD_VALUES = 200
-#: A spelling of numbers: the separator of thousands and the decimal point.
-Style = tuple[str, str]
-#: All styles, from the most to the least usual.
-STYLES: tuple[Style, ...] = (
-    ("", "."),
-    (",", "."),
-    (".", ","),
-    (" ", ","),
-    (" ", "."),
-    ("'", "."),
-    ("", ","),
-)
-_SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'", "\u2212": "-"})
 _CURRENCY = (
     r"(?:[$€£¥₹₩₽₺₴฿]|R\$|[A-Z]{2}\$|kr\.?|zł|Kč|Ft|Fr\.?|USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|NZD|SEK|NOK|DKK|PLN"
     r"|CZK|HUF|BRL|MXN|ZAR|TRY|RUB|KRW)"
 )
-_CURRENCY_PATTERN = re.compile(_CURRENCY)
-_UNIT = r"[A-Za-zµμ°²³\"'][A-Za-zµμ°²³/\"'0-9]{0,9}\.?"
+#: Multiples after an amount of money.
+_MULTIPLES = {"k": 1e3, "m": 1e6, "mn": 1e6, "mio": 1e6, "mio.": 1e6, "million": 1e6, "bn": 1e9, "b": 1e9} | {
+    "mrd": 1e9,
+    "mrd.": 1e9,
+    "billion": 1e9,
+}
+_MULTIPLE = "|".join(sorted(map(re.escape, _MULTIPLES), key=len, reverse=True))
+#: What surrounds an amount, with a space between what is before and after it.
+_AMOUNT = re.compile(
+    rf"(?P<before>{_CURRENCY})? ?(?P<multiple>(?i:{_MULTIPLE}))?\s?(?P<after>{_CURRENCY})?\s?"
+    r"(?P<per>(?:/|per |p\.).+)?"
+)
 #: Units that can be converted into each other, as multiples of the first.
 _UNIT_FAMILIES: tuple[dict[str, float], ...] = (
     {"m": 1, "mm": 1e-3, "cm": 1e-2, "dm": 0.1, "km": 1e3, "in": 0.0254, "ft": 0.3048, "yd": 0.9144}
@@ -56,68 +55,6 @@ _UNIT_FAMILIES: tuple[dict[str, float], ...] = (
     {"W": 1, "kW": 1e3, "MW": 1e6},
     {"Wh": 1, "kWh": 1e3, "MWh": 1e6},
 )
-
-
-@cache
-def _number_pattern(style: Style) -> re.Pattern[str]:
-    thousands, decimal = (re.escape(each) for each in style)
-    grouped = rf"\d{{1,3}}(?:{thousands}\d{{3}})+|" if thousands else ""
-    exponent = r"(?:[eE][+-]?\d+)?"
-    return re.compile(rf"(?:(?:{grouped}\d+)(?:{decimal}\d*)?|{decimal}\d+){exponent}")
-
-
-def parse_number(text: str, style: Style) -> float | None:
-    """Parse a number without a sign."""
-    if not _number_pattern(style).fullmatch(text):
-        return None
-    thousands, decimal = style
-    return float((text.replace(thousands, "") if thousands else text).replace(decimal, "."))
-
-
-def choose_style(
-    numbers: list[str], decimal_comma: bool, *, is_money: bool = False
-) -> tuple[Style, str] | None:
-    """The style that all numbers have, and a doubt if another would give other values."""
-    fitting = [style for style in STYLES if all(map(_number_pattern(style).fullmatch, numbers))]
-    if not fitting:
-        return None
-    grouped = [style for style in fitting if style[0] and any(style[0] in each for each in numbers)]
-    plain = [style for style in fitting if style not in grouped]
-    if not grouped or not plain:
-        return (grouped or plain)[0], ""
-    # "1,234" or "1.234" in every row: a separator of thousands, or a decimal point with three digits.
-    separator = grouped[0][0]
-    is_decimal = decimal_comma if separator == "," else not is_money
-    if separator not in ",.":
-        return grouped[0], ""
-    meaning = "a decimal point" if is_decimal else "a separator of thousands"
-    doubt = "" if separator == "." and is_decimal else f"{separator!r} is read as {meaning}"
-    return (plain if is_decimal else grouped)[0], doubt
-
-
-_PARTS = re.compile(
-    r"(?P<open>\()?\s*(?P<sign>[+-])?\s*(?P<prefix>[^\d\s().,+'-]{1,4}\.?)?\s*(?P<sign2>[+-])?\s*"
-    r"(?P<number>\d[\d.,' ]*(?:[eE][+-]?\d+)?|[.,]\d+(?:[eE][+-]?\d+)?)\s*"
-    r"(?P<suffix>[^\d\s(),+-][^\d\s(),+-]{0,10}[23]?)?\s*(?P<close>\))?"
-)
-
-
-class _Parts(NamedTuple):
-    """A text split into sign, number and what surrounds it."""
-
-    number: str
-    prefix: str
-    suffix: str
-    is_negative: bool
-
-    @classmethod
-    def split(cls, text: str) -> _Parts | None:
-        """Split a text; None if it has no number."""
-        found = _PARTS.fullmatch(text.translate(_SPACES))
-        if found is None or bool(found["open"]) != bool(found["close"]):
-            return None
-        is_negative = "-" in ((found["sign"] or "") + (found["sign2"] or "")) or bool(found["open"])
-        return cls(found["number"].strip(), found["prefix"] or "", found["suffix"] or "", is_negative)
 
 
 @dataclass(frozen=True)
@@ -144,12 +81,12 @@ class NumberKind(ParsedKind):
     def _style(self) -> Style:
         return self.thousands, self.decimal
 
-    def _factor(self, parts: _Parts) -> float | None:
+    def _factor(self, parts: NumberParts) -> float | None:
         """The number that the surroundings of a number stand for; None if they are not of this kind."""
         return None if parts.prefix or parts.suffix else 1.0
 
     def parse(self, text: str) -> float | None:
-        parts = _Parts.split(text)
+        parts = NumberParts.split(text)
         factor = None if parts is None else self._factor(parts)
         if parts is None or factor is None:
             return None
@@ -157,7 +94,7 @@ class NumberKind(ParsedKind):
         return None if number is None else (-number if parts.is_negative else number) * factor
 
     @classmethod
-    def _with_surroundings(cls, parts: list[_Parts]) -> Self | None:
+    def _with_surroundings(cls, parts: list[NumberParts]) -> Self | None:
         """The kind for numbers with these surroundings."""
         return cls() if not any(each.prefix or each.suffix for each in parts) else None
 
@@ -167,38 +104,40 @@ class NumberKind(ParsedKind):
         return f"{self.description} with {' and '.join(spelling)}" if spelling else self.description
 
     @classmethod
-    def _is_possible(cls, parts: _Parts) -> bool:
+    def _is_possible(cls, parts: NumberParts) -> bool:
         """Whether a value with these surroundings may be in a column of this kind."""
         return not parts.prefix and not parts.suffix
+
+    @classmethod
+    def _possible_parts(cls, texts: Iterable[str]) -> list[NumberParts]:
+        """The parts of those texts that may be of this kind."""
+        found = (NumberParts.split(text) for text in texts)
+        return [each for each in found if each is not None and cls._is_possible(each)]
 
     @classmethod
     def _is_likely(cls, values: ColumnValues) -> bool:
         """Whether most of the first values may be of this kind; all values are tried only then."""
         head = list(islice(values.counts, N_HEAD_VALUES))
-        found = [each for each in map(_Parts.split, head) if each is not None]
-        return 2 * len(found) >= len(head) and all(cls._is_possible(each) for each in found)
+        n_possible = len(cls._possible_parts(head))
+        n_numbers = sum(NumberParts.split(text) is not None for text in head)
+        return 2 * n_possible >= len(head) and n_numbers - n_possible <= MAX_ODD_TEXTS
 
     @classmethod
     def recognize(cls, values: ColumnValues) -> Recognition | None:
-        if not cls._is_likely(values):
+        parts = cls._possible_parts(values.counts) if cls._is_likely(values) else []
+        kind = cls._with_surroundings(parts) if parts else None
+        if kind is None or _marks_matter(parts):
             return None
-        parts = {text: _Parts.split(text) for text in values.counts}
-        odd = tuple(text for text, each in parts.items() if each is None)
-        kind = cls._with_surroundings([each for each in parts.values() if each is not None])
-        if kind is None or len(odd) == len(parts):
-            return None
-        style = choose_style(
-            [each.number for each in parts.values() if each is not None],
-            values.decimal_comma,
-            is_money=cls is MoneyKind,
-        )
+        numbers = [each.number for each in parts]
+        style = choose_style(numbers, values.decimal_comma, is_money=cls is MoneyKind)
         if style is None:
             return None
         kind = replace(kind, thousands=style[0][0], decimal=style[0][1])
         odd = odd_texts(kind, values)
         if not are_few(odd, values):
             return None
-        doubts = [doubt for doubt in (style[1], kind._doubt(), doubt_of_missing(odd)) if doubt]
+        found = (style[1], kind._doubt(), _doubt_of_marks(parts), doubt_of_missing(odd))
+        doubts = [doubt for doubt in found if doubt]
         reason = describe_parsed(kind, values, kind._describe())
         return Recognition(replace(kind, missing=odd), reason, "; ".join(doubts))
 
@@ -206,16 +145,32 @@ class NumberKind(ParsedKind):
         return ""
 
     @classmethod
-    def impose(cls, values: ColumnValues) -> Self:
-        parts = [each for each in map(_Parts.split, values.counts) if each is not None]
+    def _impose_unrecognized(cls, values: ColumnValues) -> Self:
+        parts = [each for each in map(NumberParts.split, values.counts) if each is not None]
         kind = cls._from_parts(parts)
         candidates = [replace(kind, thousands=thousands, decimal=decimal) for thousands, decimal in STYLES]
         best = min(candidates, key=lambda each: len(odd_texts(each, values)))
         return replace(best, missing=odd_texts(best, values))
 
     @classmethod
-    def _from_parts(cls, parts: list[_Parts]) -> Self:
+    def _from_parts(cls, parts: list[NumberParts]) -> Self:
         return cls._with_surroundings(parts) or cls()
+
+
+def _marks_matter(parts: list[NumberParts]) -> bool:
+    """Whether values differ in nothing but their marks, such as "<=50" and ">50"."""
+    marks: dict[tuple[str, str, bool], str] = {}
+    keys = (((each.number, each.suffix, each.is_negative), each.mark) for each in parts)
+    return any(marks.setdefault(key, mark) != mark for key, mark in keys)
+
+
+def _doubt_of_marks(parts: list[NumberParts]) -> str:
+    marks = sorted({each.mark for each in parts} - {""})
+    return (
+        f"{' and '.join(map(repr, marks))} beside numbers {'is' if len(marks) == 1 else 'are'} ignored"
+        if marks
+        else ""
+    )
 
 
 @dataclass(frozen=True)
@@ -225,15 +180,15 @@ class PercentageKind(NumberKind):
     name: ClassVar[str] = "percentage"
     description: ClassVar[str] = "percentages"
 
-    def _factor(self, parts: _Parts) -> float | None:
+    def _factor(self, parts: NumberParts) -> float | None:
         return 1.0 if parts.suffix in ("%", "") and not parts.prefix else None
 
     @classmethod
-    def _is_possible(cls, parts: _Parts) -> bool:
+    def _is_possible(cls, parts: NumberParts) -> bool:
         return parts.suffix == "%" and not parts.prefix
 
     @classmethod
-    def _with_surroundings(cls, parts: list[_Parts]) -> Self | None:
+    def _with_surroundings(cls, parts: list[NumberParts]) -> Self | None:
         return cls() if parts and all(each.suffix == "%" and not each.prefix for each in parts) else None
 
 
@@ -251,18 +206,22 @@ class MoneyKind(NumberKind):
     description: ClassVar[str] = "amounts of money"
     currencies: tuple[str, ...] = ()
 
-    def _factor(self, parts: _Parts) -> float | None:
-        return 1.0 if self._is_possible(parts) else None
+    def _factor(self, parts: NumberParts) -> float | None:
+        amount = _Amount.split(parts)
+        if amount is None or (amount.per and amount.currency not in self.currencies):
+            return None
+        return amount.factor
 
     @classmethod
-    def _is_possible(cls, parts: _Parts) -> bool:
-        return _currency(parts) is not None
+    def _is_possible(cls, parts: NumberParts) -> bool:
+        return _Amount.split(parts) is not None
 
     @classmethod
-    def _with_surroundings(cls, parts: list[_Parts]) -> Self | None:
-        found = [_currency(each) for each in parts]
-        named = sorted({each for each in found if each})
-        return cls(currencies=tuple(named)) if named and None not in found else None
+    def _with_surroundings(cls, parts: list[NumberParts]) -> Self | None:
+        amounts = [amount for amount in map(_Amount.split, parts) if amount is not None]
+        named = sorted({amount.currency for amount in amounts} - {""})
+        has_one_period = len({amount.per for amount in amounts}) == 1
+        return cls(currencies=tuple(named)) if named and has_one_period else None
 
     def _doubt(self) -> str:
         n_named = len(self.currencies)
@@ -272,13 +231,23 @@ class MoneyKind(NumberKind):
         return f"{super()._describe()} ({', '.join(self.currencies)})"
 
 
-def _currency(parts: _Parts) -> str | None:
-    """The currency of an amount, empty if it has none; None if it is no amount of money."""
-    around = [each for each in (parts.prefix, parts.suffix) if each]
-    if not around:
-        return ""
-    is_currency = len(around) == 1 and _CURRENCY_PATTERN.fullmatch(around[0])
-    return around[0] if is_currency else None
+class _Amount(NamedTuple):
+    """What surrounds an amount of money: the currency with its period, if there are any, and a factor."""
+
+    currency: str
+    factor: float
+    per: str
+
+    @classmethod
+    def split(cls, parts: NumberParts) -> _Amount | None:
+        """Split what surrounds a number; None if it is no amount of money."""
+        found = _AMOUNT.fullmatch(f"{parts.prefix} {parts.suffix}".strip())
+        if found is None or (found["before"] and found["after"]):
+            return None
+        currency, per = found["before"] or found["after"] or "", found["per"] or ""
+        is_bare = not currency and bool(per or found["multiple"])
+        factor = _MULTIPLES[found["multiple"].lower()] if found["multiple"] else 1.0
+        return None if is_bare else cls(currency + per, factor, per)
 
 
 @dataclass(frozen=True)
@@ -296,27 +265,29 @@ class QuantityKind(NumberKind):
     units: tuple[str, ...] = ()
 
     @classmethod
-    def _is_possible(cls, parts: _Parts) -> bool:
+    def _is_possible(cls, parts: NumberParts) -> bool:
         return not parts.prefix
 
-    def _factor(self, parts: _Parts) -> float | None:
+    def _factor(self, parts: NumberParts) -> float | None:
         if parts.prefix:
             return None
-        if len(self.units) == 1 and parts.suffix == self.units[0]:
+        if _is_one_unit({*self.units, parts.suffix}):
             return 1.0
         family = _unit_family(self.units)
         return None if family is None else family.get(parts.suffix)
 
     @classmethod
-    def _with_surroundings(cls, parts: list[_Parts]) -> Self | None:
+    def _with_surroundings(cls, parts: list[NumberParts]) -> Self | None:
         units = tuple(sorted({each.suffix for each in parts}))
-        if not any(units) or any(each.prefix for each in parts):
-            return None
-        is_one = len(units) == 1 and re.fullmatch(_UNIT, units[0])
-        return cls(units=units) if is_one or _unit_family(units) else None
+        return cls(units=units) if any(units) and (_is_one_unit(set(units)) or _unit_family(units)) else None
 
     def _describe(self) -> str:
         return f"{super()._describe()} ({', '.join(unit or 'none' for unit in self.units)})"
+
+
+def _is_one_unit(units: set[str]) -> bool:
+    """Whether units are one, in the singular and the plural."""
+    return len({unit.removesuffix("s") for unit in units}) == 1
 
 
 def _unit_family(units: Iterable[str]) -> dict[str, float] | None:

@@ -19,10 +19,15 @@ TAG_SEPARATORS = ("\x1f", "|", ";", ",")
 #: In lists of tags this share of the values has several, and each tag occurs so often on average.
 MIN_TAGGED_SHARE = 0.2
 MIN_TAG_COUNT = 5.0
+#: What a list is written in, with quotes around its tags.
+_OPENING = {"[": "]", "{": "}", "(": ")"}
 #: Longer texts between separators are no tags.
 MAX_TAG_LENGTH = 40
 #: Different tags of a column.
 MAX_TAGS = 2000
+#: Categories are in doubt if so many values begin with a digit, or so many are numbers and most differ.
+MIN_DIGIT_SHARE, MIN_NUMBER_SHARE, MIN_NUMBERS = 0.8, 0.3, 10
+_BEGINS_WITH_DIGIT, _PLAIN_NUMBER = re.compile(r"[^\w\s#]{0,2}\s*\d"), re.compile(r"[+-]?\d+(?:[.,]\d*)?")
 _LEADING_ZERO = re.compile(r"0\d+")
 
 
@@ -43,15 +48,15 @@ class CategoryKind(ColumnKind):
     @classmethod
     def _doubt(cls, values: ColumnValues) -> str:
         """A doubt if most values begin with a digit and still are no numbers or dates."""
-        n_digits = sum(count for text, count in values.counts.items() if re.match(r"[$€£+-]?\s*\d", text))
-        if n_digits < 0.8 * max(values.n_values, 1):
+        odd = next((text for text in values.counts if not _PLAIN_NUMBER.fullmatch(text)), "")
+        n_digits = sum(count for text, count in values.counts.items() if _BEGINS_WITH_DIGIT.match(text))
+        if odd and n_digits >= MIN_DIGIT_SHARE * max(values.n_values, 1):
+            return f"most values begin with a digit, but some, such as {odd!r}, are not numbers"
+        numbers = {text: count for text, count in values.counts.items() if _PLAIN_NUMBER.fullmatch(text)}
+        share = sum(numbers.values()) / max(values.n_values, 1)
+        if share < MIN_NUMBER_SHARE or 2 * len(numbers) < max(len(values.counts), MIN_NUMBERS):
             return ""
-        odd = next((text for text in values.counts if not re.fullmatch(r"[+-]?\d+(\.\d*)?", text)), "")
-        return f"most values begin with a digit, but some, such as {odd!r}, are not numbers" if odd else ""
-
-    @classmethod
-    def impose(cls, values: ColumnValues) -> Self:
-        return cls()
+        return f"{share:.0%} of the values are numbers, but others, such as {odd!r}, are not" if odd else ""
 
 
 @dataclass(frozen=True)
@@ -84,10 +89,6 @@ class IdentifierKind(ColumnKind):
             return None
         return Recognition(cls(), "it has a different text in each row")
 
-    @classmethod
-    def impose(cls, values: ColumnValues) -> Self:
-        return cls()
-
 
 @dataclass(frozen=True)
 class TextKind(ColumnKind):
@@ -104,11 +105,14 @@ class TextKind(ColumnKind):
         is_varied = len(values.counts) >= max(MIN_IDENTIFIER_ROWS, MIN_DIFFERENT_SHARE * n_values)
         if not is_varied or n_words < MIN_WORDS:
             return None
-        return Recognition(cls(), f"its values have {n_words:.0f} words on average and most differ")
+        n_digits = sum(_is_mostly_digits(text) * count for text, count in values.counts.items())
+        doubt = "most of its characters are digits" if n_digits >= MIN_DIGIT_SHARE * n_values else ""
+        return Recognition(cls(), f"its values have {n_words:.0f} words on average and most differ", doubt)
 
-    @classmethod
-    def impose(cls, values: ColumnValues) -> Self:
-        return cls()
+
+def _is_mostly_digits(text: str) -> bool:
+    letters = [each for each in text if each.isalnum()]
+    return 2 * sum(map(str.isdigit, letters)) >= len(letters)
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,9 @@ class TagsKind(ColumnKind):
 
     def split(self, text: str) -> list[str]:
         """The tags of a text."""
-        return [tag for tag in (part.strip() for part in text.split(self.separator)) if tag]
+        if text[:1] in _OPENING and text[-1:] == _OPENING[text[0]]:
+            text = text[1:-1]
+        return [tag for tag in (part.strip().strip("'\"") for part in text.split(self.separator)) if tag]
 
     @classmethod
     def recognize(cls, values: ColumnValues) -> Recognition | None:
@@ -149,6 +155,6 @@ class TagsKind(ColumnKind):
         )
 
     @classmethod
-    def impose(cls, values: ColumnValues) -> Self:
+    def _impose_unrecognized(cls, values: ColumnValues) -> Self:
         n_rows = {each: sum(each in text for text in values.counts) for each in TAG_SEPARATORS}
         return cls(max(TAG_SEPARATORS, key=n_rows.__getitem__))
