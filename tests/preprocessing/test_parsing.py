@@ -65,6 +65,8 @@ def test_parts_that_tell_nothing_about_the_labels_are_left_out():
         for labels in (weekend ^ (rng.random(2000) < 0.3), trend, rng.random(2000) < 0.3)
     ]
     assert "x0 weekday" in names[0]
+    matrix = np.column_stack([trend, weekend ^ (rng.random(2000) < 0.3)]).astype(int)
+    assert "x0 weekday" in DateParts().fit(seconds, matrix).get_feature_names_out()
     assert names[1:] == [["x0 days"], ["x0 days"]]
 
 

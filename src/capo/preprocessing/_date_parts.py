@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -116,8 +117,16 @@ def _recurs(values: FloatArray, days: FloatArray, periods: FloatArray, y: Any) -
     _, value = np.unique(values, return_inverse=True)
     if not len(values) or period.max() == 0 or value.max() == 0:
         return False
-    residuals = (_detrend((labels == label).astype(float), days, period) for label in np.unique(labels))
+    residuals = (_detrend(target, days, period) for target in _indicators(labels))
     return any(_recurrence(value, period, residual) > MIN_PART_DEVIATIONS for residual in residuals)
+
+
+def _indicators(labels: Any) -> Iterator[FloatArray]:
+    """An indicator for each class, or the columns of a label matrix."""
+    if labels.ndim == 2:
+        yield from labels.T.astype(np.float64)
+    else:
+        yield from ((labels == label).astype(np.float64) for label in np.unique(labels))
 
 
 def _detrend(target: FloatArray, days: FloatArray, period: IntArray) -> FloatArray:
