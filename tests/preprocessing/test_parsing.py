@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 from capo.exceptions import InvalidInputError
 from capo.preprocessing import (
@@ -68,6 +69,20 @@ def test_parts_that_tell_nothing_about_the_labels_are_left_out():
     matrix = np.column_stack([trend, weekend ^ (rng.random(2000) < 0.3)]).astype(int)
     assert "x0 weekday" in DateParts().fit(seconds, matrix).get_feature_names_out()
     assert names[1:] == [["x0 days"], ["x0 days"]]
+
+
+@pytest.mark.parametrize("as_matrix", [np.asarray, sparse.csr_matrix, pd.DataFrame])
+def test_parts_of_dates_for_a_label_matrix_are_those_of_its_labels(as_matrix):
+    rng = np.random.default_rng(0)
+    days = np.datetime64("2020-01-01") + rng.integers(0, 1000, 2000).astype("timedelta64[D]")
+    seconds = days.astype("M8[s]").astype(float)[:, None]
+    weekend = (days.astype("M8[D]").astype(int) + 3) % 7 >= 5
+    noise = rng.random(2000) < 0.3
+    late = (days.astype("M8[M]").astype(int) % 12 > 8) ^ noise
+    Y = np.column_stack((weekend ^ noise, noise, late)).astype(int)
+    kept = [DateParts().fit(seconds, column).is_kept_ for column in Y.T]
+    assert kept[0].tolist() != kept[2].tolist()
+    assert np.array_equal(DateParts().fit(seconds, as_matrix(Y)).is_kept_, np.any(kept, axis=0))
 
 
 DAYS = [datetime(2024, 1, 31, 6), None, datetime(2025, 2, 1)]

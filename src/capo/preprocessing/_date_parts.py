@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
 from .._typing import BoolArray, FloatArray, IntArray
@@ -112,21 +114,23 @@ def _recurs(values: FloatArray, days: FloatArray, periods: FloatArray, y: Any) -
     The days tell the rest: differences between periods, trends within them, and special single days.
     """
     present = ~np.isnan(values)
-    values, days, labels = values[present], days[present], np.asarray(y)[present]
+    values, days, labels = values[present], days[present], _as_array(y)[present]
     _, period = np.unique(periods[present], return_inverse=True)
     _, value = np.unique(values, return_inverse=True)
     if not len(values) or period.max() == 0 or value.max() == 0:
         return False
-    residuals = (_detrend(target, days, period) for target in _indicators(labels))
+    residuals = (_detrend(target, days, period) for target in _targets(labels))
     return any(_recurrence(value, period, residual) > MIN_PART_DEVIATIONS for residual in residuals)
 
 
-def _indicators(labels: Any) -> Iterator[FloatArray]:
-    """An indicator for each class, or the columns of a label matrix."""
-    if labels.ndim == 2:
-        yield from labels.T.astype(np.float64)
-    else:
-        yield from ((labels == label).astype(np.float64) for label in np.unique(labels))
+def _as_array(y: Any) -> NDArray[Any]:
+    return np.asarray(y.toarray() if issparse(y) else y)
+
+
+def _targets(labels: NDArray[Any]) -> Iterator[FloatArray]:
+    """1 for the rows of a class and 0 for the others, for each class, or for each label of a label matrix."""
+    columns = labels.T if labels.ndim > 1 else (labels == label for label in np.unique(labels))
+    return (column.astype(np.float64) for column in columns)
 
 
 def _detrend(target: FloatArray, days: FloatArray, period: IntArray) -> FloatArray:
