@@ -11,6 +11,7 @@ from capo.adaptation import (
     AdaptationProblem,
     LinearCombination,
     Objective,
+    OutputScaler,
     StackPrior,
     UnitPrior,
     ZeroPrior,
@@ -18,7 +19,9 @@ from capo.adaptation import (
     fit_stack,
     make_folds,
 )
+from capo.auxiliary import ScoreOutput
 from capo.engine import Status
+from capo.model_selection import ExpectedValueThreshold, FixedThreshold, ShrunkenThreshold
 
 from ..cases import ALL_MEASURES
 
@@ -151,6 +154,58 @@ def test_outputs_of_evaluation_do_not_enter_the_model():
     np.testing.assert_array_equal(plain.weights.auxiliary, evaluated.weights.auxiliary)
     assert plain.point == evaluated.point
     assert plain.chosen.cv_score.value > evaluated.chosen.cv_score.value
+
+
+def scaled_beside_a_known_classifier(positive, folds, raw):
+    data = AdaptationData(np.zeros((len(raw), 0)), None, positive, None, center=np.array([1.0, 0.0, 0.0]))
+    return OutputScaler(ScoreOutput(), folds).scale(data, raw)
+
+
+def test_the_known_threshold_is_where_the_frozen_classifier_has_it():
+    rows, folds = problem(n=100), np.arange(100) % 5
+    data, scales = scaled_beside_a_known_classifier(rows.positive, folds, rows.outputs)
+    assert data.known_threshold == pytest.approx(float(scales[0](np.zeros(1))[0]))
+    without = rows.positive[folds != 2], rows.outputs[folds != 2]
+    alone, _ = scaled_beside_a_known_classifier(without[0], folds[folds != 2], without[1])
+    assert data.in_fold(2).known_threshold == pytest.approx(alone.known_threshold)
+    assert data.in_fold(2).take_rows(np.arange(3)).known_threshold == data.fold_known_thresholds[2]
+    assert replace(rows, center=None).known_threshold is None
+
+
+@pytest.mark.parametrize("C", [0.0, 5.0])
+def test_scores_beside_a_known_classifier_do_not_depend_on_the_labels_held_out(C):
+    rows, folds = problem(n=100), np.arange(100) % 5
+    flipped = np.where(folds == 2, ~rows.positive, rows.positive)
+    points = []
+    for positive in (rows.positive, flipped):
+        data, _ = scaled_beside_a_known_classifier(positive, folds, rows.outputs)
+        given = Objective(measures.get("f1")).for_data(data)
+        assert given.threshold_rule == ShrunkenThreshold(ExpectedValueThreshold())
+        points.append(make_folds(data, folds, given, nested=True)[2].scores(C))
+    np.testing.assert_array_equal(points[0].test, points[1].test)
+    np.testing.assert_array_equal(points[0].others, points[1].others)
+
+
+def test_a_ranking_and_a_given_threshold_are_not_shrunk():
+    rows, folds = problem(n=100), np.arange(100) % 5
+    data, _ = scaled_beside_a_known_classifier(rows.positive, folds, rows.outputs)
+    for given in (
+        Objective(measures.get("roc_auc")),
+        Objective(measures.get("f1"), threshold_rule=FixedThreshold(0.3)),
+    ):
+        assert given.for_data(data).threshold_rule == given.threshold_rule
+    assert Objective(measures.get("f1")).for_data(rows) == Objective(measures.get("f1"))
+
+
+def test_the_scores_beside_a_known_classifier_are_log_odds():
+    rows, folds = problem(n=400), np.arange(400) % 5
+    data, _ = scaled_beside_a_known_classifier(rows.positive, folds, rows.outputs)
+    weights = adapt(data, folds, Objective(measures.get("f1")), 0.0).weights
+    probability = 1 / (1 + np.exp(-weights.scores(data.outputs, None)))
+    assert probability.mean() == pytest.approx(rows.positive.mean(), abs=0.02)
+    likely = probability > 0.5
+    assert rows.positive[likely].mean() == pytest.approx(probability[likely].mean(), abs=0.05)
+    assert rows.positive[~likely].mean() == pytest.approx(probability[~likely].mean(), abs=0.05)
 
 
 @pytest.mark.parametrize("center", [True, False])

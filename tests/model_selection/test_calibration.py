@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from capo.model_selection import PlattCalibrator, fit_logistic
@@ -53,3 +54,16 @@ def test_bounded_weights_meet_the_conditions_of_their_optimum():
     assert (a >= 0).all()
     assert (slope >= -1e-4).all()
     np.testing.assert_allclose(slope[a > 1e-8], 0.0, atol=1e-3)
+
+
+@pytest.mark.parametrize("n", [6, 3000])
+def test_log_odds_are_shrunk_toward_themselves(n):
+    rng = np.random.default_rng(1)
+    log_odds = rng.normal(size=n)
+    y = rng.random(n) < expit(3.0 * log_odds - 1.0)
+    y[:2] = True, False
+    weight = rng.integers(1, 4, n).astype(float)
+    curve = PlattCalibrator.fit_log_odds(log_odds, y, weight)
+    residual = weight * n / weight.sum() * (curve.probability(log_odds) - y)
+    assert residual.sum() == pytest.approx(0.0, abs=1e-4)
+    assert residual @ log_odds + curve.slope - 1.0 == pytest.approx(0.0, abs=1e-4)

@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capo import measures
-from capo.model_selection import ExpectedValueThreshold, FixedThreshold, PlattCalibrator, ZeroThreshold
+from capo.model_selection import (
+    ExpectedValueThreshold,
+    FixedThreshold,
+    PlattCalibrator,
+    ShrunkenThreshold,
+    ZeroThreshold,
+)
 
 from .cases import scored_rows
 
@@ -40,6 +46,32 @@ def test_the_operating_point_is_the_best_of_all_cuts_of_the_expected_confusion_m
 
     best = max(value(cut) for cut in [*scores, scores.min() - 1])
     assert value(point.score) == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("n_positive", [2, 30, 95])
+def test_a_known_threshold_counts_as_much_as_one_row_of_the_rarer_class(n_positive):
+    rng = np.random.default_rng(0)
+    positive = np.arange(100) < n_positive
+    scores = rng.normal(size=100) + 1.5 * positive + 2.0
+    point = ShrunkenThreshold(ExpectedValueThreshold())(measures.get("f1"), scores, positive, None)
+    probability = point.calibration.probability(scores)
+    above = scores[:, None] > np.append(scores, scores.min() - 1)
+    expected = 2 * probability @ above / (above.sum(axis=0) + probability.sum())
+    n_rarer = min(n_positive, 100 - n_positive)
+    unshrunken = point.score * (n_rarer + 1) / n_rarer
+    assert 2 * probability @ (scores > unshrunken) / (
+        (scores > unshrunken).sum() + probability.sum()
+    ) == pytest.approx(expected.max())
+    weighted = ShrunkenThreshold(ExpectedValueThreshold())(
+        measures.get("f1"), scores, positive, np.full(100, 7.0)
+    )
+    assert weighted.score == pytest.approx(point.score)
+
+
+def test_only_a_threshold_that_is_learned_is_shrunk():
+    for rule in (FixedThreshold(0.3), ZeroThreshold(), ShrunkenThreshold(ExpectedValueThreshold())):
+        assert rule.toward_zero() is rule
+    assert ExpectedValueThreshold(0.5).toward_zero() == ShrunkenThreshold(ExpectedValueThreshold(0.5))
 
 
 def test_a_threshold_that_is_given_is_kept():

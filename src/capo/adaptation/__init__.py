@@ -15,7 +15,7 @@ from ._priors import (
     least_risk_scale,
 )
 from ._problem import AdaptationProblem, FoldProblem, Objective, make_folds
-from ._scaling import OutputScaler
+from ._scaling import OutputScaler, known_threshold
 
 __all__ = [
     "MIN_OUTPUT_STD",
@@ -35,6 +35,7 @@ __all__ = [
     "ZeroPrior",
     "adapt",
     "fit_stack",
+    "known_threshold",
     "least_risk_scale",
     "make_folds",
     "parse_C",

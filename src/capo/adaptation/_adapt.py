@@ -24,7 +24,7 @@ from ..model_selection import (
     RepeatedPathSearch,
     mean_point,
 )
-from ._combination import LinearCombination
+from ._combination import LinearCombination, common_scale
 from ._data import AdaptationData, RepeatData, pool_repeats
 from ._problem import AdaptationProblem, Objective, make_folds
 
@@ -105,6 +105,7 @@ def adapt(
     other repeats of the folds: the weights are learned from the rows of all repeats, thresholds and
     calibrations are means, and so are the values out of fold, each of which is that of one repeat.
     """
+    objective = objective.for_data(data)
     repeats = [RepeatData(data, folds), *further]
     evaluation = [RepeatData(each.data.for_evaluation(), each.folds) for each in repeats]
     has_pairs = any(new.data is not old.data for new, old in zip(evaluation, repeats, strict=True))
@@ -124,7 +125,7 @@ def adapt(
             nested = RepeatedPathSearch(_make_searches(evaluation, objective, nested=True))
             points, chosen = _evaluate_nested(nested, points, chosen)
     point = mean_point([_choose_threshold(objective, data, each) for each in scores])
-    weights = weights.standardize(pooled, center=objective.threshold_rule.shift_invariant)
+    weights = common_scale(weights, pooled, objective.threshold_rule)
     weights = weights.transform(point.calibration.slope, point.calibration.intercept)
     return AdaptationResult(weights, point, chosen, points, scores[0], solution)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from ..auxiliary import OutputKind, OutputScale, apply_scales
+from ..model_selection import PlattCalibrator, ThresholdRule
 from ._data import AdaptationData
 
 #: Scores that vary less than this, relative to the largest, differ by rounding errors only.
@@ -55,11 +56,28 @@ class LinearCombination:
             return self.transform(0.0, 0.0 if center else mean)
         return self.transform(1.0 / std, -mean / std if center else 0.0)
 
+    def calibrate(self, data: AdaptationData) -> LinearCombination:
+        """Return the combination whose scores are log-odds, minus those at the threshold that is known.
+
+        They are calibrated on the rows of `data` themselves.
+        """
+        calibration = PlattCalibrator.fit(
+            self.scores(data.outputs, data.features), data.positive, data.weight
+        )
+        return self.transform(calibration.slope, calibration.intercept - (data.known_threshold or 0.0))
+
     def transform(self, factor: float, shift: float) -> LinearCombination:
         """Return the combination whose scores are ``factor * scores + shift``."""
         return LinearCombination(
             self.auxiliary * factor, self.delta * factor, self.intercept * factor + shift
         )
+
+
+def common_scale(weights: LinearCombination, data: AdaptationData, rule: ThresholdRule) -> LinearCombination:
+    """Return the combination, trained on `data`, on the scale that a threshold rule needs."""
+    if rule.needs_log_odds:
+        return weights.calibrate(data)
+    return weights.standardize(data, center=rule.shift_invariant)
 
 
 @dataclass(frozen=True)

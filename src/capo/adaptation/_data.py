@@ -33,6 +33,10 @@ class AdaptationData:
         The outputs as each fold has them in evaluation: of models that have not seen the fold.
     center : ndarray of shape (n_auxiliaries,), optional
         The weights toward which the stack of the outputs is shrunk; the plain average by default.
+    known_threshold : float, optional
+        The log-odds at which the auxiliaries of the center call a row positive by themselves.
+    fold_known_thresholds : ndarray of shape (n_folds,), optional
+        The same for the outputs of each fold.
     n_repeats : int, default=1
         How often each row of the table is among these rows.
     """
@@ -44,6 +48,8 @@ class AdaptationData:
     fold_outputs: Sequence[FloatArray] | None = None
     pair_outputs: Sequence[FloatArray] | None = None
     center: FloatArray | None = None
+    known_threshold: float | None = None
+    fold_known_thresholds: FloatArray | None = None
     n_repeats: int = 1
 
     @property
@@ -66,7 +72,14 @@ class AdaptationData:
         """Return the data with the outputs of one fold."""
         if self.fold_outputs is None:
             return self
-        return replace(self, outputs=self.fold_outputs[fold], fold_outputs=None, pair_outputs=None)
+        threshold, by_fold = self.known_threshold, self.fold_known_thresholds
+        return replace(
+            self,
+            outputs=self.fold_outputs[fold],
+            fold_outputs=None,
+            pair_outputs=None,
+            known_threshold=threshold if by_fold is None else float(by_fold[fold]),
+        )
 
     def held_out_outputs(self, folds: IntArray) -> FloatArray:
         """Return the outputs of each row as the fold has them that holds it out."""
@@ -92,6 +105,7 @@ class AdaptationData:
             self.positive[rows],
             None if self.weight is None else self.weight[rows],
             center=self.center,
+            known_threshold=self.known_threshold,
         )
 
 

@@ -16,7 +16,7 @@ from .._typing import FloatArray, IntArray
 from ..engine import CuttingPlane, Solution, Status
 from ..measures import Measure
 from ..model_selection import ExpectedValueThreshold, FoldScores, ThresholdRule
-from ._combination import LinearCombination
+from ._combination import LinearCombination, common_scale
 from ._data import AdaptationData
 from ._priors import Prior, StackPrior
 
@@ -60,6 +60,12 @@ class Objective:
     def chooses_threshold(self) -> bool:
         """Whether the measure needs a threshold, and the rule learns it from scores."""
         return self.measure.needs_threshold and self.threshold_rule.learns
+
+    def for_data(self, data: AdaptationData) -> Objective:
+        """The objective whose threshold is shrunk toward the one that the data know, if they know one."""
+        if data.known_threshold is None or not self.measure.needs_threshold:
+            return self
+        return replace(self, threshold_rule=self.threshold_rule.toward_zero())
 
     def for_rows(self, rows: IntArray) -> Objective:
         """The objective of some of the rows."""
@@ -105,12 +111,12 @@ class SplitProblem:
         self.test_rows = test_rows
         self._train, self._test = data.take_rows(train_rows), data.take_rows(test_rows)
         self._problem = AdaptationProblem(self._train, objective.for_rows(train_rows))
-        self._center = objective.threshold_rule.shift_invariant
+        self._rule = objective.threshold_rule
 
     def test_scores(self, C: float) -> tuple[FloatArray, int]:
-        """Return the standardized scores of the test rows at this C, and the solver's iterations."""
+        """Return the scores of the test rows at this C on the common scale, and the solver's iterations."""
         weights, solution = self._problem.solve(C, self._problem.cv_tol, MAX_CV_ITER)
-        weights = weights.standardize(self._train, center=self._center)
+        weights = common_scale(weights, self._train, self._rule)
         scores = weights.scores(self._test.outputs, self._test.features)
         return scores, 0 if solution is None else solution.n_iter
 

@@ -59,6 +59,8 @@ class OutputScaler:
             data,
             outputs=apply_scales(scales, raw.T),
             fold_outputs=_FoldScaledOutputs(self, fold_raw, data),
+            known_threshold=known_threshold(scales, data.center),
+            fold_known_thresholds=self._fold_known_thresholds(fold_raw, data),
             pair_outputs=None if pair_raw is None else _FoldScaledOutputs(self, pair_raw, data),
         )
         return scaled, scales
@@ -78,6 +80,27 @@ class OutputScaler:
             )
             for column, trust in zip(raw.T, trusted, strict=True)
         ]
+
+    def _fold_known_thresholds(self, fold_raw: FloatArray, data: AdaptationData) -> FloatArray | None:
+        """The known threshold on the scales of each fold; only the auxiliaries of the center are scaled."""
+        if data.center is None:
+            return None
+        known = np.flatnonzero(data.center)
+        part = replace(data, center=data.center[known])
+        return np.array(
+            [
+                known_threshold(self.fit(raw[:, known], part, self.folds != fold), part.center)
+                for fold, raw in enumerate(fold_raw)
+            ]
+        )
+
+
+def known_threshold(scales: Sequence[OutputScale], center: FloatArray | None) -> float | None:
+    """Return the log-odds at which the auxiliaries of the center call a row positive: at an output of 0."""
+    if center is None:
+        return None
+    zeros = apply_scales(scales, np.zeros((len(scales), 1)))[0]
+    return float(zeros @ center)
 
 
 class _FoldScaledOutputs(Sequence[FloatArray]):

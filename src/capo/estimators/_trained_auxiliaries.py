@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ..adaptation import AdaptationData, Objective, OutputScaler, RepeatData
+from ..adaptation import AdaptationData, Objective, OutputScaler, RepeatData, known_threshold
 from ..auxiliary import (
     Auxiliary,
     CrossFitResult,
@@ -115,7 +115,8 @@ def _add_repeats(
     scales = [mean_scale(each) for each in zip(*all_scales, strict=True)]
 
     def on_mean_scale(own: AdaptationData, raw: FloatArray) -> AdaptationData:
-        return replace(own, outputs=apply_scales(scales, raw.T))
+        outputs, threshold = apply_scales(scales, raw.T), known_threshold(scales, own.center)
+        return replace(own, outputs=outputs, known_threshold=threshold)
 
     return replace(
         trained,

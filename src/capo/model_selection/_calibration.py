@@ -59,6 +59,19 @@ class PlattCalibrator:
         return cls.fit_counts(scores, labels, weight, nonnegative=nonnegative, shrink=shrink)
 
     @classmethod
+    def fit_log_odds(
+        cls, log_odds: FloatArray, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> PlattCalibrator:
+        """Fit to scores that are log-odds already, but for a constant: the slope is shrunk toward 1.
+
+        The penalty is worth one row. The mean probability is the share of positives.
+        """
+        labels = np.asarray(y, dtype=np.float64)
+        weight = normalize_weights(len(labels), sample_weight)
+        coef, bias = fit_logistic(log_odds[:, None], labels, weight, ridge=1.0, center=1.0)
+        return cls(max(float(coef[0]), MIN_SLOPE), bias)
+
+    @classmethod
     def fit_counts(
         cls,
         scores: FloatArray,

@@ -19,10 +19,12 @@ from scipy.special import expit, logit
 from .._typing import BoolArray, FloatArray
 from ..exceptions import ConstraintWarning
 from ..measures import Measure
-from ._calibration import PlattCalibrator
+from ._calibration import PlattCalibrator, normalize_weights
 
 #: A threshold that gives every row the same label lies this far beyond all scores.
 MARGIN_BEYOND_SCORES = 1e-3
+#: A threshold that is known from elsewhere counts as much as so many rows of the rarer class.
+KNOWN_THRESHOLD_ROWS = 1.0
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,13 @@ class ThresholdRule(Protocol):
     def learns(self) -> bool:
         """Whether the threshold depends on the labels."""
 
+    @property
+    def needs_log_odds(self) -> bool:
+        """Whether scores must be log-odds, measured from a threshold that is known."""
+
+    def toward_zero(self) -> ThresholdRule:
+        """Return the rule for log-odds that are measured from a threshold that is known."""
+
     def __call__(
         self, measure: Measure, scores: FloatArray, positive: BoolArray, weight: FloatArray | None
     ) -> OperatingPoint:
@@ -102,12 +111,27 @@ class ExpectedValueThreshold:
     observed_share: float = 0.0
     shift_invariant: ClassVar[bool] = True
     learns: ClassVar[bool] = True
+    needs_log_odds: ClassVar[bool] = False
+
+    def toward_zero(self) -> ThresholdRule:
+        """Return the rule that shrinks the threshold toward 0."""
+        return ShrunkenThreshold(self)
 
     def __call__(
         self, measure: Measure, scores: FloatArray, positive: BoolArray, weight: FloatArray | None
     ) -> OperatingPoint:
         """Return the threshold on these scores."""
-        calibration = PlattCalibrator.fit(scores, positive, weight)
+        return self.choose(PlattCalibrator.fit(scores, positive, weight), measure, scores, positive, weight)
+
+    def choose(
+        self,
+        calibration: PlattCalibrator,
+        measure: Measure,
+        scores: FloatArray,
+        positive: BoolArray,
+        weight: FloatArray | None,
+    ) -> OperatingPoint:
+        """Return the threshold on these scores, with probabilities from a calibration."""
         share = self.observed_share
         probability = (1.0 - share) * calibration.probability(scores) + share * positive
         mass = np.ones(len(scores)) if weight is None else weight
@@ -121,12 +145,52 @@ class ExpectedValueThreshold:
 
 
 @dataclass(frozen=True)
+class ShrunkenThreshold:
+    """The threshold with the best expected value, shrunk toward a score of 0.
+
+    The scores are log-odds, measured from the threshold of a model from elsewhere. Log-odds that are learned
+    from n rows of the rarer class have a variance of about 1/n. If the best threshold here is expected
+    within one unit of the known one, that counts as much as one more row: the threshold is multiplied by
+    n / (n + 1).
+
+    Attributes
+    ----------
+    rule : ExpectedValueThreshold
+        Chooses the threshold that is shrunk.
+    """
+
+    rule: ExpectedValueThreshold
+    shift_invariant: ClassVar[bool] = False
+    learns: ClassVar[bool] = True
+    needs_log_odds: ClassVar[bool] = True
+
+    def toward_zero(self) -> ThresholdRule:
+        """Return this rule."""
+        return self
+
+    def __call__(
+        self, measure: Measure, scores: FloatArray, positive: BoolArray, weight: FloatArray | None
+    ) -> OperatingPoint:
+        """Return the threshold on these scores."""
+        calibration = PlattCalibrator.fit_log_odds(scores, positive, weight)
+        best = self.rule.choose(calibration, measure, scores, positive, weight)
+        counts = normalize_weights(len(scores), weight)
+        n_rarer = float(min(counts[positive].sum(), counts[~positive].sum()))
+        return OperatingPoint(best.score * n_rarer / (n_rarer + KNOWN_THRESHOLD_ROWS), calibration)
+
+
+@dataclass(frozen=True)
 class FixedThreshold:
     """A probability of the positive class, given by the user."""
 
     probability: float
     shift_invariant: ClassVar[bool] = True
     learns: ClassVar[bool] = True
+    needs_log_odds: ClassVar[bool] = False
+
+    def toward_zero(self) -> ThresholdRule:
+        """Return this rule: what the user gave is kept."""
+        return self
 
     def __call__(
         self, measure: Measure, scores: FloatArray, positive: BoolArray, weight: FloatArray | None
@@ -142,6 +206,11 @@ class ZeroThreshold:
 
     shift_invariant: ClassVar[bool] = False
     learns: ClassVar[bool] = False
+    needs_log_odds: ClassVar[bool] = False
+
+    def toward_zero(self) -> ThresholdRule:
+        """Return this rule: its threshold is 0."""
+        return self
 
     def __call__(
         self, measure: Measure, scores: FloatArray, positive: BoolArray, weight: FloatArray | None
