@@ -1,8 +1,10 @@
 """``--cluster``: workers read the files to train, predict and evaluate."""
 
 import json
+import socketserver
 import subprocess
 import sys
+import threading
 
 import distributed
 import numpy as np
@@ -52,6 +54,8 @@ def test_a_model_of_many_files_predicts_and_says_what_it_was_trained_on(place, a
     [
         (("--cluster", "local:no"), "--cluster takes local, local:4 or the address of a scheduler"),
         (("--cluster", "tcp://127.0.0.1:9"), "no Dask scheduler answers at tcp://127.0.0.1:9"),
+        (("--cluster", "nonsense"), "no Dask scheduler answers at nonsense: missing port number"),
+        (("--cluster", "tls://127.0.0.1:9"), "no Dask scheduler answers at tls://127.0.0.1:9: "),
         (("--cluster", "local", "--group", "word"), "--cluster cannot be combined with --group"),
         (("--cluster", "local", "--cost-fn", "5"), "cannot be combined with --cost-fp, --cost-fn"),
         (("--out-of-core", "yes", "--budget", "5s"), "--out-of-core cannot be combined with --budget"),
@@ -66,6 +70,35 @@ def test_what_a_cluster_cannot_do_is_refused(place, arguments, message, capsys, 
     assert code != 0
     assert message in " ".join(err.split())
     assert not (place / "no.capo").exists()
+
+
+def test_an_address_of_something_else_is_refused(place, capsys):
+    with socketserver.TCPServer(("127.0.0.1", 0), Greeter) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.server_address[1]}"
+        code, _, err = run(
+            capsys,
+            "fit",
+            place / "part-*.parquet",
+            "-t",
+            "y",
+            *FAST,
+            "--cluster",
+            address,
+            "-o",
+            place / "no",
+        )
+        server.shutdown()
+    assert code == 2
+    message = f"no Dask scheduler answers at {address}: what answers is not a Dask scheduler."
+    assert message in " ".join(err.split())
+
+
+class Greeter(socketserver.BaseRequestHandler):
+    """Sends the first line of a web server."""
+
+    def handle(self):
+        self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -51,10 +52,19 @@ def connect(cluster: ClusterOptions) -> Iterator[Client]:
         return
     try:
         client = Client(cluster.address, timeout=CONNECTION_TIMEOUT, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise InvalidInputError(f"no Dask scheduler answers at {cluster.address}: {error}") from error
+    except (OSError, ValueError, TypeError, MemoryError) as error:
+        # The client is closed with the last reference to it, which would else take 20 seconds at exit.
+        traceback.clear_frames(error.__traceback__)
+        raise InvalidInputError(
+            f"no Dask scheduler answers at {cluster.address}: {_reason(error)}"
+        ) from error
     with client:
         yield client
+
+
+def _reason(error: Exception) -> str:
+    """What a client's error means; the first bytes of another protocol are taken for a number of bytes."""
+    return "what answers is not a Dask scheduler." if isinstance(error, MemoryError) else str(error)
 
 
 @contextmanager
