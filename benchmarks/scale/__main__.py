@@ -122,7 +122,7 @@ def _fit_after_warm_up(killed_after: float | None) -> tuple[DaskSVMPerfClassifie
 
 
 def growth(options: argparse.Namespace) -> Iterator[dict]:
-    """Work for each cut; more than 1 MB for each worker through scheduler and client is an error to 10^7 rows.
+    """Work for each cut; more than 1 MB through scheduler and client for each worker is an error.
 
     Workers do not steal tasks: partitions in files look small to the scheduler, which would move them.
     """

@@ -5,6 +5,7 @@ import socketserver
 import subprocess
 import sys
 import threading
+import time
 
 import distributed
 import numpy as np
@@ -92,6 +93,27 @@ def test_an_address_of_something_else_is_refused(place, capsys):
     assert code == 2
     message = f"no Dask scheduler answers at {address}: what answers is not a Dask scheduler."
     assert message in " ".join(err.split())
+
+
+def test_a_scheduler_without_workers_is_waited_for(place, capsys):
+    options = {"threads_per_worker": 1, "processes": False, "dashboard_address": ":0", "silence_logs": 50}
+    with distributed.LocalCluster(1, **options) as cluster:
+        cluster.scale(0)
+        while cluster.scheduler.workers:
+            time.sleep(0.1)
+
+        def start_worker():
+            while not cluster.scheduler.tasks:
+                time.sleep(0.1)
+            cluster.scale(1)
+
+        thread = threading.Thread(target=start_worker)
+        thread.start()
+        arguments = ("-t", "y", *FAST, "--cluster", cluster.scheduler_address, "--sample-size", "400")
+        code, _, err = run(capsys, "fit", place / "part-0.parquet", *arguments, "-o", place / "late.capo")
+        thread.join()
+    assert code == 0, err
+    assert "has no workers yet: waiting for them." in " ".join(err.split())
 
 
 class Greeter(socketserver.BaseRequestHandler):

@@ -34,7 +34,7 @@ def divide(table: TableReader, cluster: ClusterOptions, console: Console) -> Seq
 
 
 @contextmanager
-def connect(cluster: ClusterOptions) -> Iterator[Client]:
+def connect(cluster: ClusterOptions, console: Console) -> Iterator[Client]:
     """A client of the cluster; a local one is started, and closed at the end."""
     try:
         from distributed import Client, LocalCluster  # noqa: PLC0415 (an optional package)
@@ -59,6 +59,8 @@ def connect(cluster: ClusterOptions) -> Iterator[Client]:
             f"no Dask scheduler answers at {cluster.address}: {_reason(error)}"
         ) from error
     with client:
+        if not client.nthreads():  # a cluster may start them when there are tasks
+            console.note(f"the Dask scheduler at {cluster.address} has no workers yet: waiting for them.")
         yield client
 
 
@@ -68,10 +70,10 @@ def _reason(error: Exception) -> str:
 
 
 @contextmanager
-def open_scheduler(cluster: ClusterOptions, n_jobs: int) -> Iterator[Client | None]:
+def open_scheduler(cluster: ClusterOptions, n_jobs: int, console: Console) -> Iterator[Client | None]:
     """A client of the cluster; without one, None and Dask's scheduler in this process, with some threads."""
     if cluster.address is not None:
-        with connect(cluster) as client:
+        with connect(cluster, console) as client:
             yield client
         return
     import dask  # noqa: PLC0415 (an optional package)

@@ -42,7 +42,7 @@ def fit_in_parts(
     del params["memory"]
     model = DaskCAPOClassifier(**{**params, "verbose": 0}, sample_size=cluster.sample_size)
     place = "training in parts" if cluster.address is None else f"training on {cluster.address}"
-    with open_scheduler(cluster, options.jobs) as client, console.step(place):
+    with open_scheduler(cluster, options.jobs, console) as client, console.step(place):
         model.set_params(client=client).fit(*read_parts(parts, data.schema))
     model.client = None
     return model, data

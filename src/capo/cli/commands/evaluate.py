@@ -40,7 +40,7 @@ def _evaluate_on_cluster(
 
     _check_model(loaded, console)
     parts = divide(table, cluster, console)
-    with connect(cluster) as client, console.step(f"evaluating on {cluster.address}"):
+    with connect(cluster, console) as client, console.step(f"evaluating on {cluster.address}"):
         X, y = read_parts(parts, loaded.schema)
         evaluation = evaluate(loaded.model, X, y, random_state=seed, client=client)
     return int(sum(evaluation.confusion)), evaluation

@@ -87,7 +87,7 @@ def run_predict(
             rows = _predict_batches(predictor, table, ids or (), console, step)
         else:
             predictor.check(next(table.batches()), ids or (), console)
-            rows = _predict_parts(predictor, parts, cluster, step)
+            rows = _predict_parts(predictor, parts, cluster, step, console)
         with closing(rows):
             for predicted in rows:
                 drift.observe(predicted.differences)
@@ -108,10 +108,10 @@ def _predict_batches(
 
 
 def _predict_parts(
-    predictor: Predictor, parts: Sequence[TablePart], cluster: ClusterOptions, step: Step
+    predictor: Predictor, parts: Sequence[TablePart], cluster: ClusterOptions, step: Step, console: Console
 ) -> Generator[PredictedRows]:
     n_rows = 0
-    with connect(cluster) as client:
+    with connect(cluster, console) as client:
         for batches in map_in_order(client, _predict_part, parts, predictor):
             for predicted in batches:
                 n_rows += predicted.differences.n_rows
