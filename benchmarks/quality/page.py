@@ -16,6 +16,7 @@ from ..null_labels.__main__ import RESULTS as NOISE
 from ..null_labels.__main__ import summarize as summarize_noise
 from .automl_page import section as automl_section
 from .gains import format_gain
+from .rules import rules_table
 from .systems import (
     CAPO,
     FORMER_NAMES,
@@ -110,6 +111,7 @@ def write_page(results: Path) -> None:
         _halves(rows),
         "## With few positives\n",
         _rare(rare),
+        _threshold_rules(results.with_name("rules.csv")),
         _choice_of_C(FEW_POSITIVES),
         "## Compared with AutoML\n",
         automl_section(results.with_name("automl.csv"), all_rows),
@@ -140,6 +142,22 @@ def _rare(rows: pd.DataFrame) -> str:
         f"{tables} tables whose training half is thinned to {', '.join(map(str, counts))} positive rows, drawn at random, and whose "
         f"test half is thinned to the same share ({_count_seeds(rows)}, `python -m benchmarks.quality --rare`). The "
         "standard error is over the tables.\n\n" + _differences(rows, RARE_BASELINES)
+    )
+
+
+def _threshold_rules(results: Path) -> str:
+    """Describe what other threshold rules gain with few positives, and what the best threshold would."""
+    if not results.exists():
+        return "Threshold rules: not yet measured, `python -m benchmarks.quality.rules --data FOLDER`.\n"
+    rows = pd.read_csv(results)
+    parts = rows["table"].str.partition("@")
+    counts = ", ".join(map(str, sorted({int(count) for count in parts[2]})))
+    return (
+        "Is it the threshold that is learned badly from few positives? On "
+        f"{parts[0].nunique()} of these tables with {counts} positive rows ({_count_seeds(rows)}, `python -m benchmarks.quality.rules`), other "
+        "rules minus the default one, on the test half with all of its positives, weighted to the thinned share. The last line is no rule: "
+        "it is the threshold with the best value on the test rows themselves. The difference to the others is what few positives "
+        "do not tell about the best threshold.\n\n" + rules_table(results)
     )
 
 

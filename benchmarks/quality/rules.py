@@ -4,8 +4,8 @@ python -m benchmarks.quality.rules --data FOLDER [--tables NAME@COUNT ...] [--se
 
 The default auxiliaries are stacked at C = 0, and each rule chooses the threshold from the same out-of-fold
 scores. The value is that of the test half with all of its positives, weighted to the thinned share: twenty
-positives could not tell the rules apart. "best possible" is the threshold with the best value on these test rows.
-Results go to benchmarks/quality/results/rules.csv as they come.
+positives could not tell the rules apart. "best possible" is the best threshold on these test rows. Results
+go to benchmarks/quality/results/rules.csv as they come.
 """
 
 from __future__ import annotations
