@@ -1,11 +1,15 @@
 """Classifier adaptation on Dask: what comes from the sample, and what from all other rows."""
 
+import warnings
+
 import dask
 import dask.array as da
+import distributed
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
@@ -20,7 +24,7 @@ from capo.dask._blocks import Block, BlockSummary, summarize
 from capo.dask._partitions import Partitions
 from capo.dask._sample import FIRST_HALF, SAMPLE, SECOND_HALF, allocate_sample, assign_groups
 from capo.dask._scheduler import Scheduler
-from capo.exceptions import InvalidInputError
+from capo.exceptions import AuxiliaryError, InvalidInputError
 from capo.model_selection import PlattCalibrator
 
 pytestmark = pytest.mark.usefixtures("synchronous")
@@ -211,6 +215,35 @@ def test_lists_of_delayed_parts_and_frames_of_polars(rows):
     swapped = [tables[0], dask.delayed(pl.DataFrame)(X[parts[1]], schema=["b", "a", "c"])]
     with pytest.raises(InvalidInputError, match="different columns: a, b, c and b, a, c"):
         classifier.fit(swapped, labels)
+
+
+def test_a_booster_that_was_trained_on_the_cluster_is_applied_by_partition(rows):
+    lightgbm = pytest.importorskip("lightgbm")
+    X, y, X_test, y_test = rows
+    with (
+        distributed.LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")  # those of lightgbm.dask
+        booster = lightgbm.DaskLGBMClassifier(n_estimators=20, num_leaves=7, verbose=-1, client=client)
+        booster.fit(*to_dask(X, y))
+        test = [da.from_array(part, chunks=(1000, *part.shape[1:])) for part in (X_test, y_test)]
+        params = {"cv": 2, "C": 0, "delta": None, "sample_size": 500, "random_state": 0, "client": client}
+        frozen = FrozenEstimator(booster.to_local())
+        model = DaskCAPOClassifier("f1", auxiliaries=[("booster", frozen)], **params).fit(*test)
+        # Auxiliaries are trained on one worker, and not by estimators that need a cluster.
+        untrained = lightgbm.DaskLGBMClassifier(n_estimators=2, verbose=-1)
+        with pytest.raises(AuxiliaryError, match=r"DaskLGBMClassifier\) failed on a fold"):
+            DaskCAPOClassifier("f1", auxiliaries=[("booster", untrained)], **params).fit(*test)
+    assert model.n_adapted_ == 1500
+    # The order of the rows is that of the booster.
+    expected = booster.to_local().predict_proba(X_test)[:, 1]
+    assert model.auxiliary_weights_["booster"] > 0
+    assert roc_auc_score(y_test, model.decision_function(X_test)) == pytest.approx(
+        roc_auc_score(y_test, expected)
+    )
+    assert model.score_ > measures.get("f1").score(y_test, np.ones(len(y_test)))
 
 
 @pytest.mark.parametrize(
