@@ -1,6 +1,7 @@
 """``--cluster``: workers read the files to train, predict and evaluate."""
 
 import json
+import signal
 import socketserver
 import subprocess
 import sys
@@ -114,6 +115,27 @@ def test_a_scheduler_without_workers_is_waited_for(place, capsys):
         thread.join()
     assert code == 0, err
     assert "has no workers yet: waiting for them." in " ".join(err.split())
+
+
+@pytest.mark.slow
+def test_an_interrupted_command_says_so_and_nothing_else(place):
+    with distributed.LocalCluster(
+        1, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=":0", silence_logs=50
+    ) as cluster:
+        cluster.scale(0)
+        while cluster.scheduler.workers:
+            time.sleep(0.1)
+        options = ["-t", "y", *FAST, "--cluster", cluster.scheduler_address, "-o", str(place / "no.capo")]
+        command = [sys.executable, "-m", "capo", "fit", str(place / "part-0.parquet"), *options]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while not cluster.scheduler.tasks:  # which wait for workers
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        err = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert "interrupted: no output file was changed." in err
+    assert "Traceback" not in err
+    assert not (place / "no.capo").exists()
 
 
 class Greeter(socketserver.BaseRequestHandler):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import traceback
 from collections import deque
@@ -41,6 +42,8 @@ def connect(cluster: ClusterOptions, console: Console) -> Iterator[Client]:
     except ImportError as error:
         raise MissingExtraError("--cluster needs Dask: pip install 'capo-learn[dask]'.") from error
 
+    # A client that is interrupted leaves tasks behind, whose tracebacks would be shown.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     if cluster.n_local_workers is not None:
         with (
             LocalCluster(
