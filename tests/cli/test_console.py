@@ -104,6 +104,16 @@ def test_a_terminal_shows_a_bar(monkeypatch, capsys):
     assert "━━━━" in shown
 
 
+def test_the_bar_of_a_narrow_terminal_is_one_line(monkeypatch, capsys):
+    from rich.console import Console as Terminal
+
+    with Console().step("comparing") as step:
+        step.count_models(5, 9)
+        line = step._line("32 of 99 steps, about 44 s left; C=100: 0.7282 out of fold")
+    terminal = Terminal(width=72)
+    assert len(terminal.render_lines(line)) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"), [("60s", 60), ("5m", 300), ("1h", 3600), (" 1.5 H", 5400), ("90", 90), (".5", 0.5)]
 )

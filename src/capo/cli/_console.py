@@ -218,6 +218,9 @@ class Step:
         from rich.table import Table  # noqa: PLC0415 (for terminals only)
 
         line = Table.grid(padding=(0, 1))
+        line.add_column(no_wrap=True)
+        line.add_column(no_wrap=True)
+        line.add_column(no_wrap=True, overflow="ellipsis")
         bar = ProgressBar(self._fits.n_steps, self._fits.n_done, width=BAR_WIDTH)
         line.add_row(self._plain(self.label), bar, self._plain(text))
         return line
