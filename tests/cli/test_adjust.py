@@ -61,6 +61,32 @@ def test_predict_reports_another_share_of_positives(shifted, capsys):
     assert "in training" in err
 
 
+def test_predict_does_not_advise_to_adjust_an_adjusted_model_again(shifted, capsys):
+    model, output = shifted / "again.capo", ("-o", shifted / "again.csv")
+    run(capsys, "adjust", shifted / "m.capo", shifted / "rare.csv", "-o", model)
+    _, out, err = run(capsys, "predict", model, shifted / "rare.csv", *output, "--json")
+    assert "in the model's population" in err
+    assert "'capo adjust'" not in err
+    found = json.loads(out)
+    assert not found["prevalence_changed"]
+    assert found["adjusted_prevalence"] == found["prevalence"]["value"]
+    _, _, err = run(capsys, "predict", model, shifted / "same.csv", *output)
+    assert "'capo adjust' adapts the model to it" in err
+
+
+def test_predict_reports_that_a_guarantee_may_not_hold(shifted, capsys):
+    """A threshold that passed no test predicts no row positive, which keeps the constraint everywhere."""
+    advice = "the guarantee may not hold: 'capo guarantee' with labeled rows like these renews it"
+    for floor, is_at_risk in ((0.6, True), (0.999, False)):
+        model = shifted / f"promised{floor}.capo"
+        rows = (shifted / "m.capo", shifted / "same.csv", "--constraint", f"precision >= {floor}")
+        assert run(capsys, "guarantee", *rows, "-o", model)[0] == 0
+        _, _, err = run(capsys, "predict", model, shifted / "rare.csv")
+        assert "in training" in err
+        assert (advice in err) == is_at_risk
+        assert "'capo adjust'" not in err
+
+
 def test_predict_reports_new_categories_and_missing_values(shifted, capsys):
     output = ("-o", shifted / "predictions.csv")
     _, out, err = run(capsys, "predict", shifted / "m.capo", shifted / "other.csv", *output, "--json")

@@ -1,12 +1,14 @@
+import warnings
 from copy import copy
 
 import numpy as np
 import pytest
+from sklearn.model_selection import PredefinedSplit
 from sklearn.naive_bayes import GaussianNB
 
 import capo
 from capo import CAPOClassifier, measures
-from capo.exceptions import InvalidInputError, LabelShiftError
+from capo.exceptions import DataWarning, InvalidInputError, LabelShiftError
 
 
 def rows(n, seed, prevalence=0.4, spread=1.0):
@@ -66,7 +68,7 @@ def test_no_change_changes_nothing(model):
     same = model.for_population(X)
     assert same.population_.log_odds_shift == 0
     assert same.threshold_ == model.threshold_
-    assert "nothing was changed" in str(same.population_)
+    assert "the model is as trained" in str(same.population_)
 
 
 def test_adjustments_do_not_add_up(model):
@@ -77,6 +79,49 @@ def test_adjustments_do_not_add_up(model):
     assert twice.threshold_ == pytest.approx(once.threshold_)
     back = once.for_population(rows(2000, 12)[0])
     np.testing.assert_allclose(back.predict_proba(X), model.predict_proba(X))
+    assert back.threshold_ == pytest.approx(model.threshold_, rel=1e-12)
+
+
+def test_other_rows_place_the_threshold_of_a_known_prevalence_again(model):
+    """The same prevalence twice: only the rows differ, and they place the threshold."""
+    first, second = rows(300, 20, prevalence=0.05)[0], rows(300, 21, prevalence=0.05)[0] + 0.4
+    once = model.for_population(second, prevalence=0.05)
+    twice = model.for_population(first, prevalence=0.05).for_population(second, prevalence=0.05)
+    assert twice.threshold_ == pytest.approx(once.threshold_, rel=1e-9)
+
+
+@pytest.mark.parametrize("of_positives", [5.0, 0.2])
+def test_weights_of_training_rows_count(of_positives):
+    """Probabilities are calibrated to the weighted rows, and the share of positives is that of new rows."""
+    X, y = rows(3000, 0)
+    weighted = classifier().fit(X, y, sample_weight=np.where(y, of_positives, 1.0))
+    trained = of_positives * y.sum() / (of_positives * y.sum() + (~y).sum())
+    X_new, y_new = rows(6000, 1, prevalence=0.05)
+    adjusted = weighted.for_population(X_new)
+    found = adjusted.population_
+    assert found.trained_prevalence == pytest.approx(trained)
+    assert found.estimate.low <= found.prevalence <= found.estimate.high
+    assert found.prevalence == pytest.approx(0.05, abs=0.02)
+    assert adjusted.predict_proba(X_new)[:, 1].mean() == pytest.approx(y_new.mean(), abs=0.02)
+    known = weighted.for_population(prevalence=0.05)
+    assert known.predict_proba(X_new)[:, 1].mean() == pytest.approx(y_new.mean(), abs=0.02)
+    best = classifier().fit(*rows(6000, 2, prevalence=0.05))
+    assert known.score(X_new, y_new) > best.score(X_new, y_new) - 0.03
+
+
+def test_weights_are_those_of_rows_that_were_repeated():
+    """Integer weights give the estimate of a training table with as many copies of each row."""
+    X, y = rows(800, 3)
+    times = np.random.default_rng(0).integers(1, 4, size=800)
+    weighted = classifier(cv=PredefinedSplit(np.arange(800) % 4)).fit(X, y, sample_weight=times)
+    copied = classifier(cv=PredefinedSplit(np.repeat(np.arange(800) % 4, times)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        copied = copied.fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    X_new = rows(2000, 4, prevalence=0.1)[0]
+    once, again = (each.for_population(X_new).population_ for each in (weighted, copied))
+    assert once.prevalence == pytest.approx(again.prevalence, abs=0.005)
+    assert once.trained_prevalence == pytest.approx(again.trained_prevalence)
 
 
 def test_a_threshold_of_the_user_is_a_probability_in_the_new_population():
@@ -97,6 +142,12 @@ def test_other_changes_are_refused(model):
 def test_prevalence_is_checked(model, prevalence):
     with pytest.raises(InvalidInputError, match="prevalence must be a share of positives"):
         model.for_population(prevalence=prevalence)
+
+
+@pytest.mark.parametrize("max_distance", [float("nan"), -1, "far", 2])
+def test_max_distance_is_checked(model, max_distance):
+    with pytest.raises(InvalidInputError, match="max_distance must be a number from 0 to 1"):
+        model.for_population(rows(100, 4)[0] + 3, max_distance=max_distance)
 
 
 def test_something_must_be_passed(model):
