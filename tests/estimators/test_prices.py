@@ -149,7 +149,7 @@ def test_what_does_not_fit_together_is_refused(model):
         light().fit(x, y, cost_fn=amount[1:])
     with pytest.raises(InvalidInputError, match=r"got shape \(3,\) for 60 rows"):
         model.predict(x, cost_fn=amount[:3])
-    with pytest.raises(InvalidInputError, match="savings need the prices"), pytest.warns(DataWarning):
+    with pytest.raises(InvalidInputError, match="savings need the prices"):
         model.savings(x, y)
     plain = CAPOClassifier(auxiliaries=[GaussianNB()], delta=None).fit(x, y)
     with pytest.raises(InvalidInputError, match="trained without prices of each row"):
@@ -195,3 +195,22 @@ def test_a_comparison_has_the_prices_of_the_held_out_rows():
     assert "mean money per held-out row" in str(found)
     with pytest.raises(InvalidInputError, match="prices are for the measure 'cost'"):
         compare(light("f1"), X, Y, folds=folds, prices=prices)
+
+
+def test_prices_that_were_numbers_need_not_be_given_for_savings():
+    constant = light().fit(X[TRAIN], Y[TRAIN], cost_fp=5, cost_fn=20)
+    test = X[TEST], Y[TEST]
+    assert constant.savings(*test) == constant.savings(*test, cost_fp=5, cost_fn=20)
+
+
+@pytest.mark.parametrize(
+    ("rows", "weight", "message"),
+    [
+        (slice(600, 610), None, "X has 400 rows, but y has 10"),
+        (TEST, np.ones(10), "sample_weight"),
+        (TEST, np.full(400, -1.0), "Negative values in data passed to `sample_weight`"),
+    ],
+)
+def test_savings_need_one_label_and_one_weight_per_row(model, rows, weight, message):
+    with pytest.raises(ValueError, match=message):
+        model.savings(X[TEST], Y[rows], weight, cost_fn=AMOUNT[TEST])
