@@ -1,5 +1,7 @@
 """The promise by simulation: violations are at most 1 - confidence, whatever the scores are like."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -126,6 +128,20 @@ def test_a_monotone_rate_gets_the_furthest_threshold_that_passes(rows, limit):
         assert found.cut == min(passing)
 
 
+@pytest.mark.parametrize("text", ["precision >= {}", "npv >= {}"])
+def test_a_model_with_few_values_keeps_a_weaker_constraint_too(text):
+    """Each fold has values of its own: no row of the final model may be beyond the outermost of them."""
+    rng, sign = np.random.default_rng(9), 1 if text.startswith("precision") else -1
+    labels, fold = rng.random(1500) < 0.5, rng.integers(0, 3, 1500)
+    values = np.where(rng.random(1500) < 0.8, labels, ~labels)
+    training = TrainingScores(2.0 * values + sign * 0.1 * fold, labels)
+    positive = rng.random(1500) < 0.5
+    scores = 2.0 * np.where(rng.random(1500) < 0.8, positive, ~positive)
+    for limit in (0.5, 0.6, 0.7, 0.75):
+        found = certify(Constraint.parse(text.format(limit)), scores, positive, training)
+        assert found.is_certified
+
+
 def test_nothing_passes_on_few_rows():
     rng = np.random.default_rng(3)
     scores, positive = smooth(rng, 20)
@@ -169,6 +185,40 @@ def test_an_objective_chooses_among_the_thresholds_that_pass():
     assert f1.score(positive, scores - best.cut) >= f1.score(positive, scores - furthest.cut)
     with pytest.raises(InvalidInputError, match="must be a measure of the confusion matrix: roc_auc"):
         certify(constraint, scores, positive, training, objective=measures.get("roc_auc"))
+
+
+@pytest.mark.parametrize("prevalence", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize(
+    "objective", ["accuracy", "youden", "balanced_accuracy", measures.get("cost", cost_fp=3.0, cost_fn=2.0)]
+)
+def test_a_linear_objective_chooses_what_its_own_score_prefers(objective, prevalence):
+    rng, constraint = np.random.default_rng(8), Constraint("positive_rate", 0.9)
+    scores, positive = rng.normal(size=200).round(1), rng.random(200) < prevalence
+    scores += 1.5 * positive
+    objective = measures.get(objective)
+    training = TrainingScores(scores, positive)
+    found = certify(constraint, scores, positive, training, objective=objective)
+    furthest = certify(constraint, scores, positive, training).cut
+    allowed = [cut for cut in np.unique(scores) if cut >= furthest]
+    values = [objective.score(positive, scores - cut) for cut in allowed]
+    assert objective.score(positive, scores - found.cut) == pytest.approx(max(values))
+
+
+def test_an_objective_of_these_rows_is_refused():
+    training = TrainingScores(np.arange(50.0), np.arange(50) > 20)
+    prices = measures.get("cost", cost_fn=np.arange(1.0, 51.0))
+    with pytest.raises(InvalidInputError, match="must be a measure of the confusion matrix: cost"):
+        certify(Constraint("fpr", 0.5), training.scores, training.positive, training, objective=prices)
+
+
+def test_a_confidence_near_1_is_kept():
+    """The tolerance for rounding errors is small even compared with 1 - confidence: 0.5 ** 43 is 1.1e-13."""
+    constraint, confidence = Constraint("fpr", 0.5), 1 - 1e-13
+    for n_rows, is_certified in ((43, False), (44, True)):
+        training = TrainingScores(np.zeros(n_rows), np.zeros(n_rows, dtype=bool))
+        found = certify(constraint, *vars(training).values(), training, confidence=confidence)
+        assert found.is_certified == is_certified
+    assert "with 99.99999% confidence" in str(replace(found, confidence=0.9999999))
 
 
 @pytest.mark.parametrize("confidence", [0, 1, -0.5, float("nan"), "high"])

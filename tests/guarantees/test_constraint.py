@@ -56,6 +56,7 @@ def test_parse_reads_what_it_prints(text):
         ("precision >= 1", "must be above 0 and below 1"),
         ("fpr <= 0", "must be above 0 and below 1"),
         ("fpr <= nan", "must be above 0 and below 1"),
+        (0.9, "a rate and a limit, such as"),
     ],
 )
 def test_parse_explains_errors(text, message):

@@ -23,6 +23,8 @@ MAX_UNPACKED_BYTES = 2**26
 #: ... or to this many times its own size.
 MAX_UNPACKED_RATIO = 200
 
+#: The first bytes of a zip archive.
+_SIGNATURE = b"PK"
 _NUMBERED = r"(arrays/\d{1,9}\.npy|boosters/\d{1,9}\.(txt|json)|estimators/\d{1,9}\.skops)"
 _MEMBER = re.compile(rf"({re.escape(MANIFEST)}|{re.escape(STATE)}|{SUMS}|{_NUMBERED})", re.ASCII)
 
@@ -35,7 +37,7 @@ class Archive:
         self._zip, self._sums = self._open(_read_file(path))
 
     def _open(self, data: bytes) -> tuple[zipfile.ZipFile, dict[str, str]]:
-        if not data.startswith(b"PK"):
+        if not data.startswith(_SIGNATURE):
             raise ModelFileError(f"{self._path} is not a capo model file.")
         try:
             archive = zipfile.ZipFile(io.BytesIO(data))
@@ -100,8 +102,11 @@ def check_archive(archive: zipfile.ZipFile, size: int) -> None:
 
 
 def _read_file(path: str) -> bytes:
+    """The bytes of a file; of one that is no archive only the first, since it may be of any size."""
     try:
-        return Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            head = file.read(len(_SIGNATURE))
+            return head + file.read() if head == _SIGNATURE else head
     except OSError as error:
         missing = isinstance(error, FileNotFoundError)
         reason = "there is no such file" if missing else error.strerror or str(error)
