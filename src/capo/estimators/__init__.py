@@ -9,7 +9,7 @@ from ._convergence import warn_not_converged
 from ._guarantee import replace_weights
 from ._multiclass import MulticlassCAPOClassifier
 from ._multilabel import MultilabelCAPOClassifier
-from ._population import MAX_MIXTURE_DISTANCE, class_scores, sampling_error
+from ._population import MAX_MIXTURE_DISTANCE, class_scores, current_shift, sampling_error
 from ._progress import ProgressLogger, StepTimer
 from ._svmperf import SVMPerfClassifier, fit_linear
 from ._svmperf_cv import SVMPERF_CS, SVMPerfClassifierCV
@@ -36,6 +36,7 @@ __all__ = [
     "check_positive_grid",
     "check_row_weights",
     "class_scores",
+    "current_shift",
     "fit_linear",
     "reject_confidence",
     "replace_weights",

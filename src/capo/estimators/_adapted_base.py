@@ -86,6 +86,8 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, BinaryClassifier):
     _allows_other_folds: bool = False
     #: Which training rows are positive; None in models of files that were written before 0.2.
     oof_positive_: BoolArray | None = None
+    #: The weights of the training rows, if they had any.
+    sample_weight_: FloatArray | None = None
     #: What the threshold guarantees, if it was chosen on calibration rows.
     guarantee_: Guarantee | None = None
     #: The population that the model was adjusted to, if it was.
@@ -156,6 +158,7 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, BinaryClassifier):
         scores = evaluate_auxiliaries(trained, folds, objective)
         self.measure_, self.n_repeats_ = objective.measure, len(repeats)
         self.n_positive_, self.n_negative_ = int(counted.sum()), int((~counted).sum())
+        self.sample_weight_ = weight
         self._store(trained, scores, result, timer)
         self._scatter(rows, positive)
         return self

@@ -161,6 +161,8 @@ class CAPOClassifier(DeployableClassifier):
         is the measure of ``oof_decision_ - oof_thresholds_``, or the mean of such values over repeats.
     oof_positive_ : ndarray of bool, shape (n_samples,)
         Which training rows are positive.
+    sample_weight_ : ndarray of shape (n_samples,) or None
+        The weights of the training rows, if `fit` was given any.
     guarantee_ : capo.guarantees.Guarantee or None
         What the threshold guarantees, if it was chosen on calibration rows.
     population_ : capo.label_shift.Population or None

@@ -26,8 +26,10 @@ MIN_EXPECTED_ROWS = 1.0
 
 def class_scores(model: BaseAdaptedClassifier) -> ClassScores:
     """The out-of-fold log-odds of the training rows as trained, before any adjustment."""
-    found = training_scores(model)
-    return ClassScores(found.scores - current_shift(model), found.positive)
+    found, weight = training_scores(model), model.sample_weight_
+    if weight is not None:
+        weight = weight[~np.isnan(model.oof_decision_)]
+    return ClassScores(found.scores - current_shift(model), found.positive, weight)
 
 
 def current_shift(model: BaseAdaptedClassifier) -> float:
@@ -39,13 +41,14 @@ def find_population(
     model: BaseAdaptedClassifier, log_odds: FloatArray, max_distance: float, random_state: int
 ) -> Population:
     """Estimate the prevalence among rows with these log-odds as trained; refuse other changes."""
+    check_max_distance(max_distance)
     training = class_scores(model)
     found = estimate_prevalence(log_odds, training, random_state=random_state)
     if not MIN_EXPECTED_ROWS <= found.value * found.n_rows <= found.n_rows - MIN_EXPECTED_ROWS:
         raise LabelShiftError(
-            f"{found.value:.2%} of the new rows are positive as estimated, so that one of the classes as "
-            "trained is hardly among them: the model is not adjusted. Label some of the new rows, or pass "
-            "the prevalence if it is known."
+            f"{found.value:.2%} positive as estimated from {found.n_rows:,} new rows is less than one row of "
+            "a class as trained, which is hardly among them: the model is not adjusted. Pass more rows, "
+            "label some of them, or pass the prevalence if it is known."
         )
     if found.distance > max_distance + sampling_error(len(log_odds)):
         raise LabelShiftError(
@@ -60,6 +63,12 @@ def find_population(
 def sampling_error(n_rows: int) -> float:
     """The distance that so many rows have from their own distribution in 95% of samples, at most."""
     return 1.36 / float(np.sqrt(n_rows))
+
+
+def check_max_distance(max_distance: float) -> None:
+    """Raise an error unless the distance is a number from 0 to 1."""
+    if not (isinstance(max_distance, (int, float, np.number)) and 0 <= max_distance <= 1):
+        raise InvalidInputError(f"max_distance must be a number from 0 to 1: got {max_distance!r}.")
 
 
 def check_prevalence(prevalence: float) -> float:
@@ -78,18 +87,22 @@ def adjust_model(
     threshold: str | float,
 ) -> None:
     """Give a fitted model the probabilities and the threshold of a population."""
-    training, before = class_scores(model), current_shift(model)
-    if population.log_odds_shift == before:
-        model.population_ = population
-        return
-    moved = population.log_odds_shift - before
-    weights = model.combination_.weights
-    weights = replace(weights, intercept=weights.intercept + moved)
-    model.combination_ = replace(model.combination_, weights=weights)
-    model.intercept_ = weights.intercept
-    shift_oof_decisions(model, moved)
-    if isinstance(threshold, str):
+    training, before = class_scores(model), model.population_
+    as_trained = model.combination_.threshold_log_odds if before is None else before.trained_threshold
+    _shift_log_odds(model, population.log_odds_shift - current_shift(model))
+    if population.log_odds_shift == 0 and as_trained is not None:
+        move_threshold(model, as_trained)
+    elif isinstance(threshold, str):
         move_threshold(model, adjust_threshold(model.measure_, log_odds, training, population))
     else:
         move_threshold(model, float(logit(threshold)))
-    model.population_ = population
+    model.population_ = replace(population, trained_threshold=as_trained)
+
+
+def _shift_log_odds(model: BaseAdaptedClassifier, amount: float) -> None:
+    """Add a constant to the model's log-odds."""
+    weights = model.combination_.weights
+    weights = replace(weights, intercept=weights.intercept + amount)
+    model.combination_ = replace(model.combination_, weights=weights)
+    model.intercept_ = weights.intercept
+    shift_oof_decisions(model, amount)

@@ -16,6 +16,7 @@ from ..model_selection import TimeFolds, check_groups
 from ..preprocessing import positive_mask
 from ..prices import PRICE_NAMES, PriceTerms, RowPrices, Savings, estimate_savings
 from ._delegation import DelegatingClassifier
+from ._validation import check_row_weights
 
 
 class PricedClassifier(DelegatingClassifier):
@@ -154,7 +155,7 @@ class PricedClassifier(DelegatingClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             How many rows each row stands for.
         cost_fp, cost_fn, benefit_tp : float or array-like of shape (n_samples,), optional
-            The prices of these rows, as for `predict`.
+            The prices of these rows, as for `predict`; none if all of them were numbers in training.
         groups : array-like of shape (n_samples,), optional
             The group of each row, such as a customer: the bootstrap then draws whole groups.
         random_state : int, default=0
@@ -165,14 +166,16 @@ class PricedClassifier(DelegatingClassifier):
         capo.prices.Savings
             Totals, and the saving compared with treating all rows alike.
         """
-        prices = self._resolve_prices(X, cost_fp, cost_fn, benefit_tp)
-        if prices is None:
-            raise InvalidInputError(
-                "savings need the prices of the rows: pass cost_fp, cost_fn or benefit_tp."
-            )
-        predicted = self.log_odds(X) > prices.log_odds
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        given: dict[str, Any] = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp}
+        if all(value is None for value in given.values()):
+            given.update(self._constant_prices())
+        prices = self._resolve_prices(X, **given)
+        assert prices is not None
         positive = positive_mask(y, self.label_pair)
+        if len(positive) != len(prices):
+            raise InvalidInputError(f"X has {len(prices)} rows, but y has {len(positive)}.")
+        predicted = self.log_odds(X) > prices.log_odds
+        weight = None if sample_weight is None else check_row_weights(sample_weight, positive[:, None])
         groups = None if groups is None else check_groups(groups, len(positive))
         return estimate_savings(prices, positive, predicted, weight, groups=groups, random_state=random_state)
 
@@ -208,6 +211,15 @@ class PricedClassifier(DelegatingClassifier):
                 "the prices out, or use the model without a guarantee."
             )
         return found
+
+    def _constant_prices(self) -> dict[str, float]:
+        """The prices of training if all of them were numbers."""
+        check_is_fitted(self, "auxiliaries_")
+        if self.prices_ is None or self.prices_.per_row:
+            raise InvalidInputError(
+                "savings need the prices of the rows: pass cost_fp, cost_fn or benefit_tp."
+            )
+        return self.prices_.constants
 
     def _complete_prices(self, params: dict[str, Any]) -> dict[str, Any]:
         """Arguments of `fit` for a refit, with the prices that were numbers when this model was trained."""

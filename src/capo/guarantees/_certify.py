@@ -13,7 +13,7 @@ import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError
-from ..measures import ConfusionMeasure, Measure
+from ..measures import ConfusionMeasure, LinearMeasure, Measure
 from ._constraint import Constraint
 from ._guarantee import ALL_ROWS_CUT, NO_ROW_CUT, Guarantee
 from ._plan import TrainingScores, count_rows_needed, plan_cuts
@@ -51,7 +51,7 @@ def certify(
     objective : Measure, optional
         Chooses among the thresholds that pass, by its value on the calibration rows; by default the one
         furthest from the end where the constraint holds by definition, such as that of the highest recall
-        for a precision.
+        for a precision. A measure of the confusion matrix, such as f1, accuracy or cost.
     cuts : ndarray, optional
         The thresholds in the order of the tests, from `plan_cuts`, which is called if they are not given.
         They must not depend on the calibration rows, except on their number.
@@ -86,7 +86,7 @@ def certify(
         sum_cells(cells, names) for names in (constraint.rate.failures, constraint.rate.trials)
     )
     p_values = constraint.p_values(failures, trials)
-    passed = int(np.argmax(np.append(p_values > 1.0 - confidence + _ROUNDING_TOL, True)))
+    passed = int(np.argmax(np.append(p_values > (1.0 - confidence) * (1.0 + _ROUNDING_TOL), True)))
     if passed == 0:
         n_trials = int(trials.max(initial=0))
         needed = count_rows_needed(constraint, training, len(scores), n_trials, confidence)
@@ -104,7 +104,8 @@ def certify(
     )
 
 
-#: 1 - 0.9 is not 0.1: a p-value of exactly 0.1 passes at a confidence of 0.9.
+#: 1 - 0.9 is not 0.1: a p-value of exactly 0.1 passes at a confidence of 0.9. Relative, since 1 - confidence
+#: may be as small.
 _ROUNDING_TOL = 1e-12
 
 
@@ -138,12 +139,29 @@ def _choose(cells: dict[str, IntArray], objective: Measure | None) -> int:
     n_cuts = len(cells["tp"])
     if objective is None:
         return n_cuts - 1
-    if not isinstance(objective, ConfusionMeasure):
+    values = np.broadcast_to(_objective_values(objective, cells), n_cuts)
+    return n_cuts - 1 - int(np.argmax(values[::-1]))
+
+
+def _objective_values(objective: Measure, cells: dict[str, IntArray]) -> FloatArray | float:
+    """The value of the objective at each threshold."""
+    if isinstance(objective, ConfusionMeasure):
+        return objective.value(**cells)
+    if not isinstance(objective, LinearMeasure) or objective.for_rows(slice(0)) is not objective:
         raise InvalidInputError(
             f"the objective must be a measure of the confusion matrix: {objective.label} is not."
         )
-    values = np.broadcast_to(objective.value(**cells), n_cuts)
-    return n_cuts - 1 - int(np.argmax(values[::-1]))
+    return _interpolate(objective, cells)
+
+
+def _interpolate(objective: LinearMeasure, cells: dict[str, IntArray]) -> FloatArray:
+    """The values of a measure that is linear in tp and fp, from those of three labelings."""
+    n_pos, n_neg = int(cells["tp"][0] + cells["fn"][0]), int(cells["fp"][0] + cells["tn"][0])
+    none, of_tp, of_fp = (
+        objective.score([1, 0], scores, [n_pos, n_neg]) for scores in ([-1, -1], [1, -1], [-1, 1])
+    )
+    recall, fpr = cells["tp"] / max(n_pos, 1), cells["fp"] / max(n_neg, 1)
+    return np.asarray(none + recall * (of_tp - none) + fpr * (of_fp - none))
 
 
 def _refuse(constraint: Constraint, confidence: float, positive: BoolArray, needed: int | None) -> Guarantee:

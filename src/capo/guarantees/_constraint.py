@@ -112,7 +112,7 @@ class Constraint:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read a constraint such as ``"fpr <= 0.05"``."""
-        match = _PATTERN.fullmatch(text)
+        match = _PATTERN.fullmatch(text) if isinstance(text, str) else None
         try:
             name, sense, limit = match.groups() if match else ("", "", "")
             constraint = cls(name, float(limit)) if match else None

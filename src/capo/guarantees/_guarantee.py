@@ -59,7 +59,7 @@ class Guarantee:
     def _describe_guarantee(self) -> str:
         kind = "a random row of a new group" if self.by_group else "new rows like the calibration rows"
         return (
-            f"{self.constraint} on {kind}, with {100 * self.confidence:.4g}% confidence: "
+            f"{self.constraint} on {kind}, with {100 * self.confidence:.10g}% confidence: "
             f"{self.n_failures:,} of {self.n_trials:,} {self.constraint.rate.failure_phrase} among "
             f"{self._rows()} "
             f"(p = {self.p_value:.2g})"
@@ -74,14 +74,13 @@ class Guarantee:
             "limit or train a better model"
         )
         return (
-            f"{self.constraint} cannot be guaranteed with {100 * self.confidence:.4g}% confidence from "
+            f"{self.constraint} cannot be guaranteed with {100 * self.confidence:.10g}% confidence from "
             f"{self._rows()}: {labeled} predicted positive; {needed}"
         )
 
     def _rows(self) -> str:
-        if self.by_group:
-            return f"{self.n_rows:,} calibration rows, one from each group"
-        return f"{self.n_rows:,} calibration rows"
+        rows = f"{self.n_rows:,} calibration row{'' if self.n_rows == 1 else 's'}"
+        return f"{rows}, one from each group" if self.by_group else rows
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values."""

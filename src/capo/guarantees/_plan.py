@@ -1,11 +1,12 @@
 """Which thresholds are tested, and in which order, planned before the calibration labels are seen.
 
 The thresholds are scores of training rows, spaced evenly in the square root of the number of calibration rows
-that are expected beyond them, which is how finely rates can be told apart. They are tested one after another
-up to the first failure, so that the place to start matters: with too few rows beyond it the first test cannot
-pass, and too far on the rate is too close to its limit. The plan simulates calibration samples from the
-training rows, and starts where the expected share of the table that is gained is largest, or as far before it
-as hardly costs anything: training rows can be too optimistic, and a start that fails leaves nothing.
+that are expected beyond them, which is how finely rates can be told apart; scores with few values have
+thresholds in the gaps between them. The thresholds are tested one after another up to the first failure, so
+that the place to start matters: with too few rows beyond it the first test cannot pass, and too far on the
+rate is too close to its limit. The plan simulates calibration samples from the training rows, and starts
+where the expected share of the table that is gained is largest, or as far before it as hardly costs anything:
+training rows can be too optimistic, and a start that fails leaves nothing.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ MAX_CUTS = 2000
 MAX_PLANNED_LOSS = 0.01
 #: The least mass of an interval between thresholds, in rows; a Dirichlet distribution needs some.
 MIN_COUNT = 1e-6
+#: Scores with fewer values than this share of the rows are those of a model with few values.
+MAX_VALUES_SHARE = 0.1
+#: Values of the folds whose log-odds differ by no more are those of one value of the final model.
+MIN_GAP = 0.25
 #: Simulated calibration samples.
 N_SIMULATIONS = 500
 #: The number of rows that is needed is the one with this probability of success.
@@ -176,8 +181,23 @@ def _spaced_cuts(constraint: Constraint, scores: FloatArray, n_rows: int, confid
     ranks = ranks[(ranks >= 1) & (ranks < len(scores))]
     ascending = np.sort(scores)
     if constraint.rate.safe_end == "all":
-        return np.unique(ascending[ranks - 1])
-    return np.unique(ascending[len(scores) - 1 - ranks])[::-1]
+        return _between_values(np.unique(ascending[ranks - 1]), ascending)
+    return _between_values(np.unique(ascending[len(scores) - 1 - ranks]), ascending)[::-1]
+
+
+def _between_values(cuts: FloatArray, ascending: FloatArray) -> FloatArray:
+    """If the scores have few values, put the cuts where the values of the final model leave a gap as well.
+
+    Out of fold, each fold has values of its own, close to those of the final model: a cut between two of them
+    may have none of the final model's rows beyond it.
+    """
+    values = np.unique(ascending)
+    if len(cuts) == 0 or len(values) > MAX_VALUES_SHARE * len(ascending):
+        return cuts
+    is_gap = np.diff(values) > MIN_GAP
+    middles = ((values[:-1] + values[1:]) / 2.0)[is_gap]
+    middles = middles[middles > cuts[0]]
+    return middles if len(middles) else cuts
 
 
 def _simulate(

@@ -26,17 +26,20 @@ class Population:
     prevalence : float
         The share of positives in it.
     trained_prevalence : float
-        The share of positives in training.
+        The share of positives in training, where rows count as much as their weights.
     log_odds_shift : float
         What was added to the model's log-odds; 0 if nothing was changed.
     estimate : PrevalenceEstimate or None
         How the prevalence was estimated; None if it was given.
+    trained_threshold : float or None
+        The log-odds of the threshold as trained, to which a later adjustment without a change returns.
     """
 
     prevalence: float
     trained_prevalence: float
     log_odds_shift: float
     estimate: PrevalenceEstimate | None = None
+    trained_threshold: float | None = None
 
     @classmethod
     def from_estimate(cls, estimate: PrevalenceEstimate, training: ClassScores) -> Population:
@@ -51,13 +54,13 @@ class Population:
     @classmethod
     def from_prevalence(cls, prevalence: float, training: ClassScores) -> Population:
         """The population with a prevalence that is known."""
-        return cls(prevalence, float(np.mean(training.positive)), _log_odds_shift(prevalence, training), None)
+        return cls(prevalence, training.prevalence, _log_odds_shift(prevalence, training))
 
     def __str__(self) -> str:
         if self.estimate is None:
             return f"{self.prevalence:.2%} positive as given, {self.trained_prevalence:.2%} in training"
         interval = f"95% interval {self.estimate.low:.2%} to {self.estimate.high:.2%}"
-        change = "" if self.log_odds_shift else "; not different from training, so that nothing was changed"
+        change = "" if self.log_odds_shift else "; not different from training: the model is as trained"
         return (
             f"{self.prevalence:.2%} positive as estimated from {self.estimate.n_rows:,} unlabeled rows "
             f"({interval}), {self.trained_prevalence:.2%} in training{change}"
@@ -111,11 +114,12 @@ def adjust_threshold(
 
 def _log_odds_shift(prevalence: float, training: ClassScores) -> float:
     """From the log-odds as trained to those in a population of this prevalence."""
-    return float(logit(prevalence) - logit(np.mean(expit(training.log_odds))))
+    return float(logit(prevalence) - logit(training.mean_probability))
 
 
 def _row_masses(training: ClassScores, prevalence: float) -> FloatArray:
     """How many rows of the population each training row stands for."""
-    probability = expit(training.log_odds)
-    trained = float(probability.mean())
-    return probability * prevalence / trained + (1.0 - probability) * (1.0 - prevalence) / (1.0 - trained)
+    probability, trained = expit(training.log_odds), training.mean_probability
+    weight = 1.0 if training.weight is None else training.weight
+    positive, negative = prevalence / trained, (1.0 - prevalence) / (1.0 - trained)
+    return np.asarray(weight * (probability * positive + (1.0 - probability) * negative))

@@ -11,7 +11,7 @@ estimated to have changed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit
@@ -44,7 +44,7 @@ class PrevalenceEstimate:
     low, high : float
         A 95% bootstrap interval, over new rows and over the training rows behind the calibration.
     trained : float
-        The share of positives in training.
+        The share of positives in training, where rows count as much as their weights.
     distance : float
         The distance of the new scores from the nearest mixture of the two classes as trained.
     n_rows : int
@@ -74,7 +74,7 @@ def estimate_prevalence(
     log_odds : ndarray of shape (n_rows,)
         The model's log-odds of the new rows.
     training : ClassScores
-        Out-of-fold log-odds and labels of the training rows.
+        Out-of-fold log-odds and labels of the training rows, with their weights if there were any.
     random_state : int, default=0
         Seed of the bootstrap.
 
@@ -100,8 +100,9 @@ def estimate_prevalence(
         raise InvalidInputError("the prevalence of 0 rows cannot be estimated: pass at least one row.")
     rng = np.random.default_rng(random_state)
     means, sizes = _group(new)
-    trained = float(np.mean(training.positive))
-    value = _most_likely(_density_ratios(means, training.log_odds)[None], sizes[None], trained)[0]
+    trained = training.prevalence
+    own = _density_ratios(means, training.log_odds, training.weight)
+    value = _most_likely(own[None], sizes[None], trained)[0]
     ratios = np.stack([_density_ratios(*scores) for scores in _recalibrations(means, training, rng)])
     resampled = rng.multinomial(len(new), sizes / len(new), size=N_RESAMPLES)
     tails = (1.0 - CONFIDENCE) / 2.0, (1.0 + CONFIDENCE) / 2.0
@@ -131,10 +132,14 @@ def _recalibrations(
     order = np.argsort(training.log_odds, kind="stable")
     parts = np.array_split(order, min(MAX_GROUPS, len(order)))
     scores = np.array([training.log_odds[part].mean() for part in parts])
-    positive = np.asarray(training.positive, dtype=np.float64)
-    masses = np.array([(positive[part].sum(), (1.0 - positive[part]).sum()) for part in parts]).T.ravel()
+    counts, masses = (
+        np.array([[mass[part].sum() for part in parts] for mass in each.masses]).ravel()
+        for each in (replace(training, weight=None), training)
+    )
+    row_weights = np.divide(masses, counts, out=np.zeros(len(counts)), where=counts > 0)
     both_scores, labels = np.tile(scores, 2), np.repeat((True, False), len(scores))
-    for weight in rng.multinomial(len(order), masses / masses.sum(), size=N_RESAMPLES):
+    for count in rng.multinomial(len(order), counts / counts.sum(), size=N_RESAMPLES):
+        weight = count * row_weights
         curve = PlattCalibrator.fit(both_scores, labels, weight)
         yield curve.log_odds(means), curve.log_odds(both_scores), weight
 

@@ -11,7 +11,7 @@ from ._constrained import ConstrainedMeasure
 from ._formula import Formula
 from ._function import FunctionMeasure
 from ._labels import ClassTotals, GroupedLabels, Labels
-from ._linear import Cost, cost_log_odds
+from ._linear import Cost, LinearMeasure, cost_log_odds
 from ._ranking import AveragePrecision, RankingMeasure
 from ._registry import Description, describe, get, names
 from ._score_curve import ScoreCurve, score_curve
@@ -28,6 +28,7 @@ __all__ = [
     "FunctionMeasure",
     "GroupedLabels",
     "Labels",
+    "LinearMeasure",
     "Measure",
     "Oracle",
     "RankingMeasure",

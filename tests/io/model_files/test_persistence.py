@@ -236,6 +236,16 @@ def test_manifests_that_are_none_are_refused(manifest, saved, tmp_path):
             opened(path)
 
 
+def test_a_file_that_is_no_archive_is_not_read(tmp_path):
+    """It may be larger than memory."""
+    path = tmp_path / "m.capo"
+    with path.open("wb") as file:
+        file.truncate(2**42)
+    for opened in (capo.load, read_manifest):
+        with pytest.raises(ModelFileError, match="is not a capo model file"):
+            opened(path)
+
+
 def test_files_of_others_are_refused(saved, tmp_path):
     path = tmp_path / "m.capo"
     for data, sentence in [
