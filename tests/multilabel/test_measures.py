@@ -1,6 +1,7 @@
 """Measures of label matrices, against scikit-learn's and brute force."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from capo import measures, multilabel
 from capo.exceptions import InvalidInputError, UnknownMeasureError
 from capo.measures import ConfusionMeasure
 from capo.multilabel import cut_rows, expected_f1, expected_value
+from capo.multilabel._decisions import CUT_BLOCK_ROWS
 
 RNG = np.random.default_rng(0)
 TRUE = RNG.random((120, 5)) < (0.5, 0.3, 0.1, 0.02, 0.7)
@@ -126,3 +128,18 @@ def test_no_labeling_exceeds_the_bound_of_a_label(n_rows, seed, name, has_weight
     cells = (np.maximum(each, 0.0) for each in (tp, fp, fn, weight.sum() - tp - fp - fn))
     assert measures.get(name).value(*cells).max() <= bound + 1e-9
     assert value <= bound
+
+
+@pytest.mark.parametrize("name", ["f1_samples", "precision_at_k"])
+def test_rows_are_cut_in_blocks(name):
+    """The decision is that of each row by itself, and takes little more memory than its result."""
+    log_odds = np.random.default_rng(0).normal(size=(8 * CUT_BLOCK_ROWS + 3, 10))
+    measure = multilabel.get(name)
+    tracemalloc.start()
+    decision = cut_rows(measure, log_odds)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    some = np.arange(0, len(log_odds), 997)
+    np.testing.assert_array_equal(decision[some], [cut_rows(measure, log_odds[[row]])[0] for row in some])
+    assert peak < 3 * log_odds.nbytes
+    assert cut_rows(measure, log_odds[:0]).shape == (0, 10)

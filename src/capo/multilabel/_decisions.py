@@ -15,10 +15,20 @@ from ._measures import EntryAverage, LabelAverage, MultilabelMeasure, RowAverage
 
 #: A row's cut lies halfway between its last predicted label and the next one, or this far beyond an end.
 CUT_MARGIN = 1.0
+#: Rows that are cut at once: they are sorted, which takes several times their memory.
+CUT_BLOCK_ROWS = 10_000
 
 
 def cut_rows(measure: RowAverage, log_odds: FloatArray) -> FloatArray:
     """Return log-odds minus the cut of each row: positive for the labels that are best to predict."""
+    decision = np.empty(log_odds.shape)
+    for start in range(0, len(log_odds), CUT_BLOCK_ROWS):
+        rows = slice(start, start + CUT_BLOCK_ROWS)
+        decision[rows] = _cut_block(measure, log_odds[rows])
+    return decision
+
+
+def _cut_block(measure: RowAverage, log_odds: FloatArray) -> FloatArray:
     counts, _ = measure.cut(expit(log_odds))
     n_labels = log_odds.shape[1]
     order = np.argsort(-log_odds, axis=1, kind="stable")
