@@ -201,3 +201,38 @@ def test_dates_in_digits_are_dates_as_numbers_too():
     parser = ColumnParser([column.kind]).fit(table)
     as_numbers = parser.transform(pd.DataFrame({"day": [int(day) for day in days]}))
     np.testing.assert_array_equal(as_numbers, parser.transform(table))
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize(
+    ("numbers", "is_doubtful"),
+    [
+        ([850.0, 12.5], True),  # "850.000" and "12.500", as pandas and polars read them
+        ([850.0, float("nan"), 7.0], True),
+        ([850, 1200], False),
+        ([1200.0, 3500.0], False),
+        ([850.0, 0.12345], False),
+        ([850.0, 1234.5], False),
+    ],
+)
+def test_numbers_that_may_be_misread_groups_of_digits(numbers, is_doubtful, frame):
+    train = frame({"size": ["1.234,5", "850.000", "1.200.000"] * 10})
+    parser = ColumnParser([column.kind for column in infer_schema(train).columns]).fit(train)
+    assert parser.transform(train)[:3].ravel().tolist() == [1234.5, 850_000.0, 1_200_000.0]
+    if is_doubtful:
+        with pytest.raises(
+            InvalidInputError, match=r"'size'.* and now holds 850\.0.*read this column as text"
+        ):
+            parser.transform(frame({"size": numbers}))
+    else:
+        assert parser.transform(frame({"size": numbers})).ravel().tolist() == numbers
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_dates_in_digits_may_be_numbers(missing):
+    train = pd.DataFrame({"day": [f"202401{day:02d}" for day in range(1, 29)]})
+    parser = ColumnParser([column.kind for column in infer_schema(train).columns]).fit(train)
+    expected = parser.transform(pd.DataFrame({"day": ["20240105", None]}))
+    for dtype in (float, object):
+        found = parser.transform(pd.DataFrame({"day": pd.Series([20240105, missing], dtype=dtype)}))
+        np.testing.assert_array_equal(found, expected)

@@ -54,7 +54,7 @@ from ._kinds import (
 )
 from ._label_matrix import check_labels_vary, encode_label_matrix, match_label_matrix
 from ._labels import MAX_POSITIVE_SHARE, check_no_missing_labels, encode_binary_labels, positive_mask
-from ._parsing import ColumnParser, parse_column, parse_texts
+from ._parsing import ColumnParser, check_not_misread, parse_column, parse_texts
 from ._schema import (
     MIN_TIME_COUNT,
     ColumnInfo,
@@ -106,6 +106,7 @@ __all__ = [
     "check_features",
     "check_labels_vary",
     "check_no_missing_labels",
+    "check_not_misread",
     "check_numbers",
     "class_positions",
     "clip_standardized",

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 from .._typing import FloatArray
 from ..exceptions import InvalidInputError
 from ._columns import is_number
-from ._kinds import DateKind, ParsedKind, to_text
+from ._kinds import ColumnKind, DateKind, NumberKind, ParsedKind, to_text
 from ._table_transformer import TableTransformer
 
 #: Seconds in the units of narwhals' durations.
@@ -60,12 +60,27 @@ def parse_column(kind: ParsedKind, column: Any) -> FloatArray:
     """Parse a narwhals series to numbers, with NaN for a missing value."""
     dtype = column.dtype
     if (dtype.is_numeric() and not _is_written_date(kind)) or dtype == nw.Boolean:
-        return kind.convert_numbers(np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64))
+        values = np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        if dtype.is_float():
+            check_not_misread(kind, values, str(column.name))
+        return kind.convert_numbers(values)
     if dtype in (nw.Datetime, nw.Date):
         return _seconds(column)
     if dtype == nw.Duration:
         return np.asarray(column.dt.total_microseconds().cast(nw.Float64).to_numpy()) / _MICROSECONDS
     return _parse_values(kind, column.to_list(), _raise_unparsed(kind, str(column.name)))
+
+
+def check_not_misread(kind: ColumnKind | None, fractions: FloatArray, name: str) -> None:
+    """Raise if numbers of a floating-point type may be misread texts, such as 1.234 for 1234."""
+    # With a currency or a unit, no reader takes a text for a number.
+    number = kind.first_misread(fractions) if type(kind) is NumberKind else None
+    if number is not None:
+        raise InvalidInputError(
+            f"the column {name!r} held numbers such as 1.234.567 in training, with points between thousands, "
+            f"and now holds {number!r}, in which a point may have been taken for a decimal point: read this "
+            "column as text, or with the separator of its file."
+        )
 
 
 def _is_written_date(kind: ParsedKind) -> bool:
@@ -78,11 +93,18 @@ def _parse_values(
 ) -> FloatArray:
     """Parse texts; values that are numbers already are not written as text, which has another spelling."""
     typed = {} if _is_written_date(kind) else {i: each for i, each in enumerate(values) if is_number(each)}
+    if _is_written_date(kind):
+        values = [_digits(each) if is_number(each) else each for each in values]
     numbers = parse_texts(
         kind, (None if i in typed else to_text(each) for i, each in enumerate(values)), on_error
     )
     numbers[list(typed)] = kind.convert_numbers(np.array(list(map(float, typed.values()))))
     return numbers
+
+
+def _digits(number: Any) -> str:
+    """A whole number as digits, without the decimal point that a missing value in its column adds."""
+    return str(int(number)) if float(number).is_integer() else str(number)
 
 
 def parse_texts(

@@ -103,7 +103,9 @@ def _parse_series(cleaned: pl.Series, kind: ColumnKind, first_row: int) -> pl.Se
             f"{first_row + position:,} contains {text!r}."
         )
 
-    numbers = pl.Series(cleaned.name, parse_texts(kind, cleaned.cast(pl.String), on_error))
+    # Dates in digits may be numbers, which have a decimal point where others of the column are missing.
+    texts = to_text(cleaned.to_frame()).to_series() if cleaned.dtype.is_numeric() else cleaned
+    numbers = pl.Series(cleaned.name, parse_texts(kind, texts, on_error))
     if isinstance(kind, DateKind):
         return (numbers.fill_nan(None) * 1e6).cast(pl.Int64).cast(pl.Datetime("us"))
     check_magnitude(numbers.fill_nan(None).to_frame(), first_row)

@@ -1,5 +1,6 @@
 """Inputs of exported graphs: which text a value becomes, and which tables are rejected."""
 
+import io
 import json
 import sys
 from datetime import date
@@ -20,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder
 from capo.baselines import PublishedCAPOClassifier
 from capo.exceptions import ExportError, InvalidInputError, MissingExtraError, TableError
 from capo.export import onnx_inputs, to_onnx
-from capo.preprocessing import MoneyKind
+from capo.preprocessing import DateKind, MoneyKind, NumberKind
 
 from .runtime import assert_same_predictions
 
@@ -49,6 +50,33 @@ def test_amounts_in_another_spelling_may_be_numbers_already():
     mixed = pd.DataFrame({"amount": pd.Series(["3,495 €", 1200.5], dtype=object)})
     with pytest.raises(InvalidInputError, match=r"both numbers, such as 1200\.5, and text"):
         onnx_inputs(mixed, graph)
+
+
+def graph_of_kind(kind):
+    """A graph with a column of a kind."""
+    graph = make_graph(amount=DOUBLE)
+    kinds = json.dumps({"amount": kind.to_dict()})
+    onnx.helper.set_model_props(graph, {"text_values": "canonical", "column_kinds": kinds})
+    return graph
+
+
+@pytest.mark.parametrize("read", [pd.read_csv, pl.read_csv])
+def test_points_between_thousands_that_a_reader_takes_for_decimal_points(read):
+    graph = graph_of_kind(NumberKind(thousands=".", decimal=","))
+    text = pl.read_csv(io.StringIO("amount\n850.000\n12.500\n"), infer_schema=False)
+    assert onnx_inputs(text, graph)["amount"].ravel().tolist() == [850_000.0, 12_500.0]
+    with pytest.raises(InvalidInputError, match=r"'amount'.*points between thousands"):
+        onnx_inputs(read(io.StringIO("amount\n850.000\n12.500\n")), graph)
+
+
+@pytest.mark.parametrize("read", [pd.read_csv, pl.read_csv])
+@pytest.mark.parametrize("last", ["20240106", ""])
+def test_dates_in_digits_as_readers_take_them(read, last):
+    graph = graph_of_kind(DateKind(layout="yearmonthday"))
+    text = f"amount,b\n20240105,1\n{last},2\n"
+    expected = onnx_inputs(pl.read_csv(io.StringIO(text), infer_schema=False), graph)["amount"]
+    assert expected[0, 0] == pd.Timestamp("2024-01-05").timestamp()
+    np.testing.assert_array_equal(onnx_inputs(read(io.StringIO(text)), graph)["amount"], expected)
 
 
 def texts(table, **options):

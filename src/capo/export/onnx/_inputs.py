@@ -22,6 +22,7 @@ from ...preprocessing import (
     ColumnKind,
     DateKind,
     NumberKind,
+    check_not_misread,
     is_dataframe,
     is_missing,
     is_number,
@@ -243,7 +244,10 @@ def _lossless_series(column: TableColumn, is_text: bool, kind: ColumnKind | None
     from ...preprocessing.canonical_values import is_plain_number  # noqa: PLC0415 (needs the extra)
 
     if not is_text and column.column.dtype.is_numeric():
-        return pl.Series(column.name, column.column.cast(nw.Float64).to_numpy(), nan_to_null=True)
+        numbers = column.column.cast(nw.Float64).to_numpy()
+        if column.column.dtype.is_float():
+            check_not_misread(kind, numbers, column.name)
+        return pl.Series(column.name, numbers, nan_to_null=True)
     values = column.values()
     is_spelled = isinstance(kind, NumberKind) and not is_plain_number(kind)
     if is_spelled and any(map(is_number, values)):
