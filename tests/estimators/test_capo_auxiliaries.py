@@ -292,3 +292,29 @@ def test_a_constraint_that_cannot_be_met_leaves_the_nearest_cut():
         model = CAPOClassifier(measure, auxiliaries=[Rule()], delta=None, C=0.0).fit(X, labels)
     # The precision of the rule is above 0.9, that of labeling all rows positive below 0.4.
     assert 0.9 < np.mean(Y[model.oof_decision_ > 0] == 0) < 0.999
+
+
+@pytest.mark.parametrize(
+    ("auxiliaries", "n_rows", "cv", "n_folds"),
+    [
+        ("fast", 2001, None, 3),
+        ("fast", 2000, None, 5),
+        ("fast", 2001, 4, 4),
+        ("auto", 2001, None, 5),
+        (["fast", ("mine", GaussianNB())], 2001, None, 5),
+    ],
+)
+def test_the_fast_set_has_fewer_folds_on_larger_tables(monkeypatch, auxiliaries, n_rows, cv, n_folds):
+    found = []
+
+    def stop(model, runner, *rest):
+        found.append(len(runner.training.splits))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CAPOClassifier, "_train_auxiliaries", stop)
+    y = np.arange(n_rows) % 2
+    with pytest.raises(KeyboardInterrupt):
+        CAPOClassifier(auxiliaries=auxiliaries, cv=cv, random_state=0).fit(
+            np.arange(n_rows)[:, None] * 0.1, y
+        )
+    assert found == [n_folds]

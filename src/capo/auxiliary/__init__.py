@@ -40,6 +40,7 @@ from ._registry import auxiliary_names, check_auxiliary_name, make_auxiliaries
 from ._sets import (
     AUXILIARY_SETS,
     default_auxiliary_names,
+    default_n_folds,
     label_auxiliary_names,
     use_class_defaults,
     use_label_defaults,
@@ -79,6 +80,7 @@ __all__ = [
     "class_separation",
     "cross_fit",
     "default_auxiliary_names",
+    "default_n_folds",
     "is_frozen",
     "iter_row_blocks",
     "iter_tree_blocks",

@@ -11,6 +11,7 @@ from typing import Any
 
 from scipy.sparse import issparse
 
+from ..model_selection import DEFAULT_N_FOLDS, MAX_ROWS_FOR_PAIRS
 from ..preprocessing import FeatureSchema
 from ._defaults import make_class_boosting, make_class_kernel_machine
 
@@ -24,6 +25,8 @@ MAX_ROWS_FOR_SVM = 10_000
 MIN_COLUMNS_FOR_SVM = 100
 #: With more labels than this, the default set has no models that take seconds per label.
 MAX_LABELS_FOR_SLOW_AUXILIARIES = 10
+#: Folds of the set that costs less, on tables without models of pairs of folds.
+N_FAST_FOLDS = 3
 
 
 def default_auxiliary_names(X: Any, set_name: str = AUTO) -> list[str]:
@@ -35,6 +38,12 @@ def default_auxiliary_names(X: Any, set_name: str = AUTO) -> list[str]:
     names = ["boosting", "shallow", "trees", "linear", "kernel"]
     wants_svm = set_name == BEST or X.shape[1] >= MIN_COLUMNS_FOR_SVM
     return [*names, "svm"] if wants_svm and X.shape[0] <= MAX_ROWS_FOR_SVM else names
+
+
+def default_n_folds(auxiliaries: Any, n_rows: int) -> int:
+    """Return the number of folds that auxiliaries, as a user gives them, are trained in by default."""
+    is_fast = isinstance(auxiliaries, str) and auxiliaries == FAST
+    return N_FAST_FOLDS if is_fast and n_rows > MAX_ROWS_FOR_PAIRS else DEFAULT_N_FOLDS
 
 
 def class_auxiliary_names(X: Any, set_name: str = AUTO) -> list[str]:

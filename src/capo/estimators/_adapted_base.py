@@ -172,9 +172,14 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, BinaryClassifier):
         weight: FloatArray | None,
     ) -> list[list[Split]]:
         """The folds of each repeat."""
+        cv = self._choose_folds(len(positive))
         if self._allows_other_folds:
-            return split_repeats(self.cv, X, positive, params, random, weight=weight)
-        return [split_folds(self.cv, X, positive, params, random, weight=weight)]
+            return split_repeats(cv, X, positive, params, random, weight=weight)
+        return [split_folds(cv, X, positive, params, random, weight=weight)]
+
+    def _choose_folds(self, n_rows: int) -> Any:
+        """The number of folds, a splitter or the folds themselves."""
+        return self.cv
 
     def _check_labels(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None

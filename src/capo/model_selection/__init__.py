@@ -13,6 +13,7 @@ from ._class_folds import split_class_folds
 from ._cv_score import CVScore, CVScorer
 from ._folds import (
     DEFAULT_N_FOLDS,
+    MAX_ROWS_FOR_PAIRS,
     Split,
     check_fold_sizes,
     check_groups,
@@ -50,6 +51,7 @@ __all__ = [
     "AUTO_GRID",
     "DEFAULT_N_FOLDS",
     "MAX_GRID_EXTENSIONS",
+    "MAX_ROWS_FOR_PAIRS",
     "CGrid",
     "CVScore",
     "CVScorer",

@@ -9,7 +9,7 @@ from ...auxiliary import auxiliary_names, check_auxiliary_name
 from ...estimators import CAPOClassifier
 from ...exceptions import InvalidInputError
 from ...io.tables import Schema, TablePart, TableSchema
-from ...model_selection import RepeatedFolds, TimeFolds
+from ...model_selection import DEFAULT_N_FOLDS, RepeatedFolds, TimeFolds
 from .._console import Console
 from .._durations import parse_duration
 from .._options import ColumnOptions, ModelOptions
@@ -63,7 +63,8 @@ def prepare_training(
         verbose=2,  # the console decides how much of it is shown
     )
     if budget is not None:
-        choose_auxiliaries(model, data, budget, console, n_folds=options.folds, n_models=n_models * n_repeats)
+        n_folds = options.folds or DEFAULT_N_FOLDS
+        choose_auxiliaries(model, data, budget, console, n_folds=n_folds, n_models=n_models * n_repeats)
     return data, model
 
 
@@ -77,9 +78,10 @@ def _text_kinds(schema: Schema) -> dict[str, dict[str, Any]] | None:
 
 def _make_cv(columns: ColumnOptions, options: ModelOptions, n_repeats: int) -> Any:
     """The value of `CAPOClassifier.cv`."""
+    n_folds = options.folds or DEFAULT_N_FOLDS
     if columns.time:
-        return TimeFolds(options.folds)
-    return options.folds if n_repeats == 1 else RepeatedFolds(options.folds, n_repeats, options.seed)
+        return TimeFolds(n_folds)
+    return options.folds if n_repeats == 1 else RepeatedFolds(n_folds, n_repeats, options.seed)
 
 
 def parse_auxiliaries(options: ModelOptions) -> str | list[str]:

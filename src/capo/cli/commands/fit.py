@@ -10,6 +10,7 @@ import numpy as np
 from ...estimators import CAPOClassifier
 from ...io.model_files import save
 from ...io.tables import TableReader, profile_columns
+from ...model_selection import DEFAULT_N_FOLDS
 from .._console import Console
 from .._options import ColumnOptions, FitClusterOptions, FitModelOptions
 from ._cluster_fit import find_conflicts, fit_in_parts
@@ -52,7 +53,7 @@ def _fit_in_memory(
 ) -> tuple[CAPOClassifier, TableTrainingData]:
     data, model = prepare_training(table, columns, options, console, n_repeats=options.repeats)
     if not columns.time:
-        _note_few_groups(data, options.folds, console)
+        _note_few_groups(data, options.folds or DEFAULT_N_FOLDS, console)
     with console.step("training"):
         params = {} if data.groups is None else {"groups": data.groups}
         model.fit(data.X, data.y, sample_weight=data.sample_weight, **data.prices, **params)
