@@ -1,4 +1,4 @@
-"""Speed: against SVMperf and LibCVM, against the cost of the parts, along a path of C's, as rows grow.
+"""Speed: against SVMperf and LibCVM, against the parts, along a path of C's, as rows grow, in threads.
 
 python -m benchmarks.speed --data FOLDER            all of it, on one core; about twelve minutes
 python -m benchmarks.speed --data FOLDER --only limit path
@@ -20,10 +20,10 @@ from threadpoolctl import threadpool_limits
 
 from ..data import folder
 from ..provenance import processor, record_run
-from . import against_libcvm, against_svmperf, growth, limit, path
+from . import against_libcvm, against_svmperf, growth, limit, path, threads
 
 RESULTS = Path(__file__).parent / "results"
-PARTS = ("svmperf", "limit", "path", "libcvm", "growth")
+PARTS = ("svmperf", "limit", "path", "libcvm", "growth", "threads")
 
 
 def report(line: str) -> None:
@@ -60,6 +60,9 @@ def main() -> None:
         if "growth" in options.only:
             rows = growth.run(report)
             write("growth", rows, growth.summary(rows))
+    if "threads" in options.only:
+        rows = threads.run(report)
+        write("threads", rows, threads.summary(rows))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from sklearn.tree._tree import Tree
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._metadata_requests import _routing_enabled as routing_enabled
 from sklearn.utils._missing import is_pandas_na, is_scalar_nan
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads as openmp_n_threads
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import (
     _check_method_params as check_method_params,
@@ -55,6 +56,7 @@ __all__ = [
     "is_scalar_nan",
     "make_target_encoder",
     "name_estimators",
+    "openmp_n_threads",
     "routing_enabled",
     "safe_indexing",
 ]

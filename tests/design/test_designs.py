@@ -7,12 +7,15 @@ import pytest
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
+from capo import _threads
 from capo.design import (
     AugmentedDesign,
     ConstantColumn,
     DenseDesign,
+    IdentityDesign,
     ScaledDesign,
     SparseDesign,
+    _dense,
     as_design,
     augment,
     from_blocks,
@@ -59,6 +62,40 @@ def test_products_of_absolute_values(matrix):
     design = augment(matrix, auxiliary=auxiliary, B=4.0, bias=-3.0)
     np.testing.assert_allclose(design.abs_matvec(v), whole @ np.abs(v), rtol=1e-6)
     np.testing.assert_allclose(design.abs_rmatvec(c), whole.T @ np.abs(c), rtol=1e-6)
+
+
+@pytest.mark.parametrize("matrix", [*DENSE.values(), *SPARSE.values()], ids=[*DENSE, *SPARSE])
+@pytest.mark.parametrize("n_rows", [0, 1, 700, len(X)])
+def test_products_of_some_rows(matrix, n_rows):
+    auxiliary, rows = RNG.normal(size=(len(X), 1)), np.sort(RNG.choice(len(X), n_rows, replace=False))
+    values = RNG.normal(size=n_rows)
+    whole = np.hstack([auxiliary / 2.0, X, np.full((len(X), 1), -3.0)])
+    design = augment(matrix, auxiliary=auxiliary, B=4.0, bias=-3.0)
+    expected = whole[rows].T @ values
+    np.testing.assert_allclose(design.rmatvec_rows(rows, values), expected, atol=500 * tolerance(matrix))
+
+
+def test_products_of_some_rows_of_other_designs():
+    rows, values = np.array([2, 3, 1800]), np.array([1.0, -2.0, 0.5])
+    for design in (as_design(aslinearoperator(X)), from_blocks(lambda: (X[:1500], X[1500:]), X.shape)):
+        np.testing.assert_allclose(design.rmatvec_rows(rows, values), X[rows].T @ values)
+    np.testing.assert_array_equal(IdentityDesign(4).rmatvec_rows(rows[:2], values[:2]), [0.0, 0.0, 1.0, -2.0])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_products_do_not_depend_on_the_number_of_threads(dtype, order, monkeypatch):
+    """To the last bit, with a size of tasks that does not divide the rows."""
+    monkeypatch.setattr(_dense, "TASK_SIZE", 1000)
+    v, c, rows = RNG.normal(size=X.shape[1]), RNG.normal(size=len(X)), np.arange(0, len(X), 2)
+    design, results = as_design(np.asarray(X, dtype=dtype, order=order)), []
+    for n_threads in (1, 2, 3):
+        monkeypatch.setattr(_threads, "count_threads", lambda n_threads=n_threads: n_threads)
+        products = (design.matvec(v), design.rmatvec(c), design.abs_matvec(v), design.abs_rmatvec(c))
+        results.append((*products, design.rmatvec_rows(rows, c[rows])))
+    for others in results[1:]:
+        for first, other in zip(results[0], others, strict=True):
+            np.testing.assert_array_equal(first, other)
 
 
 def test_products_of_absolute_values_in_blocks():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ._base import BoundedDesign
 
@@ -25,6 +25,10 @@ class ConstantColumn:
     def rmatvec(self, coef: FloatArray) -> FloatArray:
         """The number times the sum of `coef`."""
         return np.array([self.value * coef.sum()])
+
+    def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
+        """The number times the sum of the values."""
+        return self.rmatvec(values)
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
         """The absolute value of the number times its coefficient, in every row."""
@@ -49,6 +53,10 @@ class ScaledDesign:
     def rmatvec(self, coef: FloatArray) -> FloatArray:
         """The scaled product with the transpose."""
         return self.factor * self.design.rmatvec(coef)
+
+    def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
+        """The scaled product with the transpose of some rows."""
+        return self.factor * self.design.rmatvec_rows(rows, values)
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
         """``|A| |v|`` of the scaled coefficients."""
@@ -78,12 +86,17 @@ class AugmentedDesign:
         pieces = np.split(v, self._ends)
         out = self.parts[0].matvec(pieces[0])
         for part, piece in zip(self.parts[1:], pieces[1:], strict=True):
-            out += part.matvec(piece)
+            # A number is added without a vector of its copies.
+            out += part.value * piece[0] if isinstance(part, ConstantColumn) else part.matvec(piece)
         return out
 
     def rmatvec(self, coef: FloatArray) -> FloatArray:
         """The parts' products with their transposes, one after the other."""
         return np.concatenate([part.rmatvec(coef) for part in self.parts])
+
+    def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
+        """The parts' products with the transposes of some rows, one after the other."""
+        return np.concatenate([part.rmatvec_rows(rows, values) for part in self.parts])
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
         """The sum of the parts' ``|A| |v|``."""

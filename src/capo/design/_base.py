@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol, runtime_checkable
 
-from .._typing import FloatArray
+import numpy as np
+
+from .._typing import FloatArray, IntArray
 
 #: Numbers that are converted or read at once: 256 KiB of float64 stay in a core's cache.
 BLOCK_SIZE = 2**15
@@ -49,7 +51,13 @@ class Design(Protocol):
 
 @runtime_checkable
 class BoundedDesign(Design, Protocol):
-    """A design with products of the absolute values of A, which bound the other products' rounding errors."""
+    """A design with products of some of its rows, and of the absolute values of A.
+
+    The latter bound the other products' rounding errors.
+    """
+
+    def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
+        """``A[rows]' values``: the product with the transpose of some rows, each of which occurs once."""
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
         """``|A| |v|``."""
@@ -63,3 +71,10 @@ def iter_row_blocks(n_rows: int, row_size: float, block_size: int = BLOCK_SIZE) 
     step = max(1, int(block_size / max(row_size, 1.0)))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def place_values(n_rows: int, rows: IntArray, values: FloatArray) -> FloatArray:
+    """The values in their rows, and 0 in all others."""
+    out = np.zeros(n_rows)
+    out[rows] = values
+    return out

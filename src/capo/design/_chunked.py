@@ -7,9 +7,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from ..exceptions import InvalidInputError
-from ._base import BoundedDesign
+from ._base import BoundedDesign, place_values
 from ._matrix import matrix_design
 
 #: A two-dimensional array or a sparse matrix.
@@ -44,6 +44,10 @@ class ChunkedDesign:
         for rows, block in self._iter_blocks():
             out += block.rmatvec(coef[rows])
         return out
+
+    def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
+        """``A[rows]' values``, as a product of all rows."""
+        return self.rmatvec(place_values(self.shape[0], rows, values))
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
         """``|A| |v|``, filled block by block."""

@@ -2,67 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._typing import FloatArray
-from ._base import iter_row_blocks
+from .._threads import map_in_threads
+from .._typing import FloatArray, IntArray
+from ._base import iter_row_blocks, place_values
+
+#: Numbers of a task of a thread. The tasks do not depend on the number of threads, nor do their sums.
+TASK_SIZE = 2**21
 
 
 class DenseDesign:
     """A two-dimensional array in float64 or float32, in C or Fortran order, never copied.
 
     Arrays that BLAS cannot take as they are (float32, which is summed in float64 here; views with
-    gaps) are converted some rows at a time.
+    gaps) are converted some rows at a time. Large arrays are divided among threads.
     """
 
     def __init__(self, X: NDArray[np.floating]) -> None:
         self.X = X
         self.shape: tuple[int, int] = X.shape
-        self._is_whole = X.dtype == np.float64 and (X.flags.c_contiguous or X.flags.f_contiguous)
+        self._whole = X.dtype == np.float64 and (X.flags.c_contiguous or X.flags.f_contiguous)
+        # BLAS would copy some rows of an array in Fortran order.
+        task_size = X.size if self._whole and not X.flags.c_contiguous else TASK_SIZE
+        self._tasks = list(iter_row_blocks(X.shape[0], X.shape[1], max(task_size, 1)))
 
     def matvec(self, v: FloatArray) -> FloatArray:
         """``A v``, block by block."""
         out = np.empty(self.shape[0])
-        for rows, block in self._iter_blocks():
-            np.dot(block, v, out=out[rows])
+
+        def multiply(task: slice) -> None:
+            for rows, block in self._iter_blocks(task):
+                np.dot(block, v, out=out[rows])
+
+        map_in_threads(multiply, self._tasks)
         return out
 
     def rmatvec(self, coef: FloatArray) -> FloatArray:
         """``A' coef``, block by block."""
-        out = np.zeros(self.shape[1])
-        for rows, block in self._iter_blocks():
-            out += coef[rows] @ block
-        return out
+
+        def multiply(task: slice) -> FloatArray:
+            return self._sum_products(coef[rows] @ block for rows, block in self._iter_blocks(task))
+
+        return self._sum_products(map_in_threads(multiply, self._tasks))
+
+    def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
+        """``A[rows]' values``, from copies of some rows at a time if rows are stored together."""
+        if not self.X.flags.c_contiguous:
+            return self.rmatvec(place_values(self.shape[0], rows, values))
+
+        def multiply(task: slice) -> FloatArray:
+            blocks = iter_row_blocks(task.stop - task.start, self.shape[1])
+            some = (slice(task.start + block.start, task.start + block.stop) for block in blocks)
+            return self._sum_products(values[part] @ self._copy_rows(rows[part]) for part in some)
+
+        tasks = list(iter_row_blocks(len(rows), self.shape[1], TASK_SIZE))
+        return self._sum_products(map_in_threads(multiply, tasks))
+
+    def _copy_rows(self, rows: IntArray) -> FloatArray:
+        return self.X.take(rows, axis=0, mode="clip").astype(np.float64, copy=False)
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
         """``|A| |v|``, block by block."""
-        out = np.empty(self.shape[0])
-        for rows, block in self._iter_converted():
-            np.dot(np.abs(block, out=block), np.abs(v), out=out[rows])
+        out, size = np.empty(self.shape[0]), np.abs(v)
+
+        def multiply(task: slice) -> None:
+            for rows, block in self._iter_abs_blocks(task):
+                np.dot(block, size, out=out[rows])
+
+        map_in_threads(multiply, self._tasks)
         return out
 
     def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
         """``|A|' |coef|``, block by block."""
-        out = np.zeros(self.shape[1])
         size = np.abs(coef)
-        for rows, block in self._iter_converted():
-            out += size[rows] @ np.abs(block, out=block)
+
+        def multiply(task: slice) -> FloatArray:
+            return self._sum_products(size[rows] @ block for rows, block in self._iter_abs_blocks(task))
+
+        return self._sum_products(map_in_threads(multiply, self._tasks))
+
+    def _sum_products(self, products: Iterable[FloatArray]) -> FloatArray:
+        """The sum of vectors of the number of columns, in their order."""
+        out = np.zeros(self.shape[1])
+        for product in products:
+            out += product
         return out
 
-    def _iter_blocks(self) -> Iterator[tuple[slice, NDArray[Any]]]:
-        """All rows at once if they need no conversion, and otherwise some at a time."""
-        return iter([(slice(None), self.X)]) if self._is_whole else self._iter_converted()
+    def _iter_blocks(self, task: slice) -> Iterator[tuple[slice, FloatArray]]:
+        """The rows of a task in float64: all at once as they are, or copies of some at a time."""
+        if self._whole:
+            yield task, np.asarray(self.X[task], dtype=np.float64)
+            return
+        yield from self._iter_copies(task, np.copyto)
 
-    def _iter_converted(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Copies of some rows at a time, in one array that is used again and stays in the cache."""
+    def _iter_abs_blocks(self, task: slice) -> Iterator[tuple[slice, FloatArray]]:
+        """Absolute values of some rows at a time."""
+        return self._iter_copies(task, lambda out, block: np.abs(block, out=out, dtype=np.float64))
+
+    def _iter_copies(
+        self, task: slice, copy: Callable[[FloatArray, NDArray[np.floating]], object]
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Some rows at a time, in one array that is used again and stays in the cache."""
         buffer = None
-        for rows in iter_row_blocks(*self.shape):
+        for block in iter_row_blocks(task.stop - task.start, self.shape[1]):
+            rows = slice(task.start + block.start, task.start + block.stop)
             n_rows = rows.stop - rows.start
             buffer = np.empty((n_rows, self.shape[1])) if buffer is None else buffer
-            block = buffer[:n_rows]
-            np.copyto(block, self.X[rows])
-            yield rows, block
+            copy(buffer[:n_rows], self.X[rows])
+            yield rows, buffer[:n_rows]

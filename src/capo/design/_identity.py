@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
+from ._base import place_values
 
 
 class IdentityDesign:
@@ -45,6 +46,10 @@ class IdentityDesign:
     def rmatvec(self, coef: FloatArray) -> FloatArray:
         """A copy of `coef`."""
         return coef.copy()
+
+    def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
+        """``A[rows]' values``, as a product of all rows."""
+        return self.rmatvec(place_values(self.shape[0], rows, values))
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
         """``|v|``."""

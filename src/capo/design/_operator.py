@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from ..exceptions import InvalidInputError
-from ._base import Design
+from ._base import Design, place_values
 
 #: Products that an estimate of the absolute values takes.
 N_SIGN_PRODUCTS = 3
@@ -51,6 +51,10 @@ class OperatorDesign:
     def rmatvec(self, coef: FloatArray) -> FloatArray:
         """``A' coef``, checked."""
         return self._product("rmatvec", self.operator.rmatvec, coef, self.shape[1])
+
+    def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
+        """``A[rows]' values``, as a product of all rows."""
+        return self.rmatvec(place_values(self.shape[0], rows, values))
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
         """An estimate of ``|A| |v|`` from products with random signs, as the elements of A are unknown."""

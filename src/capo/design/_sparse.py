@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from ._base import BLOCK_SIZE, iter_row_blocks
 
 
@@ -38,6 +38,10 @@ class SparseDesign:
         for rows in self._blocks:
             out += self._block(rows).T @ coef[rows]
         return out
+
+    def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
+        """``A[rows]' values``, from a copy of the rows."""
+        return np.asarray(self.X[rows].T @ values, dtype=np.float64)
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
         """``|A| |v|``, block by block."""

@@ -37,7 +37,7 @@ class Bundle:
         self.in_use = np.zeros(capacity, dtype=bool)
         self.in_use[0] = True
         self.n_slots = 1
-        self.multipliers: dict[int, float] = {}
+        self.multipliers = np.zeros(1)
 
     @property
     def n_cuts(self) -> int:
@@ -89,7 +89,8 @@ class Bundle:
         )
         v = v0 + x @ slopes
         v[self.bounded] = np.maximum(v[self.bounded], 0.0)
-        self.multipliers = dict(zip(slots.tolist(), x.tolist(), strict=True))
+        self.multipliers = np.zeros(self.n_slots)
+        self.multipliers[slots] = x
         self._age(slots, x > MIN_MULTIPLIER * C)
         move = v - v0
         bound = 0.5 * (move @ move) + x @ (offsets - slopes @ v)
@@ -99,7 +100,7 @@ class Bundle:
         """How far the lower bound can be off: by the slopes' errors, and by those of its own sums."""
         if self.slope_errors is None:
             sizes = x.sum() * self.rounding.max_slopes
-            errors = self.rounding.row_sum_error * sizes
+            errors = self.rounding.slope_factor * self.rounding.row_sum_error * sizes
         else:
             sizes, errors = x @ np.abs(self.slopes[slots]), x @ self.slope_errors[slots]
         size, move = np.abs(v), v - v0

@@ -19,6 +19,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from ..exceptions import InvalidInputError
+from ._vectors import add_scaled, dot
 
 
 @runtime_checkable
@@ -48,7 +49,7 @@ class InexactCut(CutLike, Protocol):
 
 def cut_error(cut: CutLike) -> float:
     """How far R may lie above the cut at the scores it was computed for: 0 unless the cut says otherwise."""
-    return cut.error if isinstance(cut, InexactCut) else 0.0
+    return float(getattr(cut, "error", 0.0))
 
 
 NOT_FINITE = (
@@ -64,6 +65,14 @@ contains it.
 """
 
 
+@runtime_checkable
+class AdjustableOracle(Protocol):
+    """An oracle that is faster if its cuts may lie below R; those of large problems of measures are."""
+
+    def within(self, error: float, /) -> CutOracle:
+        """An oracle whose cuts lie below R by at most `error`, which their attribute `error` tells."""
+
+
 class ZeroCut(NamedTuple):
     """The cut R >= 0, for risks that would be negative."""
 
@@ -75,12 +84,13 @@ class ZeroCut(NamedTuple):
 def evaluate_risk(oracle: CutOracle, scores: FloatArray) -> tuple[float, CutLike]:
     """R at these scores, at least 0, and the cut that gives it."""
     cut = oracle(scores)
-    if not isinstance(cut, CutLike) or getattr(cut.coef, "shape", None) != scores.shape:
+    # Not by isinstance, which takes as long as the search of a small problem.
+    if getattr(getattr(cut, "coef", None), "shape", None) != scores.shape or not hasattr(cut, "loss"):
         raise InvalidInputError(
             f"the oracle must return a cut, an object with `coef`, an array of shape {scores.shape}, and "
             f"`loss`, a number, such as capo.measures.Cut(coef, loss): got {_describe(cut)}."
         )
-    risk = float(cut.loss - cut.coef @ scores)
+    risk = float(cut.loss) - dot(cut.coef, scores)
     if not math.isfinite(risk):
         raise InvalidInputError(NOT_FINITE)
     if risk >= 0.0:
@@ -116,14 +126,13 @@ class Segment:
     def evaluate(self, t: float) -> tuple[LinePoint, CutLike]:
         """Call the oracle at t."""
         self.n_evaluations += 1
-        scores = self.direction * t
-        scores += self.scores
+        scores = add_scaled(self.scores, self.direction, t, np.empty_like(self.scores))
         risk, cut = evaluate_risk(self.oracle, scores)
         return self.make_point(t, risk, cut), cut
 
     def make_point(self, t: float, risk: float, cut: CutLike) -> LinePoint:
         """Value and slopes at t, where the risk and the cut are known."""
-        risk_slope = -float(cut.coef @ self.direction)
+        risk_slope = -dot(cut.coef, self.direction)
         value = self.q0 * t + 0.5 * self.q1 * t * t + self.C * risk
         return LinePoint(t, risk, value, self.q0 + self.q1 * t + self.C * risk_slope, risk_slope)
 

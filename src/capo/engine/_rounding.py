@@ -67,9 +67,13 @@ def relative_error(n_terms: int) -> float:
 
 
 class RoundingErrors:
-    """Bounds of rounding errors for one design; refuses a design whose squares would overflow."""
+    """Bounds of rounding errors for one design; refuses a design whose squares would overflow.
 
-    def __init__(self, design: BoundedDesign) -> None:
+    `slope_factor` multiplies the errors of slopes that are not computed from all rows.
+    """
+
+    def __init__(self, design: BoundedDesign, slope_factor: float = 1.0) -> None:
+        self.slope_factor = slope_factor
         n_rows, n_coef = design.shape
         self.design = design
         self.row_sum_error, self.score_error = relative_error(n_rows), relative_error(n_coef)
@@ -108,8 +112,8 @@ class RoundingErrors:
         return error * (1.0 + float(self.max_slopes @ np.abs(v)))
 
     def is_significant(self, v: FloatArray, tol: float) -> bool:
-        """Whether errors at v may exceed a small share of the tolerance."""
-        return not self.risk_error(v) <= NEGLIGIBLE_SHARE * tol
+        """Whether errors at v may exceed a small share of the tolerance, with slopes that are updated."""
+        return not self.slope_factor * self.risk_error(v) <= NEGLIGIBLE_SHARE * tol
 
     def slope_error(self, coef: FloatArray) -> FloatArray:
         """How far the slope of the cut with these coefficients can be off."""

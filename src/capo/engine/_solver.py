@@ -28,13 +28,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._threads import single_threaded_blas
 from .._typing import FloatArray
 from ..design import as_design
 from ..exceptions import InvalidInputError
 from ._bundle import Bundle
-from ._line_search import NOT_FINITE, CutLike, CutOracle, Segment, cut_error, evaluate_risk, line_search
+from ._line_search import (
+    NOT_FINITE,
+    AdjustableOracle,
+    CutLike,
+    CutOracle,
+    Segment,
+    cut_error,
+    evaluate_risk,
+    line_search,
+)
 from ._rounding import RoundingErrors
+from ._slopes import SlopeUpdates
 from ._solution import Iteration, Solution, Status
+from ._vectors import add_scaled
 
 #: The second cut of an iteration lies this share of the way from the best point to the target.
 SECOND_CUT_SHARE = 0.1
@@ -50,6 +62,10 @@ MIN_STEP = 1e-3
 MAX_STALLED_ITER = 50
 #: Progress below this share of the gap counts as none.
 MIN_PROGRESS = 1e-6
+#: How far R may lie above a cut of an oracle that allows for it, as a share of the tolerance ...
+CUT_ERROR_SHARE = 0.01
+#: ... and above the first one, which is found before the tolerance is known.
+FIRST_CUT_ERROR = 1e-6
 #: With a larger C, squares of multipliers overflow.
 MAX_C = 1e100
 
@@ -156,16 +172,19 @@ class CuttingPlane:
         self.scores: FloatArray
         self.risk: float
         self._cut: CutLike
-        self._rounding = RoundingErrors(self.design)
         self._risk_error = 0.0
-        self._bundle = Bundle(self._rounding, np.flatnonzero(bounded))
         self._cut_coefs: dict[int, FloatArray] | None = {} if keep_cuts else None
         self._step = 1.0
         self._last_C: float | None = None
         self._work = _Work()
-        self._recompute(np.inf)
-        self._rounding.note_cut(self._cut.coef)
-        self._add_cut(self._cut)
+        self._slopes = SlopeUpdates(self.design)
+        self._search = _search_within(oracle, FIRST_CUT_ERROR)
+        with single_threaded_blas():
+            self._rounding = RoundingErrors(self.design, self._slopes.error_factor)
+            self._bundle = Bundle(self._rounding, np.flatnonzero(bounded))
+            self._recompute(np.inf)
+            self._rounding.note_cut(self._cut.coef)
+            self._add_cut(self._cut)
 
     def objective(self, C: float) -> float:
         """J at the best point so far.
@@ -210,7 +229,8 @@ class CuttingPlane:
         """
         C, tol = check_C(C), _check_positive(tol, "tol")
         # What overflows all the same is reported by the status, or raised as an error.
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"), single_threaded_blas():
+            self._search = _search_within(self.oracle, CUT_ERROR_SHARE * tol)
             return self._solve(C, tol, max_iter, callback)
 
     def _solve(self, C: float, tol: float, max_iter: int, callback: Callback | None) -> Solution:
@@ -252,7 +272,7 @@ class CuttingPlane:
             raise InvalidInputError("dual_solution needs a solver with keep_cuts=True.")
         u, beta = np.zeros(self.design.shape[0]), 0.0
         for slot, coef in self._cut_coefs.items():
-            multiplier = self._bundle.multipliers.get(slot, 0.0)
+            multiplier = self._bundle.multipliers[slot] if slot < len(self._bundle.multipliers) else 0.0
             u += multiplier * coef
             beta += multiplier * self._bundle.offsets[slot]
         return u, float(beta)
@@ -294,7 +314,7 @@ class CuttingPlane:
     ) -> float:
         """Go to the best point between v and v + move, and add the cut there and one a little further."""
         segment = Segment(
-            self.oracle, self.scores, direction, float((self.v - self.v0) @ move), float(move @ move), C
+            self._search, self.scores, direction, float((self.v - self.v0) @ move), float(move @ move), C
         )
         start = segment.make_point(0.0, self.risk, self._cut)
         best, cut = line_search(segment, start, self._cut, first, accuracy)
@@ -303,8 +323,7 @@ class CuttingPlane:
         self._work.oracle_calls += segment.n_evaluations
         if best.t > 0.0:
             self._add_cut(cut)
-            direction *= best.t
-            direction += self.scores
+            add_scaled(self.scores, direction, best.t, direction)
             self.v, self.scores, self.risk, self._cut = self.v + best.t * move, direction, best.risk, cut
         return best.t
 
@@ -333,7 +352,7 @@ class CuttingPlane:
         """Scores, risk and cut at the best point, without the rounding errors of many steps."""
         self._work.oracle_calls += 1
         scores = self._matvec(self.v)
-        risk, cut = evaluate_risk(self.oracle, scores)
+        risk, cut = evaluate_risk(self._search, scores)
         self.scores, self.risk, self._cut = scores, risk, cut
         self._risk_error = self._rounding.risk_error(self.v) if self.v.any() else 0.0
         if self._rounding.is_significant(self.v, tol):
@@ -350,6 +369,8 @@ class CuttingPlane:
     def _restart_bundle(self) -> None:
         """Drop the cuts, and from now on bound the rounding error of each slope: one for all is too loose."""
         self._bundle.restart()
+        self._slopes.stop()
+        self._rounding.slope_factor = self._slopes.error_factor
         self._add_cut(self._cut)
 
     def _matvec(self, v: FloatArray) -> FloatArray:
@@ -360,12 +381,17 @@ class CuttingPlane:
 
     def _add_cut(self, cut: CutLike) -> None:
         self._work.rmatvecs += 1
-        slope = self.design.rmatvec(cut.coef)
+        slope = self._slopes(cut.coef)
         if not (np.isfinite(slope).all() and np.isfinite(cut.loss)):
             raise InvalidInputError(NOT_FINITE)
         slot = self._bundle.add(slope, cut.loss, cut.coef)
         if self._cut_coefs is not None:
             self._cut_coefs[slot] = cut.coef
+
+
+def _search_within(oracle: CutOracle, error: float) -> CutOracle:
+    """An oracle that is faster if its cuts may lie below R by the error, where there is one."""
+    return oracle.within(error) if isinstance(oracle, AdjustableOracle) else oracle
 
 
 def check_C(value: float) -> float:

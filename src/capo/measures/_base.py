@@ -56,7 +56,7 @@ Oracle = Callable[[FloatArray], Cut]
 """A function from scores to the cut of their worst labeling."""
 
 
-class LabeledOracle:
+class LabeledOracle(ABC):
     """Base of the oracles: no higher score of a positive raises R, and no lower one of a negative."""
 
     labels: Labels
@@ -65,6 +65,14 @@ class LabeledOracle:
     def direction(self) -> FloatArray:
         """+1 for rows whose higher scores cannot raise R, -1 for rows whose lower scores cannot."""
         return self.labels.sign
+
+    def within(self, error: float) -> Oracle:
+        """An oracle whose cuts lie below R by at most `error`: this one, unless another is faster."""
+        return self
+
+    @abstractmethod
+    def __call__(self, scores: FloatArray) -> Cut:
+        """The cut of the worst labeling."""
 
 
 class Measure(ABC):

@@ -20,10 +20,13 @@ from numpy.typing import ArrayLike
 from .._typing import FloatArray
 from . import _search as search
 from ._base import Cells, Cut, LabeledOracle, Measure, Oracle
+from ._binned import BinnedConfusionOracle
 from ._class_scores import Share
 from ._labels import Labels, to_positive_mask
 from ._score_curve import score_curve
 
+#: With fewer rows, sorts are as fast as bins.
+MIN_BINNED_ROWS = 30_000
 #: The smallest and the largest number in each block.
 Range = tuple[Cells, Cells]
 
@@ -90,7 +93,7 @@ class ConfusionOracle(LabeledOracle):
     """Sorts the scores of both classes and finds (a, b) by the measure's strategy."""
 
     def __init__(self, measure: ConfusionMeasure, labels: Labels) -> None:
-        self.labels = labels
+        self.measure, self.labels = measure, labels
         self.strategy = measure.strategy(measure, labels.pos, labels.neg)
 
     def __call__(self, scores: FloatArray) -> Cut:
@@ -103,6 +106,12 @@ class ConfusionOracle(LabeledOracle):
         share[pos.index] = pos.top(s_pos, a, atoms_pos)
         share[neg.index] = neg.top(s_neg, b, atoms_neg)
         return Cut(self.labels.cut_coef(share), loss)
+
+    def within(self, error: float) -> Oracle:
+        large = len(self.labels.positive) >= MIN_BINNED_ROWS and not isinstance(
+            self.strategy, search.Exhaustive
+        )
+        return BinnedConfusionOracle(self, error, self.measure) if large else self
 
 
 def ratio(numerator: Cells, denominator: Cells) -> FloatArray:

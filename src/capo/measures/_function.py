@@ -13,7 +13,8 @@ from .._typing import FloatArray
 from ..exceptions import ExhaustiveSearchWarning, MeasureFunctionError
 from . import _search as search
 from ._base import Cells, Cut, LabeledOracle, Oracle
-from ._confusion_base import ConfusionMeasure, ConfusionOracle
+from ._binned import BinnedConfusionOracle
+from ._confusion_base import MIN_BINNED_ROWS, ConfusionMeasure, ConfusionOracle
 from ._labels import Labels
 
 ConfusionFunction = Callable[[FloatArray, FloatArray, FloatArray, FloatArray], ArrayLike]
@@ -203,6 +204,10 @@ class GuardedOracle(LabeledOracle):
             self.measure._cached_slopes[_slope_key(self.labels)] = None
             self.search = self.measure._exhaustive(self.labels)
             return self.search(scores)
+
+    def within(self, error: float) -> Oracle:
+        large = len(self.labels.positive) >= MIN_BINNED_ROWS and isinstance(self.search, ConfusionOracle)
+        return BinnedConfusionOracle(self, error, self.measure) if large else self
 
 
 def _slope_key(labels: Labels) -> tuple[float, ...]:

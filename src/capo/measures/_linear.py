@@ -71,8 +71,8 @@ class HingeOracle(LabeledOracle):
 
     def __call__(self, scores: FloatArray) -> Cut:
         self.labels.check_length(scores)
-        short = self.slope * scores < self.prices
-        coef = self.slope * short
+        coef = self.slope * scores
+        np.multiply(self.slope, coef < self.prices, out=coef)
         return Cut(coef, float(self.price_per_slope @ coef))
 
 

@@ -19,9 +19,13 @@ from scipy.special import digamma
 from .._typing import FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ._base import Cut, LabeledOracle, Measure, Oracle, base_rate_threshold
+from ._binned import BinnedPairOracle
 from ._class_scores import ClassScores, shifted_keys
 from ._labels import Labels, to_positive_mask
 from ._score_curve import score_curve
+
+#: With fewer rows, a sort is as fast as bins.
+MIN_BINNED_ROWS = 2_000
 
 
 class RankingMeasure(Measure):
@@ -105,6 +109,9 @@ class PairOracle(LabeledOracle):
         np.subtract(self.labels.n_neg, negatives, out=negatives)
         np.negative(positives, out=negatives, where=negative)
         return negatives
+
+    def within(self, error: float) -> Oracle:
+        return BinnedPairOracle(self, error) if len(self.labels.positive) >= MIN_BINNED_ROWS else self
 
 
 class PartialAUC(RankingMeasure):

@@ -1,0 +1,47 @@
+"""Work on blocks of rows in threads, with results that do not depend on the number of threads.
+
+NumPy releases the interpreter's lock in products, elementwise operations, `bincount` and `take`, so that
+Python threads use all cores. Their number is that of OpenMP: `OMP_NUM_THREADS`, the cores of the process, and
+`threadpoolctl.threadpool_limits` limit it, as in scikit-learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+# Imported here and not in the function, because threadpoolctl can only limit libraries that are loaded.
+from ._sklearn_compat import openmp_n_threads
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def count_threads() -> int:
+    """The number of threads to use."""
+    return max(1, int(openmp_n_threads()))
+
+
+def map_in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """The function's results in the order of the items, from as many threads as are of use."""
+    n_threads = min(len(items), count_threads()) if len(items) > 1 else 1
+    if n_threads == 1:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(function, items))
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """The BLAS libraries that are loaded."""
+    return ThreadpoolController().select(user_api="blas")
+
+
+def single_threaded_blas() -> AbstractContextManager[object]:
+    """A context in which BLAS starts no threads: its sums would depend on their number."""
+    return _blas().limit(limits=1)

@@ -1,0 +1,240 @@
+"""Searches that put scores in bins instead of sorting them: linear in the number of rows.
+
+The rows of each class are counted in bins of equal width. What the order of the scores within a bin could
+change is bounded from the counts, and falls with the square of the width. A cut is found for an average over
+orders within the bins, so that it is a lower bound of R everywhere; `BinnedCut.error` is how far R may lie
+above it at the scores themselves. Where bins are not narrow enough for the required error, the exact search
+takes over.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from .._threads import map_in_threads
+from .._typing import FloatArray, IntArray
+from ..design import iter_row_blocks
+from ._base import Cut, LabeledOracle, Oracle
+from ._class_scores import MAX_EXACT_SCORE
+from ._labels import ClassTotals, GroupedLabels, Labels
+
+#: Limits on the number of bins.
+MIN_BINS, MAX_BINS = 2**8, 2**20
+#: The error times the square of the number of bins, relative to the range of the scores: at first ...
+EXPECTED_PEAK = 2.0
+#: ... and how much more than that of the last scores is allowed for.
+PEAK_MARGIN = 1.3
+#: Numbers of bins that are tried.
+MAX_ATTEMPTS = 2
+#: Rows that a thread counts at a time, and how many times the number of bins it is at least.
+TASK_ROWS, MIN_TASK_ROWS_PER_BIN = 2**16, 8
+#: Bounds are increased by this factor, to hold with their rounding errors ...
+ROUNDING_FACTOR = 1.0 + 1e-9
+#: ... and by this share of the range of the scores, for those of the sums.
+SUM_ERROR = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class BinnedCut(Cut):
+    """A cut that may lie below R at the scores for which it was computed.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n,)
+        One coefficient per row.
+    loss : float
+        The constant.
+    error : float
+        An upper bound of R minus the cut at those scores.
+    """
+
+    error: float
+
+
+class Bins(NamedTuple):
+    """Rows in bins of one width: the mass of each class, and the sums of weighted scores if they are needed.
+
+    `slots` is the position of each row in the flat arrays of shape (2, n_slots), class by class.
+    """
+
+    slots: IntArray
+    width: float
+    mass: FloatArray
+    total: FloatArray | None
+
+    def rows_from_table(self, table: FloatArray) -> FloatArray:
+        """The number of each row's class and bin."""
+        out = np.empty(len(self.slots))
+        flat = table.ravel()
+
+        def take(rows: slice) -> None:
+            flat.take(self.slots[rows], out=out[rows], mode="clip")
+
+        map_in_threads(take, list(iter_row_blocks(len(out), 1, TASK_ROWS)))
+        return out
+
+
+class Binner:
+    """Counts rows in bins of their scores, after `margin` has been subtracted from those of the positives."""
+
+    def __init__(self, labels: Labels, margin: float, with_totals: bool) -> None:
+        self.labels, self.margin, self.with_totals = labels, margin, with_totals
+        self._slots = np.empty(len(labels.positive), dtype=np.intp)
+
+    def score_range(self, scores: FloatArray) -> tuple[float, float]:
+        """Numbers that all scores are between, with the margin and without it."""
+        return float(scores.min()) - self.margin, float(scores.max())
+
+    def __call__(self, scores: FloatArray, n_bins: int) -> Bins:
+        """The bins of the scores; `Bins.slots` is valid until the next call."""
+        low, high = self.score_range(scores)
+        factor = n_bins / (high - low) if high > low else 0.0
+        n_slots = n_bins + 1  # the largest score may be in a bin of its own
+
+        def count(rows: slice) -> tuple[FloatArray, FloatArray | None]:
+            positive, index = self.labels.positive[rows], self._slots[rows]
+            values = scores[rows] - self.margin * positive if self.margin else scores[rows].copy()
+            values -= low
+            values *= factor
+            np.copyto(index, values, casting="unsafe")
+            index += np.multiply(positive, n_slots, dtype=np.intp)
+            return self._sums(scores, rows, index, 2 * n_slots)
+
+        task_rows = max(TASK_ROWS, MIN_TASK_ROWS_PER_BIN * n_slots)
+        parts = map_in_threads(count, list(iter_row_blocks(len(scores), 1, task_rows)))
+        mass = np.sum([part[0] for part in parts], axis=0).reshape(2, n_slots)
+        totals = [part[1] for part in parts if part[1] is not None]
+        total = np.sum(totals, axis=0).reshape(2, n_slots) if totals else None
+        return Bins(self._slots, (high - low) / n_bins, mass, total)
+
+    def _sums(
+        self, scores: FloatArray, rows: slice, index: IntArray, n_slots: int
+    ) -> tuple[FloatArray, FloatArray | None]:
+        weight = None if self.labels.weight is None else self.labels.weight[rows]
+        mass = np.asarray(np.bincount(index, weight, minlength=n_slots), dtype=np.float64)
+        if not self.with_totals:
+            return mass, None
+        values = scores[rows] if weight is None else scores[rows] * weight
+        return mass, np.asarray(np.bincount(index, values, minlength=n_slots), dtype=np.float64)
+
+
+class BinnedOracle(LabeledOracle, ABC):
+    """A search among bins with an error of at most `max_error`, or the exact search.
+
+    The number of bins follows from the range of the scores and from the `peak` of those before: the error
+    times the square of the number of bins, relative to the range.
+    """
+
+    #: What is subtracted from the scores of the positives.
+    margin: ClassVar[float] = 0.0
+    #: With fewer rows per bin, the exact search is as fast.
+    min_rows_per_bin: ClassVar[float] = 0.5
+    #: Whether the search needs the sums of the scores in the bins.
+    needs_totals: ClassVar[bool] = False
+
+    def __init__(self, exact: LabeledOracle, max_error: float) -> None:
+        self.exact, self.max_error, self.labels = exact, max_error, exact.labels
+        self.bin = Binner(self.labels, self.margin, self.needs_totals)
+        self.max_bins = min(MAX_BINS, int(len(self.labels.positive) / self.min_rows_per_bin))
+        self.peak = EXPECTED_PEAK
+
+    def within(self, error: float) -> Oracle:
+        """The same search with another error."""
+        return self.exact.within(error)
+
+    def __call__(self, scores: FloatArray) -> Cut:
+        self.labels.check_length(scores)
+        low, high = self.bin.score_range(scores)
+        if not max(-low, high) <= MAX_EXACT_SCORE:
+            return self.exact(scores)
+        for _ in range(MAX_ATTEMPTS):
+            n_bins = self._choose_n_bins(high - low)
+            if n_bins > self.max_bins:
+                break
+            bins = self.bin(scores, n_bins)
+            error = self.bound_error(bins) + SUM_ERROR * (high - low)
+            if error > 0.0 and bins.width > 0.0:
+                self.peak = PEAK_MARGIN * error * n_bins / bins.width
+            if error <= self.max_error:
+                return self.find_cut(bins, error)
+        return self.exact(scores)
+
+    def _choose_n_bins(self, width: float) -> int:
+        return max(MIN_BINS, math.ceil(math.sqrt(self.peak * width / self.max_error)))
+
+    @abstractmethod
+    def bound_error(self, bins: Bins) -> float:
+        """How far R may lie above the cut of these bins."""
+
+    @abstractmethod
+    def find_cut(self, bins: Bins, error: float) -> BinnedCut:
+        """The cut of these bins."""
+
+    def make_cut(self, bins: Bins, per_mass: FloatArray, loss: float, error: float) -> BinnedCut:
+        """The cut with the coefficients of each class and bin per unit of mass."""
+        coef = bins.rows_from_table(per_mass)
+        if self.labels.weight is not None:
+            coef *= self.labels.weight
+        return BinnedCut(coef, loss, error)
+
+
+class BinnedPairOracle(BinnedOracle):
+    """The pairwise hinge of the ROC area, with half of each pair that shares a bin.
+
+    A pair whose keys differ by x contributes max(0, x), and here x / 2 if it shares a bin: less by at
+    most half the width.
+    """
+
+    margin = 1.0
+
+    def bound_error(self, bins: Bins) -> float:
+        shared = float(bins.mass[0] @ bins.mass[1]) / (self.labels.n_pos * self.labels.n_neg)
+        return 0.5 * ROUNDING_FACTOR * bins.width * shared
+
+    def find_cut(self, bins: Bins, error: float) -> BinnedCut:
+        neg, pos = bins.mass
+        above = np.cumsum(neg[::-1])[::-1] - 0.5 * neg
+        below = np.cumsum(pos) - 0.5 * pos
+        per_mass = np.stack([-below, above]) / (self.labels.n_pos * self.labels.n_neg)
+        return self.make_cut(bins, per_mass, float(per_mass[1] @ pos), error)
+
+
+class BinnedConfusionOracle(BinnedOracle):
+    """The search of a measure of the confusion matrix, among groups of rows with the mean score of their bin.
+
+    The sum of the k highest scores of a bin is at least k times their mean. It is larger by at most a quarter
+    of the bin's mass times its width: if half of the rows are at each end, and k is this half.
+    """
+
+    min_rows_per_bin = 4.0
+    needs_totals = True
+
+    def __init__(self, exact: LabeledOracle, max_error: float, measure: GroupMeasure) -> None:
+        super().__init__(exact, max_error)
+        self.measure, self.totals = measure, ClassTotals.from_labels(self.labels)
+
+    def bound_error(self, bins: Bins) -> float:
+        fullest = float(bins.mass.max(axis=1).sum())
+        return 0.25 * ROUNDING_FACTOR * bins.width * fullest / self.labels.total
+
+    def find_cut(self, bins: Bins, error: float) -> BinnedCut:
+        assert bins.total is not None
+        groups = bins.mass > 0
+        mass = bins.mass[groups]
+        positive = np.repeat([False, True], np.count_nonzero(groups, axis=1))
+        cut = self.measure.oracle_for(GroupedLabels(positive, mass, self.totals))(bins.total[groups] / mass)
+        per_mass = np.zeros(bins.mass.shape)
+        per_mass[groups] = cut.coef / mass
+        return self.make_cut(bins, per_mass, cut.loss, error)
+
+
+class GroupMeasure(Protocol):
+    """A measure with a search for groups of rows."""
+
+    def oracle_for(self, labels: Labels) -> Oracle:
+        """The search."""
