@@ -44,6 +44,11 @@ N_KILLS = 20
 SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)
 MAX_PARTITION_ROWS = 1_250_000
 MEMORY_LIMIT = "2GB"
+DISK_SETTINGS = {
+    "distributed.scheduler.work-stealing": False,
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+}
 MAX_BYTES_PER_WORKER, MAX_CHECKED_ROWS = 1e6, 10_000_000
 
 
@@ -124,11 +129,12 @@ def _fit_after_warm_up(killed_after: float | None) -> tuple[DaskSVMPerfClassifie
 def growth(options: argparse.Namespace) -> Iterator[dict]:
     """Work for each cut; more than 1 MB through scheduler and client for each worker is an error.
 
-    Workers do not steal tasks: partitions in files look small to the scheduler, which would move them.
+    Workers do not steal tasks: partitions in files look small to the scheduler, which would move them. Nor do
+    they write results to other files, since a partition that is in a file already would be copied.
     """
     for n_rows, name in list(product(SIZES, ("f1", "roc_auc")))[options.first :]:
         with (
-            dask.config.set({"distributed.scheduler.work-stealing": False}),
+            dask.config.set(DISK_SETTINGS),
             start_cluster(N_WORKERS, MEMORY_LIMIT) as client,
         ):
             _fit(client, name, 10_000)  # imports on the workers
