@@ -78,6 +78,7 @@ def test_shared_features_give_the_outputs_of_each_model_by_itself():
         np.testing.assert_array_equal(found.models[number].predict(X), clone(model).fit(X, Y).predict(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_results_do_not_depend_on_processes(n_jobs):
     np.testing.assert_array_equal(run(MODELS, n_jobs=n_jobs).raw_outputs, run(MODELS).raw_outputs)

@@ -188,6 +188,7 @@ def test_labels_that_training_did_not_have_get_a_sentence(folder, species, tags,
     assert (code, "row 1 has the label 'odd'" in err) == (2, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [("-t", "species", "-m", "f1_macro", *CLASSES), ("-t", "sports", "-t", "arts", *LABELS)],

@@ -65,7 +65,10 @@ def test_a_slope_is_computed_anew_after_some_updates():
     assert (design.n_full, slopes.error_factor) == (4, 1.0)
 
 
-@pytest.mark.parametrize("name", ["accuracy", "f1", "prbep", "roc_auc", "mcc"])
+@pytest.mark.parametrize(
+    "name",
+    ["accuracy", "roc_auc", *(pytest.param(name, marks=pytest.mark.slow) for name in ("f1", "prbep", "mcc"))],
+)
 def test_the_certificate_holds_with_bins_and_updates(name):
     X, y = make_data(40_000)
     measure, design = measures.get(name), augment(X)

@@ -74,7 +74,9 @@ def test_two_contrary_rows_do_not_abolish_the_old_model(old):
     assert roc_auc_score(TEST[1] == "yes", refitted.log_odds(TEST[0])) > 0.7
 
 
-@pytest.mark.parametrize(("measure", "chance"), [("roc_auc", 0.5), ("mcc", 0.0)])
+@pytest.mark.parametrize(
+    ("measure", "chance"), [("roc_auc", 0.5), pytest.param("mcc", 0.0, marks=pytest.mark.slow)]
+)
 def test_labels_of_noise_promise_nothing(measure, chance):
     """The out-of-fold value of the refit must not be above that of labels drawn at random."""
     values = []
