@@ -227,6 +227,8 @@ def main() -> None:
 
 
 def _count_rows(path: Path) -> int:
+    if not path.exists():
+        return 0
     with path.open(newline="") as file:
         return sum(1 for _ in csv.DictReader(file))
 
