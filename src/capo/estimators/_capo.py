@@ -83,8 +83,8 @@ class CAPOClassifier(DeployableClassifier):
         scorer such as "roc_auc" takes the larger label as positive.
     cv : int, splitter or iterable, optional
         Folds for cross-fitting and for the choice of C: by default 5, but 3 with ``auxiliaries="fast"`` on
-        tables with more than 2,000 rows. An integer means stratified folds of shuffled
-        rows, or of groups if `fit` is given ``groups``. Pass a splitter for any other structure, such as
+        tables of two classes with more than 2,000 rows. An integer means stratified folds of shuffled rows,
+        or of groups if `fit` is given ``groups``. Pass a splitter for any other structure, such as
         `capo.model_selection.TimeFolds`. Rows that are never held out, as the first ones of
         `TimeSeriesSplit`, train the auxiliaries only. With repeated folds, as those of
         `capo.model_selection.RepeatedFolds` or `RepeatedStratifiedKFold`, the weights are learned from the

@@ -129,7 +129,7 @@ class ModelOptions:
         int | None,
         _folds_option(
             help="Folds for cross-fitting the auxiliaries and choosing C: by default 5, or 3 with --preset "
-            "fast on more than 2,000 rows."
+            "fast on more than 2,000 rows of two classes."
         ),
     ] = None
     jobs: JobsOption = 1
