@@ -19,7 +19,8 @@ class DenseDesign:
     """A two-dimensional array in float64 or float32, in C or Fortran order, never copied.
 
     Arrays that BLAS cannot take as they are (float32, which is summed in float64 here; views with
-    gaps) are converted some rows at a time. Large arrays are divided among threads.
+    gaps) are converted some rows at a time. Large arrays are divided among threads, with `numpy.dot`: the
+    operator ``@`` keeps the interpreter's lock in a product of a vector and a matrix.
     """
 
     def __init__(self, X: NDArray[np.floating]) -> None:
@@ -45,7 +46,7 @@ class DenseDesign:
         """``A' coef``, block by block."""
 
         def multiply(task: slice) -> FloatArray:
-            return self._sum_products(coef[rows] @ block for rows, block in self._iter_blocks(task))
+            return self._sum_products(np.dot(coef[rows], block) for rows, block in self._iter_blocks(task))
 
         return self._sum_products(map_in_threads(multiply, self._tasks))
 
@@ -57,7 +58,7 @@ class DenseDesign:
         def multiply(task: slice) -> FloatArray:
             blocks = iter_row_blocks(task.stop - task.start, self.shape[1])
             some = (slice(task.start + block.start, task.start + block.stop) for block in blocks)
-            return self._sum_products(values[part] @ self._copy_rows(rows[part]) for part in some)
+            return self._sum_products(np.dot(values[part], self._copy_rows(rows[part])) for part in some)
 
         tasks = list(iter_row_blocks(len(rows), self.shape[1], TASK_SIZE))
         return self._sum_products(map_in_threads(multiply, tasks))
@@ -81,7 +82,7 @@ class DenseDesign:
         size = np.abs(coef)
 
         def multiply(task: slice) -> FloatArray:
-            return self._sum_products(size[rows] @ block for rows, block in self._iter_abs_blocks(task))
+            return self._sum_products(np.dot(size[rows], block) for rows, block in self._iter_abs_blocks(task))
 
         return self._sum_products(map_in_threads(multiply, self._tasks))
 
