@@ -82,7 +82,8 @@ class DenseDesign:
         size = np.abs(coef)
 
         def multiply(task: slice) -> FloatArray:
-            return self._sum_products(np.dot(size[rows], block) for rows, block in self._iter_abs_blocks(task))
+            blocks = self._iter_abs_blocks(task)
+            return self._sum_products(np.dot(size[rows], block) for rows, block in blocks)
 
         return self._sum_products(map_in_threads(multiply, self._tasks))
 
