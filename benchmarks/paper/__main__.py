@@ -18,6 +18,7 @@ import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import groupby
+from multiprocessing import get_context
 from pathlib import Path
 
 from ..data import PAPER, fingerprint, folder, load_paper
@@ -104,7 +105,8 @@ def run_all(data: Path, cache: Path, wanted: list[Task], *, jobs: int, quick: bo
     count = failed = 0
     for first in (True, False):
         groups = batches([task for task in ahead if (task.experiment == "auxiliaries") is first])
-        with ProcessPoolExecutor(jobs) as pool:
+        # New processes: OpenMP, once it has had threads, does not work in a fork.
+        with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
             futures = {pool.submit(work, data, cache, store, batch, quick): batch for batch in groups}
             for future in as_completed(futures):
                 count += len(futures[future])
