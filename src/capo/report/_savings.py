@@ -57,7 +57,7 @@ class SavingsSection:
 
     @property
     def saving(self) -> str:
-        """The saving."""
+        """The saving, as it is shown."""
         return _write_money(self.savings.saving)
 
 

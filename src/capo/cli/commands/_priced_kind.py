@@ -84,8 +84,8 @@ class PricedKind(ModelKind):
     def prediction_series(self, loaded: LoadedModel, outputs: PricedOutputs) -> list[pl.Series]:
         model, prices = loaded.model, outputs.prices
         if prices is None:
-            saving = pl.Series(EXPECTED_SAVING, [None] * len(outputs.decision), dtype=pl.Float64)
-            return [*self.binary.prediction_series(loaded, outputs.decision), saving]
+            expected_saving = pl.Series(EXPECTED_SAVING, [None] * len(outputs.decision), dtype=pl.Float64)
+            return [*self.binary.prediction_series(loaded, outputs.decision), expected_saving]
         label, score, threshold = self.binary.prediction_series(loaded, row_decision(model, outputs))
         probability = model.as_probability(outputs.decision)
         return [
