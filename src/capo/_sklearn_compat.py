@@ -3,11 +3,17 @@
 A release of scikit-learn that moves one of these names is followed here, in one place.
 """
 
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 from sklearn._loss._loss import CyLossFunction
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import _name_estimators as name_estimators
 from sklearn.preprocessing import TargetEncoder
-from sklearn.tree._tree import Tree
+from sklearn.tree._classes import CRITERIA_CLF, DENSE_SPLITTERS
+from sklearn.tree._tree import DepthFirstTreeBuilder, Tree
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._metadata_requests import _routing_enabled as routing_enabled
 from sklearn.utils._missing import is_pandas_na, is_scalar_nan
@@ -39,6 +45,31 @@ def make_target_encoder(n_folds: int) -> TargetEncoder:
     return TargetEncoder(cv=StratifiedKFold(n_folds, shuffle=True, random_state=0))
 
 
+def grow_tree(fitted: Any, X: NDArray[np.float32], y: NDArray[np.float64], seed: int) -> Any:
+    """Return a classification tree like a fitted one, grown with another seed on the same rows.
+
+    Its parameters may differ from the defaults in the criterion, the splitter, `max_features` and
+    `min_samples_leaf`, an integer. `y` are the positions of the classes, in one column.
+    """
+    n_classes = np.array([fitted.n_classes_], dtype=np.intp)
+    min_samples_leaf, max_depth = fitted.min_samples_leaf, np.iinfo(np.int32).max
+    splitter = DENSE_SPLITTERS[fitted.splitter](
+        CRITERIA_CLF[fitted.criterion](1, n_classes),
+        fitted.max_features_,
+        min_samples_leaf,
+        0.0,
+        np.random.RandomState(seed),
+        None,
+    )
+    tree = copy(fitted)
+    tree.random_state, tree.tree_ = seed, Tree(X.shape[1], n_classes, 1)
+    builder = DepthFirstTreeBuilder(
+        splitter, max(2, 2 * min_samples_leaf), min_samples_leaf, 0.0, max_depth, 0.0
+    )
+    builder.build(tree.tree_, X, y, None, fitted._compute_missing_values_in_feature_mask(X))
+    return tree
+
+
 #: The module of the loss functions: scikit-learn before 1.9 registers it as "_loss".
 LOSS_MODULE: str = CyLossFunction.__module__
 
@@ -52,6 +83,7 @@ __all__ = [
     "check_method_params",
     "check_sample_weight",
     "check_y",
+    "grow_tree",
     "is_pandas_na",
     "is_scalar_nan",
     "make_target_encoder",

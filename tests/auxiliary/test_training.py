@@ -21,7 +21,18 @@ WEIGHT = RNG.random(120)
 
 
 @pytest.mark.parametrize("y", [BINARY, BINARY + RNG.integers(2, size=120), MATRIX])
-@pytest.mark.parametrize("params", [{}, {"min_samples_leaf": 2}, {"bootstrap": True}])
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"min_samples_leaf": 2},
+        {"min_samples_leaf": 0.05},
+        {"criterion": "entropy", "max_features": 0.5},
+        {"max_depth": 3},
+        {"class_weight": "balanced"},
+        {"bootstrap": True},
+    ],
+)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_trees_are_those_of_scikit_learn(y, params, weighted):
     model = make_pipeline(StandardScaler(), ExtraTreesClassifier(20, random_state=3, **params))
@@ -31,6 +42,10 @@ def test_trees_are_those_of_scikit_learn(y, params, weighted):
     for one, other in zip(found[-1].estimators_, expected[-1].estimators_, strict=True):
         np.testing.assert_array_equal(one.tree_.threshold, other.tree_.threshold)
         np.testing.assert_array_equal(one.tree_.value, other.tree_.value)
+        assert vars(one).keys() == vars(other).keys()
+        assert one.get_params() == other.get_params()
+    assert vars(found[-1]).keys() == vars(expected[-1]).keys()
+    assert found[-1].n_estimators == 20
     np.testing.assert_array_equal(found.predict(X), expected.predict(X))
 
 
@@ -39,3 +54,9 @@ def test_other_pipelines_are_fitted_as_they_are():
     model = make_pipeline(StandardScaler(), LogisticRegression())
     found = fit_classifier(clone(model), rows, BINARY, {}).decision_function(rows)
     np.testing.assert_array_equal(found, model.fit(rows, BINARY).decision_function(rows))
+
+
+def test_trees_without_a_seed_differ_from_fit_to_fit():
+    model = make_pipeline(StandardScaler(), ExtraTreesClassifier(20))
+    one, other = (fit_classifier(clone(model), X, BINARY, {}).predict_proba(X) for _ in range(2))
+    assert not np.array_equal(one, other)

@@ -2,7 +2,8 @@
 
 Every random tree of scikit-learn finds the classes by sorting the labels. Labels that are in order are sorted
 faster, and the order of the rows changes nothing: each split is drawn between the extremes of a column and
-evaluated by counts of rows.
+evaluated by counts of rows. Only the first tree is fitted by scikit-learn, which checks its data and
+parameters; the others are grown from it, in threads.
 
 The first transformer of a pipeline may be fitted by a function that knows the features of other pipelines.
 """
@@ -17,7 +18,12 @@ from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.pipeline import Pipeline
 
+from .._sklearn_compat import grow_tree
+from .._threads import map_in_threads
 from ._pipelines import is_passthrough
+
+#: Parameters that may differ from scikit-learn's defaults where all trees but the first are grown here.
+TREE_PARAMS = {"n_estimators", "criterion", "min_samples_leaf", "max_features", "random_state"}
 
 #: From an unfitted transformer to a fitted one, and its features of the training rows.
 FirstFit = Callable[[Any], tuple[Any, Any]]
@@ -30,11 +36,8 @@ def fit_classifier(
     if params or type(model) is not Pipeline or model.memory is not None or is_passthrough(model[-1]):
         return model.fit(X, y, **params)
     features = _fit_steps(model, len(model.steps) - 1, X, y, fit_first)
-    classifier = model[-1]
-    if _ignores_row_order(classifier) and y.ndim == 1 and type(features) is np.ndarray:
-        order = np.argsort(y, kind="stable")
-        features, y = features[order], y[order]
-    classifier.fit(features, y)
+    fit = _fit_trees if _has_usual_trees(model[-1], features, y) else _fit_plainly
+    fit(model[-1], features, y)
     return model
 
 
@@ -61,6 +64,28 @@ def _fit_steps(pipeline: Pipeline, n_steps: int, X: Any, y: NDArray[Any], fit_fi
     return X
 
 
-def _ignores_row_order(classifier: Any) -> bool:
-    """Whether a classifier consists of random trees that are all trained on all rows."""
-    return type(classifier) is ExtraTreesClassifier and not (classifier.bootstrap or classifier.warm_start)
+def _fit_plainly(classifier: Any, X: Any, y: NDArray[Any]) -> None:
+    classifier.fit(X, y)
+
+
+def _has_usual_trees(classifier: Any, X: Any, y: NDArray[Any]) -> bool:
+    """Whether a classifier consists of random trees that are all trained on all rows of an array."""
+    if type(classifier) is not ExtraTreesClassifier or type(X) is not np.ndarray or y.ndim > 1:
+        return False
+    params, defaults = classifier.get_params(), ExtraTreesClassifier().get_params()
+    others = {name for name, value in params.items() if value != defaults[name]} - TREE_PARAMS
+    integers = (params["min_samples_leaf"], params["random_state"])
+    return not others and all(isinstance(each, int | np.integer) for each in integers)
+
+
+def _fit_trees(forest: ExtraTreesClassifier, X: NDArray[Any], y: NDArray[Any]) -> None:
+    """Fit random trees: the first one by scikit-learn, the others from it."""
+    order, n_trees = np.argsort(y, kind="stable"), forest.n_estimators
+    X, y = np.ascontiguousarray(X[order], dtype=np.float32), y[order]
+    forest.set_params(n_estimators=1).fit(X, y)
+    forest.set_params(n_estimators=n_trees)
+    first = forest.estimators_[0]
+    targets = np.searchsorted(forest.classes_, y).astype(np.float64)[:, None]
+    seeds = np.random.RandomState(forest.random_state).randint(np.iinfo(np.int32).max, size=n_trees)
+    others = map_in_threads(lambda seed: grow_tree(first, X, targets, int(seed)), seeds[1:])
+    forest.estimators_ += others
