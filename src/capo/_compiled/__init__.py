@@ -6,6 +6,6 @@ imports Numba and compiles its functions, or loads them from Numba's cache, when
 """
 # Imports from `_sklearn_compat`, `_typing`, `exceptions` and the layers below.
 
-from ._loader import MIN_SIZE, load_kernels
+from ._loader import MIN_STEPS, load_kernels
 
-__all__ = ["MIN_SIZE", "load_kernels"]
+__all__ = ["MIN_STEPS", "load_kernels"]

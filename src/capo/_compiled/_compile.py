@@ -11,6 +11,7 @@ from numba import types
 #: Arrays in C order; those that a kernel only reads may be write-protected, such as those mapped from a file.
 FLOAT64_OUT = types.float64[::1]
 INT32_OUT = types.int32[::1]
+INT64_OUT = types.int64[::1]
 
 
 def read_only(dtype: Any, n_dimensions: int = 1) -> Any:
@@ -20,6 +21,7 @@ def read_only(dtype: Any, n_dimensions: int = 1) -> Any:
 
 FLOAT64 = read_only(types.float64)
 INT32 = read_only(types.int32)
+INT64 = read_only(types.int64)
 BOOL = read_only(types.boolean)
 
 

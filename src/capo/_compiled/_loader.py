@@ -1,4 +1,4 @@
-"""Whether to use compiled kernels: for large problems, if Numba can be imported and its cache written."""
+"""Whether to use compiled kernels: for long work, if Numba can be imported and its cache written."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from ..exceptions import CapoWarning
 
 #: Set to 0, this environment variable turns compiled kernels off.
 SWITCH = "CAPO_NUMBA"
-#: Numbers that a problem has at least: with fewer, a fit takes less time than the import of Numba.
-MIN_SIZE = 2**24
+#: Steps of the loops together, such as additions: with fewer, they take less time than the import of Numba.
+MIN_STEPS = 2**30
 
 logger = logging.getLogger("capo")
 
 
-def load_kernels(name: str, size: float, *, same_bits: bool = False) -> ModuleType | None:
+def load_kernels(name: str, n_steps: float, *, same_bits: bool = False) -> ModuleType | None:
     """A module of compiled kernels, or None if NumPy is to be used.
 
     Parameters
     ----------
     name : str
         The module of this package, without its underscore.
-    size : float
-        The numbers that the problem has: rows times columns.
+    n_steps : float
+        About how many steps the loops have, all calls together: `MIN_STEPS` and more are compiled.
     same_bits : bool, default=False
         Whether the kernels give the same result as NumPy to the last bit. Then they are used for small
         problems too, if Numba has been imported before: the result does not depend on it.
@@ -43,12 +43,12 @@ def load_kernels(name: str, size: float, *, same_bits: bool = False) -> ModuleTy
     Examples
     --------
     >>> from capo._compiled import load_kernels
-    >>> load_kernels("vectors", size=1000) is None
+    >>> load_kernels("vectors", n_steps=1000) is None
     True
     """
     if os.environ.get(SWITCH) == "0":
         return None
-    if size < MIN_SIZE and not (same_bits and "numba" in sys.modules):
+    if n_steps < MIN_STEPS and not (same_bits and "numba" in sys.modules):
         return None
     return _import_kernels(name)
 
