@@ -35,6 +35,7 @@ OPTIONAL = {
     "lightgbm",
     "markupsafe",
     "matplotlib",
+    "numba",
     "onnx",
     "onnxruntime",
     "pandas",

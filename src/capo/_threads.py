@@ -1,13 +1,14 @@
 """Work on blocks of rows in threads, with results that do not depend on the number of threads.
 
-NumPy releases the interpreter's lock in products, elementwise operations, `bincount` and `take`, so that
-Python threads use all cores. Their number is that of OpenMP: `OMP_NUM_THREADS`, the cores of the process, and
-`threadpoolctl.threadpool_limits` limit it, as in scikit-learn.
+NumPy releases the interpreter's lock in products, elementwise operations and `take`, and compiled kernels in
+all they do, so that Python threads use all cores. Their number is that of OpenMP: `OMP_NUM_THREADS`, the
+cores of the process, and `threadpoolctl.threadpool_limits` limit it, as in scikit-learn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
@@ -32,8 +33,33 @@ def map_in_threads(function: Callable[[Item], Result], items: Sequence[Item]) ->
     n_threads = min(len(items), count_threads()) if len(items) > 1 else 1
     if n_threads == 1:
         return [function(item) for item in items]
+    results: dict[int, Result] = {}
+    positions = deque(range(len(items)))  # one task per thread that takes items is faster than one per item
+
+    def work() -> None:
+        try:
+            for position in _take_each(positions):
+                results[position] = function(items[position])
+        finally:
+            positions.clear()  # after an error the other threads stop too
+
     with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(function, items))
+        try:
+            for done in [pool.submit(work) for _ in range(n_threads)]:
+                done.result()
+        finally:
+            positions.clear()  # and after Ctrl-C
+    return [results[position] for position in range(len(items))]
+
+
+def _take_each(positions: deque[int]) -> Iterator[int]:
+    """Remove positions from the left until there are none; safe with several threads."""
+    while True:
+        try:
+            position = positions.popleft()
+        except IndexError:
+            return
+        yield position
 
 
 @cache

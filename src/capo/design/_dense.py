@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._compiled import load_kernels
 from .._threads import map_in_threads
 from .._typing import FloatArray, IntArray
 from ._base import iter_row_blocks, place_values
 
 #: Numbers of a task of a thread. The tasks do not depend on the number of threads, nor do their sums.
 TASK_SIZE = 2**21
+#: Steps of the kernels for each number in a fit of some thirty iterations.
+STEPS_PER_NUMBER = 64
 
 
 class DenseDesign:
     """A two-dimensional array in float64 or float32, in C or Fortran order, never copied.
 
     Arrays that BLAS cannot take as they are (float32, which is summed in float64 here; views with
-    gaps) are converted some rows at a time. Large arrays are divided among threads, with `numpy.dot`: the
-    operator ``@`` keeps the interpreter's lock in a product of a vector and a matrix.
+    gaps) are converted some rows at a time; compiled products need no copy of float32. Large arrays are
+    divided among threads, with `numpy.dot`: the operator ``@`` keeps the interpreter's lock in a product of
+    a vector and a matrix.
     """
 
     def __init__(self, X: NDArray[np.floating]) -> None:
@@ -31,11 +36,20 @@ class DenseDesign:
         task_size = X.size if self._whole and not X.flags.c_contiguous else TASK_SIZE
         self._tasks = list(iter_row_blocks(X.shape[0], X.shape[1], max(task_size, 1)))
 
+    def _load_kernels(self) -> ModuleType | None:
+        """Compiled products with large arrays in float32, if there are any."""
+        plain = self.X.dtype == np.float32 and self.X.flags.c_contiguous
+        return load_kernels("products", STEPS_PER_NUMBER * self.X.size) if plain else None
+
     def matvec(self, v: FloatArray) -> FloatArray:
         """``A v``, block by block."""
-        out = np.empty(self.shape[0])
+        out, kernels = np.empty(self.shape[0]), self._load_kernels()
+        v = np.ascontiguousarray(v, dtype=np.float64)
 
         def multiply(task: slice) -> None:
+            if kernels is not None:
+                kernels.matvec(self.X[task], v, out[task])
+                return
             for rows, block in self._iter_blocks(task):
                 np.dot(block, v, out=out[rows])
 
@@ -44,8 +58,13 @@ class DenseDesign:
 
     def rmatvec(self, coef: FloatArray) -> FloatArray:
         """``A' coef``, block by block."""
+        kernels = self._load_kernels()
+        coef = np.ascontiguousarray(coef, dtype=np.float64)
 
         def multiply(task: slice) -> FloatArray:
+            if kernels is not None:
+                kernels.add_rmatvec(self.X[task], coef[task], out := np.zeros(self.shape[1]))
+                return out
             return self._sum_products(np.dot(coef[rows], block) for rows, block in self._iter_blocks(task))
 
         return self._sum_products(map_in_threads(multiply, self._tasks))
@@ -54,8 +73,12 @@ class DenseDesign:
         """``A[rows]' values``, from copies of some rows at a time if rows are stored together."""
         if not self.X.flags.c_contiguous:
             return self.rmatvec(place_values(self.shape[0], rows, values))
+        kernels = self._load_kernels()
 
         def multiply(task: slice) -> FloatArray:
+            if kernels is not None:
+                kernels.add_rmatvec_rows(self.X, rows[task], values[task], out := np.zeros(self.shape[1]))
+                return out
             blocks = iter_row_blocks(task.stop - task.start, self.shape[1])
             some = (slice(task.start + block.start, task.start + block.stop) for block in blocks)
             return self._sum_products(np.dot(values[part], self._copy_rows(rows[part])) for part in some)

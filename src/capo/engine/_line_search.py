@@ -19,7 +19,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from ..exceptions import InvalidInputError
-from ._vectors import add_scaled, dot
+from ._vectors import add_scaled, dot, dot_both
 
 
 @runtime_checkable
@@ -83,6 +83,22 @@ class ZeroCut(NamedTuple):
 
 def evaluate_risk(oracle: CutOracle, scores: FloatArray) -> tuple[float, CutLike]:
     """R at these scores, at least 0, and the cut that gives it."""
+    cut = _call(oracle, scores)
+    return _clip_risk(cut, float(cut.loss) - dot(cut.coef, scores), scores)
+
+
+def evaluate_slope(
+    oracle: CutOracle, scores: FloatArray, direction: FloatArray
+) -> tuple[float, CutLike, float]:
+    """R at these scores, the cut that gives it, and its slope along a direction."""
+    cut = _call(oracle, scores)
+    product, along = dot_both(cut.coef, scores, direction)
+    risk, clipped = _clip_risk(cut, float(cut.loss) - product, scores)
+    return risk, clipped, -along if clipped is cut else 0.0
+
+
+def _call(oracle: CutOracle, scores: FloatArray) -> CutLike:
+    """The cut of the oracle, or an error that describes what it returned."""
     cut = oracle(scores)
     # Not by isinstance, which takes as long as the search of a small problem.
     if getattr(getattr(cut, "coef", None), "shape", None) != scores.shape or not hasattr(cut, "loss"):
@@ -90,7 +106,11 @@ def evaluate_risk(oracle: CutOracle, scores: FloatArray) -> tuple[float, CutLike
             f"the oracle must return a cut, an object with `coef`, an array of shape {scores.shape}, and "
             f"`loss`, a number, such as capo.measures.Cut(coef, loss): got {_describe(cut)}."
         )
-    risk = float(cut.loss) - dot(cut.coef, scores)
+    return cut
+
+
+def _clip_risk(cut: CutLike, risk: float, scores: FloatArray) -> tuple[float, CutLike]:
+    """The risk and its cut, or 0 and the cut R >= 0 if the risk is negative."""
     if not math.isfinite(risk):
         raise InvalidInputError(NOT_FINITE)
     if risk >= 0.0:
@@ -127,12 +147,14 @@ class Segment:
         """Call the oracle at t."""
         self.n_evaluations += 1
         scores = add_scaled(self.scores, self.direction, t, np.empty_like(self.scores))
-        risk, cut = evaluate_risk(self.oracle, scores)
-        return self.make_point(t, risk, cut), cut
+        risk, cut, risk_slope = evaluate_slope(self.oracle, scores, self.direction)
+        return self._make_point(t, risk, risk_slope), cut
 
-    def make_point(self, t: float, risk: float, cut: CutLike) -> LinePoint:
-        """Value and slopes at t, where the risk and the cut are known."""
-        risk_slope = -dot(cut.coef, self.direction)
+    def start(self, risk: float, cut: CutLike) -> LinePoint:
+        """Value and slopes at 0, where the risk and the cut are known."""
+        return self._make_point(0.0, risk, -dot(cut.coef, self.direction))
+
+    def _make_point(self, t: float, risk: float, risk_slope: float) -> LinePoint:
         value = self.q0 * t + 0.5 * self.q1 * t * t + self.C * risk
         return LinePoint(t, risk, value, self.q0 + self.q1 * t + self.C * risk_slope, risk_slope)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..design import BoundedDesign
-from ._vectors import differs
+from ._vectors import find_changes, find_nonzero
 
 #: Slopes in a row that are computed from the one before.
 MAX_UPDATES = 16
@@ -79,5 +79,5 @@ def _few_rows(coef: FloatArray, other: FloatArray | None) -> IntArray | None:
         > SAMPLE_TOLERANCE * limit
     ):
         return None
-    rows = np.flatnonzero(coef if other is None else differs(coef, other))
+    rows = find_nonzero(coef) if other is None else find_changes(coef, other)
     return rows if len(rows) <= limit else None

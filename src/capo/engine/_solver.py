@@ -46,7 +46,7 @@ from ._line_search import (
 from ._rounding import RoundingErrors
 from ._slopes import SlopeUpdates
 from ._solution import Iteration, Solution, Status
-from ._vectors import add_scaled
+from ._vectors import add_scaled, subtract
 
 #: The second cut of an iteration lies this share of the way from the best point to the target.
 SECOND_CUT_SHARE = 0.1
@@ -295,8 +295,7 @@ class CuttingPlane:
 
     def _iterate(self, target: FloatArray, C: float, gap: float) -> None:
         """One product, a search along the segment to `target`, and up to two cuts."""
-        direction = self._matvec(target)
-        direction -= self.scores
+        direction = subtract(self._matvec(target), self.scores)
         first = min(1.0, STEP_GROWTH * self._step)
         step = self._move(target - self.v, direction, C, first, LINE_SEARCH_TOL * gap)
         self._step = step if step > MIN_STEP else max(STEP_REDUCTION * self._step, MIN_STEP)
@@ -316,7 +315,7 @@ class CuttingPlane:
         segment = Segment(
             self._search, self.scores, direction, float((self.v - self.v0) @ move), float(move @ move), C
         )
-        start = segment.make_point(0.0, self.risk, self._cut)
+        start = segment.start(self.risk, self._cut)
         best, cut = line_search(segment, start, self._cut, first, accuracy)
         if best.t < 1.0:
             self._add_cut(segment.evaluate(best.t + SECOND_CUT_SHARE * (1.0 - best.t))[1])

@@ -6,34 +6,66 @@ The blocks, and so the sums, do not depend on the number of threads.
 from __future__ import annotations
 
 import math
+from types import ModuleType
 
 import numpy as np
 
+from .._compiled import load_kernels
 from .._threads import map_in_threads
-from .._typing import BoolArray, FloatArray
+from .._typing import FloatArray, IntArray
 from ..design import iter_row_blocks
 
 #: Vectors of up to this length are not divided.
 MAX_UNDIVIDED = 2**18
 #: Numbers of a block.
 BLOCK_LENGTH = 2**16
+#: Steps of the kernels for each row in a fit of some thirty iterations.
+STEPS_PER_ROW = 500
 
 
 def _blocks(length: int) -> list[slice]:
     return list(iter_row_blocks(length, 1, BLOCK_LENGTH))
 
 
+def _load_kernels(*vectors: FloatArray) -> ModuleType | None:
+    """The compiled kernels for long vectors, if there are any."""
+    plain = all(vector.dtype == np.float64 and vector.flags.c_contiguous for vector in vectors)
+    return load_kernels("vectors", STEPS_PER_ROW * len(vectors[0])) if plain else None
+
+
 def dot(a: FloatArray, b: FloatArray) -> float:
     """The inner product."""
     if len(a) <= MAX_UNDIVIDED:
         return float(a @ b)
-    return math.fsum(map_in_threads(lambda rows: float(a[rows] @ b[rows]), _blocks(len(a))))
+    kernels = _load_kernels(a, b)
+    multiply = np.dot if kernels is None else kernels.dot
+    return math.fsum(map_in_threads(lambda rows: float(multiply(a[rows], b[rows])), _blocks(len(a))))
+
+
+def dot_both(a: FloatArray, b: FloatArray, c: FloatArray) -> tuple[float, float]:
+    """The inner products of a with b and with c, in one pass."""
+    if len(a) <= MAX_UNDIVIDED:
+        return float(a @ b), float(a @ c)
+    kernels = _load_kernels(a, b, c)
+
+    def multiply(rows: slice) -> tuple[float, float]:
+        if kernels is None:
+            return float(a[rows] @ b[rows]), float(a[rows] @ c[rows])
+        first, second = kernels.dot_both(a[rows], b[rows], c[rows])
+        return first, second
+
+    first, second = zip(*map_in_threads(multiply, _blocks(len(a))), strict=True)
+    return math.fsum(first), math.fsum(second)
 
 
 def add_scaled(a: FloatArray, b: FloatArray, factor: float, out: FloatArray) -> FloatArray:
     """``a + factor * b`` in `out`, which may be b."""
+    kernels = _load_kernels(a, b, out) if len(a) > MAX_UNDIVIDED else None
 
     def add(rows: slice) -> None:
+        if kernels is not None:
+            kernels.add_scaled(a[rows], b[rows], factor, out[rows])
+            return
         np.multiply(b[rows], factor, out=out[rows])
         np.add(out[rows], a[rows], out=out[rows])
 
@@ -41,12 +73,33 @@ def add_scaled(a: FloatArray, b: FloatArray, factor: float, out: FloatArray) -> 
     return out
 
 
-def differs(a: FloatArray, b: FloatArray) -> BoolArray:
-    """Where two vectors differ."""
-    out = np.empty(len(a), dtype=bool)
+def subtract(a: FloatArray, b: FloatArray) -> FloatArray:
+    """``a - b``, in a."""
 
-    def compare(rows: slice) -> None:
-        np.not_equal(a[rows], b[rows], out=out[rows])
+    def add(rows: slice) -> None:
+        np.subtract(a[rows], b[rows], out=a[rows])
 
-    map_in_threads(compare, [slice(None)] if len(a) <= MAX_UNDIVIDED else _blocks(len(a)))
-    return out
+    map_in_threads(add, [slice(None)] if len(a) <= MAX_UNDIVIDED else _blocks(len(a)))
+    return a
+
+
+def find_nonzero(a: FloatArray) -> IntArray:
+    """The positions of numbers other than 0."""
+    if len(a) <= MAX_UNDIVIDED:
+        return np.flatnonzero(a)
+    return np.concatenate(map_in_threads(lambda rows: np.flatnonzero(a[rows]) + rows.start, _blocks(len(a))))
+
+
+def find_changes(a: FloatArray, b: FloatArray) -> IntArray:
+    """The positions where two vectors differ."""
+    if len(a) <= MAX_UNDIVIDED:
+        return np.flatnonzero(a != b)
+    kernels = _load_kernels(a, b)
+
+    def find(rows: slice) -> IntArray:
+        if kernels is None:
+            return np.flatnonzero(a[rows] != b[rows]) + rows.start
+        buffer = np.empty(rows.stop - rows.start, dtype=np.int64)
+        return buffer[: kernels.find_changes(a[rows], b[rows], rows.start, buffer)].copy()
+
+    return np.concatenate(map_in_threads(find, _blocks(len(a))))

@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .._compiled import load_kernels
 from .._threads import map_in_threads
-from .._typing import FloatArray, IntArray
+from .._typing import FloatArray
 from ..design import iter_row_blocks
 from ._base import Cut, LabeledOracle, Oracle
 from ._class_scores import MAX_EXACT_SCORE
@@ -33,6 +35,10 @@ PEAK_MARGIN = 1.3
 MAX_ATTEMPTS = 2
 #: Rows that a thread counts at a time, and how many times the number of bins it is at least.
 TASK_ROWS, MIN_TASK_ROWS_PER_BIN = 2**16, 8
+#: Numbers of the tasks' sums that a thread adds at a time.
+SUM_LENGTH = 2**13
+#: Steps of the kernels for each row in a fit of some thirty iterations.
+STEPS_PER_ROW = 500
 #: Bounds are increased by this factor, to hold with their rounding errors ...
 ROUNDING_FACTOR = 1.0 + 1e-9
 #: ... and by this share of the range of the scores, for those of the sums.
@@ -62,65 +68,110 @@ class Bins(NamedTuple):
     `slots` is the position of each row in the flat arrays of shape (2, n_slots), class by class.
     """
 
-    slots: IntArray
+    slots: NDArray[np.integer]
     width: float
     mass: FloatArray
     total: FloatArray | None
 
-    def rows_from_table(self, table: FloatArray) -> FloatArray:
-        """The number of each row's class and bin."""
-        out = np.empty(len(self.slots))
-        flat = table.ravel()
+
+class Binner:
+    """Counts rows in bins of their scores, after `margin` has been subtracted from those of the positives.
+
+    Large problems are counted by compiled kernels if there are any; the bits are the same.
+    """
+
+    def __init__(self, labels: Labels, margin: float, with_totals: bool) -> None:
+        self.margin, self.with_totals, n_rows = margin, with_totals, len(labels.positive)
+        self.positive, self.weight = np.ascontiguousarray(labels.positive), labels.weight
+        kernels = load_kernels("bins", STEPS_PER_ROW * n_rows, same_bits=True)
+        self._slots: NDArray[np.integer] = np.empty(n_rows, np.intp if kernels is None else np.int32)
+        self._kernels, self._no_weight = kernels, np.empty(0)
+
+    def score_range(self, scores: FloatArray) -> tuple[float, float]:
+        """Numbers that all scores are between, with the margin and without it."""
+        blocks = list(iter_row_blocks(len(scores), 1, TASK_ROWS))
+        ends = np.array(map_in_threads(lambda rows: (scores[rows].min(), scores[rows].max()), blocks))
+        return float(ends[:, 0].min()) - self.margin, float(ends[:, 1].max())
+
+    def __call__(self, scores: FloatArray, n_bins: int, low: float, high: float) -> Bins:
+        """The bins of scores in this range; `Bins.slots` is valid until the next call."""
+        factor = n_bins / (high - low) if high > low else 0.0
+        factor = factor if math.isfinite(factor) else 0.0
+        n_slots = n_bins + 1  # the largest score may be in a bin of its own
+        count = self._count_in_numpy if self._kernels is None else self._count_compiled
+        task_rows = max(TASK_ROWS, MIN_TASK_ROWS_PER_BIN * n_slots)
+        parts = map_in_threads(
+            lambda rows: count(scores[rows], rows, low, factor, n_slots),
+            list(iter_row_blocks(len(scores), 1, task_rows)),
+        )
+        mass = _add_parts([part[0] for part in parts]).reshape(2, n_slots)
+        totals = [part[1] for part in parts if part[1] is not None]
+        total = _add_parts(totals).reshape(2, n_slots) if totals else None
+        return Bins(self._slots, (high - low) / n_bins, mass, total)
+
+    def _count_in_numpy(
+        self, scores: FloatArray, rows: slice, low: float, factor: float, n_slots: int
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """The slots of some rows, and the mass and the totals of each slot."""
+        positive, slots = self.positive[rows], self._slots[rows]
+        values = scores - self.margin * positive if self.margin else scores.copy()
+        values -= low
+        values *= factor
+        np.copyto(slots, values, casting="unsafe")
+        slots += np.multiply(positive, n_slots, dtype=np.intp)
+        weight = None if self.weight is None else self.weight[rows]
+        mass = np.asarray(np.bincount(slots, weight, minlength=2 * n_slots), dtype=np.float64)
+        if not self.with_totals:
+            return mass, None
+        values = scores if weight is None else scores * weight
+        return mass, np.asarray(np.bincount(slots, values, minlength=2 * n_slots), dtype=np.float64)
+
+    def _count_compiled(
+        self, scores: FloatArray, rows: slice, low: float, factor: float, n_slots: int
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """The same."""
+        kernels, slots, mass = self._kernels, self._slots[rows], np.zeros(2 * n_slots)
+        assert kernels is not None
+        weight, values = self._weight_block(rows), np.ascontiguousarray(scores, dtype=np.float64)
+        kernels.find_slots(values, self.positive[rows], self.margin, low, factor, n_slots, slots)
+        if not self.with_totals:
+            kernels.add_weights(slots, weight, mass)
+            return mass, None
+        total = np.zeros(2 * n_slots)
+        kernels.add_weights_and_scores(slots, weight, values, mass, total)
+        return mass, total
+
+    def _weight_block(self, rows: slice) -> FloatArray:
+        """The weights of some rows as kernels take them."""
+        return self._no_weight if self.weight is None else np.ascontiguousarray(self.weight[rows])
+
+    def coef_from_table(self, slots: NDArray[np.integer], per_mass: FloatArray) -> FloatArray:
+        """The number of each row's class and bin, times the weight of the row."""
+        out, table, kernels = np.empty(len(slots)), per_mass.ravel(), self._kernels
 
         def take(rows: slice) -> None:
-            flat.take(self.slots[rows], out=out[rows], mode="clip")
+            if kernels is not None:
+                kernels.take(table, slots[rows], self._weight_block(rows), out[rows])
+                return
+            table.take(slots[rows], out=out[rows], mode="clip")
+            if self.weight is not None:
+                out[rows] *= self.weight[rows]
 
         map_in_threads(take, list(iter_row_blocks(len(out), 1, TASK_ROWS)))
         return out
 
 
-class Binner:
-    """Counts rows in bins of their scores, after `margin` has been subtracted from those of the positives."""
+def _add_parts(parts: list[FloatArray]) -> FloatArray:
+    """The sum of arrays, in their order."""
+    if len(parts) == 1:
+        return parts[0]
+    out = np.empty(len(parts[0]))
 
-    def __init__(self, labels: Labels, margin: float, with_totals: bool) -> None:
-        self.labels, self.margin, self.with_totals = labels, margin, with_totals
-        self._slots = np.empty(len(labels.positive), dtype=np.intp)
+    def add(block: slice) -> None:
+        np.sum([part[block] for part in parts], axis=0, out=out[block])
 
-    def score_range(self, scores: FloatArray) -> tuple[float, float]:
-        """Numbers that all scores are between, with the margin and without it."""
-        return float(scores.min()) - self.margin, float(scores.max())
-
-    def __call__(self, scores: FloatArray, n_bins: int) -> Bins:
-        """The bins of the scores; `Bins.slots` is valid until the next call."""
-        low, high = self.score_range(scores)
-        factor = n_bins / (high - low) if high > low else 0.0
-        n_slots = n_bins + 1  # the largest score may be in a bin of its own
-
-        def count(rows: slice) -> tuple[FloatArray, FloatArray | None]:
-            positive, index = self.labels.positive[rows], self._slots[rows]
-            values = scores[rows] - self.margin * positive if self.margin else scores[rows].copy()
-            values -= low
-            values *= factor
-            np.copyto(index, values, casting="unsafe")
-            index += np.multiply(positive, n_slots, dtype=np.intp)
-            return self._sums(scores, rows, index, 2 * n_slots)
-
-        task_rows = max(TASK_ROWS, MIN_TASK_ROWS_PER_BIN * n_slots)
-        parts = map_in_threads(count, list(iter_row_blocks(len(scores), 1, task_rows)))
-        mass = np.sum([part[0] for part in parts], axis=0).reshape(2, n_slots)
-        totals = [part[1] for part in parts if part[1] is not None]
-        total = np.sum(totals, axis=0).reshape(2, n_slots) if totals else None
-        return Bins(self._slots, (high - low) / n_bins, mass, total)
-
-    def _sums(
-        self, scores: FloatArray, rows: slice, index: IntArray, n_slots: int
-    ) -> tuple[FloatArray, FloatArray | None]:
-        weight = None if self.labels.weight is None else self.labels.weight[rows]
-        mass = np.asarray(np.bincount(index, weight, minlength=n_slots), dtype=np.float64)
-        if not self.with_totals:
-            return mass, None
-        values = scores[rows] if weight is None else scores[rows] * weight
-        return mass, np.asarray(np.bincount(index, values, minlength=n_slots), dtype=np.float64)
+    map_in_threads(add, list(iter_row_blocks(len(out), 1, SUM_LENGTH)))
+    return out
 
 
 class BinnedOracle(LabeledOracle, ABC):
@@ -156,7 +207,7 @@ class BinnedOracle(LabeledOracle, ABC):
             n_bins = self._choose_n_bins(high - low)
             if n_bins > self.max_bins:
                 break
-            bins = self.bin(scores, n_bins)
+            bins = self.bin(scores, n_bins, low, high)
             error = self.bound_error(bins) + SUM_ERROR * (high - low)
             if error > 0.0 and bins.width > 0.0:
                 self.peak = PEAK_MARGIN * error * n_bins / bins.width
@@ -177,10 +228,7 @@ class BinnedOracle(LabeledOracle, ABC):
 
     def make_cut(self, bins: Bins, per_mass: FloatArray, loss: float, error: float) -> BinnedCut:
         """The cut with the coefficients of each class and bin per unit of mass."""
-        coef = bins.rows_from_table(per_mass)
-        if self.labels.weight is not None:
-            coef *= self.labels.weight
-        return BinnedCut(coef, loss, error)
+        return BinnedCut(self.bin.coef_from_table(bins.slots, per_mass), loss, error)
 
 
 class BinnedPairOracle(BinnedOracle):

@@ -1,0 +1,72 @@
+"""Whether to use compiled kernels: for long work, if Numba can be imported and its cache written."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import warnings
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+
+from ..exceptions import CapoWarning
+
+#: Set to 0, this environment variable turns compiled kernels off.
+SWITCH = "CAPO_NUMBA"
+#: Steps of the loops together, such as additions: with fewer, they take less time than the import of Numba.
+MIN_STEPS = 2**30
+
+logger = logging.getLogger("capo")
+
+
+def load_kernels(name: str, n_steps: float, *, same_bits: bool = False) -> ModuleType | None:
+    """A module of compiled kernels, or None if NumPy is to be used.
+
+    Parameters
+    ----------
+    name : str
+        The module of this package, without its underscore.
+    n_steps : float
+        About how many steps the loops have, all calls together: `MIN_STEPS` and more are compiled.
+    same_bits : bool, default=False
+        Whether the kernels give the same result as NumPy to the last bit. Then they are used for small
+        problems too, if Numba has been imported before: the result does not depend on it.
+
+    Returns
+    -------
+    module or None
+        None too if Numba is not installed, cannot be imported or cannot write its cache, and if the
+        environment variable CAPO_NUMBA is 0.
+
+    Examples
+    --------
+    >>> from capo._compiled import load_kernels
+    >>> load_kernels("vectors", n_steps=1000) is None
+    True
+    """
+    if os.environ.get(SWITCH) == "0":
+        return None
+    if n_steps < MIN_STEPS and not (same_bits and "numba" in sys.modules):
+        return None
+    return _import_kernels(name)
+
+
+@cache
+def _import_kernels(name: str) -> ModuleType | None:
+    """Compile the kernels of a module, or load them from the cache; None if that fails."""
+    if find_spec("numba") is None:
+        return None
+    try:
+        logger.debug("compiled code: loading %s; only the first time takes seconds", name)
+        return import_module(f"{__package__}._{name}")
+    except Exception as error:
+        warnings.warn(
+            f"Numba cannot compile or store capo's kernels, so that NumPy is used, which is slower: {error}. "
+            f"Repair the installation of numba, set NUMBA_CACHE_DIR to a folder that can be written, or set "
+            f"{SWITCH}=0.",
+            CapoWarning,
+            stacklevel=2,
+        )
+        return None

@@ -1,0 +1,100 @@
+"""When compiled kernels are used, and that a fit never depends on them."""
+
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from capo._compiled import MIN_STEPS, _loader, load_kernels
+from capo.exceptions import CapoWarning
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch):
+    """Forget what was loaded, and what the environment says."""
+    monkeypatch.delenv("CAPO_NUMBA", raising=False)
+    _loader._import_kernels.cache_clear()
+    yield
+    _loader._import_kernels.cache_clear()
+
+
+def test_large_problems_are_compiled():
+    pytest.importorskip("numba")
+    kernels = load_kernels("vectors", MIN_STEPS)
+    out = np.empty(2)
+    kernels.add_scaled(np.array([1.0, 2.0]), np.array([10.0, 20.0]), 0.5, out)
+    assert out.tolist() == [6.0, 12.0]
+
+
+def test_a_kernel_takes_write_protected_arrays_but_no_other_types():
+    pytest.importorskip("numba")
+    add_scaled = load_kernels("vectors", MIN_STEPS).add_scaled
+    a = np.array([1.0, 2.0])
+    a.flags.writeable = False
+    add_scaled(a, a, 1.0, out := np.empty(2))
+    assert out.tolist() == [2.0, 4.0]
+    with pytest.raises(TypeError, match="No matching definition"):
+        add_scaled(a.astype(np.float32), a, 1.0, out)
+
+
+def test_small_problems_are_not_compiled_unless_the_bits_are_the_same():
+    pytest.importorskip("numba")
+    assert load_kernels("vectors", MIN_STEPS - 1) is None
+    assert load_kernels("vectors", 1, same_bits=True) is not None
+
+
+def test_small_problems_do_not_import_numba():
+    code = (
+        "import sys; from capo._compiled import load_kernels\n"
+        "assert load_kernels('vectors', 1, same_bits=True) is None and 'numba' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_switch_turns_kernels_off(monkeypatch):
+    monkeypatch.setenv("CAPO_NUMBA", "0")
+    assert load_kernels("vectors", MIN_STEPS) is None
+
+
+def test_numpy_is_used_without_numba(monkeypatch):
+    monkeypatch.setattr(_loader, "find_spec", lambda name: None)
+    with warnings.catch_warnings(action="error"):
+        assert load_kernels("vectors", MIN_STEPS) is None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ImportError("Numba needs NumPy 2.3 or less"),
+        OSError("Could not find/load shared object file 'libllvmlite.so'"),
+        RuntimeError("cannot cache function 'dot': no locator available"),
+    ],
+)
+def test_a_broken_numba_is_reported_once_and_numpy_is_used(monkeypatch, error):
+    def fail(name):
+        raise error
+
+    monkeypatch.setattr(_loader, "find_spec", lambda name: True)
+    monkeypatch.setattr(_loader, "import_module", fail)
+    with pytest.warns(CapoWarning, match="NumPy is used") as found:
+        assert [load_kernels("vectors", MIN_STEPS) for _ in range(2)] == [None, None]
+    assert len(found) == 1
+    assert str(error) in str(found[0].message)
+
+
+def test_a_cache_that_cannot_be_written_is_reported(tmp_path, monkeypatch):
+    """Numba finds no folder for its cache; without one it would compile in every process."""
+    pytest.importorskip("numba")
+    code = (
+        "import sys, warnings\n"
+        "from numba.core import caching\n"
+        "caching.CacheImpl._locator_classes = []\n"
+        "from capo._compiled import load_kernels\n"
+        "with warnings.catch_warnings(record=True) as found:\n"
+        "    warnings.simplefilter('always')\n"
+        "    assert load_kernels('vectors', 1e12) is None\n"
+        "assert 'NUMBA_CACHE_DIR' in str(found[0].message), found\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
