@@ -1,8 +1,8 @@
 """Faster forms of what fitted classifiers compute, with the same results.
 
 Random trees of two classes visit the rows in the order of the leaves of their first tree: rows that are alike
-take the same branches one after the other, which a processor predicts. The sums are those of scikit-learn, in
-the same order.
+take the same branches one after the other, which a processor predicts. Where compiled code is available, it
+needs no order (`capo.auxiliary._tree_nodes`). The sums are those of scikit-learn, in the same order.
 
 Behind the kernel, a logistic regression on a standardized Nystroem basis is linear: its coefficients, the
 standardization and the normalization of the basis are one vector, so that a row costs its kernel and one
@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.kernel_approximation import Nystroem
@@ -29,6 +30,7 @@ from sklearn.utils.validation import check_array
 
 from .._typing import FloatArray, IntArray
 from ._leaf_tables import MIN_TABLE_ROWS, find_leaf_tables, has_leaf_tables
+from ._tree_nodes import find_tree_nodes
 
 #: Fewer rows are not worth ordering.
 MIN_ORDERED_ROWS = 2_000
@@ -66,17 +68,24 @@ def is_kernel_machine(steps: list[Any]) -> bool:
 def forest_probability(forest: Any, X: Any) -> FloatArray:
     """Return the forest's probability of the second of two classes, from an array of numbers or NaN."""
     X = check_array(X, dtype=np.float32, order="C", ensure_all_finite="allow-nan")
+    nodes = find_tree_nodes(forest, len(X))
+    total = _sum_leaf_values(forest, X) if nodes is None else nodes.sum_leaf_values(X)
+    return total / len(forest.estimators_)
+
+
+def _sum_leaf_values(forest: Any, X: NDArray[np.float32]) -> FloatArray:
+    """The sum of the leaf values of each row, by scikit-learn's trees."""
     trees = [each.tree_ for each in forest.estimators_]
     order: slice | IntArray = slice(None)
     if len(X) >= MIN_ORDERED_ROWS:
         order = np.argsort(trees[0].apply(X), kind="stable")
         X = X[order]
-    total = np.zeros(len(X))
+    ordered = np.zeros(len(X))
     for tree in trees:
-        total += np.ascontiguousarray(tree.value[:, 0, 1]).take(tree.apply(X))
-    probability = np.empty(len(X))
-    probability[order] = total / len(trees)
-    return probability
+        ordered += np.ascontiguousarray(tree.value[:, 0, 1]).take(tree.apply(X))
+    total = np.empty(len(X))
+    total[order] = ordered
+    return total
 
 
 def kernel_machine_scores(machine: Pipeline, X: Any) -> FloatArray:
