@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import TypeVar
 
@@ -18,6 +18,9 @@ from threadpoolctl import ThreadpoolController
 
 # Imported here and not in the function, because threadpoolctl can only limit libraries that are loaded.
 from ._sklearn_compat import openmp_n_threads
+
+#: Tables with fewer numbers are not worth the threads of BLAS and OpenMP.
+MIN_DIVIDED_SIZE = 1_000_000
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -63,11 +66,21 @@ def _take_each(positions: deque[int]) -> Iterator[int]:
 
 
 @cache
-def _blas() -> ThreadpoolController:
-    """The BLAS libraries that are loaded."""
-    return ThreadpoolController().select(user_api="blas")
+def _libraries(user_api: str | None = None) -> ThreadpoolController:
+    """The libraries that are loaded and start threads, or those of them for BLAS."""
+    found = ThreadpoolController()
+    return found if user_api is None else found.select(user_api=user_api)
 
 
 def single_threaded_blas() -> AbstractContextManager[object]:
     """A context in which BLAS starts no threads: its sums would depend on their number."""
-    return _blas().limit(limits=1)
+    return _libraries("blas").limit(limits=1)
+
+
+def library_threads_for(n_numbers: int) -> AbstractContextManager[object]:
+    """A context in which BLAS and OpenMP start threads only if there are enough numbers to divide.
+
+    Boosted trees and solvers wait for all threads thousands of times. With few rows that takes longer than
+    their work, and a hundred times as long on a machine that is busy with something else.
+    """
+    return nullcontext() if n_numbers >= MIN_DIVIDED_SIZE else _libraries().limit(limits=1)

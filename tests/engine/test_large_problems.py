@@ -111,7 +111,7 @@ def test_threads_are_limited_as_those_of_openmp():
 def test_a_fit_uses_one_thread_of_blas_and_restores_the_others():
     X, y = make_data(300)
     oracle, seen = measures.get("f1").oracle(y), []
-    controller = _threads._blas()
+    controller = _threads._libraries("blas")
 
     def count(scores):
         seen.append(max(library["num_threads"] for library in controller.info()))

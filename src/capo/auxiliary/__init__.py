@@ -1,7 +1,7 @@
 """Auxiliary classifiers: registry, default set, cross-fitting, outputs on a common scale."""
 # Imports from `guarantees`, `model_selection`, `preprocessing`, `prices` and the layers below.
 
-from ._block_outputs import iter_row_blocks, iter_tree_blocks, predict_block
+from ._block_outputs import count_numbers, iter_row_blocks, iter_tree_blocks, predict_block
 from ._budget import BudgetChoice, choose_within_budget
 from ._class_outputs import ClassCalibrator, ClassOutput, class_positions_of
 from ._cross_fit import (
@@ -78,6 +78,7 @@ __all__ = [
     "choose_within_budget",
     "class_positions_of",
     "class_separation",
+    "count_numbers",
     "cross_fit",
     "default_auxiliary_names",
     "default_n_folds",

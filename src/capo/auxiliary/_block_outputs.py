@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
 from .._sklearn_compat import safe_indexing
+from .._threads import library_threads_for
 from .._typing import FloatArray
 from ._evaluation import is_binary_forest
 from ._outputs import RawOutput
@@ -45,6 +47,11 @@ def iter_tree_blocks(X: Any) -> Iterator[Any]:
     return iter_row_blocks(X, int(np.clip(fitting, FEATURE_BLOCK_ROWS, MAX_TREE_BLOCK_ROWS)))
 
 
+def count_numbers(X: Any) -> int:
+    """Return the number of values of a table; those that are not 0 of a sparse matrix."""
+    return int(X.nnz if issparse(X) else X.shape[0] * X.shape[1])
+
+
 def predict_block(
     models: Mapping[str, Any],
     X: Any,
@@ -72,15 +79,16 @@ def predict_block(
         return output.predict(classifier, features, classes)
 
     predictions = {name: _BlockPrediction(*split_pipeline(each), predict) for name, each in models.items()}
-    for block in iter_row_blocks(X):
-        shared = SharedFeatures(block, content_key if block.shape[0] >= MIN_SHARED_ROWS else id)
+    outputs = {}
+    with library_threads_for(count_numbers(X)):
+        for block in iter_row_blocks(X):
+            shared = SharedFeatures(block, content_key if block.shape[0] >= MIN_SHARED_ROWS else id)
+            for name, prediction in predictions.items():
+                with guard(name):
+                    prediction.add(shared.transform(prediction.transformers))
         for name, prediction in predictions.items():
             with guard(name):
-                prediction.add(shared.transform(prediction.transformers))
-    outputs = {}
-    for name, prediction in predictions.items():
-        with guard(name):
-            outputs[name] = prediction.result()
+                outputs[name] = prediction.result()
     return outputs
 
 

@@ -31,8 +31,10 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_memory
 
 from .._sklearn_compat import check_method_params
+from .._threads import library_threads_for
 from .._typing import FloatArray, IntArray
 from ..exceptions import AuxiliaryError, CapoError
+from ._block_outputs import count_numbers
 from ._fold_tables import FoldTables, sharing_key
 from ._outputs import RawOutput, is_frozen
 from ._pipelines import split_pipeline
@@ -303,10 +305,11 @@ def _run_group(
 ) -> list[tuple[Any, FloatArray, float]]:
     """Return the models of jobs with the same rows, their outputs and their times."""
     tables = FoldTables(training.X, training.targets, jobs[0].train_rows, jobs[0].predict_rows)
-    return [
-        _run_job(fit_and_predict, auxiliary, job, training, output, tables)
-        for auxiliary, job in zip(auxiliaries, jobs, strict=True)
-    ]
+    with library_threads_for(count_numbers(training.X)):
+        return [
+            _run_job(fit_and_predict, auxiliary, job, training, output, tables)
+            for auxiliary, job in zip(auxiliaries, jobs, strict=True)
+        ]
 
 
 def _run_job(

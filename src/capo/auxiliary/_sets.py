@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 
 from ..model_selection import DEFAULT_N_FOLDS, MAX_ROWS_FOR_PAIRS
 from ..preprocessing import FeatureSchema
-from ._defaults import make_class_boosting, make_class_kernel_machine
+from ._defaults import make_class_boosting, make_class_kernel_machine, make_class_trees
 
 #: The set that is used by default, the one that costs less, and the one that costs more.
 AUTO, FAST, BEST = "auto", "fast", "best"
@@ -86,6 +86,7 @@ def use_class_defaults(pairs: list[tuple[str, Any]], X: Any, schema: FeatureSche
     """Return auxiliaries as a user gives them, with those for many classes in place of binary ones."""
     makers = {
         "boosting": partial(make_class_boosting, X, schema),
+        "trees": partial(make_class_trees, X, schema),
         "kernel": partial(make_class_kernel_machine, X, schema),
     }
     return expand_sets(pairs, partial(class_auxiliary_names, X), makers)
@@ -95,5 +96,8 @@ def use_label_defaults(
     pairs: list[tuple[str, Any]], X: Any, schema: FeatureSchema, n_labels: int
 ) -> list[tuple[str, Any]]:
     """Return auxiliaries as a user gives them, with those for a label matrix in place of binary ones."""
-    makers = {"kernel": partial(make_class_kernel_machine, X, schema)}
+    makers = {
+        "trees": partial(make_class_trees, X, schema),
+        "kernel": partial(make_class_kernel_machine, X, schema),
+    }
     return expand_sets(pairs, partial(label_auxiliary_names, X, n_labels), makers)

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import measures
+from .._threads import library_threads_for
 from .._typing import BoolArray, FloatArray, IntArray
 from ..adaptation import (
     AdaptationData,
@@ -26,6 +27,7 @@ from ..auxiliary import (
     OutputKind,
     RawOutput,
     TrainingSet,
+    count_numbers,
     iter_row_blocks,
     iter_tree_blocks,
 )
@@ -153,9 +155,12 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, BinaryClassifier):
         rows = np.flatnonzero(folds >= 0)
         if len(rows) < len(folds):
             data, folds, objective = data.take_rows(rows), folds[rows], objective.for_rows(rows)
-        trained = timer("auxiliaries", self._train_auxiliaries, runner, data, folds, objective)
-        result = timer("adaptation", adapt, trained.data, folds, objective, C, progress.log, trained.further)
-        scores = evaluate_auxiliaries(trained, folds, objective)
+        with library_threads_for(count_numbers(X)):
+            trained = timer("auxiliaries", self._train_auxiliaries, runner, data, folds, objective)
+            result = timer(
+                "adaptation", adapt, trained.data, folds, objective, C, progress.log, trained.further
+            )
+            scores = evaluate_auxiliaries(trained, folds, objective)
         self.measure_, self.n_repeats_ = objective.measure, len(repeats)
         self.n_positive_, self.n_negative_ = int(counted.sum()), int((~counted).sum())
         self.sample_weight_ = weight

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import multiclass
 from .._sklearn_compat import HasMethods, StrOptions, VisualBlock
+from .._threads import library_threads_for
 from .._typing import FloatArray, IntArray
 from ..auxiliary import (
     AUXILIARY_SETS,
@@ -25,6 +26,7 @@ from ..auxiliary import (
     JobRunner,
     RawOutput,
     TrainingSet,
+    count_numbers,
     cross_fit,
     iter_row_blocks,
     use_class_defaults,
@@ -242,11 +244,12 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, ClassifierMixin, Bas
         warn_of_data(X, folds, stacklevel=4)
         training = TrainingSet(X, codes.astype(np.int64), self.classes_, splits, weight)
         runner = JobRunner(auxiliaries, training, ClassOutput(), self.memory, self.n_jobs, progress.log)
-        fitted = timer("auxiliaries", cross_fit, runner)
-        stack = timer("stack", fit_stack, fitted.raw_outputs, codes, weight, folds, fitted.pair_outputs)
-        self.stack_, self.oof_probabilities_ = stack.stack, stack.held_out_probabilities(folds)
-        chooser = RuleChooser(self.measure_, codes, weight, folds)
-        choice = timer("rule", chooser, stack.probabilities, stack.fold_probabilities)
+        with library_threads_for(count_numbers(X)):
+            fitted = timer("auxiliaries", cross_fit, runner)
+            stack = timer("stack", fit_stack, fitted.raw_outputs, codes, weight, folds, fitted.pair_outputs)
+            self.stack_, self.oof_probabilities_ = stack.stack, stack.held_out_probabilities(folds)
+            chooser = RuleChooser(self.measure_, codes, weight, folds)
+            choice = timer("rule", chooser, stack.probabilities, stack.fold_probabilities)
         self._store_choice(choice, codes, weight)
         self._store_auxiliaries(auxiliaries, fitted, chooser, timer)
         return self

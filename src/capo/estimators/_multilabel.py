@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import multilabel
 from .._sklearn_compat import HasMethods, Interval, StrOptions, VisualBlock
+from .._threads import library_threads_for
 from .._typing import BoolArray, FloatArray, IntArray
 from ..adaptation import parse_C
 from ..auxiliary import (
@@ -25,6 +26,7 @@ from ..auxiliary import (
     LabelColumnsOutput,
     RawOutput,
     TrainingSet,
+    count_numbers,
     cross_fit,
     iter_row_blocks,
     label_fold_codes,
@@ -256,9 +258,12 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, ClassifierMixin, Bas
         training = TrainingSet(X, positive.astype(np.int64), self.classes_, splits, weight)
         labelwise = [labelwise_auxiliary(each) for each in auxiliaries]
         runner = JobRunner(labelwise, training, LabelColumnsOutput(), self.memory, self.n_jobs, progress.log)
-        fitted = timer("auxiliaries", cross_fit, runner)
-        data = LabelData(fitted.raw_outputs, features, positive, weight, folds, fitted.pair_outputs)
-        models = timer("adaptation", fit_label_models, self.measure_, data, C, float(self.tol), progress.log)
+        with library_threads_for(count_numbers(X)):
+            fitted = timer("auxiliaries", cross_fit, runner)
+            data = LabelData(fitted.raw_outputs, features, positive, weight, folds, fitted.pair_outputs)
+            models = timer(
+                "adaptation", fit_label_models, self.measure_, data, C, float(self.tol), progress.log
+            )
         self._store(models, data)
         self._store_auxiliaries(auxiliaries, fitted, data, timer)
         return self
