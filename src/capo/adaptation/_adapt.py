@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from ..model_selection import (
 )
 from ._combination import LinearCombination, common_scale
 from ._data import AdaptationData, RepeatData, pool_repeats
-from ._problem import AdaptationProblem, Objective, make_folds
+from ._problem import AdaptationProblem, Objective, make_folds, make_parts
 
 #: With fewer rows of a class per fold than this, a choice among many C's is dominated by
 #: noise, and the prior is kept.
@@ -123,7 +123,9 @@ def adapt(
         points = search.points
         if objective.chooses_threshold and has_pairs:
             nested = RepeatedPathSearch(_make_searches(evaluation, objective, nested=True))
-            points, chosen = _evaluate_nested(nested, points, chosen)
+            points, chosen = _evaluate_again(nested, points, chosen)
+        elif data.parts is not None and not further:
+            points, chosen = _evaluate_parts(_make_part_search(repeats[0], objective), points, chosen)
     point = mean_point([_choose_threshold(objective, data, each) for each in scores])
     weights = common_scale(weights, pooled, objective.threshold_rule)
     weights = weights.transform(point.calibration.slope, point.calibration.intercept)
@@ -155,12 +157,33 @@ def _choose_threshold(objective: Objective, data: AdaptationData, scores: FloatA
     return objective.threshold_rule(objective.measure, scores, data.positive, data.weight)
 
 
-def _evaluate_nested(
-    nested: PathSearch, points: list[GridPoint], chosen: GridPoint
+def _make_part_search(repeat: RepeatData, objective: Objective) -> PathSearch:
+    """The search whose folds are the parts of the folds; the jackknife leaves out the folds themselves."""
+    data, folds = repeat
+    measure, rule, parts = objective.measure, objective.threshold_rule, np.asarray(data.parts)
+    scorer = CVScorer(measure, rule, data.positive, data.weight, parts, folds, folds)
+    return PathSearch(make_parts(data, folds, objective), scorer)
+
+
+def _evaluate_again(
+    search: PathSearch, points: list[GridPoint], chosen: GridPoint
 ) -> tuple[list[GridPoint], GridPoint]:
-    """Evaluate C = 0 and the chosen C, which are reported, with thresholds that have not seen the fold."""
-    reported = {C: nested.evaluate(C) for C in sorted({0.0 if points[0].C == 0 else chosen.C, chosen.C})}
+    """Evaluate C = 0 and the chosen C, which are reported, by a search that has not seen the rows at all."""
+    reported = {C: search.evaluate(C) for C in sorted({0.0 if points[0].C == 0 else chosen.C, chosen.C})}
     return [reported.get(point.C, point) for point in points], reported[chosen.C]
+
+
+def _evaluate_parts(
+    search: PathSearch, points: list[GridPoint], chosen: GridPoint
+) -> tuple[list[GridPoint], GridPoint]:
+    """Evaluate C = 0 and the chosen C by the parts of the folds; the others keep their gain over C = 0."""
+    reported, chosen = _evaluate_again(search, points, chosen)
+    old, new = points[0].cv_score, reported[0].cv_score
+    shifted = [
+        point if point.C in (0.0, chosen.C) else replace(point, cv_score=point.cv_score.shift_from(old, new))
+        for point in reported
+    ]
+    return shifted if points[0].C == 0 else reported, chosen
 
 
 def _choose(

@@ -164,6 +164,11 @@ class JobRunner(Generic[Output]):
     n_jobs: int | None = None
     log: Callable[..., None] = lambda *line: None
 
+    @property
+    def has_training(self) -> bool:
+        """Whether any auxiliary is trained."""
+        return not all(each.is_frozen for each in self.auxiliaries)
+
     def run(self, jobs: Sequence[TrainingJob]) -> Iterator[JobResult]:
         """Yield the result of each job, in their order."""
         return self._run_groups([[job] for job in jobs])

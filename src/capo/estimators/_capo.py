@@ -12,13 +12,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import measures
 from .._sklearn_compat import HasMethods, Interval, StrOptions, check_method_params, safe_indexing
-from .._typing import IntArray
+from .._typing import BoolArray, FloatArray, IntArray
 from ..adaptation import AdaptationData, Objective, StackPrior, parse_C
-from ..auxiliary import AUXILIARY_SETS, JobRunner, OutputKind, ScoreOutput, cross_fit, default_n_folds
+from ..auxiliary import (
+    AUXILIARY_SETS,
+    JobRunner,
+    OutputKind,
+    ScoreOutput,
+    cross_fit,
+    default_n_folds,
+)
 from ..exceptions import InvalidInputError
 from ..inspection import Summary, summarize
 from ..measures import Measure
-from ..model_selection import CGrid, ExpectedValueThreshold, FixedThreshold
+from ..model_selection import (
+    CGrid,
+    ExpectedValueThreshold,
+    FixedThreshold,
+    check_groups,
+    is_fold_number,
+    parts_of_folds,
+    rarer_class_size,
+)
 from ..multiclass import MulticlassMeasure
 from ..multilabel import MultilabelMeasure
 from ..preprocessing import DemandedKind
@@ -353,8 +368,20 @@ class CAPOClassifier(DeployableClassifier):
         rule = ExpectedValueThreshold() if isinstance(threshold, str) else FixedThreshold(float(threshold))
         return Objective(measure, StackPrior(), tol=float(self.tol), threshold_rule=rule)
 
-    def _choose_folds(self, n_rows: int) -> Any:
-        return default_n_folds(self.auxiliaries, n_rows) if self.cv is None else self.cv
+    def _choose_folds(self, positive: BoolArray, params: dict[str, Any], weight: FloatArray | None) -> Any:
+        if self.cv is not None:
+            return self.cv
+        groups = params.get("groups")
+        labels = None if groups is None else check_groups(groups, len(positive))
+        return default_n_folds(self.auxiliaries, len(positive), rarer_class_size(positive, labels, weight))
+
+    def _divide_folds(
+        self, folds: IntArray, positive: BoolArray, params: dict[str, Any], weight: FloatArray | None
+    ) -> IntArray | None:
+        # Only of folds of ours it is known which rows belong together.
+        return (
+            parts_of_folds(folds, positive, params.get("groups"), weight) if is_fold_number(self.cv) else None
+        )
 
     def _parse_C(self) -> float | CGrid:
         return parse_C(self.C)
