@@ -16,6 +16,7 @@ from ..engine import Solution, check_C
 from ..exceptions import ConstraintWarning, InvalidInputError
 from ..model_selection import (
     AUTO_GRID,
+    COARSE_AUTO_GRID,
     CGrid,
     CVScorer,
     GridPoint,
@@ -76,10 +77,13 @@ class AdaptationResult:
         }
 
 
-def parse_C(C: Any) -> float | CGrid:
-    """Return the number, or the grid of a list or of "auto"; raise a clear error for anything else."""
+def parse_C(C: Any, *, coarse: bool = False) -> float | CGrid:
+    """Return the number, or the grid of a list or of "auto"; raise a clear error for anything else.
+
+    A coarse grid of "auto" has half as many values.
+    """
     if isinstance(C, str):
-        return AUTO_GRID
+        return COARSE_AUTO_GRID if coarse else AUTO_GRID
     try:
         values = np.asarray(C, dtype=np.float64)
     except (TypeError, ValueError):
@@ -191,7 +195,7 @@ def _choose(
 ) -> GridPoint:
     # R has one threshold for all rows: it bounds no loss of rows with thresholds of their own.
     keeps_prior = rarer_class_per_fold < MIN_CLASS_ROWS_PER_FOLD or objective.measure.row_log_odds is not None
-    if C is AUTO_GRID and objective.prior.is_classifier and keeps_prior:
+    if C in (AUTO_GRID, COARSE_AUTO_GRID) and objective.prior.is_classifier and keeps_prior:
         C = 0.0
     grid = CGrid((C,)) if isinstance(C, float) else C
     search.run(grid.with_zero() if objective.prior.is_classifier else grid)

@@ -21,6 +21,7 @@ from ..auxiliary import (
     ScoreOutput,
     cross_fit,
     default_n_folds,
+    is_fast_set,
 )
 from ..exceptions import InvalidInputError
 from ..inspection import Summary, summarize
@@ -384,7 +385,7 @@ class CAPOClassifier(DeployableClassifier):
         )
 
     def _parse_C(self) -> float | CGrid:
-        return parse_C(self.C)
+        return parse_C(self.C, coarse=is_fast_set(self.auxiliaries))
 
     def _train_auxiliaries(
         self, runner: JobRunner[OutputKind], data: AdaptationData, folds: IntArray, objective: Objective

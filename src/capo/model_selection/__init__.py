@@ -29,6 +29,7 @@ from ._folds import (
 )
 from ._path_search import (
     AUTO_GRID,
+    COARSE_AUTO_GRID,
     MAX_GRID_EXTENSIONS,
     CGrid,
     FoldPath,
@@ -53,6 +54,7 @@ from ._time_folds import TimeFolds
 
 __all__ = [
     "AUTO_GRID",
+    "COARSE_AUTO_GRID",
     "DEFAULT_N_FOLDS",
     "MAX_GRID_EXTENSIONS",
     "MAX_ROWS_FOR_PAIRS",
