@@ -99,10 +99,10 @@ class CAPOClassifier(DeployableClassifier):
         scorer such as "roc_auc" takes the larger label as positive.
     cv : int, splitter or iterable, optional
         Folds for cross-fitting and for the choice of C: by default 5, but 3 with ``auxiliaries="fast"`` on
-        tables of two classes with more than 2,000 rows and at least 60 of each class. An integer means stratified folds of shuffled rows,
-        or of groups if `fit` is given ``groups``. Pass a splitter for any other structure, such as
-        `capo.model_selection.TimeFolds`. Rows that are never held out, as the first ones of
-        `TimeSeriesSplit`, train the auxiliaries only. With repeated folds, as those of
+        tables of two classes with more than 2,000 rows and at least 60 of each class. An integer means
+        stratified folds of shuffled rows, or of groups if `fit` is given ``groups``. Pass a splitter for any
+        other structure, such as `capo.model_selection.TimeFolds`. Rows that are never held out, as the first
+        ones of `TimeSeriesSplit`, train the auxiliaries only. With repeated folds, as those of
         `capo.model_selection.RepeatedFolds` or `RepeatedStratifiedKFold`, the weights are learned from the
         outputs of all repeats, and the threshold and the out-of-fold values are means over the repeats.
     delta : "linear", "rbf", None or transformer, default="linear"
@@ -111,11 +111,10 @@ class CAPOClassifier(DeployableClassifier):
         none, or a transformer of yours. It is trained on all rows and should not use y.
     C : "auto", float or array-like, default="auto"
         Weight of the measure against the size of the change; a grid, or "auto" for a path from 0.01
-        upwards, in coarser steps with ``auxiliaries="fast"``, that is extended while its last C is the best.
-        Of the values of C whose gain over C = 0
-        exceeds three standard errors and remains a gain whichever fold is left out, the best is used; if
-        there is none, C = 0, the stack, is kept. With fewer than 5 rows of a class per fold, "auto" keeps
-        C = 0.
+        upwards, in larger steps with ``auxiliaries="fast"``, that is extended while its last C is the best.
+        Of the values of C whose gain over C = 0 exceeds three standard errors and remains a gain whichever
+        fold is left out, the best is used; if there is none, C = 0, the stack, is kept. With fewer than 5
+        rows of a class per fold, "auto" keeps C = 0.
     threshold : "auto" or float, default="auto"
         The probability above which a row is positive; "auto" takes the one with the best expected
         value of the measure under calibrated out-of-fold probabilities.
