@@ -353,3 +353,9 @@ def test_the_parts_of_a_few_folds_change_what_is_reported_and_nothing_else(monke
     decisions = divided.oof_decision_ - divided.oof_thresholds_
     assert divided.measure_.score(y == 1, decisions) == pytest.approx(divided.score_)
     assert len(np.unique(divided.oof_thresholds_)) == (9 if measure == "f1" else 1)
+
+
+@pytest.mark.parametrize(("auxiliaries", "n_values"), [("fast", 7), ("auto", 12), (["quick", "linear"], 12)])
+def test_the_fast_set_tries_fewer_values_of_C(auxiliaries, n_values):
+    grid = CAPOClassifier(auxiliaries=auxiliaries)._parse_C()
+    assert len(grid.with_zero().values) == n_values
