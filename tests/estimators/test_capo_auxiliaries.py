@@ -359,3 +359,19 @@ def test_the_parts_of_a_few_folds_change_what_is_reported_and_nothing_else(monke
 def test_the_fast_set_tries_fewer_values_of_C(auxiliaries, n_values):
     grid = CAPOClassifier(auxiliaries=auxiliaries)._parse_C()
     assert len(grid.with_zero().values) == n_values
+
+
+@pytest.mark.parametrize(("k", "is_divided"), [(66, True), (67, False)])
+def test_folds_are_divided_if_the_measure_has_enough_rows(monkeypatch, k, is_divided):
+    """A part of a fold of 100 rows has at least 66 rows to learn from."""
+    found = []
+
+    def stop(model, runner, data, *rest):
+        found.append(data.parts is not None)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CAPOClassifier, "_train_auxiliaries", stop)
+    model = CAPOClassifier(measures.get("precision_at_k", k=k), auxiliaries=[GaussianNB()], cv=3)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(np.arange(300)[:, None] * 0.1, np.arange(300) % 2)
+    assert found == [is_divided]

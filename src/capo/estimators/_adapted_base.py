@@ -40,6 +40,7 @@ from ..model_selection import (
     Split,
     check_fold_sizes,
     fold_numbers,
+    parts_suffice,
     split_folds,
     split_repeats,
 )
@@ -150,6 +151,8 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, BinaryClassifier):
         training = TrainingSet(X, targets, self.label_pair, repeats[0], weight, repeats[1:])
         runner = JobRunner(auxiliaries, training, self._output_kind, self.memory, self.n_jobs, progress.log)
         parts = self._divide_folds(folds, positive, split_params, weight) if runner.has_training else None
+        if parts is not None and not parts_suffice(objective.measure, folds, parts, weight):
+            parts = None
         data = AdaptationData(np.zeros((len(positive), 0)), features, positive, weight, parts=parts)
         rows = np.flatnonzero(folds >= 0)
         if len(rows) < len(folds):

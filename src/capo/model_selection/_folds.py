@@ -270,6 +270,17 @@ def parts_of_folds(
     return parts
 
 
+def parts_suffice(measure: Measure, folds: IntArray, parts: IntArray, weight: FloatArray | None) -> bool:
+    """Whether the measure needs no more rows than a part of a fold has to learn from."""
+    weight = np.ones(len(folds)) if weight is None else weight
+    of_fold, of_part = (np.bincount(numbers, weight) for numbers in (folds, parts))
+    try:
+        measure.check_size(float((of_fold[folds] - of_part[parts]).min()))
+    except InvalidInputError:
+        return False
+    return True
+
+
 def _can_be_divided(
     rows: IntArray, positive: BoolArray, groups: IntArray | None, weight: FloatArray | None
 ) -> bool:
