@@ -63,7 +63,7 @@ class Excess(NamedTuple):
     C: float
 
 
-def cells(preset: str | None, sizes: Sequence[int]) -> Iterator[Cell]:
+def cells(preset: str | None = None, sizes: Sequence[int] = SIZES) -> Iterator[Cell]:
     """All cells, or those of a preset."""
     kinds = (("frozen", "cross-fitted"), ("none", "linear")) if preset is None else ((preset,), ("linear",))
     for values in itertools.product(*kinds, MEASURES, sizes):
