@@ -1,12 +1,15 @@
 """Is the reported value free of optimism? Fits to labels that are pure noise.
 
-python -m benchmarks.null_labels
+python -m benchmarks.null_labels                 small tables, four auxiliaries in five folds
+python -m benchmarks.null_labels --preset fast   tables of 2,400 and 6,000 rows, in the folds of the preset
 
-Each cell is a kind of auxiliaries (frozen or cross-fitted), with or without a delta function, a measure and a
-number of rows; each seed draws a table and labels that have nothing to do with it. The excess is the value
-`score_` minus chance: the value that the same predictions have for labels permuted within the folds, on
-average. A procedure that has seen the rows on which it is evaluated has an excess above 0.
-Results go to benchmarks/null_labels/results.csv as they come; a run that was stopped goes on where it was.
+Each cell is a kind of auxiliaries (frozen, cross-fitted, or a preset), with or without a delta function, a
+measure and a number of rows; each seed draws a table and labels that have nothing to do with it. The excess
+is the value `score_` minus chance: the value that the same predictions have for labels permuted within the
+folds, or for a preset within the table, on average. A procedure that has seen the rows on which it is
+evaluated has an excess above 0.
+Results go to benchmarks/null_labels/results.csv, those of presets to preset.csv, as they come; a run that was
+stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import csv
 import itertools
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -31,13 +34,14 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from capo import CAPOClassifier
+from capo.auxiliary import AUXILIARY_SETS
 from capo.model_selection import fold_numbers
 
 from ..provenance import record_run
 
-RESULTS = Path(__file__).parent / "results.csv"
+RESULTS, PRESET_RESULTS = (Path(__file__).parent / name for name in ("results.csv", "preset.csv"))
 MEASURES = ("roc_auc", "f1", "mcc", "average_precision")
-SIZES = (100, 200, 800)
+SIZES, PRESET_SIZES = (100, 200, 800), (2_400, 6_000)
 N_COLUMNS = 8
 N_PERMUTATIONS = 20
 
@@ -59,9 +63,10 @@ class Excess(NamedTuple):
     C: float
 
 
-def cells() -> Iterator[Cell]:
-    """All cells."""
-    for values in itertools.product(("frozen", "cross-fitted"), ("none", "linear"), MEASURES, SIZES):
+def cells(preset: str | None = None, sizes: Sequence[int] = SIZES) -> Iterator[Cell]:
+    """All cells, or those of a preset."""
+    kinds = (("frozen", "cross-fitted"), ("none", "linear")) if preset is None else ((preset,), ("linear",))
+    for values in itertools.product(*kinds, MEASURES, sizes):
         yield Cell(*values)
 
 
@@ -69,18 +74,19 @@ def fit_noise(cell: Cell, seed: int) -> Excess:
     """Fit one cell to noise."""
     random = np.random.RandomState(seed)
     X, y = random.randn(cell.n_rows, N_COLUMNS), random.permutation(np.arange(cell.n_rows) % 2)
+    is_preset = cell.auxiliaries in AUXILIARY_SETS
     folds = StratifiedKFold(5, shuffle=True, random_state=seed)
     model = CAPOClassifier(
         cell.measure,
-        auxiliaries=_auxiliaries(cell.auxiliaries, random),
+        auxiliaries=cell.auxiliaries if is_preset else _auxiliaries(cell.auxiliaries, random),
         delta=None if cell.delta == "none" else cell.delta,
-        cv=folds,
+        cv=None if is_preset else folds,
         random_state=seed,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, y)
-        numbers = fold_numbers(list(folds.split(X, y)), len(y))
+        numbers = np.zeros(len(y)) if is_preset else fold_numbers(list(folds.split(X, y)), len(y))
         chance = _chance(model, y.astype(bool), numbers, random)
     return Excess(model.score_, chance, model.C_)
 
@@ -134,15 +140,18 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--seeds", type=int, default=60, help="fits per cell")
-    parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES), help="numbers of rows")
+    parser.add_argument("--preset", choices=AUXILIARY_SETS, help="a built-in set of auxiliaries")
+    parser.add_argument("--sizes", type=int, nargs="*", help="numbers of rows")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="fits at the same time")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="the file with the results")
+    parser.add_argument("--output", type=Path, help="the file with the results")
     options = parser.parse_args()
+    options.output = options.output or (PRESET_RESULTS if options.preset else RESULTS)
+    sizes = options.sizes or (PRESET_SIZES if options.preset else SIZES)
     done = set()
     if options.output.exists():
         rows = pd.read_csv(options.output)
         done = {(Cell(*row[:4]), row[4]) for row in rows.itertuples(index=False)}
-    jobs = [(cell, seed) for seed in range(options.seeds) for cell in cells() if cell.n_rows in options.sizes]
+    jobs = [(cell, seed) for seed in range(options.seeds) for cell in cells(options.preset, sizes)]
     record_run(options.output, append=True)
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
     with ProcessPoolExecutor(options.jobs) as pool, options.output.open("a", newline="") as file:

@@ -18,6 +18,8 @@ from capo.adaptation import (
     adapt,
     fit_stack,
     make_folds,
+    make_parts,
+    parse_C,
 )
 from capo.auxiliary import ScoreOutput
 from capo.engine import Status
@@ -217,3 +219,62 @@ def test_equal_scores_are_exactly_equal_once_standardized(center):
     scores = combination.standardize(data, center=center).scores(data.outputs, None)
     assert np.array_equal(scores, np.full(120, 0.0 if center else scores[0]))
     assert scores[0] == pytest.approx(0.0 if center else 0.17)
+
+
+def in_parts(positive, raw):
+    """Outputs of an auxiliary in three folds, each of which is divided into three parts."""
+    folds, parts = np.arange(len(raw)) % 3, np.arange(len(raw)) % 9
+    parts = 3 * folds + parts // 3
+    features = np.random.default_rng(1).normal(size=(len(raw), 2))
+    data = AdaptationData(np.zeros((len(raw), 0)), features, positive, None, parts=parts)
+    return OutputScaler(ScoreOutput(), folds).scale(data, raw)[0], folds
+
+
+@pytest.mark.parametrize("C", [0.0, 5.0])
+def test_a_part_is_evaluated_by_the_other_parts_of_its_fold_alone(C):
+    rows = problem(n=270)
+    data, folds = in_parts(rows.positive, rows.outputs)
+    part = 4
+    own, fold = data.parts == part, folds == 1
+    flipped, _ = in_parts(np.where(own | ~fold, ~rows.positive, rows.positive), rows.outputs)
+    found, without = (
+        make_parts(each, folds, Objective(measures.get("f1")))[part].scores(C) for each in (data, flipped)
+    )
+    np.testing.assert_array_equal(found.test, without.test)
+    np.testing.assert_array_equal(found.others, without.others)
+    others = np.delete(np.arange(270), np.flatnonzero(own))
+    np.testing.assert_array_equal(np.isnan(found.others), ~fold[others])
+    changed, _ = in_parts(np.where(fold & ~own, ~rows.positive, rows.positive), rows.outputs)
+    assert not np.allclose(
+        found.test, make_parts(changed, folds, Objective(measures.get("f1")))[part].scores(C).test
+    )
+
+
+def test_parts_of_folds_change_the_evaluation_and_not_the_model():
+    rows = problem(n=270)
+    data, folds = in_parts(rows.positive, rows.outputs)
+    whole, divided = (
+        adapt(each, folds, Objective(measures.get("f1")), parse_C([0.0, 10.0, 1000.0]))
+        for each in (replace(data, parts=None, part_outputs=None), data)
+    )
+    np.testing.assert_array_equal(whole.weights.auxiliary, divided.weights.auxiliary)
+    assert whole.point == divided.point
+    assert whole.chosen.C == divided.chosen.C
+    gains = [each.cv_results()["gain"] for each in (whole, divided)]
+    assert gains[0].any()
+    np.testing.assert_allclose(*gains)
+    assert whole.chosen.cv_score.value != divided.chosen.cv_score.value
+    decisions = divided.chosen.scores - divided.chosen.thresholds
+    assert divided.chosen.cv_score.value == measures.get("f1").score(rows.positive, decisions)
+
+
+@pytest.mark.parametrize("measure", ["f1", "roc_auc"])
+@pytest.mark.parametrize("rule", [ExpectedValueThreshold(), FixedThreshold(0.3)])
+def test_the_stack_needs_no_problem_to_be_on_the_common_scale(measure, rule):
+    rows, folds = problem(n=200), np.arange(200) % 4
+    given = Objective(measures.get(measure), threshold_rule=rule)
+    found = make_folds(rows, folds, given)[1].scores(0.0).test
+    train, test = rows.take_rows(np.flatnonzero(folds != 1)), rows.take_rows(np.flatnonzero(folds == 1))
+    weights, _ = AdaptationProblem(train, given).solve(0.0)
+    expected = weights.standardize(train).scores(test.outputs, test.features)
+    np.testing.assert_allclose(found, expected, atol=1e-10)

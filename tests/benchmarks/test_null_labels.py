@@ -16,6 +16,7 @@ N_SEEDS = 24
         Cell("cross-fitted", "none", "roc_auc", 100),
         Cell("cross-fitted", "none", "mcc", 100),
         Cell("frozen", "linear", "average_precision", 100),
+        Cell("fast", "linear", "roc_auc", 2400),
     ],
 )
 def test_the_reported_value_of_noise_is_chance(cell):
@@ -30,3 +31,12 @@ def test_the_table_has_one_line_per_cell():
     table = summarize(pd.DataFrame(rows, columns=[*Cell._fields, "seed", "value", "chance", "C"]))
     assert table.excess.tolist() == [0.1, 0.1]
     assert table.standard_error.tolist() == pytest.approx([0.1 / np.sqrt(3)] * 2, abs=1e-4)
+
+
+def test_a_preset_is_fitted_in_its_own_folds():
+    found = list(cells("fast", (300,)))
+    assert [cell.measure for cell in found] == ["roc_auc", "f1", "mcc", "average_precision"]
+    assert {cell[:2] for cell in found} == {("fast", "linear")}
+    excess = fit_noise(found[0], 0)
+    assert 0.3 < excess.value < 0.7
+    assert 0.45 < excess.chance < 0.55

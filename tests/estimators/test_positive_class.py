@@ -133,7 +133,7 @@ def test_the_report_names_the_positive_class():
     labels = np.where(Y == 1, "bad", "good")
     model = CAPOClassifier("f1", pos_label="bad", **SETTINGS).fit(X[TRAIN], labels[TRAIN])
     page = render_report(model, labels[TEST] == "bad", model.positive_decision(X[TEST]))
-    assert f"{model.score(X[TEST], labels[TEST]):.4f}" in page
+    assert f"<title>f1 {model.score(X[TEST], labels[TEST]):.3f} " in page
     cells = dict(re.findall(r"<tr><th scope=\"row\">actual .*?(bad|good).*?</th>(.*?)</tr>", page, re.DOTALL))
     counts = [int(each) for each in re.findall(r">([0-9]+)<", cells["bad"])]
     predicted = model.predict(X[TEST])[labels[TEST] == "bad"]

@@ -67,3 +67,22 @@ def test_log_odds_are_shrunk_toward_themselves(n):
     residual = weight * n / weight.sum() * (curve.probability(log_odds) - y)
     assert residual.sum() == pytest.approx(0.0, abs=1e-4)
     assert residual @ log_odds + curve.slope - 1.0 == pytest.approx(0.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("nonnegative", [False, True])
+@pytest.mark.parametrize("shift", [0.0, 1.0, 30.0])
+@pytest.mark.parametrize("ridge", [1e-3, 10.0])
+def test_logistic_regression_meets_the_conditions_of_its_optimum(ridge, shift, nonnegative):
+    """With a column of the wrong sign, one of noise, one twice, and classes that may be separated."""
+    rng = np.random.default_rng(0)
+    target = np.where(rng.random(300) < 0.3, 0.98, 0.01)
+    Z = rng.normal(size=(300, 4)) + shift * target[:, None] * np.array([1.0, -1.0, 0.0, 0.5])
+    Z, weight = np.column_stack((Z, Z[:, 0])), rng.random(300) * (rng.random(300) < 0.9)
+    coef, bias = fit_logistic(Z, target, weight, ridge=ridge, center=0.2, nonnegative=nonnegative)
+    slope = weight * (expit(Z @ coef + bias) - target)
+    gradient = (Z.T @ slope + ridge * (coef - 0.2)) / weight.sum()
+    at_bound = (coef == 0) & nonnegative
+    assert not (nonnegative and (coef < 0).any())
+    assert slope.sum() / weight.sum() == pytest.approx(0.0, abs=1e-6)
+    np.testing.assert_allclose(gradient[~at_bound], 0.0, atol=1e-6)
+    assert (gradient[at_bound] >= 0).all()

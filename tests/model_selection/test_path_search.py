@@ -5,7 +5,15 @@ from sklearn.datasets import make_classification
 
 from capo import measures
 from capo.adaptation import AdaptationData, Objective, make_folds
-from capo.model_selection import CGrid, CVScorer, FoldScores, PathSearch, ZeroThreshold
+from capo.model_selection import (
+    AUTO_GRID,
+    COARSE_AUTO_GRID,
+    CGrid,
+    CVScorer,
+    FoldScores,
+    PathSearch,
+    ZeroThreshold,
+)
 
 
 def test_c_zero_is_left_only_for_a_significant_gain():
@@ -48,3 +56,10 @@ def test_equal_scores_at_two_values_of_C_are_one_loss_for_an_early_stop():
 
     assert tried({0.0: middling, 1.0: wrong, 2.0: wrong, 3.0: right}) == [0.0, 1.0, 2.0, 3.0]
     assert tried({0.0: middling, 1.0: wrong, 2.0: 2 * wrong, 3.0: right}) == [0.0, 1.0, 2.0]
+
+
+def test_the_coarse_path_has_half_of_the_values():
+    assert set(COARSE_AUTO_GRID.values) < set(AUTO_GRID.values)
+    assert len(COARSE_AUTO_GRID.values) == 6
+    ends = [(each.values[0], each.values[-1]) for each in (AUTO_GRID, COARSE_AUTO_GRID)]
+    assert ends[0] == ends[1] == (0.01, 1000.0)

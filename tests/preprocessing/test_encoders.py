@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -67,3 +68,13 @@ def test_one_hot_encoders_can_be_copied_and_take_data_frames():
     encoder = clone(CategoryOneHotEncoder(min_frequency=5)).fit(table)
     assert encoder.infrequent_categories_[0].tolist() == ["blue"]
     assert list(encoder.get_feature_names_out()) == ["color_red", "color_infrequent_sklearn"]
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_categories_are_found_and_kept_in_one_pass(as_text):
+    for values in ([1.0, np.nan, 2.0, 1.0, None], ["b", "a", None, "b"], [1, 1.0, True, "1", np.nan]):
+        column = np.array([[value] for value in values], dtype=object)
+        found, expected = KnownCategoryFilter(as_text=as_text), KnownCategoryFilter(as_text=as_text)
+        result, reference = found.fit_transform(column), expected.fit(column).transform(column)
+        assert list(map(repr, result[:, 0])) == list(map(repr, reference[:, 0]))
+        assert list(map(repr, found.categories_)) == list(map(repr, expected.categories_))

@@ -14,7 +14,7 @@ from ._priors import (
     fit_stack,
     least_risk_scale,
 )
-from ._problem import AdaptationProblem, FoldProblem, Objective, make_folds
+from ._problem import AdaptationProblem, FoldProblem, Objective, make_folds, make_parts
 from ._scaling import OutputScaler, known_threshold
 
 __all__ = [
@@ -38,5 +38,6 @@ __all__ = [
     "known_threshold",
     "least_risk_scale",
     "make_folds",
+    "make_parts",
     "parse_C",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..engine import Solution, check_C
 from ..exceptions import ConstraintWarning, InvalidInputError
 from ..model_selection import (
     AUTO_GRID,
+    COARSE_AUTO_GRID,
     CGrid,
     CVScorer,
     GridPoint,
@@ -26,7 +27,7 @@ from ..model_selection import (
 )
 from ._combination import LinearCombination, common_scale
 from ._data import AdaptationData, RepeatData, pool_repeats
-from ._problem import AdaptationProblem, Objective, make_folds
+from ._problem import AdaptationProblem, Objective, make_folds, make_parts
 
 #: With fewer rows of a class per fold than this, a choice among many C's is dominated by
 #: noise, and the prior is kept.
@@ -76,10 +77,13 @@ class AdaptationResult:
         }
 
 
-def parse_C(C: Any) -> float | CGrid:
-    """Return the number, or the grid of a list or of "auto"; raise a clear error for anything else."""
+def parse_C(C: Any, *, coarse: bool = False) -> float | CGrid:
+    """Return the number, or the grid of a list or of "auto"; raise a clear error for anything else.
+
+    A coarse grid of "auto" has half as many values.
+    """
     if isinstance(C, str):
-        return AUTO_GRID
+        return COARSE_AUTO_GRID if coarse else AUTO_GRID
     try:
         values = np.asarray(C, dtype=np.float64)
     except (TypeError, ValueError):
@@ -123,7 +127,9 @@ def adapt(
         points = search.points
         if objective.chooses_threshold and has_pairs:
             nested = RepeatedPathSearch(_make_searches(evaluation, objective, nested=True))
-            points, chosen = _evaluate_nested(nested, points, chosen)
+            points, chosen = _evaluate_again(nested, points, chosen)
+        elif data.parts is not None and not further:
+            points, chosen = _evaluate_parts(_make_part_search(repeats[0], objective), points, chosen)
     point = mean_point([_choose_threshold(objective, data, each) for each in scores])
     weights = common_scale(weights, pooled, objective.threshold_rule)
     weights = weights.transform(point.calibration.slope, point.calibration.intercept)
@@ -155,12 +161,33 @@ def _choose_threshold(objective: Objective, data: AdaptationData, scores: FloatA
     return objective.threshold_rule(objective.measure, scores, data.positive, data.weight)
 
 
-def _evaluate_nested(
-    nested: PathSearch, points: list[GridPoint], chosen: GridPoint
+def _make_part_search(repeat: RepeatData, objective: Objective) -> PathSearch:
+    """The search whose folds are the parts of the folds; the jackknife leaves out the folds themselves."""
+    data, folds = repeat
+    measure, rule, parts = objective.measure, objective.threshold_rule, np.asarray(data.parts)
+    scorer = CVScorer(measure, rule, data.positive, data.weight, parts, folds, folds)
+    return PathSearch(make_parts(data, folds, objective), scorer)
+
+
+def _evaluate_again(
+    search: PathSearch, points: list[GridPoint], chosen: GridPoint
 ) -> tuple[list[GridPoint], GridPoint]:
-    """Evaluate C = 0 and the chosen C, which are reported, with thresholds that have not seen the fold."""
-    reported = {C: nested.evaluate(C) for C in sorted({0.0 if points[0].C == 0 else chosen.C, chosen.C})}
+    """Evaluate C = 0 and the chosen C, which are reported, by a search that has not seen the rows at all."""
+    reported = {C: search.evaluate(C) for C in sorted({0.0 if points[0].C == 0 else chosen.C, chosen.C})}
     return [reported.get(point.C, point) for point in points], reported[chosen.C]
+
+
+def _evaluate_parts(
+    search: PathSearch, points: list[GridPoint], chosen: GridPoint
+) -> tuple[list[GridPoint], GridPoint]:
+    """Evaluate C = 0 and the chosen C by the parts of the folds; the others keep their gain over C = 0."""
+    reported, chosen = _evaluate_again(search, points, chosen)
+    old, new = points[0].cv_score, reported[0].cv_score
+    shifted = [
+        point if point.C in (0.0, chosen.C) else replace(point, cv_score=point.cv_score.shift_from(old, new))
+        for point in reported
+    ]
+    return shifted if points[0].C == 0 else reported, chosen
 
 
 def _choose(
@@ -168,7 +195,7 @@ def _choose(
 ) -> GridPoint:
     # R has one threshold for all rows: it bounds no loss of rows with thresholds of their own.
     keeps_prior = rarer_class_per_fold < MIN_CLASS_ROWS_PER_FOLD or objective.measure.row_log_odds is not None
-    if C is AUTO_GRID and objective.prior.is_classifier and keeps_prior:
+    if C in (AUTO_GRID, COARSE_AUTO_GRID) and objective.prior.is_classifier and keeps_prior:
         C = 0.0
     grid = CGrid((C,)) if isinstance(C, float) else C
     search.run(grid.with_zero() if objective.prior.is_classifier else grid)

@@ -31,12 +31,19 @@ class AdaptationData:
         The outputs as each fold has them, where they are not the same in all folds.
     pair_outputs : sequence of ndarray, optional
         The outputs as each fold has them in evaluation: of models that have not seen the fold.
+    parts : ndarray of int, shape (n_samples,), optional
+        The part of its fold that each row is in, if evaluation divides the folds
+        (see `capo.model_selection.parts_of_folds`).
+    part_outputs : sequence of ndarray, optional
+        The outputs as each part has them: on scales that are learned from the other parts of the same fold.
     center : ndarray of shape (n_auxiliaries,), optional
         The weights toward which the stack of the outputs is shrunk; the plain average by default.
     known_threshold : float, optional
         The log-odds at which the auxiliaries of the center call a row positive by themselves.
     fold_known_thresholds : ndarray of shape (n_folds,), optional
         The same for the outputs of each fold.
+    part_known_thresholds : ndarray of shape (n_parts,), optional
+        The same for the outputs of each part.
     n_repeats : int, default=1
         How often each row of the table is among these rows.
     """
@@ -47,9 +54,12 @@ class AdaptationData:
     weight: FloatArray | None
     fold_outputs: Sequence[FloatArray] | None = None
     pair_outputs: Sequence[FloatArray] | None = None
+    parts: IntArray | None = None
+    part_outputs: Sequence[FloatArray] | None = None
     center: FloatArray | None = None
     known_threshold: float | None = None
     fold_known_thresholds: FloatArray | None = None
+    part_known_thresholds: FloatArray | None = None
     n_repeats: int = 1
 
     @property
@@ -79,6 +89,17 @@ class AdaptationData:
             fold_outputs=None,
             pair_outputs=None,
             known_threshold=threshold if by_fold is None else float(by_fold[fold]),
+        )
+
+    def in_parts(self) -> AdaptationData:
+        """Return the data whose folds are the parts of the folds, with their outputs."""
+        return replace(
+            self,
+            fold_outputs=self.part_outputs,
+            fold_known_thresholds=self.part_known_thresholds,
+            parts=None,
+            part_outputs=None,
+            part_known_thresholds=None,
         )
 
     def held_out_outputs(self, folds: IntArray) -> FloatArray:

@@ -69,6 +69,9 @@ class Prior(Protocol):
     def formulate(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> Formulation:
         """Return the problem for some rows in the solver's terms."""
 
+    def classifier(self, data: AdaptationData, objective: Objective) -> LinearCombination | None:
+        """Return the model at C = 0 on a scale of its own; None if only the problem knows it."""
+
     def cv_tol(self, tol: float, prior_risk: float) -> float:
         """Return the solver's tolerance in cross-validation."""
 
@@ -93,6 +96,10 @@ class _LearnedWeightsPrior(ABC):
     def center(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> LinearCombination:
         """Return the starting point."""
 
+    def classifier(self, data: AdaptationData, objective: Objective) -> LinearCombination | None:
+        """Return None."""
+        return None
+
 
 @dataclass(frozen=True)
 class StackPrior(_LearnedWeightsPrior):
@@ -103,12 +110,15 @@ class StackPrior(_LearnedWeightsPrior):
 
     def center(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> LinearCombination:
         """Return the stack."""
-        weights, intercept = fit_stack(data, nonnegative=objective.nonnegative)
-        scores = data.outputs @ weights + intercept
+        stack = self.classifier(data, objective)
+        scores = stack.scores(data.outputs, None)
         threshold = objective.measure.threshold(data.positive, scores, data.weight)
-        factor = least_risk_scale(oracle, scores - threshold)
-        delta = np.zeros(_features(data).shape[1])
-        return LinearCombination(factor * weights, delta, factor * (intercept - threshold))
+        return stack.transform(factor := least_risk_scale(oracle, scores - threshold), -factor * threshold)
+
+    def classifier(self, data: AdaptationData, objective: Objective) -> LinearCombination:
+        """Return the stack, whose scores are log-odds."""
+        weights, intercept = fit_stack(data, nonnegative=objective.nonnegative)
+        return LinearCombination(weights, np.zeros(_features(data).shape[1]), intercept)
 
     def cv_tol(self, tol: float, prior_risk: float) -> float:
         """Return a share of the prior's risk."""
@@ -148,6 +158,10 @@ class UnitPrior:
 
         offset_oracle = _OffsetOracle(oracle, data.outputs.sum(axis=1))
         return Formulation(design, offset_oracle, np.zeros(n_coef), np.zeros(n_coef, dtype=bool), combination)
+
+    def classifier(self, data: AdaptationData, objective: Objective) -> LinearCombination | None:
+        """Return None."""
+        return None
 
     def cv_tol(self, tol: float, prior_risk: float) -> float:
         """Return a share of the prior's risk."""

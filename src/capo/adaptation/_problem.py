@@ -9,6 +9,7 @@ upper bound of the measure's loss. C = 0 is the prior itself.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -110,15 +111,36 @@ class SplitProblem:
     ) -> None:
         self.test_rows = test_rows
         self._train, self._test = data.take_rows(train_rows), data.take_rows(test_rows)
-        self._problem = AdaptationProblem(self._train, objective.for_rows(train_rows))
+        self._train_rows, self._objective = train_rows, objective
         self._rule = objective.threshold_rule
+
+    @cached_property
+    def _problem(self) -> AdaptationProblem:
+        return AdaptationProblem(self._train, self._objective.for_rows(self._train_rows))
 
     def test_scores(self, C: float) -> tuple[FloatArray, int]:
         """Return the scores of the test rows at this C on the common scale, and the solver's iterations."""
-        weights, solution = self._problem.solve(C, self._problem.cv_tol, MAX_CV_ITER)
+        weights, n_iter = self._solve(C)
+        return weights.scores(self._test.outputs, self._test.features), n_iter
+
+    def all_scores(self, C: float) -> tuple[FloatArray, FloatArray, int]:
+        """Return the scores of the test rows, those of the training rows, and the solver's iterations."""
+        weights, n_iter = self._solve(C)
+        test, train = (weights.scores(each.outputs, each.features) for each in (self._test, self._train))
+        return test, train, n_iter
+
+    def _solve(self, C: float) -> tuple[LinearCombination, int]:
+        """Return the weights at this C on the common scale, and the solver's iterations."""
+        solution, weights = None, self._classifier() if C == 0 else None
+        if weights is None:
+            weights, solution = self._problem.solve(C, self._problem.cv_tol, MAX_CV_ITER)
         weights = common_scale(weights, self._train, self._rule)
-        scores = weights.scores(self._test.outputs, self._test.features)
-        return scores, 0 if solution is None else solution.n_iter
+        return weights, 0 if solution is None else solution.n_iter
+
+    def _classifier(self) -> LinearCombination | None:
+        """The model at C = 0, where the scale and the shift that the problem gives it do not matter."""
+        is_scaled_anyway = self._rule.shift_invariant or self._rule.needs_log_odds
+        return self._objective.prior.classifier(self._train, self._objective) if is_scaled_anyway else None
 
 
 class FoldProblem:
@@ -163,6 +185,52 @@ class FoldProblem:
         parts = [each.test_scores(C) for each in self._inner]
         others = np.concatenate([scores for scores, _ in parts])[np.argsort(rows)]
         return FoldScores(test, others, n_iter + sum(iterations for _, iterations in parts))
+
+
+class PartProblem:
+    """The problem of one part of a fold, trained on the other parts of the same fold.
+
+    The outputs of all of these rows come from the same models, which have seen none of them. The threshold is
+    chosen on the scores of the training rows, which are in sample.
+
+    Parameters
+    ----------
+    data : AdaptationData
+        The rows, with the outputs of this part.
+    test_rows : ndarray of int
+        The rows of this part.
+    train_rows : ndarray of int
+        The rows of the other parts of the fold.
+    objective : Objective
+        What is solved.
+    """
+
+    def __init__(
+        self, data: AdaptationData, test_rows: IntArray, train_rows: IntArray, objective: Objective
+    ) -> None:
+        self.test_rows, self._train_rows = test_rows, train_rows
+        self._n_rows = len(data.positive)
+        self._split = SplitProblem(data, train_rows, test_rows, objective)
+
+    def scores(self, C: float) -> FoldScores:
+        """Return the scores of the rows of the part, and of the fold's other rows; NaN for all others."""
+        test, train, n_iter = self._split.all_scores(C)
+        scores = np.full(self._n_rows, np.nan)
+        scores[self._train_rows] = train
+        return FoldScores(test, np.delete(scores, self.test_rows), n_iter)
+
+
+def make_parts(data: AdaptationData, folds: IntArray, objective: Objective) -> list[PartProblem]:
+    """Return the problem of each part of the folds."""
+    parts, in_parts = np.asarray(data.parts), data.in_parts()
+    problems = []
+    for part in np.unique(parts):
+        rows = parts == part
+        others = (folds == folds[rows][0]) & ~rows
+        problems.append(
+            PartProblem(in_parts.in_fold(part), np.flatnonzero(rows), np.flatnonzero(others), objective)
+        )
+    return problems
 
 
 def make_folds(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from .._typing import FloatArray, IntArray
 from ..auxiliary import OutputKind, OutputScale, apply_scales
 from ._data import AdaptationData
+
+#: From the number of a fold to a mask of rows.
+RowsOf = Callable[[int], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True)
@@ -58,12 +61,33 @@ class OutputScaler:
         scaled = replace(
             data,
             outputs=apply_scales(scales, raw.T),
-            fold_outputs=_FoldScaledOutputs(self, fold_raw, data),
+            fold_outputs=_FoldScaledOutputs(self, fold_raw, data, self._rows_outside),
             known_threshold=known_threshold(scales, data.center),
-            fold_known_thresholds=self._fold_known_thresholds(fold_raw, data),
-            pair_outputs=None if pair_raw is None else _FoldScaledOutputs(self, pair_raw, data),
+            fold_known_thresholds=self._known_thresholds(fold_raw, data, self._rows_outside),
+            pair_outputs=None
+            if pair_raw is None
+            else _FoldScaledOutputs(self, pair_raw, data, self._rows_outside),
         )
-        return scaled, scales
+        return self._add_parts(scaled, raw), scales
+
+    def _add_parts(self, data: AdaptationData, raw: FloatArray) -> AdaptationData:
+        """Return the data with outputs for the evaluation of parts of the folds, if the data have any."""
+        if data.parts is None:
+            return data
+        parts = data.parts
+        part_raw = np.broadcast_to(raw, (int(parts.max()) + 1, *raw.shape))
+
+        def other_parts(part: int) -> NDArray[np.bool_]:
+            return (self.folds == self.folds[parts == part][0]) & (parts != part)
+
+        return replace(
+            data,
+            part_outputs=_FoldScaledOutputs(self, part_raw, data, other_parts),
+            part_known_thresholds=self._known_thresholds(part_raw, data, other_parts),
+        )
+
+    def _rows_outside(self, fold: int) -> NDArray[np.bool_]:
+        return self.folds != fold
 
     def fit(
         self, raw: FloatArray, data: AdaptationData, rows: NDArray[np.bool_] | slice = slice(None)
@@ -81,7 +105,9 @@ class OutputScaler:
             for column, trust in zip(raw.T, trusted, strict=True)
         ]
 
-    def _fold_known_thresholds(self, fold_raw: FloatArray, data: AdaptationData) -> FloatArray | None:
+    def _known_thresholds(
+        self, fold_raw: FloatArray, data: AdaptationData, rows_of: RowsOf
+    ) -> FloatArray | None:
         """The known threshold on the scales of each fold; only the auxiliaries of the center are scaled."""
         if data.center is None:
             return None
@@ -89,7 +115,7 @@ class OutputScaler:
         part = replace(data, center=data.center[known])
         return np.array(
             [
-                known_threshold(self.fit(raw[:, known], part, self.folds != fold), part.center)
+                known_threshold(self.fit(raw[:, known], part, rows_of(fold)), part.center)
                 for fold, raw in enumerate(fold_raw)
             ]
         )
@@ -106,15 +132,18 @@ def known_threshold(scales: Sequence[OutputScale], center: FloatArray | None) ->
 class _FoldScaledOutputs(Sequence[FloatArray]):
     """The auxiliaries' outputs on scales that have not seen the rows of a fold, for each fold.
 
-    They are computed when they are asked for, one fold at a time.
+    `rows_of` are the rows that the scales of a fold are fitted on. The outputs are computed when they are
+    asked for, one fold at a time.
     """
 
-    def __init__(self, scaler: OutputScaler, fold_raw: FloatArray, data: AdaptationData) -> None:
-        self._scaler, self._outputs, self._data = scaler, fold_raw, data
+    def __init__(
+        self, scaler: OutputScaler, fold_raw: FloatArray, data: AdaptationData, rows_of: RowsOf
+    ) -> None:
+        self._scaler, self._outputs, self._data, self._rows_of = scaler, fold_raw, data, rows_of
 
     def __len__(self) -> int:
         return len(self._outputs)
 
     def __getitem__(self, fold: Any) -> Any:
-        raw, rows = self._outputs[fold], self._scaler.folds != fold
+        raw, rows = self._outputs[fold], self._rows_of(fold)
         return apply_scales(self._scaler.fit(raw, self._data, rows), raw.T)

@@ -7,7 +7,8 @@ outputs that the adaptation learns from; the model of all rows is used for new d
 The weights that score fold k are learned from the outputs for the other folds, whose models were
 trained on fold k. For their evaluation, each auxiliary is therefore also trained without each pair of
 folds (j, k) on tables of moderate size (see `capo.model_selection.pairs_of_folds`): fold k has the
-outputs of that model for the rows of fold j.
+outputs of that model for the rows of fold j. A few folds are instead evaluated by parts of each
+(`capo.model_selection.parts_of_folds`), which need no further models.
 
 If every row is held out several times, each repeat has outputs of its own. They are not averaged: the mean
 of several models varies less than the one model that is used for new data.
@@ -165,6 +166,11 @@ class JobRunner(Generic[Output]):
     memory: str | Memory | None = None
     n_jobs: int | None = None
     log: Callable[..., None] = lambda *line: None
+
+    @property
+    def has_training(self) -> bool:
+        """Whether any auxiliary is trained."""
+        return not all(each.is_frozen for each in self.auxiliaries)
 
     def run(self, jobs: Sequence[TrainingJob]) -> Iterator[JobResult]:
         """Yield the result of each job, in their order."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from scipy.sparse import issparse
 
-from ..model_selection import DEFAULT_N_FOLDS, MAX_ROWS_FOR_PAIRS
+from ..model_selection import DEFAULT_N_FOLDS, MAX_ROWS_FOR_PAIRS, MIN_CLASS_ROWS_FOR_PARTS
 from ..preprocessing import FeatureSchema
 from ._defaults import make_class_boosting, make_class_kernel_machine, make_class_trees
 
@@ -40,10 +40,19 @@ def default_auxiliary_names(X: Any, set_name: str = AUTO) -> list[str]:
     return [*names, "svm"] if wants_svm and X.shape[0] <= MAX_ROWS_FOR_SVM else names
 
 
-def default_n_folds(auxiliaries: Any, n_rows: int) -> int:
-    """Return the number of folds that auxiliaries, as a user gives them, are trained in by default."""
-    is_fast = isinstance(auxiliaries, str) and auxiliaries == FAST
-    return N_FAST_FOLDS if is_fast and n_rows > MAX_ROWS_FOR_PAIRS else DEFAULT_N_FOLDS
+def default_n_folds(auxiliaries: Any, n_rows: int, n_rarer: int) -> int:
+    """Return the number of folds that auxiliaries, as a user gives them, are trained in by default.
+
+    Few folds need enough rows, or groups, of the rarer class for the parts that they are evaluated by.
+    """
+    can_be_divided = n_rarer >= N_FAST_FOLDS * MIN_CLASS_ROWS_FOR_PARTS
+    has_few = is_fast_set(auxiliaries) and n_rows > MAX_ROWS_FOR_PAIRS and can_be_divided
+    return N_FAST_FOLDS if has_few else DEFAULT_N_FOLDS
+
+
+def is_fast_set(auxiliaries: Any) -> bool:
+    """Whether auxiliaries, as a user gives them, are the set that costs less."""
+    return isinstance(auxiliaries, str) and auxiliaries == FAST
 
 
 def class_auxiliary_names(X: Any, set_name: str = AUTO) -> list[str]:

@@ -42,6 +42,7 @@ from ..model_selection import (
     Split,
     check_fold_sizes,
     fold_numbers,
+    parts_suffice,
     split_folds,
     split_repeats,
 )
@@ -151,7 +152,10 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, BinaryClassifier):
         targets = positive.astype(np.int64)
         training = TrainingSet(X, targets, self.label_pair, repeats[0], weight, repeats[1:])
         runner = JobRunner(auxiliaries, training, self._output_kind, self.memory, self.n_jobs, progress.log)
-        data = AdaptationData(np.zeros((len(positive), 0)), features, positive, weight)
+        parts = self._divide_folds(folds, positive, split_params, weight) if runner.has_training else None
+        if parts is not None and not parts_suffice(objective.measure, folds, parts, weight):
+            parts = None
+        data = AdaptationData(np.zeros((len(positive), 0)), features, positive, weight, parts=parts)
         rows = np.flatnonzero(folds >= 0)
         if len(rows) < len(folds):
             data, folds, objective = data.take_rows(rows), folds[rows], objective.for_rows(rows)
@@ -177,14 +181,20 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, BinaryClassifier):
         weight: FloatArray | None,
     ) -> list[list[Split]]:
         """The folds of each repeat."""
-        cv = self._choose_folds(len(positive))
+        cv = self._choose_folds(positive, params, weight)
         if self._allows_other_folds:
             return split_repeats(cv, X, positive, params, random, weight=weight)
         return [split_folds(cv, X, positive, params, random, weight=weight)]
 
-    def _choose_folds(self, n_rows: int) -> Any:
+    def _choose_folds(self, positive: BoolArray, params: dict[str, Any], weight: FloatArray | None) -> Any:
         """The number of folds, a splitter or the folds themselves."""
         return self.cv
+
+    def _divide_folds(
+        self, folds: IntArray, positive: BoolArray, params: dict[str, Any], weight: FloatArray | None
+    ) -> IntArray | None:
+        """The parts of the folds by which the model is evaluated; None if it is evaluated by the folds."""
+        return None
 
     def _check_labels(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None

@@ -12,13 +12,29 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import measures
 from .._sklearn_compat import HasMethods, Interval, StrOptions, check_method_params, safe_indexing
-from .._typing import IntArray
+from .._typing import BoolArray, FloatArray, IntArray
 from ..adaptation import AdaptationData, Objective, StackPrior, parse_C
-from ..auxiliary import AUXILIARY_SETS, JobRunner, OutputKind, ScoreOutput, cross_fit, default_n_folds
+from ..auxiliary import (
+    AUXILIARY_SETS,
+    JobRunner,
+    OutputKind,
+    ScoreOutput,
+    cross_fit,
+    default_n_folds,
+    is_fast_set,
+)
 from ..exceptions import InvalidInputError
 from ..inspection import Summary, summarize
 from ..measures import Measure
-from ..model_selection import CGrid, ExpectedValueThreshold, FixedThreshold
+from ..model_selection import (
+    CGrid,
+    ExpectedValueThreshold,
+    FixedThreshold,
+    check_groups,
+    is_fold_number,
+    parts_of_folds,
+    rarer_class_size,
+)
 from ..multiclass import MulticlassMeasure
 from ..multilabel import MultilabelMeasure
 from ..preprocessing import DemandedKind
@@ -83,10 +99,10 @@ class CAPOClassifier(DeployableClassifier):
         scorer such as "roc_auc" takes the larger label as positive.
     cv : int, splitter or iterable, optional
         Folds for cross-fitting and for the choice of C: by default 5, but 3 with ``auxiliaries="fast"`` on
-        tables of two classes with more than 2,000 rows. An integer means stratified folds of shuffled rows,
-        or of groups if `fit` is given ``groups``. Pass a splitter for any other structure, such as
-        `capo.model_selection.TimeFolds`. Rows that are never held out, as the first ones of
-        `TimeSeriesSplit`, train the auxiliaries only. With repeated folds, as those of
+        tables of two classes with more than 2,000 rows and at least 60 of each class. An integer means
+        stratified folds of shuffled rows, or of groups if `fit` is given ``groups``. Pass a splitter for any
+        other structure, such as `capo.model_selection.TimeFolds`. Rows that are never held out, as the first
+        ones of `TimeSeriesSplit`, train the auxiliaries only. With repeated folds, as those of
         `capo.model_selection.RepeatedFolds` or `RepeatedStratifiedKFold`, the weights are learned from the
         outputs of all repeats, and the threshold and the out-of-fold values are means over the repeats.
     delta : "linear", "rbf", None or transformer, default="linear"
@@ -95,10 +111,10 @@ class CAPOClassifier(DeployableClassifier):
         none, or a transformer of yours. It is trained on all rows and should not use y.
     C : "auto", float or array-like, default="auto"
         Weight of the measure against the size of the change; a grid, or "auto" for a path from 0.01
-        upwards that is extended while its last C is the best. Of the values of C whose gain over C = 0
-        exceeds three standard errors and remains a gain whichever fold is left out, the best is used; if
-        there is none, C = 0, the stack, is kept. With fewer than 5 rows of a class per fold, "auto" keeps
-        C = 0.
+        upwards, in larger steps with ``auxiliaries="fast"``, that is extended while its last C is the best.
+        Of the values of C whose gain over C = 0 exceeds three standard errors and remains a gain whichever
+        fold is left out, the best is used; if there is none, C = 0, the stack, is kept. With fewer than 5
+        rows of a class per fold, "auto" keeps C = 0.
     threshold : "auto" or float, default="auto"
         The probability above which a row is positive; "auto" takes the one with the best expected
         value of the measure under calibrated out-of-fold probabilities.
@@ -353,11 +369,23 @@ class CAPOClassifier(DeployableClassifier):
         rule = ExpectedValueThreshold() if isinstance(threshold, str) else FixedThreshold(float(threshold))
         return Objective(measure, StackPrior(), tol=float(self.tol), threshold_rule=rule)
 
-    def _choose_folds(self, n_rows: int) -> Any:
-        return default_n_folds(self.auxiliaries, n_rows) if self.cv is None else self.cv
+    def _choose_folds(self, positive: BoolArray, params: dict[str, Any], weight: FloatArray | None) -> Any:
+        if self.cv is not None:
+            return self.cv
+        groups = params.get("groups")
+        labels = None if groups is None else check_groups(groups, len(positive))
+        return default_n_folds(self.auxiliaries, len(positive), rarer_class_size(positive, labels, weight))
+
+    def _divide_folds(
+        self, folds: IntArray, positive: BoolArray, params: dict[str, Any], weight: FloatArray | None
+    ) -> IntArray | None:
+        # Only of folds of ours it is known which rows belong together.
+        return (
+            parts_of_folds(folds, positive, params.get("groups"), weight) if is_fold_number(self.cv) else None
+        )
 
     def _parse_C(self) -> float | CGrid:
-        return parse_C(self.C)
+        return parse_C(self.C, coarse=is_fast_set(self.auxiliaries))
 
     def _train_auxiliaries(
         self, runner: JobRunner[OutputKind], data: AdaptationData, folds: IntArray, objective: Objective

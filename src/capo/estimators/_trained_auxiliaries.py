@@ -59,6 +59,8 @@ class TrainedAuxiliaries:
 def evaluate_auxiliaries(trained: TrainedAuxiliaries, folds: IntArray, objective: Objective) -> list[CVScore]:
     """Return the out-of-fold value of each auxiliary by itself, from outputs that no label has scaled."""
     data, measure, rule = trained.data, objective.measure, objective.threshold_rule
+    if data.parts is not None:
+        return _evaluate_in_parts(trained, folds, objective)
     repeats = zip(
         (folds, *(each.folds for each in trained.further)),
         (trained.evaluation_outputs, *trained.further_outputs),
@@ -74,6 +76,15 @@ def evaluate_auxiliaries(trained: TrainedAuxiliaries, folds: IntArray, objective
             for own_folds, outputs in repeats
         ]
     return [CVScore.mean(each) for each in zip(*scores, strict=True)]
+
+
+def _evaluate_in_parts(trained: TrainedAuxiliaries, folds: IntArray, objective: Objective) -> list[CVScore]:
+    """Return the value of each auxiliary, with thresholds that are chosen on other parts of the same fold."""
+    data, measure, rule = trained.data, objective.measure, objective.threshold_rule
+    scorer = CVScorer(measure, rule, data.positive, data.weight, np.asarray(data.parts), folds, folds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConstraintWarning)
+        return [scorer(column) for column in trained.fitted.raw_outputs.T]
 
 
 def scale_outputs(

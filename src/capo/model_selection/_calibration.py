@@ -18,6 +18,14 @@ MIN_SLOPE = 1e-6
 MIN_RIDGE = 1e-3
 #: Values that vary less than this, relative to their center, differ by rounding errors only.
 MIN_RELATIVE_SPREAD = 1e-12
+#: The largest derivative of the mean loss at its minimum, and the largest decrease that is given away.
+LOGISTIC_GTOL, LOGISTIC_FTOL = 1e-9, 1e-13
+#: Steps of Newton's method, and halvings of a step, before another method takes over.
+MAX_NEWTON_ITER, MAX_HALVINGS = 100, 30
+#: The share of the expected decrease that a step of Newton's method must reach.
+SUFFICIENT_DECREASE = 1e-4
+#: Is added to the curvature of the mean loss, which is 0 where all probabilities are 0 or 1.
+MIN_CURVATURE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -137,12 +145,73 @@ def fit_logistic(
     The penalty is ``ridge / 2`` times the squared distance of the weights from `center`; with
     `nonnegative`, no weight is below 0.
     """
+    masses, problem = (float(weight @ target), float(weight.sum())), (Z, target, weight)
+    found = _newton(problem, masses, ridge=ridge, center=center, nonnegative=nonnegative)
+    if found is not None:
+        return found[:-1], float(found[-1])
 
     def sums(v: FloatArray) -> FloatArray:
-        return logistic_sums(Z, target, weight, v)
+        return logistic_sums(*problem, v)
 
-    masses = float(weight @ target), float(weight.sum())
     return minimize_logistic(sums, Z.shape[1], masses, ridge=ridge, center=center, nonnegative=nonnegative)
+
+
+def _newton(
+    problem: tuple[FloatArray, FloatArray, FloatArray],
+    masses: tuple[float, float],
+    *,
+    ridge: float,
+    center: float | FloatArray,
+    nonnegative: bool,
+) -> FloatArray | None:
+    """Return the minimum of the logistic loss of features, targets and weights; None if it is not reached.
+
+    Newton's method, with a projection onto the bounds (Bertsekas, 1982): coefficients at a bound that the
+    gradient would take beyond it stay there. For a few coefficients it takes far fewer passes over the rows
+    than a method that has to learn the curvature.
+    """
+    Z, target, weight = problem
+    columns = np.vstack((Z.T, np.ones(len(Z))))
+    penalty = np.append(np.full(Z.shape[1], ridge), 0.0)
+    goal = np.append(np.broadcast_to(center, Z.shape[1]), 0.0)
+    lower = np.append(np.full(Z.shape[1], 0.0 if nonnegative else -np.inf), -np.inf)
+
+    def value(v: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        odds = v @ columns
+        smaller = np.exp(-np.abs(odds))
+        loss = weight @ (np.maximum(odds, 0.0) + np.log(1.0 + smaller) - target * odds)
+        return float(loss + 0.5 * penalty @ (v - goal) ** 2), odds, smaller
+
+    v = _logistic_start(Z.shape[1], masses)
+    loss, odds, smaller = value(v)
+    for _ in range(MAX_NEWTON_ITER):
+        probability = np.where(odds < 0, smaller, 1.0) / (1.0 + smaller)
+        gradient = columns @ (weight * (probability - target)) + penalty * (v - goal)
+        free = (v > lower) | (gradient < 0)
+        if np.abs(gradient[free]).max() <= LOGISTIC_GTOL * masses[1]:
+            return v
+        parts = columns if free.all() else columns[free]
+        curvature = (parts * (weight * probability * (1.0 - probability))) @ parts.T
+        curvature += np.diag(penalty[free] + MIN_CURVATURE * masses[1])
+        step = np.zeros(len(v))
+        step[free] = np.linalg.solve(curvature, gradient[free])
+        if float(gradient @ step) <= LOGISTIC_FTOL * masses[1]:
+            return v
+        for halvings in range(MAX_HALVINGS):
+            new = np.maximum(v - 0.5**halvings * step, lower)
+            found = value(new)
+            if found[0] <= loss + SUFFICIENT_DECREASE * float(gradient @ (new - v)):
+                break
+        else:
+            return None
+        v, (loss, odds, smaller) = new, found
+    return None
+
+
+def _logistic_start(n_coef: int, masses: tuple[float, float]) -> FloatArray:
+    """The average of the features, and the log-odds of the share of positives."""
+    share = float(np.clip(masses[0] / masses[1], 1e-9, 1.0 - 1e-9))
+    return np.append(np.full(n_coef, 1.0 / max(1, n_coef)), np.log(share / (1.0 - share)))
 
 
 def logistic_sums(Z: FloatArray, target: FloatArray, weight: FloatArray, v: FloatArray) -> FloatArray:
@@ -174,9 +243,8 @@ def minimize_logistic(
         found = (found + penalty) / total
         return float(found[0]), found[1:]
 
-    share = float(np.clip(masses[0] / total, 1e-9, 1.0 - 1e-9))
-    start = np.append(np.full(n_coef, 1.0 / max(1, n_coef)), np.log(share / (1.0 - share)))
+    start = _logistic_start(n_coef, masses)
     bounds = [(0.0 if nonnegative else None, None)] * n_coef + [(None, None)]
-    options = {"maxiter": 1000, "ftol": 1e-13, "gtol": 1e-9}
+    options = {"maxiter": 1000, "ftol": LOGISTIC_FTOL, "gtol": LOGISTIC_GTOL}
     result = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return result.x[:-1], float(result.x[-1])

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -59,6 +59,14 @@ class CVScore:
         """The standard error of the difference between two values of the same rows."""
         return _jackknife_error(self.leave_one_out - baseline.leave_one_out)
 
+    def shift_from(self, old: CVScore, new: CVScore) -> CVScore:
+        """Return a score whose gain over `new` is that of this score over `old`, with its standard error."""
+        return replace(
+            self,
+            value=new.value + (self.value - old.value),
+            leave_one_out=new.leave_one_out + (self.leave_one_out - old.leave_one_out),
+        )
+
     def is_significant_gain(self, baseline: CVScore, min_std_errors: float) -> bool:
         """Whether the gain exceeds some standard errors and remains a gain whichever fold is left out."""
         gain = self.value - baseline.value
@@ -90,6 +98,8 @@ class CVScorer:
         The number of the fold in which each row is held out.
     blocks : ndarray of int, shape (n_samples,), optional
         The rows that the jackknife leaves out together have the same number; by default the rows of a fold.
+    strata : ndarray of int, shape (n_samples,), optional
+        A fold's threshold is chosen on the other folds that have the same number; by default on all others.
     """
 
     measure: Measure
@@ -98,6 +108,7 @@ class CVScorer:
     weight: FloatArray | None
     folds: IntArray
     blocks: IntArray | None = None
+    strata: IntArray | None = None
 
     def __call__(self, scores: FloatArray) -> CVScore:
         """Evaluate out-of-fold scores.
@@ -121,15 +132,20 @@ class CVScorer:
         """For each row, the threshold chosen on the scores that its fold has for the other folds."""
         thresholds = np.zeros(len(self.folds))
         for fold in self._fold_numbers if self.measure.needs_threshold else ():
-            others = self.folds != fold
-            thresholds[~others] = self._held_out_thresholds(by_fold[fold, others], others)
+            held_out = self.folds == fold
+            others = ~held_out
+            if self.strata is not None:
+                others &= self.strata == self.strata[held_out][0]
+            thresholds[held_out] = self._held_out_thresholds(by_fold[fold, others], others, held_out)
         return thresholds
 
-    def _held_out_thresholds(self, scores: FloatArray, others: BoolArray) -> float | FloatArray:
+    def _held_out_thresholds(
+        self, scores: FloatArray, others: BoolArray, held_out: BoolArray
+    ) -> float | FloatArray:
         """The threshold of the rows held out, or one for each where rows have thresholds of their own."""
         measure = self.measure.for_rows(others)
         point = self.threshold(measure, scores, self.positive[others], self._weight(others))
-        row_log_odds = self.measure.for_rows(~others).row_log_odds
+        row_log_odds = self.measure.for_rows(held_out).row_log_odds
         return point.score if row_log_odds is None else point.calibration.scores(row_log_odds)
 
     @property

@@ -27,6 +27,10 @@ MAX_ROWS_FOR_PAIRS = 2_000
 MIN_FOLDS_FOR_PAIRS, MAX_FOLDS_FOR_PAIRS = 4, 20
 #: Training without a pair of folds needs at least this many rows of each class.
 MIN_CLASS_ROWS_FOR_PAIRS = 3
+#: With fewer folds than for pairs, evaluation divides each fold into this many parts.
+N_FOLD_PARTS = 3
+#: A fold that is divided needs at least this many rows of each class, and this many groups.
+MIN_CLASS_ROWS_FOR_PARTS, MIN_CLASS_GROUPS_FOR_PARTS = 20, 10
 #: Folds where none are asked for.
 DEFAULT_N_FOLDS = 5
 
@@ -231,6 +235,71 @@ def pairs_of_folds(
     pairs = list(combinations(numbers, 2))
     rarest = min(int((n_rows - counts[j] - counts[k])[counted].min(initial=len(folds))) for j, k in pairs)
     return pairs if counted.sum() > 1 and rarest >= MIN_CLASS_ROWS_FOR_PAIRS else []
+
+
+def parts_of_folds(
+    folds: IntArray,
+    positive: BoolArray,
+    groups: ArrayLike | None = None,
+    weight: FloatArray | None = None,
+) -> IntArray | None:
+    """Return the part of each row, by which evaluation divides a few folds; None for many folds, or few rows.
+
+    With two or three folds, models without pairs of folds would have few rows to learn from. But all rows of
+    a fold have outputs of the same models, which have not seen any of them. What is learned from those of
+    two parts of the fold, and evaluated on the third, has not seen the rows that it is evaluated on either.
+
+    Parts have consecutive numbers over all folds. They keep the shares of the classes, and the rows of a
+    group together.
+    """
+    numbers = np.unique(folds)
+    if len(numbers) >= MIN_FOLDS_FOR_PAIRS or numbers[0] < 0:
+        return None
+    labels = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    parts = np.zeros(len(folds), dtype=np.intp)
+    for position, fold in enumerate(numbers):
+        rows = np.flatnonzero(folds == fold)
+        if not _can_be_divided(rows, positive, labels, weight):
+            return None
+        own_groups = None if labels is None else labels[rows]
+        params = {} if own_groups is None else {"groups": own_groups}
+        own_weight = None if weight is None else weight[rows]
+        # A seed of its own, so that the division changes nothing else that is random.
+        splits = _split(N_FOLD_PARTS, rows, positive[rows], params, RandomState(0), own_weight)
+        parts[rows] = position * N_FOLD_PARTS + fold_numbers(splits, len(rows))
+    return parts
+
+
+def parts_suffice(measure: Measure, folds: IntArray, parts: IntArray, weight: FloatArray | None) -> bool:
+    """Whether the measure needs no more rows than a part of a fold has to learn from."""
+    weight = np.ones(len(folds)) if weight is None else weight
+    of_fold, of_part = (np.bincount(numbers, weight) for numbers in (folds, parts))
+    try:
+        measure.check_size(float((of_fold[folds] - of_part[parts]).min()))
+    except InvalidInputError:
+        return False
+    return True
+
+
+def _can_be_divided(
+    rows: IntArray, positive: BoolArray, groups: IntArray | None, weight: FloatArray | None
+) -> bool:
+    """Whether a fold has enough rows and groups of each class for its parts."""
+    own_weight = None if weight is None else weight[rows]
+    if rarer_class_size(positive[rows], None, own_weight) < MIN_CLASS_ROWS_FOR_PARTS:
+        return False
+    if groups is None:
+        return True
+    return rarer_class_size(positive[rows], groups[rows], own_weight) >= MIN_CLASS_GROUPS_FOR_PARTS
+
+
+def rarer_class_size(
+    positive: BoolArray, groups: NDArray[Any] | None = None, weight: FloatArray | None = None
+) -> int:
+    """Return the number of rows of the rarer class, or of groups with them; weights of 0 do not count."""
+    units = np.arange(len(positive)) if groups is None else groups
+    counted = np.ones(len(positive), dtype=bool) if weight is None else weight > 0
+    return min(len(np.unique(units[counted & (positive == label)])) for label in (False, True))
 
 
 def _class_counts(folds: IntArray, labels: NDArray[Any]) -> IntArray:

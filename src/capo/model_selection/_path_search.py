@@ -20,6 +20,8 @@ from ._cv_score import CVScore, CVScorer
 DEFAULT_STEP = 10.0**0.5
 #: The values of ``C="auto"``.
 AUTO_VALUES = tuple(10.0 ** (0.5 * step) for step in range(-4, 7))
+#: The values of ``C="auto"`` where the path has to cost less.
+COARSE_AUTO_VALUES = AUTO_VALUES[::2]
 #: How often the values of ``C="auto"`` may be extended.
 MAX_AUTO_EXTENSIONS = 4
 #: How often a grid given by the user may be extended.
@@ -55,6 +57,8 @@ class CGrid:
 
 #: The grid of ``C="auto"``.
 AUTO_GRID = CGrid(AUTO_VALUES, MAX_AUTO_EXTENSIONS, stop_early=True)
+#: The same with half of the values.
+COARSE_AUTO_GRID = CGrid(COARSE_AUTO_VALUES, MAX_AUTO_EXTENSIONS // 2, stop_early=True)
 
 
 @dataclass(frozen=True)

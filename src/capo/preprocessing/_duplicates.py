@@ -21,6 +21,7 @@ MAX_EXPECTED_COPIES = 0.1
 #: An odd number without structure: a product with it spreads a column's bits over the hash.
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
+_HASHABLE_TYPES = {str, int, float, bool, type(None)}
 
 
 def duplicate_share(X: Any, folds: IntArray) -> float:
@@ -90,8 +91,10 @@ def _series_codes(column: nw.Series[Any]) -> NDArray[np.uint64]:
 
 def _value_codes(values: list[Any]) -> NDArray[np.uint64]:
     """The number of each value in the order of first occurrence; all missing values are the same."""
-    codes: dict[Any, int] = {}
-    numbers = np.array([codes.setdefault(_hashable(value), len(codes)) for value in values], dtype=np.uint64)
+    if not set(map(type, values)) <= _HASHABLE_TYPES:
+        values = [_hashable(value) for value in values]
+    codes = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    numbers = np.array(list(map(codes.__getitem__, values)), dtype=np.uint64)
     missing = [number for value, number in codes.items() if is_missing(value)]
     numbers[np.isin(numbers, missing)] = missing[0] if missing else 0
     return numbers

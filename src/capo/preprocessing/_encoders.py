@@ -83,9 +83,7 @@ class KnownCategoryFilter(OneToOneFeatureMixin, TableTransformer):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Collect the categories of each column."""
         validate_data(self, X, skip_check_array=True)
-        distinct = map(_distinct, iter_columns(X))
-        columns = ({self._category(v) for v in values if not is_missing(v)} for values in distinct)
-        self.categories_ = [sorted(categories, key=_sort_key) for categories in columns]
+        self.categories_ = [self._categories(column) for column in iter_columns(X)]
         return self
 
     def transform(self, X: Any) -> NDArray[np.object_]:
@@ -93,14 +91,31 @@ class KnownCategoryFilter(OneToOneFeatureMixin, TableTransformer):
         validate_data(self, X, reset=False, skip_check_array=True)
         result = np.empty(X.shape, dtype=object)
         for position, (column, categories) in enumerate(zip(iter_columns(X), self.categories_, strict=True)):
-            known = _KnownCategories(categories, self._category)
-            try:
-                result[:, position] = list(map(known.__getitem__, column))
-            except TypeError as error:  # a list cannot be looked up
-                raise InvalidInputError(
-                    f"a column of categories contains a value that is none: {error}."
-                ) from error
+            result[:, position] = self._known_values(column, categories)
         return result
+
+    def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.object_]:
+        """Collect the categories of each column, and replace missing values by NaN."""
+        validate_data(self, X, skip_check_array=True)
+        self.categories_ = []
+        result = np.empty(X.shape, dtype=object)
+        for position, column in enumerate(iter_columns(X)):
+            self.categories_.append(self._categories(column))
+            result[:, position] = self._known_values(column, self.categories_[-1])
+        return result
+
+    def _categories(self, column: list[Any]) -> list[Any]:
+        found = {self._category(value) for value in _distinct(column) if not is_missing(value)}
+        return sorted(found, key=_sort_key)
+
+    def _known_values(self, column: list[Any], categories: list[Any]) -> list[Any]:
+        known = _KnownCategories(categories, self._category)
+        try:
+            return list(map(known.__getitem__, column))
+        except TypeError as error:  # a list cannot be looked up
+            raise InvalidInputError(
+                f"a column of categories contains a value that is none: {error}."
+            ) from error
 
     def _category(self, value: Any) -> Any:
         return str(value) if self.as_text else value
@@ -183,7 +198,7 @@ class _KnownCategories(dict[Any, Any]):
 
 def _distinct(values: list[Any]) -> Iterable[Any]:
     """The different values; 1, 1.0 and True are equal but have different texts."""
-    if set(map(type, values)) <= {str, type(None)}:
+    if len(set(map(type, values)) - {type(None)}) <= 1:
         return set(values)
     return [value for _, value in set(zip(map(type, values), values, strict=True))]
 
