@@ -8,6 +8,7 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
+from .._buffers import VectorPool
 from .._compiled import load_kernels
 from .._threads import map_in_threads
 from .._typing import FloatArray, IntArray
@@ -35,6 +36,7 @@ class DenseDesign:
         # BLAS would copy some rows of an array in Fortran order.
         task_size = X.size if self._whole and not X.flags.c_contiguous else TASK_SIZE
         self._tasks = list(iter_row_blocks(X.shape[0], X.shape[1], max(task_size, 1)))
+        self._vectors = VectorPool(X.shape[0], size=2)
 
     def _load_kernels(self) -> ModuleType | None:
         """Compiled products with large arrays in float32, if there are any."""
@@ -43,7 +45,7 @@ class DenseDesign:
 
     def matvec(self, v: FloatArray) -> FloatArray:
         """``A v``, block by block."""
-        out, kernels = np.empty(self.shape[0]), self._load_kernels()
+        out, kernels = self._vectors.take(), self._load_kernels()
         v = np.ascontiguousarray(v, dtype=np.float64)
 
         def multiply(task: slice) -> None:
@@ -91,9 +93,12 @@ class DenseDesign:
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
         """``|A| |v|``, block by block."""
-        out, size = np.empty(self.shape[0]), np.abs(v)
+        out, size, kernels = self._vectors.take(), np.abs(v).astype(np.float64), self._load_kernels()
 
         def multiply(task: slice) -> None:
+            if kernels is not None:
+                kernels.abs_matvec(self.X[task], size, out[task])
+                return
             for rows, block in self._iter_abs_blocks(task):
                 np.dot(block, size, out=out[rows])
 
@@ -102,11 +107,15 @@ class DenseDesign:
 
     def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
         """``|A|' |coef|``, block by block."""
-        size = np.abs(coef)
+        kernels = self._load_kernels()
 
         def multiply(task: slice) -> FloatArray:
+            if kernels is not None:
+                size = np.abs(coef[task]).astype(np.float64, copy=False)
+                kernels.add_abs_rmatvec(self.X[task], size, out := np.zeros(self.shape[1]))
+                return out
             blocks = self._iter_abs_blocks(task)
-            return self._sum_products(np.dot(size[rows], block) for rows, block in blocks)
+            return self._sum_products(np.dot(np.abs(coef[rows]), block) for rows, block in blocks)
 
         return self._sum_products(map_in_threads(multiply, self._tasks))
 

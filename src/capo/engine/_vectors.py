@@ -83,23 +83,20 @@ def subtract(a: FloatArray, b: FloatArray) -> FloatArray:
     return a
 
 
-def find_nonzero(a: FloatArray) -> IntArray:
-    """The positions of numbers other than 0."""
+def find_changes(a: FloatArray, b: FloatArray | None) -> tuple[IntArray, FloatArray]:
+    """The positions where a differs from b, or from 0, and the differences there."""
+    kernels = _load_kernels(a, b) if b is not None and len(a) > MAX_UNDIVIDED else None
+
+    def find(block: slice) -> tuple[IntArray, FloatArray]:
+        if kernels is not None and b is not None:
+            rows, changes = np.empty(block.stop - block.start, dtype=np.int64), np.empty(len(a[block]))
+            count = kernels.find_changes(a[block], b[block], block.start, rows, changes)
+            return rows[:count].copy(), changes[:count].copy()
+        rows = np.flatnonzero(a[block] if b is None else a[block] != b[block])
+        changes = a[block][rows] if b is None else a[block][rows] - b[block][rows]
+        return rows + block.start, changes
+
     if len(a) <= MAX_UNDIVIDED:
-        return np.flatnonzero(a)
-    return np.concatenate(map_in_threads(lambda rows: np.flatnonzero(a[rows]) + rows.start, _blocks(len(a))))
-
-
-def find_changes(a: FloatArray, b: FloatArray) -> IntArray:
-    """The positions where two vectors differ."""
-    if len(a) <= MAX_UNDIVIDED:
-        return np.flatnonzero(a != b)
-    kernels = _load_kernels(a, b)
-
-    def find(rows: slice) -> IntArray:
-        if kernels is None:
-            return np.flatnonzero(a[rows] != b[rows]) + rows.start
-        buffer = np.empty(rows.stop - rows.start, dtype=np.int64)
-        return buffer[: kernels.find_changes(a[rows], b[rows], rows.start, buffer)].copy()
-
-    return np.concatenate(map_in_threads(find, _blocks(len(a))))
+        return find(slice(0, len(a)))
+    found = map_in_threads(find, _blocks(len(a)))
+    return np.concatenate([rows for rows, _ in found]), np.concatenate([changes for _, changes in found])
