@@ -62,17 +62,24 @@ class LinearMeasure(Measure):
 
 
 class HingeOracle(LabeledOracle):
-    """Marks each row whose weighted margin is below its price as an error."""
+    """Marks each row whose weighted margin is below its price as an error.
+
+    For a positive row, this is a score below ``price / slope``; for a negative one, a score above it. A
+    negative row at the limit is marked too, which changes neither R nor whether the cut is a lower bound.
+    """
 
     def __init__(self, labels: Labels, prices: FloatArray) -> None:
         self.labels, self.prices = labels, prices
+        self.negative = ~labels.positive
         self.slope = labels.sign * labels.mass / labels.total
         self.price_per_slope = np.divide(prices, self.slope, out=np.zeros(len(prices)), where=self.slope != 0)
 
     def __call__(self, scores: FloatArray) -> Cut:
         self.labels.check_length(scores)
-        coef = self.slope * scores
-        np.multiply(self.slope, coef < self.prices, out=coef)
+        errors = scores < self.price_per_slope
+        np.not_equal(errors, self.negative, out=errors)
+        coef = errors.astype(np.float64)
+        coef *= self.slope
         return Cut(coef, float(self.price_per_slope @ coef))
 
 
