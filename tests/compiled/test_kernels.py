@@ -10,7 +10,7 @@ from capo import _threads, measures
 from capo._compiled import _loader, load_kernels
 from capo.design import DenseDesign, _dense, augment
 from capo.engine import Status, _vectors, minimize, relative_error
-from capo.measures import Labels, _binned
+from capo.measures import Labels, _binned, _linear
 from capo.measures._binned import Binner
 
 pytest.importorskip("numba")
@@ -145,6 +145,7 @@ def make_data(n_rows):
 def test_a_fit_is_certified_and_the_same_in_any_number_of_threads(name, monkeypatch):
     monkeypatch.setattr(_dense, "TASK_SIZE", 10_000)
     monkeypatch.setattr(_binned, "TASK_ROWS", 3000)
+    monkeypatch.setattr(_linear, "TASK_ROWS", 3000)
     monkeypatch.setattr(_vectors, "MAX_UNDIVIDED", 1000)
     monkeypatch.setattr(_vectors, "BLOCK_LENGTH", 3000)
     X, y = make_data(40_000)
@@ -164,7 +165,24 @@ def test_a_fit_is_certified_and_the_same_in_any_number_of_threads(name, monkeypa
 
 
 def test_kernels_release_the_lock_of_the_interpreter():
-    for name in ("vectors", "bins", "products"):
+    for name in ("vectors", "bins", "hinges", "products"):
         kernels = [each for each in vars(load_kernels(name, 1)).values() if hasattr(each, "targetoptions")]
         assert kernels
         assert all(each.targetoptions["nogil"] for each in kernels), name
+
+
+@given(st.data(), st.integers(2, 40), st.booleans())
+def test_hinges_are_the_same_bits_but_for_the_sum(data, length, weighted):
+    scores = data.draw(vectors(length, st.floats(-3, 3) | st.sampled_from([0.0, 1.0, -1.0])))
+    y = np.r_[True, False, data.draw(hnp.arrays(bool, length - 2))]
+    weight = np.r_[1.0, 0.3, data.draw(vectors(length - 2, st.sampled_from([0.0, 0.3, 2.5])))]
+    measure = measures.get("balanced_accuracy")
+
+    def search():
+        return measure.oracle(y, weight if weighted else None)(scores)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_linear, "TASK_ROWS", 7)
+        compiled, expected = search(), without_kernels(search)
+    np.testing.assert_array_equal(compiled.coef, expected.coef)
+    assert compiled.loss == pytest.approx(expected.loss, rel=1e-14, abs=1e-16)

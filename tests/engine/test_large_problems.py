@@ -11,7 +11,7 @@ from capo import _threads, measures
 from capo.design import _dense, as_design, augment
 from capo.engine import CuttingPlane, Status, _slopes, _vectors, minimize
 from capo.engine._slopes import MAX_UPDATES, SlopeUpdates
-from capo.measures import _binned
+from capo.measures import _binned, _linear
 
 
 def make_data(n, seed=0):
@@ -90,6 +90,7 @@ def test_the_certificate_holds_with_bins_and_updates(name):
 def test_a_solution_does_not_depend_on_the_number_of_threads(name, monkeypatch):
     monkeypatch.setattr(_dense, "TASK_SIZE", 10_000)
     monkeypatch.setattr(_binned, "TASK_ROWS", 3000)
+    monkeypatch.setattr(_linear, "TASK_ROWS", 3000)
     monkeypatch.setattr(_vectors, "MAX_UNDIVIDED", 1000)
     monkeypatch.setattr(_vectors, "BLOCK_LENGTH", 3000)
     X, y = make_data(40_000)

@@ -17,7 +17,7 @@ from ._base import iter_row_blocks, place_values
 #: Numbers of a task of a thread. The tasks do not depend on the number of threads, nor do their sums.
 TASK_SIZE = 2**21
 #: Steps of the kernels for each number in a fit of some thirty iterations.
-STEPS_PER_NUMBER = 64
+STEPS_PER_NUMBER = 32
 
 
 class DenseDesign:
