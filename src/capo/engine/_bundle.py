@@ -14,7 +14,7 @@ from ._qp import solve_multipliers
 from ._rounding import UNIT_ROUNDOFF, RoundingErrors, relative_error
 
 #: Iterations with a multiplier of 0 after which a cut is dropped.
-MAX_INACTIVE_ITER = 10
+MAX_INACTIVE_ITER = 15
 #: A multiplier below this share of C counts as 0.
 MIN_MULTIPLIER = 1e-7
 
