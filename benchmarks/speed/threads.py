@@ -1,9 +1,9 @@
 """The first iterations of a fit on 10^7 x 20 numbers, with one thread and with two, by NumPy and compiled.
 
-One thread and two are measured one after the other, several times, in one process, and must give the same solution. The
-least time of the clock of each is compared. On a machine that is busy with other work this says little, so
-that the CPU time outside of the threads is measured too: with c CPU seconds in all and m of them outside, two
-free cores would take m + (c - m) / 2.
+One thread and two are measured one after the other, several times, in one process, and must give the same
+solution. The least time of the clock of each is compared. On a machine that is busy with other work this says
+little, so that the CPU time outside of the threads is measured too: with c CPU seconds in all and m of them
+outside, two free cores would take m + (c - m) / 2.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def _compare(one: dict, two: dict) -> str:
     outside = two["outside_threads"]
     free = outside + (two["cpu_seconds"] - outside) / 2.0
     return (
-        f"{one['measure']}, {'compiled' if one['compiled'] else 'NumPy'}: {one['cpu_seconds']:.2f} CPU s per iteration with one thread, "
+        f"{one['measure']}, {'compiled' if one['compiled'] else 'NumPy'}: "
+        f"{one['cpu_seconds']:.2f} CPU s per iteration with one thread, "
         f"{two['cpu_seconds']:.2f} with two, of which {outside:.2f} outside of the threads: {free:.2f} s on "
         f"two free cores, {one['cpu_seconds'] / free:.2f} times as fast. By the clock here: "
         f"{one['seconds']:.2f} and {two['seconds']:.2f} s. Same solution: {one['same_solution']}."

@@ -79,6 +79,9 @@ def iter_row_blocks(n_rows: int, row_size: float, block_size: int = BLOCK_SIZE) 
 
 def add_number(vector: FloatArray, number: float) -> None:
     """Add a number to each element, in place."""
+    if len(vector) <= VECTOR_BLOCK:
+        vector += number
+        return
 
     def add(rows: slice) -> None:
         vector[rows] += number
@@ -88,6 +91,8 @@ def add_number(vector: FloatArray, number: float) -> None:
 
 def sum_vector(vector: FloatArray, of: Callable[[FloatArray], FloatArray] | None = None) -> float:
     """The sum of the elements, or of a function of them, block by block."""
+    if len(vector) <= VECTOR_BLOCK:
+        return float((vector if of is None else of(vector)).sum())
 
     def add(rows: slice) -> float:
         return float((vector[rows] if of is None else of(vector[rows])).sum())

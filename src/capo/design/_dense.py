@@ -36,21 +36,20 @@ class DenseDesign:
         # BLAS would copy some rows of an array in Fortran order.
         task_size = X.size if self._whole and not X.flags.c_contiguous else TASK_SIZE
         self._tasks = list(iter_row_blocks(X.shape[0], X.shape[1], max(task_size, 1)))
+        self._has_kernels = X.dtype == np.float32 and X.flags.c_contiguous
         self._vectors = VectorPool(X.shape[0], size=2)
 
     def _load_kernels(self) -> ModuleType | None:
         """Compiled products with large arrays in float32, if there are any."""
-        plain = self.X.dtype == np.float32 and self.X.flags.c_contiguous
-        return load_kernels("products", STEPS_PER_NUMBER * self.X.size) if plain else None
+        return load_kernels("products", STEPS_PER_NUMBER * self.X.size) if self._has_kernels else None
 
     def matvec(self, v: FloatArray) -> FloatArray:
         """``A v``, block by block."""
         out, kernels = self._vectors.take(), self._load_kernels()
-        v = np.ascontiguousarray(v, dtype=np.float64)
 
         def multiply(task: slice) -> None:
             if kernels is not None:
-                kernels.matvec(self.X[task], v, out[task])
+                kernels.matvec(self.X[task], np.ascontiguousarray(v, dtype=np.float64), out[task])
                 return
             for rows, block in self._iter_blocks(task):
                 np.dot(block, v, out=out[rows])
@@ -61,11 +60,11 @@ class DenseDesign:
     def rmatvec(self, coef: FloatArray) -> FloatArray:
         """``A' coef``, block by block."""
         kernels = self._load_kernels()
-        coef = np.ascontiguousarray(coef, dtype=np.float64)
 
         def multiply(task: slice) -> FloatArray:
             if kernels is not None:
-                kernels.add_rmatvec(self.X[task], coef[task], out := np.zeros(self.shape[1]))
+                some = np.ascontiguousarray(coef[task], dtype=np.float64)
+                kernels.add_rmatvec(self.X[task], some, out := np.zeros(self.shape[1]))
                 return out
             return self._sum_products(np.dot(coef[rows], block) for rows, block in self._iter_blocks(task))
 

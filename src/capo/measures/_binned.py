@@ -91,6 +91,8 @@ class Binner:
 
     def score_range(self, scores: FloatArray) -> tuple[float, float]:
         """Numbers that all scores are between, with the margin and without it."""
+        if len(scores) <= TASK_ROWS:
+            return float(scores.min()) - self.margin, float(scores.max())
         blocks = list(iter_row_blocks(len(scores), 1, TASK_ROWS))
         ends = np.array(map_in_threads(lambda rows: (scores[rows].min(), scores[rows].max()), blocks))
         return float(ends[:, 0].min()) - self.margin, float(ends[:, 1].max())
