@@ -1,14 +1,16 @@
-"""The first iterations of a fit on 10^7 x 20 numbers, with one thread and with two.
+"""The first iterations of a fit on 10^7 x 20 numbers, with one thread and with two, by NumPy and compiled.
 
-The two are measured one after the other, several times, in one process, and must give the same solution. The
-least time of the clock of each is compared. On a machine that is busy with other work this says little, so
-that the CPU time outside of the threads is measured too: with c CPU seconds in all and m of them outside, two
-free cores would take m + (c - m) / 2.
+One thread and two are measured one after the other, several times, in one process, and must give the same
+solution. The least time of the clock of each is compared. On a machine that is busy with other work this says
+little, so that the CPU time outside of the threads is measured too: with c CPU seconds in all and m of them
+outside, two free cores would take m + (c - m) / 2.
 """
 
 from __future__ import annotations
 
+import os
 import time
+from importlib.util import find_spec
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -35,7 +37,8 @@ def measure_iterations(X, oracle, n_threads: int) -> tuple[list[float], np.ndarr
     return [(after - before) / N_ITER for before, after in zip(start, end, strict=True)], solution.v
 
 
-def measure(X, y, name: str, report) -> list[dict]:
+def measure(X, y, name: str, compiled: bool, report) -> list[dict]:
+    os.environ["CAPO_NUMBA"] = "1" if compiled else "0"
     oracle = measures.get(name).oracle(y)
     best, points = {n_threads: [np.inf] * len(CLOCKS) for n_threads in (1, 2)}, []
     for _ in range(REPEATS):
@@ -43,12 +46,14 @@ def measure(X, y, name: str, report) -> list[dict]:
             seconds, v = measure_iterations(X, oracle, n_threads)
             points.append(v)
             least[:] = np.minimum(least, seconds)
-            report(f"threads: {name}, {n_threads}: {', '.join(f'{each:.2f}' for each in seconds)}")
+            kind = "compiled" if compiled else "NumPy"
+            report(f"threads: {name}, {kind}, {n_threads}: {', '.join(f'{each:.2f}' for each in seconds)}")
     same = all(np.array_equal(v, points[0]) for v in points)
     return [
         {
             "measure": name,
             "rows": len(y),
+            "compiled": compiled,
             "threads": n_threads,
             "same_solution": same,
             **dict(zip(CLOCKS, np.round(times, 3), strict=True)),
@@ -59,7 +64,9 @@ def measure(X, y, name: str, report) -> list[dict]:
 
 def run(report, n_rows: int = N_ROWS) -> list[dict]:
     X, y = dense_table(n_rows)
-    return [row for name in ("roc_auc", "f1") for row in measure(X, y, name, report)]
+    kinds = (False, True) if find_spec("numba") else (False,)
+    names = ("roc_auc", "f1", "accuracy")
+    return [row for name in names for kind in kinds for row in measure(X, y, name, kind, report)]
 
 
 def summary(rows: list[dict]) -> str:
@@ -70,7 +77,8 @@ def _compare(one: dict, two: dict) -> str:
     outside = two["outside_threads"]
     free = outside + (two["cpu_seconds"] - outside) / 2.0
     return (
-        f"{one['measure']}: {one['cpu_seconds']:.2f} CPU s per iteration with one thread, "
+        f"{one['measure']}, {'compiled' if one['compiled'] else 'NumPy'}: "
+        f"{one['cpu_seconds']:.2f} CPU s per iteration with one thread, "
         f"{two['cpu_seconds']:.2f} with two, of which {outside:.2f} outside of the threads: {free:.2f} s on "
         f"two free cores, {one['cpu_seconds'] / free:.2f} times as fast. By the clock here: "
         f"{one['seconds']:.2f} and {two['seconds']:.2f} s. Same solution: {one['same_solution']}."

@@ -1,5 +1,7 @@
 """What only large problems use: slopes from changed rows, bins in place of sorts, threads."""
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from capo import _threads, measures
 from capo.design import _dense, as_design, augment
 from capo.engine import CuttingPlane, Status, _slopes, _vectors, minimize
 from capo.engine._slopes import MAX_UPDATES, SlopeUpdates
-from capo.measures import _binned
+from capo.measures import _binned, _linear
 
 
 def make_data(n, seed=0):
@@ -90,6 +92,7 @@ def test_the_certificate_holds_with_bins_and_updates(name):
 def test_a_solution_does_not_depend_on_the_number_of_threads(name, monkeypatch):
     monkeypatch.setattr(_dense, "TASK_SIZE", 10_000)
     monkeypatch.setattr(_binned, "TASK_ROWS", 3000)
+    monkeypatch.setattr(_linear, "TASK_ROWS", 3000)
     monkeypatch.setattr(_vectors, "MAX_UNDIVIDED", 1000)
     monkeypatch.setattr(_vectors, "BLOCK_LENGTH", 3000)
     X, y = make_data(40_000)
@@ -131,3 +134,30 @@ def test_errors_in_threads_are_raised():
         patch.setattr(_threads, "count_threads", lambda: 2)
         with pytest.raises(ValueError, match="item 0"):
             _threads.map_in_threads(fail, [0, 1, 2])
+
+
+def test_each_item_is_done_once_and_results_are_in_their_order(monkeypatch):
+    monkeypatch.setattr(_threads, "count_threads", lambda: 3)
+    done = []
+
+    def square(item):
+        done.append(item)
+        return item * item
+
+    assert _threads.map_in_threads(square, range(200)) == [item * item for item in range(200)]
+    assert sorted(done) == list(range(200))
+
+
+def test_threads_stop_after_an_error(monkeypatch):
+    monkeypatch.setattr(_threads, "count_threads", lambda: 2)
+    done = []
+
+    def fail_first(item):
+        if item == 0:
+            raise ValueError("first")
+        time.sleep(0.01)
+        done.append(item)
+
+    with pytest.raises(ValueError, match="first"):
+        _threads.map_in_threads(fail_first, range(1000))
+    assert len(done) < 500

@@ -56,7 +56,40 @@ def add_rmatvec(X: NDArray[np.float32], coef: FloatArray, out: FloatArray) -> No
 @kernel(types.void(_ROWS, INT64, FLOAT64, FLOAT64_OUT), sum_in_any_order=True)
 def add_rmatvec_rows(X: NDArray[np.float32], rows: IntArray, values: FloatArray, out: FloatArray) -> None:
     """Add ``X[rows]' values`` to `out`."""
-    for k in range(len(rows)):
-        i, value = rows[k], values[k]
+    n_rows, n_columns = len(rows), X.shape[1]
+    whole = n_rows - n_rows % 4
+    for k in range(0, whole, 4):
+        a, b, c, d = values[k], values[k + 1], values[k + 2], values[k + 3]
+        row_a, row_b, row_c, row_d = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
+        for j in range(n_columns):
+            out[j] += X[row_a, j] * a + X[row_b, j] * b + X[row_c, j] * c + X[row_d, j] * d
+    for k in range(whole, n_rows):
+        row_a, a = rows[k], values[k]
+        for j in range(n_columns):
+            out[j] += X[row_a, j] * a
+
+
+@kernel(types.void(_ROWS, FLOAT64, FLOAT64_OUT), sum_in_any_order=True)
+def abs_matvec(X: NDArray[np.float32], size: FloatArray, out: FloatArray) -> None:
+    """``|X| size``."""
+    for i in range(X.shape[0]):
+        total = 0.0
         for j in range(X.shape[1]):
-            out[j] += X[i, j] * value
+            total += abs(X[i, j]) * size[j]
+        out[i] = total
+
+
+@kernel(types.void(_ROWS, FLOAT64, FLOAT64_OUT), sum_in_any_order=True)
+def add_abs_rmatvec(X: NDArray[np.float32], size: FloatArray, out: FloatArray) -> None:
+    """Add ``|X|' size`` to `out`."""
+    n_rows, n_columns = X.shape
+    whole = n_rows - n_rows % 4
+    for i in range(0, whole, 4):
+        a, b, c, d = size[i], size[i + 1], size[i + 2], size[i + 3]
+        for j in range(n_columns):
+            first = abs(X[i, j]) * a + abs(X[i + 1, j]) * b
+            out[j] += first + (abs(X[i + 2, j]) * c + abs(X[i + 3, j]) * d)
+    for i in range(whole, n_rows):
+        a = size[i]
+        for j in range(n_columns):
+            out[j] += abs(X[i, j]) * a

@@ -34,11 +34,15 @@ def dot_both(a: FloatArray, b: FloatArray, c: FloatArray) -> tuple[float, float]
     return first, second
 
 
-@kernel(types.int64(FLOAT64, FLOAT64, types.int64, INT64_OUT))
-def find_changes(a: FloatArray, b: FloatArray, start: int, out: IntArray) -> int:
-    """Put the positions where two vectors differ, plus `start`, in `out`; returns their number."""
+@kernel(types.int64(FLOAT64, FLOAT64, types.int64, INT64_OUT, FLOAT64_OUT))
+def find_changes(a: FloatArray, b: FloatArray, start: int, rows: IntArray, changes: FloatArray) -> int:
+    """Put the positions where two vectors differ, plus `start`, and ``a - b`` there in arrays.
+
+    Returns their number.
+    """
     count = 0
     for i in range(len(a)):
-        out[count] = start + i
+        rows[count] = start + i
+        changes[count] = a[i] - b[i]
         count += a[i] != b[i]
     return count

@@ -1,5 +1,5 @@
 """Matrices accessed only through products; no other subpackage distinguishes dense and sparse data."""
-# Imports from `_compiled`, `_lookup`, `_threads` and the layers below.
+# Imports from `_buffers`, `_compiled`, `_lookup`, `_threads` and the layers below.
 
 from ._augmented import AugmentedDesign, ConstantColumn, ScaledDesign
 from ._base import BoundedDesign, Design, iter_row_blocks

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..exceptions import InvalidInputError
-from ._base import BoundedDesign
+from ._base import BoundedDesign, add_number, sum_vector
 
 
 class ConstantColumn:
@@ -24,7 +25,7 @@ class ConstantColumn:
 
     def rmatvec(self, coef: FloatArray) -> FloatArray:
         """The number times the sum of `coef`."""
-        return np.array([self.value * coef.sum()])
+        return np.array([self.value * sum_vector(coef)])
 
     def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
         """The number times the sum of the values."""
@@ -36,7 +37,7 @@ class ConstantColumn:
 
     def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
         """The absolute value of the number times the sum of ``|coef|``."""
-        return np.array([abs(self.value) * np.abs(coef).sum()])
+        return np.array([abs(self.value) * sum_vector(coef, np.abs)])
 
 
 class ScaledDesign:
@@ -79,15 +80,17 @@ class AugmentedDesign:
             )
         self.parts = tuple(parts)
         self.shape = (n_rows.pop(), sum(part.shape[1] for part in parts))
-        self._ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+        ends = np.cumsum([0, *(part.shape[1] for part in parts)]).tolist()
+        self._slices = [slice(start, end) for start, end in pairwise(ends)]
 
     def matvec(self, v: FloatArray) -> FloatArray:
         """The sum of the parts' scores."""
-        pieces = np.split(v, self._ends)
-        out = self.parts[0].matvec(pieces[0])
-        for part, piece in zip(self.parts[1:], pieces[1:], strict=True):
-            # A number is added without a vector of its copies.
-            out += part.value * piece[0] if isinstance(part, ConstantColumn) else part.matvec(piece)
+        out = self.parts[0].matvec(v[self._slices[0]])
+        for part, columns in zip(self.parts[1:], self._slices[1:], strict=True):
+            if isinstance(part, ConstantColumn):  # without a vector of copies of the number
+                add_number(out, part.value * v[columns.start])
+            else:
+                out += part.matvec(v[columns])
         return out
 
     def rmatvec(self, coef: FloatArray) -> FloatArray:
@@ -100,8 +103,8 @@ class AugmentedDesign:
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
         """The sum of the parts' ``|A| |v|``."""
-        pieces = zip(self.parts, np.split(v, self._ends), strict=True)
-        return np.sum([part.abs_matvec(piece) for part, piece in pieces], axis=0, dtype=np.float64)
+        pieces = zip(self.parts, self._slices, strict=True)
+        return np.sum([part.abs_matvec(v[columns]) for part, columns in pieces], axis=0, dtype=np.float64)
 
     def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
         """The parts' ``|A|' |coef|``, one after the other."""

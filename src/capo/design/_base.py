@@ -6,15 +6,19 @@ coefficient vector, and ``A' c`` for one number per row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from .._threads import map_in_threads
 from .._typing import FloatArray, IntArray
 
 #: Numbers that are converted or read at once: 256 KiB of float64 stay in a core's cache.
 BLOCK_SIZE = 2**15
+#: Numbers of a vector that a thread takes at a time.
+VECTOR_BLOCK = 2**18
 
 
 @runtime_checkable
@@ -71,6 +75,34 @@ def iter_row_blocks(n_rows: int, row_size: float, block_size: int = BLOCK_SIZE) 
     step = max(1, int(block_size / max(row_size, 1.0)))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def add_number(vector: FloatArray, number: float) -> None:
+    """Add a number to each element, in place."""
+    if len(vector) <= VECTOR_BLOCK:
+        vector += number
+        return
+
+    def add(rows: slice) -> None:
+        vector[rows] += number
+
+    map_in_threads(add, _vector_blocks(len(vector)))
+
+
+def sum_vector(vector: FloatArray, of: Callable[[FloatArray], FloatArray] | None = None) -> float:
+    """The sum of the elements, or of a function of them, block by block."""
+    if len(vector) <= VECTOR_BLOCK:
+        return float((vector if of is None else of(vector)).sum())
+
+    def add(rows: slice) -> float:
+        return float((vector[rows] if of is None else of(vector[rows])).sum())
+
+    return math.fsum(map_in_threads(add, _vector_blocks(len(vector))))
+
+
+def _vector_blocks(length: int) -> list[slice]:
+    """The blocks of a vector for threads, which do not depend on their number."""
+    return list(iter_row_blocks(length, 1, VECTOR_BLOCK))
 
 
 def place_values(n_rows: int, rows: IntArray, values: FloatArray) -> FloatArray:

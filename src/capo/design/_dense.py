@@ -8,6 +8,7 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
+from .._buffers import VectorPool
 from .._compiled import load_kernels
 from .._threads import map_in_threads
 from .._typing import FloatArray, IntArray
@@ -16,7 +17,7 @@ from ._base import iter_row_blocks, place_values
 #: Numbers of a task of a thread. The tasks do not depend on the number of threads, nor do their sums.
 TASK_SIZE = 2**21
 #: Steps of the kernels for each number in a fit of some thirty iterations.
-STEPS_PER_NUMBER = 64
+STEPS_PER_NUMBER = 32
 
 
 class DenseDesign:
@@ -35,20 +36,20 @@ class DenseDesign:
         # BLAS would copy some rows of an array in Fortran order.
         task_size = X.size if self._whole and not X.flags.c_contiguous else TASK_SIZE
         self._tasks = list(iter_row_blocks(X.shape[0], X.shape[1], max(task_size, 1)))
+        self._has_kernels = X.dtype == np.float32 and X.flags.c_contiguous
+        self._vectors = VectorPool(X.shape[0], size=2)
 
     def _load_kernels(self) -> ModuleType | None:
         """Compiled products with large arrays in float32, if there are any."""
-        plain = self.X.dtype == np.float32 and self.X.flags.c_contiguous
-        return load_kernels("products", STEPS_PER_NUMBER * self.X.size) if plain else None
+        return load_kernels("products", STEPS_PER_NUMBER * self.X.size) if self._has_kernels else None
 
     def matvec(self, v: FloatArray) -> FloatArray:
         """``A v``, block by block."""
-        out, kernels = np.empty(self.shape[0]), self._load_kernels()
-        v = np.ascontiguousarray(v, dtype=np.float64)
+        out, kernels = self._vectors.take(), self._load_kernels()
 
         def multiply(task: slice) -> None:
             if kernels is not None:
-                kernels.matvec(self.X[task], v, out[task])
+                kernels.matvec(self.X[task], np.ascontiguousarray(v, dtype=np.float64), out[task])
                 return
             for rows, block in self._iter_blocks(task):
                 np.dot(block, v, out=out[rows])
@@ -59,11 +60,11 @@ class DenseDesign:
     def rmatvec(self, coef: FloatArray) -> FloatArray:
         """``A' coef``, block by block."""
         kernels = self._load_kernels()
-        coef = np.ascontiguousarray(coef, dtype=np.float64)
 
         def multiply(task: slice) -> FloatArray:
             if kernels is not None:
-                kernels.add_rmatvec(self.X[task], coef[task], out := np.zeros(self.shape[1]))
+                some = np.ascontiguousarray(coef[task], dtype=np.float64)
+                kernels.add_rmatvec(self.X[task], some, out := np.zeros(self.shape[1]))
                 return out
             return self._sum_products(np.dot(coef[rows], block) for rows, block in self._iter_blocks(task))
 
@@ -91,9 +92,12 @@ class DenseDesign:
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
         """``|A| |v|``, block by block."""
-        out, size = np.empty(self.shape[0]), np.abs(v)
+        out, size, kernels = self._vectors.take(), np.abs(v).astype(np.float64), self._load_kernels()
 
         def multiply(task: slice) -> None:
+            if kernels is not None:
+                kernels.abs_matvec(self.X[task], size, out[task])
+                return
             for rows, block in self._iter_abs_blocks(task):
                 np.dot(block, size, out=out[rows])
 
@@ -102,11 +106,15 @@ class DenseDesign:
 
     def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
         """``|A|' |coef|``, block by block."""
-        size = np.abs(coef)
+        kernels = self._load_kernels()
 
         def multiply(task: slice) -> FloatArray:
+            if kernels is not None:
+                size = np.abs(coef[task]).astype(np.float64, copy=False)
+                kernels.add_abs_rmatvec(self.X[task], size, out := np.zeros(self.shape[1]))
+                return out
             blocks = self._iter_abs_blocks(task)
-            return self._sum_products(np.dot(size[rows], block) for rows, block in blocks)
+            return self._sum_products(np.dot(np.abs(coef[rows]), block) for rows, block in blocks)
 
         return self._sum_products(map_in_threads(multiply, self._tasks))
 

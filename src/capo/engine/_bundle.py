@@ -81,32 +81,39 @@ class Bundle:
         it is cut off at the bounds. Rounding errors are subtracted from it. `tol` is the accuracy that
         the minimum of the risk is wanted with, in units of the risk.
         """
-        slots = np.flatnonzero(self.in_use)
-        slopes = self.slopes[: self.n_slots] if len(slots) == self.n_slots else self.slopes[slots]
+        slots, slopes = np.flatnonzero(self.in_use), self.slopes[: self.n_slots]
         offsets = self.offsets[slots]
         x = solve_multipliers(
-            slopes, offsets, lambda: self.gram[np.ix_(slots, slots)], v0, self.bounded, C, tol
+            lambda: slopes if len(slots) == self.n_slots else slopes[slots],
+            offsets,
+            lambda: self.gram[np.ix_(slots, slots)],
+            v0,
+            self.bounded,
+            C,
+            tol,
         )
-        v = v0 + x @ slopes
-        v[self.bounded] = np.maximum(v[self.bounded], 0.0)
         self.multipliers = np.zeros(self.n_slots)
         self.multipliers[slots] = x
+        v = v0 + self.multipliers @ slopes
+        if len(self.bounded):
+            v[self.bounded] = np.maximum(v[self.bounded], 0.0)
         self._age(slots, x > MIN_MULTIPLIER * C)
         move = v - v0
-        bound = 0.5 * (move @ move) + x @ (offsets - slopes @ v)
+        bound = 0.5 * (move @ move) + x @ (offsets - (slopes @ v)[slots])
         return v, float(bound - self._bound_error(slots, x, v, v0))
 
     def _bound_error(self, slots: NDArray[np.intp], x: FloatArray, v: FloatArray, v0: FloatArray) -> float:
         """How far the lower bound can be off: by the slopes' errors, and by those of its own sums."""
+        total = float(x.sum())
         if self.slope_errors is None:
-            sizes = x.sum() * self.rounding.max_slopes
+            sizes = total * self.rounding.max_slopes
             errors = self.rounding.slope_factor * self.rounding.row_sum_error * sizes
         else:
             sizes, errors = x @ np.abs(self.slopes[slots]), x @ self.slope_errors[slots]
         size, move = np.abs(v), v - v0
         off = relative_error(len(x)) * (sizes + np.abs(v0)) + UNIT_ROUNDOFF * size
         own = 0.5 * (move @ move) + x @ np.abs(self.offsets[slots]) + sizes @ size
-        first_order = errors @ size + self.rounding.row_sum_error * x.sum()
+        first_order = errors @ size + self.rounding.row_sum_error * total
         second_order = 0.5 * (errors @ errors + off @ off)
         return float(first_order + second_order + relative_error(len(x) + len(v)) * own)
 

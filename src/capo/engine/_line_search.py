@@ -17,6 +17,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from .._buffers import VectorPool
 from .._typing import FloatArray
 from ..exceptions import InvalidInputError
 from ._vectors import add_scaled, dot, dot_both
@@ -137,16 +138,23 @@ class Segment:
     """phi along ``s + t d``; counts its calls of the oracle."""
 
     def __init__(
-        self, oracle: CutOracle, scores: FloatArray, direction: FloatArray, q0: float, q1: float, C: float
+        self,
+        oracle: CutOracle,
+        scores: FloatArray,
+        direction: FloatArray,
+        vectors: VectorPool,
+        q0: float,
+        q1: float,
+        C: float,
     ) -> None:
-        self.oracle, self.scores, self.direction = oracle, scores, direction
+        self.oracle, self.scores, self.direction, self.vectors = oracle, scores, direction, vectors
         self.q0, self.q1, self.C = q0, q1, C
         self.n_evaluations = 0
 
     def evaluate(self, t: float) -> tuple[LinePoint, CutLike]:
         """Call the oracle at t."""
         self.n_evaluations += 1
-        scores = add_scaled(self.scores, self.direction, t, np.empty_like(self.scores))
+        scores = add_scaled(self.scores, self.direction, t, self.vectors.take())
         risk, cut, risk_slope = evaluate_slope(self.oracle, scores, self.direction)
         return self._make_point(t, risk, risk_slope), cut
 

@@ -29,7 +29,7 @@ MIN_QP_TOL, MAX_QP_TOL = 1e-12, 1e-10
 
 
 def solve_multipliers(
-    slopes: FloatArray,
+    slopes: Callable[[], FloatArray],
     offsets: FloatArray,
     gram: Callable[[], FloatArray],
     v0: FloatArray,
@@ -37,10 +37,13 @@ def solve_multipliers(
     C: float,
     tol: float,
 ) -> FloatArray:
-    """Multipliers of the cuts, at least 0 and with a sum of at most C; `gram` is called only if needed."""
+    """Multipliers of the cuts, at least 0 and with a sum of at most C.
+
+    `slopes` and their `gram` matrix are called only if they are needed: both are copies.
+    """
     qp_tol = min(max(QP_TOL_SHARE * tol, MIN_QP_TOL), MAX_QP_TOL)
     if len(v0) <= max(len(offsets), MAX_PRIMAL_COEFFICIENTS):
-        x = _solve_primal(slopes, offsets, v0, bounded, C, qp_tol)
+        x = _solve_primal(slopes(), offsets, v0, bounded, C, qp_tol)
     else:
         x = _solve_dual(slopes, offsets, gram(), v0, bounded, C, qp_tol)
     if not np.isfinite(x).all():
@@ -69,7 +72,7 @@ def _solve_primal(
 
 
 def _solve_dual(
-    slopes: FloatArray,
+    slopes: Callable[[], FloatArray],
     offsets: FloatArray,
     gram: FloatArray,
     v0: FloatArray,
@@ -79,10 +82,13 @@ def _solve_dual(
 ) -> FloatArray:
     """Over the multipliers divided by C, those of the bounds after those of the cuts."""
     m, k = len(offsets), len(bounded)
-    cross = slopes[:, bounded]
-    P = C * np.block([[gram, cross], [cross.T, np.eye(k)]]) if k else C * gram
-    q = np.concatenate([slopes @ v0 - offsets, v0[bounded]])
-    total = np.concatenate([np.ones(m), np.zeros(k)])[None, :]
+    P, q, total = C * gram, -offsets, np.ones((1, m))
+    if v0.any():
+        q = slopes() @ v0 - offsets
+    if k:
+        cross = slopes()[:, bounded]
+        P = np.block([[P, C * cross], [C * cross.T, C * np.eye(k)]])
+        q, total = np.append(q, v0[bounded]), np.append(total, np.zeros((1, k)), axis=1)
     result = _solve(P, q, total, np.ones(1), np.zeros(m + k), tol)
     return np.asarray(result.x[:m])
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..design import BoundedDesign
-from ._vectors import find_changes, find_nonzero
+from ._vectors import find_changes
 
 #: Slopes in a row that are computed from the one before.
 MAX_UPDATES = 16
@@ -59,19 +59,17 @@ class SlopeUpdates:
         """The slope from that of the last cut, unless too many rows have changed."""
         if self.coef is None or self.n_updates >= MAX_UPDATES:
             return None
-        rows = _few_rows(coef, self.coef)
-        if rows is None:
-            return None
-        return self.slope + self.design.rmatvec_rows(rows, coef[rows] - self.coef[rows])
+        changes = _few_changes(coef, self.coef)
+        return None if changes is None else self.slope + self.design.rmatvec_rows(*changes)
 
     def _compute(self, coef: FloatArray) -> FloatArray:
         """The slope from all rows that have a coefficient."""
-        rows = _few_rows(coef, None)
-        return self.design.rmatvec(coef) if rows is None else self.design.rmatvec_rows(rows, coef[rows])
+        changes = _few_changes(coef, None)
+        return self.design.rmatvec(coef) if changes is None else self.design.rmatvec_rows(*changes)
 
 
-def _few_rows(coef: FloatArray, other: FloatArray | None) -> IntArray | None:
-    """The rows in which the coefficients differ from others, or from 0; None if they are many."""
+def _few_changes(coef: FloatArray, other: FloatArray | None) -> tuple[IntArray, FloatArray] | None:
+    """The rows in which the coefficients differ from others, or from 0, and by how much; None if many do."""
     limit, step = MAX_CHANGED_SHARE * len(coef), -(-len(coef) // N_SAMPLED)
     sample = slice(None, None, step)
     if (
@@ -79,5 +77,5 @@ def _few_rows(coef: FloatArray, other: FloatArray | None) -> IntArray | None:
         > SAMPLE_TOLERANCE * limit
     ):
         return None
-    rows = find_nonzero(coef) if other is None else find_changes(coef, other)
-    return rows if len(rows) <= limit else None
+    changes = find_changes(coef, other)
+    return changes if len(changes[0]) <= limit else None

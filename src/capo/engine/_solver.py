@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._buffers import VectorPool
 from .._threads import single_threaded_blas
 from .._typing import FloatArray
 from ..design import as_design
@@ -177,6 +178,7 @@ class CuttingPlane:
         self._step = 1.0
         self._last_C: float | None = None
         self._work = _Work()
+        self._vectors = VectorPool(self.design.shape[0], size=1)
         self._slopes = SlopeUpdates(self.design)
         self._search = _search_within(oracle, FIRST_CUT_ERROR)
         with single_threaded_blas():
@@ -312,9 +314,8 @@ class CuttingPlane:
         self, move: FloatArray, direction: FloatArray, C: float, first: float, accuracy: float
     ) -> float:
         """Go to the best point between v and v + move, and add the cut there and one a little further."""
-        segment = Segment(
-            self._search, self.scores, direction, float((self.v - self.v0) @ move), float(move @ move), C
-        )
+        q0, q1 = float((self.v - self.v0) @ move), float(move @ move)
+        segment = Segment(self._search, self.scores, direction, self._vectors, q0, q1, C)
         start = segment.start(self.risk, self._cut)
         best, cut = line_search(segment, start, self._cut, first, accuracy)
         if best.t < 1.0:

@@ -60,7 +60,10 @@ def dot_both(a: FloatArray, b: FloatArray, c: FloatArray) -> tuple[float, float]
 
 def add_scaled(a: FloatArray, b: FloatArray, factor: float, out: FloatArray) -> FloatArray:
     """``a + factor * b`` in `out`, which may be b."""
-    kernels = _load_kernels(a, b, out) if len(a) > MAX_UNDIVIDED else None
+    if len(a) <= MAX_UNDIVIDED:
+        np.multiply(b, factor, out=out)
+        return np.add(out, a, out=out)
+    kernels = _load_kernels(a, b, out)
 
     def add(rows: slice) -> None:
         if kernels is not None:
@@ -69,37 +72,40 @@ def add_scaled(a: FloatArray, b: FloatArray, factor: float, out: FloatArray) -> 
         np.multiply(b[rows], factor, out=out[rows])
         np.add(out[rows], a[rows], out=out[rows])
 
-    map_in_threads(add, [slice(None)] if len(a) <= MAX_UNDIVIDED else _blocks(len(a)))
+    map_in_threads(add, _blocks(len(a)))
     return out
 
 
 def subtract(a: FloatArray, b: FloatArray) -> FloatArray:
     """``a - b``, in a."""
+    if len(a) <= MAX_UNDIVIDED:
+        return np.subtract(a, b, out=a)
 
-    def add(rows: slice) -> None:
+    def subtract_block(rows: slice) -> None:
         np.subtract(a[rows], b[rows], out=a[rows])
 
-    map_in_threads(add, [slice(None)] if len(a) <= MAX_UNDIVIDED else _blocks(len(a)))
+    map_in_threads(subtract_block, _blocks(len(a)))
     return a
 
 
-def find_nonzero(a: FloatArray) -> IntArray:
-    """The positions of numbers other than 0."""
+def find_changes(a: FloatArray, b: FloatArray | None) -> tuple[IntArray, FloatArray]:
+    """The positions where a differs from b, or from 0, and the differences there."""
     if len(a) <= MAX_UNDIVIDED:
-        return np.flatnonzero(a)
-    return np.concatenate(map_in_threads(lambda rows: np.flatnonzero(a[rows]) + rows.start, _blocks(len(a))))
+        return _find_in_block(a, b)
+    kernels = None if b is None else _load_kernels(a, b)
+
+    def find(block: slice) -> tuple[IntArray, FloatArray]:
+        if kernels is None or b is None:
+            rows, changes = _find_in_block(a[block], None if b is None else b[block])
+            return rows + block.start, changes
+        rows, changes = np.empty(block.stop - block.start, dtype=np.int64), np.empty(len(a[block]))
+        count = kernels.find_changes(a[block], b[block], block.start, rows, changes)
+        return rows[:count].copy(), changes[:count].copy()
+
+    found = map_in_threads(find, _blocks(len(a)))
+    return np.concatenate([rows for rows, _ in found]), np.concatenate([changes for _, changes in found])
 
 
-def find_changes(a: FloatArray, b: FloatArray) -> IntArray:
-    """The positions where two vectors differ."""
-    if len(a) <= MAX_UNDIVIDED:
-        return np.flatnonzero(a != b)
-    kernels = _load_kernels(a, b)
-
-    def find(rows: slice) -> IntArray:
-        if kernels is None:
-            return np.flatnonzero(a[rows] != b[rows]) + rows.start
-        buffer = np.empty(rows.stop - rows.start, dtype=np.int64)
-        return buffer[: kernels.find_changes(a[rows], b[rows], rows.start, buffer)].copy()
-
-    return np.concatenate(map_in_threads(find, _blocks(len(a))))
+def _find_in_block(a: FloatArray, b: FloatArray | None) -> tuple[IntArray, FloatArray]:
+    rows = np.flatnonzero(a if b is None else a != b)
+    return rows, a[rows] if b is None else a[rows] - b[rows]

@@ -17,6 +17,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .._buffers import VectorPool
 from .._compiled import load_kernels
 from .._threads import map_in_threads
 from .._typing import FloatArray
@@ -86,9 +87,12 @@ class Binner:
         kernels = load_kernels("bins", STEPS_PER_ROW * n_rows, same_bits=True)
         self._slots: NDArray[np.integer] = np.empty(n_rows, np.intp if kernels is None else np.int32)
         self._kernels, self._no_weight = kernels, np.empty(0)
+        self._vectors = VectorPool(n_rows, size=4)  # cuts of the line search, and that of the best point
 
     def score_range(self, scores: FloatArray) -> tuple[float, float]:
         """Numbers that all scores are between, with the margin and without it."""
+        if len(scores) <= TASK_ROWS:
+            return float(scores.min()) - self.margin, float(scores.max())
         blocks = list(iter_row_blocks(len(scores), 1, TASK_ROWS))
         ends = np.array(map_in_threads(lambda rows: (scores[rows].min(), scores[rows].max()), blocks))
         return float(ends[:, 0].min()) - self.margin, float(ends[:, 1].max())
@@ -147,7 +151,7 @@ class Binner:
 
     def coef_from_table(self, slots: NDArray[np.integer], per_mass: FloatArray) -> FloatArray:
         """The number of each row's class and bin, times the weight of the row."""
-        out, table, kernels = np.empty(len(slots)), per_mass.ravel(), self._kernels
+        out, table, kernels = self._vectors.take(), per_mass.ravel(), self._kernels
 
         def take(rows: slice) -> None:
             if kernels is not None:

@@ -8,6 +8,7 @@ sum of weighted hinges
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from copy import copy
 from typing import Any
@@ -15,7 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._buffers import VectorPool
+from .._compiled import load_kernels
+from .._threads import map_in_threads
 from .._typing import FloatArray
+from ..design import iter_row_blocks
 from ..exceptions import InvalidInputError
 from ._base import Cut, LabeledOracle, Measure, Oracle
 from ._labels import Labels, to_positive_mask
@@ -23,6 +28,10 @@ from ._score_curve import score_curve
 
 #: Thresholds of rows of which one price is 0 are limited to these log-odds.
 MAX_LOG_ODDS = 1e3
+#: Rows that a thread marks at a time.
+TASK_ROWS = 2**16
+#: Steps of the kernel for each row in a fit of some thirty iterations.
+STEPS_PER_ROW = 500
 
 
 class LinearMeasure(Measure):
@@ -62,18 +71,42 @@ class LinearMeasure(Measure):
 
 
 class HingeOracle(LabeledOracle):
-    """Marks each row whose weighted margin is below its price as an error."""
+    """Marks each row whose weighted margin is below its price as an error.
+
+    For a positive row, this is a score below ``price / slope``; for a negative one, a score above it. A
+    negative row at the limit is marked too, which changes neither R nor whether the cut is a lower bound.
+    """
 
     def __init__(self, labels: Labels, prices: FloatArray) -> None:
-        self.labels, self.prices = labels, prices
+        n_rows = len(prices)
+        self.labels, self.negative = labels, ~labels.positive
         self.slope = labels.sign * labels.mass / labels.total
-        self.price_per_slope = np.divide(prices, self.slope, out=np.zeros(len(prices)), where=self.slope != 0)
+        self.limit = np.divide(prices, self.slope, out=np.zeros(n_rows), where=self.slope != 0)
+        self._vectors = VectorPool(n_rows, size=4)  # cuts of the line search, and that of the best point
 
     def __call__(self, scores: FloatArray) -> Cut:
         self.labels.check_length(scores)
-        coef = self.slope * scores
-        np.multiply(self.slope, coef < self.prices, out=coef)
-        return Cut(coef, float(self.price_per_slope @ coef))
+        coef = self._vectors.take()
+        if len(coef) <= TASK_ROWS:
+            return Cut(coef, self._mark_errors(scores, slice(None), coef))
+        kernels = load_kernels("hinges", STEPS_PER_ROW * len(coef))
+
+        def mark(rows: slice) -> float:
+            if kernels is None:
+                return self._mark_errors(scores[rows], rows, coef[rows])
+            values = np.ascontiguousarray(scores[rows], dtype=np.float64)
+            vectors = self.limit[rows], self.negative[rows], self.slope[rows]
+            return float(kernels.mark_errors(values, *vectors, coef[rows]))
+
+        return Cut(coef, math.fsum(map_in_threads(mark, list(iter_row_blocks(len(coef), 1, TASK_ROWS)))))
+
+    def _mark_errors(self, scores: FloatArray, rows: slice, out: FloatArray) -> float:
+        """Put the coefficients of some rows in `out`, and return their loss."""
+        errors = scores < self.limit[rows]
+        np.not_equal(errors, self.negative[rows], out=errors)
+        np.copyto(out, errors)
+        out *= self.slope[rows]
+        return float(self.limit[rows] @ out)
 
 
 class Accuracy(LinearMeasure):

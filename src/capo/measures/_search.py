@@ -186,9 +186,11 @@ class ConvexConcave(Strategy):
             return t < last and height(t + 1) > height(t)
 
         low, high, step = guess, guess, 1
-        if rises(guess):
-            while rises(high):
+        rising = rises(guess)
+        if rising:
+            while rising:
                 low, high, step = high + 1, min(high + step, last), 4 * step
+                rising = rises(high)
         else:
             while low > 0 and not rises(low - 1):
                 low, high, step = max(low - 1 - step, 0), low - 1, 4 * step
