@@ -21,7 +21,7 @@ from .._threads import library_threads_for
 from .._typing import FloatArray
 from ._evaluation import is_binary_forest
 from ._outputs import RawOutput
-from ._pipelines import SharedFeatures, content_key, split_pipeline
+from ._pipelines import ContentKeys, SharedFeatures, split_pipeline
 
 #: Rows whose features are computed at once: kernel features take some kilobytes per row.
 FEATURE_BLOCK_ROWS = 20_000
@@ -80,9 +80,10 @@ def predict_block(
 
     predictions = {name: _BlockPrediction(*split_pipeline(each), predict) for name, each in models.items()}
     outputs = {}
+    key = ContentKeys() if X.shape[0] >= MIN_SHARED_ROWS else id
     with library_threads_for(count_numbers(X)):
         for block in iter_row_blocks(X):
-            shared = SharedFeatures(block, content_key if block.shape[0] >= MIN_SHARED_ROWS else id)
+            shared = SharedFeatures(block, key)
             for name, prediction in predictions.items():
                 with guard(name):
                     prediction.add(shared.transform(prediction.transformers))

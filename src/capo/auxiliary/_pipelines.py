@@ -47,6 +47,20 @@ def content_key(transformer: Any) -> Any:
         return id(transformer)
 
 
+class ContentKeys:
+    """The `content_key` of transformers that do not change meanwhile, each computed once."""
+
+    def __init__(self) -> None:
+        # With the transformers: an id is unique only as long as its object lives.
+        self._known: dict[int, tuple[Any, Any]] = {}
+
+    def __call__(self, transformer: Any) -> Any:
+        """Return the key of a transformer."""
+        if id(transformer) not in self._known:
+            self._known[id(transformer)] = transformer, content_key(transformer)
+        return self._known[id(transformer)][1]
+
+
 def split_pipeline(model: Any) -> tuple[list[Any], Any]:
     """Return the transformers of a fitted pipeline, and the classifier after them."""
     if type(model) is not Pipeline:
