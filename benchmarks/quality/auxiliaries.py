@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from joblib import Memory
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
@@ -53,6 +54,9 @@ SETS: dict[str, tuple[str, ...]] = {
     "LightGBM as well": (*DEFAULT, "lgbm"),
     "LightGBM instead of boosting": ("lgbm", "shallow", "trees", "linear", "kernel"),
     "a kernel of 500 functions instead of 200": ("boosting", "shallow", "trees", "linear", "kernel500"),
+    "100 boosted trees, learning rate 0.1": ("boosting100", "shallow", "trees", "linear", "kernel"),
+    "100 random trees by Gini's criterion": ("boosting", "shallow", "trees100", "linear", "kernel"),
+    "both (a former default)": ("boosting100", "shallow", "trees100", "linear", "kernel"),
     "fast: quick, linear": ("quick", "linear"),
     "boosting alone": ("boosting",),
     "trees alone": ("trees",),
@@ -68,7 +72,15 @@ def candidates(X: Any) -> list[tuple[str, Any]]:
     schema = infer_schema(X)
     named = [make_auxiliaries(name, X, schema)[0] for name in (*DEFAULT, "svm", "quick", "lgbm")]
     features = make_rbf_features(X, 500, schema, uses_labels=True)
-    return [*named, ("kernel500", make_pipeline(features, LogisticRegression(C=0.3, max_iter=300)))]
+    boosting, trees = (clone(each) for name, each in named if name in ("boosting", "trees"))
+    boosting[-1].set_params(learning_rate=0.1, max_iter=100)
+    trees[-1].set_params(n_estimators=100, criterion="gini")
+    return [
+        *named,
+        ("kernel500", make_pipeline(features, LogisticRegression(C=0.3, max_iter=300))),
+        ("boosting100", boosting),
+        ("trees100", trees),
+    ]
 
 
 def scores(table: Table, seed: int, cache: Path) -> tuple[dict[tuple[str, str], float], dict[str, float]]:
