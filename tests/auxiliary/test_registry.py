@@ -1,6 +1,7 @@
 """The documentation of the auxiliaries that can be given by name."""
 
 import re
+from ast import literal_eval
 from pathlib import Path
 
 import numpy as np
@@ -43,5 +44,5 @@ def test_the_documented_estimator_is_the_one_that_is_made(name):
                 if each in last.get_params()
             )
         )
-        assert found == float(value)
+        assert found == literal_eval(value)
     assert re.search(rf"- {name}: `[\w.]+\.{type(last).__name__}`", auxiliary_names.__doc__)
