@@ -17,7 +17,7 @@ import itertools
 import os
 import tempfile
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +33,7 @@ from capo import CAPOClassifier, measures
 from capo.preprocessing import make_linear_features
 
 from ..data import PAPER, Table, folder
+from ..processes import single_threaded_pool
 from ..provenance import record_run
 from ..quality.tables import limit_rows, load, names
 
@@ -165,8 +166,7 @@ def main() -> None:
     path = folder(options.data)
     ahead = missing(options, path)
     record_run(RESULTS, append=True)
-    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    with ProcessPoolExecutor(options.jobs) as pool, RESULTS.open("a", newline="") as file:
+    with single_threaded_pool(options.jobs) as pool, RESULTS.open("a", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         if file.tell() == 0:
             writer.writerow(Row._fields)

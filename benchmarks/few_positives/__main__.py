@@ -17,7 +17,7 @@ import os
 import tempfile
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +33,7 @@ from sklearn.preprocessing import StandardScaler
 from capo import CAPOClassifier
 
 from ..data import PAPER, Table
+from ..processes import single_threaded_pool
 from ..provenance import record_run
 from ..quality.tables import load, names
 
@@ -197,8 +198,7 @@ def main() -> None:
         done = {Job(*key) for key in pd.read_csv(options.output)[["table", "seed"]].itertuples(index=False)}
     ahead = [job for job in jobs(options.data, options.seeds) if job not in done]
     record_run(options.output, append=True)
-    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    with ProcessPoolExecutor(options.jobs) as pool, options.output.open("a", newline="") as file:
+    with single_threaded_pool(options.jobs) as pool, options.output.open("a", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         if file.tell() == 0:
             writer.writerow(HEADER)

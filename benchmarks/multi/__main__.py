@@ -17,13 +17,14 @@ from __future__ import annotations
 import argparse
 import csv
 import itertools
-import os
 import sys
 import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from threadpoolctl import threadpool_limits
 
 from ..provenance import record_run
 from . import exactness, speed
@@ -52,7 +53,7 @@ def main() -> None:
     parser.add_argument("--speed", action="store_true", help="time by rows and classes")
     parser.add_argument("--page", action="store_true", help="write the page and do nothing else")
     options = parser.parse_args()
-    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    threadpool_limits(1)
     RESULTS.mkdir(exist_ok=True)
     if options.exactness:
         write_rows("exactness.csv", _exactness_rows())

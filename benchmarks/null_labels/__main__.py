@@ -20,7 +20,6 @@ import itertools
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +36,7 @@ from capo import CAPOClassifier
 from capo.auxiliary import AUXILIARY_SETS
 from capo.model_selection import fold_numbers
 
+from ..processes import single_threaded_pool
 from ..provenance import record_run
 
 RESULTS, PRESET_RESULTS = (Path(__file__).parent / name for name in ("results.csv", "preset.csv"))
@@ -153,8 +153,7 @@ def main() -> None:
         done = {(Cell(*row[:4]), row[4]) for row in rows.itertuples(index=False)}
     jobs = [(cell, seed) for seed in range(options.seeds) for cell in cells(options.preset, sizes)]
     record_run(options.output, append=True)
-    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    with ProcessPoolExecutor(options.jobs) as pool, options.output.open("a", newline="") as file:
+    with single_threaded_pool(options.jobs) as pool, options.output.open("a", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         if file.tell() == 0:
             writer.writerow((*Cell._fields, "seed", *Excess._fields))

@@ -20,10 +20,11 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from pathlib import Path
 
 from ..data import PAPER, folder
+from ..processes import single_threaded_pool
 from ..provenance import record_run
 from .page import write_page
 from .systems import FORMER_NAMES, MEASURES, Row, compare
@@ -97,8 +98,7 @@ def compare_all(path: Path, options: argparse.Namespace) -> None:
     }
     report(f"{len(tasks)} tables to go through")
     record_run(RESULTS, append=True)
-    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    with ProcessPoolExecutor(options.jobs) as pool, RESULTS.open("a", newline="") as file:
+    with single_threaded_pool(options.jobs) as pool, RESULTS.open("a", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         if file.tell() == 0:
             writer.writerow(HEADER)

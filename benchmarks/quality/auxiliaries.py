@@ -14,7 +14,7 @@ import argparse
 import os
 import sys
 import tempfile
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ from capo.model_selection import ExpectedValueThreshold, split_folds
 from capo.preprocessing import infer_schema, make_rbf_features
 
 from ..data import PAPER, Table, folder
+from ..processes import single_threaded_pool
 from ..provenance import record_run
 from .page import MEASURES as COMPARED
 from .systems import MEASURES
@@ -142,7 +143,7 @@ def summarize(rows: pd.DataFrame) -> pd.DataFrame:
 
 def run_all(wanted: list[str], path: Path, seed: int, cache: Path, n_jobs: int | None) -> pd.DataFrame:
     """The rows of all tables."""
-    with ProcessPoolExecutor(n_jobs) as pool:
+    with single_threaded_pool(n_jobs) as pool:
         futures = {pool.submit(run, path, name, seed, cache): name for name in wanted}
         for count, future in enumerate(as_completed(futures), start=1):
             future.result()
@@ -162,7 +163,6 @@ def main() -> None:
     options = parser.parse_args()
     path = folder(options.data)
     wanted = options.tables or [name for name in names(path) if name not in (*PAPER, "w8a")]
-    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
     summary = summarize(run_all(wanted, path, options.seed, options.cache, options.jobs))
     summary.to_csv(RESULTS)
     record_run(RESULTS)

@@ -14,12 +14,13 @@ import csv
 import os
 import tempfile
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from pathlib import Path
 
 from joblib import Memory
 
 from ..data import PAPER, Table, folder
+from ..processes import single_threaded_pool
 from ..provenance import record_run
 from .page import MEASURES as NAMES
 from .systems import MEASURES, Models
@@ -71,8 +72,7 @@ def main() -> None:
         if table not in PAPER and (table, half) not in there
     ]
     record_run(NESTED, append=True)
-    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    with ProcessPoolExecutor(options.jobs) as pool, NESTED.open("a", newline="") as file:
+    with single_threaded_pool(options.jobs) as pool, NESTED.open("a", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         if file.tell() == 0:
             writer.writerow(HEADER)
