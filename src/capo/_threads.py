@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from typing import TypeVar
+from threading import Lock
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -65,22 +66,66 @@ def _take_each(positions: deque[int]) -> Iterator[int]:
         yield position
 
 
+class _SharedLimit:
+    """Limits BLAS to one thread as long as any thread of Python is inside of the context.
+
+    The limit holds for the whole process: whoever leaves first must not lift it for the others.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._n_inside = Lock(), 0
+        self._limiter: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._n_inside == 0:
+                _release_control()
+                self._limiter = _libraries("blas").limit(limits=1)
+            self._n_inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0:
+                _release_control()
+                self._limiter.restore_original_limits()
+                _release_control()
+
+
+def _release_control() -> None:
+    """Let any thread set the limits of BLAS, which threadpoolctl since 3.8 reserves for the first one."""
+    for library in _libraries("blas").lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
+
+
+_blas_limit = _SharedLimit()
+
+
 @cache
-def _libraries(user_api: str | None = None) -> ThreadpoolController:
-    """The libraries that are loaded and start threads, or those of them for BLAS."""
-    found = ThreadpoolController()
-    return found if user_api is None else found.select(user_api=user_api)
+def _libraries(user_api: str) -> ThreadpoolController:
+    """The libraries for BLAS or OpenMP that are loaded."""
+    return ThreadpoolController().select(user_api=user_api)
 
 
-def single_threaded_blas() -> AbstractContextManager[object]:
+def single_threaded_blas() -> AbstractContextManager[None]:
     """A context in which BLAS starts no threads: its sums would depend on their number."""
-    return _libraries("blas").limit(limits=1)
+    return _blas_limit
 
 
-def library_threads_for(n_numbers: int) -> AbstractContextManager[object]:
+@contextmanager
+def library_threads_for(n_numbers: int, *, find_libraries: bool = False) -> Iterator[None]:
     """A context in which BLAS and OpenMP start threads only if there are enough numbers to divide.
 
     Boosted trees and solvers wait for all threads thousands of times. With few rows that takes longer than
-    their work, and a hundred times as long on a machine that is busy with something else.
+    their work, and a hundred times as long on a machine that is busy with something else. With
+    `find_libraries`, libraries that were loaded since the last time are limited too; that takes milliseconds.
     """
-    return nullcontext() if n_numbers >= MIN_DIVIDED_SIZE else _libraries().limit(limits=1)
+    if n_numbers >= MIN_DIVIDED_SIZE:
+        yield
+        return
+    if find_libraries:
+        _libraries.cache_clear()
+    # Unlike that of BLAS, the limit of OpenMP holds for one thread of Python.
+    with _blas_limit, _libraries("openmp").limit(limits=1):
+        yield

@@ -30,6 +30,7 @@ WEIGHT = RNG.random(120)
         {"criterion": "entropy", "max_features": 0.5},
         {"max_depth": 3},
         {"class_weight": "balanced"},
+        {"max_features": None},
         {"bootstrap": True},
     ],
 )
@@ -60,3 +61,18 @@ def test_trees_without_a_seed_differ_from_fit_to_fit():
     model = make_pipeline(StandardScaler(), ExtraTreesClassifier(20))
     one, other = (fit_classifier(clone(model), X, BINARY, {}).predict_proba(X) for _ in range(2))
     assert not np.array_equal(one, other)
+
+
+def test_trees_with_other_parameters_are_those_of_scikit_learn():
+    model = make_pipeline(StandardScaler(), ExtraTreesClassifier(5, random_state=0))
+    rows = np.nan_to_num(X)
+    model[-1].set_params(monotonic_cst=np.array([1, 0, 0, 0, 0]))
+    found = fit_classifier(clone(model), rows, BINARY, {}).predict_proba(rows)
+    np.testing.assert_array_equal(found, model.fit(rows, BINARY).predict_proba(rows))
+
+
+@pytest.mark.parametrize("n_estimators", [0, -1, 2.5, None, "3"])
+def test_a_wrong_number_of_trees_is_reported_as_by_scikit_learn(n_estimators):
+    model = make_pipeline(StandardScaler(), ExtraTreesClassifier(n_estimators, random_state=0))
+    with pytest.raises(ValueError, match="'n_estimators' parameter"):
+        fit_classifier(model, X, BINARY, {})

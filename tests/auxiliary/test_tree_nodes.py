@@ -60,6 +60,19 @@ def test_a_forest_that_is_fitted_again_has_other_nodes():
     assert find_tree_nodes(model, MANY_ROWS) is not nodes
 
 
+def test_a_forest_whose_trees_change_has_other_nodes():
+    X, y = make_table(0, 60, 0.0)
+    model = ExtraTreesClassifier(5, random_state=0, warm_start=True).fit(X, y)
+    find_tree_nodes(model, MANY_ROWS)
+    model.set_params(n_estimators=9).fit(X, y)
+    find_tree_nodes(model, MANY_ROWS)
+    np.testing.assert_array_equal(forest_probability(model, X), model.predict_proba(X)[:, 1])
+    del model.estimators_[3:]
+    np.testing.assert_array_equal(
+        find_tree_nodes(model, MANY_ROWS).sum_leaf_values(X), _sum_leaf_values(model, X)
+    )
+
+
 def test_blocks_of_rows_are_counted_together(monkeypatch):
     from capo.auxiliary import _tree_nodes
 

@@ -15,9 +15,12 @@ from capo.exceptions import CapoWarning
 def _fresh(monkeypatch):
     """Forget what was loaded, and what the environment says."""
     monkeypatch.delenv("CAPO_NUMBA", raising=False)
-    _loader._import_kernels.cache_clear()
+    cached = _loader._import_kernels, _loader._warn_once
+    for each in cached:
+        each.cache_clear()
     yield
-    _loader._import_kernels.cache_clear()
+    for each in cached:
+        each.cache_clear()
 
 
 def test_large_problems_are_compiled():
@@ -53,9 +56,29 @@ def test_small_problems_do_not_import_numba():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_switch_turns_kernels_off(monkeypatch):
-    monkeypatch.setenv("CAPO_NUMBA", "0")
+@pytest.mark.parametrize("value", ["0", " 0", "false", "OFF", "no"])
+def test_the_switch_turns_kernels_off(monkeypatch, value):
+    monkeypatch.setenv("CAPO_NUMBA", value)
     assert load_kernels("vectors", MIN_STEPS) is None
+
+
+def test_kernels_are_not_run_in_python(monkeypatch):
+    numba = pytest.importorskip("numba")
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    assert load_kernels("vectors", MIN_STEPS) is None
+
+
+def test_a_numba_that_cannot_be_found_out_about_is_not_used(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", type(sys)("numba"))  # it has no __spec__
+    with pytest.warns(CapoWarning, match="__spec__"):
+        assert load_kernels("vectors", MIN_STEPS) is None
+
+
+def test_small_problems_do_not_report_a_broken_numba(monkeypatch):
+    pytest.importorskip("numba")
+    monkeypatch.setattr(_loader, "_import_kernels", lambda name: (None, "broken"))
+    with warnings.catch_warnings(action="error"):
+        assert load_kernels("vectors", 1, same_bits=True) is None
 
 
 def test_numpy_is_used_without_numba(monkeypatch):
@@ -79,7 +102,7 @@ def test_a_broken_numba_is_reported_once_and_numpy_is_used(monkeypatch, error):
     monkeypatch.setattr(_loader, "find_spec", lambda name: True)
     monkeypatch.setattr(_loader, "import_module", fail)
     with pytest.warns(CapoWarning, match="NumPy is used") as found:
-        assert [load_kernels("vectors", MIN_STEPS) for _ in range(2)] == [None, None]
+        assert [load_kernels(name, MIN_STEPS) for name in ("vectors", "bins", "bins")] == [None] * 3
     assert len(found) == 1
     assert str(error) in str(found[0].message)
 

@@ -86,3 +86,11 @@ def test_logistic_regression_meets_the_conditions_of_its_optimum(ridge, shift, n
     assert slope.sum() / weight.sum() == pytest.approx(0.0, abs=1e-6)
     np.testing.assert_allclose(gradient[~at_bound], 0.0, atol=1e-6)
     assert (gradient[at_bound] >= 0).all()
+
+
+def test_columns_that_are_huge_and_opposite_have_a_solution():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=200)
+    target = (z + rng.normal(size=200) > 0).astype(float)
+    weights, _ = fit_logistic(np.column_stack((z, -z)) * 1e6, target, np.ones(200), ridge=1e-3)
+    assert np.isfinite(weights).all()

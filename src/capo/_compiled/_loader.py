@@ -13,8 +13,8 @@ from types import ModuleType
 
 from ..exceptions import CapoWarning
 
-#: Set to 0, this environment variable turns compiled kernels off.
-SWITCH = "CAPO_NUMBA"
+#: Set to one of these words, this environment variable turns compiled kernels off.
+SWITCH, OFF = "CAPO_NUMBA", ("0", "false", "no", "off")
 #: Steps of the loops together, such as additions: with fewer, they take less time than the import of Numba.
 MIN_STEPS = 2**30
 
@@ -38,7 +38,7 @@ def load_kernels(name: str, n_steps: float, *, same_bits: bool = False) -> Modul
     -------
     module or None
         None too if Numba is not installed, cannot be imported or cannot write its cache, and if the
-        environment variable CAPO_NUMBA is 0.
+        environment variable CAPO_NUMBA is 0, or NUMBA_DISABLE_JIT is 1.
 
     Examples
     --------
@@ -46,27 +46,40 @@ def load_kernels(name: str, n_steps: float, *, same_bits: bool = False) -> Modul
     >>> load_kernels("vectors", n_steps=1000) is None
     True
     """
-    if os.environ.get(SWITCH) == "0":
+    if os.environ.get(SWITCH, "").strip().lower() in OFF:
         return None
-    if n_steps < MIN_STEPS and not (same_bits and "numba" in sys.modules):
+    is_large = n_steps >= MIN_STEPS
+    if not is_large and not (same_bits and "numba" in sys.modules):
         return None
-    return _import_kernels(name)
+    kernels, error = _import_kernels(name)
+    if error and is_large:
+        _warn_once(error)
+    return kernels
 
 
 @cache
-def _import_kernels(name: str) -> ModuleType | None:
-    """Compile the kernels of a module, or load them from the cache; None if that fails."""
-    if find_spec("numba") is None:
-        return None
+def _import_kernels(name: str) -> tuple[ModuleType | None, str]:
+    """Compile the kernels of a module, or load them from the cache; None and the reason if that fails."""
     try:
+        if find_spec("numba") is None or _is_compiler_off():
+            return None, ""
         logger.debug("compiled code: loading %s; only the first time takes seconds", name)
-        return import_module(f"{__package__}._{name}")
+        return import_module(f"{__package__}._{name}"), ""
     except Exception as error:
-        warnings.warn(
-            f"Numba cannot compile or store capo's kernels, so that NumPy is used, which is slower: {error}. "
-            f"Repair the installation of numba, set NUMBA_CACHE_DIR to a folder that can be written, or set "
-            f"{SWITCH}=0.",
-            CapoWarning,
-            stacklevel=2,
-        )
-        return None
+        return None, str(error)
+
+
+def _is_compiler_off() -> bool:
+    """Whether Numba would run the kernels in Python, as its setting NUMBA_DISABLE_JIT has it."""
+    return bool(import_module("numba").config.DISABLE_JIT)
+
+
+@cache
+def _warn_once(error: str) -> None:
+    warnings.warn(
+        f"Numba cannot compile or store capo's kernels, so that NumPy is used, which is slower: {error}. "
+        f"Repair the installation of numba, set NUMBA_CACHE_DIR to a folder that can be written, or set "
+        f"{SWITCH}=0.",
+        CapoWarning,
+        stacklevel=3,
+    )

@@ -11,6 +11,7 @@ The first transformer of a pipeline may be fitted by a function that knows the f
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -70,20 +71,31 @@ def _fit_plainly(classifier: Any, X: Any, y: NDArray[Any]) -> None:
 
 def _has_usual_trees(classifier: Any, X: Any, y: NDArray[Any]) -> bool:
     """Whether a classifier consists of random trees that are all trained on all rows of an array."""
-    if type(classifier) is not ExtraTreesClassifier or type(X) is not np.ndarray or y.ndim > 1:
+    if type(classifier) is not ExtraTreesClassifier or type(X) is not np.ndarray:
+        return False
+    if y.ndim > 1 or X.dtype.kind not in "fiub" or len(X) != len(y):
         return False
     params, defaults = classifier.get_params(), ExtraTreesClassifier().get_params()
-    others = {name for name, value in params.items() if value != defaults[name]} - TREE_PARAMS
-    integers = (params["min_samples_leaf"], params["random_state"])
-    return not others and all(isinstance(each, int | np.integer) for each in integers)
+    others = {
+        name for name, value in params.items() if name not in TREE_PARAMS and value is not defaults[name]
+    }
+    integers = [params[name] for name in ("n_estimators", "min_samples_leaf", "random_state")]
+    is_usual = all(isinstance(each, Integral) and not isinstance(each, bool) for each in integers)
+    return (
+        is_usual
+        and params["n_estimators"] > 0
+        and all(np.isscalar(params[name]) and params[name] == defaults[name] for name in others)
+    )
 
 
 def _fit_trees(forest: ExtraTreesClassifier, X: NDArray[Any], y: NDArray[Any]) -> None:
     """Fit random trees: the first one by scikit-learn, the others from it."""
     order, n_trees = np.argsort(y, kind="stable"), forest.n_estimators
     X, y = np.ascontiguousarray(X[order], dtype=np.float32), y[order]
-    forest.set_params(n_estimators=1).fit(X, y)
-    forest.set_params(n_estimators=n_trees)
+    try:
+        forest.set_params(n_estimators=1).fit(X, y)
+    finally:
+        forest.set_params(n_estimators=n_trees)
     first = forest.estimators_[0]
     targets = np.searchsorted(forest.classes_, y).astype(np.float64)[:, None]
     seeds = np.random.RandomState(forest.random_state).randint(np.iinfo(np.int32).max, size=n_trees)

@@ -68,8 +68,8 @@ class _ForestUse:
     nodes: TreeNodes | None = None
 
 
-#: The forests that are in use, by their list of trees.
-_known_uses: WeakKeyDictionary[Any, tuple[Any, _ForestUse]] = WeakKeyDictionary()
+#: The forests that are in use, with the trees that their nodes come from.
+_known_uses: WeakKeyDictionary[Any, tuple[list[Any], _ForestUse]] = WeakKeyDictionary()
 
 
 def find_tree_nodes(forest: Any, n_rows: int) -> TreeNodes | None:
@@ -77,10 +77,10 @@ def find_tree_nodes(forest: Any, n_rows: int) -> TreeNodes | None:
 
     A table is predicted in blocks: no single one of them would be.
     """
-    trees, use = _known_uses.get(forest, (None, _ForestUse()))
-    if trees is not forest.estimators_:
+    trees, use = _known_uses.get(forest, ([], _ForestUse()))
+    if list(map(id, trees)) != list(map(id, forest.estimators_)):
         use = _ForestUse()
-        _known_uses[forest] = forest.estimators_, use
+        _known_uses[forest] = list(forest.estimators_), use
     if use.nodes is None and forest.n_features_in_ <= MAX_COLUMNS:
         use.n_passed += n_rows * sum(np.log2(each.tree_.n_leaves + 1) for each in forest.estimators_)
         kernels = load_kernels("trees", STEPS_PER_NODE * use.n_passed, same_bits=True)

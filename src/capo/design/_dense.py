@@ -75,6 +75,7 @@ class DenseDesign:
         if not self.X.flags.c_contiguous:
             return self.rmatvec(place_values(self.shape[0], rows, values))
         kernels = self._load_kernels()
+        rows, values = np.ascontiguousarray(rows, np.int64), np.ascontiguousarray(values, np.float64)
 
         def multiply(task: slice) -> FloatArray:
             if kernels is not None:

@@ -159,7 +159,7 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, BinaryClassifier):
         rows = np.flatnonzero(folds >= 0)
         if len(rows) < len(folds):
             data, folds, objective = data.take_rows(rows), folds[rows], objective.for_rows(rows)
-        with library_threads_for(count_numbers(X)):
+        with library_threads_for(count_numbers(X), find_libraries=True):
             trained = timer("auxiliaries", self._train_auxiliaries, runner, data, folds, objective)
             result = timer(
                 "adaptation", adapt, trained.data, folds, objective, C, progress.log, trained.further

@@ -244,7 +244,7 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, ClassifierMixin, Bas
         warn_of_data(X, folds, stacklevel=4)
         training = TrainingSet(X, codes.astype(np.int64), self.classes_, splits, weight)
         runner = JobRunner(auxiliaries, training, ClassOutput(), self.memory, self.n_jobs, progress.log)
-        with library_threads_for(count_numbers(X)):
+        with library_threads_for(count_numbers(X), find_libraries=True):
             fitted = timer("auxiliaries", cross_fit, runner)
             stack = timer("stack", fit_stack, fitted.raw_outputs, codes, weight, folds, fitted.pair_outputs)
             self.stack_, self.oof_probabilities_ = stack.stack, stack.held_out_probabilities(folds)

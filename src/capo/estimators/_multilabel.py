@@ -258,7 +258,7 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, ClassifierMixin, Bas
         training = TrainingSet(X, positive.astype(np.int64), self.classes_, splits, weight)
         labelwise = [labelwise_auxiliary(each) for each in auxiliaries]
         runner = JobRunner(labelwise, training, LabelColumnsOutput(), self.memory, self.n_jobs, progress.log)
-        with library_threads_for(count_numbers(X)):
+        with library_threads_for(count_numbers(X), find_libraries=True):
             fitted = timer("auxiliaries", cross_fit, runner)
             data = LabelData(fitted.raw_outputs, features, positive, weight, folds, fitted.pair_outputs)
             models = timer(

@@ -145,19 +145,19 @@ def fit_logistic(
     The penalty is ``ridge / 2`` times the squared distance of the weights from `center`; with
     `nonnegative`, no weight is below 0.
     """
-    masses, problem = (float(weight @ target), float(weight.sum())), (Z, target, weight)
-    found = _newton(problem, masses, ridge=ridge, center=center, nonnegative=nonnegative)
+    masses, rows = (float(weight @ target), float(weight.sum())), (Z, target, weight)
+    found = _newton(rows, masses, ridge=ridge, center=center, nonnegative=nonnegative)
     if found is not None:
         return found[:-1], float(found[-1])
 
     def sums(v: FloatArray) -> FloatArray:
-        return logistic_sums(*problem, v)
+        return logistic_sums(*rows, v)
 
     return minimize_logistic(sums, Z.shape[1], masses, ridge=ridge, center=center, nonnegative=nonnegative)
 
 
 def _newton(
-    problem: tuple[FloatArray, FloatArray, FloatArray],
+    rows: tuple[FloatArray, FloatArray, FloatArray],
     masses: tuple[float, float],
     *,
     ridge: float,
@@ -170,7 +170,7 @@ def _newton(
     gradient would take beyond it stay there. For a few coefficients it takes far fewer passes over the rows
     than a method that has to learn the curvature.
     """
-    Z, target, weight = problem
+    Z, target, weight = rows
     columns = np.vstack((Z.T, np.ones(len(Z))))
     penalty = np.append(np.full(Z.shape[1], ridge), 0.0)
     goal = np.append(np.broadcast_to(center, Z.shape[1]), 0.0)
@@ -194,7 +194,10 @@ def _newton(
         curvature = (parts * (weight * probability * (1.0 - probability))) @ parts.T
         curvature += np.diag(penalty[free] + MIN_CURVATURE * masses[1])
         step = np.zeros(len(v))
-        step[free] = np.linalg.solve(curvature, gradient[free])
+        try:
+            step[free] = np.linalg.solve(curvature, gradient[free])
+        except np.linalg.LinAlgError:
+            return None
         if float(gradient @ step) <= LOGISTIC_FTOL * masses[1]:
             return v
         for halvings in range(MAX_HALVINGS):
