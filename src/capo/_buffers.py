@@ -12,7 +12,7 @@ from ._typing import FloatArray
 #: Shorter vectors are left to the allocator, which keeps their memory.
 MIN_LENGTH = 2**20
 #: References to a vector that only the pool has: the one in its list, and the argument of the count.
-UNUSED = 2
+REFERENCES_OF_POOL = 2
 
 
 class VectorPool:
@@ -37,7 +37,7 @@ class VectorPool:
             return np.empty(self.length)
         with self._lock:
             for i in range(len(self._vectors)):
-                if sys.getrefcount(self._vectors[i]) <= UNUSED:
+                if sys.getrefcount(self._vectors[i]) <= REFERENCES_OF_POOL:
                     return self._vectors[i]
             vector = np.empty(self.length)
             if len(self._vectors) < self.size:

@@ -191,7 +191,7 @@ class PartProblem:
     """The problem of one part of a fold, trained on the other parts of the same fold.
 
     The outputs of all of these rows come from the same models, which have seen none of them. The threshold is
-    chosen on the scores of the training rows, which are in sample.
+    chosen on the scores of the training rows, which the weights were learned from.
 
     Parameters
     ----------

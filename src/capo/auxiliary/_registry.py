@@ -126,7 +126,7 @@ def auxiliary_names() -> list[str]:
     - boosting: `sklearn.ensemble.HistGradientBoostingClassifier`
     - shallow: `sklearn.ensemble.HistGradientBoostingClassifier` with smaller trees on random columns
     - quick: `sklearn.ensemble.HistGradientBoostingClassifier` with fewer and smaller trees
-    - trees: `sklearn.ensemble.ExtraTreesClassifier` of 100 trees
+    - trees: `sklearn.ensemble.ExtraTreesClassifier` of 70 trees, or of 100 for many classes or labels
     - linear: `sklearn.linear_model.LogisticRegression`
     - kernel: `sklearn.linear_model.LogisticRegression` on a `Nystroem` basis
     - svm: `sklearn.svm.SVC` with C = 10

@@ -133,7 +133,7 @@ class Binner:
     def _count_compiled(
         self, scores: FloatArray, rows: slice, low: float, factor: float, n_slots: int
     ) -> tuple[FloatArray, FloatArray | None]:
-        """The same."""
+        """The same sums by compiled code."""
         kernels, slots, mass = self._kernels, self._slots[rows], np.zeros(2 * n_slots)
         assert kernels is not None
         weight, values = self._weight_block(rows), np.ascontiguousarray(scores, dtype=np.float64)

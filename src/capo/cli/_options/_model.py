@@ -104,7 +104,7 @@ class ModelOptions:
             "--preset",
             metavar="NAME",
             show_default="balanced",
-            help="Which built-in classifiers to combine: fast (about a quarter of the time), balanced, or "
+            help="Which built-in classifiers to combine: fast (about a fifth of the time), balanced, or "
             "best (some more time). Not together with --auxiliaries.",
         ),
     ] = None
@@ -129,7 +129,7 @@ class ModelOptions:
         int | None,
         _folds_option(
             help="Folds for cross-fitting the auxiliaries and choosing C: by default 5, or 3 with --preset "
-            "fast on more than 2,000 rows of two classes."
+            "fast on more than 2,000 rows of two classes, with at least 60 of each."
         ),
     ] = None
     jobs: JobsOption = 1
