@@ -55,7 +55,7 @@ SETS: dict[str, tuple[str, ...]] = {
     "LightGBM as well": (*DEFAULT, "lgbm"),
     "LightGBM instead of boosting": ("lgbm", "shallow", "trees", "linear", "kernel"),
     "a kernel of 500 functions instead of 200": ("boosting", "shallow", "trees", "linear", "kernel500"),
-    "100 boosted trees, learning rate 0.1": ("boosting100", "shallow", "trees", "linear", "kernel"),
+    "100 boosted trees, learning rate 0.1, no penalty": ("boosting100", "shallow", "trees", "linear", "kernel"),
     "100 random trees by Gini's criterion": ("boosting", "shallow", "trees100", "linear", "kernel"),
     "both (a former default)": ("boosting100", "shallow", "trees100", "linear", "kernel"),
     "fast: quick, linear": ("quick", "linear"),
@@ -74,7 +74,7 @@ def candidates(X: Any) -> list[tuple[str, Any]]:
     named = [make_auxiliaries(name, X, schema)[0] for name in (*DEFAULT, "svm", "quick", "lgbm")]
     features = make_rbf_features(X, 500, schema, uses_labels=True)
     boosting, trees = (clone(each) for name, each in named if name in ("boosting", "trees"))
-    boosting[-1].set_params(learning_rate=0.1, max_iter=100)
+    boosting[-1].set_params(learning_rate=0.1, max_iter=100, l2_regularization=0.0)
     trees[-1].set_params(n_estimators=100, criterion="gini")
     return [
         *named,
