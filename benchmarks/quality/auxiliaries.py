@@ -55,7 +55,7 @@ SETS: dict[str, tuple[str, ...]] = {
     "LightGBM as well": (*DEFAULT, "lgbm"),
     "LightGBM instead of boosting": ("lgbm", "shallow", "trees", "linear", "kernel"),
     "a kernel of 500 functions instead of 200": ("boosting", "shallow", "trees", "linear", "kernel500"),
-    "100 boosted trees, learning rate 0.1, no penalty": ("boosting100", "shallow", "trees", "linear", "kernel"),
+    "100 boosted trees of rate 0.1, no penalty": ("boosting100", "shallow", "trees", "linear", "kernel"),
     "100 random trees by Gini's criterion": ("boosting", "shallow", "trees100", "linear", "kernel"),
     "both (a former default)": ("boosting100", "shallow", "trees100", "linear", "kernel"),
     "fast: quick, linear": ("quick", "linear"),
