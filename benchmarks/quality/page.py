@@ -140,7 +140,7 @@ def _rare(rows: pd.DataFrame) -> str:
     tables = rows["table"].str.partition("@")[0].nunique()
     return (
         f"{tables} tables whose training half is thinned to {', '.join(map(str, counts))} positive rows, drawn at random, and whose "
-        f"test half is thinned to the same share ({_count_seeds(rows)}, `python -m benchmarks.quality --rare`). The "
+        f"test half is thinned to the same share ({_count_seeds(rows[rows['system'] == CAPO])}, `python -m benchmarks.quality --rare`). The "
         "standard error is over the tables.\n\n" + _differences(rows, RARE_BASELINES)
     )
 
