@@ -104,7 +104,7 @@ class ModelOptions:
             "--preset",
             metavar="NAME",
             show_default="balanced",
-            help="Which built-in classifiers to combine: fast (about a fifth of the time), balanced, or "
+            help="Which built-in classifiers to combine: fast (about a quarter of the time), balanced, or "
             "best (some more time). Not together with --auxiliaries.",
         ),
     ] = None
