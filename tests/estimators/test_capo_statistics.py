@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.metrics import f1_score, log_loss
+from sklearn.metrics import average_precision_score, f1_score, log_loss
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
@@ -40,9 +40,8 @@ def test_nothing_set_beats_each_auxiliary_and_a_default_learner():
     default = f1_score(y_test, RandomForestClassifier(random_state=0).fit(train, y).predict(test))
     assert model.score(test, y_test) > default + 0.05
     assert model.score(test, y_test) == pytest.approx(f1_score(y_test, model.predict(test)))
-    oof, new, f1 = model.auxiliary_outputs_, model.auxiliary_outputs(test), model.measure_
-    alone = [f1.score(y_test, new[:, j] - f1.threshold(y, oof[:, j])) for j in range(new.shape[1])]
-    assert model.score(test, y_test) > max(alone)
+    alone = [average_precision_score(y_test, each) for each in model.auxiliary_outputs(test).T]
+    assert average_precision_score(y_test, model.decision_function(test)) > max(alone)
 
 
 def test_probabilities_are_honest_on_rows_never_seen():
