@@ -135,6 +135,12 @@ def test_products_with_float32_are_within_the_rounding_errors(data, n_rows, n_co
         assert (np.abs(found - expected) <= 2.0 * relative_error(max(n_rows, n_columns)) * bound).all()
 
 
+def test_products_with_some_rows_take_coefficients_of_any_type():
+    X = np.arange(12, dtype=np.float32).reshape(4, 3)
+    found = _dense.DenseDesign(X).rmatvec_rows(np.array([1, 3], dtype=np.int32), np.float32([1.0, 2.0]))
+    np.testing.assert_array_equal(found, X[1] + 2.0 * X[3])
+
+
 def make_data(n_rows):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, 8)).astype(np.float32)
