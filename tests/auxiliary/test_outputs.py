@@ -64,6 +64,43 @@ def test_what_cannot_be_read(values, classes, message):
         ScoreOutput().predict(Margins(values, classes), X, np.array([0, 1]))
 
 
+class Shares:
+    """A classifier that has only probabilities of the positive class."""
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, values):
+        self.values = values
+
+    def predict_proba(self, X):
+        return np.column_stack((1 - self.values, self.values))
+
+
+@pytest.mark.parametrize("n_trees", [5, 70])
+def test_a_probability_of_0_counts_as_twice_the_largest_odds(n_trees):
+    """A forest of T trees has no probabilities between 0 and 1/T: 0 is taken for about 1/(2T)."""
+    votes = RNG.binomial(n_trees, np.where(Y, 0.3, 0.02))
+    votes[:3] = 0, 1, n_trees - 1
+    raw = ScoreOutput().predict(Shares(votes / n_trees), X, np.array([0, 1]))
+    scale = ScoreOutput().fit_scale(raw, Y, None)
+    assert scale.max_raw == pytest.approx(np.log(n_trees - 1) + np.log(2))
+    half = ScoreOutput().predict(Shares(np.maximum(votes, 0.5) / n_trees), X, np.array([0, 1]))
+    np.testing.assert_allclose(scale(raw), scale(half), atol=0.2 * scale.calibrator.slope)
+    assert scale(raw)[0] < scale(raw)[1] < scale(raw)[2]
+
+
+@pytest.mark.parametrize("values", [np.where(Y, 1.0, 0.0), np.where(Y, 0.9, 1e-9)])
+def test_probabilities_without_a_resolution_are_not_limited(values):
+    raw = ScoreOutput().predict(Shares(values), X, np.array([0, 1]))
+    assert ScoreOutput().fit_scale(raw, Y, None).max_raw == np.inf
+
+
+def test_margins_beyond_the_log_odds_of_1_are_not_limited():
+    values = np.where(Y, 100.0, -30.0) + RNG.normal(size=300)
+    scale = ScoreOutput().fit_scale(values, Y, None)
+    assert scale.max_raw >= np.abs(values).max()
+
+
 @given(st.integers(0, 10_000), st.sampled_from([1e-12, 1.0, 1e12, 1e90]), st.booleans())
 def test_the_scale_keeps_the_order_and_bounds_the_size(seed, size, outlier):
     rng = np.random.default_rng(seed)

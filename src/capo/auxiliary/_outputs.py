@@ -3,7 +3,9 @@
 `ScoreOutput` takes a classifier's margins or log-odds, calibrated to a scale that all auxiliaries
 share. A sample of n rows cannot distinguish odds above about n to 1, so that beyond log(n) the
 log-odds grow only logarithmically: the order of the rows is kept, and no single row can dominate a
-sum. A classifier that can only predict gives -1 or +1 before calibration.
+sum. A probability of exactly 0 or 1 is a matter of resolution: no tree of a forest voted otherwise. It
+counts as twice the largest odds that the classifier gave to other rows. A classifier that can only predict
+gives -1 or +1 before calibration.
 
 `LabelOutput` takes predicted labels, as -1 and +1, without calibration.
 """
@@ -26,6 +28,8 @@ from ._evaluation import evaluate
 
 #: Probabilities closer than this to 0 and 1 are clipped before their log-odds are taken.
 PROBABILITY_EPS = 1e-12
+#: The log-odds of a probability of 1 that was clipped, up to rounding errors of 1 - PROBABILITY_EPS.
+CERTAIN_LOG_ODDS, CERTAIN_LOG_ODDS_TOL = float(logit(1.0 - PROBABILITY_EPS)), 1e-3
 #: Probabilities may be outside of 0 and 1 by this much, because of rounding.
 PROBABILITY_TOL = 1e-6
 #: Margins are clipped to this size, infinite ones included.
@@ -44,16 +48,19 @@ class OutputScale:
         From raw outputs to log-odds; None leaves them unchanged.
     max_log_odds : float
         Larger log-odds grow only logarithmically.
+    max_raw : float
+        Raw outputs are clipped to this size.
     """
 
     calibrator: PlattCalibrator | None
     max_log_odds: float = np.inf
+    max_raw: float = np.inf
 
     def __call__(self, raw: FloatArray) -> FloatArray:
         """Return the raw outputs on the common scale."""
         if self.calibrator is None:
             return raw
-        log_odds = self.calibrator.log_odds(raw)
+        log_odds = self.calibrator.log_odds(np.clip(raw, -self.max_raw, self.max_raw))
         excess = np.maximum(np.abs(log_odds) - self.max_log_odds, 0.0)
         return np.sign(log_odds) * (np.minimum(np.abs(log_odds), self.max_log_odds) + np.log1p(excess))
 
@@ -67,7 +74,8 @@ def mean_scale(scales: Sequence[OutputScale]) -> OutputScale:
         float(np.mean([each.slope for each in calibrators])),
         float(np.mean([each.intercept for each in calibrators])),
     )
-    return OutputScale(calibrator, scales[0].max_log_odds)
+    max_raw = float(np.mean([scale.max_raw for scale in scales]))
+    return OutputScale(calibrator, scales[0].max_log_odds, max_raw)
 
 
 class RawOutput(Protocol):
@@ -130,9 +138,11 @@ class ScoreOutput:
         shrink: bool = False,
     ) -> OutputScale:
         """Return the scale for raw outputs, which should be out of fold."""
-        calibrator = PlattCalibrator.fit(raw, positive, weight, nonnegative=nonnegative, shrink=shrink)
+        limit = _resolution_limit(raw)
+        clipped = np.clip(raw, -limit, limit)
+        calibrator = PlattCalibrator.fit(clipped, positive, weight, nonnegative=nonnegative, shrink=shrink)
         n_rows = len(raw) if weight is None else np.count_nonzero(weight)
-        return OutputScale(calibrator, float(np.log(n_rows + 1.0)))
+        return OutputScale(calibrator, float(np.log(n_rows + 1.0)), limit)
 
 
 @dataclass(frozen=True)
@@ -219,6 +229,15 @@ def probability_log_odds(probabilities: FloatArray) -> FloatArray:
     """Return the log-odds of what `predict_proba` returned, 0 and 1 clipped."""
     check_probabilities(probabilities)
     return np.asarray(logit(np.clip(probabilities, PROBABILITY_EPS, 1.0 - PROBABILITY_EPS)))
+
+
+def _resolution_limit(raw: FloatArray) -> float:
+    """Return the largest raw output that counts; infinity unless some are the log-odds of 0 or 1."""
+    sizes = np.abs(raw)
+    is_certain = np.abs(sizes - CERTAIN_LOG_ODDS) < CERTAIN_LOG_ODDS_TOL
+    if is_certain.all() or not is_certain.any():
+        return np.inf
+    return float(sizes[~is_certain].max() + np.log(2.0))
 
 
 def check_probabilities(values: FloatArray) -> None:

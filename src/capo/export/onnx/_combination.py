@@ -17,9 +17,12 @@ from ._transformers import convert_transformer
 
 
 def apply_scales(graph: GraphBuilder, raw: str, scales: Sequence[OutputScale]) -> str:
-    """Platt's log-odds of each column, growing only logarithmically beyond the limit."""
+    """Platt's log-odds of each column, clipped before and growing only logarithmically beyond the limit."""
     if all(scale.calibrator is None for scale in scales):
         return raw
+    sizes = np.array([[np.inf if scale.calibrator is None else scale.max_raw for scale in scales]])
+    if np.isfinite(sizes).any():
+        raw = graph.op("Max", graph.op("Min", raw, sizes), -sizes)
     slopes = [1.0 if scale.calibrator is None else scale.calibrator.slope for scale in scales]
     intercepts = [0.0 if scale.calibrator is None else scale.calibrator.intercept for scale in scales]
     limits = np.array([[np.inf if scale.calibrator is None else scale.max_log_odds for scale in scales]])
