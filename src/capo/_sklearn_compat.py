@@ -12,8 +12,7 @@ from sklearn._loss._loss import CyLossFunction
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import _name_estimators as name_estimators
 from sklearn.preprocessing import TargetEncoder
-from sklearn.tree._classes import CRITERIA_CLF, DENSE_SPLITTERS
-from sklearn.tree._tree import DepthFirstTreeBuilder, Tree
+from sklearn.tree._tree import Tree
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._metadata_requests import _routing_enabled as routing_enabled
 from sklearn.utils._missing import is_pandas_na, is_scalar_nan
@@ -35,6 +34,16 @@ except ImportError:
     from sklearn.utils._estimator_html_repr import _VisualBlock as VisualBlock
 
 
+try:
+    from sklearn.tree._classes import CRITERIA_CLF, DENSE_SPLITTERS
+    from sklearn.tree._tree import DepthFirstTreeBuilder
+
+    #: Whether `grow_tree` is available: in other releases, trees are trained by their own `fit`.
+    CAN_GROW_TREES = True
+except ImportError:
+    CAN_GROW_TREES = False
+
+
 def make_target_encoder(n_folds: int) -> TargetEncoder:
     """Return a target encoder with shuffled folds that are the same in every fit.
 
@@ -45,7 +54,13 @@ def make_target_encoder(n_folds: int) -> TargetEncoder:
     return TargetEncoder(cv=StratifiedKFold(n_folds, shuffle=True, random_state=0))
 
 
-def grow_tree(fitted: Any, X: NDArray[np.float32], y: NDArray[np.float64], seed: int) -> Any:
+def grow_tree(
+    fitted: Any,
+    X: NDArray[np.float32],
+    y: NDArray[np.float64],
+    seed: int,
+    sample_weight: NDArray[np.float64] | None = None,
+) -> Any:
     """Return a classification tree like a fitted one, grown with another seed on the same rows.
 
     Its parameters may differ from the defaults in the criterion, the splitter, `max_features` and
@@ -66,7 +81,7 @@ def grow_tree(fitted: Any, X: NDArray[np.float32], y: NDArray[np.float64], seed:
     builder = DepthFirstTreeBuilder(
         splitter, max(2, 2 * min_samples_leaf), min_samples_leaf, 0.0, max_depth, 0.0
     )
-    builder.build(tree.tree_, X, y, None, fitted._compute_missing_values_in_feature_mask(X))
+    builder.build(tree.tree_, X, y, sample_weight, fitted._compute_missing_values_in_feature_mask(X))
     return tree
 
 
@@ -74,6 +89,7 @@ def grow_tree(fitted: Any, X: NDArray[np.float32], y: NDArray[np.float64], seed:
 LOSS_MODULE: str = CyLossFunction.__module__
 
 __all__ = [
+    "CAN_GROW_TREES",
     "LOSS_MODULE",
     "HasMethods",
     "Interval",

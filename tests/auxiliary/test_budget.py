@@ -15,7 +15,16 @@ from capo.auxiliary._budget import MIN_ROWS_PER_CLASS, SAFETY_FACTOR, _extrapola
 from capo.exceptions import InvalidInputError
 
 #: Seconds of a training on any number of rows.
-SECONDS = {"boosting": 10, "quick": 2, "trees": 4, "linear": 1, "kernel": 3, "shallow": 6, "svm": 5, "nb": 1}
+SECONDS = {
+    "boosting": 10,
+    "quick": 2,
+    "full_trees": 6,
+    "trees": 4,
+    "linear": 1,
+    "kernel": 3,
+    "svm": 5,
+    "nb": 1,
+}
 N_ROWS = 3_000
 #: Trainings of a fit: five folds, and all rows.
 N_TRAININGS = 6
@@ -50,12 +59,13 @@ def choose(seconds, auxiliaries="auto", n_rows=N_ROWS, n_classes=2, **params) ->
 @pytest.mark.parametrize(
     ("seconds", "expected"),
     [
-        (24, ["boosting", "trees", "linear", "kernel", "shallow"]),
-        (23, ["boosting", "trees", "linear", "kernel"]),
-        (17, ["boosting", "trees", "linear"]),
+        (24, ["boosting", "full_trees", "trees", "linear", "kernel"]),
+        (23, ["boosting", "full_trees", "trees", "linear"]),
+        (17, ["boosting", "full_trees", "linear"]),
         (14.5, ["boosting", "linear", "kernel"]),
         (11, ["boosting", "linear"]),
-        (10.5, ["quick", "trees", "linear", "kernel"]),
+        (10.5, ["quick", "full_trees", "linear"]),
+        (8, ["quick", "trees", "linear"]),
         (3, ["quick", "linear"]),
         (0.1, ["quick", "linear"]),
     ],
@@ -63,7 +73,7 @@ def choose(seconds, auxiliaries="auto", n_rows=N_ROWS, n_classes=2, **params) ->
 def test_members_of_a_set_are_kept_in_the_order_of_their_worth(seconds, expected, fake_timer):
     choice = choose(seconds)
     assert choice.names == expected
-    wanted = {"boosting", "trees", "linear", "kernel", "shallow"}
+    wanted = {"boosting", "full_trees", "trees", "linear", "kernel"}
     assert set(choice.left_out) == wanted - set(expected)
     assert choice.auxiliaries == (expected if choice.left_out else "auto")
 
@@ -84,7 +94,7 @@ def test_others_are_kept_in_the_order_in_which_they_are_given(fake_timer):
     given = ["nb", ("kernel", GaussianNB()), "trees"]
     assert choose(8, given).auxiliaries == given
     assert choose(5, given).auxiliaries == ["nb", given[1]]
-    assert choose(5, ["nb", "shallow", "trees"]).auxiliaries == ["nb", "trees"]
+    assert choose(5, ["nb", "full_trees", "trees"]).auxiliaries == ["nb", "trees"]
     assert choose(0.1, ["trees", "kernel"]).auxiliaries == ["kernel"]
 
 

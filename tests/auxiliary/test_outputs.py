@@ -65,15 +65,15 @@ def test_what_cannot_be_read(values, classes, message):
 
 
 class Shares:
-    """A classifier that has only probabilities of the positive class."""
+    """A classifier that has only `predict_proba`."""
 
     classes_ = np.array([0, 1])
 
-    def __init__(self, values):
-        self.values = values
+    def __init__(self, positive):
+        self.positive = np.asarray(positive)
 
     def predict_proba(self, X):
-        return np.column_stack((1 - self.values, self.values))
+        return np.column_stack([1 - self.positive, self.positive])
 
 
 @pytest.mark.parametrize("n_trees", [5, 70])
@@ -155,18 +155,6 @@ def test_a_label_that_is_not_among_the_classes_is_refused():
     rule.classes_ = np.array([0, 1])
     with pytest.raises(InvalidInputError, match="returned nan"):
         LabelOutput().predict(rule, X, np.array([0, 1]))
-
-
-class Shares:
-    """A classifier that has only `predict_proba`."""
-
-    classes_ = np.array([0, 1])
-
-    def __init__(self, positive):
-        self.positive = np.asarray(positive)
-
-    def predict_proba(self, X):
-        return np.column_stack([1 - self.positive, self.positive])
 
 
 @pytest.mark.parametrize("output", [ScoreOutput(), ClassOutput()])

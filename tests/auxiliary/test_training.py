@@ -32,6 +32,8 @@ WEIGHT = RNG.random(120)
         {"class_weight": "balanced"},
         {"max_features": None},
         {"bootstrap": True},
+        {"bootstrap": True, "max_samples": 0.4, "criterion": "entropy"},
+        {"bootstrap": True, "max_samples": 50, "min_samples_leaf": 2},
     ],
 )
 @pytest.mark.parametrize("weighted", [False, True])

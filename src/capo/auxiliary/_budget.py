@@ -42,8 +42,8 @@ from ._training_set import TrainingSet
 from ._validation import name_auxiliaries, resolve_auxiliaries, set_random_states
 
 #: The members of the built-in sets, those first whose absence costs most (`benchmarks.quality.auxiliaries`).
-#: "quick" stands in for "boosting"; "shallow" and "latent" resemble it, and are not part of that benchmark.
-ORDER_OF_WORTH = ("boosting", "quick", "trees", "linear", "kernel", "shallow", "latent", "svm")
+#: "quick" stands in for "boosting"; "latent" resembles it, and is not part of that benchmark.
+ORDER_OF_WORTH = ("boosting", "quick", "full_trees", "trees", "linear", "kernel", "latent", "svm")
 #: The larger sample has half of the rows, but no more and no fewer than this.
 MAX_SAMPLE_ROWS, MIN_SAMPLE_ROWS = 4_000, 500
 #: How many times smaller the smaller sample is.

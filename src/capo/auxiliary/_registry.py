@@ -23,11 +23,11 @@ from ..preprocessing import FeatureSchema, make_linear_features, make_tree_featu
 from ._defaults import (
     MIN_SAMPLES_LEAF,
     make_boosting,
+    make_full_trees,
     make_kernel_machine,
     make_latent,
     make_linear,
     make_quick_boosting,
-    make_shallow_boosting,
     make_svm,
     make_trees,
 )
@@ -100,9 +100,9 @@ def _make_naive_bayes(X: Any, schema: FeatureSchema) -> Any:
 
 _FACTORIES: dict[str, FeatureMaker] = {
     "boosting": make_boosting,
-    "shallow": make_shallow_boosting,
     "quick": make_quick_boosting,
     "trees": make_trees,
+    "full_trees": make_full_trees,
     "linear": make_linear,
     "kernel": make_kernel_machine,
     "svm": make_svm,
@@ -124,9 +124,9 @@ def auxiliary_names() -> list[str]:
     Each is an estimator after the preparation of the columns that suits it:
 
     - boosting: `sklearn.ensemble.HistGradientBoostingClassifier`
-    - shallow: `sklearn.ensemble.HistGradientBoostingClassifier` with smaller trees on random columns
-    - quick: `sklearn.ensemble.HistGradientBoostingClassifier` with fewer and smaller trees
-    - trees: `sklearn.ensemble.ExtraTreesClassifier` of 70 trees, or of 100 for many classes or labels
+    - quick: `sklearn.ensemble.HistGradientBoostingClassifier` with fewer trees
+    - trees: `sklearn.ensemble.ExtraTreesClassifier` of 40 trees, or of 100 for many classes or labels
+    - full_trees: `sklearn.ensemble.ExtraTreesClassifier` of 60 trees with leaves of one row
     - linear: `sklearn.linear_model.LogisticRegression`
     - kernel: `sklearn.linear_model.LogisticRegression` on a `Nystroem` basis
     - svm: `sklearn.svm.SVC` with C = 10

@@ -13,7 +13,12 @@ from scipy.sparse import issparse
 
 from ..model_selection import DEFAULT_N_FOLDS, MAX_ROWS_FOR_PAIRS, MIN_CLASS_ROWS_FOR_PARTS
 from ..preprocessing import FeatureSchema
-from ._defaults import make_class_boosting, make_class_kernel_machine, make_class_trees
+from ._defaults import (
+    make_class_boosting,
+    make_class_kernel_machine,
+    make_class_trees,
+    make_label_boosting,
+)
 
 #: The set that is used by default, the one that costs less, and the one that costs more.
 AUTO, FAST, BEST = "auto", "fast", "best"
@@ -35,7 +40,7 @@ def default_auxiliary_names(X: Any, set_name: str = AUTO) -> list[str]:
         return ["quick", "linear"]
     if issparse(X):
         return ["boosting", "trees", "linear"] + (["latent"] if X.shape[1] > 2 else [])
-    names = ["boosting", "shallow", "trees", "linear", "kernel"]
+    names = ["boosting", "trees", "full_trees", "linear", "kernel"]
     wants_svm = set_name == BEST or X.shape[1] >= MIN_COLUMNS_FOR_SVM
     return [*names, "svm"] if wants_svm and X.shape[0] <= MAX_ROWS_FOR_SVM else names
 
@@ -106,6 +111,7 @@ def use_label_defaults(
 ) -> list[tuple[str, Any]]:
     """Return auxiliaries as a user gives them, with those for a label matrix in place of binary ones."""
     makers = {
+        "boosting": partial(make_label_boosting, X, schema),
         "trees": partial(make_class_trees, X, schema),
         "kernel": partial(make_class_kernel_machine, X, schema),
     }

@@ -3,7 +3,8 @@
 Every random tree of scikit-learn finds the classes by sorting the labels. Labels that are in order are sorted
 faster, and the order of the rows changes nothing: each split is drawn between the extremes of a column and
 evaluated by counts of rows. Only the first tree is fitted by scikit-learn, which checks its data and
-parameters; the others are grown from it, in threads.
+parameters; the others are grown from it, in threads. Trees that each see a sample of the rows draw it by the
+numbers of the rows, which therefore keep their order.
 
 The first transformer of a pipeline may be fitted by a function that knows the features of other pipelines.
 """
@@ -11,6 +12,7 @@ The first transformer of a pipeline may be fitted by a function that knows the f
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from numbers import Integral
 from typing import Any
 
@@ -19,12 +21,20 @@ from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.pipeline import Pipeline
 
-from .._sklearn_compat import grow_tree
+from .._sklearn_compat import CAN_GROW_TREES, grow_tree
 from .._threads import map_in_threads
 from ._pipelines import is_passthrough
 
 #: Parameters that may differ from scikit-learn's defaults where all trees but the first are grown here.
-TREE_PARAMS = {"n_estimators", "criterion", "min_samples_leaf", "max_features", "random_state"}
+TREE_PARAMS = {
+    "n_estimators",
+    "criterion",
+    "min_samples_leaf",
+    "max_features",
+    "random_state",
+    "bootstrap",
+    "max_samples",
+}
 
 #: From an unfitted transformer to a fitted one, and its features of the training rows.
 FirstFit = Callable[[Any], tuple[Any, Any]]
@@ -71,7 +81,7 @@ def _fit_plainly(classifier: Any, X: Any, y: NDArray[Any]) -> None:
 
 def _has_usual_trees(classifier: Any, X: Any, y: NDArray[Any]) -> bool:
     """Whether a classifier consists of random trees that are all trained on all rows of an array."""
-    if type(classifier) is not ExtraTreesClassifier or type(X) is not np.ndarray:
+    if not CAN_GROW_TREES or type(classifier) is not ExtraTreesClassifier or type(X) is not np.ndarray:
         return False
     if y.ndim > 1 or X.dtype.kind not in "fiub" or len(X) != len(y):
         return False
@@ -90,8 +100,11 @@ def _has_usual_trees(classifier: Any, X: Any, y: NDArray[Any]) -> bool:
 
 def _fit_trees(forest: ExtraTreesClassifier, X: NDArray[Any], y: NDArray[Any]) -> None:
     """Fit random trees: the first one by scikit-learn, the others from it."""
-    order, n_trees = np.argsort(y, kind="stable"), forest.n_estimators
-    X, y = np.ascontiguousarray(X[order], dtype=np.float32), y[order]
+    n_trees = forest.n_estimators
+    if not forest.bootstrap:
+        order = np.argsort(y, kind="stable")
+        X, y = X[order], y[order]
+    X = np.ascontiguousarray(X, dtype=np.float32)
     try:
         forest.set_params(n_estimators=1).fit(X, y)
     finally:
@@ -99,5 +112,18 @@ def _fit_trees(forest: ExtraTreesClassifier, X: NDArray[Any], y: NDArray[Any]) -
     first = forest.estimators_[0]
     targets = np.searchsorted(forest.classes_, y).astype(np.float64)[:, None]
     seeds = np.random.RandomState(forest.random_state).randint(np.iinfo(np.int32).max, size=n_trees)
-    others = map_in_threads(lambda seed: grow_tree(first, X, targets, int(seed)), seeds[1:])
-    forest.estimators_ += others
+    forest.estimators_ += [_with_seed(first, int(seed)) for seed in seeds[1:]]
+    samples = forest.estimators_samples_ if forest.bootstrap else None
+
+    def grow(number: int) -> Any:
+        counts = None if samples is None else np.bincount(samples[number], minlength=len(X)).astype(float)
+        return grow_tree(first, X, targets, int(seeds[number]), counts)
+
+    forest.estimators_[1:] = map_in_threads(grow, range(1, n_trees))
+
+
+def _with_seed(tree: Any, seed: int) -> Any:
+    """A copy of a tree that stands for the one to be grown with this seed."""
+    tree = copy(tree)
+    tree.random_state = seed
+    return tree

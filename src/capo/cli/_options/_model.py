@@ -93,8 +93,8 @@ class ModelOptions:
             "-a",
             metavar="NAMES",
             show_default="auto",
-            help="Classifiers to combine and adapt: auto, or a comma-separated list of boosting, shallow, "
-            "quick, trees, linear, kernel, svm, latent, lgbm, xgb, rf, knn, nb, cvm, c45, rbfnet; "
+            help="Classifiers to combine and adapt: auto, or a comma-separated list of boosting, quick, "
+            "trees, full_trees, linear, kernel, svm, latent, lgbm, xgb, rf, knn, nb, cvm, c45, rbfnet; "
             "repeatable.",
         ),
     ] = None
