@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from joblib import Memory
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 
 from capo.adaptation import AdaptationData, LinearCombination, fit_stack
@@ -36,7 +36,7 @@ from capo.auxiliary import (
     set_random_states,
 )
 from capo.model_selection import ExpectedValueThreshold, split_folds
-from capo.preprocessing import infer_schema, make_rbf_features
+from capo.preprocessing import infer_schema
 
 from ..data import PAPER, Table, folder
 from ..processes import single_threaded_pool
@@ -46,23 +46,30 @@ from .systems import MEASURES
 from .tables import limit_rows, load, names
 
 RESULTS = Path(__file__).parent / "results" / "auxiliaries.csv"
-DEFAULT = ("boosting", "shallow", "trees", "linear", "kernel")
+DEFAULT = ("boosting", "trees", "full_trees", "linear", "kernel")
 #: Sets of candidates, the default first.
 SETS: dict[str, tuple[str, ...]] = {
-    "default: boosting, shallow, trees, linear, kernel": DEFAULT,
+    "default: boosting, trees, full_trees, linear, kernel": DEFAULT,
     **{f"without {name}": tuple(each for each in DEFAULT if each != name) for name in DEFAULT},
     "a support vector machine as well (best)": (*DEFAULT, "svm"),
     "LightGBM as well": (*DEFAULT, "lgbm"),
-    "LightGBM instead of boosting": ("lgbm", "shallow", "trees", "linear", "kernel"),
-    "a kernel of 500 functions instead of 200": ("boosting", "shallow", "trees", "linear", "kernel500"),
-    "100 boosted trees of rate 0.1, no penalty": ("boosting100", "shallow", "trees", "linear", "kernel"),
-    "100 random trees by Gini's criterion": ("boosting", "shallow", "trees100", "linear", "kernel"),
-    "both (a former default)": ("boosting100", "shallow", "trees100", "linear", "kernel"),
+    "LightGBM instead of boosting": ("lgbm", "trees", "full_trees", "linear", "kernel"),
+    "a second boosting of larger trees as well": (*DEFAULT, "boosting31"),
+    "a neural network as well": (*DEFAULT, "network"),
+    "a former default": ("boosting31", "boosting", "trees70", "linear", "kernel"),
     "fast: quick, linear": ("quick", "linear"),
     "boosting alone": ("boosting",),
     "trees alone": ("trees",),
     "linear alone": ("linear",),
     "LightGBM alone": ("lgbm",),
+}
+#: The boosting of a former default.
+FORMER_BOOSTING = {
+    "learning_rate": 0.15,
+    "max_iter": 60,
+    "max_leaf_nodes": 31,
+    "min_samples_leaf": 20,
+    "max_features": 1.0,
 }
 #: Training and test rows that are used of a table.
 MAX_ROWS, MAX_TEST_ROWS = 5_000, 10_000
@@ -72,15 +79,15 @@ def candidates(X: Any) -> list[tuple[str, Any]]:
     """The default auxiliaries and what else could be one."""
     schema = infer_schema(X)
     named = [make_auxiliaries(name, X, schema)[0] for name in (*DEFAULT, "svm", "quick", "lgbm")]
-    features = make_rbf_features(X, 500, schema, uses_labels=True)
-    boosting, trees = (clone(each) for name, each in named if name in ("boosting", "trees"))
-    boosting[-1].set_params(learning_rate=0.1, max_iter=100, l2_regularization=0.0)
-    trees[-1].set_params(n_estimators=100, criterion="gini")
+    boosting, trees, linear = (clone(each) for name, each in named if name in ("boosting", "trees", "linear"))
+    boosting[-1].set_params(**FORMER_BOOSTING)
+    trees[-1].set_params(n_estimators=70)
+    network = MLPClassifier((64,), alpha=1e-2, learning_rate_init=3e-3, max_iter=30, batch_size=64)
     return [
         *named,
-        ("kernel500", make_pipeline(features, LogisticRegression(C=0.3, max_iter=300))),
-        ("boosting100", boosting),
-        ("trees100", trees),
+        ("boosting31", boosting),
+        ("trees70", trees),
+        ("network", make_pipeline(*linear[:-1], network)),
     ]
 
 

@@ -43,7 +43,13 @@ MEASURES = (
 )
 BASELINES = (TWENTY_LINES, STACK, SELECTION, TUNED_LIGHTGBM, LIGHTGBM, PUBLISHED_CAPO)
 RARE_BASELINES = (TWENTY_LINES, STACK, TUNED_LIGHTGBM, LIGHTGBM)
-SINGLES = ("boosting + threshold", "trees + threshold", "linear + threshold")
+SINGLES = (
+    "boosting + threshold",
+    "trees + threshold",
+    "full_trees + threshold",
+    "linear + threshold",
+    "kernel + threshold",
+)
 #: Losses above this are explained.
 MIN_EXPLAINED_LOSS = 0.01
 

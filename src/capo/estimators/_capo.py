@@ -86,7 +86,7 @@ class CAPOClassifier(DeployableClassifier):
     auxiliaries : {"auto", "fast", "best"} or list, default="auto"
         Classifiers, (name, classifier) pairs, or names of built-in auxiliaries such as "boosting" or
         "linear" (`capo.auxiliary.auxiliary_names()` lists them). "auto", also in a list, stands for the
-        default set: two kinds of boosted trees, random trees, a linear and a kernel machine, and with 100 or
+        default set: boosted trees, two kinds of random trees, a linear and a kernel machine, and with 100 or
         more columns a support vector machine, which need no preparation of the table; "fast" for a small
         boosting and a linear machine, at about a quarter of the cost; "best" for the default set and a
         support vector machine. A classifier needs `decision_function`, `predict_proba` or only `predict`; it
