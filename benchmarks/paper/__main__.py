@@ -2,6 +2,7 @@
 
 python -m benchmarks.paper --data FOLDER              all of it, about an hour on two cores
 python -m benchmarks.paper --data FOLDER --only table2 --data-set usps splice
+python -m benchmarks.paper --data FOLDER --only performance --systems stack capo_default capo_rbf_delta
 python -m benchmarks.paper --data FOLDER --quick      a few minutes: small data sets, short grids
 python -m benchmarks.paper --page                     the page again, from the results there are
 
@@ -61,6 +62,9 @@ def main(arguments: list[str] | None = None) -> None:
         help=f"which data sets ({', '.join(PAPER)})",
     )
     parser.add_argument(
+        "--systems", nargs="+", metavar="NAME", help="which systems; all of them if not given"
+    )
+    parser.add_argument(
         "--quick", action="store_true", help="small data sets and short grids, to a page of its own"
     )
     parser.add_argument(
@@ -78,10 +82,14 @@ def main(arguments: list[str] | None = None) -> None:
     fits = cache / "fits.csv" if options.quick else FITS
     if not options.page:
         only = {part for name in options.only for part in SHOWN_AS.get(name, (name,))}
-        wanted = list(tasks(only, set(options.data_set), quick=options.quick))
+        wanted = [
+            task
+            for task in tasks(only, set(options.data_set), quick=options.quick)
+            if options.systems is None or task.system in options.systems
+        ]
         if not wanted:
             parser.error(
-                "nothing to do: of these experiments, none is made on these data sets. figure1, figure3 and "
+                "nothing to do: of these experiments, none is made on these data sets with these systems. figure1, figure3 and "
                 "figure4 are of usps and reuters, figure5 is of ijcnn1; --quick has splice and reuters alone."
             )
         store = run_all(folder(options.data), cache, wanted, jobs=options.jobs, quick=options.quick)

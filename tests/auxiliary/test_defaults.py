@@ -1,0 +1,65 @@
+"""The models of the built-in sets."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import ExtraTreesClassifier
+
+from capo.auxiliary import _training, default_auxiliary_names, make_auxiliaries
+from capo.auxiliary._training import fit_classifier
+from capo.preprocessing import infer_schema
+
+
+def make(name, n_rows, n_columns=3):
+    X = np.zeros((n_rows, n_columns))
+    ((_, pipeline),) = make_auxiliaries(name, X, infer_schema(X))
+    return pipeline[-1]
+
+
+def test_the_default_set():
+    assert default_auxiliary_names(np.zeros((50, 3))) == [
+        "boosting",
+        "trees",
+        "full_trees",
+        "linear",
+        "kernel",
+    ]
+
+
+@pytest.mark.parametrize("name", ["trees", "full_trees"])
+@pytest.mark.parametrize(
+    ("n_rows", "n_drawn"), [(14_999, None), (15_000, 12_000), (60_000, 12_000), (160_000, 20_000)]
+)
+def test_from_15000_rows_on_each_random_tree_sees_a_sample(name, n_rows, n_drawn):
+    trees = make(name, n_rows)
+    assert trees.bootstrap == (n_drawn is not None)
+    if n_drawn is not None:
+        assert round(trees.max_samples * n_rows) == n_drawn
+
+
+@pytest.mark.parametrize(("n_columns", "n_seen"), [(1, 1), (5, 2), (40, 20), (60, 30), (400, 30)])
+def test_a_split_of_a_fully_grown_tree_sees_half_of_the_columns_or_30(n_columns, n_seen):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, n_columns)), np.arange(40) % 2
+    trees = make("full_trees", 40, n_columns).set_params(n_estimators=1).fit(X, y)
+    assert trees.estimators_[0].max_features_ == n_seen
+    assert trees.estimators_[0].tree_.n_node_samples[trees.estimators_[0].tree_.children_left < 0].min() == 1
+
+
+@pytest.mark.parametrize("name", ["boosting", "quick"])
+def test_boosting_learns_from_all_rows(name):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(10_001, 3)), np.arange(10_001) % 2
+    boosting = make(name, len(X)).set_params(max_iter=2, random_state=0).fit(X, y)
+    assert not boosting.do_early_stopping_
+
+
+def test_without_private_names_of_scikit_learn_trees_are_fitted_by_it(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), np.arange(200) % 2
+    pipeline = make_auxiliaries("trees", X, infer_schema(X))[0][1]
+    pipeline[-1].set_params(random_state=0)
+    monkeypatch.setattr(_training, "CAN_GROW_TREES", False)
+    monkeypatch.setattr(_training, "grow_tree", None)
+    found = fit_classifier(pipeline, X, y, {})
+    expected = ExtraTreesClassifier(**found[-1].get_params()).fit(X, y)
+    np.testing.assert_array_equal(found.predict_proba(X), expected.predict_proba(X))
