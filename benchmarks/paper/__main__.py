@@ -90,7 +90,8 @@ def main(arguments: list[str] | None = None) -> None:
         if not wanted:
             parser.error(
                 "nothing to do: of these experiments, none is made on these data sets with these systems. "
-                "figure1, figure3 and figure4 are of usps and reuters, figure5 is of ijcnn1; --quick has splice and reuters alone."
+                "figure1, figure3 and figure4 are of usps and reuters, figure5 is of ijcnn1; --quick "
+                "has splice and reuters alone."
             )
         store = run_all(folder(options.data), cache, wanted, jobs=options.jobs, quick=options.quick)
         store.gather(fits, tasks(set(EXPERIMENTS), set(PAPER)))

@@ -251,14 +251,19 @@ def _losses(rows: pd.DataFrame, compared: pd.DataFrame) -> str:
             Cs = ", ".join(f"{C:.3g}" for C in chosen.loc[table, measure])
             std = "" if len(each) == 1 else f"{100 * each.std():.2f}"
             size = f"{100 * each.mean():+.2f} | {std}"
-            lines.append(f"| {table} | {measure} | {baseline} | {size} | {Cs} | {_reason(table, measure)} |")
+            lines.append(
+                f"| {table} | {measure} | {baseline} | {size} | {Cs} | {_reason(table, measure, each)} |"
+            )
     return "\n".join(lines) + "\n"
 
 
-def _reason(table: str, measure: str) -> str:
+def _reason(table: str, measure: str, differences: pd.Series) -> str:
     if measure.startswith("precision_at_k") and table not in WHY:
         return "1% of the test rows are few rows, and the two rankings differ by single ones of them"
-    return WHY.get(table, "not examined: one split")
+    if table in WHY:
+        return WHY[table]
+    is_small = abs(differences.mean()) <= differences.std()
+    return "less than the standard deviation over the splits" if is_small else "not examined"
 
 
 def _bias_of_reported_values(nested: Path) -> str:
