@@ -17,7 +17,7 @@ kinds of auxiliaries and three delta functions: the columns, an RBF basis, and t
 above 0 was chosen, and the mean gain over C = 0 on test rows in points, ± its standard error over the tables.
 """
 RULE = """
-**The rule.** A C above 0 is used if its gain out of fold exceeds three standard errors. With fewer required, of the {fits:,} fits above:
+**The rule.** A C above 0 is used if its gain out of fold exceeds three standard errors (and, since these fits, a quarter of the standard error of the value). With fewer required, of the {fits:,} fits above:
 
 | standard errors required | C above 0 | mean gain | lost over 3 points | gained over 3 points |
 |---|---|---|---|---|

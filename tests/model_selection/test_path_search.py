@@ -9,6 +9,7 @@ from capo.model_selection import (
     AUTO_GRID,
     COARSE_AUTO_GRID,
     CGrid,
+    CVScore,
     CVScorer,
     FoldScores,
     PathSearch,
@@ -30,6 +31,15 @@ def test_c_zero_is_left_only_for_a_significant_gain():
 
     assert best_C(noise, X) > 0
     assert best_C(X @ [[1.0], [1.0], [0.0], [0.0]], noise) == 0
+
+
+def test_a_gain_needs_a_share_of_the_error_of_the_value():
+    errors = np.array([0.1, -0.1, 0.2, -0.2, 0.0])
+    value, gain = CVScore(0.5, 0.5 + errors), 0.05  # a standard error of 0.28, and the same gain in all folds
+    better = CVScore(0.5 + gain, 0.5 + gain + errors)
+    assert better.is_significant_gain(value, 3.0)
+    assert better.is_significant_gain(value, 3.0, 0.99 * gain / value.standard_error)
+    assert not better.is_significant_gain(value, 3.0, 1.01 * gain / value.standard_error)
 
 
 class FoldOfKnownScores:

@@ -199,7 +199,9 @@ def _choose(
         C = 0.0
     grid = CGrid((C,)) if isinstance(C, float) else C
     search.run(grid.with_zero() if objective.prior.is_classifier else grid)
-    return search.points[-1] if isinstance(C, float) else search.best_significant(objective.min_std_errors)
+    if isinstance(C, float):
+        return search.points[-1]
+    return search.best_significant(objective.min_std_errors, objective.min_share_of_error)
 
 
 def _rarer_class_per_fold(data: AdaptationData, folds: IntArray) -> float:

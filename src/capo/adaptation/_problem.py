@@ -23,6 +23,9 @@ from ._priors import Prior, StackPrior
 
 #: The least gain over C = 0 in standard errors: with five folds, chance exceeds it in 2% of cases for one C.
 MIN_STD_ERRORS = 3.0
+#: The least gain as a share of the standard error of the value itself: folds that agree about a tiny gain are
+#: no reason to leave the prior where a few rows decide about the value.
+MIN_SHARE_OF_ERROR = 0.25
 #: In cross-validation a fold is solved in at most this many iterations per C.
 MAX_CV_ITER = 500
 
@@ -46,7 +49,9 @@ class Objective:
     threshold_rule : ThresholdRule
         Chooses the threshold.
     min_std_errors : float
-        The least gain over C = 0, in standard errors, for a C > 0 to be chosen.
+        The least gain over C = 0, in standard errors of the gain, for a C > 0 to be chosen.
+    min_share_of_error : float
+        The least gain, as a share of the standard error of the value at C = 0.
     """
 
     measure: Measure
@@ -56,6 +61,7 @@ class Objective:
     tol: float = 1e-3
     threshold_rule: ThresholdRule = field(default_factory=ExpectedValueThreshold)
     min_std_errors: float = MIN_STD_ERRORS
+    min_share_of_error: float = MIN_SHARE_OF_ERROR
 
     @property
     def chooses_threshold(self) -> bool:

@@ -211,6 +211,7 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
             tol=float(self.tol),
             threshold_rule=ZeroThreshold(),
             min_std_errors=MIN_STD_ERRORS,
+            min_share_of_error=0.0,
         )
 
     def _parse_C(self) -> float | CGrid:

@@ -112,9 +112,9 @@ class CAPOClassifier(DeployableClassifier):
     C : "auto", float or array-like, default="auto"
         Weight of the measure against the size of the change; a grid, or "auto" for a path from 0.01
         upwards, in larger steps with ``auxiliaries="fast"``, that is extended while its last C is the best.
-        Of the values of C whose gain over C = 0 exceeds three standard errors and remains a gain whichever
-        fold is left out, the best is used; if there is none, C = 0, the stack, is kept. With fewer than 5
-        rows of a class per fold, "auto" keeps C = 0.
+        Of the values of C whose gain over C = 0 exceeds three standard errors and a quarter of the standard
+        error of the value itself, and remains a gain whichever fold is left out, the best is used; if there
+        is none, C = 0, the stack, is kept. With fewer than 5 rows of a class per fold, "auto" keeps C = 0.
     threshold : "auto" or float, default="auto"
         The probability above which a row is positive; "auto" takes the one with the best expected
         value of the measure under calibrated out-of-fold probabilities.

@@ -67,12 +67,18 @@ class CVScore:
             leave_one_out=new.leave_one_out + (self.leave_one_out - old.leave_one_out),
         )
 
-    def is_significant_gain(self, baseline: CVScore, min_std_errors: float) -> bool:
-        """Whether the gain exceeds some standard errors and remains a gain whichever fold is left out."""
+    def is_significant_gain(
+        self, baseline: CVScore, min_std_errors: float, min_share_of_error: float = 0.0
+    ) -> bool:
+        """Whether the gain exceeds some standard errors and remains a gain whichever fold is left out.
+
+        It must also exceed a share of the standard error of the baseline's value.
+        """
         gain = self.value - baseline.value
-        return gain > min_std_errors * self.gain_std_error(baseline) and bool(
-            (self.leave_one_out > baseline.leave_one_out).all()
+        least = max(
+            min_std_errors * self.gain_std_error(baseline), min_share_of_error * baseline.standard_error
         )
+        return gain > least and bool((self.leave_one_out > baseline.leave_one_out).all())
 
 
 def _jackknife_error(values: FloatArray) -> float:

@@ -212,7 +212,7 @@ class PathSearch:
             best.value - score.value > MIN_LOSS_STD_ERRORS * score.gain_std_error(best) for score in last
         )
 
-    def best_significant(self, min_std_errors: float) -> GridPoint:
+    def best_significant(self, min_std_errors: float, min_share_of_error: float = 0.0) -> GridPoint:
         """Return the best of the points that gain significantly over C = 0, or C = 0 if there are none."""
         first = self.points[0]
         if first.C > 0:
@@ -220,7 +220,7 @@ class PathSearch:
         significant = [
             point
             for point in self.points
-            if point.cv_score.is_significant_gain(first.cv_score, min_std_errors)
+            if point.cv_score.is_significant_gain(first.cv_score, min_std_errors, min_share_of_error)
         ]
         return max(significant, key=lambda point: point.cv_score.value, default=first)
 
