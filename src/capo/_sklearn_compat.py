@@ -61,10 +61,11 @@ def grow_tree(
     seed: int,
     sample_weight: NDArray[np.float64] | None = None,
 ) -> Any:
-    """Return a classification tree like a fitted one, grown with another seed on the same rows.
+    """Return a classification tree like a fitted one, grown with another seed.
 
     Its parameters may differ from the defaults in the criterion, the splitter, `max_features` and
-    `min_samples_leaf`, an integer. `y` are the positions of the classes, in one column.
+    `min_samples_leaf`, an integer. `y` are the positions of the classes, in one column, and `sample_weight`
+    how often each row was drawn.
     """
     n_classes = np.array([fitted.n_classes_], dtype=np.intp)
     min_samples_leaf, max_depth = fitted.min_samples_leaf, np.iinfo(np.int32).max

@@ -10,8 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from capo.auxiliary import ClassOutput, LabelOutput, ScoreOutput
+from capo.auxiliary import ClassOutput, LabelOutput, OutputScale, ScoreOutput, mean_scale
 from capo.exceptions import InvalidInputError
+from capo.model_selection import PlattCalibrator
 
 RNG = np.random.default_rng(0)
 Y = RNG.random(300) < 0.3
@@ -87,6 +88,30 @@ def test_a_probability_of_0_counts_as_twice_the_largest_odds(n_trees):
     half = ScoreOutput().predict(Shares(np.maximum(votes, 0.5) / n_trees), X, np.array([0, 1]))
     np.testing.assert_allclose(scale(raw), scale(half), atol=0.2 * scale.calibrator.slope)
     assert scale(raw)[0] < scale(raw)[1] < scale(raw)[2]
+
+
+def test_a_certain_row_among_new_rows_only_counts_as_twice_the_largest_odds():
+    raw = np.log(np.array([0.04, 0.5, 0.96, 0.9] * 75) / np.array([0.96, 0.5, 0.04, 0.1] * 75))
+    scale = ScoreOutput().fit_scale(raw, Y, None)
+    certain = ScoreOutput().predict(Shares(np.array([1.0, 0.0])), np.zeros((2, 1)), np.array([0, 1]))
+    np.testing.assert_allclose(scale.clip(certain), [np.log(48), -np.log(48)])
+    np.testing.assert_array_equal(scale.clip(np.array([20.0])), 20.0)  # a margin may be larger
+
+
+def test_rows_without_weight_do_not_limit_others():
+    shares = np.append(RNG.integers(0, 21, 299) / 20, 1 - 1e-9)
+    raw = ScoreOutput().predict(Shares(shares), X, np.array([0, 1]))
+    weight = np.append(np.ones(299), 0.0)
+    limited = ScoreOutput().fit_scale(raw, Y, weight)
+    without = ScoreOutput().fit_scale(raw[:-1], Y[:-1], None)
+    assert (limited.max_raw, limited.certain_raw) == (without.max_raw, without.certain_raw)
+    assert limited.max_raw == pytest.approx(np.log(38))
+
+
+def test_the_mean_scale_has_the_limits_that_are_known():
+    one, other = OutputScale(PlattCalibrator(1, 0), 5.0, 4.0, 4.0), OutputScale(PlattCalibrator(3, 1), 5.0)
+    assert mean_scale([one, other]) == OutputScale(PlattCalibrator(2, 0.5), 5.0, 4.0, 4.0)
+    assert mean_scale([other, other]).max_raw == np.inf
 
 
 @pytest.mark.parametrize("values", [np.where(Y, 1.0, 0.0), np.where(Y, 0.9, 1e-9)])

@@ -24,6 +24,8 @@ from ._label_outputs import (
     labelwise_auxiliary,
 )
 from ._outputs import (
+    CERTAIN_LOG_ODDS,
+    CERTAIN_LOG_ODDS_TOL,
     MAX_MARGIN,
     PROBABILITY_EPS,
     LabelOutput,
@@ -51,6 +53,8 @@ from ._validation import bind_sample_weight, name_auxiliaries, resolve_auxiliari
 
 __all__ = [
     "AUXILIARY_SETS",
+    "CERTAIN_LOG_ODDS",
+    "CERTAIN_LOG_ODDS_TOL",
     "MAX_MARGIN",
     "MODEL_PROGRESS",
     "PROBABILITY_EPS",

@@ -107,7 +107,8 @@ def make_full_trees(X: Any, schema: FeatureSchema) -> Pipeline:
 
     They follow details that the average of larger leaves misses, and more of the noise.
     """
-    share = min(FULL_TREES_MAX_FEATURES, FULL_TREES_MAX_COLUMNS / X.shape[1])
+    n_columns = min(X.shape[1], MAX_SPARSE_COLUMNS) if issparse(X) else X.shape[1]
+    share = min(FULL_TREES_MAX_FEATURES, FULL_TREES_MAX_COLUMNS / n_columns)
     params = {"min_samples_leaf": 1, "max_features": share, **_row_samples(X)}
     return _make_trees(X, schema, N_FULL_TREES, criterion="entropy", **params)
 

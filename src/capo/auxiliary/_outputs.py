@@ -4,8 +4,9 @@
 share. A sample of n rows cannot distinguish odds above about n to 1, so that beyond log(n) the
 log-odds grow only logarithmically: the order of the rows is kept, and no single row can dominate a
 sum. A probability of exactly 0 or 1 is a matter of resolution: no tree of a forest voted otherwise. It
-counts as twice the largest odds that the classifier gave to other rows. A classifier that can only predict
-gives -1 or +1 before calibration.
+counts as twice the largest odds that the classifier gave to other rows, and so do larger odds of new rows if
+the classifier is known to give probabilities of 0 or 1. A classifier that can only predict gives -1 or +1
+before calibration.
 
 `LabelOutput` takes predicted labels, as -1 and +1, without calibration.
 """
@@ -13,7 +14,7 @@ gives -1 or +1 before calibration.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -50,19 +51,32 @@ class OutputScale:
         Larger log-odds grow only logarithmically.
     max_raw : float
         Raw outputs are clipped to this size.
+    certain_raw : float
+        The log-odds of probabilities of 0 and 1 are clipped to this size.
     """
 
     calibrator: PlattCalibrator | None
     max_log_odds: float = np.inf
     max_raw: float = np.inf
+    certain_raw: float = np.inf
 
     def __call__(self, raw: FloatArray) -> FloatArray:
         """Return the raw outputs on the common scale."""
         if self.calibrator is None:
             return raw
-        log_odds = self.calibrator.log_odds(np.clip(raw, -self.max_raw, self.max_raw))
+        log_odds = self.calibrator.log_odds(self.clip(raw))
         excess = np.maximum(np.abs(log_odds) - self.max_log_odds, 0.0)
         return np.sign(log_odds) * (np.minimum(np.abs(log_odds), self.max_log_odds) + np.log1p(excess))
+
+    def clip(self, raw: FloatArray) -> FloatArray:
+        """Return the raw outputs without the excess over the resolution of the classifier."""
+        limits = np.where(is_certain(raw), min(self.certain_raw, self.max_raw), self.max_raw)
+        return np.clip(raw, -limits, limits)
+
+
+def is_certain(raw: FloatArray) -> BoolArray:
+    """Return which raw outputs are the log-odds of a probability of 0 or 1."""
+    return np.asarray(np.abs(np.abs(raw) - CERTAIN_LOG_ODDS) < CERTAIN_LOG_ODDS_TOL)
 
 
 def mean_scale(scales: Sequence[OutputScale]) -> OutputScale:
@@ -74,8 +88,18 @@ def mean_scale(scales: Sequence[OutputScale]) -> OutputScale:
         float(np.mean([each.slope for each in calibrators])),
         float(np.mean([each.intercept for each in calibrators])),
     )
-    max_raw = float(np.mean([scale.max_raw for scale in scales]))
-    return OutputScale(calibrator, scales[0].max_log_odds, max_raw)
+    return OutputScale(
+        calibrator,
+        scales[0].max_log_odds,
+        _mean_of_finite([each.max_raw for each in scales]),
+        _mean_of_finite([each.certain_raw for each in scales]),
+    )
+
+
+def _mean_of_finite(values: Sequence[float]) -> float:
+    """The mean of the limits that are known."""
+    finite = [value for value in values if np.isfinite(value)]
+    return float(np.mean(finite)) if finite else np.inf
 
 
 class RawOutput(Protocol):
@@ -138,11 +162,11 @@ class ScoreOutput:
         shrink: bool = False,
     ) -> OutputScale:
         """Return the scale for raw outputs, which should be out of fold."""
-        limit = _resolution_limit(raw)
-        clipped = np.clip(raw, -limit, limit)
+        counted = raw if weight is None else raw[np.asarray(weight) > 0]
+        limits = OutputScale(None, float(np.log(len(counted) + 1.0)), *_resolution_limits(counted))
+        clipped = limits.clip(raw)
         calibrator = PlattCalibrator.fit(clipped, positive, weight, nonnegative=nonnegative, shrink=shrink)
-        n_rows = len(raw) if weight is None else np.count_nonzero(weight)
-        return OutputScale(calibrator, float(np.log(n_rows + 1.0)), limit)
+        return replace(limits, calibrator=calibrator)
 
 
 @dataclass(frozen=True)
@@ -231,13 +255,16 @@ def probability_log_odds(probabilities: FloatArray) -> FloatArray:
     return np.asarray(logit(np.clip(probabilities, PROBABILITY_EPS, 1.0 - PROBABILITY_EPS)))
 
 
-def _resolution_limit(raw: FloatArray) -> float:
-    """Return the largest raw output that counts; infinity unless some are the log-odds of 0 or 1."""
-    sizes = np.abs(raw)
-    is_certain = np.abs(sizes - CERTAIN_LOG_ODDS) < CERTAIN_LOG_ODDS_TOL
-    if is_certain.all() or not is_certain.any():
-        return np.inf
-    return float(sizes[~is_certain].max() + np.log(2.0))
+def _resolution_limits(raw: FloatArray) -> tuple[float, float]:
+    """Return the largest size of all raw outputs, and that of the log-odds of 0 and 1.
+
+    The former is infinite unless some are the log-odds of 0 or 1, and both are if all of them are.
+    """
+    certain = is_certain(raw)
+    if certain.all():
+        return np.inf, np.inf
+    limit = float(np.abs(raw[~certain]).max() + np.log(2.0))
+    return limit if certain.any() else np.inf, limit
 
 
 def check_probabilities(values: FloatArray) -> None:

@@ -80,7 +80,7 @@ def _fit_plainly(classifier: Any, X: Any, y: NDArray[Any]) -> None:
 
 
 def _has_usual_trees(classifier: Any, X: Any, y: NDArray[Any]) -> bool:
-    """Whether a classifier consists of random trees that are all trained on all rows of an array."""
+    """Whether a classifier consists of random trees of an array, with no other parameters than usual ones."""
     if not CAN_GROW_TREES or type(classifier) is not ExtraTreesClassifier or type(X) is not np.ndarray:
         return False
     if y.ndim > 1 or X.dtype.kind not in "fiub" or len(X) != len(y):
