@@ -70,8 +70,8 @@ def evaluate_auxiliaries(trained: TrainedAuxiliaries, folds: IntArray, objective
         warnings.simplefilter("ignore", ConstraintWarning)
         scores = [
             [
-                CVScorer(measure, rule, data.positive, data.weight, own_folds, folds)(each)
-                for each in np.moveaxis(outputs, -1, 0)
+                CVScorer(measure, rule, data.positive, data.weight, own_folds, folds)(scale.clip(each))
+                for scale, each in zip(trained.scales, np.moveaxis(outputs, -1, 0), strict=True)
             ]
             for own_folds, outputs in repeats
         ]
@@ -84,7 +84,8 @@ def _evaluate_in_parts(trained: TrainedAuxiliaries, folds: IntArray, objective: 
     scorer = CVScorer(measure, rule, data.positive, data.weight, np.asarray(data.parts), folds, folds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstraintWarning)
-        return [scorer(column) for column in trained.fitted.raw_outputs.T]
+        columns = zip(trained.scales, trained.fitted.raw_outputs.T, strict=True)
+        return [scorer(scale.clip(column)) for scale, column in columns]
 
 
 def scale_outputs(
