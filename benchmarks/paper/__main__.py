@@ -26,7 +26,7 @@ from ..data import PAPER, fingerprint, folder, load_paper
 from ..provenance import record_run
 from .page import write_page
 from .store import FITS, Store
-from .systems import Study
+from .systems import run_batch
 from .tasks import EXPERIMENTS, NEW, SHOWN_AS, Task, tasks
 
 #: The data sets by what they cost; the dearest tasks start first.
@@ -116,7 +116,7 @@ def run_all(data: Path, cache: Path, wanted: list[Task], *, jobs: int, quick: bo
         groups = batches([task for task in ahead if (task.experiment == "auxiliaries") is first])
         # New processes: OpenMP, once it has had threads, does not work in a fork.
         with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-            futures = {pool.submit(work, data, cache, store, batch, quick): batch for batch in groups}
+            futures = {pool.submit(run_batch, data, cache, store, batch, quick): batch for batch in groups}
             for future in as_completed(futures):
                 count += len(futures[future])
                 last = futures[future][-1]
@@ -139,15 +139,6 @@ def batches(ahead: list[Task]) -> list[list[Task]]:
         return DEAREST.index(task.data), task.experiment, "five" if task.experiment == "five" else one
 
     return [list(batch) for _, batch in groupby(sorted(ahead, key=shared), key=shared)]
-
-
-def work(data: Path, cache: Path, store: Store, batch: list[Task], quick: bool) -> float:
-    """Do some tasks, and keep each as soon as it is done."""
-    start = time.perf_counter()
-    study = Study(data, cache, quick=quick)
-    for task in batch:
-        store.put(task, study.run(task))
-    return time.perf_counter() - start
 
 
 if __name__ == "__main__":

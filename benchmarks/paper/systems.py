@@ -33,7 +33,7 @@ from capo.kernels import KernelExpansion, factorize_kernel, make_kernel
 from ..data import Table, load_paper
 from ..quality.systems import Models, TableScorer, stack
 from .published import PUBLISHED
-from .store import Fit
+from .store import Fit, Store
 from .tasks import AUXILIARIES, CAPO, MEASURES, READINGS, Task
 from .weka import initial_centers
 
@@ -389,3 +389,15 @@ def _part(table: Table, fraction: float) -> Table:
         return table
     rows, _ = train_test_split(np.arange(len(table.y)), train_size=fraction, stratify=table.y, random_state=0)
     return table._replace(X=table.X[rows], y=table.y[rows])
+
+
+def run_batch(data: Path, folder: Path, store: Store, batch: list[Task], quick: bool) -> float:
+    """Do some tasks, keep each as soon as it is done, and return the seconds.
+
+    A new process can import this function, unlike those of a package's `__main__`.
+    """
+    start = time.perf_counter()
+    study = Study(data, folder, quick=quick)
+    for task in batch:
+        store.put(task, study.run(task))
+    return time.perf_counter() - start
