@@ -113,6 +113,7 @@ def write_page(results: Path) -> None:
         INTRODUCTION.format(**counts),
         "## CAPO minus each other system\n\nMean over tables ± its standard error; wins / ties / losses.\n",
         _differences(rows),
+        _without_outlier(compared),
         _share_won(compared),
         _halves(rows),
         "## With few positives\n",
@@ -136,6 +137,21 @@ def write_page(results: Path) -> None:
         _paper(means),
     ]
     PAGE.write_text("\n".join(parts))
+
+
+def _without_outlier(compared: pd.DataFrame) -> str:
+    """The differences to the twenty-line stack without the table where it is furthest behind."""
+    if TWENTY_LINES not in compared:
+        return ""
+    by_measure = (100 * (compared[CAPO] - compared[TWENTY_LINES])).unstack("measure")[list(MEASURES)]
+    furthest = by_measure.mean(axis=1).idxmax()
+    others = by_measure.drop(index=furthest)
+    means = ", ".join(f"{name} {others[name].mean():+.2f} ± {others[name].sem():.2f}" for name in MEASURES)
+    medians = ", ".join(f"{name} {by_measure[name].median():+.2f}" for name in MEASURES)
+    return (
+        f"One table, {furthest}, has a large part in the means over the twenty-line stack. Without it: {means}. "
+        f"Medians over all tables: {medians}.\n"
+    )
 
 
 def _rare(rows: pd.DataFrame) -> str:
