@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.ensemble import ExtraTreesClassifier
 
-from capo.auxiliary import _training, bind_sample_weight, default_auxiliary_names, make_auxiliaries
+from capo.auxiliary import _training, default_auxiliary_names, make_auxiliaries
 from capo.auxiliary._training import fit_classifier
 from capo.preprocessing import infer_schema
 
@@ -51,16 +51,6 @@ def test_a_split_sees_30_of_the_columns_that_are_selected_of_a_sparse_matrix():
     pipeline = make_auxiliaries("full_trees", X, infer_schema(X))[0][1]
     pipeline[-1].set_params(n_estimators=1)
     assert pipeline.fit(X, np.arange(40) % 2)[-1].estimators_[0].max_features_ == 30
-
-
-@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
-def test_only_the_ratios_of_weights_matter_for_trees_that_see_samples(factor):
-    X, weight = np.zeros((15_000, 3)), factor * np.where(np.arange(15_000) % 3 == 0, 0.0, 2.0)
-    pipeline = make_auxiliaries("full_trees", X, infer_schema(X))[0][1]
-    ((_, bound),) = bind_sample_weight("full_trees", pipeline, weight).fit_params.items()
-    np.testing.assert_allclose(bound, weight / (2 * factor))
-    linear = make_auxiliaries("linear", X, infer_schema(X))[0][1]
-    assert next(iter(bind_sample_weight("linear", linear, weight).fit_params.values())) is weight
 
 
 @pytest.mark.parametrize("name", ["boosting", "quick"])

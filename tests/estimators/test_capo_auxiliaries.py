@@ -375,3 +375,14 @@ def test_folds_are_divided_if_the_measure_has_enough_rows(monkeypatch, k, is_div
     with pytest.raises(KeyboardInterrupt):
         model.fit(np.arange(300)[:, None] * 0.1, np.arange(300) % 2)
     assert found == [is_divided]
+
+
+@pytest.mark.parametrize("factor", [2.0**-30, 2.0**30])  # without rounding errors, which decide about ties
+def test_only_the_ratios_of_weights_matter_for_built_in_auxiliaries(factor):
+    rows, labels = NOISY
+    weight = np.random.default_rng(0).uniform(0.5, 1.5, len(labels))
+    weight[:20] = 0.0
+    params = {"auxiliaries": "auto", "C": 0.0, "cv": 2, "random_state": 0}
+    expected = CAPOClassifier("f1", **params).fit(rows, labels, sample_weight=weight)
+    found = CAPOClassifier("f1", **params).fit(rows, labels, sample_weight=factor * weight)
+    np.testing.assert_allclose(found.log_odds(rows), expected.log_odds(rows), rtol=1e-9)

@@ -13,10 +13,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .._sklearn_compat import name_estimators
 from ..exceptions import IgnoredWeightWarning, InvalidInputError
-from ..model_selection import normalize_weights
 from ..preprocessing import FeatureSchema, infer_schema
 from ._cross_fit import Auxiliary
-from ._evaluation import FORESTS
 from ._registry import check_auxiliary_name, make_auxiliaries
 from ._sets import AUXILIARY_SETS
 
@@ -100,19 +98,7 @@ def bind_sample_weight(name: str, estimator: Any, weight: Any) -> Auxiliary:
             IgnoredWeightWarning,
             stacklevel=5,
         )
-    if weight is None or key is None:
-        return Auxiliary(name, estimator, {})
-    return Auxiliary(name, estimator, {key: _scale_for(estimator, weight)})
-
-
-def _scale_for(estimator: Any, weight: Any) -> Any:
-    """Return the weights with a mean of 1 for random trees that draw a share of the rows, else as they are.
-
-    scikit-learn draws a share of the sum of the weights, of which only the ratios should matter.
-    """
-    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-    draws_share = isinstance(last, FORESTS) and last.bootstrap and isinstance(last.max_samples, float)
-    return normalize_weights(len(weight), weight) if draws_share else weight
+    return Auxiliary(name, estimator, {} if weight is None or key is None else {key: weight})
 
 
 def _as_pair(entry: Any) -> tuple[str | None, Any]:

@@ -29,6 +29,7 @@ from ..auxiliary import (
     set_random_states,
 )
 from ..exceptions import AuxiliaryError, InvalidInputError
+from ..model_selection import normalize_weights
 from ..preprocessing import (
     DemandedKind,
     FeatureSchema,
@@ -106,21 +107,28 @@ class AuxiliaryMetaEstimatorMixin(TableInputMixin, BaseEstimator):
         sample_weight: ArrayLike | None,
         params: dict[str, Any],
     ) -> tuple[list[Auxiliary], dict[str, Any]]:
-        """Return the auxiliaries with the parameters of their `fit`, and the parameters of the splitter."""
+        """Return the auxiliaries with the parameters of their `fit`, and the parameters of the splitter.
+
+        The weights of the built-in ones have a mean of 1: their penalties and samples are meant for that.
+        """
         self.schema_ = infer_schema(X, self.column_kinds if is_dataframe(X) else None)
         resolved = resolve_auxiliaries(self._auxiliaries_for(X), X, self.schema_)
         pairs = [(name, set_random_states(estimator, random)) for name, estimator in resolved]
+        own = {name for name, _ in self._inner_estimators()}
+        normalized = None if weight is None else normalize_weights(len(weight), weight)
         if not routing_enabled():
             unknown = sorted(set(params) - {"groups"})
             if unknown:
                 raise TypeError(f"fit() got an unexpected keyword argument {unknown[0]!r}; it takes groups.")
-            return [bind_sample_weight(*pair, weight) for pair in pairs], params
+            weights = [weight if name in own else normalized for name, _ in pairs]
+            return [
+                bind_sample_weight(*pair, each) for pair, each in zip(pairs, weights, strict=True)
+            ], params
         routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
-        own = {name for name, _ in self._inner_estimators()}
         bound = [
             Auxiliary(name, estimator, dict(routed[name].fit))
             if name in own
-            else bind_sample_weight(name, estimator, weight)
+            else bind_sample_weight(name, estimator, normalized)
             for name, estimator in pairs
         ]
         return bound, routed.splitter.split
