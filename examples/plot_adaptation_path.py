@@ -18,7 +18,7 @@ from capo.inspection import CPathDisplay, SolverDisplay
 
 X, digit = load_digits(return_X_y=True)
 X, X_test, y, y_test = train_test_split(X, digit == 8, train_size=900, random_state=0, stratify=digit)
-auxiliaries = [("tree", DecisionTreeClassifier(max_depth=5)), ("bayes", GaussianNB())]
+auxiliaries = [("tree", DecisionTreeClassifier(max_depth=3)), ("bayes", GaussianNB())]
 
 # %%
 # The classifier minimizes, over the weights a of the auxiliaries, the weights w of the delta

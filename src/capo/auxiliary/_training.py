@@ -1,10 +1,7 @@
 """Faster training of classifiers, with the same result.
 
-Every random tree of scikit-learn finds the classes by sorting the labels. Labels that are in order are sorted
-faster, and the order of the rows changes nothing: each split is drawn between the extremes of a column and
-evaluated by counts of rows. Only the first tree is fitted by scikit-learn, which checks its data and
-parameters; the others are grown from it, in threads. Trees that each see a sample of the rows draw it by the
-numbers of the rows, which therefore keep their order.
+Of random trees, only the first one is fitted by scikit-learn, which checks its data and parameters and finds
+the classes; the others are grown from it by scikit-learn's builder, in threads.
 
 The first transformer of a pipeline may be fitted by a function that knows the features of other pipelines.
 """
@@ -100,11 +97,7 @@ def _has_usual_trees(classifier: Any, X: Any, y: NDArray[Any]) -> bool:
 
 def _fit_trees(forest: ExtraTreesClassifier, X: NDArray[Any], y: NDArray[Any]) -> None:
     """Fit random trees: the first one by scikit-learn, the others from it."""
-    n_trees = forest.n_estimators
-    if not forest.bootstrap:
-        order = np.argsort(y, kind="stable")
-        X, y = X[order], y[order]
-    X = np.ascontiguousarray(X, dtype=np.float32)
+    n_trees, X = forest.n_estimators, np.ascontiguousarray(X, dtype=np.float32)
     try:
         forest.set_params(n_estimators=1).fit(X, y)
     finally:
