@@ -43,7 +43,7 @@ def test_a_split_of_a_fully_grown_tree_sees_half_of_the_columns_or_30(n_columns,
     X, y = rng.normal(size=(40, n_columns)), np.arange(40) % 2
     trees = make("full_trees", 40, n_columns).set_params(n_estimators=1).fit(X, y)
     assert trees.estimators_[0].max_features_ == n_seen
-    assert trees.estimators_[0].tree_.n_node_samples[trees.estimators_[0].tree_.children_left < 0].min() == 1
+    assert trees.min_samples_leaf == 1
 
 
 def test_a_split_sees_30_of_the_columns_that_are_selected_of_a_sparse_matrix():

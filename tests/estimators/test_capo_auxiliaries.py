@@ -319,7 +319,7 @@ def test_the_fast_set_has_fewer_folds_on_larger_tables(monkeypatch, auxiliaries,
     assert found == [n_folds]
 
 
-@pytest.mark.parametrize(("n_positive", "n_groups", "n_folds"), [(66, 2100, 3), (59, 2100, 5), (300, 100, 5)])
+@pytest.mark.parametrize(("n_positive", "n_groups", "n_folds"), [(75, 2100, 3), (59, 2100, 5), (300, 100, 5)])
 def test_the_fast_set_has_fewer_folds_where_they_can_be_divided(monkeypatch, n_positive, n_groups, n_folds):
     """With 100 groups, 50 have positive rows."""
     found = []
