@@ -14,10 +14,12 @@ RULES = (0, 1, 2, 3)
 INTRODUCTION = """\
 `python -m benchmarks.adaptation --data FOLDER` compares `C="auto"` with `C=0` on {tables} tables (at most {rows:,} training rows), for three
 kinds of auxiliaries and three delta functions: the columns, an RBF basis, and the leaves of random trees. Each cell: how often a C
-above 0 was chosen, and the mean gain over C = 0 on test rows in points, ± its standard error over the tables.
+above 0 was chosen, and the mean gain over C = 0 on test rows in points, ± its standard error over the tables. The fits are of an earlier
+version, whose default set had two boostings and one kind of random trees, and whose rule for C required three standard errors alone.
 """
 RULE = """
-**The rule.** A C above 0 is used if its gain out of fold exceeds three standard errors (and, since these fits, a quarter of the standard error of the value). With fewer required, of the {fits:,} fits above:
+**The rule.** A C above 0 is used if its gain out of fold exceeds three standard errors and a quarter of the standard error of the value. With only so many
+standard errors required, of the {fits:,} fits above:
 
 | standard errors required | C above 0 | mean gain | lost over 3 points | gained over 3 points |
 |---|---|---|---|---|
