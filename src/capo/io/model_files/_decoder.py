@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from collections.abc import Callable, Collection
 from dataclasses import fields
 from inspect import signature
@@ -191,6 +192,11 @@ class Decoder:
             raise ValueError(f"the name {name!r} is not known")
         if name in type_names.ESTIMATORS:
             _check_names(name, params, set(signature(kind).parameters))
+            params = {
+                key: node for key, node in params.items() if key not in type_names.ENVIRONMENT_PARAMETERS
+            }
+        else:
+            _check_texts(name, params)
         _check_fitted(name, kind, fitted)
         estimator = kind(**self._attributes(params))
         attributes = self._attributes(fitted)
@@ -249,8 +255,23 @@ def _check_names(owner: str, state: Any, known: set[str]) -> None:
         raise ValueError(f"{owner} has no field {unknown!r}")
 
 
+def _check_texts(owner: str, params: Any) -> None:
+    """Boosters have parameters that name files and hosts: a text must be a word, such as a name of a loss."""
+    for name, value in _require(params, dict).items():
+        if value is not None and re.search("file|machine|path|callback|input_model|output_model", name):
+            raise ValueError(f"{owner} has the parameter {name!r}, which no model file may hold")
+        if isinstance(value, str) and not re.fullmatch(r"[\w:.,@ ()-]*", value):
+            raise ValueError(f"{owner} has the parameter {name!r} with the value {value[:40]!r}")
+
+
 def _check_fitted(owner: str, kind: type[Any], fitted: Any) -> None:
-    """A fitted attribute must not take the place of a method."""
+    """A fitted attribute must not take the place of a method or of a parameter."""
+    parameters = signature(kind).parameters
     for name in _require(fitted, dict):
-        if not name.isidentifier() or name.startswith("__") or callable(getattr(kind, name, None)):
+        if (
+            not name.isidentifier()
+            or name.startswith("__")
+            or name in parameters
+            or callable(getattr(kind, name, None))
+        ):
             raise ValueError(f"{owner} has no fitted attribute {name!r}")

@@ -202,6 +202,10 @@ class Encoder:
         name = type_names.estimator_name(type(value))
         if name in type_names.OPTIONAL_ESTIMATORS:
             self.packages.add(type_names.OPTIONAL_ESTIMATORS[name])
+        else:
+            params = {
+                key: each for key, each in params.items() if key not in type_names.ENVIRONMENT_PARAMETERS
+            }
         return {"estimator": [name, self._attributes(params), self._attributes(fitted)]}
 
     def _tree(self, value: Tree) -> Node:

@@ -135,6 +135,9 @@ class _Audit:
             self.refused.add(kind)
         if loader == "DictNode":
             self._check_keys(node["key_types"])
+        state = node.get("content")
+        if loader == "ObjectNode" and isinstance(state, dict) and state.get("__loader__") == "DictNode":
+            _check_attributes(state["content"])
         if loader == "PartialNode" and node["content"]["func"]["__loader__"] != "FunctionNode":
             raise ValueError("it contains a functools.partial whose target is not a function")
 
@@ -147,6 +150,29 @@ class _Audit:
                 raise ValueError("it holds a dictionary with malformed types of keys")
             if _type_name(each) not in _KEYS:
                 self.refused.add(_type_name(each))
+
+
+def _check_attributes(attributes: dict[str, Any]) -> None:
+    """Attributes through which an estimator would read files: a cache is left out, a list of files refused.
+
+    A cache holds pickled objects, so that the folder of a file's choice could run code. A vectorizer with
+    ``input="filename"`` opens the files that its input names.
+    """
+    if attributes.get("memory") is not None:
+        attributes["memory"] = _NONE
+    reads = attributes.get("input")
+    if isinstance(reads, dict) and reads.get("content") in (json.dumps("filename"), json.dumps("file")):
+        raise ValueError("it holds an estimator that reads files: its parameter 'input' must be 'content'")
+
+
+#: The value None in a skops document.
+_NONE = {
+    "__class__": "str",
+    "__module__": "builtins",
+    "__loader__": "JsonNode",
+    "content": "null",
+    "is_json": True,
+}
 
 
 def _type_name(node: dict[str, Any]) -> str:

@@ -46,7 +46,8 @@ Placeholder.__module__ = PLACEHOLDER_TYPE.rpartition(".")[0]
 
 def dump_member(value: Any, is_own: Callable[[Any], bool], share: Callable[[Any], int]) -> bytes:
     """A skops document of the value, in which `is_own` objects are replaced by their numbers."""
-    return _skops().dumps(_with_placeholders(value, is_own, share))
+    document = _skops().dumps(_with_placeholders(value, is_own, share))
+    return audit_member(document, PLACEHOLDER_TYPE.rpartition(".")[0], ())[0]
 
 
 def load_member(data: bytes, find_object: Callable[[Any], Any], trusted: Collection[str]) -> Any:

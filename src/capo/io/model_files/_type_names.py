@@ -94,6 +94,10 @@ OPTIONAL_ESTIMATORS: dict[str, str] = {
     "XGBRegressor": "xgboost",
 }
 
+#: Parameters of the machine on which a model was trained, which no file holds: a folder of cached results,
+#: which may contain code, and settings of processes and of the screen.
+ENVIRONMENT_PARAMETERS = frozenset({"memory", "n_jobs", "verbose"})
+
 #: Dataclasses, written as their fields.
 RECORDS: dict[str, type[Any]] = {
     "C45Tree": C45Tree,
