@@ -1,7 +1,7 @@
 """# Tables larger than memory
 
 `SVMPerfClassifier` never copies X, so that a memory-mapped file of any size can be trained on. A
-table that comes from elsewhere, block by block, is as good: `capo.design.from_blocks` makes a
+table that comes from elsewhere, block by block, is as good: `capo.engine.from_blocks` makes a
 design of it.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from capo import SVMPerfClassifier
-from capo.design import from_blocks
+from capo.engine import from_blocks
 from capo.inspection import SolverDisplay
 
 digits = load_digits()

@@ -13,7 +13,7 @@ from onnxruntime import InferenceSession
 from sklearn.datasets import load_breast_cancer
 
 from capo import CAPOClassifier
-from capo.export import onnx_inputs, to_onnx
+from capo.export.onnx import onnx_inputs, to_onnx
 
 data = load_breast_cancer()
 rng = np.random.default_rng(0)

@@ -11,8 +11,7 @@ import numpy as np
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
-from capo.design import augment
-from capo.engine import minimize
+from capo.engine import augment, minimize
 from capo.measures import get
 from capo.testing import check_measure
 

@@ -20,7 +20,7 @@ from onnxruntime import InferenceSession
 from pydantic import BaseModel, Field
 
 import capo
-from capo.export import onnx_inputs, to_onnx
+from capo.export.onnx import onnx_inputs, to_onnx
 
 rng = np.random.default_rng(0)
 n = 1000

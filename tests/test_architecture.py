@@ -4,7 +4,7 @@ The layers are a contract of import-linter in `pyproject.toml`. Two rules that i
 here on the syntax tree of every module, function-level imports included:
 
 - a name with a leading underscore is imported only inside the package that holds its module;
-- only `capo._sklearn_compat` imports private names of scikit-learn.
+- only `capo._compat` imports private names of scikit-learn.
 """
 
 import ast
@@ -22,7 +22,7 @@ import capo
 
 SOURCE = Path(capo.__file__).parent
 CONFIG = Path(__file__).parents[1] / "pyproject.toml"
-COMPAT = "capo._sklearn_compat"
+COMPAT = "capo._compat"
 LINT_IMPORTS = "from importlinter.cli import lint_imports_command as main; main()"
 
 
@@ -211,7 +211,7 @@ def test_a_subpackage_keeps_its_private_modules_from_its_parent(package):
     ],
 )
 def test_an_import_of_scikit_learns_private_names_is_found(package, line):
-    root = package({**SUBPACKAGES, "high/_planted.py": line, "_sklearn_compat.py": line})
+    root = package({**SUBPACKAGES, "high/_planted.py": line, "_compat.py": line})
     assert [each.split()[0] for each in private_sklearn_imports(root)] == ["capo.high._planted"]
 
 

@@ -6,8 +6,8 @@ import pickle
 import numpy as np
 import pytest
 
-from capo import _buffers
-from capo._buffers import VectorPool
+from capo._accel import threads as _buffers
+from capo._accel.threads import VectorPool
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from threading import Barrier
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from capo._threads import MIN_DIVIDED_SIZE, library_threads_for, single_threaded_blas
+from capo._accel.threads import MIN_DIVIDED_SIZE, library_threads_for, single_threaded_blas
 
 
 def count_library_threads(user_api):

@@ -30,7 +30,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from capo import CAPOClassifier, measures
-from capo.preprocessing import make_linear_features
+from capo.tables.features import make_linear_features
 
 from ..data import PAPER, Table, folder
 from ..processes import single_threaded_pool

@@ -26,8 +26,8 @@ import pandas as pd
 from scipy.special import expit
 
 from capo import measures
+from capo.decisions import ClassScores, Population, adjust_threshold, estimate_prevalence
 from capo.estimators import MAX_MIXTURE_DISTANCE, sampling_error
-from capo.label_shift import ClassScores, Population, adjust_threshold, estimate_prevalence
 
 from ..data import folder
 from ..provenance import record_run

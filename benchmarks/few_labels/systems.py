@@ -15,9 +15,11 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from capo import CAPOClassifier, measures
-from capo.adaptation import AdaptationData, FittedCombination, Objective, OutputScaler, adapt
-from capo.auxiliary import ScoreOutput, make_auxiliaries, set_random_states
-from capo.preprocessing import infer_schema
+from capo.learning.adaptation import Objective, adapt
+from capo.learning.auxiliaries import make_auxiliaries, set_random_states
+from capo.learning.combination import AdaptationData, FittedCombination, OutputScaler
+from capo.learning.outputs import ScoreOutput
+from capo.tables.schema import infer_schema
 
 #: What the old model is made of.
 OLD_AUXILIARIES = ("boosting", "linear")

@@ -29,7 +29,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from capo.cli import main as capo
-from capo.export import onnx_inputs
+from capo.export.onnx import onnx_inputs
 
 from ..data import folder
 from ..provenance import record_run

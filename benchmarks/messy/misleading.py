@@ -18,7 +18,9 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits
 
-from capo.preprocessing import MAX_POSITIVE_SHARE, check_data, duplicate_share, numbered_columns
+from capo.tables.checks import check_data, duplicate_share
+from capo.tables.targets import MAX_POSITIVE_SHARE
+from capo.tables.texts import numbered_columns
 
 from ..data import folder
 from ..provenance import record_run

@@ -13,7 +13,7 @@ from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
-from capo import multilabel
+from capo.measures import multilabel
 
 from . import labels, rules
 from .models import ClassModels, Probabilities, class_models

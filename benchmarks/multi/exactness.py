@@ -6,8 +6,8 @@ import itertools
 
 import numpy as np
 
-from capo import multiclass
-from capo.multiclass import ConfusionMatrixMeasure, ExpectedRows
+from capo.measures import ExpectedRows, multiclass
+from capo.measures.multiclass import ConfusionMatrixMeasure
 
 EXACT = ("accuracy", "balanced_accuracy", "f1_micro", "cohen_kappa", "quadratic_kappa", "cost", "gain")
 BOUNDED = ("f1_macro", "f1_weighted", "jaccard_macro", "mcc", "gmean")

@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from capo import MultilabelCAPOClassifier, measures, multilabel
-from capo.auxiliary import label_fold_codes
-from capo.model_selection import fold_numbers, split_class_folds
-from capo.multilabel import LabelData, fit_label_models
+from capo import MultilabelCAPOClassifier, measures
+from capo.learning.auxiliaries import label_fold_codes
+from capo.learning.folds import fold_numbers, split_class_folds
+from capo.learning.labels import LabelData, fit_label_models
+from capo.measures import multilabel
 
 from .tables import Table
 

@@ -12,7 +12,7 @@ from lightgbm import LGBMClassifier
 from sklearn.model_selection import StratifiedKFold
 
 from capo import MulticlassCAPOClassifier
-from capo.multiclass import fit_stack
+from capo.learning.classes import fit_stack
 
 from .tables import Table
 

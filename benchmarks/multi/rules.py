@@ -12,8 +12,10 @@ from importlib import import_module
 import numpy as np
 from scipy.optimize import minimize
 
-from capo import measures, multiclass
-from capo.multiclass import ConfusionMatrixMeasure, RuleChooser, confusion_matrix
+from capo import measures
+from capo.learning.classes import RuleChooser
+from capo.measures import confusion_matrix, multiclass
+from capo.measures.multiclass import ConfusionMatrixMeasure
 
 Rule = Callable[[np.ndarray], np.ndarray]
 

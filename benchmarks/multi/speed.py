@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 
-from capo import multiclass
-from capo.multiclass import ExpectedRows, RuleChooser
+from capo.learning.classes import RuleChooser
+from capo.measures import ExpectedRows, multiclass
 
 #: Rows and classes.
 SIZES = (

@@ -33,8 +33,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from capo import CAPOClassifier
-from capo.auxiliary import AUXILIARY_SETS
-from capo.model_selection import fold_numbers
+from capo.learning.auxiliaries import AUXILIARY_SETS
+from capo.learning.folds import fold_numbers
 
 from ..processes import single_threaded_pool
 from ..provenance import record_run

@@ -25,8 +25,7 @@ from capo.baselines import (
     PublishedCAPOClassifier,
     RBFNetworkClassifier,
 )
-from capo.design import augment
-from capo.engine import minimize
+from capo.engine import augment, minimize
 from capo.estimators import SVMPERF_CS, BaseAdaptedClassifier
 from capo.kernels import KernelExpansion, factorize_kernel, make_kernel
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from capo.prices import RowPrices
+from capo.decisions import RowPrices
 
 from ..quality.tables import load
 

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import logit
 
-from capo.guarantees import Constraint, TrainingScores, certify, plan_cuts
+from capo.decisions import Constraint, TrainingScores, certify, plan_cuts
 
 from ..data import folder
 from ..provenance import record_run

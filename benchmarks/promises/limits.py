@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from capo.guarantees import Constraint
-from capo.guarantees._plan import SimulatedTests, _spaced_cuts
+from capo.decisions import Constraint, SimulatedTests
+from capo.decisions._guarantee import _spaced_cuts
 
 from ..provenance import record_run
 from .draws import CONFIDENCE, CONSTRAINTS, N_DRAWS, SAMPLE_SIZES, Population, open_population

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from capo import CAPOClassifier
-from capo.model_selection import PlattCalibrator
+from capo.decisions import PlattCalibrator
 
 from ..quality.tables import load
 from .draws import Population

@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import logit
 
-from capo.model_selection import ExpectedValueThreshold
+from capo.decisions import ExpectedValueThreshold
 
 from ..data import PAPER, Table, folder
 from ..provenance import record_run

@@ -25,18 +25,14 @@ from sklearn.base import clone
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 
-from capo.adaptation import AdaptationData, LinearCombination, fit_stack
-from capo.auxiliary import (
-    Auxiliary,
-    JobRunner,
-    ScoreOutput,
-    TrainingSet,
-    cross_fit,
-    make_auxiliaries,
-    set_random_states,
-)
-from capo.model_selection import ExpectedValueThreshold, split_folds
-from capo.preprocessing import infer_schema
+from capo.decisions import ExpectedValueThreshold
+from capo.learning.auxiliaries import make_auxiliaries, set_random_states
+from capo.learning.center import fit_stack
+from capo.learning.combination import AdaptationData, LinearCombination
+from capo.learning.cross_fit import Auxiliary, JobRunner, TrainingSet, cross_fit
+from capo.learning.folds import split_folds
+from capo.learning.outputs import ScoreOutput
+from capo.tables.schema import infer_schema
 
 from ..data import PAPER, Table, folder
 from ..processes import single_threaded_pool

@@ -22,10 +22,11 @@ import pandas as pd
 from joblib import Memory
 
 from capo import measures
-from capo.adaptation import AdaptationData, FittedCombination, LinearCombination, OutputScaler, fit_stack
-from capo.auxiliary import ScoreOutput
+from capo.decisions import ExpectedValueThreshold, OperatingPoint, PlattCalibrator
+from capo.learning.center import fit_stack
+from capo.learning.combination import AdaptationData, FittedCombination, LinearCombination, OutputScaler
+from capo.learning.outputs import ScoreOutput
 from capo.measures import Measure
-from capo.model_selection import ExpectedValueThreshold, OperatingPoint, PlattCalibrator
 
 from ..data import folder
 from ..few_labels.systems import cross_fit, fold_numbers

@@ -22,11 +22,11 @@ from sklearn.metrics import balanced_accuracy_score, f1_score, make_scorer, matt
 from sklearn.model_selection import StratifiedKFold, TunedThresholdClassifierCV, cross_val_predict
 
 from capo import CAPOClassifier, measures
-from capo.auxiliary import default_auxiliary_names
 from capo.baselines import PublishedCAPOClassifier
+from capo.decisions import PlattCalibrator
 from capo.estimators import BaseAdaptedClassifier
+from capo.learning.auxiliaries import default_auxiliary_names
 from capo.measures import Measure
-from capo.model_selection._calibration import PlattCalibrator
 
 from ..data import Table
 from .twenty_lines import Outputs, twenty_line_stack

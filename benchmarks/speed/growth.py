@@ -17,8 +17,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from capo import measures
-from capo.design import augment
-from capo.engine import CuttingPlane
+from capo.engine import CuttingPlane, augment
 
 SIZES = {"dense": (10_000, 100_000, 1_000_000, 10_000_000), "sparse": (10_000, 100_000, 1_000_000)}
 N_FEATURES = {"dense": 20, "sparse": 100_000}

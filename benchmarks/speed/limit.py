@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from capo import measures
-from capo.design import augment
-from capo.engine import minimize
+from capo.engine import augment, minimize
 
 from ..data import load
 

@@ -16,8 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from capo import measures
-from capo.design import augment
-from capo.engine import CuttingPlane
+from capo.engine import CuttingPlane, augment
 
 from .growth import dense_table
 

@@ -12,32 +12,17 @@ API_PAGE = re.compile(r"\bapi/(capo[\w.]*)\.md\b")
 
 #: What users meet of the packages whose other names are for the rest of capo.
 SELECTED_NAMES = {
-    "capo.adaptation": ["AdaptationResult", "FittedCombination", "LinearCombination"],
-    "capo.auxiliary": [
-        "ClassCalibrator",
-        "LabelOutput",
+    "capo.learning.auxiliaries": [
         "LabelwiseClassifier",
-        "OutputKind",
-        "OutputScale",
-        "ScoreOutput",
         "auxiliary_names",
         "default_auxiliary_names",
         "make_auxiliaries",
     ],
-    "capo.model_selection": [
-        "CGrid",
-        "CVScore",
-        "ExpectedValueThreshold",
-        "FixedThreshold",
-        "GridPoint",
-        "OperatingPoint",
-        "PlattCalibrator",
-        "RepeatedFolds",
-        "ThresholdRule",
-        "TimeFolds",
-        "ZeroThreshold",
-    ],
-    "capo.multiclass": [
+    "capo.learning.outputs": ["ClassCalibrator", "LabelOutput", "OutputKind", "OutputScale", "ScoreOutput"],
+    "capo.learning.combination": ["FittedCombination", "LinearCombination"],
+    "capo.learning.folds": ["TimeFolds"],
+    "capo.learning.path": ["CGrid", "CVScore", "GridPoint"],
+    "capo.measures.multiclass": [
         "MCC",
         "Accuracy",
         "BalancedAccuracy",
@@ -46,33 +31,27 @@ SELECTED_NAMES = {
         "ConfusionMatrixFunction",
         "ConfusionMatrixMeasure",
         "CostMatrix",
-        "DecisionRule",
-        "ExpectedRows",
         "GMean",
         "GainMatrix",
         "MicroF1",
         "MulticlassMeasure",
-        "ProbabilityStack",
-        "RuleSearch",
-        "confusion_matrix",
         "describe",
         "get",
         "names",
     ],
-    "capo.multilabel": [
+    "capo.measures.multilabel": [
         "EntryAverage",
         "LabelAverage",
-        "LabelModel",
         "MultilabelMeasure",
         "PrecisionAtK",
         "RowAverage",
         "SamplesF1",
         "describe",
-        "expected_f1",
         "get",
         "names",
     ],
-    "capo.preprocessing": ["ColumnInfo", "FeatureSchema", "infer_schema"],
+    "capo.tables.schema": ["ColumnInfo", "FeatureSchema", "infer_schema"],
+    "capo.io.model_file": ["Manifest", "load", "save"],
 }
 
 

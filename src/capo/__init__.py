@@ -5,24 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import (
-        adaptation,
-        auxiliary,
         baselines,
-        design,
+        decisions,
         engine,
         exceptions,
         export,
-        guarantees,
         inspection,
         io,
         kernels,
-        label_shift,
+        learning,
         measures,
-        model_selection,
-        multiclass,
-        multilabel,
-        prices,
         report,
+        tables,
         testing,
     )
     from .estimators import (
@@ -33,7 +27,7 @@ if TYPE_CHECKING:
         SVMPerfClassifierCV,
         svmperf_path,
     )
-    from .io.model_files import load, save
+    from .io.model_file import load, save
 
 __all__ = [
     "CAPOClassifier",
@@ -42,27 +36,21 @@ __all__ = [
     "SVMPerfClassifier",
     "SVMPerfClassifierCV",
     "__version__",
-    "adaptation",
-    "auxiliary",
     "baselines",
-    "design",
+    "decisions",
     "engine",
     "exceptions",
     "export",
-    "guarantees",
     "inspection",
     "io",
     "kernels",
-    "label_shift",
+    "learning",
     "load",
     "measures",
-    "model_selection",
-    "multiclass",
-    "multilabel",
-    "prices",
     "report",
     "save",
     "svmperf_path",
+    "tables",
     "testing",
 ]
 
@@ -75,8 +63,8 @@ _WHERE = {
     "MultilabelCAPOClassifier": "estimators",
     "SVMPerfClassifier": "estimators",
     "SVMPerfClassifierCV": "estimators",
-    "load": "io.model_files",
-    "save": "io.model_files",
+    "load": "io.model_file",
+    "save": "io.model_file",
     "svmperf_path": "estimators",
 }
 
@@ -84,7 +72,7 @@ _WHERE = {
 def __getattr__(name: str) -> Any:
     if name in _WHERE:
         return getattr(import_module(f".{_WHERE[name]}", __name__), name)
-    if name in __all__ or name == "preprocessing":
+    if name in __all__:
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -6,24 +6,12 @@ import numpy as np
 import pytest
 
 from capo import measures
-from capo.adaptation import (
-    AdaptationData,
-    AdaptationProblem,
-    LinearCombination,
-    Objective,
-    OutputScaler,
-    StackPrior,
-    UnitPrior,
-    ZeroPrior,
-    adapt,
-    fit_stack,
-    make_folds,
-    make_parts,
-    parse_C,
-)
-from capo.auxiliary import ScoreOutput
+from capo.decisions import ExpectedValueThreshold, FixedThreshold, ShrunkenThreshold
 from capo.engine import Status
-from capo.model_selection import ExpectedValueThreshold, FixedThreshold, ShrunkenThreshold
+from capo.learning.adaptation import AdaptationProblem, Objective, adapt, make_folds, make_parts, parse_C
+from capo.learning.center import StackPrior, UnitPrior, ZeroPrior, fit_stack
+from capo.learning.combination import AdaptationData, LinearCombination, OutputScaler
+from capo.learning.outputs import ScoreOutput
 
 from ..cases import ALL_MEASURES
 

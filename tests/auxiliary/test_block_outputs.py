@@ -13,9 +13,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from capo.auxiliary import LabelOutput, ScoreOutput, iter_tree_blocks, make_auxiliaries, predict_block
-from capo.auxiliary._evaluation import evaluate, forest_probability, is_kernel_machine
-from capo.preprocessing import KnownCategoryFilter, infer_schema
+from capo.learning.auxiliaries import make_auxiliaries
+from capo.learning.outputs import LabelOutput, ScoreOutput, iter_tree_blocks, predict_block
+from capo.learning.trees import evaluate, forest_probability, is_kernel_machine
+from capo.tables.encoders import KnownCategoryFilter
+from capo.tables.schema import infer_schema
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4)).round(1)  # with ties
@@ -32,7 +34,7 @@ def outputs(models, rows, output=None):
 @pytest.mark.parametrize("forest", [ExtraTreesClassifier, RandomForestClassifier])
 @pytest.mark.parametrize("min_rows", [1, 1000])
 def test_random_trees_give_the_probabilities_of_scikit_learn(monkeypatch, forest, min_rows):
-    monkeypatch.setattr("capo.auxiliary._evaluation.MIN_ORDERED_ROWS", min_rows)
+    monkeypatch.setattr("capo.learning.trees.MIN_ORDERED_ROWS", min_rows)
     model = forest(15, random_state=0).fit(X[:200], Y[:200])
     np.testing.assert_array_equal(forest_probability(model, X), model.predict_proba(X)[:, 1])
 
@@ -45,7 +47,7 @@ def test_random_trees_of_other_targets_predict_as_they_are():
 @pytest.mark.parametrize("gamma", [None, 0.3])
 @pytest.mark.parametrize("to_matrix", [np.asarray, sparse.csr_array])
 def test_a_kernel_machine_is_one_product_after_the_kernel(monkeypatch, gamma, to_matrix):
-    monkeypatch.setattr("capo.auxiliary._evaluation.KERNEL_BLOCK_ROWS", 70)
+    monkeypatch.setattr("capo.learning.trees.KERNEL_BLOCK_ROWS", 70)
     steps = Nystroem(gamma=gamma, n_components=60, random_state=0), StandardScaler(), LogisticRegression()
     model = make_pipeline(*steps).fit(to_matrix(COMPLETE), Y)
     found = evaluate(model, "decision_function", to_matrix(COMPLETE))
@@ -79,8 +81,8 @@ def mixed():
 @pytest.mark.parametrize("output", [ScoreOutput(), LabelOutput()])
 def test_outputs_of_all_are_those_of_each(monkeypatch, mixed, output):
     frame, models = mixed
-    monkeypatch.setattr("capo.auxiliary._block_outputs.FEATURE_BLOCK_ROWS", 70)
-    monkeypatch.setattr("capo.auxiliary._block_outputs.MIN_SHARED_ROWS", 1)
+    monkeypatch.setattr("capo.learning.outputs.FEATURE_BLOCK_ROWS", 70)
+    monkeypatch.setattr("capo.learning.outputs.MIN_SHARED_ROWS", 1)
     found = outputs(models, frame, output)
     assert list(found) == list(models)
     for name, model in models.items():
@@ -102,13 +104,13 @@ def test_equal_features_are_computed_once(monkeypatch, mixed, min_rows, n_transf
     monkeypatch.setattr(
         KnownCategoryFilter, "transform", lambda self, rows: calls.append(1) or transform(self, rows)
     )
-    monkeypatch.setattr("capo.auxiliary._block_outputs.MIN_SHARED_ROWS", min_rows)
+    monkeypatch.setattr("capo.learning.outputs.MIN_SHARED_ROWS", min_rows)
     outputs(models, frame)
     assert len(calls) == n_transforms
 
 
 def test_transformers_with_other_content_are_not_shared(monkeypatch):
-    monkeypatch.setattr("capo.auxiliary._block_outputs.MIN_SHARED_ROWS", 1)
+    monkeypatch.setattr("capo.learning.outputs.MIN_SHARED_ROWS", 1)
     halves = [COMPLETE[:, :2], 5 + 3 * COMPLETE[:, 2:]]
     models = {str(i): make_pipeline(StandardScaler(), LogisticRegression()) for i in range(2)}
     for model, half in zip(models.values(), halves, strict=True):

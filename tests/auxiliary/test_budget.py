@@ -9,10 +9,16 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.naive_bayes import GaussianNB
 
-from capo.auxiliary import BudgetChoice, choose_within_budget
-from capo.auxiliary import _budget as budget_module
-from capo.auxiliary._budget import MIN_ROWS_PER_CLASS, SAFETY_FACTOR, _extrapolate, _sample_rows
 from capo.exceptions import InvalidInputError
+from capo.learning import budget as budget_module
+from capo.learning.budget import (
+    MIN_ROWS_PER_CLASS,
+    SAFETY_FACTOR,
+    BudgetChoice,
+    _extrapolate,
+    _sample_rows,
+    choose_within_budget,
+)
 
 #: Seconds of a training on any number of rows.
 SECONDS = {

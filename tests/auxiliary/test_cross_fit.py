@@ -7,8 +7,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
-from capo.auxiliary import Auxiliary, JobRunner, ScoreOutput, TrainingSet, cross_fit
-from capo.model_selection import fold_numbers, pairs_of_folds
+from capo.learning.cross_fit import Auxiliary, JobRunner, TrainingSet, cross_fit
+from capo.learning.folds import fold_numbers, pairs_of_folds
+from capo.learning.outputs import ScoreOutput
 
 N_FOLDS = 4
 
@@ -54,7 +55,7 @@ def test_large_tables_many_folds_and_rare_classes_are_trained_without_single_fol
     assert len(pairs_of_folds(folds, training.targets)) == N_FOLDS * (N_FOLDS - 1) // 2
     assert pairs_of_folds(folds, np.arange(40) < 4) == []
     assert pairs_of_folds(np.arange(40), training.targets) == []
-    monkeypatch.setattr("capo.model_selection._folds.MAX_ROWS_FOR_PAIRS", 39)
+    monkeypatch.setattr("capo.learning.folds.MAX_ROWS_FOR_PAIRS", 39)
     fitted = cross_fit(JobRunner([Auxiliary("seen", SeenFolds(), {})], training, ScoreOutput()))
     assert fitted.pair_outputs is None
     assert fitted.pair_seconds == 0
@@ -91,5 +92,5 @@ def test_large_label_matrices_are_trained_without_single_folds_only(monkeypatch)
     labels = np.column_stack((np.zeros(40, dtype=int), training.targets))
     matrix = TrainingSet(training.X, labels, np.array(["none", "some"]), training.splits)
     assert len(matrix.fold_pairs) == N_FOLDS * (N_FOLDS - 1) // 2
-    monkeypatch.setattr("capo.auxiliary._training_set.MAX_OUTPUTS_FOR_PAIRS", 79)
+    monkeypatch.setattr("capo.learning.cross_fit.MAX_OUTPUTS_FOR_PAIRS", 79)
     assert matrix.fold_pairs == []

@@ -5,9 +5,10 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.ensemble import ExtraTreesClassifier
 
-from capo.auxiliary import _training, default_auxiliary_names, make_auxiliaries
-from capo.auxiliary._training import fit_classifier
-from capo.preprocessing import infer_schema
+from capo.learning import cross_fit as _training
+from capo.learning.auxiliaries import default_auxiliary_names, make_auxiliaries
+from capo.learning.cross_fit import fit_classifier
+from capo.tables.schema import infer_schema
 
 
 def make(name, n_rows, n_columns=3):

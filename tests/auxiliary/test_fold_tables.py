@@ -13,8 +13,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from capo.auxiliary import Auxiliary, JobRunner, ScoreOutput, TrainingSet, cross_fit
-from capo.auxiliary._fold_tables import FoldTables, sharing_key
+from capo.learning.cross_fit import Auxiliary, FoldTables, JobRunner, TrainingSet, cross_fit, sharing_key
+from capo.learning.outputs import ScoreOutput
 
 N_FOLDS = 3
 RNG = np.random.default_rng(0)

@@ -10,9 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from capo.auxiliary import ClassOutput, LabelOutput, OutputScale, ScoreOutput, mean_scale
+from capo.decisions import PlattCalibrator
 from capo.exceptions import InvalidInputError
-from capo.model_selection import PlattCalibrator
+from capo.learning.outputs import ClassOutput, LabelOutput, OutputScale, ScoreOutput, mean_scale
 
 RNG = np.random.default_rng(0)
 Y = RNG.random(300) < 0.3

@@ -9,9 +9,9 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.pipeline import Pipeline
 
-from capo.auxiliary import AUXILIARY_SETS, auxiliary_names, make_auxiliaries
 from capo.exceptions import MissingExtraError
-from capo.preprocessing import infer_schema
+from capo.learning.auxiliaries import AUXILIARY_SETS, auxiliary_names, make_auxiliaries
+from capo.tables.schema import infer_schema
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 NAMES = [name for name in auxiliary_names() if name not in AUXILIARY_SETS]

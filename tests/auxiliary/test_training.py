@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from capo.auxiliary._training import fit_classifier
+from capo.learning.cross_fit import fit_classifier
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 5)).round(1)  # with ties

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
-from capo.auxiliary._evaluation import _sum_leaf_values, forest_probability
-from capo.auxiliary._tree_nodes import TreeNodes, find_tree_nodes
+from capo.learning.trees import TreeNodes, _sum_leaf_values, find_tree_nodes, forest_probability
 
 pytest.importorskip("numba")
 
@@ -74,7 +73,7 @@ def test_a_forest_whose_trees_change_has_other_nodes():
 
 
 def test_blocks_of_rows_are_counted_together(monkeypatch):
-    from capo.auxiliary import _tree_nodes
+    from capo.learning import trees as _tree_nodes
 
     requested = []
     monkeypatch.setattr(_tree_nodes, "load_kernels", lambda name, n_steps, **_: requested.append(n_steps))

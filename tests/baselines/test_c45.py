@@ -17,10 +17,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from capo.baselines import C45Classifier
-from capo.baselines._c45._entries import NodeSplit, sort_entries
-from capo.baselines._c45._pruning import added_errors
-from capo.baselines._c45._tree import Tree, total_entropy
+from capo.baselines import C45Classifier, NodeSplit, Tree, added_errors, sort_entries, total_entropy
 from capo.exceptions import InvalidInputError
 
 X, Y = load_breast_cancer(return_X_y=True)

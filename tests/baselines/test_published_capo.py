@@ -14,9 +14,9 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 from capo import SVMPerfClassifier, measures
-from capo.auxiliary import Auxiliary, JobRunner, LabelOutput, TrainingSet
-from capo.baselines import PublishedCAPOClassifier
-from capo.baselines._published_capo import fit_in_sample
+from capo.baselines import PublishedCAPOClassifier, fit_in_sample
+from capo.learning.cross_fit import Auxiliary, JobRunner, TrainingSet
+from capo.learning.outputs import LabelOutput
 
 X, Y = make_classification(600, n_features=8, n_informative=4, weights=[0.8], flip_y=0.1, random_state=0)
 AUXILIARIES = [("bayes", GaussianNB()), ("tree", DecisionTreeClassifier(max_depth=3, random_state=0))]

@@ -12,7 +12,7 @@ FRAME = pd.DataFrame(X, columns=list("abcde"))
 
 #: Each baseline, with the last step of its `fit` as an import path.
 BASELINES = [
-    pytest.param(C45Classifier(), "capo.baselines._c45._tree.Tree.depth", id="c45"),
+    pytest.param(C45Classifier(), "capo.baselines._c45.Tree.depth", id="c45"),
     pytest.param(
         CoreVectorMachine(random_state=0),
         "capo.baselines._core_vector_machine.CoreVectorMachine._set_solution",

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from capo.auxiliary import auxiliary_names
-from capo.cli._options import ModelOptions
-from capo.cli.commands._unfitted_model import parse_auxiliaries
+from capo.cli.commands.unfitted_model import parse_auxiliaries
+from capo.cli.options import ModelOptions
+from capo.learning.auxiliaries import auxiliary_names
 
 from .cases import predictions, run, table
 

@@ -236,7 +236,7 @@ def test_tables_that_do_not_fit_the_model(change, sentence, model, capsys, tmp_p
 
 
 def test_a_late_bad_row_leaves_the_old_predictions(model, capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("capo.io.tables._line_blocks.BLOCK_SIZE", 200)
+    monkeypatch.setattr("capo.io.source.BLOCK_SIZE", 200)
     (tmp_path / "t.csv").write_bytes(GOOD + b"1,2,3\n")
     (tmp_path / "p.csv").write_bytes(b"old")
     refused(capsys, "has 3 values", "predict", model, tmp_path / "t.csv", "-o", tmp_path / "p.csv")
@@ -371,7 +371,7 @@ def test_a_library_that_cannot_be_loaded_is_named(folder, capsys, tmp_path, monk
     def fail(name):
         raise OSError("libgomp.so.1: cannot open shared object file")
 
-    monkeypatch.setattr("capo.auxiliary._registry.import_module", fail)
+    monkeypatch.setattr("capo.learning.auxiliaries.import_module", fail)
     options = ("-a", "lgbm", "--folds", "2", "-o", tmp_path / "m.capo")
     sentence = "the auxiliary needs lightgbm, which is installed but cannot be imported: libgomp.so.1"
     refused(capsys, sentence, "fit", folder / "train.csv", "-t", "y", *options)

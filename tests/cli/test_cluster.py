@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from capo.io.model_files import open_model
+from capo.io.model_file import open_model
 
 from .cases import FAST, exit_code, predictions, run, table
 
@@ -65,7 +65,7 @@ def test_a_model_of_many_files_predicts_and_says_what_it_was_trained_on(place, a
     ],
 )
 def test_what_a_cluster_cannot_do_is_refused(place, arguments, message, capsys, monkeypatch):
-    monkeypatch.setattr("capo.cli.commands._cluster.CONNECTION_TIMEOUT", 0.5)
+    monkeypatch.setattr("capo.cli.commands.cluster.CONNECTION_TIMEOUT", 0.5)
     code, _, err = run(
         capsys, "fit", place / "part-*.parquet", "-t", "y", *FAST, *arguments, "-o", place / "no.capo"
     )
@@ -246,7 +246,7 @@ def folder(place):
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_workers_predict_in_the_order_of_the_rows(model, folder, address, ending, capsys, monkeypatch):
-    monkeypatch.setattr("capo.cli.commands._prediction_files.MAX_KEPT_ROWS", 100)
+    monkeypatch.setattr("capo.cli.commands.predict.MAX_KEPT_ROWS", 100)
     here, there = folder / f"here.{ending}.out.{ending}", folder / f"there.out.{ending}"
     arguments = ("predict", model, folder / "part-*.parquet", "--json")
     expected = run(capsys, *arguments, "-o", here)
@@ -315,7 +315,7 @@ def test_models_that_workers_cannot_evaluate_are_refused(place, address, options
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_table_in_parts_gives_the_model_of_a_cluster(place, address, jobs, capsys, monkeypatch):
-    monkeypatch.setattr("capo.dask._spill.MIN_STORED_BYTES", 1000)
+    monkeypatch.setattr("capo.dask._partitions.MIN_STORED_BYTES", 1000)
     arguments = ("fit", place / "part-*.parquet", "-t", "y", "--id", "id", *FAST, "--sample-size", "400")
     found = []
     for name, more in (("cluster", ("--cluster", address)), ("here", ("--out-of-core", "yes", "-j", jobs))):
@@ -338,8 +338,8 @@ def test_a_table_in_parts_gives_the_model_of_a_cluster(place, address, jobs, cap
 def test_a_table_that_is_too_large_for_the_memory_is_read_in_parts(
     place, options, note, title, capsys, monkeypatch
 ):
-    monkeypatch.setattr("capo.cli.commands._out_of_core.MIN_CHECKED_BYTES", 0)
-    monkeypatch.setattr("capo.cli.commands._out_of_core.available_memory", lambda: 100_000)
+    monkeypatch.setattr("capo.cli.commands.cluster.MIN_CHECKED_BYTES", 0)
+    monkeypatch.setattr("capo.cli.commands.cluster.available_memory", lambda: 100_000)
     arguments = ("-t", "y", "--drop", "id", *FAST, "--sample-size", "300", "-o", place / "auto.capo")
     code, out, err = run(capsys, "fit", place / "part-0.parquet", *arguments, *options)
     assert code == 0, err
@@ -349,7 +349,7 @@ def test_a_table_that_is_too_large_for_the_memory_is_read_in_parts(
 
 
 def test_the_memory_suffices_for_a_small_table(place, capsys, monkeypatch):
-    monkeypatch.setattr("capo.cli.commands._out_of_core.MIN_CHECKED_BYTES", 0)
+    monkeypatch.setattr("capo.cli.commands.cluster.MIN_CHECKED_BYTES", 0)
     arguments = ("-t", "y", "--drop", "id", *FAST, "-o", place / "small.capo")
     code, out, err = run(capsys, "fit", place / "part-0.parquet", *arguments)
     assert code == 0

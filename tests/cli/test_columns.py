@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import capo
-from capo.export import onnx_inputs
+from capo.export.onnx import onnx_inputs
 
 from .cases import run
 

@@ -13,7 +13,7 @@ from sklearn.metrics import confusion_matrix, f1_score, roc_auc_score
 
 import capo
 from capo import measures
-from capo.export import onnx_inputs
+from capo.export.onnx import onnx_inputs
 
 from .cases import FAST, predictions, run, table
 
@@ -116,8 +116,8 @@ def test_predictions_go_to_a_file(name, folder, model, capsys, tmp_path):
 
 def test_small_batches_predict_the_same(folder, model, capsys, monkeypatch):
     whole = run(capsys, "predict", model, folder / "test.csv")[1]
-    monkeypatch.setattr("capo.cli.commands._loaded_model.BATCH_SIZE", 7)
-    monkeypatch.setattr("capo.io.tables._line_blocks.BLOCK_SIZE", 100)
+    monkeypatch.setattr("capo.cli.commands.models.BATCH_SIZE", 7)
+    monkeypatch.setattr("capo.io.source.BLOCK_SIZE", 100)
     assert run(capsys, "predict", model, folder / "test.csv")[1] == whole
 
 

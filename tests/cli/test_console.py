@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from capo.auxiliary import MODEL_PROGRESS
-from capo.cli import _console as console_module
-from capo.cli._console import (
+from capo.cli import console as console_module
+from capo.cli.console import (
     MAX_SECONDS_BETWEEN_LINES,
     CommandInterrupted,
     Console,
     FitCounter,
+    parse_duration,
     replace_non_finite,
 )
-from capo.cli._durations import parse_duration
-from capo.cli._output import is_stdout
+from capo.cli.output import is_stdout
 from capo.exceptions import InvalidInputError
+from capo.learning.cross_fit import MODEL_PROGRESS
 
 from .cases import FAST, run, table
 

@@ -7,8 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from capo.cli.commands._binary_kind import LabeledPredictions
-from capo.cli.commands._kept_rows import MAX_ROWS, KeptRows, RowSample
+from capo.cli.commands.kinds import MAX_ROWS, KeptRows, LabeledPredictions, RowSample
 
 from .cases import exit_code, run, table
 

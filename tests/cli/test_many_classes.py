@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import confusion_matrix, f1_score
 
 import capo
-from capo.cli.commands._measure import RequestedMeasure
+from capo.cli.commands.unfitted_model import RequestedMeasure
 
 from .cases import predictions, run
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from typer.testing import CliRunner
 
-from capo.cli._options import expand_groups
+from capo.cli.options import expand_groups
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from capo.prices import format_money
+from capo.decisions import format_money
 
 from .cases import FAST, exit_code, predictions, run, table
 

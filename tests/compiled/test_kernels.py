@@ -6,12 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from capo import _threads, measures
-from capo._compiled import _loader, load_kernels
-from capo.design import DenseDesign, _dense, augment
-from capo.engine import Status, _vectors, minimize, relative_error
-from capo.measures import Labels, _binned, _linear
-from capo.measures._binned import Binner
+from capo import measures
+from capo._accel import loader as _loader
+from capo._accel import threads as _threads
+from capo._accel.loader import load_kernels
+from capo.engine import DenseDesign, Status, augment, minimize, relative_error
+from capo.engine import _designs as _dense
+from capo.engine import _line_search as _vectors
+from capo.measures import Binner, Labels, _binned, _linear
 
 pytest.importorskip("numba")
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capo import measures
-from capo.dask._bins import BinIndex, ScoreBins, bound_risk, place_edges, split_bins
+from capo.dask import BinIndex, ScoreBins, bound_risk, place_edges, split_bins
 from capo.exceptions import ExhaustiveSearchWarning
 from capo.measures import ClassTotals, Labels
 

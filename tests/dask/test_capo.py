@@ -17,15 +17,24 @@ from sklearn.naive_bayes import GaussianNB
 from capo import CAPOClassifier, measures
 from capo import load as load_model
 from capo import save as save_model
-from capo.adaptation import AdaptationData, fit_stack
-from capo.dask import DaskCAPOClassifier
+from capo.dask import (
+    FIRST_HALF,
+    SAMPLE,
+    SECOND_HALF,
+    Block,
+    BlockSummary,
+    DaskCAPOClassifier,
+    Partitions,
+    Scheduler,
+    allocate_sample,
+    assign_groups,
+    summarize,
+)
 from capo.dask import _adaptation as adaptation
-from capo.dask._blocks import Block, BlockSummary, summarize
-from capo.dask._partitions import Partitions
-from capo.dask._sample import FIRST_HALF, SAMPLE, SECOND_HALF, allocate_sample, assign_groups
-from capo.dask._scheduler import Scheduler
+from capo.decisions import PlattCalibrator
 from capo.exceptions import AuxiliaryError, InvalidInputError
-from capo.model_selection import PlattCalibrator
+from capo.learning.center import fit_stack
+from capo.learning.combination import AdaptationData
 
 pytestmark = pytest.mark.usefixtures("synchronous")
 

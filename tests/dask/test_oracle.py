@@ -6,11 +6,8 @@ import pytest
 from dask.delayed import delayed
 
 from capo import measures
-from capo.dask import _oracle
-from capo.dask._blocks import Block, BlockSummary, summarize
-from capo.dask._oracle import DistributedOracle
-from capo.dask._partitions import Partitions
-from capo.dask._scheduler import Scheduler
+from capo.dask import Block, BlockSummary, DistributedOracle, Partitions, Scheduler, summarize
+from capo.dask import _adaptation as _oracle
 
 
 @pytest.fixture

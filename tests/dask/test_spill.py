@@ -12,15 +12,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from capo.dask import DaskSVMPerfClassifier
-from capo.dask._blocks import Block
-from capo.dask._spill import SpillFolder, StoredResult, load_result, store_result
+from capo.dask import Block, DaskSVMPerfClassifier, SpillFolder, StoredResult, load_result, store_result
 from capo.exceptions import OutputError
 
 
 @pytest.fixture
 def folder(monkeypatch):
-    monkeypatch.setattr("capo.dask._spill.MIN_STORED_BYTES", 100)
+    monkeypatch.setattr("capo.dask._partitions.MIN_STORED_BYTES", 100)
     return SpillFolder()
 
 
@@ -55,7 +53,7 @@ def test_another_process_gets_the_arrays_and_makes_a_file_of_its_own(folder):
 
 
 def test_workers_keep_the_features_in_files(monkeypatch):
-    monkeypatch.setattr("capo.dask._spill.MIN_STORED_BYTES", 100)
+    monkeypatch.setattr("capo.dask._partitions.MIN_STORED_BYTES", 100)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1200, 4)).round()
     y = X[:, 0] + rng.normal(size=1200) > 1
@@ -105,7 +103,7 @@ def test_a_fit_from_files_is_the_fit_in_memory(monkeypatch, tmp_path):
     arrays = da.from_array(X, chunks=(chunks, 4)), da.from_array(y, chunks=(chunks,))
     with dask.config.set(scheduler="synchronous"):
         expected = DaskSVMPerfClassifier("f1", C=10.0).fit(*arrays)
-        monkeypatch.setattr("capo.dask._spill.MIN_STORED_BYTES", 100)
+        monkeypatch.setattr("capo.dask._partitions.MIN_STORED_BYTES", 100)
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
         found = DaskSVMPerfClassifier("f1", C=10.0).fit(*arrays)
     np.testing.assert_array_equal(found.coef_, expected.coef_)

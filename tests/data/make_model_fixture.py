@@ -21,8 +21,8 @@ from sklearn.preprocessing import StandardScaler
 
 import capo
 from capo import CAPOClassifier, SVMPerfClassifier
-from capo.io.model_files._manifest import FORMAT_VERSION
-from capo.preprocessing import DropEmptyColumns
+from capo.io.model_file import FORMAT_VERSION
+from capo.tables.encoders import DropEmptyColumns
 
 FOLDER = Path(__file__).parent
 

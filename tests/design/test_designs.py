@@ -7,19 +7,19 @@ import pytest
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from capo import _threads
-from capo.design import (
+from capo._accel import threads as _threads
+from capo.engine import (
     AugmentedDesign,
     ConstantColumn,
     DenseDesign,
     IdentityDesign,
     ScaledDesign,
     SparseDesign,
-    _dense,
     as_design,
     augment,
     from_blocks,
 )
+from capo.engine import _designs as _dense
 from capo.exceptions import InvalidInputError
 
 RNG = np.random.default_rng(0)

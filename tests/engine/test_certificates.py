@@ -12,9 +12,7 @@ from scipy.sparse.linalg import aslinearoperator
 from sklearn.exceptions import ConvergenceWarning
 
 from capo import SVMPerfClassifier, measures
-from capo.design import from_blocks
-from capo.engine import Status, minimize
-from capo.engine._rounding import MAX_ELEMENT
+from capo.engine import MAX_ELEMENT, Status, from_blocks, minimize
 from capo.exceptions import (
     ConstraintWarning,
     ExhaustiveSearchWarning,

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
-from capo import _threads, measures
-from capo.design import _dense, as_design, augment
-from capo.engine import CuttingPlane, Status, _slopes, _vectors, minimize
-from capo.engine._slopes import MAX_UPDATES, SlopeUpdates
+from capo import measures
+from capo._accel import threads as _threads
+from capo.engine import MAX_UPDATES, CuttingPlane, SlopeUpdates, Status, as_design, augment, minimize
+from capo.engine import _designs as _dense
+from capo.engine import _line_search as _vectors
+from capo.engine import _solver as _slopes
 from capo.measures import _binned, _linear
 
 

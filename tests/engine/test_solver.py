@@ -13,8 +13,7 @@ from sklearn.preprocessing import scale
 from sklearn.svm import LinearSVC
 
 from capo import CAPOClassifier, SVMPerfClassifier, measures
-from capo.design import as_design, augment
-from capo.engine import CuttingPlane, Status, minimize, minimize_path
+from capo.engine import CuttingPlane, Status, as_design, augment, minimize, minimize_path
 from capo.exceptions import InvalidInputError
 from capo.measures import Cut
 

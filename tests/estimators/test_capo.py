@@ -205,7 +205,7 @@ def test_a_failed_refit_leaves_the_old_model(monkeypatch, step):
     if step == "cross_fit":
         monkeypatch.setattr("capo.estimators._capo.cross_fit", lambda *_: 1 / 0)
     else:
-        base = "capo.estimators._adapted_base.BaseAdaptedClassifier"
+        base = "capo.estimators._adapted.BaseAdaptedClassifier"
         monkeypatch.setattr(f"{base}._store_choice", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         model.fit(data[:, :4], 1 - target)
@@ -230,8 +230,8 @@ def test_predictions_in_blocks_are_those_of_all_rows(monkeypatch, kind):
         data = pytest.importorskip("pandas").DataFrame(data)
     model = CAPOClassifier(auxiliaries=["linear", "trees"], C=10.0, cv=2, random_state=0).fit(data, target)
     whole = model.decision_function(data[:60])
-    monkeypatch.setattr("capo.auxiliary._block_outputs.FEATURE_BLOCK_ROWS", 7)
-    monkeypatch.setattr("capo.auxiliary._block_outputs.MAX_TREE_BLOCK_ROWS", 20)
+    monkeypatch.setattr("capo.learning.outputs.FEATURE_BLOCK_ROWS", 7)
+    monkeypatch.setattr("capo.learning.outputs.MAX_TREE_BLOCK_ROWS", 20)
     np.testing.assert_allclose(model.decision_function(data[:60]), whole, rtol=1e-12)
 
 

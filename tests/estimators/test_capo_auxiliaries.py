@@ -13,8 +13,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from capo import CAPOClassifier, measures
-from capo.auxiliary import ScoreOutput, default_auxiliary_names, resolve_auxiliaries
 from capo.exceptions import AuxiliaryError, ConstraintWarning, InvalidInputError
+from capo.learning.auxiliaries import default_auxiliary_names, resolve_auxiliaries
+from capo.learning.outputs import ScoreOutput
 
 from .capo_cases import LINEAR, NOISY, X, Y
 

@@ -10,7 +10,7 @@ import capo
 from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, measures
 from capo.baselines import CostSVMClassifier, PublishedCAPOClassifier
 from capo.exceptions import DataWarning, InvalidInputError
-from capo.model_selection import TimeFolds
+from capo.learning.folds import TimeFolds
 
 PRECISE = measures.get("recall_at_precision", floor=0.8, confidence=0.9)
 

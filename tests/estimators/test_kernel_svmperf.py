@@ -21,8 +21,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from capo import SVMPerfClassifier, kernels, measures
-from capo.design import as_design
-from capo.engine import minimize
+from capo.engine import as_design, minimize
 from capo.exceptions import InterruptedFitWarning, InvalidInputError, TrivialSolutionWarning
 from capo.testing import labeling_losses, ranking_cuts
 

@@ -20,8 +20,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import capo
-from capo import CAPOClassifier, MulticlassCAPOClassifier, multiclass, multilabel
+from capo import CAPOClassifier, MulticlassCAPOClassifier
 from capo.exceptions import DataWarning, InvalidInputError
+from capo.measures import multiclass, multilabel
 from capo.measures import names as binary_names
 
 X, CODES = load_wine(return_X_y=True)

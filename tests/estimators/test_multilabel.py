@@ -16,10 +16,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import capo
-from capo import CAPOClassifier, multiclass, multilabel
-from capo.auxiliary import LabelwiseClassifier, label_auxiliary_names
+from capo import CAPOClassifier
+from capo.decisions import expected_value
 from capo.exceptions import InvalidInputError
-from capo.multilabel import expected_value
+from capo.learning.auxiliaries import LabelwiseClassifier, label_auxiliary_names
+from capo.measures import multiclass, multilabel
 
 X, Y = make_multilabel_classification(240, n_features=8, n_classes=4, random_state=0)
 TRAIN, TEST = slice(0, 160), slice(160, None)

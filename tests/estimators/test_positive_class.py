@@ -17,7 +17,7 @@ import capo
 from capo import CAPOClassifier, measures
 from capo.baselines import PublishedCAPOClassifier
 from capo.inspection import compare
-from capo.io.model_files import read_manifest
+from capo.io.model_file import read_manifest
 
 X, Y = make_classification(300, n_features=5, weights=[0.7], flip_y=0.1, random_state=0)
 TRAIN, TEST = slice(None, 200), slice(200, None)

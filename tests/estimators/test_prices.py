@@ -9,9 +9,9 @@ from sklearn.naive_bayes import GaussianNB
 
 import capo
 from capo import CAPOClassifier, measures
+from capo.decisions import RowPrices
 from capo.exceptions import DataWarning, InvalidInputError
 from capo.inspection import compare
-from capo.prices import RowPrices
 
 RNG = np.random.default_rng(0)
 N = 1000

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from capo import SVMPerfClassifier, measures, svmperf_path
-from capo.design import as_design, from_blocks
+from capo.engine import as_design, from_blocks
 from capo.exceptions import InterruptedFitWarning, InvalidInputError, TrivialSolutionWarning
 from capo.measures import Measure
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capo import measures
+from capo.decisions import ALL_ROWS_CUT, NO_ROW_CUT, Constraint, TrainingScores, certify, plan_cuts
 from capo.exceptions import InvalidInputError
-from capo.guarantees import ALL_ROWS_CUT, NO_ROW_CUT, Constraint, TrainingScores, certify, plan_cuts
 
 CONFIDENCE, N_ROWS, N_DRAWS = 0.8, 300, 200
 N_POPULATION = 40_000

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capo import measures
+from capo.decisions import Constraint, rate_names
 from capo.exceptions import InvalidInputError
-from capo.guarantees import Constraint, rate_names
 
 
 def exact_tail(failures, trials, rate):

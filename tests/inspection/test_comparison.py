@@ -13,8 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from capo import CAPOClassifier
 from capo.exceptions import DataWarning, InvalidInputError
-from capo.inspection import Comparison, MethodResult, compare, compare_on_fold
-from capo.inspection._comparison import CAPO, DEFAULT_LEARNER, METHODS
+from capo.inspection import CAPO, DEFAULT_LEARNER, METHODS, Comparison, MethodResult, compare, compare_on_fold
 
 X, Y = make_classification(200, n_features=5, flip_y=0.2, random_state=0)
 

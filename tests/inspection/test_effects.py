@@ -2,7 +2,7 @@
 
 import pytest
 
-from capo.inspection._effects import short_text
+from capo.inspection import short_text
 
 
 @pytest.mark.parametrize(

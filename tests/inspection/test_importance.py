@@ -10,9 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from capo import CAPOClassifier, SVMPerfClassifier, measures
 from capo.exceptions import InvalidInputError
-from capo.inspection import importance
-from capo.inspection._explained_table import ExplainedTable, group_columns
-from capo.inspection._permutation import RowBootstrap, split_weight
+from capo.inspection import ExplainedTable, RowBootstrap, group_columns, importance, split_weight
 
 
 class Fixed:

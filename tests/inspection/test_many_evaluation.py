@@ -12,9 +12,9 @@ from sklearn.metrics import (
     precision_recall_fscore_support,
 )
 
-from capo import multiclass, multilabel
 from capo.exceptions import InvalidInputError
 from capo.inspection import evaluate_multiclass, evaluate_multilabel
+from capo.measures import multiclass, multilabel
 
 CLASSES = np.array(["a", "b", "c", "d"])
 

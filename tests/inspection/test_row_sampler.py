@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capo import measures, multiclass, multilabel
-from capo.inspection import evaluate, evaluate_multiclass, evaluate_multilabel
-from capo.inspection._row_sampler import RowSampler
-from capo.prices import RowPrices, estimate_savings
+from capo import measures
+from capo.decisions import RowPrices, estimate_savings
+from capo.inspection import RowSampler, evaluate, evaluate_multiclass, evaluate_multilabel
+from capo.measures import multiclass, multilabel
 
 N_GROUPS, GROUP_ROWS = 40, 25
 

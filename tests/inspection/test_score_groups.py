@@ -65,7 +65,7 @@ def test_many_rows_have_exact_values_and_intervals_of_their_groups(monkeypatch):
     positive = scores + rng.normal(size=1000) > 1
     expected = evaluate(measures.get("roc_auc"), positive, scores, random_state=0)
     monkeypatch.setattr("capo.inspection._bootstrap.MAX_RESAMPLED_ROWS", 999)
-    monkeypatch.setattr("capo.inspection._score_groups.N_BINS", 300)
+    monkeypatch.setattr("capo.inspection._bootstrap.N_BINS", 300)
     found = evaluate(measures.get("roc_auc"), positive, scores, random_state=0)
     for one, other in zip(expected.estimates, found.estimates, strict=True):
         assert one.value == other.value

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from capo.exceptions import OutputError
-from capo.io import atomic_write, check_writable
+from capo.io.atomic import atomic_write, check_writable
 
 
 @pytest.fixture(params=["unnamed", "named"])

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances, laplacian_kernel, polynomial_kernel, rbf_kernel
 
 from capo import kernels
-from capo.design import iter_row_blocks
+from capo.engine import iter_row_blocks
 from capo.exceptions import InvalidInputError
 from capo.kernels import Kernel, KernelExpansion, make_kernel, mean_squared_distance
 
@@ -211,7 +211,7 @@ def test_an_expansion_is_the_sum(kind):
 
 
 def test_an_expansion_in_blocks(monkeypatch):
-    monkeypatch.setattr("capo.kernels._expansion.BLOCK_SIZE", 8)
+    monkeypatch.setattr("capo.kernels.BLOCK_SIZE", 8)
     X, Z = np.random.default_rng(6).normal(size=(11, 2)), np.eye(2)
     np.testing.assert_allclose(
         KernelExpansion(Kernel("rbf"), Z, np.ones(2))(X), rbf_kernel(X, Z, gamma=1.0).sum(axis=1)

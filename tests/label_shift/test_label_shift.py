@@ -4,8 +4,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from capo import measures
+from capo.decisions import ClassScores, Population, adjust_threshold, estimate_prevalence, mixture_distance
 from capo.exceptions import InvalidInputError
-from capo.label_shift import ClassScores, Population, adjust_threshold, estimate_prevalence, mixture_distance
 
 DISTANCE = 2.0
 

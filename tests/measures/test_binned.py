@@ -5,11 +5,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from capo import _threads, measures
-from capo.measures import _binned
-from capo.measures._binned import BinnedConfusionOracle, BinnedCut, BinnedPairOracle
-from capo.measures._confusion_base import ConfusionOracle
-from capo.measures._function import GuardedOracle
+from capo import measures
+from capo._accel import threads as _threads
+from capo.measures import (
+    BinnedConfusionOracle,
+    BinnedCut,
+    BinnedPairOracle,
+    ConfusionOracle,
+    GuardedOracle,
+    _binned,
+)
 
 from ..cases import LABEL_MEASURES, problems
 

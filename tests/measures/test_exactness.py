@@ -10,10 +10,7 @@ from hypothesis import strategies as st
 
 from capo import measures
 from capo.exceptions import InvalidInputError
-from capo.measures import Cut
-from capo.measures._confusion_base import ConfusionMeasure, ConfusionOracle
-from capo.measures._labels import Labels
-from capo.measures._search import Exhaustive
+from capo.measures import ConfusionMeasure, ConfusionOracle, Cut, Exhaustive, Labels
 from capo.testing import brute_force, check_case, check_lower_bound, check_weights
 
 from ..cases import ALL_MEASURES, LABEL_MEASURES, RANKING_MEASURES, problems

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from capo import measures
 from capo.exceptions import ExhaustiveSearchWarning, InvalidInputError
-from capo.measures import ClassTotals, GroupedLabels, Labels, _class_scores
+from capo.measures import ClassTotals, GroupedLabels, Labels
+from capo.measures import _labels as _class_scores
 
 from ..cases import ALL_MEASURES, problems
 

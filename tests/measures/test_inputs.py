@@ -16,9 +16,8 @@ from capo.exceptions import (
     MeasureFunctionError,
     UnknownMeasureError,
 )
-from capo.measures import ConfusionMeasure, FunctionMeasure
-from capo.measures import _function as function
-from capo.measures._labels import Labels
+from capo.measures import ConfusionMeasure, FunctionMeasure, Labels
+from capo.measures import _formula as function
 
 from ..cases import ALL_MEASURES
 

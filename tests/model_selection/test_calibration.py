@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from capo.model_selection import PlattCalibrator, fit_logistic
+from capo.decisions import PlattCalibrator, fit_logistic
 
 RNG = np.random.default_rng(0)
 Y = RNG.random(300) < 0.3

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from capo import measures
-from capo.model_selection import CVScore, CVScorer, ExpectedValueThreshold, ZeroThreshold
+from capo.decisions import ExpectedValueThreshold, ZeroThreshold
+from capo.learning.path import CVScore, CVScorer
 
 from .cases import scored_rows
 

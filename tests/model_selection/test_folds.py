@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import RandomState
 
-from capo.model_selection import parts_of_folds, rarer_class_size, split_folds
+from capo.learning.folds import parts_of_folds, rarer_class_size, split_folds
 
 
 def rows_of_groups(counts):

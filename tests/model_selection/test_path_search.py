@@ -4,17 +4,10 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from capo import measures
-from capo.adaptation import AdaptationData, Objective, make_folds
-from capo.model_selection import (
-    AUTO_GRID,
-    COARSE_AUTO_GRID,
-    CGrid,
-    CVScore,
-    CVScorer,
-    FoldScores,
-    PathSearch,
-    ZeroThreshold,
-)
+from capo.decisions import ZeroThreshold
+from capo.learning.adaptation import Objective, make_folds
+from capo.learning.combination import AdaptationData
+from capo.learning.path import AUTO_GRID, COARSE_AUTO_GRID, CGrid, CVScore, CVScorer, FoldScores, PathSearch
 
 
 def test_c_zero_is_left_only_for_a_significant_gain():

@@ -8,7 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from capo import CAPOClassifier, load, save
 from capo.exceptions import InvalidInputError
-from capo.model_selection import RepeatedFolds, split_repeats
+from capo.learning.folds import RepeatedFolds, split_repeats
 
 N = 120
 rng = np.random.default_rng(0)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capo import measures
-from capo.model_selection import (
+from capo.decisions import (
     ExpectedValueThreshold,
     FixedThreshold,
     PlattCalibrator,

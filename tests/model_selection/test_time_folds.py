@@ -11,7 +11,7 @@ from sklearn.model_selection import ShuffleSplit, TimeSeriesSplit
 from capo import CAPOClassifier, SVMPerfClassifierCV
 from capo.exceptions import InvalidInputError
 from capo.inspection import compare
-from capo.model_selection import TimeFolds
+from capo.learning.folds import TimeFolds
 
 RNG = np.random.default_rng(0)
 N = 240

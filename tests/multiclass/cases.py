@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 from hypothesis import strategies as st
 
-from capo import multiclass
-from capo.multiclass import ExpectedRows
+from capo.measures import ExpectedRows, multiclass
 
 #: Measures whose best labeling is found, and measures that have a bound.
 EXACT = (

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from capo import measures, multiclass
+from capo import measures
 from capo.exceptions import InvalidInputError, MeasureFunctionError, UnknownMeasureError
-from capo.multiclass import ExpectedRows
+from capo.measures import ExpectedRows, multiclass
 
 RNG = np.random.default_rng(0)
 TRUE = RNG.integers(0, 4, 200)

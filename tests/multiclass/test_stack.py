@@ -5,10 +5,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from capo import multiclass
-from capo.auxiliary import ClassCalibrator
-from capo.model_selection import fit_softmax
-from capo.multiclass import ProbabilityStack, RuleChooser, calibration_error, fit_stack
+from capo.decisions import fit_softmax
+from capo.learning.classes import ProbabilityStack, RuleChooser, calibration_error, fit_stack
+from capo.learning.outputs import ClassCalibrator
+from capo.measures import multiclass
 
 RNG = np.random.default_rng(0)
 N, K = 900, 4

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from capo import multilabel
-from capo.multilabel import LabelData, fit_label_models
+from capo.learning.labels import LabelData, fit_label_models
+from capo.measures import multilabel
 
 
 @pytest.mark.parametrize("seed", [5, 21, 22, 29, 37, 38])

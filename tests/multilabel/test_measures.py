@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn import metrics
 
-from capo import measures, multilabel
+from capo import measures
+from capo.decisions import CUT_BLOCK_ROWS, cut_rows, expected_value
 from capo.exceptions import InvalidInputError, UnknownMeasureError
-from capo.measures import ConfusionMeasure
-from capo.multilabel import cut_rows, expected_f1, expected_value
-from capo.multilabel._decisions import CUT_BLOCK_ROWS
+from capo.measures import ConfusionMeasure, multilabel
+from capo.measures.multilabel import expected_f1
 
 RNG = np.random.default_rng(0)
 TRUE = RNG.random((120, 5)) < (0.5, 0.3, 0.1, 0.02, 0.7)

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from capo.preprocessing import is_dataframe, is_missing
+from capo.tables.kinds import is_dataframe, is_missing
 
 
 def test_data_frames():

@@ -5,7 +5,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from capo.preprocessing import check_data, infer_schema
+from capo.tables.checks import check_data
+from capo.tables.schema import infer_schema
 
 N = 500
 SEEDS = range(20)

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from capo.preprocessing import _duplicates, duplicate_share
+from capo.tables import checks as _duplicates
+from capo.tables.checks import duplicate_share
 
 CELLS = st.sampled_from([0.0, -0.0, 1.0, 2.5, np.nan, 1e-300])
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from capo.preprocessing import make_linear_features, make_rbf_features, make_tree_features
+from capo.tables.features import make_linear_features, make_rbf_features, make_tree_features
 
 
 def test_linear_features_are_imputed_standardized_and_one_hot_encoded():

@@ -5,7 +5,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from capo.preprocessing import describe_numbered_column, infer_schema, numbered_columns
+from capo.tables.schema import infer_schema
+from capo.tables.texts import describe_numbered_column, numbered_columns
 
 N = 60
 SCATTERED = np.random.default_rng(0).choice(10**6, N, replace=False)

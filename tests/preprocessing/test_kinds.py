@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capo.exceptions import InvalidInputError
-from capo.preprocessing import KINDS, ColumnValues, ParsedKind, find_yes_label, impose_kind, kind_from_dict
-from capo.preprocessing._kinds import recognize
+from capo.tables.kinds import ColumnValues, ParsedKind, find_yes_label
+from capo.tables.schema import KINDS, impose_kind, kind_from_dict, recognize
 
 EPOCH = datetime(1970, 1, 1)
 

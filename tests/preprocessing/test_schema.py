@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from capo.exceptions import InvalidInputError
-from capo.preprocessing import infer_schema
+from capo.tables.schema import infer_schema
 
 N = 30
 TYPED = {

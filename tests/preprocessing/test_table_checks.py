@@ -15,7 +15,8 @@ from capo.baselines import (
     RBFNetworkClassifier,
 )
 from capo.exceptions import InvalidInputError
-from capo.preprocessing import check_numbers, infer_schema
+from capo.tables.parsing import check_numbers
+from capo.tables.schema import infer_schema
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capo.decisions import PriceTerms, RowPrices, estimate_savings
 from capo.exceptions import InvalidInputError
-from capo.prices import PriceTerms, RowPrices, estimate_savings
 
 _price = st.sampled_from([0.0, 0.25, 1.0, 3.0, 1000.0])
 

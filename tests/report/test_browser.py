@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from capo.inspection import MeasureEstimate, worst_errors
-from capo.report import render_report
-from capo.report._curves import compute_curves
+from capo.report import compute_curves, render_report
 
 from .cases import EVALUATION, IMPORTANCE, TEST, X, comparison_of, decisions_on_test_rows
 

@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 
 from capo.inspection import worst_errors
-from capo.report import render_report
-from capo.report._calibration import calibration_bins, wilson_interval
-from capo.report._explanation import build_errors, build_importance
-from capo.report._operating_point import fold_thresholds
+from capo.report import (
+    build_errors,
+    build_importance,
+    calibration_bins,
+    fold_thresholds,
+    render_report,
+    wilson_interval,
+)
 
 from .cases import IMPORTANCE, TEST, X, decisions_on_test_rows
 from .test_page import ParsedPage

@@ -17,17 +17,17 @@ from sklearn.naive_bayes import GaussianNB
 from capo import CAPOClassifier, measures
 from capo.exceptions import InvalidInputError, MissingExtraError
 from capo.inspection import MeasureEstimate, evaluate
-from capo.report import render_report
-from capo.report._curves import compute_curves
-from capo.report._formatting import (
+from capo.report import (
     allow_breaks,
+    build_operating_point,
     clean_name,
+    compute_curves,
     format_number,
     format_signed,
     format_threshold,
+    render_report,
     use_minus_sign,
 )
-from capo.report._operating_point import build_operating_point
 
 from .cases import EVALUATION, LABELS, TEST, TRAIN, X, Y, comparison_of, decisions_on_test_rows
 

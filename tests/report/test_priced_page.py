@@ -5,16 +5,15 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from capo import CAPOClassifier
+from capo.decisions import estimate_savings, format_money
 from capo.exceptions import InvalidInputError
-from capo.prices import estimate_savings, format_money
 
 from .cases import LABELS, TEST, TRAIN, X
 from .test_page import ParsedPage
 
 pytest.importorskip("jinja2")
 
-from capo.report import render_priced_report
-from capo.report._formatting import use_minus_sign
+from capo.report import render_priced_report, use_minus_sign
 
 AMOUNT = X[:, 3]
 

@@ -1,18 +1,21 @@
 """Classic classifiers that the paper builds on or compares with."""
-# Imports from `estimators` and the layers below.
 
-from ._c45 import C45Classifier
-from ._c45 import Tree as C45Tree
+from ._c45 import C45Classifier, NodeSplit, Tree, added_errors, sort_entries, total_entropy
 from ._core_vector_machine import CoreVectorMachine
 from ._cost_svm import CostSVMClassifier
-from ._published_capo import PublishedCAPOClassifier
+from ._published_capo import PublishedCAPOClassifier, fit_in_sample
 from ._rbf_network import RBFNetworkClassifier
 
 __all__ = [
     "C45Classifier",
-    "C45Tree",
     "CoreVectorMachine",
     "CostSVMClassifier",
+    "NodeSplit",
     "PublishedCAPOClassifier",
     "RBFNetworkClassifier",
+    "Tree",
+    "added_errors",
+    "fit_in_sample",
+    "sort_entries",
+    "total_entropy",
 ]

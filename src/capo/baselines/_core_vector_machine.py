@@ -14,8 +14,7 @@ from sklearn.svm import OneClassSVM
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn_compat import Interval, StrOptions
-from .._typing import FloatArray, IntArray
+from .._compat import FloatArray, IntArray, Interval, StrOptions
 from ..estimators import (
     BinaryClassifier,
     DecisionFunctionMixin,
@@ -24,7 +23,7 @@ from ..estimators import (
     check_row_weights,
 )
 from ..kernels import Kernel, KernelExpansion, make_kernel, names
-from ..preprocessing import encode_binary_labels
+from ..tables.targets import encode_binary_labels
 
 #: Rows of the initial core set.
 N_INITIAL = 100

@@ -19,8 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, check_memory
 
 from .. import measures
-from .._sklearn_compat import HasMethods, Interval, StrOptions
-from .._typing import BoolArray, FloatArray, IntArray
+from .._compat import BoolArray, FloatArray, HasMethods, IntArray, Interval, StrOptions
 from ..estimators import (
     BinaryClassifier,
     DecisionFunctionMixin,
@@ -31,9 +30,9 @@ from ..estimators import (
 )
 from ..exceptions import InvalidInputError
 from ..kernels import default_gamma_grid, make_kernel
+from ..learning.folds import check_groups, split_folds
 from ..measures import Measure
-from ..model_selection import check_groups, split_folds
-from ..preprocessing import encode_binary_labels
+from ..tables.targets import encode_binary_labels
 
 #: The customary grids for SVMlight: C, and the cost factor j of errors on positive rows.
 DEFAULT_CS = tuple((2.0 ** np.arange(-7, 8)).tolist())

@@ -11,20 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn_compat import HasMethods, Interval, StrOptions
-from .._typing import FloatArray, IntArray
-from ..adaptation import AdaptationData, Objective, UnitPrior, ZeroPrior, parse_C
-from ..auxiliary import (
-    Auxiliary,
-    CrossFitResult,
-    JobRunner,
-    LabelOutput,
-    OutputKind,
-    ScoreOutput,
-    TrainingJob,
-    TrainingSet,
-    rows_or_all,
-)
+from .._compat import FloatArray, HasMethods, IntArray, Interval, StrOptions
+from ..decisions import ZeroThreshold
 from ..estimators import (
     SVMPERF_CS,
     BaseAdaptedClassifier,
@@ -35,8 +23,13 @@ from ..estimators import (
 )
 from ..exceptions import InvalidInputError
 from ..inspection import Summary, summarize
+from ..learning.adaptation import Objective, parse_C
+from ..learning.center import UnitPrior, ZeroPrior
+from ..learning.combination import AdaptationData
+from ..learning.cross_fit import Auxiliary, CrossFitResult, JobRunner, TrainingJob, TrainingSet, rows_or_all
+from ..learning.outputs import LabelOutput, OutputKind, ScoreOutput
+from ..learning.path import MAX_GRID_EXTENSIONS, CGrid, CVScorer
 from ..measures import Measure
-from ..model_selection import MAX_GRID_EXTENSIONS, CGrid, CVScorer, ZeroThreshold
 
 #: The least gain over the auxiliaries alone, in standard errors, for a C to be chosen.
 MIN_STD_ERRORS = 2.0

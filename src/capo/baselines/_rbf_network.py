@@ -26,11 +26,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn_compat import Interval, StrOptions
-from .._typing import BoolArray, FloatArray, IntArray
+from .._compat import BoolArray, FloatArray, IntArray, Interval, StrOptions
 from ..estimators import BinaryClassifier, DecisionFunctionMixin, atomic_fit, check_row_weights
 from ..exceptions import InvalidInputError
-from ..preprocessing import encode_binary_labels
+from ..tables.targets import encode_binary_labels
 
 #: ``init(X, n_clusters, random_state)``, as for scikit-learn's KMeans.
 InitFunction = Callable[[Any, int, np.random.RandomState], ArrayLike]

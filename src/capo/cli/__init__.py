@@ -10,7 +10,7 @@ import sys
 import threading
 from typing import Any, NoReturn
 
-from ._streams import discard_standard_output, prepare_standard_streams
+from .console import discard_standard_output, prepare_standard_streams
 
 EXIT_INTERNAL_ERROR, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 
@@ -19,11 +19,11 @@ def main() -> None:
     """Run the command line; every failure ends with one message on standard error."""
     prepare_standard_streams()
     try:
-        from ._app import app  # noqa: PLC0415 (an extra)
+        from .app import app  # noqa: PLC0415 (an extra)
     except ModuleNotFoundError as error:
         _exit_missing_package(error)
     from ..exceptions import CapoError  # noqa: PLC0415 (the package without the extra comes first)
-    from ._console import CommandInterrupted  # noqa: PLC0415
+    from .console import CommandInterrupted  # noqa: PLC0415
 
     _handle_termination_signals()
     try:

@@ -11,10 +11,14 @@ try:
 except ImportError as error:
     raise MissingExtraError("capo.dask needs Dask: pip install 'capo-learn[dask]'.") from error
 
-from ._capo import DaskCAPOClassifier
+from ._estimators import (
+    DaskCAPOClassifier,
+    DaskSVMPerfClassifier,
+    decision_function,
+    predict,
+    predict_proba,
+)
 from ._evaluate import evaluate
-from ._predict import decision_function, predict, predict_proba
-from ._svmperf import DaskSVMPerfClassifier
 
 __all__ = [
     "DaskCAPOClassifier",

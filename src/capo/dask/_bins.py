@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._typing import BoolArray, FloatArray, IntArray
+from .._compat import BoolArray, FloatArray, IntArray
 from ..measures import ClassTotals, Cut, GroupedLabels, Measure
 
 #: Parts of the weight of new edges that are given by the bins' contributions to the error, by their mass and

@@ -9,19 +9,18 @@ import numpy as np
 from dask.delayed import delayed
 
 from .. import measures
-from .._sklearn_compat import safe_indexing
-from .._typing import FloatArray
+from .._compat import FloatArray, safe_indexing
 from ..inspection import Evaluation, ScoreGroups, decide, evaluate_groups, negative_and_positive
 from ..measures import Measure
-from ..preprocessing import positive_mask
+from ..tables.targets import positive_mask
 from ._bins import ScoreBins, score_widths, spread_edges
 from ._blocks import ScoredRows, bin_scores, check_labels, check_same_length, reject_row_costs
-from ._partitions import Partitions
-from ._scheduler import Scheduler
-from ._training import TrainingParts
+from ._estimators import TrainingParts
+from ._partitions import Partitions, Scheduler
 
 if TYPE_CHECKING:
     from distributed import Client
+
 
 #: Bins of scores. A finer division of the top and of the bottom follows, for measures of the first few rows.
 N_BINS = 4096

@@ -1,18 +1,239 @@
-"""The partitions of a table, and computations over them."""
+"""Partitions, and reductions over them.
+
+A file has the arrays of a result one after the other, and is mapped into memory when a task needs it, so that
+the operating system keeps as much of it in memory as there is room for.
+"""
 
 from __future__ import annotations
 
+import mmap
+import pickle
+import weakref
 from collections.abc import Callable, Hashable, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from shutil import rmtree
+from tempfile import gettempdir, mkdtemp, mkstemp
 from typing import Any
 from uuid import uuid4
 
+import dask
 import dask.array as da
+import dask.local
+import dask.threaded
 import numpy as np
+from dask.base import get_scheduler
 from dask.delayed import Delayed, delayed
 from dask.utils import funcname
+from distributed import Client, get_worker
+from scipy.sparse import issparse
 
-from ..exceptions import InvalidInputError
-from ._scheduler import Graph, Scheduler, merge_graphs
+from ..exceptions import InvalidInputError, OutputError
+
+#: Results with smaller arrays stay in memory.
+MIN_STORED_BYTES = 2**20
+#: The arrays in a file start at multiples of this.
+ALIGNMENT = 64
+
+
+class SpillFolder:
+    """A temporary folder, which is removed with the last reference to it."""
+
+    def __init__(self, parent: str | None = None) -> None:
+        self.parent = parent or gettempdir()
+        self.path = mkdtemp(prefix="capo-", dir=parent)
+        weakref.finalize(self, rmtree, self.path, ignore_errors=True)
+
+
+class StoredResult:
+    """A result in a file, which is removed with the last reference to it.
+
+    Parameters
+    ----------
+    folder : SpillFolder
+        Where the file is.
+    head : bytes
+        The pickled result without its arrays.
+    buffers : list of memoryview
+        The arrays.
+    """
+
+    def __init__(self, folder: SpillFolder, head: bytes, buffers: list[memoryview]) -> None:
+        self.folder, self.head = folder, head
+        handle, name = mkstemp(dir=folder.path)
+        self.path = Path(name)
+        weakref.finalize(self, self.path.unlink, missing_ok=True)
+        self.slices: list[slice] = []
+        with open(handle, "wb") as file:
+            for buffer in buffers:
+                file.write(bytes(-file.tell() % ALIGNMENT))
+                start = file.tell()
+                file.write(buffer)
+                self.slices.append(slice(start, start + buffer.nbytes))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The file stays where it is: another worker gets the arrays, and makes a file of its own."""
+        return _store_on_worker, (self.load(),)
+
+    def load(self) -> Any:
+        """The result, whose arrays are parts of the file and cannot be changed."""
+        with self.path.open("rb") as file:
+            mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        return pickle.loads(self.head, buffers=[mapped[each] for each in self.slices])
+
+
+def store_result(value: Any, folder: SpillFolder) -> Any:
+    """Move the arrays of a result to a file if they are large.
+
+    Other results, and those that cannot be pickled, stay as they are.
+    """
+    if not isinstance(value, tuple | np.ndarray) and not issparse(value):
+        return value
+    buffers: list[pickle.PickleBuffer] = []
+    try:
+        head = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return value
+    views = [buffer.raw() for buffer in buffers]
+    if sum(view.nbytes for view in views) < MIN_STORED_BYTES:
+        return value
+    try:
+        return StoredResult(folder, head, views)
+    except OSError as error:
+        raise OutputError(
+            f"temporary files cannot be written to {folder.parent}: {error.strerror or error}. Set the "
+            "environment variable TMPDIR to a folder with more room."
+        ) from error
+
+
+def load_result(value: Any) -> Any:
+    """The result that `store_result` got."""
+    return value.load() if isinstance(value, StoredResult) else value
+
+
+def worker_folder() -> SpillFolder:
+    """A folder for the results of this process: in that of the worker, which dask removes, if it is one."""
+    try:
+        return _folder_in(get_worker().local_directory)
+    except ValueError:
+        return _folder_in(None)
+
+
+@cache
+def _folder_in(parent: str | None) -> SpillFolder:
+    return SpillFolder(parent)
+
+
+def _store_on_worker(value: Any) -> Any:
+    return store_result(value, worker_folder())
+
+
+#: Tasks by their keys: tuples of a function and its arguments, some of which are keys.
+Graph = dict[Hashable, Any]
+
+#: Schedulers that run in this process.
+IN_PROCESS = (dask.threaded.get, dask.local.get_sync)
+
+
+class Scheduler:
+    """Runs graphs on a client, or on dask's default scheduler.
+
+    If that runs in this process, large results are kept in temporary files.
+    """
+
+    def __init__(self, client: Client | None) -> None:
+        if client is not None and not isinstance(client, Client):
+            raise InvalidInputError(
+                f"client must be a distributed.Client: got {client!r}. Pass distributed.Client(address)."
+            )
+        self.client = client
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether tasks run on the workers of a client."""
+        return _client_of(self._find_get()) is not None
+
+    def compute(self, collection: Any) -> Any:
+        """The result of a task, or the content of a collection."""
+        if self.client is None:
+            return dask.compute(collection, optimize_graph=False)[0]
+        return self.client.compute(collection, optimize_graph=False, sync=True)
+
+    def persist(self, task: Delayed) -> Delayed:
+        """The same task, started, whose result stays where it is computed."""
+        return Delayed(task.key, self.start(dict(task.__dask_graph__()), [task.key]))
+
+    def run(self, graph: Graph, key: Hashable) -> Any:
+        """The result of the task with this key."""
+        return self._find_get()(graph, key)
+
+    def start(self, graph: Graph, keys: Sequence[Hashable]) -> Graph:
+        """Start tasks. The graph that is returned has their results, which stay where they are computed."""
+        return self._start(graph, keys, [])[0]
+
+    def start_and_run(self, graph: Graph, keys: Sequence[Hashable], wanted: Hashable) -> tuple[Graph, Any]:
+        """Start tasks as `start` does, and return the result of another one, in one round of scheduling."""
+        results, values = self._start(graph, keys, [wanted])
+        return results, values[0]
+
+    def _start(
+        self, graph: Graph, keys: Sequence[Hashable], wanted: list[Hashable]
+    ) -> tuple[Graph, list[Any]]:
+        get = self._find_get()
+        if (client := _client_of(get)) is not None:
+            futures = client.get(graph, [*keys, *wanted], sync=False)
+            return dict(zip(keys, futures, strict=False)), client.gather(futures[len(keys) :])
+        if get in IN_PROCESS:
+            stored = {("stored", key): (_store, key, self._folder) for key in keys}
+            found = get({**graph, **stored}, [*stored, *wanted])
+        else:
+            found = get(graph, [*keys, *wanted])
+        results = {key: (_load, _Held(value)) for key, value in zip(keys, found, strict=False)}
+        return results, list(found[len(keys) :])
+
+    def _find_get(self) -> Callable[..., Any]:
+        """The function of the scheduler that runs a graph."""
+        if self.client is not None:
+            return self.client.get
+        return get_scheduler() or dask.threaded.get
+
+    @cached_property
+    def _folder(self) -> SpillFolder:
+        return SpillFolder()
+
+
+class _Held:
+    """A result in this process. Dask, which would take tuples in a graph for tasks, does not look inside."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _store(value: Any, folder: SpillFolder) -> Any:
+    return store_result(value, folder)
+
+
+def _load(held: _Held) -> Any:
+    return load_result(held.value)
+
+
+def _client_of(get: Callable[..., Any]) -> Client | None:
+    """The client whose method it is."""
+    owner = getattr(get, "__self__", None)
+    return owner if isinstance(owner, Client) else None
+
+
+def merge_graphs(tasks: Sequence[Delayed]) -> Graph:
+    """The tasks and all that they need."""
+    graph: Graph = {}
+    seen: set[int] = set()
+    for task in tasks:
+        part = task.__dask_graph__()
+        if id(part) not in seen:  # parts of a collection share their graph
+            seen.add(id(part))
+            graph.update(part)
+    return graph
+
 
 #: Results that one task of a reduction merges.
 FAN_IN = 8

@@ -1,22 +1,48 @@
 """The solver: cutting planes to a certified gap, for one C or a path of them."""
-# Imports from `design` and the layers below.
 
-from ._line_search import CutLike, CutOracle, InexactCut
-from ._minimize import minimize, minimize_path
-from ._rounding import relative_error
+from ._designs import (
+    AugmentedDesign,
+    BoundedDesign,
+    ConstantColumn,
+    DenseDesign,
+    Design,
+    IdentityDesign,
+    OperatorDesign,
+    ScaledDesign,
+    SparseDesign,
+    as_design,
+    augment,
+    from_blocks,
+    iter_row_blocks,
+)
+from ._line_search import CutOracle
+from ._rounding import MAX_ELEMENT, relative_error
 from ._solution import Iteration, Solution, Status
-from ._solver import Callback, CuttingPlane, check_C
+from ._solver import MAX_UPDATES, CuttingPlane, SlopeUpdates, check_C, minimize, minimize_path
 
 __all__ = [
-    "Callback",
-    "CutLike",
+    "MAX_ELEMENT",
+    "MAX_UPDATES",
+    "AugmentedDesign",
+    "BoundedDesign",
+    "ConstantColumn",
     "CutOracle",
     "CuttingPlane",
-    "InexactCut",
+    "DenseDesign",
+    "Design",
+    "IdentityDesign",
     "Iteration",
+    "OperatorDesign",
+    "ScaledDesign",
+    "SlopeUpdates",
     "Solution",
+    "SparseDesign",
     "Status",
+    "as_design",
+    "augment",
     "check_C",
+    "from_blocks",
+    "iter_row_blocks",
     "minimize",
     "minimize_path",
     "relative_error",

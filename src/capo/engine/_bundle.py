@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .._typing import FloatArray
+from .._compat import FloatArray
 from ._qp import solve_multipliers
 from ._rounding import UNIT_ROUNDOFF, RoundingErrors, relative_error
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 import piqp
 
-from .._typing import FloatArray, IntArray
+from .._compat import FloatArray, IntArray
 from ..exceptions import CapoError
 
 #: With up to this many coefficients the program is always solved in its primal form.

@@ -14,9 +14,9 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from .._typing import FloatArray
-from ..design import BoundedDesign
+from .._compat import FloatArray
 from ..exceptions import InvalidInputError
+from ._designs import BoundedDesign
 from ._line_search import NOT_FINITE, CutLike, CutOracle, evaluate_risk
 
 #: Half the distance from 1 to the next larger float64.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from .._typing import FloatArray
+from .._compat import FloatArray
 
 #: How far the dual value may exceed the primal one by rounding, in units of max(C, primal).
 MAX_ROUNDING_ERROR = 1e-9

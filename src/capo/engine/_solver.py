@@ -28,26 +28,94 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._buffers import VectorPool
-from .._threads import single_threaded_blas
-from .._typing import FloatArray
-from ..design import as_design
+from .._accel.threads import VectorPool, single_threaded_blas
+from .._compat import FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ._bundle import Bundle
+from ._designs import BoundedDesign, as_design
 from ._line_search import (
     NOT_FINITE,
     AdjustableOracle,
     CutLike,
     CutOracle,
     Segment,
+    add_scaled,
     cut_error,
     evaluate_risk,
+    find_changes,
     line_search,
+    subtract,
 )
 from ._rounding import RoundingErrors
-from ._slopes import SlopeUpdates
 from ._solution import Iteration, Solution, Status
-from ._vectors import add_scaled, subtract
+
+#: Slopes in a row that are computed from the one before.
+MAX_UPDATES = 16
+#: Factor of the rounding error of the last of them: each adds a product with the difference of two cuts.
+UPDATE_ERROR_FACTOR = 2.0 * MAX_UPDATES + 2.0
+#: With a larger share of changed rows, a product with all rows is as fast.
+MAX_CHANGED_SHARE = 0.25
+#: A product with fewer numbers is cheaper than a comparison of cuts.
+MIN_SIZE = 2**17
+#: Rows that are compared to decide whether to compare all.
+N_SAMPLED = 512
+#: All rows are compared if the share among these is at most this many times as large.
+SAMPLE_TOLERANCE = 1.3
+
+
+class SlopeUpdates:
+    """The slopes of one cut after the other; from all rows each time after `stop`."""
+
+    def __init__(self, design: BoundedDesign) -> None:
+        self.design = design
+        self.enabled = design.shape[0] * design.shape[1] >= MIN_SIZE
+        self.n_updates = 0
+        self.coef: FloatArray | None = None
+        self.slope: FloatArray
+
+    @property
+    def error_factor(self) -> float:
+        """How many times larger the rounding error of a slope can be than that of a product with all rows."""
+        return UPDATE_ERROR_FACTOR if self.enabled else 1.0
+
+    def stop(self) -> None:
+        """From now on compute all slopes from all rows."""
+        self.enabled, self.coef = False, None
+
+    def __call__(self, coef: FloatArray) -> FloatArray:
+        """The slope of the cut with these coefficients, which must not change later on."""
+        if not self.enabled:
+            return self.design.rmatvec(coef)
+        slope = self._update(coef)
+        self.n_updates = 0 if slope is None else self.n_updates + 1
+        self.coef, self.slope = coef, self._compute(coef) if slope is None else slope
+        return self.slope
+
+    def _update(self, coef: FloatArray) -> FloatArray | None:
+        """The slope from that of the last cut, unless too many rows have changed."""
+        if self.coef is None or self.n_updates >= MAX_UPDATES:
+            return None
+        changes = _few_changes(coef, self.coef)
+        return None if changes is None else self.slope + self.design.rmatvec_rows(*changes)
+
+    def _compute(self, coef: FloatArray) -> FloatArray:
+        """The slope from all rows that have a coefficient."""
+        changes = _few_changes(coef, None)
+        return self.design.rmatvec(coef) if changes is None else self.design.rmatvec_rows(*changes)
+
+
+def _few_changes(coef: FloatArray, other: FloatArray | None) -> tuple[IntArray, FloatArray] | None:
+    """The rows in which the coefficients differ from others, or from 0, and by how much; None if many do."""
+    limit, step = MAX_CHANGED_SHARE * len(coef), -(-len(coef) // N_SAMPLED)
+    sample = slice(None, None, step)
+    if (
+        step * np.count_nonzero(coef[sample] != (0.0 if other is None else other[sample]))
+        > SAMPLE_TOLERANCE * limit
+    ):
+        return None
+    changes = find_changes(coef, other)
+    return changes if len(changes[0]) <= limit else None
+
 
 #: The second cut of an iteration lies this share of the way from the best point to the target.
 SECOND_CUT_SHARE = 0.1
@@ -102,7 +170,7 @@ class CuttingPlane:
     Parameters
     ----------
     design : array, sparse matrix, LinearOperator or Design
-        The matrix A, of shape (n_rows, n_coefficients); see `capo.design.as_design`.
+        The matrix A, of shape (n_rows, n_coefficients); see `capo.engine.as_design`.
     oracle : callable
         The cut of R at given scores, such as ``capo.measures.get("f1").oracle(y)``. It must not change
         the array of scores.
@@ -429,3 +497,106 @@ def _check_mask(values: ArrayLike, size: int, name: str) -> NDArray[np.generic]:
             "them in np.zeros(n_coefficients, dtype=bool)."
         )
     return mask
+
+
+def minimize(
+    design: Any,
+    oracle: CutOracle,
+    *,
+    C: float,
+    v0: ArrayLike | None = None,
+    nonnegative: ArrayLike | None = None,
+    tol: float = 1e-3,
+    max_iter: int = 10_000,
+    callback: Callback | None = None,
+) -> Solution:
+    """Minimize 1/2 ||v - v0||^2 + C R(v), to a gap of at most C tol.
+
+    Parameters
+    ----------
+    design : array, sparse matrix, LinearOperator or Design
+        The matrix A; see `capo.engine.as_design`.
+    oracle : callable
+        The cut of R at given scores, such as ``measure.oracle(y)``.
+    C : float
+        Weight of the risk against the regularizer.
+    v0 : array-like, optional
+        The center of the regularizer; zero if not given.
+    nonnegative : array-like of bool, optional
+        Which coordinates of v must not be negative.
+    tol : float, default=1e-3
+        Accuracy in units of R.
+    max_iter : int, default=10000
+        Limit on iterations.
+    callback : callable, optional
+        Called with an `Iteration` after each; a true return value stops the solver.
+
+    Returns
+    -------
+    Solution
+        The best point and its certificate, also when a limit, a callback or Ctrl-C stopped the
+        solver.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.engine import minimize
+    >>> from capo.measures import get
+    >>> X, y = np.array([[2.0], [1.0], [-1.0], [-3.0]]), np.array([1, 1, -1, -1])
+    >>> solution = minimize(X, get("accuracy").oracle(y), C=10.0, tol=1e-6)
+    >>> solution.status.name, round(solution.primal, 6), solution.gap <= 10.0 * 1e-6
+    ('OPTIMAL', 0.5, True)
+    """
+    return CuttingPlane(design, oracle, v0, nonnegative).solve(C, tol, max_iter, callback)
+
+
+def minimize_path(
+    design: Any,
+    oracle: CutOracle,
+    *,
+    Cs: ArrayLike,
+    v0: ArrayLike | None = None,
+    nonnegative: ArrayLike | None = None,
+    tol: float = 1e-3,
+    max_iter: int = 10_000,
+    callback: Callback | None = None,
+) -> list[Solution]:
+    """Solve for many C's, from small to large, with one bundle of cuts.
+
+    Parameters
+    ----------
+    design, oracle, v0, nonnegative, tol, max_iter, callback
+        As in `minimize`; the limit on iterations is that of each C.
+    Cs : array-like
+        The values of C, in any order.
+
+    Returns
+    -------
+    list of Solution
+        One for each C, in the order given. After Ctrl-C, or after a callback stopped the solver, the C's
+        not yet reached get the best point so far with its gap, and the same status.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.engine import minimize_path
+    >>> from capo.measures import get
+    >>> X, y = np.array([[2.0], [1.0], [-1.0], [-3.0]]), np.array([1, 1, -1, -1])
+    >>> path = minimize_path(X, get("accuracy").oracle(y), Cs=[10.0, 0.1], tol=1e-6)
+    >>> [float(solution.v[0].round(4)) for solution in path]
+    [1.0, 0.175]
+    """
+    values = np.atleast_1d(np.asarray(Cs, dtype=np.float64))
+    if values.ndim != 1 or values.size == 0:
+        raise InvalidInputError("Cs must be a list of at least one number.")
+    solver = CuttingPlane(design, oracle, v0, nonnegative)
+    solutions: dict[int, Solution] = {}
+    stop_status: Status | None = None
+    for i in np.argsort(values, kind="stable"):
+        solution = solver.solve(float(values[i]), tol, max_iter if stop_status is None else 0, callback)
+        if stop_status is not None and solution.status is not Status.OPTIMAL:
+            solution = replace(solution, status=stop_status)
+        elif solution.status in (Status.STOPPED, Status.INTERRUPTED):
+            stop_status = solution.status
+        solutions[int(i)] = solution
+    return [solutions[i] for i in range(len(values))]

@@ -1,21 +1,22 @@
 """The classifiers that a user imports, and the bases that they share."""
-# Imports from `inspection` and the layers below.
 
-from ._adapted_base import BaseAdaptedClassifier
-from ._atomic_fit import atomic_fit
-from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
+from ._adapted import BaseAdaptedClassifier, TrainedAuxiliaries, scale_outputs
+from ._base import (
+    BinaryClassifier,
+    DecisionFunctionMixin,
+    MeasureScoreMixin,
+    ProgressLogger,
+    atomic_fit,
+    check_positive_grid,
+    check_row_weights,
+    reject_confidence,
+    warn_not_converged,
+)
 from ._capo import CAPOClassifier
-from ._convergence import warn_not_converged
-from ._guarantee import replace_weights
-from ._multiclass import MulticlassCAPOClassifier
-from ._multilabel import MultilabelCAPOClassifier
-from ._population import MAX_MIXTURE_DISTANCE, class_scores, current_shift, sampling_error
-from ._progress import ProgressLogger, StepTimer
-from ._svmperf import SVMPerfClassifier, fit_linear
+from ._deployment import MAX_MIXTURE_DISTANCE, class_scores, current_shift, replace_weights, sampling_error
+from ._many import MulticlassCAPOClassifier, MultilabelCAPOClassifier
+from ._svmperf import SVMPerfClassifier, fit_linear, svmperf_path
 from ._svmperf_cv import SVMPERF_CS, SVMPerfClassifierCV
-from ._svmperf_path import svmperf_path
-from ._trained_auxiliaries import TrainedAuxiliaries, scale_outputs
-from ._validation import check_positive_grid, check_row_weights, reject_confidence
 
 __all__ = [
     "MAX_MIXTURE_DISTANCE",
@@ -30,7 +31,6 @@ __all__ = [
     "ProgressLogger",
     "SVMPerfClassifier",
     "SVMPerfClassifierCV",
-    "StepTimer",
     "TrainedAuxiliaries",
     "atomic_fit",
     "check_positive_grid",

@@ -1,24 +1,90 @@
-"""The classifiers' shared base, and mixins for the decision function and the measure's score."""
+"""What all classifiers have in common: validation, progress, a failed fit that leaves the old model."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import logging
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
+from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, validate_data
 
-from .._sklearn_compat import check_y
-from ..exceptions import InvalidInputError
-from ..preprocessing import check_numbers, is_dataframe, positive_mask
-from ._validation import reject_lazy_frame, reject_operator
+from .._compat import BoolArray, FloatArray, check_sample_weight, check_y
+from ..engine import Iteration, Solution, Status
+from ..exceptions import InterruptedFitWarning, InvalidInputError
+from ..learning.auxiliaries import set_random_states
+from ..learning.cross_fit import CrossFitResult
+from ..measures import Measure
+from ..tables.features import check_features, make_delta_features
+from ..tables.kinds import is_dataframe
+from ..tables.parsing import check_numbers
+from ..tables.schema import FeatureSchema
+from ..tables.targets import positive_mask
 
-if TYPE_CHECKING:
-    from ..measures import Measure
+
+def check_positive_grid(values: ArrayLike, name: str) -> list[float]:
+    """Return the grid as a list of numbers, all of them above 0, or raise an error."""
+    try:
+        grid = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        grid = np.zeros(0)
+    if grid.ndim != 1 or grid.size == 0 or not np.isfinite(grid).all() or (grid <= 0).any():
+        raise InvalidInputError(f"{name} must be a list of at least one number above 0: got {values!r}.")
+    return list(grid.tolist())
+
+
+def check_row_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
+    """Return one weight per row, 1 by default; at least one must be above 0."""
+    if sample_weight is None:
+        return np.ones(X.shape[0])
+    weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weight.any():
+        raise InvalidInputError("all sample weights are 0: at least one row must have a weight above 0.")
+    return np.asarray(weight)
+
+
+def reject_operator(X: Any, estimator: Any) -> None:
+    """Raise a clear error if X is a linear operator where its rows are needed."""
+    if hasattr(X, "matvec"):
+        raise InvalidInputError(
+            f"X is a {type(X).__name__}, but {type(estimator).__name__} needs its rows for cross-validation: "
+            "pass an array or a sparse matrix, or use SVMPerfClassifier."
+        )
+
+
+def reject_lazy_frame(X: Any) -> None:
+    """Raise a clear error if X is a query whose rows have not been computed."""
+    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+        raise InvalidInputError(f"X is a lazy frame ({type(X).__name__}): pass X.collect().")
+
+
+def check_class_weights(weight: FloatArray, positive: BoolArray, classes: NDArray[Any]) -> None:
+    """Raise an error if all rows of a class have the weight 0."""
+    for label, rows in zip(classes.tolist(), (~positive, positive), strict=True):
+        if not weight[rows].any():
+            raise InvalidInputError(
+                f"the sample weights are 0 for all rows of the class {label!r}: each class needs some weight."
+            )
+
+
+def reject_confidence(measure: Any, estimator: Any) -> None:
+    """Raise an error if the measure has a confidence, which only a CAPOClassifier of two classes keeps."""
+    if isinstance(measure, Measure) and measure.params.get("confidence") is not None:
+        raise InvalidInputError(
+            f"{type(estimator).__name__} cannot keep the confidence of {measure.label}: use CAPOClassifier "
+            "with two classes, or leave the confidence out."
+        )
 
 
 def _use_int32_indices(X: Any) -> Any:
@@ -135,3 +201,122 @@ class MeasureScoreMixin:
         """The measure that was optimized, on these rows; higher is better."""
         decision = self.decision_function(X)
         return self.measure_.score(positive_mask(y, self.classes_), decision, sample_weight)
+
+
+def warn_not_converged(
+    solution: Solution, stacklevel: int, *, limits: str = "max_iter or tol", C_is_given: bool = True
+) -> None:
+    """Warn if the solver stopped before it reached its tolerance."""
+    if solution.status is Status.INTERRUPTED:
+        message = f"{solution.message}. The best solution so far is kept."
+        warnings.warn(message, InterruptedFitWarning, stacklevel=stacklevel + 1)
+    elif solution.status in (Status.MAX_ITER, Status.STALLED, Status.INCONSISTENT):
+        remedies = f"Raise {limits}, use smaller values of C" if C_is_given else f"Raise {limits}"
+        warnings.warn(
+            f"{solution.message}. {remedies}, or scale the features to a similar range.",
+            ConvergenceWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+Estimator = TypeVar("Estimator")
+
+
+def atomic_fit(fit: Callable[..., Estimator]) -> Callable[..., Estimator]:
+    """Run `fit` on an unfitted shallow copy, and take over its attributes only if it succeeds.
+
+    If a refit fails or is interrupted, the estimator remains fitted as it was before. If it succeeds, no
+    attribute of the previous fit is left, such as `coef_` after a change of the kernel.
+    """
+
+    @wraps(fit)
+    def wrapper(self: Estimator, *args: Any, **kwargs: Any) -> Estimator:
+        attempt = object.__new__(type(self))
+        vars(attempt).update({name: value for name, value in vars(self).items() if not name.endswith("_")})
+        fit(attempt, *args, **kwargs)
+        vars(self).clear()
+        vars(self).update(vars(attempt))
+        return self
+
+    return wrapper
+
+
+logger = logging.getLogger("capo")
+
+#: Least time between two lines of progress.
+SECONDS_BETWEEN_LINES = 2.0
+
+
+class ProgressLogger:
+    """Logs progress during a fit: one line every two seconds, or all lines.
+
+    Parameters
+    ----------
+    verbose : int
+        0 logs at level DEBUG; 1 logs at level INFO, one line every two seconds; 2 logs all lines at
+        level INFO. With 1 or 2 the lines go to standard error if logging has not been configured.
+    """
+
+    def __init__(self, verbose: int) -> None:
+        self.verbose = int(verbose)
+        self.last = time.monotonic()
+
+    def log(self, line: str, *values: object) -> None:
+        """Log a line, unless the last one was logged too recently."""
+        now = time.monotonic()
+        if self.verbose > 1 or now - self.last >= SECONDS_BETWEEN_LINES:
+            self.last = now
+            level = logging.INFO if self.verbose else logging.DEBUG
+            if self.verbose and not logger.hasHandlers():
+                record = logger.makeRecord(logger.name, level, __file__, 0, line, values, None)
+                logging.StreamHandler().handle(record)  # not kept: logging may be configured later
+            else:
+                logger.log(level, line, *values)
+
+    def log_iteration(self, state: Iteration) -> None:
+        """Log an iteration of the solver; passed to it as its callback."""
+        line = "iteration %d: primal %.6g, dual %.6g, gap %.3g, %d cuts"
+        self.log(line, state.number, state.primal, state.dual, state.gap, state.n_cuts)
+
+
+class StepTimer:
+    """Records how long each step of a fit takes."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def __call__(self, step: str, work: Callable[..., Any], *args: Any) -> Any:
+        """Call ``work(*args)``, record its time under the name of the step and return its result."""
+        start = time.perf_counter()
+        result = work(*args)
+        self.seconds[step] = time.perf_counter() - start
+        return result
+
+    def with_auxiliaries(self, names: Sequence[str], fitted: CrossFitResult) -> dict[str, float]:
+        """Return the seconds of each auxiliary, of the models without pairs of folds, and of each step."""
+        seconds = zip(names, fitted.seconds, strict=True)
+        return {
+            **{f"auxiliary {name}": taken for name, taken in seconds},
+            "pairs of folds": fitted.pair_seconds,
+            **self.seconds,
+        }
+
+
+def fit_delta(
+    delta: Any, X: Any, schema: FeatureSchema | None, random: RandomState | None
+) -> tuple[Any, Any]:
+    """Return the fitted transformer, and the features of the training rows; None twice without a delta."""
+    if delta is None:
+        return None, None
+    own = not isinstance(delta, str)
+    unfitted = clone(delta) if own else make_delta_features(delta, X, schema)
+    transformer = set_random_states(unfitted, random)
+    try:
+        return transformer, check_features(transformer.fit_transform(X))
+    except Exception as error:
+        if not own:
+            raise
+        raise InvalidInputError(
+            f"the delta transformer {type(transformer).__name__} failed on X, which it is given without y: "
+            f"{type(error).__name__}: {error}"
+        ) from error

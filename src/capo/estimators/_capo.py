@@ -11,45 +11,42 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .. import measures
-from .._sklearn_compat import HasMethods, Interval, StrOptions, check_method_params, safe_indexing
-from .._typing import BoolArray, FloatArray, IntArray
-from ..adaptation import AdaptationData, Objective, StackPrior, parse_C
-from ..auxiliary import (
-    AUXILIARY_SETS,
-    JobRunner,
-    OutputKind,
-    ScoreOutput,
-    cross_fit,
-    default_n_folds,
-    is_fast_set,
+from .._compat import (
+    BoolArray,
+    FloatArray,
+    HasMethods,
+    IntArray,
+    Interval,
+    StrOptions,
+    check_method_params,
+    safe_indexing,
 )
+from ..decisions import ExpectedValueThreshold, FixedThreshold
 from ..exceptions import InvalidInputError
 from ..inspection import Summary, summarize
+from ..learning.adaptation import Objective, parse_C
+from ..learning.auxiliaries import AUXILIARY_SETS, default_n_folds, is_fast_set
+from ..learning.center import StackPrior
+from ..learning.combination import AdaptationData
+from ..learning.cross_fit import JobRunner, cross_fit
+from ..learning.folds import check_groups, is_fold_number, parts_of_folds, rarer_class_size
+from ..learning.outputs import OutputKind, ScoreOutput
+from ..learning.path import CGrid
 from ..measures import Measure
-from ..model_selection import (
-    CGrid,
-    ExpectedValueThreshold,
-    FixedThreshold,
-    check_groups,
-    is_fold_number,
-    parts_of_folds,
-    rarer_class_size,
-)
-from ..multiclass import MulticlassMeasure
-from ..multilabel import MultilabelMeasure
-from ..preprocessing import DemandedKind
-from ._atomic_fit import atomic_fit
-from ._delegation import make_delegate
-from ._deployment import DeployableClassifier
-from ._guarantee import (
+from ..measures.multiclass import MulticlassMeasure
+from ..measures.multilabel import MultilabelMeasure
+from ..tables.schema import DemandedKind
+from ._adapted import TrainedAuxiliaries, scale_outputs
+from ._base import atomic_fit, reject_confidence
+from ._deployment import (
+    DeployableClassifier,
     certify_threshold,
     check_can_hold_out,
     move_threshold,
     split_calibration,
     warn_of_seen_rows,
 )
-from ._trained_auxiliaries import TrainedAuxiliaries, scale_outputs
-from ._validation import reject_confidence
+from ._many import make_delegate
 
 
 class CAPOClassifier(DeployableClassifier):
@@ -76,18 +73,18 @@ class CAPOClassifier(DeployableClassifier):
     measure : str, Measure or callable, default="f1"
         What to optimize: a name from `capo.measures.names()`, a formula such as
         ``"10 * tp - 2 * fp"``, a measure made with `capo.measures.get`, or a vectorized function of
-        (tp, fp, fn, tn). For many classes, a name from `capo.multiclass.names()`, a measure made with
-        `capo.multiclass.get`, or a function of the confusion matrix; for a label matrix, a name from
-        `capo.multilabel.names()` or a measure made with `capo.multilabel.get`. For both, a measure of two
-        classes stands for its mean over the classes or labels.
+        (tp, fp, fn, tn). For many classes, a name from `capo.measures.multiclass.names()`, a measure made
+        with `capo.measures.multiclass.get`, or a function of the confusion matrix; for a label matrix, a
+        name from `capo.measures.multilabel.names()` or a measure made with `capo.measures.multilabel.get`.
+        For both, a measure of two classes stands for its mean over the classes or labels.
         With a confidence, as in ``measures.get("recall_at_precision", floor=0.9, confidence=0.95)``, 30% of
         the rows are held out, and the threshold keeps the constraint on new rows with that confidence
         (`guarantee_`).
     auxiliaries : {"auto", "fast", "best"} or list, default="auto"
         Classifiers, (name, classifier) pairs, or names of built-in auxiliaries such as "boosting" or
-        "linear" (`capo.auxiliary.auxiliary_names()` lists them). "auto", also in a list, stands for the
-        default set: boosted trees, two kinds of random trees, a linear and a kernel machine, and with 100 or
-        more columns a support vector machine, which need no preparation of the table; "fast" for a small
+        "linear" (`capo.learning.auxiliaries.auxiliary_names()` lists them). "auto", also in a list, stands
+        for the default set: boosted trees, two kinds of random trees, a linear and a kernel machine, and
+        with 100 or more columns a support vector machine, which need no preparation of the table; "fast" for a small
         boosting and a linear machine, at about a quarter of the cost; "best" for the default set and a
         support vector machine. A classifier needs `decision_function`, `predict_proba` or only `predict`; it
         is trained on X as given and labels 0 and 1. One in a `sklearn.frozen.FrozenEstimator`, or without
@@ -101,9 +98,9 @@ class CAPOClassifier(DeployableClassifier):
         Folds for cross-fitting and for the choice of C: by default 5, but 3 with ``auxiliaries="fast"`` on
         tables of two classes with more than 2,000 rows and at least 60 of each class. An integer means
         stratified folds of shuffled rows, or of groups if `fit` is given ``groups``. Pass a splitter for any
-        other structure, such as `capo.model_selection.TimeFolds`. Rows that are never held out, as the first
+        other structure, such as `capo.learning.folds.TimeFolds`. Rows that are never held out, as the first
         ones of `TimeSeriesSplit`, train the auxiliaries only. With repeated folds, as those of
-        `capo.model_selection.RepeatedFolds` or `RepeatedStratifiedKFold`, the weights are learned from the
+        `capo.learning.folds.RepeatedFolds` or `RepeatedStratifiedKFold`, the weights are learned from the
         outputs of all repeats, and the threshold and the out-of-fold values are means over the repeats.
     delta : "linear", "rbf", None or transformer, default="linear"
         Phi, the features of the delta function: the table's columns (missing values filled, numbers
@@ -122,7 +119,7 @@ class CAPOClassifier(DeployableClassifier):
         Accuracy of the solver: R is within `tol` of its best value.
     column_kinds : dict of str to str or dict, optional
         Kinds of columns that are taken for something else, such as ``{"title": "text"}``, as in
-        `capo.preprocessing.infer_schema`.
+        `capo.tables.infer_schema`.
     memory : str or joblib.Memory, optional
         Where to cache the trained auxiliaries, so that another measure does not train them again; set
         `random_state` too, since other folds need other models.
@@ -137,7 +134,7 @@ class CAPOClassifier(DeployableClassifier):
 
     Attributes
     ----------
-    combination_ : capo.adaptation.FittedCombination
+    combination_ : capo.learning.combination.FittedCombination
         The fitted model as a formula: weights, scales of the auxiliaries' outputs, threshold.
     auxiliary_weights_ : dict of str to float
         The weight of each auxiliary's calibrated log-odds in the log-odds of the model.
@@ -166,7 +163,7 @@ class CAPOClassifier(DeployableClassifier):
         The auxiliaries, trained on all rows.
     delta_ : transformer or None
         Phi, trained.
-    schema_ : capo.preprocessing.FeatureSchema
+    schema_ : capo.tables.FeatureSchema
         What each column of a data frame was taken for, and why; prints as a table.
     measure_ : Measure
         The measure that was optimized.
@@ -180,19 +177,19 @@ class CAPOClassifier(DeployableClassifier):
         Which training rows are positive.
     sample_weight_ : ndarray of shape (n_samples,) or None
         The weights of the training rows, if `fit` was given any.
-    guarantee_ : capo.guarantees.Guarantee or None
+    guarantee_ : capo.decisions.Guarantee or None
         What the threshold guarantees, if it was chosen on calibration rows.
-    population_ : capo.label_shift.Population or None
+    population_ : capo.decisions.Population or None
         The population that the model was adjusted to by `for_population`.
-    prices_ : capo.prices.PriceTerms or None
+    prices_ : capo.decisions.PriceTerms or None
         Which prices `fit` was given. The parameters of `measure_` are then their means, and `threshold_` is
         for rows whose prices are not known.
-    savings_ : capo.prices.Savings or None
+    savings_ : capo.decisions.Savings or None
         What the out-of-fold predictions save in money, if `fit` was given prices.
     auxiliary_outputs_ : ndarray of shape (n_samples, n_auxiliaries)
         The output of each auxiliary for each training row, out of fold: log-odds or margins before
         calibration.
-    auxiliary_scores_ : dict of str to capo.model_selection.CVScore
+    auxiliary_scores_ : dict of str to capo.learning.path.CVScore
         The out-of-fold value of each auxiliary by itself.
     n_positive_, n_negative_ : int
         Number of positive and of negative rows in the training table; rows of weight 0 do not count.

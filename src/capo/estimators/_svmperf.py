@@ -16,20 +16,33 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from .. import measures
-from .._sklearn_compat import Interval, StrOptions, check_sample_weight, check_y
-from .._typing import BoolArray, FloatArray
-from ..design import BoundedDesign, Design, as_design, augment
-from ..engine import CuttingPlane, Iteration, Solution, Status, relative_error
+from .._compat import BoolArray, FloatArray, Interval, StrOptions, check_sample_weight, check_y
+from ..engine import (
+    BoundedDesign,
+    CuttingPlane,
+    Design,
+    Iteration,
+    Solution,
+    Status,
+    as_design,
+    augment,
+    minimize_path,
+    relative_error,
+)
 from ..exceptions import InvalidInputError, TrivialSolutionWarning
 from ..kernels import KernelExpansion, KernelFactor, KernelLike, factorize_kernel, make_kernel
 from ..kernels import names as kernel_names
 from ..measures import Measure
-from ..preprocessing import encode_binary_labels
-from ._atomic_fit import atomic_fit
-from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
-from ._convergence import warn_not_converged
-from ._progress import ProgressLogger
-from ._validation import reject_confidence
+from ..tables.targets import encode_binary_labels
+from ._base import (
+    BinaryClassifier,
+    DecisionFunctionMixin,
+    MeasureScoreMixin,
+    ProgressLogger,
+    atomic_fit,
+    reject_confidence,
+    warn_not_converged,
+)
 
 #: While all coefficients are 0, the tolerance is lowered down to this.
 MIN_TOL = 1e-8
@@ -218,7 +231,7 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
             Features. float64 or float32, dense or CSR, are never copied; a NumPy memory map is read
             from disk in two passes per iteration. With the linear kernel, also any object with `shape`,
             `matvec` and `rmatvec`: a `scipy.sparse.linalg.LinearOperator`, or a table that is read in blocks
-            by `capo.design.from_blocks`.
+            by `capo.engine.from_blocks`.
         y : array-like of shape (n_samples,)
             Two labels; the larger one is the positive class.
         sample_weight : array-like of shape (n_samples,), optional
@@ -443,3 +456,54 @@ def _make_callback(
         return None if callback is None else callback(state)
 
     return after_iteration
+
+
+def svmperf_path(
+    X: ArrayLike | Design,
+    y: ArrayLike,
+    *,
+    measure: str | Measure | Callable[..., Any] = "f1",
+    Cs: ArrayLike,
+    tol: float = 1e-3,
+    fit_intercept: bool = True,
+    sample_weight: ArrayLike | None = None,
+    max_iter: int = 10_000,
+) -> list[Solution]:
+    """Solutions for many C's, which share their cuts.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As in `SVMPerfClassifier.fit`.
+    measure, tol, fit_intercept, max_iter
+        As in `SVMPerfClassifier`.
+    Cs : array-like
+        The values of C.
+
+    Returns
+    -------
+    list of Solution
+        One for each C, in the order given; ``v`` is (w, b).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from capo import svmperf_path
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> path = svmperf_path(X / X.max(axis=0), y, measure="roc_auc", Cs=[1, 10, 100])
+    >>> [bool(solution.gap <= solution.C * 1e-3) for solution in path]
+    [True, True, True]
+    """
+    model = SVMPerfClassifier(measure, tol=tol, fit_intercept=fit_intercept, max_iter=max_iter)
+    model._validate_params()
+    data = model._validate_training_data(X, y, sample_weight)
+    path = minimize_path(
+        augment(data.table, bias=1.0 if fit_intercept else None),
+        measures.get(measure).for_training().oracle(data.positive, data.weight),
+        Cs=Cs,
+        tol=tol,
+        max_iter=max_iter,
+    )
+    for solution in path:
+        warn_not_converged(solution, stacklevel=3)
+    return path

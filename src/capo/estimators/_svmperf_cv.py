@@ -13,29 +13,28 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import measures
-from .._sklearn_compat import Interval
-from .._typing import BoolArray, FloatArray
-from ..adaptation import AdaptationData, Objective, ZeroPrior, make_folds
+from .._compat import BoolArray, FloatArray, Interval
+from ..decisions import ZeroThreshold
 from ..kernels import KernelFactor, KernelLike, default_gamma_grid, factorize_kernel, make_kernel
+from ..learning.adaptation import Objective, make_folds
+from ..learning.center import ZeroPrior
+from ..learning.combination import AdaptationData
+from ..learning.folds import Split, check_fold_sizes, fold_numbers, split_folds
+from ..learning.path import MAX_GRID_EXTENSIONS, CGrid, CVScorer, GridPoint, PathSearch
 from ..measures import Measure
-from ..model_selection import (
-    MAX_GRID_EXTENSIONS,
-    CGrid,
-    CVScorer,
-    GridPoint,
-    PathSearch,
-    Split,
-    ZeroThreshold,
-    check_fold_sizes,
-    fold_numbers,
-    split_folds,
+from ..tables.targets import encode_binary_labels
+from ._base import (
+    BinaryClassifier,
+    DecisionFunctionMixin,
+    MeasureScoreMixin,
+    ProgressLogger,
+    atomic_fit,
+    check_positive_grid,
+    check_row_weights,
+    reject_confidence,
+    reject_operator,
 )
-from ..preprocessing import encode_binary_labels
-from ._atomic_fit import atomic_fit
-from ._base import BinaryClassifier, DecisionFunctionMixin, MeasureScoreMixin
-from ._progress import ProgressLogger
 from ._svmperf import SVMPerfClassifier
-from ._validation import check_positive_grid, check_row_weights, reject_confidence, reject_operator
 
 #: SVMperf's grid of C's, 2^-7 to 2^7, in units in which the measure's loss is at most 1.
 SVMPERF_CS = tuple((100.0 * 2.0 ** np.arange(-7, 8)).tolist())

@@ -2,38 +2,62 @@
 
 The plots need matplotlib: ``pip install 'capo-learn[plots]'``.
 """
-# Imports from `multilabel` and the layers below.
 
-from ._class_rates import ClassRates
-from ._compare import compare, compare_on_fold
-from ._compare_many import compare_many
-from ._comparison import METHODS, Comparison, ComparisonSource, MethodResult
-from ._contributions import Contribution, RowExplanation, explain_rows
-from ._effects import ColumnEffect, EffectPoint
+from ._bootstrap import RowSampler, ScoreGroups
+from ._comparison import (
+    CAPO,
+    DEFAULT_LEARNER,
+    METHODS,
+    Comparison,
+    ComparisonSource,
+    MethodResult,
+    compare,
+    compare_many,
+    compare_on_fold,
+)
 from ._evaluation import (
+    ClassRates,
     ConfusionCounts,
-    ConstraintResult,
     Evaluation,
     MeasureEstimate,
+    MulticlassEvaluation,
+    MultilabelEvaluation,
     describe_few_rows,
     evaluate,
     evaluate_groups,
+    evaluate_multiclass,
+    evaluate_multilabel,
 )
-from ._fold_results import FoldResult
-from ._importance import importance
-from ._importance_result import ColumnImportance, Importance
-from ._multiclass_evaluation import MulticlassEvaluation, evaluate_multiclass
-from ._multiclass_summary import summarize_multiclass
-from ._multilabel_evaluation import MultilabelEvaluation, evaluate_multilabel
-from ._multilabel_summary import summarize_multilabel
+from ._explanation import RowExplanation, WorstError, explain_rows, worst_errors
+from ._importance import ColumnImportance, Importance, importance
+from ._permutation import (
+    MIN_CLASS_ROWS,
+    ColumnEffect,
+    EffectPoint,
+    ExplainedTable,
+    RowBootstrap,
+    decide,
+    group_columns,
+    negative_and_positive,
+    sample_by_class,
+    short_text,
+    split_weight,
+)
 from ._plots import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
-from ._score_groups import ScoreGroups
-from ._scored_outputs import decide, negative_and_positive
-from ._summary import Summary, SummaryLine, frozen_auxiliary_names, summarize
-from ._worst_errors import WorstError, worst_errors
+from ._summary import (
+    Summary,
+    SummaryLine,
+    frozen_auxiliary_names,
+    summarize,
+    summarize_multiclass,
+    summarize_multilabel,
+)
 
 __all__ = [
+    "CAPO",
+    "DEFAULT_LEARNER",
     "METHODS",
+    "MIN_CLASS_ROWS",
     "CPathDisplay",
     "ClassRates",
     "ColumnEffect",
@@ -41,17 +65,17 @@ __all__ = [
     "Comparison",
     "ComparisonSource",
     "ConfusionCounts",
-    "ConstraintResult",
-    "Contribution",
     "EffectPoint",
     "Evaluation",
-    "FoldResult",
+    "ExplainedTable",
     "Importance",
     "MeasureEstimate",
     "MethodResult",
     "MulticlassEvaluation",
     "MultilabelEvaluation",
+    "RowBootstrap",
     "RowExplanation",
+    "RowSampler",
     "ScoreGroups",
     "SolverDisplay",
     "Summary",
@@ -70,8 +94,12 @@ __all__ = [
     "evaluate_multilabel",
     "explain_rows",
     "frozen_auxiliary_names",
+    "group_columns",
     "importance",
     "negative_and_positive",
+    "sample_by_class",
+    "short_text",
+    "split_weight",
     "summarize",
     "summarize_multiclass",
     "summarize_multilabel",

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import FloatArray
+from .._compat import FloatArray
 from ..exceptions import InvalidInputError, MissingExtraError
 from ..measures import Measure
-from ..preprocessing import positive_mask
+from ..tables.targets import positive_mask
 from ._formatting import format_value
 
 __all__ = ["CPathDisplay", "SolverDisplay", "ThresholdDisplay", "WeightsDisplay"]

@@ -7,13 +7,18 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from ..auxiliary import is_frozen
+import numpy as np
+
+from ..learning.outputs import is_frozen
 from ..measures import ConstrainedMeasure
+from ..measures.multiclass import ConfusionMatrixMeasure
+from ..measures.multilabel import LabelAverage, MultilabelMeasure
 from ._formatting import count_decimals, format_table, format_value
 
 if TYPE_CHECKING:
-    from ..estimators import BaseAdaptedClassifier
+    from ..estimators import BaseAdaptedClassifier, MulticlassCAPOClassifier, MultilabelCAPOClassifier
     from ..measures import Measure
+
 
 #: Features of the delta function that are named.
 MAX_NAMED_FEATURES = 3
@@ -226,3 +231,148 @@ def describe_timings(timings: dict[str, float], steps: Sequence[str]) -> str:
         inner += f", without pairs of folds {timings['pairs of folds']:.1f}"
     others = ", ".join(f"{step} {timings[step]:.1f}" for step in steps)
     return f"auxiliaries {timings['auxiliaries']:.1f} ({inner}), {others}"
+
+
+#: Classes that are named.
+MAX_NAMED_CLASSES = 8
+#: Classes with fewer rows are named as a caution.
+MULTICLASS_SUMMARY_MIN_CLASS_ROWS = 10
+#: A smaller gap of a certified maximum, relative to it, is a rounding error.
+ROUNDING_TOL = 1e-9
+
+
+def summarize_multiclass(model: MulticlassCAPOClassifier) -> Summary:
+    """Return the summary of a fitted classifier of many classes."""
+    n_rows, n_classes = len(model.oof_labels_), len(model.classes_)
+    title = f"{type(model).__name__} for {model.measure_.label}: {n_rows:,} rows, {n_classes} classes"
+    notes = {
+        "classes": _describe_classes(model),
+        "rule": _describe_rule(model),
+        "certificate": describe_bound(model),
+        "probabilities": _describe_probabilities(model),
+        "seconds": describe_timings(model.timings_, ("stack", "rule")),
+    }
+    if rare := _rare_classes(model):
+        notes["caution"] = f"classes with fewer than {MULTICLASS_SUMMARY_MIN_CLASS_ROWS} rows: {rare}"
+    return Summary(title, model.measure_.label, _lines_multiclass_summary(model), notes)
+
+
+def _describe_probabilities(model: MulticlassCAPOClassifier) -> str:
+    quality = f"log loss {model.log_loss_:.4f}, calibration error {model.calibration_error_:.4f} out of fold"
+    return f"{quality}; with a correction" if model.stack_.correction is not None else quality
+
+
+def _lines_multiclass_summary(model: MulticlassCAPOClassifier) -> list[SummaryLine]:
+    lines = [
+        SummaryLine(name, score.value, score.std, model.auxiliary_weights_[name], False)
+        for name, score in model.auxiliary_scores_.items()
+    ]
+    plain, adapted = model.most_probable_score_, model.rule_score_
+    return [
+        *lines,
+        SummaryLine("stack, most probable", plain.value, plain.std, None, not model.uses_rule_),
+        SummaryLine("stack, decision rule", adapted.value, adapted.std, None, model.uses_rule_),
+    ]
+
+
+def _describe_classes(model: MulticlassCAPOClassifier) -> str:
+    counts = list(zip(model.classes_.tolist(), model.class_counts_.tolist(), strict=True))
+    shown = ", ".join(f"{label} ({count:,})" for label, count in counts[:MAX_NAMED_CLASSES])
+    return shown + (f" and {len(counts) - MAX_NAMED_CLASSES} more" if len(counts) > MAX_NAMED_CLASSES else "")
+
+
+def _rare_classes(model: MulticlassCAPOClassifier) -> str:
+    rare = model.classes_[model.class_counts_ < MULTICLASS_SUMMARY_MIN_CLASS_ROWS].tolist()
+    shown = ", ".join(map(str, rare[:MAX_NAMED_CLASSES]))
+    return shown + (" ..." if len(rare) > MAX_NAMED_CLASSES else "")
+
+
+def _describe_rule(model: MulticlassCAPOClassifier) -> str:
+    if not isinstance(model.measure_, ConfusionMatrixMeasure):
+        return "the most probable class; the measure is of the probabilities and needs no rule"
+    if not model.uses_rule_:
+        return "the most probable class: no rule improved on it by more than one standard error"
+    numbers = model.rule_.multipliers_and_offsets
+    if numbers is None or len(model.classes_) > MAX_NAMED_CLASSES:
+        return "the class with the largest expected gain, by the gain matrix rule_.gain"
+    parts = [
+        f"{label}: {a:.3g} p {'-' if b >= 0 else '+'} {abs(b):.3g}"
+        for label, a, b in zip(model.classes_.tolist(), *numbers, strict=True)
+    ]
+    return f"the largest of {'; '.join(parts)}"
+
+
+def describe_bound(model: MulticlassCAPOClassifier) -> str:
+    """Return in words what is known of the best possible expected value."""
+    reached = f"expected value {model.value_:.4f}"
+    if not np.isfinite(model.bound_):
+        return f"{reached}; no bound is known for this measure"
+    outcome = "labeling" if isinstance(model.measure_, ConfusionMatrixMeasure) else "ranking"
+    if model.is_exact_ and model.gap_ <= ROUNDING_TOL * max(1.0, abs(model.bound_)):
+        return f"{reached}, which is certified: no {outcome} of these rows has a higher one"
+    kind = "certified maximum" if model.is_exact_ else "bound of a relaxation"
+    return f"{reached}; no {outcome} can exceed {model.bound_:.4f} ({kind}), a gap of {model.gap_:.4f}"
+
+
+#: Labels that are named.
+MAX_NAMED_LABELS = 8
+
+
+def summarize_multilabel(model: MultilabelCAPOClassifier) -> Summary:
+    """Return the summary of a fitted classifier of many labels."""
+    n_rows, n_labels = model.oof_decision_.shape
+    counts = np.array([each.n_positive for each in model.label_models_])
+    title = (
+        f"{type(model).__name__} for {model.measure_.label}: {n_rows:,} rows, {n_labels} labels, "
+        f"{counts.sum() / n_rows:.2f} per row"
+    )
+    notes = {
+        "labels": f"{counts.min():,} to {counts.max():,} positive rows, median {np.median(counts):,.0f}",
+        "adaptation": _describe_adaptation(model),
+        "thresholds": _describe_thresholds(model.measure_),
+        "certificate": _describe_bound(model),
+        "seconds": describe_timings(model.timings_, ("delta", "adaptation")),
+    }
+    if model.rare_labels_:
+        notes["caution"] = f"labels with fewer than 10 positive rows: {_shorten(model.rare_labels_)}"
+    if model.constant_labels_:
+        notes["not learned"] = (
+            f"labels predicted by their base rate, for lack of rows: {_shorten(model.constant_labels_)}"
+        )
+    return Summary(title, model.measure_.label, _lines_multilabel_summary(model), notes)
+
+
+def _lines_multilabel_summary(model: MultilabelCAPOClassifier) -> list[SummaryLine]:
+    lines = [
+        SummaryLine(name, score.value, score.std, float(model.auxiliary_weights_[name].mean()), False)
+        for name, score in model.auxiliary_scores_.items()
+    ]
+    return [*lines, SummaryLine("adapted", model.score_, model.score_std_, None, True)]
+
+
+def _describe_bound(model: MultilabelCAPOClassifier) -> str:
+    reached = f"expected value {model.value_:.4f}"
+    if not np.isfinite(model.bound_):
+        return f"{reached}; no bound is known for this measure"
+    bound = f"no labeling of these rows exceeds {model.bound_:.4f} if labels follow their probabilities"
+    return f"{reached}; {bound}"
+
+
+def _describe_thresholds(measure: MultilabelMeasure) -> str:
+    best = "the best expected value of the measure"
+    if isinstance(measure, LabelAverage) and measure.measure.needs_threshold:
+        return f"{best}, in which a row counts half by its label and half by its probability"
+    return best
+
+
+def _describe_adaptation(model: MultilabelCAPOClassifier) -> str:
+    adapted = [each for each in model.label_models_ if each.C > 0]
+    if not adapted:
+        return "C = 0 for all labels: the stacks, with thresholds for the measure"
+    gap = max(each.gap / each.C for each in adapted)
+    return f"C > 0 for {len(adapted)} labels, each bound of the measure within {gap:.2g} of its minimum"
+
+
+def _shorten(names: list[str]) -> str:
+    shown = ", ".join(names[:MAX_NAMED_LABELS])
+    return shown + (f" and {len(names) - MAX_NAMED_LABELS} more" if len(names) > MAX_NAMED_LABELS else "")

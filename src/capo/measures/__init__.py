@@ -3,38 +3,49 @@
 `get` returns a measure by its name, `names` lists the names and `describe` explains the measures. A
 vectorized function of (tp, fp, fn, tn), or a formula such as ``get("10 * tp - 2 * fp")``, is a measure too.
 """
-# Imports from `design` and the layers below.
 
 from ._base import Cut, Measure, Oracle
-from ._confusion_base import ConfusionMeasure, ratio
+from ._binned import BinnedConfusionOracle, BinnedCut, BinnedPairOracle, Binner
+from ._class_rules import DecisionRule, ExpectedRows, confusion_matrix, evaluate_rule
+from ._confusion import ConfusionMeasure, ConfusionOracle, ratio
 from ._constrained import ConstrainedMeasure
-from ._formula import Formula
-from ._function import FunctionMeasure
-from ._labels import ClassTotals, GroupedLabels, Labels
+from ._formula import Formula, FunctionMeasure, GuardedOracle
+from ._labels import ClassTotals, GroupedLabels, Labels, ScoreCurve, score_curve
 from ._linear import Cost, LinearMeasure, cost_log_odds
 from ._ranking import AveragePrecision, RankingMeasure
 from ._registry import Description, describe, get, names
-from ._score_curve import ScoreCurve, score_curve
+from ._search import Exhaustive
 
 __all__ = [
     "AveragePrecision",
+    "BinnedConfusionOracle",
+    "BinnedCut",
+    "BinnedPairOracle",
+    "Binner",
     "ClassTotals",
     "ConfusionMeasure",
+    "ConfusionOracle",
     "ConstrainedMeasure",
     "Cost",
     "Cut",
+    "DecisionRule",
     "Description",
+    "Exhaustive",
+    "ExpectedRows",
     "Formula",
     "FunctionMeasure",
     "GroupedLabels",
+    "GuardedOracle",
     "Labels",
     "LinearMeasure",
     "Measure",
     "Oracle",
     "RankingMeasure",
     "ScoreCurve",
+    "confusion_matrix",
     "cost_log_odds",
     "describe",
+    "evaluate_rule",
     "get",
     "names",
     "ratio",

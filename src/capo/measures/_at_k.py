@@ -11,12 +11,10 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._typing import FloatArray
+from .._compat import FloatArray
 from ..exceptions import InvalidInputError
 from ._base import Cut, LabeledOracle, Measure, Oracle
-from ._class_scores import shifted_keys, top_mass
-from ._labels import Labels, to_positive_mask
-from ._score_curve import score_curve
+from ._labels import Labels, score_curve, shifted_keys, to_positive_mask, top_mass
 
 
 class FixedCountMeasure(Measure):

@@ -23,10 +23,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._typing import FloatArray
+from .._compat import FloatArray
 from ..exceptions import InvalidInputError
-from ._labels import Labels
-from ._score_curve import score_curve
+from ._labels import Labels, score_curve
 
 #: A number or an array; entries of confusion matrices, which broadcast.
 Cells = Any

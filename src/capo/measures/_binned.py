@@ -17,14 +17,12 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .._buffers import VectorPool
-from .._compiled import load_kernels
-from .._threads import map_in_threads
-from .._typing import FloatArray
-from ..design import iter_row_blocks
+from .._accel.loader import load_kernels
+from .._accel.threads import VectorPool, map_in_threads
+from .._compat import FloatArray
+from ..engine import iter_row_blocks
 from ._base import Cut, LabeledOracle, Oracle
-from ._class_scores import MAX_EXACT_SCORE
-from ._labels import ClassTotals, GroupedLabels, Labels
+from ._labels import MAX_EXACT_SCORE, ClassTotals, GroupedLabels, Labels
 
 #: Limits on the number of bins.
 MIN_BINS, MAX_BINS = 2**8, 2**20
@@ -84,7 +82,7 @@ class Binner:
     def __init__(self, labels: Labels, margin: float, with_totals: bool) -> None:
         self.margin, self.with_totals, n_rows = margin, with_totals, len(labels.positive)
         self.positive, self.weight = np.ascontiguousarray(labels.positive), labels.weight
-        kernels = load_kernels("bins", STEPS_PER_ROW * n_rows, same_bits=True)
+        kernels = load_kernels(STEPS_PER_ROW * n_rows, same_bits=True)
         self._slots: NDArray[np.integer] = np.empty(n_rows, np.intp if kernels is None else np.int32)
         self._kernels, self._no_weight = kernels, np.empty(0)
         self._vectors = VectorPool(n_rows, size=4)  # cuts of the line search, and that of the best point

@@ -21,10 +21,9 @@ from numpy.typing import ArrayLike
 
 from ..exceptions import ConstraintWarning, InvalidInputError
 from ._base import Cells, Measure
-from ._confusion_base import ConfusionMeasure, ratio
-from ._function import FunctionMeasure
-from ._labels import Labels
-from ._score_curve import score_curve
+from ._confusion import ConfusionMeasure, ratio
+from ._formula import FunctionMeasure
+from ._labels import Labels, score_curve
 
 #: Tolerance for rounding errors: 9 of 10 must satisfy a limit of 0.9.
 _ROUNDING_TOL = 1e-12

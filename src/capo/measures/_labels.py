@@ -2,16 +2,319 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._typing import FloatArray
+from .._compat import FloatArray, IntArray
 from ..exceptions import InvalidInputError
-from ._class_scores import ClassScores, GroupedClassScores, Share, WeightedClassScores, count_atoms
+
+
+class Gains(Protocol):
+    """A concave sequence: the prefix sums of some atoms, up to a constant."""
+
+    def __len__(self) -> int:
+        """Number of atoms plus 1."""
+
+    def __getitem__(self, index: IntArray) -> FloatArray:
+        """The sums of the first ``index`` atoms."""
+
+    def item(self, index: int, /) -> float:
+        """The sum of the first `index` atoms."""
+
+    def tilt(self, slope: float) -> None:
+        """Add `slope` for each atom, in place."""
+
+    def peak(self) -> int:
+        """Index of the largest sum."""
+
+    def to_array(self) -> FloatArray:
+        """All sums."""
+
+
+class Atoms(Protocol):
+    """The atoms of a class in descending order of their scores, one value per atom or run."""
+
+    values: FloatArray
+
+    def count_above_zero(self) -> tuple[int, int]:
+        """Numbers of atoms that are entirely, and at least partly, above 0."""
+
+    def gains(self, start: int, stop: int | None, factor: float) -> Gains:
+        """The prefix sums of the atoms from `start` to `stop`, times a factor."""
+
+
+class ArrayGains:
+    """Prefix sums in an array."""
+
+    def __init__(self, sums: FloatArray) -> None:
+        self.sums = sums
+        self.item: Any = sums.item
+
+    def __len__(self) -> int:
+        return len(self.sums)
+
+    def __getitem__(self, index: IntArray) -> FloatArray:
+        return self.sums[index]
+
+    def tilt(self, slope: float) -> None:
+        np.add(self.sums, slope * np.arange(len(self.sums)), out=self.sums)
+
+    def peak(self) -> int:
+        return int(np.argmax(self.sums))
+
+    def to_array(self) -> FloatArray:
+        return self.sums
+
+
+class AtomArray:
+    """One score per atom, in descending order."""
+
+    def __init__(self, values: FloatArray) -> None:
+        self.values = values
+
+    def count_above_zero(self) -> tuple[int, int]:
+        count = _count_positive(self.values)
+        return count, count
+
+    def gains(self, start: int, stop: int | None, factor: float) -> ArrayGains:
+        return ArrayGains(sums_from_peak(self.values[start:stop], factor))
+
+
+class RunGains:
+    """Prefix sums of runs: linear between the ends of the runs.
+
+    Parameters
+    ----------
+    ends : ndarray
+        Mass up to the end of each run, from 0, in atoms from the first one.
+    sums : ndarray
+        The sums at the ends.
+    n_atoms : int
+        Number of atoms.
+    """
+
+    def __init__(self, ends: FloatArray, sums: FloatArray, n_atoms: int) -> None:
+        self.ends, self.sums, self.n_atoms = ends, sums, n_atoms
+
+    def __len__(self) -> int:
+        return self.n_atoms + 1
+
+    def __getitem__(self, index: IntArray) -> FloatArray:
+        return np.interp(index, self.ends, self.sums)
+
+    def item(self, index: int, /) -> float:
+        return float(np.interp(index, self.ends, self.sums))
+
+    def tilt(self, slope: float) -> None:
+        self.sums = self.sums + slope * self.ends
+
+    def peak(self) -> int:
+        end = self.ends[np.argmax(self.sums)]
+        near = np.clip(np.array([np.floor(end), np.ceil(end)]), 0, self.n_atoms).astype(np.intp)
+        return int(near[np.argmax(self[near])])
+
+    def to_array(self) -> FloatArray:
+        return self[np.arange(len(self))]
+
+
+class AtomRuns:
+    """Runs of equal scores, in descending order, with their masses in atoms."""
+
+    def __init__(self, values: FloatArray, masses: FloatArray, n_atoms: int) -> None:
+        self.values, self.n_atoms = values, n_atoms
+        self.ends = np.append(0.0, np.cumsum(masses))
+        self.ends[-1] = n_atoms  # without the rounding error of the sum
+
+    def count_above_zero(self) -> tuple[int, int]:
+        end = float(self.ends[_count_positive(self.values)])
+        return int(np.floor(end)), int(np.ceil(end))
+
+    def gains(self, start: int, stop: int | None, factor: float) -> RunGains:
+        n_atoms = (self.n_atoms if stop is None else stop) - start
+        sums = sums_from_peak(self.values, factor * np.diff(self.ends))
+        return RunGains(self.ends - start, sums, n_atoms)
+
+
+def _count_positive(descending: FloatArray) -> int:
+    """The number of values above 0."""
+    return len(descending) - int(np.searchsorted(descending[::-1], 0.0, side="right"))
+
+
+def sums_from_peak(descending: FloatArray, factor: float | FloatArray) -> FloatArray:
+    """Sums of the first 0, 1, 2, ... values times a factor, minus the largest of these sums.
+
+    They are accumulated from the peak, where values change their sign, to both sides. A sum that is near
+    the peak is then exact to the last digits however large the values further away are.
+    """
+    peak = _count_positive(descending)
+    values = descending * factor
+    sums = np.empty(len(values) + 1)
+    sums[peak] = 0.0
+    np.cumsum(values[peak:], out=sums[peak + 1 :])
+    np.cumsum(values[:peak][::-1], out=sums[:peak][::-1])
+    np.negative(sums[:peak], out=sums[:peak])
+    return sums
+
+
+#: The share of each row that is marked positive: booleans without weights, numbers from 0 to 1 with them.
+Share = NDArray[Any]
+
+#: With more copies in a class than this, integer weights are treated like any others.
+MAX_COPIES = 2**24
+#: Up to this size, a score minus a margin of order 1 is exact enough for comparisons.
+MAX_EXACT_SCORE = 2.0**20
+
+
+class ClassScores:
+    """The rows of one class without weights: one atom per row."""
+
+    atom_mass = 1.0
+
+    def __init__(self, index: IntArray) -> None:
+        self.index = index
+        self.n_atoms = len(index)
+
+    def atoms(self, values: FloatArray) -> FloatArray:
+        """The scores of the atoms in descending order, from those of the rows."""
+        return np.sort(values)[::-1]
+
+    def sorted_atoms(self, values: FloatArray) -> Atoms:
+        """The atoms in descending order, for a search."""
+        return AtomArray(self.atoms(values))
+
+    def top(self, values: FloatArray, n_top: int, atoms: Atoms) -> Share:
+        """The share of each row that is among the `n_top` highest atoms."""
+        if n_top == 0:
+            return np.zeros(len(values), dtype=bool)
+        return _select_highest(values, atoms.values[n_top - 1], n_top)
+
+    def atoms_to_rows(self, values: FloatArray, per_atom: FloatArray) -> FloatArray:
+        """Distribute numbers of the sorted atoms to the rows that they are made of."""
+        out = np.empty(len(values))
+        out[np.argsort(values)[::-1]] = per_atom
+        return out
+
+
+def count_atoms(mass: float, n_rows: int, integer: bool) -> int:
+    """The number of atoms of rows with weights."""
+    return int(mass) if integer and mass <= MAX_COPIES else n_rows
+
+
+class WeightedClassScores(ClassScores):
+    """The rows of one class with weights, divided into atoms of equal mass."""
+
+    def __init__(self, index: IntArray, weight: FloatArray) -> None:
+        super().__init__(index)
+        self.weight = weight
+        total = float(weight.sum())
+        integer = bool((weight == np.rint(weight)).all())
+        self.copies = integer and total <= MAX_COPIES
+        self.n_atoms = count_atoms(total, len(index), integer)
+        self.atom_mass = 1.0 if self.copies else total / len(index)
+
+    def _sort(self, values: FloatArray) -> tuple[IntArray, FloatArray]:
+        order = np.argsort(-values, kind="stable")
+        return order, np.concatenate([[0.0], np.cumsum(self.weight[order])])
+
+    @property
+    def _atom_ends(self) -> FloatArray:
+        return np.arange(self.n_atoms + 1, dtype=np.float64) * self.atom_mass
+
+    def atoms(self, values: FloatArray) -> FloatArray:
+        order, ends = self._sort(values)
+        if self.copies:
+            return np.repeat(values[order], self.weight[order].astype(np.intp))
+        sums = _sums_from_zero((self.weight * values)[order])
+        means = np.diff(np.interp(self._atom_ends, ends, sums)) / self.atom_mass
+        # Rounding errors in the sums must not change the order.
+        return np.asarray(np.minimum.accumulate(means), dtype=np.float64)
+
+    def top(self, values: FloatArray, n_top: int, atoms: Atoms) -> Share:
+        return top_mass(values, n_top * self.atom_mass, self.weight)
+
+    def atoms_to_rows(self, values: FloatArray, per_atom: FloatArray) -> FloatArray:
+        order, ends = self._sort(values)
+        sums = np.concatenate([[0.0], np.cumsum(per_atom * self.atom_mass)])
+        out = np.empty(len(values))
+        out[order] = np.diff(np.interp(ends, self._atom_ends, sums)) / self.weight[order]
+        return out
+
+
+class GroupedClassScores(WeightedClassScores):
+    """Groups of rows of one class, which are divided into the atoms of the rows."""
+
+    def __init__(self, index: IntArray, weight: FloatArray, n_atoms: int, mass: float) -> None:
+        self.index, self.weight, self.n_atoms = index, weight, n_atoms
+        self.copies, self.atom_mass = False, mass / n_atoms
+
+    def sorted_atoms(self, values: FloatArray) -> AtomRuns:
+        order = np.argsort(-values, kind="stable")
+        return AtomRuns(values[order], self.weight[order] / self.atom_mass, self.n_atoms)
+
+    def atoms(self, values: FloatArray) -> FloatArray:
+        if self.n_atoms > MAX_COPIES:
+            raise InvalidInputError(
+                f"average precision takes one number per row, and a class with {self.n_atoms:,} rows has "
+                f"more than {MAX_COPIES:,}. Use 'roc_auc' or 'partial_auc', or a sample of the rows."
+            )
+        return super().atoms(values)
+
+
+def _sums_from_zero(values: FloatArray) -> FloatArray:
+    """Sums of the first 0, 1, 2, ... values, less a constant: accumulated from where the sign changes.
+
+    The differences of sums of small values are then not lost beside large ones.
+    """
+    middle = int(np.count_nonzero(values > 0))
+    below = np.cumsum(values[:middle][::-1])[::-1]
+    return np.concatenate([-below, [0.0], np.cumsum(values[middle:])])
+
+
+def shifted_keys(scores: FloatArray, shift: NDArray[Any]) -> FloatArray:
+    """Numbers in the order of ``scores - shift``.
+
+    Where scores are so large that the shift is lost in rounding they are ranks, by the difference and then
+    by the part of it that was rounded off.
+    """
+    keys = scores - shift
+    if max(keys.max(), -keys.min()) <= MAX_EXACT_SCORE:
+        return keys
+    # The error of a difference is a float64 itself (Knuth's two-sum).
+    part = keys - scores
+    error = (scores - (keys - part)) - (shift + part)
+    order = np.lexsort((error, keys))
+    keys[order] = np.arange(len(keys))
+    return keys
+
+
+def top_mass(values: FloatArray, mass: float, weight: FloatArray | None = None) -> Share:
+    """The share of each row that is among the highest values with a total weight of `mass`."""
+    if weight is not None:
+        order = np.argsort(-values, kind="stable")
+        ends = np.cumsum(weight[order])
+        safe = np.where(weight[order] > 0, weight[order], 1.0)
+        share = np.zeros(len(values))
+        share[order] = np.clip((mass - (ends - weight[order])) / safe, 0.0, 1.0)
+        return np.where(weight > 0, share, 0.0)
+    count = int(mass)
+    if count == 0 or count == len(values):
+        return np.full(len(values), count > 0)
+    return _select_highest(values, np.partition(values, -count)[-count], count)
+
+
+def _select_highest(values: FloatArray, lowest: float, count: int) -> NDArray[np.bool_]:
+    """A mask of the `count` highest values, given the lowest of them."""
+    mask = values >= lowest
+    surplus = int(np.count_nonzero(mask)) - count
+    if surplus:
+        mask[np.flatnonzero(values == lowest)[-surplus:]] = False
+    return np.asarray(mask)
+
 
 #: The largest sum of weights: products of two sums must not overflow.
 MAX_TOTAL_WEIGHT = 1e150
@@ -312,3 +615,73 @@ def check_weight(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray | N
             "weights by their mean."
         )
     return None if (weight == 1).all() else weight
+
+
+#: Number of points of a curve that are evaluated together.
+CURVE_CHUNK_SIZE = 2**16
+
+
+@dataclass(frozen=True)
+class ScoreCurve:
+    """True and false positives at all thresholds, for the distinct scores in descending order.
+
+    `tp[i]` and `fp[i]` are the masses predicted positive by a threshold just below `scores[i - 1]`;
+    index 0 is a threshold above all scores.
+    """
+
+    scores: FloatArray
+    tp: FloatArray
+    fp: FloatArray
+
+    def evaluate(
+        self, function: Callable[[FloatArray, FloatArray, FloatArray, FloatArray], Any]
+    ) -> FloatArray:
+        """A function of (tp, fp, fn, tn) at every threshold, computed in chunks to save memory."""
+        values = np.empty(len(self.tp))
+        n_pos, n_neg = self.tp[-1], self.fp[-1]
+        for start in range(0, len(values), CURVE_CHUNK_SIZE):
+            tp, fp = self.tp[start : start + CURVE_CHUNK_SIZE], self.fp[start : start + CURVE_CHUNK_SIZE]
+            values[start : start + CURVE_CHUNK_SIZE] = function(tp, fp, n_pos - tp, n_neg - fp)
+        return values
+
+    def tp_at_mass(self, mass: float) -> float:
+        """Expected tp among the highest scores of total `mass`, with ties broken at random."""
+        return float(np.interp(mass, self.tp + self.fp, self.tp))
+
+    def threshold_below(self, i: int) -> float:
+        """A threshold that exactly the first `i` distinct scores exceed."""
+        if i == 0:
+            return float(np.nextafter(self.scores[0], np.inf))
+        if i == len(self.scores):
+            return float(np.nextafter(self.scores[-1], -np.inf))
+        middle = 0.5 * self.scores[i - 1] + 0.5 * self.scores[i]
+        return float(middle if middle < self.scores[i - 1] else self.scores[i])
+
+    def best_threshold(self, values: FloatArray) -> float:
+        """The threshold with the highest of `values`, one per index of `tp`; 0 if it is as good."""
+        at_zero = int(np.count_nonzero(self.scores > 0))
+        best = int(np.argmax(values))
+        return 0.0 if values[at_zero] >= values[best] - 1e-12 else self.threshold_below(best)
+
+    def threshold_at_mass(self, mass: float) -> float:
+        """The threshold whose mass of predicted positives is nearest to `mass`."""
+        return self.threshold_below(int(np.argmin(np.abs(self.tp + self.fp - mass))))
+
+
+def score_curve(labels: Labels, scores: ArrayLike) -> ScoreCurve:
+    """The confusion matrices of all thresholds on the scores."""
+    values = np.asarray(scores, dtype=np.float64)
+    Labels.check_scores(values, len(labels.positive))
+    order = np.argsort(-values)
+    if labels.weight is not None:
+        order = order[labels.weight[order] > 0]
+    ranked, positive = values[order], labels.positive[order]
+    last = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), len(ranked) - 1)
+    if labels.weight is None:
+        tp = np.cumsum(positive)[last].astype(np.float64)
+        fp = last + 1.0 - tp
+    else:
+        # One sum per class: rounding could make a difference of sums non-monotone.
+        mass = labels.weight[order]
+        tp, fp = np.cumsum(mass * positive)[last], np.cumsum(mass * ~positive)[last]
+    return ScoreCurve(ranked[last], np.append(0.0, tp), np.append(0.0, fp))

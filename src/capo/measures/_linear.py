@@ -16,15 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._buffers import VectorPool
-from .._compiled import load_kernels
-from .._threads import map_in_threads
-from .._typing import FloatArray
-from ..design import iter_row_blocks
+from .._accel.loader import load_kernels
+from .._accel.threads import VectorPool, map_in_threads
+from .._compat import FloatArray
+from ..engine import iter_row_blocks
 from ..exceptions import InvalidInputError
 from ._base import Cut, LabeledOracle, Measure, Oracle
-from ._labels import Labels, to_positive_mask
-from ._score_curve import score_curve
+from ._labels import Labels, score_curve, to_positive_mask
 
 #: Thresholds of rows of which one price is 0 are limited to these log-odds.
 MAX_LOG_ODDS = 1e3
@@ -89,7 +87,7 @@ class HingeOracle(LabeledOracle):
         coef = self._vectors.take()
         if len(coef) <= TASK_ROWS:
             return Cut(coef, self._mark_errors(scores, slice(None), coef))
-        kernels = load_kernels("hinges", STEPS_PER_ROW * len(coef))
+        kernels = load_kernels(STEPS_PER_ROW * len(coef))
 
         def mark(rows: slice) -> float:
             if kernels is None:

@@ -16,13 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import digamma
 
-from .._typing import FloatArray, IntArray
+from .._compat import FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ._base import Cut, LabeledOracle, Measure, Oracle, base_rate_threshold
 from ._binned import BinnedPairOracle
-from ._class_scores import ClassScores, shifted_keys
-from ._labels import Labels, to_positive_mask
-from ._score_curve import score_curve
+from ._labels import ClassScores, Labels, score_curve, shifted_keys, to_positive_mask
 
 #: With fewer rows, a sort is as fast as bins.
 MIN_BINNED_ROWS = 2_000

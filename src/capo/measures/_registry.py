@@ -6,14 +6,18 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .._lookup import check_no_parameters, check_parameters, suggest_names
-from ..exceptions import InvalidInputError, UnknownMeasureError
+from ..exceptions import (
+    InvalidInputError,
+    UnknownMeasureError,
+    check_no_parameters,
+    check_parameters,
+    suggest_names,
+)
 from ._at_k import PRBEP, LiftAtK, PrecisionAtK, RecallAtK
 from ._base import Measure
-from ._confusion_measures import F1, KLD, MCC, CohenKappa, FBeta, GMean, Jaccard, QMeasure
+from ._confusion import F1, KLD, MCC, CohenKappa, FBeta, GMean, Jaccard, QMeasure
 from ._constrained import PrecisionAtRecall, RecallAtPrecision, TprAtFpr
-from ._formula import CELLS, Formula
-from ._function import FunctionMeasure
+from ._formula import CELLS, Formula, FunctionMeasure
 from ._linear import Accuracy, BalancedAccuracy, Cost, Youden
 from ._ranking import AveragePrecision, PartialAUC, RocAUC
 

@@ -26,14 +26,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._typing import FloatArray, IntArray
+from .._compat import FloatArray, IntArray
 from ..exceptions import MeasureFunctionError
 
 if TYPE_CHECKING:
-    from ._atoms import Atoms, Gains
     from ._base import Cells
-    from ._class_scores import ClassScores
-    from ._confusion_base import ConfusionMeasure
+    from ._confusion import ConfusionMeasure
+    from ._labels import Atoms, ClassScores, Gains
 
 
 #: Largest number of blocks that are evaluated together, which limits the memory.

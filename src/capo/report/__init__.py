@@ -9,21 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._class_page import render_class_report
-    from ._page import render_report
-    from ._priced_page import render_priced_report
+    from ._page import render_class_report, render_priced_report, render_report
 
 __all__ = ["render_class_report", "render_priced_report", "render_report"]
-
-_MODULES = {
-    "render_class_report": "._class_page",
-    "render_priced_report": "._priced_page",
-    "render_report": "._page",
-}
 
 
 def __getattr__(name: str) -> Any:
     # Imported on first use, so that capo.report exists without Jinja2.
-    if name in _MODULES:
-        return getattr(import_module(_MODULES[name], __name__), name)
+    if name in __all__:
+        return getattr(import_module("._page", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 from onnxruntime import InferenceSession, SessionOptions
 
-from capo.export import onnx_inputs, to_onnx
+from capo.export.onnx import onnx_inputs, to_onnx
 
 #: Labels and probabilities, which follow from the scores, are compared for so many rows.
 N_SLOW_PREDICTIONS = 500

@@ -22,16 +22,9 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from capo.export.onnx._classifiers import convert_classifier
-from capo.export.onnx._graph import GraphBuilder
-from capo.export.onnx._graph_table import make_input_table
-from capo.export.onnx._transformers import convert_transformer
-from capo.preprocessing import (
-    KnownCategoryFilter,
-    make_linear_features,
-    make_rbf_features,
-    make_tree_features,
-)
+from capo.export.onnx import GraphBuilder, convert_classifier, convert_transformer, make_input_table
+from capo.tables.encoders import KnownCategoryFilter
+from capo.tables.features import make_linear_features, make_rbf_features, make_tree_features
 
 from .runtime import make_array, make_frame, run
 

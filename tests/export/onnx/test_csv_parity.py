@@ -11,7 +11,7 @@ from onnxruntime import InferenceSession, SessionOptions
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 from capo.exceptions import InvalidInputError
-from capo.export import onnx_inputs
+from capo.export.onnx import onnx_inputs
 from tests.cli.cases import exit_code
 
 from .csv_tables import READ_WAYS, VOCABULARIES, make_labels, make_rows, read_csv, to_csv

@@ -25,7 +25,7 @@ from sklearn.tree import DecisionTreeClassifier
 from capo import CAPOClassifier, SVMPerfClassifier
 from capo.baselines import PublishedCAPOClassifier
 from capo.exceptions import ExportError, InvalidInputError, MissingExtraError
-from capo.export import to_onnx
+from capo.export.onnx import to_onnx
 
 from .runtime import assert_same_predictions, make_array
 

@@ -20,8 +20,9 @@ from sklearn.preprocessing import OneHotEncoder
 
 from capo.baselines import PublishedCAPOClassifier
 from capo.exceptions import ExportError, InvalidInputError, MissingExtraError, TableError
-from capo.export import onnx_inputs, to_onnx
-from capo.preprocessing import DateKind, MoneyKind, NumberKind
+from capo.export.onnx import onnx_inputs, to_onnx
+from capo.tables.dates import DateKind
+from capo.tables.numbers import MoneyKind, NumberKind
 
 from .runtime import assert_same_predictions
 

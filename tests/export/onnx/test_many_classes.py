@@ -24,9 +24,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from capo import CAPOClassifier, multiclass
+from capo import CAPOClassifier
 from capo.exceptions import ExportError
-from capo.export import onnx_inputs, to_onnx
+from capo.export.onnx import onnx_inputs, to_onnx
+from capo.measures import multiclass
 
 CLASSES = np.array(["a", "b", "c"])
 

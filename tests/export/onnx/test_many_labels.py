@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from capo import CAPOClassifier
 from capo.exceptions import ExportError
-from capo.export import onnx_inputs, to_onnx
+from capo.export.onnx import onnx_inputs, to_onnx
 
 X, Y = make_multilabel_classification(150, n_features=6, n_classes=3, random_state=0)
 NEW = np.random.default_rng(0).normal(size=(400, 6)) * 2 * X.std(axis=0) + X.mean(axis=0)

@@ -41,10 +41,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 import capo
 from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
-from capo.auxiliary import make_auxiliaries
 from capo.baselines import PublishedCAPOClassifier
-from capo.export import to_onnx
-from capo.preprocessing import infer_schema
+from capo.export.onnx import to_onnx
+from capo.learning.auxiliaries import make_auxiliaries
+from capo.tables.schema import infer_schema
 
 from .runtime import assert_same_predictions, make_array, make_frame, run, to_pandas
 

@@ -39,8 +39,8 @@ from capo.baselines import (
     RBFNetworkClassifier,
 )
 from capo.exceptions import CapoWarning, ModelFileError
-from capo.io.model_files import open_model, read_manifest
-from capo.preprocessing import DropEmptyColumns
+from capo.io.model_file import open_model, read_manifest
+from capo.tables.encoders import DropEmptyColumns
 
 from .archives import edit_json, read_parts, rewrite, with_sums
 

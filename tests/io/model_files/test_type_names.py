@@ -12,9 +12,10 @@ from lightgbm import LGBMClassifier
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_breast_cancer
 
-from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, measures, multiclass, multilabel
+from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, measures
 from capo.baselines import C45Classifier, CoreVectorMachine, CostSVMClassifier, RBFNetworkClassifier
-from capo.io.model_files import _type_names as type_names
+from capo.io import type_names
+from capo.measures import multiclass, multilabel
 
 X, Y = load_breast_cancer(return_X_y=True)
 X, Y = X[:150, :4], Y[:150]

@@ -8,7 +8,9 @@ import polars as pl
 import pytest
 
 from capo.exceptions import MissingExtraError, TableError
-from capo.io.tables import ColumnRoles, _line_blocks, infer_table_schema, open_table
+from capo.io import source as _line_blocks
+from capo.io.formats import open_table
+from capo.io.table_schema import ColumnRoles, infer_table_schema
 
 ROWS = [{"x": 1.5, "town": "Ulm", "y": 0}, {"x": 2, "town": None, "y": 1}, {"town": "Bonn", "y": 0}]
 LINES = "".join(json.dumps(row) + "\n" for row in ROWS).encode()

@@ -7,7 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from capo.exceptions import TableError
-from capo.io.tables import ColumnRoles, SparseRows, SparseSchema, infer_table_schema, open_table
+from capo.io.formats import open_table
+from capo.io.source import SparseRows
+from capo.io.table_schema import ColumnRoles, SparseSchema, infer_table_schema
 
 from ...strategies import mutated
 

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capo.exceptions import TableError
-from capo.io.tables import _line_blocks, divide_table, estimate_size, open_table
+from capo.io import source as _line_blocks
+from capo.io.formats import open_table
+from capo.io.parts import divide_table, estimate_size
 
 FIELDS = st.text(st.sampled_from('ab1,;\n" é'), max_size=5)
 TABLES = st.integers(2, 3).flatmap(
@@ -106,14 +108,14 @@ def test_each_of_several_files_is_a_part_and_large_ones_are_divided(tmp_path, mo
     assert len(divide_table(table)) == 4  # small files are not opened
     for parts in (divide_table(open_table(str(tmp_path / "part-*.csv"))), divide_table(table, 2)):
         assert [part.read().frame["a"].to_list() for part in parts] == [["0"] * 2, ["1"] * 2, ["2"] * 2]
-    monkeypatch.setattr("capo.io.tables._parts.MIN_DIVIDED_BYTES", 0)
-    monkeypatch.setattr("capo.io.tables._parts.MAX_PART_ROWS", 1)
+    monkeypatch.setattr("capo.io.parts.MIN_DIVIDED_BYTES", 0)
+    monkeypatch.setattr("capo.io.parts.MAX_PART_ROWS", 1)
     assert [part.path[-5] for part in divide_table(table)] == ["0", "0", "1", "1", "2", "2"]
 
 
 def test_wide_tables_have_parts_of_fewer_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("capo.io.tables._parts.MAX_PART_VALUES", 12)
-    monkeypatch.setattr("capo.io.tables._parts.MAX_PART_ROWS", 5)
+    monkeypatch.setattr("capo.io.parts.MAX_PART_VALUES", 12)
+    monkeypatch.setattr("capo.io.parts.MAX_PART_ROWS", 5)
     for n_columns, n_rows in ((1, 5), (4, 3), (50, 1)):
         frame = pl.DataFrame({f"c{i}": range(10) for i in range(n_columns)})
         frame.write_parquet(tmp_path / "t.parquet")
@@ -138,8 +140,8 @@ def test_tables_without_rows_and_damaged_ones_are_errors(name, tmp_path):
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_the_size_of_a_table_is_estimated_from_its_first_rows(suffix, tmp_path, monkeypatch):
-    monkeypatch.setattr("capo.io.tables._size.BLOCK_SIZE", 2**16)
-    monkeypatch.setattr("capo.io.tables._line_blocks.BLOCK_SIZE", 2**16)
+    monkeypatch.setattr("capo.io.parts.BLOCK_SIZE", 2**16)
+    monkeypatch.setattr("capo.io.source.BLOCK_SIZE", 2**16)
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"x": rng.normal(size=50_000), "word": rng.choice(["red", "green"], 50_000)})
     for name, rows in (("a", frame[:100]), ("b", frame), ("c", frame[:0])):

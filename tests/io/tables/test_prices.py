@@ -5,7 +5,8 @@ import polars as pl
 import pytest
 
 from capo.exceptions import InvalidInputError, TableError
-from capo.io.tables import Batch, ColumnRoles, PriceColumns, infer_table_schema
+from capo.io.source import Batch
+from capo.io.table_schema import ColumnRoles, PriceColumns, infer_table_schema
 
 BATCH = Batch(
     pl.DataFrame({"y": ["0", "1"], "amount": ["$1,200.50", "$3"], "plain": ["2", "4.5"], "8": ["1", "1"]}), 1

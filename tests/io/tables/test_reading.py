@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
 from capo.exceptions import TableError
-from capo.io.tables import ColumnRoles, _line_blocks, infer_table_schema, open_table
-from capo.io.tables._preamble import find_preamble
+from capo.io import source as _line_blocks
+from capo.io.delimited import find_preamble
+from capo.io.formats import open_table
+from capo.io.table_schema import ColumnRoles, infer_table_schema
 
 PLAIN = b"a,b,c\n1,x,2.5\n4,y z,\n"
 
@@ -110,7 +112,7 @@ def test_parquet_keeps_its_types_and_is_read_in_batches(tmp_path, monkeypatch):
     assert read(path).equals(frame)
     (tmp_path / "t.gz").write_bytes(gzip.compress(path.read_bytes()))
     assert read(tmp_path / "t.gz").equals(frame)
-    monkeypatch.setattr("capo.io.tables._parquet.PARQUET_BATCH_SIZE", 20)
+    monkeypatch.setattr("capo.io.formats.PARQUET_BATCH_SIZE", 20)
     batches = list(open_table(str(path)).batches())
     assert [batch.first_row for batch in batches] == np.cumsum([1, *map(len, batches)])[:-1].tolist()
     assert sum(map(len, batches)) == 50

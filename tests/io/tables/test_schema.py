@@ -10,15 +10,14 @@ import polars as pl
 import pytest
 
 from capo.exceptions import InvalidInputError, TableError
-from capo.io.tables import (
-    Batch,
+from capo.io.source import Batch, SparseRows
+from capo.io.table_schema import (
+    MAX_TEXT_COLUMNS,
     ColumnRoles,
-    SparseRows,
     SparseSchema,
     infer_table_schema,
     schema_from_dict,
 )
-from capo.io.tables._inference import MAX_TEXT_COLUMNS
 
 TABLE = Batch(
     pl.DataFrame(

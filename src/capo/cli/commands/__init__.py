@@ -1,1 +1,1 @@
-"""The commands of ``capo``, one module each, and what several of them share."""
+"""The implementation of each command; a module is imported when its command runs."""

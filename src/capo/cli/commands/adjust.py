@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...exceptions import InvalidInputError
-from ...io.model_files import save
-from ...io.tables import TableReader
-from .._console import Console
-from .._options import ModelFileOptions
-from ._loaded_model import load_model
-from ._model_output import check_model_output, log_model_output
+from ...io.formats import TableReader
+from ...io.model_file import save
+from ..console import Console
+from ..options import ModelFileOptions
+from .models import check_model_output, load_model, log_model_output
 
 
 def run_adjust(

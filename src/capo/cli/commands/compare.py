@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...inspection import Comparison, compare, compare_many
-from ...io.tables import TableReader
-from ...model_selection import TimeFolds
-from .._console import Console
-from .._options import ColumnOptions, ComparisonModelOptions
-from .._output import check_file_ending, check_output, write_output
-from ._table_checksum import table_sha256
-from ._unfitted_model import option_files, prepare_training
+from ...io.formats import TableReader
+from ...learning.folds import TimeFolds
+from ..console import Console
+from ..options import ColumnOptions, ComparisonModelOptions
+from ..output import check_file_ending, check_output, write_output
+from .models import table_sha256
+from .unfitted_model import option_files, prepare_training
 
 #: Cross-fitting folds of each model.
 N_CROSS_FIT_FOLDS = 5

@@ -19,11 +19,11 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from ... import measures
-from ..._typing import BoolArray, FloatArray
+from ..._compat import BoolArray, FloatArray
 from ...estimators import CAPOClassifier
 from ...inspection import METHODS, compare_on_fold
 from ...measures import Measure
-from .._console import ignore_broken_pipe
+from ..console import ignore_broken_pipe
 
 MEASURES: list[tuple[str, dict[str, float]]] = [
     ("f1", {}),

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from ...exceptions import InvalidInputError
 from ...inspection import Evaluation
-from ...io.tables import TableReader
-from .._console import Console
-from .._options import ClusterOptions, ModelFileOptions
-from .._output import check_output
-from ._binary_kind import BinaryKind
-from ._cluster import connect, divide, read_parts
-from ._loaded_model import LoadedModel, load_model
-from ._model_kinds import model_kind
-from ._table_checksum import training_table_notes
+from ...io.formats import TableReader
+from ..console import Console
+from ..options import ClusterOptions, ModelFileOptions
+from ..output import check_output
+from .cluster import connect, divide, read_parts
+from .kinds import BinaryKind, model_kind
+from .models import LoadedModel, load_model, training_table_notes
 
 
 def run_evaluate(

@@ -11,15 +11,15 @@ import numpy as np
 from ...estimators import CAPOClassifier
 from ...exceptions import InvalidInputError
 from ...inspection import Importance, RowExplanation, explain_rows, importance
-from ...io.tables import Batch, LabelMatrixSchema, Schema, SparseRows, TableReader, TableSchema
-from ...model_selection import TimeFolds
-from .._console import Console
-from .._options import ExplanationOptions, ModelFileOptions
-from .._output import check_file_ending, check_output, write_output
-from ._loaded_model import LoadedModel, join_groups, load_model
-from ._model_kinds import model_kind
-from ._priced_kind import PricedKind
-from ._table_checksum import training_table_notes
+from ...io.formats import TableReader
+from ...io.source import Batch, SparseRows
+from ...io.table_schema import LabelMatrixSchema, Schema, TableSchema
+from ...learning.folds import TimeFolds
+from ..console import Console
+from ..options import ExplanationOptions, ModelFileOptions
+from ..output import check_file_ending, check_output, write_output
+from .kinds import PricedKind, model_kind
+from .models import LoadedModel, join_groups, load_model, training_table_notes
 
 
 def run_explain(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...export import to_onnx
-from ...io.tables import TableSchema
-from .._console import Console
-from .._options import ModelFileOptions
-from .._output import check_file_ending, check_output, write_output
-from ._loaded_model import load_model
+from ...export.onnx import to_onnx
+from ...io.table_schema import TableSchema
+from ..console import Console
+from ..options import ModelFileOptions
+from ..output import check_file_ending, check_output, write_output
+from .models import load_model
 
 
 def run_export(file: ModelFileOptions, output: Path, console: Console) -> None:

@@ -2,24 +2,95 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...estimators import CAPOClassifier
-from ...io.model_files import save
-from ...io.tables import TableReader, profile_columns
-from ...model_selection import DEFAULT_N_FOLDS
-from .._console import Console
-from .._options import ColumnOptions, FitClusterOptions, FitModelOptions
-from ._cluster_fit import find_conflicts, fit_in_parts
-from ._model_kinds import model_kind
-from ._model_output import check_model_output, log_model_output
-from ._out_of_core import needs_parts
-from ._table_checksum import table_sha256
-from ._training_data import TableTrainingData
-from ._unfitted_model import option_files, parse_auxiliaries, prepare_training
+from ...exceptions import InvalidInputError
+from ...io.formats import TableReader
+from ...io.model_file import save
+from ...io.parts import TablePart
+from ...io.source import NoRowsError
+from ...io.table_schema import profile_columns
+from ...learning.folds import DEFAULT_N_FOLDS
+from ..console import Console
+from ..options import ColumnOptions, FitClusterOptions, FitModelOptions
+from .cluster import divide, needs_parts, open_scheduler, read_parts
+from .kinds import model_kind
+from .models import check_model_output, log_model_output, table_sha256
+from .training_data import OneClassError, TableTrainingData
+from .unfitted_model import option_files, parse_auxiliaries, prepare_training
+
+if TYPE_CHECKING:
+    from ...dask import DaskCAPOClassifier
+
+
+#: About as many parts are tried to learn the types of the columns, until one has rows of both classes.
+N_TRIED_PARTS = 8
+
+
+def fit_in_parts(
+    table: TableReader,
+    columns: ColumnOptions,
+    options: FitModelOptions,
+    cluster: FitClusterOptions,
+    console: Console,
+) -> tuple[DaskCAPOClassifier, TableTrainingData]:
+    """Train on all rows; the types of the columns are those of one part, whose rows are returned."""
+    from ...dask import DaskCAPOClassifier  # noqa: PLC0415 (an optional package)
+
+    parts = divide(table, cluster, console)
+    data, local = _prepare_training(parts, columns, options, console)
+    if data.target.kind != "binary":
+        raise InvalidInputError(
+            "a table that is read in parts must have a target of two classes: leave out --cluster, or use "
+            "--out-of-core no."
+        )
+    params = local.get_params(deep=False)
+    del params["memory"]
+    model = DaskCAPOClassifier(**{**params, "verbose": 0}, sample_size=cluster.sample_size)
+    place = "training in parts" if cluster.address is None else f"training on {cluster.address}"
+    with open_scheduler(cluster, options.jobs, console) as client, console.step(place):
+        model.set_params(client=client).fit(*read_parts(parts, data.schema))
+    model.client = None
+    return model, data
+
+
+def _prepare_training(
+    parts: Sequence[TablePart], columns: ColumnOptions, options: FitModelOptions, console: Console
+) -> tuple[TableTrainingData, CAPOClassifier]:
+    """The training data of a part with rows of both classes, and the unfitted classifier."""
+    error: InvalidInputError = NoRowsError("none of the files has rows.")
+    for part in _spread(parts):
+        if len(parts) > 1:
+            console.log(f"learning the columns from {part.name}, one of {len(parts):,} parts")
+        try:
+            return prepare_training(part, columns, options, console)
+        except (NoRowsError, OneClassError) as found:
+            error = found
+    raise error
+
+
+def _spread(parts: Sequence[TablePart]) -> list[TablePart]:
+    """The first part, and some others from all over the table."""
+    step = max(1, len(parts) // N_TRIED_PARTS)
+    return list(parts[::step])
+
+
+def find_conflicts(columns: ColumnOptions, options: FitModelOptions) -> dict[str, object]:
+    """The values of the options that are not possible if a table is read in parts."""
+    return {
+        "--weight": columns.weight,
+        "--group": columns.group,
+        "--time": columns.time,
+        "--label-separator": columns.label_separator,
+        "--cost-fp, --cost-fn and --benefit-tp": options.prices,
+        "--budget": options.budget,
+        "--repeats": options.repeats > 1,
+    }
 
 
 def run_fit(

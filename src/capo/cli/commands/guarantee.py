@@ -7,13 +7,18 @@ from pathlib import Path
 import numpy as np
 
 from ...exceptions import InvalidInputError
-from ...io.model_files import save
-from ...io.tables import TableReader
-from .._console import Console
-from .._options import GuaranteeOptions, ModelFileOptions
-from ._loaded_model import load_model
-from ._model_output import check_model_output, log_model_output
-from ._table_checksum import CALIBRATION_TABLE, check_rows_are_new, table_sha256
+from ...io.formats import TableReader
+from ...io.model_file import save
+from ..console import Console
+from ..options import GuaranteeOptions, ModelFileOptions
+from .models import (
+    CALIBRATION_TABLE,
+    check_model_output,
+    check_rows_are_new,
+    load_model,
+    log_model_output,
+    table_sha256,
+)
 
 
 def run_guarantee(

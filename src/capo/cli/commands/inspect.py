@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from ...exceptions import InvalidInputError
-from ...io.tables import Batch, ColumnRoles, TableReader, infer_features, infer_table_schema
-from ...preprocessing import ColumnInfo, DataFinding, check_data
-from .._console import Console
-from .._output import check_output, write_output
-from ._column_types import format_column_types
+from ...io.formats import TableReader
+from ...io.source import Batch
+from ...io.table_schema import ColumnRoles, infer_features, infer_table_schema
+from ...tables.checks import DataFinding, check_data
+from ...tables.schema import ColumnInfo
+from ..console import Console
+from ..output import check_output, write_output
+from .training_data import format_column_types
 
 _OVERRULE = (
     "To change a kind, write all of them to a file with -o types.toml, edit it, and train with "

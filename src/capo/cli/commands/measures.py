@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ... import measures, multiclass, multilabel
-from ...measures import Description
-from .._console import Console
+from ... import measures
+from ...measures import Description, multiclass, multilabel
+from ..console import Console
 
 _FOOTER = """\
 P and N are the numbers of positives and negatives, n = P + N. Set parameters with --measure-arg, such as

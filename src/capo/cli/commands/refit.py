@@ -5,16 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ...io.model_files import save
-from ...io.tables import TableReader, profile_columns
-from ...model_selection import DEFAULT_N_FOLDS, TimeFolds
-from .._console import Console
-from .._options import ModelFileOptions
-from ._loaded_model import LoadedModel, load_model
-from ._model_kinds import model_kind
-from ._model_output import check_model_output, log_model_output
-from ._priced_kind import price_columns
-from ._table_checksum import EARLIER_TABLES, check_rows_are_new, table_sha256, training_checksums
+from ...io.formats import TableReader
+from ...io.model_file import save
+from ...io.table_schema import profile_columns
+from ...learning.folds import DEFAULT_N_FOLDS, TimeFolds
+from ..console import Console
+from ..options import ModelFileOptions
+from .kinds import model_kind, price_columns
+from .models import (
+    EARLIER_TABLES,
+    LoadedModel,
+    check_model_output,
+    check_rows_are_new,
+    load_model,
+    log_model_output,
+    table_sha256,
+    training_checksums,
+)
 
 
 def run_refit(

@@ -7,14 +7,12 @@ from pathlib import Path
 
 from ...exceptions import InvalidInputError
 from ...inspection import Comparison
-from ...io.tables import TableReader
-from .._console import Console
-from .._options import ModelFileOptions
-from .._output import check_file_ending, check_output, write_output
-from ._loaded_model import LoadedModel, load_model
-from ._model_kind import ReportOptions
-from ._model_kinds import model_kind
-from ._table_checksum import training_table_notes
+from ...io.formats import TableReader
+from ..console import Console
+from ..options import ModelFileOptions
+from ..output import check_file_ending, check_output, write_output
+from .kinds import ReportOptions, model_kind
+from .models import LoadedModel, load_model, training_table_notes
 
 
 def run_report(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ...io.model_files import Manifest, read_manifest
-from .._console import Console
-from .._output import check_output
+from ...io.model_file import Manifest, read_manifest
+from ..console import Console
+from ..output import check_output
 
 #: Classes that are listed.
 MAX_LISTED_CLASSES = 20

@@ -1,6 +1,6 @@
 """Export of fitted models to ONNX."""
 
-from ._inputs import onnx_inputs
+from ._graph import onnx_inputs
 from ._to_onnx import to_onnx
 
 __all__ = ["onnx_inputs", "to_onnx"]

@@ -1,4 +1,4 @@
-"""The outputs of a classifier in the graph, as `capo.auxiliary.OutputKind` chooses them."""
+"""The outputs of a classifier in the graph, as `capo.learning.outputs.OutputKind` chooses them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import TensorProto
 
-from ...auxiliary import MAX_MARGIN, PROBABILITY_EPS
 from ...exceptions import ExportError
+from ...learning.outputs import MAX_MARGIN, PROBABILITY_EPS
 from ._graph import GraphBuilder
 
 

@@ -14,11 +14,9 @@ from skl2onnx import get_model_alias, to_onnx
 from skl2onnx.common._registration import get_converter
 from skl2onnx.common.data_types import DoubleTensorType
 
-from ..._typing import FloatArray
+from ..._compat import FloatArray
 from ...exceptions import ExportError
-from ._graph import ML_DOMAIN, OPSETS, GraphBuilder
-from ._graph_table import GraphTable, NumericColumns
-from ._inputs import raw_inputs
+from ._graph import ML_DOMAIN, OPSETS, GraphBuilder, GraphTable, NumericColumns, raw_inputs
 from ._outputs import ClassifierOutputs, to_column
 
 #: The version of the ``ai.onnx.ml`` operators that skl2onnx writes.

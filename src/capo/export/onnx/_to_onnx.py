@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...exceptions import MissingExtraError
-from ...preprocessing import ColumnKind
-from ._signature import CANONICAL, UNCHANGED
+from ...tables.kinds import ColumnKind
+from ._graph import CANONICAL, UNCHANGED
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -63,7 +63,7 @@ def to_onnx(
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> from capo import CAPOClassifier
-    >>> from capo.export import onnx_inputs, to_onnx
+    >>> from capo.export.onnx import onnx_inputs, to_onnx
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = CAPOClassifier(auxiliaries=[DecisionTreeClassifier(max_depth=3)], random_state=0).fit(X, y)
     >>> session = InferenceSession(to_onnx(model, X).SerializeToString())

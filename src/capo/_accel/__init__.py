@@ -1,0 +1,1 @@
+"""Speed: threads, buffers, and loops that Numba compiles."""

@@ -1,0 +1,311 @@
+"""From scores to probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize
+from scipy.special import expit, log_softmax
+
+from .._compat import BoolArray, FloatArray, IntArray
+
+#: The smallest slope, in units of the scores' spread, so that the order of scores is never lost.
+MIN_SLOPE = 1e-6
+#: Penalty on the slope in units of one row, so that it is finite where the classes are separated.
+MIN_RIDGE = 1e-3
+#: Values that vary less than this, relative to their center, differ by rounding errors only.
+MIN_RELATIVE_SPREAD = 1e-12
+#: The largest derivative of the mean loss at its minimum, and the largest decrease that is given away.
+LOGISTIC_GTOL, LOGISTIC_FTOL = 1e-9, 1e-13
+#: Steps of Newton's method, and halvings of a step, before another method takes over.
+MAX_NEWTON_ITER, MAX_HALVINGS = 100, 30
+#: The share of the expected decrease that a step of Newton's method must reach.
+SUFFICIENT_DECREASE = 1e-4
+#: Is added to the curvature of the mean loss, which is 0 where all probabilities are 0 or 1.
+MIN_CURVATURE = 1e-12
+
+
+@dataclass(frozen=True)
+class PlattCalibrator:
+    """``P(y = 1 | s) = 1 / (1 + exp(-(slope s + intercept)))``.
+
+    The slope is positive unless a free sign is asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.decisions import PlattCalibrator
+    >>> scores = np.array([-2.0, -1.0, 0.0, 1.0, 2.0, 3.0])
+    >>> curve = PlattCalibrator.fit(scores, np.array([0, 0, 1, 0, 1, 1]))
+    >>> bool(0.6 < curve.probability(np.array([3.0]))[0] < 0.9)
+    True
+    """
+
+    slope: float
+    intercept: float
+
+    @classmethod
+    def fit(
+        cls,
+        scores: FloatArray,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        nonnegative: bool = True,
+        shrink: bool = False,
+    ) -> PlattCalibrator:
+        """Fit to labels softened by one row each (Platt, 1999), so that no probability is 0 or 1.
+
+        With `shrink`, the slope is shrunk toward 1 in units of the scores' spread, by as much as one row:
+        scores that are known to be good keep their order where a few rows contradict it.
+        """
+        labels = np.asarray(y, dtype=bool)
+        weight = normalize_weights(len(labels), sample_weight)
+        return cls.fit_counts(scores, labels, weight, nonnegative=nonnegative, shrink=shrink)
+
+    @classmethod
+    def fit_log_odds(
+        cls, log_odds: FloatArray, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> PlattCalibrator:
+        """Fit to scores that are log-odds already, but for a constant: the slope is shrunk toward 1.
+
+        The penalty is worth one row. The mean probability is the share of positives.
+        """
+        labels = np.asarray(y, dtype=np.float64)
+        weight = normalize_weights(len(labels), sample_weight)
+        coef, bias = fit_logistic(log_odds[:, None], labels, weight, ridge=1.0, center=1.0)
+        return cls(max(float(coef[0]), MIN_SLOPE), bias)
+
+    @classmethod
+    def fit_counts(
+        cls,
+        scores: FloatArray,
+        labels: BoolArray,
+        weight: FloatArray,
+        *,
+        nonnegative: bool = True,
+        shrink: bool = False,
+    ) -> PlattCalibrator:
+        """Fit as `fit` to groups of rows with equal scores and labels; the weights are numbers of rows."""
+        n_pos, n_neg = weight[labels].sum(), weight[~labels].sum()
+        target = np.where(labels, (n_pos + 1.0) / (n_pos + 2.0), 1.0 / (n_neg + 2.0))
+        center, spread = robust_scale(np.asarray(scores, dtype=np.float64))
+        Z = ((scores - center) / spread)[:, None]
+        ridge, slope = (1.0, 1.0) if shrink else (MIN_RIDGE, 0.0)
+        coef, bias = fit_logistic(Z, target, weight, ridge=ridge, center=slope, nonnegative=nonnegative)
+        slope = max(float(coef[0]), MIN_SLOPE) / spread if nonnegative else float(coef[0]) / spread
+        return cls(slope, bias - slope * center)
+
+    def log_odds(self, scores: FloatArray) -> FloatArray:
+        """The log-odds of the positive class."""
+        return self.slope * scores + self.intercept
+
+    def scores(self, log_odds: FloatArray) -> FloatArray:
+        """The scores that have these log-odds; the inverse of `log_odds`."""
+        return (log_odds - self.intercept) / self.slope
+
+    def probability(self, scores: FloatArray) -> FloatArray:
+        """The probability of the positive class."""
+        return np.asarray(expit(self.log_odds(scores)))
+
+
+def normalize_weights(n_rows: int, sample_weight: ArrayLike | None) -> FloatArray:
+    """Return weights scaled to sum to the number of rows with a nonzero weight."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    return weight * (np.count_nonzero(weight) / weight.sum())
+
+
+def robust_scale(values: FloatArray) -> tuple[float, float]:
+    """Return the median and the mean distance from it, extremes clipped; (c, 1) for a constant.
+
+    Values that differ by rounding errors only are constant: no other value may be measured in such errors.
+    """
+    low, center, high = np.quantile(values, (0.001, 0.5, 0.999))
+    spreads = float(np.abs(np.clip(values, low, high) - center).mean()), float(np.ptp(values))
+    smallest = MIN_RELATIVE_SPREAD * abs(float(center))
+    return float(center), next((each for each in spreads if each > smallest), 1.0)
+
+
+def fit_logistic(
+    Z: FloatArray,
+    target: FloatArray,
+    weight: FloatArray,
+    *,
+    ridge: float = MIN_RIDGE,
+    center: float | FloatArray = 0.0,
+    nonnegative: bool = True,
+) -> tuple[FloatArray, float]:
+    """Return weights and bias of a logistic regression on probabilities `target`.
+
+    The penalty is ``ridge / 2`` times the squared distance of the weights from `center`; with
+    `nonnegative`, no weight is below 0.
+    """
+    masses, rows = (float(weight @ target), float(weight.sum())), (Z, target, weight)
+    found = _newton(rows, masses, ridge=ridge, center=center, nonnegative=nonnegative)
+    if found is not None:
+        return found[:-1], float(found[-1])
+
+    def sums(v: FloatArray) -> FloatArray:
+        return logistic_sums(*rows, v)
+
+    return minimize_logistic(sums, Z.shape[1], masses, ridge=ridge, center=center, nonnegative=nonnegative)
+
+
+def _newton(
+    rows: tuple[FloatArray, FloatArray, FloatArray],
+    masses: tuple[float, float],
+    *,
+    ridge: float,
+    center: float | FloatArray,
+    nonnegative: bool,
+) -> FloatArray | None:
+    """Return the minimum of the logistic loss of features, targets and weights; None if it is not reached.
+
+    Newton's method, with a projection onto the bounds (Bertsekas, 1982): coefficients at a bound that the
+    gradient would take beyond it stay there. For a few coefficients it takes far fewer passes over the rows
+    than a method that has to learn the curvature.
+    """
+    Z, target, weight = rows
+    columns = np.vstack((Z.T, np.ones(len(Z))))
+    penalty = np.append(np.full(Z.shape[1], ridge), 0.0)
+    goal = np.append(np.broadcast_to(center, Z.shape[1]), 0.0)
+    lower = np.append(np.full(Z.shape[1], 0.0 if nonnegative else -np.inf), -np.inf)
+
+    def value(v: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        odds = v @ columns
+        smaller = np.exp(-np.abs(odds))
+        loss = weight @ (np.maximum(odds, 0.0) + np.log(1.0 + smaller) - target * odds)
+        return float(loss + 0.5 * penalty @ (v - goal) ** 2), odds, smaller
+
+    v = _logistic_start(Z.shape[1], masses)
+    loss, odds, smaller = value(v)
+    for _ in range(MAX_NEWTON_ITER):
+        probability = np.where(odds < 0, smaller, 1.0) / (1.0 + smaller)
+        gradient = columns @ (weight * (probability - target)) + penalty * (v - goal)
+        free = (v > lower) | (gradient < 0)
+        if np.abs(gradient[free]).max() <= LOGISTIC_GTOL * masses[1]:
+            return v
+        parts = columns if free.all() else columns[free]
+        curvature = (parts * (weight * probability * (1.0 - probability))) @ parts.T
+        curvature += np.diag(penalty[free] + MIN_CURVATURE * masses[1])
+        step = np.zeros(len(v))
+        try:
+            step[free] = np.linalg.solve(curvature, gradient[free])
+        except np.linalg.LinAlgError:
+            return None
+        if float(gradient @ step) <= LOGISTIC_FTOL * masses[1]:
+            return v
+        for halvings in range(MAX_HALVINGS):
+            new = np.maximum(v - 0.5**halvings * step, lower)
+            found = value(new)
+            if found[0] <= loss + SUFFICIENT_DECREASE * float(gradient @ (new - v)):
+                break
+        else:
+            return None
+        v, (loss, odds, smaller) = new, found
+    return None
+
+
+def _logistic_start(n_coef: int, masses: tuple[float, float]) -> FloatArray:
+    """The average of the features, and the log-odds of the share of positives."""
+    share = float(np.clip(masses[0] / masses[1], 1e-9, 1.0 - 1e-9))
+    return np.append(np.full(n_coef, 1.0 / max(1, n_coef)), np.log(share / (1.0 - share)))
+
+
+def logistic_sums(Z: FloatArray, target: FloatArray, weight: FloatArray, v: FloatArray) -> FloatArray:
+    """The logistic loss of some rows, and its gradient: those of all rows are the sum over their parts."""
+    odds = Z @ v[:-1] + v[-1]
+    slope = weight * (expit(odds) - target)
+    loss = weight @ (np.logaddexp(0.0, odds) - target * odds)
+    return np.concatenate([[loss], Z.T @ slope, [slope.sum()]])
+
+
+def minimize_logistic(
+    sums: Callable[[FloatArray], FloatArray],
+    n_coef: int,
+    masses: tuple[float, float],
+    *,
+    ridge: float,
+    center: float | FloatArray,
+    nonnegative: bool,
+) -> tuple[FloatArray, float]:
+    """Return weights and bias of the logistic regression whose `logistic_sums` over all rows are `sums`.
+
+    `masses` are those of the positive rows and of all rows.
+    """
+    total = masses[1]
+
+    def value(v: FloatArray) -> tuple[float, FloatArray]:
+        away, found = v[:-1] - center, sums(v)
+        penalty = np.concatenate([[0.5 * ridge * (away @ away)], ridge * away, [0.0]])
+        found = (found + penalty) / total
+        return float(found[0]), found[1:]
+
+    start = _logistic_start(n_coef, masses)
+    bounds = [(0.0 if nonnegative else None, None)] * n_coef + [(None, None)]
+    options = {"maxiter": 1000, "ftol": LOGISTIC_FTOL, "gtol": LOGISTIC_GTOL}
+    result = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return result.x[:-1], float(result.x[-1])
+
+
+#: Penalty on the intercepts, in units of one row.
+INTERCEPT_RIDGE = 1.0
+
+
+def fit_softmax(
+    inputs: FloatArray,
+    codes: IntArray,
+    weight: FloatArray,
+    *,
+    ridge: float = 1e-3,
+    center: float = 1.0,
+) -> tuple[FloatArray, FloatArray]:
+    """Return weights and intercepts of ``log P(k | x) = sum_j w_j z_jk(x) + c_k - log(normalizer)``.
+
+    Parameters
+    ----------
+    inputs : ndarray of shape (n_inputs, n_samples, n_classes)
+        The scores z of each class, from each input.
+    codes : ndarray of int, shape (n_samples,)
+        The position of each row's class.
+    weight : ndarray of shape (n_samples,)
+        Weights of the rows.
+    ridge, center : float
+        The penalty is ``ridge / 2`` times the squared distance of the weights from `center`.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_inputs,)
+        The weights, none of them below 0.
+    intercepts : ndarray of shape (n_classes,)
+        The intercepts, with mean 0.
+    """
+    n_inputs, n_rows, n_classes = inputs.shape
+    flat, rows, total = inputs.reshape(n_inputs, -1), np.arange(n_rows), weight.sum()
+
+    # einsum, since the threads of a matrix product cost more than they save for so few weights.
+    def value(v: FloatArray) -> tuple[float, FloatArray]:
+        away, intercepts = v[:n_inputs] - center, v[n_inputs:]
+        logs = log_softmax(
+            np.einsum("i,if->f", v[:n_inputs], flat).reshape(n_rows, n_classes) + intercepts, axis=1
+        )
+        penalty = 0.5 * ridge * (away @ away) + 0.5 * INTERCEPT_RIDGE * (intercepts @ intercepts)
+        residual = np.exp(logs)
+        residual[rows, codes] -= 1.0
+        residual *= weight[:, None]
+        slope = np.einsum("if,f->i", flat, residual.ravel()) + ridge * away
+        by_intercept = residual.sum(axis=0) + INTERCEPT_RIDGE * intercepts
+        loss = penalty - weight @ logs[rows, codes]
+        return float(loss) / total, np.concatenate((slope, by_intercept)) / total
+
+    start = np.concatenate((np.full(n_inputs, center), np.zeros(n_classes)))
+    bounds = [(0.0, None)] * n_inputs + [(None, None)] * n_classes
+    options = {"maxiter": 300, "ftol": 1e-10, "gtol": 1e-7}
+    result = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    intercepts = result.x[n_inputs:]
+    return result.x[:n_inputs], intercepts - intercepts.mean()

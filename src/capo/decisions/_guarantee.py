@@ -1,0 +1,640 @@
+"""Thresholds that keep a constraint on new rows with a stated confidence.
+
+The thresholds are scores of training rows, spaced evenly in the square root of the number of calibration rows
+that are expected beyond them, which is how finely rates can be told apart; scores with few values have
+thresholds in the gaps between them. The thresholds are tested one after another up to the first failure, so
+that the place to start matters: with too few rows beyond it the first test cannot pass, and too far on the
+rate is too close to its limit. The plan simulates calibration samples from the training rows, and starts
+where the expected share of the table that is gained is largest, or as far before it as hardly costs anything:
+training rows can be too optimistic, and a start that fails leaves nothing.
+
+A rate that can only get worse as the threshold moves (recall, false positive rate) is tested at every score,
+from the end where the constraint holds by definition: the first true null hypothesis in this order is the
+same for every sample, so that testing each threshold with error probability alpha and stopping at the first
+failure has error probability alpha as a whole. For precision the thresholds and their order are planned with
+the training rows (`_plan`), and nothing but the number of calibration rows is used; the same argument holds.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import bdtr, bdtrik
+
+from .._compat import BoolArray, FloatArray, IntArray
+from ..exceptions import InvalidInputError
+from ..measures import ConfusionMeasure, LinearMeasure, Measure
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share of the rows in some cells of the confusion matrix, tested by counting failures.
+
+    Attributes
+    ----------
+    trials : tuple of str
+        The cells that the rate refers to: tp and fp for precision.
+    failures : tuple of str
+        Those of them that count against the constraint: fp for precision.
+    sense : str
+        ">=" if the rate is to be large, "<=" if it is to be small.
+    safe_end : str
+        Where the constraint holds by definition: with "none" or with "all" of the rows predicted positive.
+    is_monotone : bool
+        Whether the rate can only get worse as the threshold moves away from the safe end.
+    failure_phrase : str
+        What the failures were, after "2 of 30".
+    """
+
+    trials: tuple[str, ...]
+    failures: tuple[str, ...]
+    sense: str
+    safe_end: str
+    is_monotone: bool
+    failure_phrase: str
+
+
+_RATES = {
+    "precision": Rate(("tp", "fp"), ("fp",), ">=", "none", False, "predicted positives were wrong"),
+    "fdr": Rate(("tp", "fp"), ("fp",), "<=", "none", False, "predicted positives were wrong"),
+    "npv": Rate(("fn", "tn"), ("fn",), ">=", "all", False, "predicted negatives were wrong"),
+    "recall": Rate(("tp", "fn"), ("fn",), ">=", "all", True, "positives were missed"),
+    "fnr": Rate(("tp", "fn"), ("fn",), "<=", "all", True, "positives were missed"),
+    "specificity": Rate(("fp", "tn"), ("fp",), ">=", "none", True, "negatives were false alarms"),
+    "fpr": Rate(("fp", "tn"), ("fp",), "<=", "none", True, "negatives were false alarms"),
+    "positive_rate": Rate(
+        ("tp", "fp", "fn", "tn"), ("tp", "fp"), "<=", "none", True, "rows were predicted positive"
+    ),
+}
+_PATTERN = re.compile(r"\s*(\w+)\s*(>=|<=)\s*([^\s]+)\s*")
+#: The rate that a constrained measure limits, and the name of its parameter with the limit.
+_OF_MEASURES = {
+    "recall_at_precision": ("precision", "floor"),
+    "precision_at_recall": ("recall", "floor"),
+    "tpr_at_fpr": ("fpr", "ceiling"),
+}
+
+
+def rate_names() -> list[str]:
+    """The rates that a constraint can limit.
+
+    Examples
+    --------
+    >>> from capo.decisions import rate_names
+    >>> rate_names()
+    ['fdr', 'fnr', 'fpr', 'npv', 'positive_rate', 'precision', 'recall', 'specificity']
+    """
+    return sorted(_RATES)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A lower or upper limit of a rate, such as ``precision >= 0.9``.
+
+    Parameters
+    ----------
+    name : str
+        A rate from `rate_names`.
+    limit : float
+        The smallest value allowed for precision, recall, specificity and npv (negative predictive value);
+        the largest for fpr, fnr, fdr (false discovery rate) and positive_rate.
+
+    Examples
+    --------
+    >>> from capo.decisions import Constraint
+    >>> constraint = Constraint.parse("precision >= 0.9")
+    >>> constraint.p_values([0, 1], [22, 22]).round(3)
+    array([0.098, 0.339])
+    >>> constraint.min_trials(0.9)
+    22
+    """
+
+    name: str
+    limit: float
+
+    def __post_init__(self) -> None:
+        if self.name not in _RATES:
+            raise InvalidInputError(f"a constraint can limit {', '.join(rate_names())}: got {self.name!r}.")
+        if not 0 < self.max_failure_rate < 1:
+            raise InvalidInputError(
+                f"the limit of {self.name} must be above 0 and below 1, since no number of rows can confirm "
+                f"a rate of exactly 0 or 1: got {self.limit!r}."
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a constraint such as ``"fpr <= 0.05"``."""
+        match = _PATTERN.fullmatch(text) if isinstance(text, str) else None
+        try:
+            name, sense, limit = match.groups() if match else ("", "", "")
+            constraint = cls(name, float(limit)) if match else None
+        except ValueError as error:
+            if isinstance(error, InvalidInputError):
+                raise
+            constraint = None
+        if constraint is None:
+            raise InvalidInputError(
+                f"a constraint is a rate and a limit, such as 'precision >= 0.9': got {text!r}."
+            )
+        if sense != constraint.rate.sense:
+            raise InvalidInputError(f"{constraint.name} can only be limited as '{constraint}': got {text!r}.")
+        return constraint
+
+    @classmethod
+    def from_measure(cls, measure: Measure) -> Self | None:
+        """The constraint of a measure such as ``recall_at_precision``; None for other measures."""
+        if measure.name not in _OF_MEASURES:
+            return None
+        name, parameter = _OF_MEASURES[measure.name]
+        return cls(name, float(measure.params[parameter]))
+
+    @property
+    def rate(self) -> Rate:
+        """The rate that is limited."""
+        return _RATES[self.name]
+
+    @property
+    def max_failure_rate(self) -> float:
+        """The largest share of failures that satisfies the constraint."""
+        return 1.0 - self.limit if self.rate.sense == ">=" else self.limit
+
+    def p_values(self, failures: IntArray | list[int], trials: IntArray | list[int]) -> FloatArray:
+        """Exact p-values of the hypothesis that the constraint is violated.
+
+        The probability of so few failures, or fewer, in so many trials if the rate were at its limit.
+        """
+        counts = np.asarray(failures)
+        p_values = bdtr(np.clip(counts, 0, trials), trials, self.max_failure_rate)
+        return np.where(counts < 0, 0.0, p_values)
+
+    def max_failures(self, trials: IntArray, alpha: float) -> IntArray:
+        """The largest number of failures in so many trials that passes the test; -1 if none does."""
+        inverse = bdtrik(alpha, trials, self.max_failure_rate)  # not an integer; NaN if no number passes
+        most = np.floor(np.nan_to_num(inverse, nan=-1.0)).astype(np.intp)
+        most = np.where(self.p_values(most + 1, trials) <= alpha, most + 1, most)
+        return np.where(self.p_values(most, trials) <= alpha, most, most - 1)
+
+    def min_trials(self, confidence: float) -> int:
+        """The number of trials without a failure that passes the test."""
+        return int(np.ceil(np.log1p(-confidence) / np.log1p(-self.max_failure_rate) - 1e-9))
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.rate.sense} {self.limit:g}"
+
+
+#: Log-odds above those of any row; large enough for that, and small enough that scores relative to it
+#: still tell probabilities apart.
+NO_ROW_CUT = 1e9
+#: Log-odds below those of any row.
+ALL_ROWS_CUT = -NO_ROW_CUT
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A constraint that holds on new rows with a stated confidence.
+
+    Attributes
+    ----------
+    constraint : Constraint
+        What is guaranteed.
+    confidence : float
+        The probability, over calibration samples, that the threshold satisfies the constraint.
+    is_certified : bool
+        Whether a threshold passed the test. If none did, `cut` is the one at which the constraint holds by
+        definition.
+    cut : float
+        The threshold: rows with a higher score are positive.
+    n_rows : int
+        Number of calibration rows.
+    n_trials, n_failures : int
+        The rows that the rate refers to at this threshold, and those of them that count against it.
+    p_value : float
+        The p-value of the test at this threshold.
+    n_rows_needed : int or None
+        If no threshold passed: about how many calibration rows would be needed; None if, judging by the
+        training rows, no number is enough.
+    by_group : bool
+        Whether one row was drawn from each group of rows.
+    """
+
+    constraint: Constraint
+    confidence: float
+    is_certified: bool
+    cut: float
+    n_rows: int
+    n_trials: int
+    n_failures: int
+    p_value: float
+    n_rows_needed: int | None = None
+    by_group: bool = False
+
+    def __str__(self) -> str:
+        return self._describe_guarantee() if self.is_certified else self._describe_failure()
+
+    def _describe_guarantee(self) -> str:
+        kind = "a random row of a new group" if self.by_group else "new rows like the calibration rows"
+        return (
+            f"{self.constraint} on {kind}, with {100 * self.confidence:.10g}% confidence: "
+            f"{self.n_failures:,} of {self.n_trials:,} {self.constraint.rate.failure_phrase} among "
+            f"{self._rows()} "
+            f"(p = {self.p_value:.2g})"
+        )
+
+    def _describe_failure(self) -> str:
+        labeled = "no row is" if self.constraint.rate.safe_end == "none" else "every row is"
+        needed = (
+            f"about {self.n_rows_needed:,} calibration rows would be needed"
+            if self.n_rows_needed is not None
+            else "judging by the training rows, no number of calibration rows would be enough: lower the "
+            "limit or train a better model"
+        )
+        return (
+            f"{self.constraint} cannot be guaranteed with {100 * self.confidence:.10g}% confidence from "
+            f"{self._rows()}: {labeled} predicted positive; {needed}"
+        )
+
+    def _rows(self) -> str:
+        rows = f"{self.n_rows:,} calibration row{'' if self.n_rows == 1 else 's'}"
+        return f"{rows}, one from each group" if self.by_group else rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain values."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**values, "constraint": str(self.constraint), "statement": str(self)}
+
+
+#: Difference of the square roots of the expected numbers of rows beyond successive thresholds: each step adds
+#: a tenth of the standard deviation of a Poisson number.
+ROOT_STEP = 0.05
+#: Larger steps are made if there would be more thresholds.
+MAX_CUTS = 2000
+#: The share of the expected gain that is given up for an earlier start.
+MAX_PLANNED_LOSS = 0.01
+#: The least mass of an interval between thresholds, in rows; a Dirichlet distribution needs some.
+MIN_COUNT = 1e-6
+#: Scores with fewer values than this share of the rows are those of a model with few values.
+MAX_VALUES_SHARE = 0.1
+#: Values of the folds whose log-odds differ by no more are those of one value of the final model.
+MIN_GAP = 0.25
+#: Simulated calibration samples.
+N_SIMULATIONS = 500
+#: The number of rows that is needed is the one with this probability of success.
+TARGET_POWER = 0.8
+#: For the number of rows that would be needed, every so many thresholds are enough.
+COARSE_STRIDE = 20
+#: How often the number of calibration rows is doubled to see whether more would be enough.
+MAX_DOUBLINGS = 10
+
+
+@dataclass(frozen=True)
+class TrainingScores:
+    """Out-of-fold scores of the training rows, on the scale of the model's scores.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_rows,)
+        The scores; higher is more positive.
+    positive : ndarray of shape (n_rows,)
+        Whether a row is positive, or the probability that it is.
+    """
+
+    scores: FloatArray
+    positive: BoolArray | FloatArray
+
+
+@dataclass(frozen=True)
+class SimulatedTests:
+    """Simulated tests: for each sample and threshold, whether it passed, and what is gained there."""
+
+    passed: BoolArray
+    gain: FloatArray
+
+    def expected_gains(self) -> FloatArray:
+        """The expected gain at the last test that passes, for each start."""
+        n_samples, n_cuts = self.passed.shape
+        last = np.zeros(n_samples, dtype=np.intp)
+        gains = np.zeros(n_cuts)
+        rows = np.arange(n_samples)
+        for start in range(n_cuts - 1, -1, -1):
+            extends = self.passed[:, start + 1] if start + 1 < n_cuts else np.zeros(n_samples, dtype=bool)
+            last = np.where(extends, last, start)
+            gains[start] = np.where(self.passed[:, start], self.gain[rows, last], 0.0).mean()
+        return gains
+
+
+def plan_cuts(
+    constraint: Constraint,
+    training: TrainingScores,
+    n_rows: int,
+    confidence: float = 0.95,
+    random_state: int = 0,
+) -> FloatArray:
+    """Plan the thresholds to test, and their order, before the calibration rows are seen.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        A constraint on a rate that is not monotone in the threshold: precision, fdr or npv.
+    training : TrainingScores
+        Scores and labels that calibration rows are simulated from.
+    n_rows : int
+        Number of calibration rows.
+    confidence : float, default=0.95
+        The confidence of the test.
+    random_state : int, default=0
+        Seed of the simulation.
+
+    Returns
+    -------
+    ndarray
+        The thresholds in the order of the tests; empty if there are too few rows for any test to pass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.decisions import Constraint, TrainingScores, plan_cuts
+    >>> training = TrainingScores(np.arange(1000.0), np.arange(1000) > 800)
+    >>> cuts = plan_cuts(Constraint("precision", 0.9), training, n_rows=500)
+    >>> bool(cuts[0] > cuts[-1])
+    True
+    """
+    cuts = _spaced_cuts(constraint, training.scores, n_rows, confidence)
+    if len(cuts) == 0:
+        return cuts
+    simulated = _simulate(constraint, training, cuts, n_rows, confidence, random_state)
+    gains = simulated.expected_gains()
+    return cuts[int(np.argmax(gains >= (1.0 - MAX_PLANNED_LOSS) * gains.max())) :]
+
+
+def count_rows_needed(
+    constraint: Constraint, training: TrainingScores, n_rows: int, n_trials: int, confidence: float
+) -> int | None:
+    """Return about how many calibration rows make success likely, or None if no number does.
+
+    Rounded up to a power of two times the present number, for a rate that needs a plan. A rate of one class
+    needs enough rows of it, of which the calibration rows have `n_trials`; half a row is added, since none
+    among a few rows does not mean that there are none.
+    """
+    least = constraint.min_trials(confidence)
+    if constraint.rate.is_monotone:
+        share = min(_trial_share(constraint, training), (n_trials + 0.5) / (n_rows + 1.0))
+        return int(np.ceil(least / share)) if share > 0 else None
+    numbers = (2 * max(n_rows, least) * 2 ** np.arange(MAX_DOUBLINGS)).tolist()
+    shares, _ = _expected_trials(constraint, training, numbers[-1], confidence)
+    if (shares >= constraint.max_failure_rate).all():
+        return None
+    for n_more in numbers:
+        shares, trials = _expected_trials(constraint, training, n_more, confidence)
+        if _power(constraint, shares, trials, confidence) >= TARGET_POWER:
+            return int(n_more)
+    return None
+
+
+def _expected_trials(
+    constraint: Constraint, training: TrainingScores, n_rows: int, confidence: float
+) -> tuple[FloatArray, IntArray]:
+    """The share of failures and the number of trials at each threshold, if the training rows are typical."""
+    cuts = _spaced_cuts(constraint, training.scores, n_rows, confidence)[::COARSE_STRIDE]
+    totals = np.cumsum(_smooth(_count_between(constraint, training, cuts)), axis=1)[:, :-1]
+    n_training = totals.sum(axis=0)
+    return totals[0] / n_training, np.round(n_training * n_rows / len(training.scores)).astype(np.intp)
+
+
+def _power(constraint: Constraint, shares: FloatArray, trials: IntArray, confidence: float) -> float:
+    """The probability that the most promising threshold passes."""
+    allowed = constraint.max_failures(trials, 1.0 - confidence)
+    return float(np.where(allowed < 0, 0.0, bdtr(np.maximum(allowed, 0), trials, shares)).max())
+
+
+def _trial_share(constraint: Constraint, training: TrainingScores) -> float:
+    """The share of the training rows that a rate of one class, or of all rows, refers to."""
+    positive = float(np.mean(training.positive))
+    shares = {"tp": positive, "fn": positive, "fp": 1.0 - positive, "tn": 1.0 - positive}
+    trials = constraint.rate.trials
+    return 1.0 if len(trials) == 4 else shares[trials[0]]
+
+
+def _spaced_cuts(constraint: Constraint, scores: FloatArray, n_rows: int, confidence: float) -> FloatArray:
+    """Scores of training rows beyond which so many calibration rows are expected that a test can pass."""
+    least = constraint.min_trials(confidence)
+    if n_rows <= least:
+        return np.zeros(0)
+    first, last = np.sqrt(least), np.sqrt(n_rows)
+    expected = np.arange(first, last, max(ROOT_STEP, (last - first) / MAX_CUTS)) ** 2
+    ranks = np.unique(np.round(expected * len(scores) / n_rows).astype(np.intp))
+    ranks = ranks[(ranks >= 1) & (ranks < len(scores))]
+    ascending = np.sort(scores)
+    if constraint.rate.safe_end == "all":
+        return _between_values(np.unique(ascending[ranks - 1]), ascending)
+    return _between_values(np.unique(ascending[len(scores) - 1 - ranks]), ascending)[::-1]
+
+
+def _between_values(cuts: FloatArray, ascending: FloatArray) -> FloatArray:
+    """If the scores have few values, put the cuts where the values of the final model leave a gap as well.
+
+    Out of fold, each fold has values of its own, close to those of the final model: a cut between two of them
+    may have none of the final model's rows beyond it.
+    """
+    values = np.unique(ascending)
+    if len(cuts) == 0 or len(values) > MAX_VALUES_SHARE * len(ascending):
+        return cuts
+    is_gap = np.diff(values) > MIN_GAP
+    middles = ((values[:-1] + values[1:]) / 2.0)[is_gap]
+    middles = middles[middles > cuts[0]]
+    return middles if len(middles) else cuts
+
+
+def _simulate(
+    constraint: Constraint,
+    training: TrainingScores,
+    cuts: FloatArray,
+    n_rows: int,
+    confidence: float,
+    seed: int,
+) -> SimulatedTests:
+    """Draw calibration samples from laws that the training rows support, and test all thresholds."""
+    rng = np.random.default_rng(seed)
+    counts = _count_between(constraint, training, cuts)
+    laws = rng.dirichlet(_smooth(counts).ravel(), size=N_SIMULATIONS)
+    samples = rng.multinomial(n_rows, laws).reshape(N_SIMULATIONS, 2, -1)
+    failures, others = np.cumsum(samples[:, :, :-1], axis=2).swapaxes(0, 1)
+    passed = failures <= constraint.max_failures(np.arange(n_rows + 1), 1.0 - confidence)[failures + others]
+    gained = laws.reshape(N_SIMULATIONS, 2, -1)[:, 1, :]
+    return SimulatedTests(passed, np.cumsum(gained[:, :-1], axis=1))
+
+
+def _count_between(constraint: Constraint, training: TrainingScores, cuts: FloatArray) -> FloatArray:
+    """Training rows between successive thresholds: those that would be failures, and the others."""
+    probability = np.asarray(training.positive, dtype=np.float64)
+    if constraint.rate.safe_end == "none":
+        interval, failure = np.searchsorted(-cuts, -training.scores, side="right"), 1.0 - probability
+    else:
+        interval, failure = np.searchsorted(cuts, training.scores, side="left"), probability
+    return np.stack(
+        [np.bincount(interval, part, minlength=len(cuts) + 1) for part in (failure, 1.0 - failure)]
+    )
+
+
+def _smooth(counts: FloatArray) -> FloatArray:
+    """Add half a row of each kind beyond the first threshold (Jeffreys): a small count is no certainty."""
+    smoothed = np.maximum(counts, MIN_COUNT)
+    smoothed[:, 0] += 0.5
+    return smoothed
+
+
+def certify(
+    constraint: Constraint,
+    scores: FloatArray,
+    positive: BoolArray,
+    training: TrainingScores,
+    *,
+    confidence: float = 0.95,
+    objective: Measure | None = None,
+    cuts: FloatArray | None = None,
+    random_state: int = 0,
+) -> Guarantee:
+    """Find a threshold that satisfies a constraint on new rows with a given confidence.
+
+    The promise is exact and free of assumptions about the scores if the calibration rows are independent
+    draws from where the model will be used, and nothing in the model has seen them. What is known of the
+    training rows decides how much is found, not whether the promise holds.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        What must hold.
+    scores : ndarray of shape (n_calibration_rows,)
+        The model's scores of the calibration rows; higher is more positive.
+    positive : ndarray of bool, shape (n_calibration_rows,)
+        Their labels.
+    training : TrainingScores
+        Scores and labels of other rows, on the same scale, from which the thresholds are planned.
+    confidence : float, default=0.95
+        The probability, over calibration samples, that the constraint holds.
+    objective : Measure, optional
+        Chooses among the thresholds that pass, by its value on the calibration rows; by default the one
+        furthest from the end where the constraint holds by definition, such as that of the highest recall
+        for a precision. A measure of the confusion matrix, such as f1, accuracy or cost.
+    cuts : ndarray, optional
+        The thresholds in the order of the tests, from `plan_cuts`, which is called if they are not given.
+        They must not depend on the calibration rows, except on their number.
+    random_state : int, default=0
+        Seed of the simulation that plans the thresholds.
+
+    Returns
+    -------
+    Guarantee
+        The threshold, and what was tested.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.decisions import Constraint, TrainingScores, certify
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(4000) < 0.3
+    >>> s = rng.normal(size=4000) + 2 * y
+    >>> training = TrainingScores(s[:2000], y[:2000])
+    >>> found = certify(Constraint.parse("precision >= 0.8"), s[2000:], y[2000:], training)
+    >>> found.is_certified
+    True
+    """
+    check_confidence(confidence)
+    scores, positive = np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=bool)
+    if constraint.rate.is_monotone:
+        cuts = _all_cuts(constraint, scores)
+    elif cuts is None:
+        cuts = plan_cuts(constraint, training, len(scores), confidence, random_state)
+    cells = count_cells(cuts, scores, positive)
+    failures, trials = (
+        sum_cells(cells, names) for names in (constraint.rate.failures, constraint.rate.trials)
+    )
+    p_values = constraint.p_values(failures, trials)
+    passed = int(np.argmax(np.append(p_values > (1.0 - confidence) * (1.0 + _ROUNDING_TOL), True)))
+    if passed == 0:
+        n_trials = int(trials.max(initial=0))
+        needed = count_rows_needed(constraint, training, len(scores), n_trials, confidence)
+        return _refuse(constraint, confidence, positive, needed)
+    best = _choose({name: count[:passed] for name, count in cells.items()}, objective)
+    return Guarantee(
+        constraint,
+        float(confidence),
+        True,
+        float(cuts[best]),
+        len(scores),
+        int(trials[best]),
+        int(failures[best]),
+        float(p_values[best]),
+    )
+
+
+#: 1 - 0.9 is not 0.1: a p-value of exactly 0.1 passes at a confidence of 0.9. Relative, since 1 - confidence
+#: may be as small.
+_ROUNDING_TOL = 1e-12
+
+
+def check_confidence(confidence: float) -> None:
+    """Raise an error unless the confidence is between 0 and 1."""
+    if not (isinstance(confidence, (int, float, np.number)) and 0 < confidence < 1):
+        raise InvalidInputError(f"confidence must be above 0 and below 1: got {confidence!r}.")
+
+
+def count_cells(cuts: FloatArray, scores: FloatArray, positive: BoolArray) -> dict[str, IntArray]:
+    """The confusion matrix at each cut; scores above it are predicted positive."""
+    order_pos, order_neg = np.sort(scores[positive]), np.sort(scores[~positive])
+    tp = len(order_pos) - np.searchsorted(order_pos, cuts, side="right")
+    fp = len(order_neg) - np.searchsorted(order_neg, cuts, side="right")
+    return {"tp": tp, "fp": fp, "fn": len(order_pos) - tp, "tn": len(order_neg) - fp}
+
+
+def sum_cells(cells: dict[str, IntArray], names: tuple[str, ...]) -> IntArray:
+    """The sum of some cells of the confusion matrices."""
+    return np.sum([cells[name] for name in names], axis=0)
+
+
+def _all_cuts(constraint: Constraint, scores: FloatArray) -> FloatArray:
+    """Every distinct labeling, from the end where the constraint holds by definition."""
+    ascending = np.concatenate(([ALL_ROWS_CUT], np.unique(scores)))
+    return ascending if constraint.rate.safe_end == "all" else ascending[::-1]
+
+
+def _choose(cells: dict[str, IntArray], objective: Measure | None) -> int:
+    """The last threshold, or the last of those with the best value of the objective."""
+    n_cuts = len(cells["tp"])
+    if objective is None:
+        return n_cuts - 1
+    values = np.broadcast_to(_objective_values(objective, cells), n_cuts)
+    return n_cuts - 1 - int(np.argmax(values[::-1]))
+
+
+def _objective_values(objective: Measure, cells: dict[str, IntArray]) -> FloatArray | float:
+    """The value of the objective at each threshold."""
+    if isinstance(objective, ConfusionMeasure):
+        return objective.value(**cells)
+    if not isinstance(objective, LinearMeasure) or objective.for_rows(slice(0)) is not objective:
+        raise InvalidInputError(
+            f"the objective must be a measure of the confusion matrix: {objective.label} is not."
+        )
+    return _interpolate(objective, cells)
+
+
+def _interpolate(objective: LinearMeasure, cells: dict[str, IntArray]) -> FloatArray:
+    """The values of a measure that is linear in tp and fp, from those of three labelings."""
+    n_pos, n_neg = int(cells["tp"][0] + cells["fn"][0]), int(cells["fp"][0] + cells["tn"][0])
+    none, of_tp, of_fp = (
+        objective.score([1, 0], scores, [n_pos, n_neg]) for scores in ([-1, -1], [1, -1], [-1, 1])
+    )
+    recall, fpr = cells["tp"] / max(n_pos, 1), cells["fp"] / max(n_neg, 1)
+    return np.asarray(none + recall * (of_tp - none) + fpr * (of_fp - none))
+
+
+def _refuse(constraint: Constraint, confidence: float, positive: BoolArray, needed: int | None) -> Guarantee:
+    """The threshold at which the constraint holds by definition."""
+    n_rows, n_pos = len(positive), int(positive.sum())
+    n_neg = n_rows - n_pos
+    none, every = {"tp": 0, "fp": 0, "fn": n_pos, "tn": n_neg}, {"tp": n_pos, "fp": n_neg, "fn": 0, "tn": 0}
+    at_end, cut = (none, NO_ROW_CUT) if constraint.rate.safe_end == "none" else (every, ALL_ROWS_CUT)
+    trials = sum(at_end[name] for name in constraint.rate.trials)
+    return Guarantee(constraint, float(confidence), False, cut, n_rows, trials, 0, 1.0, needed)

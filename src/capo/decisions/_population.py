@@ -1,0 +1,368 @@
+"""Another share of positives than in training.
+
+With p(x) calibrated where a share of q rows is positive, r(x) = p(x) / (1 - p(x)) * (1 - q) / q is the ratio
+of the densities of the two classes, which label shift leaves as it is. The likelihood of a share s among new
+rows is the product of 1 + s (r(x) - 1), and its logarithm is concave. The maximum is the fixed point of the
+EM algorithm of Saerens, Latinne and Decaestecker (2002); here it is found by bisection of the derivative. Two
+rows with the share of positives in training are added: if the scores say nothing of the labels, nothing is
+estimated to have changed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, logit
+
+from .._compat import BoolArray, FloatArray, IntArray
+from ..exceptions import ConstraintWarning, InvalidInputError
+from ..measures import Measure
+from ._calibration import PlattCalibrator
+from ._threshold import expected_value_threshold
+
+#: Shares of positives that are tried for the nearest mixture.
+N_SHARES = 201
+#: Log-odds that differ by no more than this count as equal.
+SCORE_TOLERANCE = 0.25
+#: Log-odds of 95%.
+MAX_DOUBTFUL_LOG_ODDS = float(logit(0.95))
+
+
+@dataclass(frozen=True)
+class ClassScores:
+    """Out-of-fold log-odds of the training rows, and how far each row is a positive one.
+
+    Attributes
+    ----------
+    log_odds : ndarray of shape (n_rows,)
+        The log-odds of the positive class.
+    positive : ndarray of shape (n_rows,)
+        Whether a row is positive, or the probability that it is.
+    weight : ndarray of shape (n_rows,), optional
+        How many rows each row stood for in training; the log-odds are calibrated for the weighted rows.
+    """
+
+    log_odds: FloatArray
+    positive: BoolArray | FloatArray
+    weight: FloatArray | None = None
+
+    @property
+    def prevalence(self) -> float:
+        """The share of positives."""
+        return float(np.average(self.positive, weights=self.weight))
+
+    @property
+    def mean_probability(self) -> float:
+        """The mean of the probabilities: what they were calibrated to, up to the error of the calibration."""
+        return float(np.average(expit(self.log_odds), weights=self.weight))
+
+    @property
+    def masses(self) -> tuple[FloatArray, FloatArray]:
+        """How many positive and how many negative rows each row stands for."""
+        positive = np.asarray(self.positive, dtype=np.float64)
+        weight = 1.0 if self.weight is None else self.weight
+        return weight * positive, weight * (1.0 - positive)
+
+    def distributions(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The share of the positive and of the negative rows with scores up to each point."""
+        order = np.argsort(self.log_odds, kind="stable")
+        position = np.searchsorted(self.log_odds[order], points, side="right")
+        parts = (np.concatenate(([0.0], np.cumsum(mass[order]))) for mass in self.masses)
+        positive, negative = (part[position] / max(part[-1], 1e-300) for part in parts)
+        return positive, negative
+
+
+def mixture_distance(log_odds: FloatArray, training: ClassScores) -> float:
+    """The distance of new scores from the nearest mixture of the two classes as trained.
+
+    The largest difference between distribution functions (Kolmogorov-Smirnov), which is small if only the
+    share of positives has changed. Log-odds that differ by up to 0.25 count as equal, and only scores whose
+    probability in training is between 5% and 95% count: the models of folds and the final one differ by as
+    much, and no threshold is among scores that are hardly in doubt.
+
+    Parameters
+    ----------
+    log_odds : ndarray of shape (n_rows,)
+        The model's log-odds of the new rows.
+    training : ClassScores
+        The scores of both classes in training.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.decisions import ClassScores, mixture_distance
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(4000) < 0.5
+    >>> training = ClassScores(2 * (rng.normal(size=4000) + 2 * y) - 2, y)
+    >>> rare = 2 * (rng.normal(size=2000) + 2 * (rng.random(2000) < 0.1)) - 2
+    >>> mixture_distance(rare, training) < 0.05 < mixture_distance(rare / 4, training)
+    True
+    """
+    new = np.sort(np.asarray(log_odds, dtype=np.float64))
+    points = np.unique(np.concatenate((new, training.log_odds)))
+    points = points[np.abs(points) < MAX_DOUBTFUL_LOG_ODDS]
+    if len(points) == 0:
+        return 0.0
+    found = np.searchsorted(new, points, side="right") / len(new)
+    before, after = (training.distributions(points + step) for step in (-SCORE_TOLERANCE, SCORE_TOLERANCE))
+    return min(
+        max(0.0, float((found - _mix(after, share)).max()), float((_mix(before, share) - found).max()))
+        for share in np.linspace(0.0, 1.0, N_SHARES)
+    )
+
+
+def _mix(distributions: tuple[FloatArray, FloatArray], share: float) -> FloatArray:
+    """The distribution of a mixture with a share of positives."""
+    positive, negative = distributions
+    return share * positive + (1.0 - share) * negative
+
+
+N_RESAMPLES = 100
+CONFIDENCE = 0.95
+#: Scores are grouped into this many quantiles before they are resampled.
+MAX_GROUPS = 500
+#: Steps of the bisection; each halves the error.
+N_BISECTIONS = 40
+#: Rows with the share of positives in training that are added to the new rows.
+PRIOR_ROWS = 2.0
+#: Log-odds beyond this are treated as equal, so that their exponential is finite.
+MAX_LOG_ODDS = 100.0
+
+
+@dataclass(frozen=True)
+class PrevalenceEstimate:
+    """The estimated share of positives among new rows.
+
+    Attributes
+    ----------
+    value : float
+        The maximum-likelihood estimate.
+    low, high : float
+        A 95% bootstrap interval, over new rows and over the training rows behind the calibration.
+    trained : float
+        The share of positives in training, where rows count as much as their weights.
+    distance : float
+        The distance of the new scores from the nearest mixture of the two classes as trained.
+    n_rows : int
+        Number of new rows.
+    """
+
+    value: float
+    low: float
+    high: float
+    trained: float
+    distance: float
+    n_rows: int
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the interval excludes the share of positives in training."""
+        return not self.low <= self.trained <= self.high
+
+
+def estimate_prevalence(
+    log_odds: FloatArray, training: ClassScores, *, random_state: int = 0
+) -> PrevalenceEstimate:
+    """Estimate the share of positives among unlabeled rows from a model's scores.
+
+    Parameters
+    ----------
+    log_odds : ndarray of shape (n_rows,)
+        The model's log-odds of the new rows.
+    training : ClassScores
+        Out-of-fold log-odds and labels of the training rows, with their weights if there were any.
+    random_state : int, default=0
+        Seed of the bootstrap.
+
+    Returns
+    -------
+    PrevalenceEstimate
+        The estimate, its interval, and how well label shift explains the scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.decisions import ClassScores, estimate_prevalence
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(4000) < 0.5
+    >>> log_odds = 2 * (rng.normal(size=4000) + 2 * y) - 2  # calibrated for normal scores
+    >>> rare = 2 * (rng.normal(size=3000) + 2 * (rng.random(3000) < 0.1)) - 2
+    >>> found = estimate_prevalence(rare, ClassScores(log_odds, y))
+    >>> bool(found.low < 0.1 < found.high < 0.15)
+    True
+    """
+    new = np.asarray(log_odds, dtype=np.float64)
+    if len(new) == 0:
+        raise InvalidInputError("the prevalence of 0 rows cannot be estimated: pass at least one row.")
+    rng = np.random.default_rng(random_state)
+    means, sizes = _group(new)
+    trained = training.prevalence
+    own = _density_ratios(means, training.log_odds, training.weight)
+    value = _most_likely(own[None], sizes[None], trained)[0]
+    ratios = np.stack([_density_ratios(*scores) for scores in _recalibrations(means, training, rng)])
+    resampled = rng.multinomial(len(new), sizes / len(new), size=N_RESAMPLES)
+    tails = (1.0 - CONFIDENCE) / 2.0, (1.0 + CONFIDENCE) / 2.0
+    low, high = np.quantile(_most_likely(ratios, resampled, trained), tails)
+    distance = mixture_distance(new, training)
+    return PrevalenceEstimate(float(value), float(low), float(high), trained, distance, len(new))
+
+
+def _group(values: FloatArray) -> tuple[FloatArray, IntArray]:
+    """The means and sizes of quantile groups."""
+    parts = np.array_split(np.sort(values), min(MAX_GROUPS, len(values)))
+    return np.array([part.mean() for part in parts]), np.array([len(part) for part in parts])
+
+
+def _density_ratios(
+    log_odds: FloatArray, training_log_odds: FloatArray, weight: FloatArray | None = None
+) -> FloatArray:
+    """How much more likely each score is for a positive than for a negative row."""
+    share = float(np.average(expit(training_log_odds), weights=weight))
+    return np.exp(np.minimum(log_odds, MAX_LOG_ODDS)) * (1.0 - share) / share
+
+
+def _recalibrations(
+    means: FloatArray, training: ClassScores, rng: np.random.Generator
+) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+    """For each resample of the training rows: new and training log-odds on its calibration, and weights."""
+    order = np.argsort(training.log_odds, kind="stable")
+    parts = np.array_split(order, min(MAX_GROUPS, len(order)))
+    scores = np.array([training.log_odds[part].mean() for part in parts])
+    counts, masses = (
+        np.array([[mass[part].sum() for part in parts] for mass in each.masses]).ravel()
+        for each in (replace(training, weight=None), training)
+    )
+    row_weights = np.divide(masses, counts, out=np.zeros(len(counts)), where=counts > 0)
+    both_scores, labels = np.tile(scores, 2), np.repeat((True, False), len(scores))
+    for count in rng.multinomial(len(order), counts / counts.sum(), size=N_RESAMPLES):
+        weight = count * row_weights
+        curve = PlattCalibrator.fit(both_scores, labels, weight)
+        yield curve.log_odds(means), curve.log_odds(both_scores), weight
+
+
+def _most_likely(ratios: FloatArray, sizes: IntArray, trained: float) -> FloatArray:
+    """The most likely share of positives for each row of density ratios and group sizes."""
+    low, high = np.zeros(len(sizes)), np.ones(len(sizes))
+    for _ in range(N_BISECTIONS):
+        middle = (low + high) / 2.0
+        slope = (sizes * (ratios - 1.0) / (1.0 + middle[:, None] * (ratios - 1.0))).sum(axis=1)
+        slope += PRIOR_ROWS * (trained / middle - (1.0 - trained) / (1.0 - middle))
+        low, high = np.where(slope > 0, middle, low), np.where(slope > 0, high, middle)
+    return (low + high) / 2.0
+
+
+@dataclass(frozen=True)
+class Population:
+    """The population that a model is adjusted to.
+
+    Attributes
+    ----------
+    prevalence : float
+        The share of positives in it.
+    trained_prevalence : float
+        The share of positives in training, where rows count as much as their weights.
+    log_odds_shift : float
+        What was added to the model's log-odds; 0 if nothing was changed.
+    estimate : PrevalenceEstimate or None
+        How the prevalence was estimated; None if it was given.
+    trained_threshold : float or None
+        The log-odds of the threshold as trained, to which a later adjustment without a change returns.
+    """
+
+    prevalence: float
+    trained_prevalence: float
+    log_odds_shift: float
+    estimate: PrevalenceEstimate | None = None
+    trained_threshold: float | None = None
+
+    @classmethod
+    def from_estimate(cls, estimate: PrevalenceEstimate, training: ClassScores) -> Population:
+        """The population with an estimated prevalence; unchanged if its interval holds the trained one."""
+        if not estimate.is_changed:
+            return cls(estimate.value, estimate.trained, 0.0, estimate)
+        # An estimate of 0 or 1 is rounded to half a row: no score makes a class impossible.
+        half = 0.5 / estimate.n_rows
+        shift = _log_odds_shift(float(np.clip(estimate.value, half, 1.0 - half)), training)
+        return cls(estimate.value, estimate.trained, shift, estimate)
+
+    @classmethod
+    def from_prevalence(cls, prevalence: float, training: ClassScores) -> Population:
+        """The population with a prevalence that is known."""
+        return cls(prevalence, training.prevalence, _log_odds_shift(prevalence, training))
+
+    def __str__(self) -> str:
+        if self.estimate is None:
+            return f"{self.prevalence:.2%} positive as given, {self.trained_prevalence:.2%} in training"
+        interval = f"95% interval {self.estimate.low:.2%} to {self.estimate.high:.2%}"
+        change = "" if self.log_odds_shift else "; not different from training: the model is as trained"
+        return (
+            f"{self.prevalence:.2%} positive as estimated from {self.estimate.n_rows:,} unlabeled rows "
+            f"({interval}), {self.trained_prevalence:.2%} in training{change}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain values."""
+        found = self.estimate
+        return {
+            "prevalence": self.prevalence,
+            "low": None if found is None else found.low,
+            "high": None if found is None else found.high,
+            "trained_prevalence": self.trained_prevalence,
+            "log_odds_shift": self.log_odds_shift,
+            "distance": None if found is None else found.distance,
+            "rows": None if found is None else found.n_rows,
+        }
+
+
+def adjust_threshold(
+    measure: Measure, log_odds: FloatArray | None, training: ClassScores, population: Population
+) -> float:
+    """The log-odds, after the shift, above which the expected value of the measure is best.
+
+    Parameters
+    ----------
+    measure : Measure
+        What to maximize.
+    log_odds : ndarray or None
+        The model's log-odds of the new rows, before the shift. Without them the training rows stand for them,
+        weighted such that the share of positives is that of the population.
+    training : ClassScores
+        Out-of-fold log-odds of the training rows.
+    population : Population
+        What the model is adjusted to.
+
+    Returns
+    -------
+    float
+        The threshold.
+    """
+    if log_odds is None:
+        log_odds, mass = training.log_odds, _row_masses(training, population.prevalence)
+    else:
+        mass = np.ones(len(log_odds))
+    shifted = np.asarray(log_odds, dtype=np.float64) + population.log_odds_shift
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConstraintWarning)
+        return expected_value_threshold(measure, shifted, expit(shifted), mass)
+
+
+def _log_odds_shift(prevalence: float, training: ClassScores) -> float:
+    """From the log-odds as trained to those in a population of this prevalence."""
+    return float(logit(prevalence) - logit(training.mean_probability))
+
+
+def _row_masses(training: ClassScores, prevalence: float) -> FloatArray:
+    """How many rows of the population each training row stands for."""
+    probability, trained = expit(training.log_odds), training.mean_probability
+    weight = 1.0 if training.weight is None else training.weight
+    positive, negative = prevalence / trained, (1.0 - prevalence) / (1.0 - trained)
+    return np.asarray(weight * (probability * positive + (1.0 - probability) * negative))

@@ -1,0 +1,338 @@
+"""Prices of each row, and what they save.
+
+With the probability p of the positive class, calling a row positive instead of negative is worth
+
+    p (cost_fn + benefit_tp) - (1 - p) cost_fp
+
+in expectation, which is above 0 where p > cost_fp / (cost_fp + cost_fn + benefit_tp): a threshold for each
+row, without a search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+
+from .._compat import BoolArray, FloatArray, IntArray
+from ..exceptions import InvalidInputError
+from ..measures import Cost, cost_log_odds
+
+#: The prices, in the order in which they are named.
+PRICE_NAMES = ("cost_fp", "cost_fn", "benefit_tp")
+
+
+@dataclass(frozen=True)
+class RowPrices:
+    """The prices of some rows, in the user's money.
+
+    Attributes
+    ----------
+    cost_fp : ndarray of shape (n_samples,)
+        The cost of calling the row positive if it is negative.
+    cost_fn : ndarray of shape (n_samples,)
+        The cost of calling the row negative if it is positive.
+    benefit_tp : ndarray of shape (n_samples,)
+        What it is worth to call the row positive if it is positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.decisions import RowPrices
+    >>> prices = RowPrices.from_values(2, cost_fp=5, cost_fn=[20, 995])
+    >>> prices.thresholds
+    array([0.2  , 0.005])
+    >>> prices.values(np.array([True, True]), np.array([True, False]))
+    array([   0., -995.])
+    """
+
+    cost_fp: FloatArray
+    cost_fn: FloatArray
+    benefit_tp: FloatArray
+
+    @classmethod
+    def from_values(
+        cls, n_rows: int, *, cost_fp: Any = 1.0, cost_fn: Any = 1.0, benefit_tp: Any = 0.0
+    ) -> RowPrices:
+        """Check prices: each is a number for all rows, or one number per row."""
+        values = zip(PRICE_NAMES, (cost_fp, cost_fn, benefit_tp), strict=True)
+        return cls(*(_check_price(value, name, n_rows) for name, value in values))
+
+    def __len__(self) -> int:
+        return len(self.cost_fp)
+
+    @property
+    def stakes(self) -> FloatArray:
+        """What a hit is worth more than a miss: ``cost_fn + benefit_tp``."""
+        return self.cost_fn + self.benefit_tp
+
+    @property
+    def measure(self) -> Cost:
+        """The measure `cost` of these rows; a price that is the same in all rows is a number."""
+        return Cost(*(_as_number(getattr(self, name)) for name in PRICE_NAMES))
+
+    def mean_measure(self, sample_weight: FloatArray | None = None) -> Cost:
+        """The measure `cost` of rows whose prices are not known: each price is the mean of these rows."""
+        means = (np.average(getattr(self, name), weights=sample_weight) for name in PRICE_NAMES)
+        return Cost(*(float(f"{mean:.6g}") for mean in means))
+
+    @property
+    def log_odds(self) -> FloatArray:
+        """The log-odds above which each row is positive; finite, also where one of the prices is 0."""
+        return cost_log_odds(self.cost_fp, self.stakes)
+
+    @property
+    def thresholds(self) -> FloatArray:
+        """The probability above which each row is positive: 1 where nothing is at stake."""
+        return np.asarray(expit(self.log_odds))
+
+    def expected_savings(self, probability: FloatArray) -> FloatArray:
+        """What calling each row positive instead of negative is worth in expectation."""
+        return np.asarray(probability * self.stakes - (1.0 - probability) * self.cost_fp)
+
+    def values(self, positive: BoolArray, predicted: BoolArray) -> FloatArray:
+        """The money of each row with these predictions: a cost is below 0."""
+        of_positive = np.where(predicted, self.benefit_tp, -self.cost_fn)
+        return np.where(positive, of_positive, np.where(predicted, -self.cost_fp, 0.0))
+
+    def losses(self, positive: BoolArray, predicted: BoolArray) -> FloatArray:
+        """What each prediction costs compared with the right one: 0 where it is right."""
+        return self.values(positive, positive) - self.values(positive, predicted)
+
+    def take_rows(self, rows: IntArray | BoolArray) -> RowPrices:
+        """Return the prices of some of the rows."""
+        return RowPrices(self.cost_fp[rows], self.cost_fn[rows], self.benefit_tp[rows])
+
+
+@dataclass(frozen=True)
+class PriceTerms:
+    """Which prices a model was trained with: those of all rows, and the names of those of each row.
+
+    Attributes
+    ----------
+    constants : dict of str to float
+        The prices that were numbers.
+    per_row : tuple of str
+        The names of the prices that each row had.
+    """
+
+    constants: dict[str, float]
+    per_row: tuple[str, ...]
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> PriceTerms:
+        """Separate numbers from prices of each row."""
+        per_row = tuple(name for name in PRICE_NAMES if np.ndim(values[name]) > 0)
+        return cls({name: float(values[name]) for name in PRICE_NAMES if name not in per_row}, per_row)
+
+    def resolve(self, given: Mapping[str, Any], n_rows: int) -> RowPrices | None:
+        """The prices of new rows; None if no price that each row had in training is given.
+
+        Prices that were numbers in training are the same, unless they are given again.
+        """
+        if all(value is None for value in given.values()):
+            return None
+        values = self.complete(given, "pass all of them, or none to use one threshold for all rows")
+        return RowPrices.from_values(n_rows, **values)
+
+    def complete(self, given: Mapping[str, Any], advice: str) -> dict[str, Any]:
+        """Add the prices that were numbers in training; raise an error if one of each row is missing.
+
+        Parameters
+        ----------
+        given : mapping of str to float or array-like
+            The prices of the new rows; None for those that are not known.
+        advice : str
+            What the error message says to do.
+
+        Returns
+        -------
+        dict of str to float or array-like
+            A value for each price.
+        """
+        missing = [name for name in self.per_row if given.get(name) is None]
+        if missing:
+            raise InvalidInputError(
+                f"the model was trained with {' and '.join(self.per_row)} of each row, but {missing[0]} is "
+                f"missing: {advice}."
+            )
+        return {**self.constants, **{name: value for name, value in given.items() if value is not None}}
+
+    def __str__(self) -> str:
+        texts = {
+            name: "of each row" if name in self.per_row else f"{self.constants[name]:g}"
+            for name in PRICE_NAMES
+        }
+        return ", ".join(f"{name} {text}" for name, text in texts.items() if text != "0")
+
+
+def _as_number(prices: FloatArray) -> FloatArray | float:
+    """The number that all prices are, or the prices if they differ."""
+    return float(prices[0]) if len(prices) and (prices == prices[0]).all() else prices
+
+
+def _check_price(value: Any, name: str, n_rows: int) -> FloatArray:
+    """Return one price per row, or raise an error that names the price and the row."""
+    try:
+        prices = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f"{name} must be a number or one number per row: got {value!r:.200}."
+        ) from None
+    if prices.ndim == 0:
+        prices = np.full(n_rows, float(prices))
+    if prices.shape != (n_rows,):
+        raise InvalidInputError(
+            f"{name} must be a number or one number per row: got shape {prices.shape} for {n_rows} rows."
+        )
+    invalid = ~(np.isfinite(prices) & (prices >= 0))
+    if invalid.any():
+        row = int(np.argmax(invalid))
+        raise InvalidInputError(
+            f"{name} must be finite and not negative: {int(invalid.sum())} of {n_rows} rows are not, first "
+            f"row {row} with {prices[row]:g}. A cost is a positive number; fill in missing ones."
+        )
+    return prices
+
+
+#: Bootstrap resamples of the rows.
+N_RESAMPLES = 1000
+#: Quantiles of the resampled totals that bound the 95% interval.
+INTERVAL_QUANTILES = (0.025, 0.975)
+
+
+@dataclass(frozen=True)
+class Savings:
+    """The money of predictions on some rows; a cost is below 0.
+
+    Attributes
+    ----------
+    total : float
+        The benefits minus the costs of the predictions.
+    total_of_none : float
+        The same if no row is called positive.
+    total_of_all : float
+        The same if every row is called positive.
+    saving : float
+        How much better the predictions are than the better of the two.
+    low, high : float
+        The 95% bootstrap interval of the saving.
+    n_rows : int
+        Number of rows.
+    n_predicted : int
+        Rows that are called positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.decisions import RowPrices, estimate_savings
+    >>> positive = np.tile([True, False, False, False], 50)
+    >>> prices = RowPrices.from_values(200, cost_fp=10, cost_fn=np.tile([100, 1, 1, 1], 50))
+    >>> print(estimate_savings(prices, positive, positive))
+    saves 1,500 on 200 rows (95% interval ... to ...) compared with calling every row positive; total 0
+    """
+
+    total: float
+    total_of_none: float
+    total_of_all: float
+    saving: float
+    low: float
+    high: float
+    n_rows: int
+    n_predicted: int
+
+    @property
+    def baseline(self) -> str:
+        """The better way to treat all rows alike."""
+        return "calling no row positive" if _none_is_better(self) else "calling every row positive"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain values."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return (
+            f"saves {format_money(self.saving)} on {self.n_rows:,} rows (95% interval "
+            f"{format_money(self.low)} to {format_money(self.high)}) compared with {self.baseline}; total "
+            f"{format_money(self.total)}"
+        )
+
+
+def _none_is_better(savings: Savings) -> bool:
+    return savings.total_of_none >= savings.total_of_all
+
+
+def format_money(value: float) -> str:
+    """An amount with at least three significant digits, and no decimals from 100 on."""
+    decimals = 0 if value == 0 or abs(value) >= 100 else max(0, 2 - int(np.floor(np.log10(abs(value)))))
+    text = f"{value:,.{decimals}f}"
+    return "0" if float(text.replace(",", "")) == 0 else text
+
+
+def estimate_savings(
+    prices: RowPrices,
+    positive: BoolArray,
+    predicted: BoolArray,
+    sample_weight: FloatArray | None = None,
+    *,
+    groups: ArrayLike | None = None,
+    random_state: int = 0,
+) -> Savings:
+    """Compare predictions with the better of two ways to treat all rows alike, with a bootstrap interval.
+
+    Parameters
+    ----------
+    prices : RowPrices
+        The prices of the rows.
+    positive : ndarray of bool, shape (n_samples,)
+        Which rows are positive.
+    predicted : ndarray of bool, shape (n_samples,)
+        Which rows are called positive.
+    sample_weight : ndarray of shape (n_samples,), optional
+        How many rows each row stands for.
+    groups : array-like of shape (n_samples,), optional
+        The group of each row, such as a customer: the bootstrap then draws whole groups.
+    random_state : int, default=0
+        Seed of the bootstrap, which draws rows with replacement.
+
+    Returns
+    -------
+    Savings
+        Totals in the user's money.
+    """
+    weight = np.ones(len(prices)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    values, of_none, of_all = (
+        weight * prices.values(positive, each)
+        for each in (predicted, np.zeros_like(predicted), np.ones_like(predicted))
+    )
+    total, total_of_none, total_of_all = (float(each.sum()) for each in (values, of_none, of_all))
+    gains = np.column_stack((values - of_none, values - of_all))
+    gains = gains if groups is None else _sum_by_group(gains, groups)
+    resampled = _resample_totals(gains, random_state).min(axis=1)
+    low, high = np.quantile(resampled, INTERVAL_QUANTILES)
+    return Savings(
+        total=total,
+        total_of_none=total_of_none,
+        total_of_all=total_of_all,
+        saving=total - max(total_of_none, total_of_all),
+        low=float(low),
+        high=float(high),
+        n_rows=len(prices),
+        n_predicted=int(np.sum(predicted)),
+    )
+
+
+def _sum_by_group(values: FloatArray, groups: ArrayLike) -> FloatArray:
+    """The sums of each column over the rows of each group."""
+    _, codes = np.unique(np.asarray(groups), return_inverse=True)
+    return np.column_stack([np.bincount(codes, weights=column) for column in values.T])
+
+
+def _resample_totals(values: FloatArray, random_state: int) -> FloatArray:
+    """The sums of each column over rows drawn with replacement."""
+    rng, n_rows = np.random.default_rng(random_state), len(values)
+    return np.array([values[rng.integers(n_rows, size=n_rows)].sum(axis=0) for _ in range(N_RESAMPLES)])

@@ -1,0 +1,278 @@
+"""Skops documents: audit, writing and reading.
+
+skops asks whether each type in a document is trusted, but not what is done with the type. Its loaders call
+the type of a list, a set, a dictionary, an array or a key with values from the file, so that a trusted class
+or function would be called by a document that names it in such a place. Here each loader that calls a type
+has its own list of types, and any other combination is refused. `ObjectNode` makes an object without its
+constructor and sets its attributes, `FunctionNode` and `TypeNode` only look a name up: for these, skops's
+list of scikit-learn's estimators and the list below decide.
+
+Two further features of skops documents are not used: nodes with one ``__id__`` are one object to skops, which
+would let a node that was checked stand for another one, so the ids are removed; and documents of older
+protocols, which skops reads with older loaders, are refused.
+
+A pipeline may hold transformers of capo's, boosters or trees, which are in the list "objects" of the state.
+In the skops member each of them is replaced by a `Placeholder` with its number; reading the member puts the
+object in its place.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import zipfile
+from collections.abc import Callable, Collection
+from contextvars import ContextVar
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from .._compat import LOSS_MODULE
+from ..exceptions import MissingExtraError
+from .archive import check_archive, check_array_file
+
+#: The name of a placeholder for one of capo's objects in a skops document.
+PLACEHOLDER_TYPE = "capo.Placeholder"
+#: The oldest protocol of skops that a model file can hold.
+MIN_PROTOCOL = 2
+#: Levels of nested nodes; nested pipelines need about four levels each.
+MAX_NODE_DEPTH = 200
+SCHEMA = "schema.json"
+
+_SCALARS = frozenset(
+    f"{kind.__module__}.{kind.__name__}" for kind in np.sctypeDict.values() if kind.__module__ == "numpy"
+)
+_KEYS = frozenset({"builtins.str", "builtins.int", "builtins.float", "builtins.bool"}) | _SCALARS
+
+#: Loaders that call the type that the document names, or read a member of the document, and with which types.
+_CALLED_TYPES: dict[str, frozenset[str]] = {
+    "BytearrayNode": frozenset({"builtins.bytearray"}),
+    "BytesNode": frozenset({"builtins.bytes"}),
+    "DictNode": frozenset({"builtins.dict", "collections.OrderedDict", "sklearn.utils._bunch.Bunch"}),
+    "JsonNode": frozenset({"builtins.str"}),
+    "ListNode": frozenset({"builtins.list"}),
+    "MaskedArrayNode": frozenset({"numpy.ma.MaskedArray", "numpy.ma.core.MaskedArray"}),
+    "NdArrayNode": frozenset({"numpy.ndarray"}) | _SCALARS,
+    "RandomStateNode": frozenset({"numpy.random.mtrand.RandomState"}),
+    "SetNode": frozenset({"builtins.set"}),
+    "SliceNode": frozenset({"builtins.slice"}),
+    "TupleNode": frozenset({"builtins.tuple"}),
+}
+#: Loss functions of scikit-learn: their constructors take numbers, and skops lists which of them it trusts.
+_LOSS_MODULES = (LOSS_MODULE, "sklearn.linear_model._sgd_fast")
+_LOOKUPS = ("FunctionNode", "ObjectNode", "TypeNode")
+
+#: Types beyond those that skops trusts, each with the only loader that may make it.
+ALLOWED_TYPES: dict[str, str] = {
+    "functools.partial": "PartialNode",
+    "numpy.dtype": "DTypeNode",
+    "sklearn.calibration._CalibratedClassifier": "ObjectNode",
+    "sklearn.calibration._SigmoidCalibration": "ObjectNode",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor": "ObjectNode",
+    "sklearn.feature_selection._univariate_selection.f_classif": "FunctionNode",
+    "sklearn.model_selection._split.KFold": "ObjectNode",
+    "sklearn.model_selection._split.RepeatedStratifiedKFold": "ObjectNode",
+    "sklearn.model_selection._split.StratifiedKFold": "ObjectNode",
+    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer": "ObjectNode",
+    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer": "ObjectNode",
+    "sklearn.utils._bunch.Bunch": "DictNode",
+    "sklearn.utils.validation.check_array": "FunctionNode",
+}
+
+
+def audit_member(data: bytes, module: str, trusted: Collection[str]) -> tuple[bytes, set[str]]:
+    """A skops document without ids, its placeholders in `module`; and types that no rule here allows."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        check_archive(archive, len(data))
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    schema = json.loads(parts.pop(SCHEMA))
+    protocol = schema.get("protocol")
+    if type(protocol) is not int or protocol < MIN_PROTOCOL:
+        raise ValueError(f"it holds a skops document of protocol {protocol!r}")
+    for name, content in parts.items():
+        _check_part(name, content)
+    audit = _Audit(module, frozenset(trusted))
+    audit.check(schema)
+    return _zip_parts({**parts, SCHEMA: json.dumps(schema).encode()}), audit.refused
+
+
+def _check_part(name: str, content: bytes) -> None:
+    if name.endswith(".npy"):
+        check_array_file(content)
+    elif not name.endswith(".bin"):
+        raise ValueError(f"a skops document in it has the unknown part {name!r}")
+
+
+def _zip_parts(parts: dict[str, bytes]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+class _Audit:
+    """A walk over all nodes of a document; `refused` collects the types that are used in an unknown way."""
+
+    def __init__(self, module: str, trusted: frozenset[str]) -> None:
+        self._module, self._trusted = module, trusted
+        self.refused: set[str] = set()
+
+    def check(self, value: Any, depth: int = 0) -> None:
+        if isinstance(value, list):
+            for each in value:
+                self.check(each, depth)
+        elif isinstance(value, dict):
+            if "__loader__" in value:
+                depth += 1
+                self._check_node(value)
+            if depth > MAX_NODE_DEPTH:
+                raise ValueError(f"it holds a skops document nested more than {MAX_NODE_DEPTH} levels deep")
+            for each in value.values():
+                self.check(each, depth)
+
+    def _check_node(self, node: dict[str, Any]) -> None:
+        node.pop("__id__", None)
+        loader, kind = node["__loader__"], _type_name(node)
+        if kind == PLACEHOLDER_TYPE and loader == "ConstructorFromReduceNode":
+            node["__module__"] = self._module
+        elif kind not in self._trusted and not _is_allowed(loader, kind):
+            self.refused.add(kind)
+        if loader == "DictNode":
+            self._check_keys(node["key_types"])
+        state = node.get("content")
+        if loader == "ObjectNode" and isinstance(state, dict) and state.get("__loader__") == "DictNode":
+            _check_attributes(state["content"])
+        if loader == "PartialNode" and node["content"]["func"]["__loader__"] != "FunctionNode":
+            raise ValueError("it contains a functools.partial whose target is not a function")
+
+    def _check_keys(self, node: dict[str, Any]) -> None:
+        """Types of keys, which skops calls with the keys."""
+        if node["__loader__"] != "ListNode":
+            raise ValueError("it holds a dictionary with malformed types of keys")
+        for each in node["content"]:
+            if each["__loader__"] != "TypeNode":
+                raise ValueError("it holds a dictionary with malformed types of keys")
+            if _type_name(each) not in _KEYS:
+                self.refused.add(_type_name(each))
+
+
+def _check_attributes(attributes: dict[str, Any]) -> None:
+    """Attributes through which an estimator would read files: a cache is left out, a list of files refused.
+
+    A cache holds pickled objects, so that the folder of a file's choice could run code. A vectorizer with
+    ``input="filename"`` opens the files that its input names.
+    """
+    if attributes.get("memory") is not None:
+        attributes["memory"] = _NONE
+    reads = attributes.get("input")
+    if isinstance(reads, dict) and reads.get("content") in (json.dumps("filename"), json.dumps("file")):
+        raise ValueError("it holds an estimator that reads files: its parameter 'input' must be 'content'")
+
+
+#: The value None in a skops document.
+_NONE = {
+    "__class__": "str",
+    "__module__": "builtins",
+    "__loader__": "JsonNode",
+    "content": "null",
+    "is_json": True,
+}
+
+
+def _type_name(node: dict[str, Any]) -> str:
+    name, module = node["__class__"], node["__module__"]
+    if not isinstance(name, str) or not isinstance(module, str):
+        raise ValueError("it holds a type without a name")
+    return f"{module}.{name}"
+
+
+def _is_allowed(loader: Any, kind: str) -> bool:
+    if kind in ALLOWED_TYPES:
+        return loader == ALLOWED_TYPES[kind]
+    if loader == "LossNode":
+        return kind.rpartition(".")[0] in _LOSS_MODULES
+    return loader in _LOOKUPS or kind in _CALLED_TYPES.get(loader, ())
+
+
+_find_object: ContextVar[Callable[[Any], Any]] = ContextVar("find_object")
+
+
+class Placeholder:
+    """Stands for an entry of "objects"; calling the class with a number returns that object."""
+
+    number: int
+
+    def __new__(cls, number: Any) -> Any:
+        return _find_object.get()(number)
+
+    @classmethod
+    def make(cls, number: int) -> Placeholder:
+        """A placeholder to be written."""
+        placeholder: Placeholder = object.__new__(cls)
+        placeholder.number = number
+        return placeholder
+
+    def __reduce__(self) -> tuple[type[Placeholder], tuple[int]]:
+        return Placeholder, (self.number,)
+
+
+#: The file holds this name, whatever the module is called; `audit_member` replaces it by the present one.
+_PRESENT_MODULE = Placeholder.__module__
+Placeholder.__module__ = PLACEHOLDER_TYPE.rpartition(".")[0]
+
+
+def dump_member(value: Any, is_own: Callable[[Any], bool], share: Callable[[Any], int]) -> bytes:
+    """A skops document of the value, in which `is_own` objects are replaced by their numbers."""
+    document = _skops().dumps(_with_placeholders(value, is_own, share))
+    return audit_member(document, PLACEHOLDER_TYPE.rpartition(".")[0], ())[0]
+
+
+def load_member(data: bytes, find_object: Callable[[Any], Any], trusted: Collection[str]) -> Any:
+    """The value of a skops document; `data` must come from `check_member`."""
+    token = _find_object.set(find_object)
+    try:
+        return _skops().loads(data, trusted=[*ALLOWED_TYPES, f"{_PRESENT_MODULE}.Placeholder", *trusted])
+    finally:
+        _find_object.reset(token)
+
+
+def check_member(data: bytes, trusted: Collection[str]) -> tuple[bytes, set[str]]:
+    """The document as it may be passed to `load_member`, and the types in it that are not trusted."""
+    document, refused = audit_member(data, _PRESENT_MODULE, trusted)
+    unknown = set(_skops().get_untrusted_types(data=document))
+    known = {*ALLOWED_TYPES, f"{_PRESENT_MODULE}.Placeholder", *trusted}
+    return document, refused | (unknown - known)
+
+
+def _with_placeholders(value: Any, is_own: Callable[[Any], bool], share: Callable[[Any], int]) -> Any:
+    """A copy of the value; pickle, in memory only, is what finds every object in any graph."""
+    file = io.BytesIO()
+    pickler = _Pickler(file, protocol=pickle.HIGHEST_PROTOCOL)
+    pickler.is_own, pickler.share = is_own, share
+    pickler.dump(value)
+    file.seek(0)
+    return _Unpickler(file).load()
+
+
+class _Pickler(pickle.Pickler):
+    is_own: Callable[[Any], bool]
+    share: Callable[[Any], int]
+
+    def persistent_id(self, obj: Any) -> int | None:
+        return self.share(obj) if self.is_own(obj) else None
+
+
+class _Unpickler(pickle.Unpickler):
+    def persistent_load(self, pid: int) -> Placeholder:
+        return Placeholder.make(pid)
+
+
+def _skops() -> ModuleType:
+    try:
+        import skops.io  # noqa: PLC0415 (an extra)
+    except ImportError as error:
+        raise MissingExtraError("model files need skops: pip install 'capo-learn[files]'.") from error
+    return skops.io

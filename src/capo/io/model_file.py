@@ -1,0 +1,335 @@
+"""The manifest of a model file: a description of its model, readable without opening the model."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import warnings
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib import import_module
+from platform import python_version
+from typing import Any, Self
+
+import numpy as np
+import sklearn
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils.validation import check_is_fitted
+
+from ..exceptions import CapoError, CapoWarning, MissingExtraError, ModelFileError
+from .archive import MANIFEST, STATE, Archive, write_archive
+from .atomic import atomic_write
+from .records import Decoder, Encoder, UntrustedTypesError
+from .type_names import estimator_name
+
+FORMAT, FORMAT_VERSION = "capo-model", 2
+#: Files of this format were written by development versions only.
+DEVELOPMENT_VERSION = 1
+#: Packages that every model needs.
+BASE_PACKAGES = ("capo", "numpy", "scipy", "sklearn")
+#: Names of distributions that differ from those of their packages.
+DISTRIBUTIONS = {"capo": "capo-learn", "sklearn": "scikit-learn"}
+
+
+_KINDS: dict[str, Any] = {
+    **dict.fromkeys(("estimator", "measure", "summary", "created"), str),
+    **dict.fromkeys(("schema", "training", "versions"), dict),
+    "classes": list,
+    "threshold": (float, int, type(None)),
+}
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A description of a model.
+
+    Attributes
+    ----------
+    estimator, measure : str
+        The model's class, and the measure that it was trained for.
+    classes : list
+        The labels; of two, the positive one last.
+    threshold : float or None
+        The probability above which a row is positive.
+    schema : dict
+        The columns of the table and their kinds, as `capo.io.tables` writes them; empty if not known.
+    training : dict
+        The name of the training table, its number of rows and the SHA-256 checksum of its file, as far as
+        they are known.
+    summary : str
+        The text of the model's ``summary()``.
+    versions : dict of str to str
+        Versions of Python and of the packages that the model needs, as they were when the file was written.
+    created : str
+        The date and time of writing.
+    """
+
+    estimator: str
+    measure: str = ""
+    classes: list[Any] = field(default_factory=list)
+    threshold: float | None = None
+    schema: dict[str, Any] = field(default_factory=dict)
+    training: dict[str, Any] = field(default_factory=dict)
+    summary: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+
+    @classmethod
+    def from_model(
+        cls, model: Any, packages: Iterable[str], schema: dict[str, Any], training: dict[str, Any]
+    ) -> Self:
+        """The manifest of a fitted model, which needs `packages` beside the base ones."""
+        threshold = getattr(model, "threshold_", None)
+        return cls(
+            estimator=estimator_label(model),
+            measure=model.measure_.label if hasattr(model, "measure_") else "",
+            classes=_labels(model),
+            threshold=None if threshold is None else float(threshold),
+            schema=schema or _column_names(model),
+            training=training,
+            summary=str(model.summary()) if hasattr(model, "summary") else "",
+            versions=_versions((*BASE_PACKAGES, *sorted(packages))),
+        )
+
+    def to_json(self) -> str:
+        """The text of the manifest."""
+        head = {"format": FORMAT, "format_version": FORMAT_VERSION}
+        values = _replace_non_finite({**head, **asdict(self)})
+        text = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False, default=str)
+        return text.encode(errors="backslashreplace").decode()
+
+    @classmethod
+    def from_json(cls, text: bytes, path: str) -> Self:
+        """Read the text of a manifest; refuse those of other programs and of newer versions of capo."""
+        try:
+            values = parse_json(text)
+            kind, number = values.pop("format"), values.pop("format_version")
+        except (ValueError, KeyError, AttributeError, TypeError, OverflowError, RecursionError) as error:
+            raise ModelFileError(f"{path} is not a capo model file.") from error
+        if kind != FORMAT or type(number) is not int or number < DEVELOPMENT_VERSION:
+            raise ModelFileError(f"{path} is not a capo model file.")
+        _check_version(number, path)
+        wrong = [name for name, kinds in _KINDS.items() if not isinstance(values.get(name), kinds)]
+        wrong += [name for name in values if name not in _KINDS]
+        if wrong:
+            raise ModelFileError(f"{path} has a malformed manifest: see {wrong[0]!r}.")
+        return cls(**values)
+
+
+def _labels(model: Any) -> list[Any]:
+    labels = getattr(model, "label_pair", getattr(model, "classes_", ()))
+    return list(np.asarray(labels).tolist())
+
+
+def _versions(packages: Iterable[str]) -> dict[str, str]:
+    """Versions of Python and of the packages, by the names of their distributions."""
+    versions = {DISTRIBUTIONS.get(name, name): import_module(name).__version__ for name in packages}
+    return {"python": python_version(), **versions}
+
+
+def estimator_label(model: Any) -> str:
+    """The name of a model's class: capo's own are named as in the registry, without their modules."""
+    kind = type(model)
+    return estimator_name(kind) or f"{kind.__module__}.{kind.__qualname__}"
+
+
+def parse_json(text: bytes) -> Any:
+    """A JSON document; NaN and infinities, which are not JSON, are refused."""
+    return json.loads(text, parse_constant=_refuse_constant)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number in JSON")
+
+
+def _check_version(number: int, path: str) -> None:
+    if number > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{path} was written by a newer version of capo, in format {number}; this version reads format "
+            f"{FORMAT_VERSION}: upgrade capo-learn to open it."
+        )
+    if number == DEVELOPMENT_VERSION:
+        raise ModelFileError(
+            f"{path} was written by a development version of capo, in a format that is no longer read: train "
+            "the model again."
+        )
+
+
+def _replace_non_finite(value: Any) -> Any:
+    """The value with null for each number that JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _replace_non_finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_replace_non_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _column_names(model: Any) -> dict[str, Any]:
+    """The schema of a model that knows only the names of its columns."""
+    names = getattr(model, "feature_names_in_", None)
+    return {} if names is None else {"kind": "names", "columns": [str(name) for name in names]}
+
+
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A model from a file, and the file's description of it."""
+
+    model: Any
+    manifest: Manifest
+
+
+def save(
+    model: Any,
+    path: PathLike,
+    *,
+    schema: dict[str, Any] | None = None,
+    training: dict[str, Any] | None = None,
+) -> None:
+    """Write a fitted model to a file, whole or not at all.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted `CAPOClassifier`, or any estimator of capo's or scikit-learn's.
+    path : path-like
+        The file; an existing one is replaced when the new one is complete.
+    schema, training : dict, optional
+        Descriptions of the columns and of the training table, for the manifest.
+
+    See Also
+    --------
+    load : The reverse.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import capo
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = capo.CAPOClassifier("f1", auxiliaries=[GaussianNB()], random_state=0).fit(X, y)
+    >>> capo.save(model, tempfile.gettempdir() + "/cancer.capo")
+    >>> again = capo.load(tempfile.gettempdir() + "/cancer.capo")
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
+    check_is_fitted(model)
+    members, packages = _encode(model)
+    manifest = Manifest.from_model(model, packages, schema or {}, training or {})
+    with atomic_write(path) as file:
+        write_archive(file, {MANIFEST: manifest.to_json().encode(), **members})
+
+
+def load(path: PathLike, *, trusted: Collection[str] = ()) -> Any:
+    """Open a model file.
+
+    No code in the file runs. The types of its parts must be known to capo or named in `trusted`.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    trusted : collection of str, default=()
+        Further types that may be in the file, as the error that refuses them lists them. Name only types
+        whose code you would run.
+
+    Returns
+    -------
+    estimator
+        The model as it was saved.
+
+    See Also
+    --------
+    save : The reverse, with an example.
+    """
+    return open_model(path, trusted=trusted).model
+
+
+def open_model(path: PathLike, *, trusted: Collection[str] = ()) -> ModelFile:
+    """Open a model file with its manifest."""
+    name = os.fspath(path)
+    archive = Archive(name)
+    manifest = Manifest.from_json(archive.read(MANIFEST), name)
+    model = _open(archive, name, manifest, frozenset(trusted))
+    if estimator_label(model) != manifest.estimator:
+        raise ModelFileError(f"{name} describes a {manifest.estimator}, but holds a {type(model).__name__}.")
+    _warn_of_versions(name, manifest)
+    return ModelFile(model, manifest)
+
+
+def read_manifest(path: PathLike) -> Manifest:
+    """Read a model file's description of its model; the model is not opened."""
+    name = os.fspath(path)
+    return Manifest.from_json(Archive(name).read(MANIFEST), name)
+
+
+def _encode(model: Any) -> tuple[dict[str, bytes], set[str]]:
+    """The members of the model, which are known to be readable again, and the packages that they need."""
+    try:
+        encoder = Encoder()
+        state = {"model": encoder.encode(model), "objects": encoder.objects}
+        members = {STATE: json.dumps(state, allow_nan=False).encode(), **encoder.members}
+        _check_readable(members)
+    except MissingExtraError:
+        raise
+    except Exception as error:
+        raise ModelFileError(
+            f"this {type(model).__name__} cannot be saved: {type(error).__name__}: {error}. A function or "
+            "class of your own must be in a module that can be imported; a measure can be given as a "
+            "formula, such as '10 * tp - 2 * fp'."
+        ) from error
+    return members, encoder.packages
+
+
+def _check_readable(members: dict[str, bytes]) -> None:
+    try:
+        _decode(members[STATE], members, members.__getitem__, ())
+    except UntrustedTypesError as error:
+        _decode(members[STATE], members, members.__getitem__, str(error).split(", "))
+
+
+def _decode(state: bytes, names: Collection[str], read_member: Any, trusted: Collection[str]) -> Any:
+    document = parse_json(state)
+    if not isinstance(document, dict) or set(document) != {"model", "objects"}:
+        raise ValueError("state.json must hold a model and its objects")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InconsistentVersionWarning)
+        return Decoder(document["objects"], names, read_member, trusted).decode(document["model"])
+
+
+def _open(archive: Archive, name: str, manifest: Manifest, trusted: frozenset[str]) -> Any:
+    try:
+        return _decode(archive.read(STATE), archive.check_names(), archive.read, trusted)
+    except (ModelFileError, MissingExtraError):
+        raise
+    except UntrustedTypesError as error:
+        raise ModelFileError(
+            f"{name} holds types that are not known to be safe: {error}. If you trust the source of "
+            "the file, list the types with trusted=[...] in Python, --trust TYPE on the command line."
+        ) from None
+    except MemoryError as error:
+        raise ModelFileError(f"{name} cannot be opened: there is not enough memory.") from error
+    except Exception as error:
+        versions = ", ".join(f"{package} {number}" for package, number in manifest.versions.items())
+        reason = str(error) if type(error) in (ValueError, CapoError) else f"{type(error).__name__}: {error}"
+        raise ModelFileError(
+            f"{name} cannot be opened here: {reason}. It was written with {versions}."
+        ) from error
+
+
+def _warn_of_versions(name: str, manifest: Manifest) -> None:
+    """Warn if scikit-learn's estimators may behave differently here."""
+    here = sklearn.__version__
+    there = str(manifest.versions.get("scikit-learn", here))
+    if there.split(".")[:2] != here.split(".")[:2]:
+        warnings.warn(
+            f"{name} was written with scikit-learn {there}, this is {here}: check its predictions, or train "
+            "it again.",
+            CapoWarning,
+            stacklevel=4,
+        )

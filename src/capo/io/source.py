@@ -1,0 +1,363 @@
+"""A file as bytes, lines and batches of rows."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import io
+import lzma
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.sparse import vstack
+
+from .._compat import BoolArray, FloatArray
+from ..exceptions import TableError
+
+#: The first bytes of compressed files, and the functions that open them.
+_DECOMPRESSORS: list[tuple[bytes, Any]] = [
+    (b"\x1f\x8b", gzip.open),
+    (b"BZh", bz2.open),
+    (b"\xfd7zXZ\x00", lzma.open),
+]
+#: The first bytes of files that are not supported, and a description with a remedy.
+_UNSUPPORTED_FORMATS: list[tuple[bytes, str]] = [
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd: decompress it first"),
+    (b"%PDF", "a PDF document: convert it to a table first"),
+    (b"\x89HDF", "an HDF5 file: save the table as Parquet or CSV"),
+]
+#: The first bytes of zip archives, which Excel files are, too, and of older Excel files.
+_ZIP_SIGNATURE = b"PK\x03\x04"
+EXCEL_SIGNATURES = (_ZIP_SIGNATURE, b"\xd0\xcf\x11\xe0")
+#: The entry of a zip archive by which Excel files are recognized.
+_EXCEL_ENTRY = "[Content_Types].xml"
+#: Bytes that are inspected to detect the format of a file.
+HEAD_SIZE = 2**16
+
+
+class ByteSource:
+    """A file or standard input, to be read once and decompressed.
+
+    Attributes
+    ----------
+    name : str
+        The name of the source in messages.
+    stem : str
+        The path without the suffix of a compressed file.
+    path : pathlib.Path, optional
+        The path of the file; None for standard input.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.name = "standard input" if path == "-" else path
+        self.stem = path
+        for suffix in (".gz", ".bz2", ".xz", ".zip"):
+            self.stem = self.stem.removesuffix(suffix)
+        self.path = None if path == "-" else Path(path)
+
+    @contextmanager
+    def open(self) -> Iterator[io.BufferedReader]:
+        """Open the decompressed stream; every failure becomes a `TableError`."""
+        try:
+            with self._open_raw() as raw:
+                yield self._decompress(raw)
+        except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile) as error:
+            raise TableError(
+                f"{self.name} is compressed, but damaged or truncated: {error}. Copy or download it again."
+            ) from error
+        except OSError as error:
+            raise TableError(self._error_message(error)) from error
+
+    def _open_raw(self) -> BinaryIO:
+        return sys.stdin.buffer if self.path is None else self.path.open("rb")
+
+    def _decompress(self, raw: BinaryIO) -> io.BufferedReader:
+        head, stream = read_head(raw)
+        for signature, description in _UNSUPPORTED_FORMATS:
+            if head.startswith(signature):
+                raise TableError(f"{self.name} is {description}.")
+        for signature, open_compressed in _DECOMPRESSORS:
+            if head.startswith(signature):
+                return io.BufferedReader(open_compressed(stream))
+        return self._unzip(stream) if head.startswith(_ZIP_SIGNATURE) else stream
+
+    def _unzip(self, stream: io.BufferedReader) -> io.BufferedReader:
+        """The only file of a zip archive; an Excel file is returned as it is."""
+        data = io.BytesIO(stream.read())
+        try:
+            archive = zipfile.ZipFile(data)
+            names = [name for name in archive.namelist() if not name.endswith("/") and "__MACOSX" not in name]
+        except zipfile.BadZipFile as error:
+            raise TableError(
+                f"{self.name} is a zip archive or an Excel file, but damaged or truncated: {error}. Copy or "
+                "download it again."
+            ) from error
+        if _EXCEL_ENTRY in names:
+            data.seek(0)
+            return io.BufferedReader(data)
+        if len(names) != 1:
+            raise TableError(f"{self.name} is a zip archive of {len(names)} files: it must hold one.")
+        return io.BufferedReader(archive.open(names[0]))  # type: ignore[arg-type]
+
+    def _error_message(self, error: OSError) -> str:
+        if isinstance(error, FileNotFoundError):
+            return f"there is no file {self.name}."
+        if isinstance(error, IsADirectoryError):
+            return f"{self.name} is a folder without tables, such as .parquet or .csv files: give a file."
+        if isinstance(error, PermissionError):
+            return f"{self.name} cannot be read: permission denied."
+        return f"{self.name} cannot be read: {error.strerror or error}."
+
+
+def read_head(stream: BinaryIO | io.BufferedReader) -> tuple[bytes, io.BufferedReader]:
+    """Read the first bytes, and return them with a stream that still begins with them."""
+    head = stream.read(HEAD_SIZE)
+    return head, io.BufferedReader(_PrependedStream(head, stream))
+
+
+class _PrependedStream(io.RawIOBase):
+    """Bytes that were already read, followed by the rest of the stream."""
+
+    def __init__(self, head: bytes, rest: BinaryIO | io.BufferedReader) -> None:
+        self.head, self.rest = head, rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.head[: len(buffer)] or self.rest.read(len(buffer))
+        self.head = self.head[len(data) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+
+class NoRowsError(TableError):
+    """A file has no rows; one of several files is skipped then."""
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """Rows of a file in svmlight format: a sparse matrix of features, and the label of each row."""
+
+    X: Any
+    labels: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, index: slice) -> SparseRows:
+        return SparseRows(self.X[index], self.labels[index])
+
+    def resize_features(self, n_features: int) -> Any:
+        """Return the features with exactly this many columns: further ones are cut, missing ones are zero."""
+        if self.X.shape[1] > n_features:
+            return self.X[:, :n_features]
+        X = self.X.copy()
+        X.resize((X.shape[0], n_features))
+        return X
+
+    @classmethod
+    def concat(cls, parts: Sequence[SparseRows]) -> SparseRows:
+        """Concatenate rows."""
+        n_features = max(part.X.shape[1] for part in parts)
+        X = vstack([part.resize_features(n_features) for part in parts], format="csr")
+        return cls(X, np.concatenate([part.labels for part in parts]))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Consecutive rows of a file.
+
+    Attributes
+    ----------
+    rows : polars.DataFrame or SparseRows
+        The rows; all columns of a data frame are text if the file is a text file.
+    first_row : int
+        The number of the first row in the file, counted from 1.
+    decimal_comma : bool
+        Whether numbers may have a decimal comma, because the delimiter is another character.
+    """
+
+    rows: pl.DataFrame | SparseRows
+    first_row: int
+    decimal_comma: bool = False
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """The rows of a table with named columns; an error for svmlight format."""
+        if isinstance(self.rows, SparseRows):
+            raise TableError("a table with named columns is needed, but the file is in svmlight format.")
+        return self.rows
+
+    @property
+    def sparse_rows(self) -> SparseRows:
+        """The rows of a file in svmlight format; an error for a table with named columns."""
+        if not isinstance(self.rows, SparseRows):
+            raise TableError("a file in svmlight format is needed, but the file has named columns.")
+        return self.rows
+
+    def split(self, max_rows: int) -> Iterator[Batch]:
+        """Split the rows into smaller batches."""
+        for start in range(0, len(self), max_rows):
+            part = self.rows[start : start + max_rows]
+            yield Batch(part, self.first_row + start, self.decimal_comma)
+
+
+def concat_batches(batches: Sequence[Batch]) -> Batch:
+    """One batch of the rows of consecutive batches; a column that some of them lack is missing there."""
+    first = batches[0]
+    if isinstance(first.rows, SparseRows):
+        return Batch(SparseRows.concat([batch.sparse_rows for batch in batches]), first.first_row)
+    columns = list(dict.fromkeys(name for batch in batches for name in batch.frame.columns))
+    frames = [_with_columns(batch.frame, columns) for batch in batches]
+    same_types = all(frame.schema == frames[0].schema for frame in frames)
+    rows = pl.concat(frames, how="vertical" if same_types else "vertical_relaxed")
+    return Batch(rows, first.first_row, first.decimal_comma)
+
+
+def _with_columns(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """The columns in this order; those that the frame lacks are missing."""
+    present = set(frame.columns)
+    return frame.select(name if name in present else pl.lit(None, pl.Null).alias(name) for name in columns)
+
+
+#: Bytes per read.
+BLOCK_SIZE = 2**22
+#: A file with a longer line is rejected.
+MAX_LINE_SIZE = 2**28
+_NEWLINE, _QUOTE = ord("\n"), ord('"')
+#: Byte order marks and their encodings.
+_BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    codecs.BOM_UTF8: "utf-8-sig",
+}
+
+
+def detect_encoding(head: bytes, encoding: str | None) -> str | None:
+    """The encoding of a byte order mark, or else the one given."""
+    return next((known for mark, known in _BYTE_ORDER_MARKS.items() if head.startswith(mark)), encoding)
+
+
+def recode_to_utf8(
+    stream: io.BufferedReader, head: bytes, encoding: str | None, name: str
+) -> io.BufferedReader:
+    """Return the text in UTF-8; a byte order mark takes precedence over `encoding`."""
+    encoding = detect_encoding(head, encoding)
+    if encoding is None:
+        return stream
+    try:
+        "".encode(encoding)  # raises if this is not an encoding of text
+        decoder = codecs.getincrementaldecoder(encoding)()
+    except (LookupError, UnicodeError) as error:
+        raise TableError(
+            f"unknown encoding {encoding!r}. Common encodings are utf-8, latin-1, cp1252 and utf-16."
+        ) from error
+    return io.BufferedReader(_Utf8Recoder(stream, decoder, name, encoding))
+
+
+class _Utf8Recoder(io.RawIOBase):
+    """A stream of text in another encoding, read as UTF-8."""
+
+    def __init__(
+        self, stream: io.BufferedReader, decoder: codecs.IncrementalDecoder, name: str, encoding: str
+    ) -> None:
+        self.stream, self.decoder, self.name, self.encoding = stream, decoder, name, encoding
+        self.pending, self.at_end = b"", False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        while not self.pending and not self.at_end:
+            data = self.stream.read(len(buffer))  # type: ignore[arg-type]
+            self.at_end = not data
+            try:
+                self.pending = self.decoder.decode(data, final=self.at_end).encode()
+            except (UnicodeError, ValueError) as error:
+                raise TableError(
+                    f"{self.name} cannot be decoded as {self.encoding}: {error}. Give another encoding with "
+                    "--encoding."
+                ) from error
+        size = min(len(self.pending), len(buffer))  # type: ignore[arg-type]
+        buffer[:size], self.pending = self.pending[:size], self.pending[size:]  # type: ignore[index]
+        return size
+
+
+def read_line_blocks(stream: io.BufferedReader, name: str) -> Iterator[bytes]:
+    """Yield blocks of complete lines, which may contain newlines inside quotes, each ending in a newline."""
+    return _complete_lines(_read_text(stream, name), name)
+
+
+def read_byte_blocks(stream: io.BufferedReader, name: str) -> Iterator[bytes]:
+    """Yield blocks of complete lines as they are in the file, in an encoding that extends ASCII."""
+    return _complete_lines(iter(partial(stream.read, BLOCK_SIZE), b""), name)
+
+
+def _complete_lines(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """Divide the bytes after line ends; a newline is added to a last line that lacks it."""
+    rest = b""
+    for data in chunks:
+        rest += data
+        end = _complete_lines_size(rest)
+        if end:
+            yield rest[:end]
+            rest = rest[end:]
+        elif len(rest) > MAX_LINE_SIZE:
+            raise TableError(
+                f"{name} has a line of more than {MAX_LINE_SIZE:,} bytes: it does not look like a table."
+            )
+    if rest:
+        yield rest if rest.endswith(b"\n") else rest + b"\n"
+
+
+def _read_text(stream: io.BufferedReader, name: str) -> Iterator[bytes]:
+    while data := stream.read(BLOCK_SIZE):
+        if b"\0" in data:
+            raise TableError(
+                f"{name} is not a text table: it contains binary data. If it is UTF-16 text, give "
+                "--encoding utf-16."
+            )
+        if data.endswith(b"\r"):
+            data += stream.read(1)
+        yield _normalize_newlines(data)
+
+
+def _normalize_newlines(data: bytes) -> bytes:
+    """Convert CR LF and CR line ends to LF."""
+    if b"\r" not in data:
+        return data
+    return data.replace(b"\r\n", b"\n") if b"\n" in data else data.replace(b"\r", b"\n")
+
+
+def _complete_lines_size(data: bytes) -> int:
+    if _QUOTE not in data:
+        return data.rfind(b"\n") + 1
+    ends = find_line_ends(np.frombuffer(data, dtype=np.uint8))
+    return int(ends[-1]) + 1 if ends.size else 0
+
+
+def unquoted_mask(text: NDArray[np.uint8]) -> BoolArray | None:
+    """Which bytes are outside quotes; None if there are no quotes."""
+    quotes = text == _QUOTE
+    return None if not quotes.any() else np.cumsum(quotes, dtype=np.uint8) % 2 == 0
+
+
+def find_line_ends(text: NDArray[np.uint8]) -> NDArray[np.intp]:
+    """The positions of newlines outside quotes."""
+    unquoted, newlines = unquoted_mask(text), text == _NEWLINE
+    return np.flatnonzero(newlines if unquoted is None else newlines & unquoted)

@@ -1,0 +1,1 @@
+"""The way of `fit`, in its order: folds, auxiliaries, outputs, center, adaptation, the choice of C."""

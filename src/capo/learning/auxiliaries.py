@@ -1,0 +1,750 @@
+"""The auxiliary classifiers: the default set, names, validation.
+
+They take data frames with text, categories
+and missing values as they are. For a sparse matrix the trees use the columns that separate the classes
+best, and a second boosting uses its leading singular directions in place of the kernel machine.
+
+"auto" is the default, "fast" costs less, "best" costs more.
+
+A name stands for a function that returns an unfitted classifier for data with the columns of X.
+
+Classifiers that take a label matrix by themselves, such as random trees, are trained on it once. Any other is
+trained once per label, on features that the labels share.
+"""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_regressor
+from sklearn.decomposition import TruncatedSVD
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.feature_selection import SelectKBest, SelectorMixin, f_classif
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import BernoulliNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import SVC
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from .._compat import FloatArray, IntArray, name_estimators
+from ..exceptions import IgnoredWeightWarning, InvalidInputError, MissingExtraError
+from ..tables.features import make_linear_features, make_rbf_features, make_tree_features, n_ordinal_columns
+from ..tables.schema import FeatureSchema, infer_schema
+from .cross_fit import Auxiliary
+from .folds import DEFAULT_N_FOLDS, MAX_ROWS_FOR_PAIRS, MIN_CLASS_ROWS_FOR_PARTS
+from .outputs import MAX_MARGIN, ScoreOutput, probability_log_odds
+
+#: Random trees with larger leaves, fully grown ones, and those for many classes.
+N_TREES, N_FULL_TREES, N_CLASS_TREES = 40, 60, 100
+#: Rows that each leaf of a random tree needs, unless it is fully grown.
+MIN_SAMPLES_LEAF = 2
+#: A split of a fully grown tree sees this share of the columns, but no more than so many.
+FULL_TREES_MAX_FEATURES, FULL_TREES_MAX_COLUMNS = 0.5, 30
+#: From so many rows on, each random tree of two classes sees a sample of them.
+MIN_ROWS_FOR_TREE_SAMPLES = 15_000
+#: Rows of such a sample, and the share of the rows that it has of larger tables.
+N_TREE_SAMPLES, TREE_SAMPLES_SHARE = 12_000, 1 / 8
+#: Boosting of two classes: smaller trees than scikit-learn's, whose splits each see a random half of the
+#: columns. Without a penalty, the leaves diverge where there are few positive rows. With early stopping,
+#: scikit-learn's default above 10,000 rows, a tenth of the rows would not be learned from.
+BOOSTING = {
+    "learning_rate": 0.1,
+    "max_iter": 80,
+    "early_stopping": False,
+    "max_leaf_nodes": 15,
+    "min_samples_leaf": 10,
+    "l2_regularization": 1.0,
+    "max_features": 0.5,
+}
+#: Boosting with fewer and larger steps, for the set that costs less.
+QUICK_BOOSTING = {
+    "learning_rate": 0.15,
+    "max_iter": 60,
+    "early_stopping": False,
+    "max_leaf_nodes": 15,
+    "l2_regularization": 1.0,
+}
+#: Boosting of each label of a label matrix.
+LABEL_BOOSTING = {"learning_rate": 0.15, "max_iter": 60, "l2_regularization": 1.0}
+#: Penalty on the leaves of boosted trees of many classes.
+CLASS_BOOSTING_L2 = 1.0
+#: Rows that each leaf of a boosted tree of many classes needs.
+CLASS_BOOSTING_MIN_SAMPLES_LEAF = 5
+#: Columns of the kernel's basis, for two classes and for more.
+N_KERNEL_COMPONENTS, N_CLASS_KERNEL_COMPONENTS = 200, 500
+#: Columns of a sparse matrix that trees use.
+MAX_SPARSE_COLUMNS = 300
+#: Components of the truncated singular value decomposition.
+N_LATENT_COMPONENTS = 60
+
+
+def make_boosting(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return boosted trees for data like X, whose columns `schema` describes."""
+    return _make_boosting(X, schema, BOOSTING)
+
+
+def make_quick_boosting(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return fewer boosted trees, for data like X."""
+    return _make_boosting(X, schema, QUICK_BOOSTING)
+
+
+def make_class_boosting(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return boosted trees of many classes for data like X.
+
+    Without a penalty, the trees of a class with a few rows diverge and spoil all probabilities.
+    """
+    params = {"l2_regularization": CLASS_BOOSTING_L2, "min_samples_leaf": CLASS_BOOSTING_MIN_SAMPLES_LEAF}
+    return _make_boosting(X, schema, params)
+
+
+def make_label_boosting(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return boosted trees of one label of a label matrix, for data like X."""
+    return _make_boosting(X, schema, LABEL_BOOSTING)
+
+
+def make_trees(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return random trees of two classes for data like X, whose columns `schema` describes."""
+    return _make_trees(X, schema, N_TREES, criterion="entropy", **_row_samples(X))
+
+
+def make_full_trees(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return fully grown random trees of two classes, whose splits see more of the columns, for data like X.
+
+    They follow details that the average of larger leaves misses, and more of the noise.
+    """
+    n_columns = min(X.shape[1], MAX_SPARSE_COLUMNS) if issparse(X) else X.shape[1]
+    share = min(FULL_TREES_MAX_FEATURES, FULL_TREES_MAX_COLUMNS / n_columns)
+    params = {"min_samples_leaf": 1, "max_features": share, **_row_samples(X)}
+    return _make_trees(X, schema, N_FULL_TREES, criterion="entropy", **params)
+
+
+def make_class_trees(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return random trees for many classes or labels, and data like X."""
+    return _make_trees(X, schema, N_CLASS_TREES)
+
+
+def make_linear(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return a logistic regression for data like X, whose columns `schema` describes."""
+    return make_pipeline(make_linear_features(X, schema, uses_labels=True), LogisticRegression(max_iter=1000))
+
+
+def make_kernel_machine(X: Any, schema: FeatureSchema, n_components: int = N_KERNEL_COMPONENTS) -> Pipeline:
+    """Return a logistic regression on a Nystroem basis, for data like X, whose columns `schema` describes."""
+    _check_dense(X, "kernel")
+    features = make_rbf_features(X, n_components, schema, uses_labels=True)
+    return make_pipeline(features, LogisticRegression(C=0.3, max_iter=300))
+
+
+def make_class_kernel_machine(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return a kernel machine with a larger basis, for many classes and data like X."""
+    return make_kernel_machine(X, schema, N_CLASS_KERNEL_COMPONENTS)
+
+
+def make_svm(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return a support vector machine with the Gaussian kernel for data like X, described by `schema`."""
+    _check_dense(X, "svm")
+    return make_pipeline(make_linear_features(X, schema, uses_labels=True), SVC(C=10.0))
+
+
+def make_latent(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Return boosted trees on the leading singular directions of a sparse matrix like X."""
+    if not issparse(X) or X.shape[1] <= 2:
+        raise InvalidInputError(
+            "the auxiliary 'latent' requires a sparse matrix with more than 2 columns: remove it."
+        )
+    svd = TruncatedSVD(min(N_LATENT_COMPONENTS, X.shape[1] - 1))
+    return make_pipeline(svd, HistGradientBoostingClassifier())
+
+
+def class_separation(X: Any, y: Any) -> tuple[Any, Any]:
+    """Return the F statistic of each column; columns that are constant in a fold come last, silently.
+
+    For a label matrix it is the largest one over the labels.
+    """
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        if np.ndim(y) == 1:
+            return f_classif(X, y)
+        found = [f_classif(X, column) for column in np.asarray(y).T if column.min() < column.max()]
+    statistics, p_values = (np.array(part) for part in zip(*found, strict=True))
+    return np.nan_to_num(statistics).max(axis=0), p_values.min(axis=0)
+
+
+def to_dense(X: Any) -> Any:
+    """Return a sparse matrix as an array."""
+    return X.toarray() if issparse(X) else X
+
+
+def _make_boosting(X: Any, schema: FeatureSchema, params: dict[str, Any]) -> Pipeline:
+    if issparse(X):
+        return make_pipeline(_best_columns(X), _densifier(), HistGradientBoostingClassifier(**params))
+    encoded = list(range(n_ordinal_columns(schema)))
+    boosting = HistGradientBoostingClassifier(categorical_features=encoded or None, **params)
+    return make_pipeline(make_tree_features(X, schema), boosting)
+
+
+def _make_trees(X: Any, schema: FeatureSchema, n_trees: int, **params: Any) -> Pipeline:
+    features = _best_columns(X) if issparse(X) else make_tree_features(X, schema)
+    trees = ExtraTreesClassifier(n_trees, **{"min_samples_leaf": MIN_SAMPLES_LEAF, **params})
+    return make_pipeline(features, trees)
+
+
+def _row_samples(X: Any) -> dict[str, Any]:
+    """Parameters of random trees that each see a sample of the rows, if there are many."""
+    n_rows = X.shape[0]
+    if n_rows < MIN_ROWS_FOR_TREE_SAMPLES:
+        return {}
+    return {"bootstrap": True, "max_samples": max(N_TREE_SAMPLES / n_rows, TREE_SAMPLES_SHARE)}
+
+
+def _best_columns(X: Any) -> SelectKBest:
+    return SelectKBest(class_separation, k=min(MAX_SPARSE_COLUMNS, X.shape[1]))
+
+
+def _densifier() -> FunctionTransformer:
+    return FunctionTransformer(to_dense, accept_sparse=True)
+
+
+def _check_dense(X: Any, name: str) -> None:
+    if issparse(X):
+        raise InvalidInputError(f"the auxiliary {name!r} does not support sparse matrices: remove it.")
+
+
+#: The set that is used by default, the one that costs less, and the one that costs more.
+AUTO, FAST, BEST = "auto", "fast", "best"
+#: Names that stand for a set of auxiliaries.
+AUXILIARY_SETS = (AUTO, FAST, BEST)
+#: Up to this many rows a support vector machine with the exact kernel costs no more than the rest.
+MAX_ROWS_FOR_SVM = 10_000
+#: With at least this many columns the default set has the exact kernel, which a small basis is far from.
+MIN_COLUMNS_FOR_SVM = 100
+#: With more labels than this, the default set has no models that take seconds per label.
+MAX_LABELS_FOR_SLOW_AUXILIARIES = 10
+#: Folds of the set that costs less, on tables without models of pairs of folds.
+N_FAST_FOLDS = 3
+
+
+def default_auxiliary_names(X: Any, set_name: str = AUTO) -> list[str]:
+    """Return the names of the auxiliaries of a built-in set for data like X."""
+    if set_name == FAST:
+        return ["quick", "linear"]
+    if issparse(X):
+        return ["boosting", "trees", "linear"] + (["latent"] if X.shape[1] > 2 else [])
+    names = ["boosting", "trees", "full_trees", "linear", "kernel"]
+    wants_svm = set_name == BEST or X.shape[1] >= MIN_COLUMNS_FOR_SVM
+    return [*names, "svm"] if wants_svm and X.shape[0] <= MAX_ROWS_FOR_SVM else names
+
+
+def default_n_folds(auxiliaries: Any, n_rows: int, n_rarer: int) -> int:
+    """Return the number of folds that auxiliaries, as a user gives them, are trained in by default.
+
+    Few folds need enough rows, or groups, of the rarer class for the parts that they are evaluated by.
+    """
+    can_be_divided = n_rarer >= N_FAST_FOLDS * MIN_CLASS_ROWS_FOR_PARTS
+    has_few = is_fast_set(auxiliaries) and n_rows > MAX_ROWS_FOR_PAIRS and can_be_divided
+    return N_FAST_FOLDS if has_few else DEFAULT_N_FOLDS
+
+
+def is_fast_set(auxiliaries: Any) -> bool:
+    """Whether auxiliaries, as a user gives them, are the set that costs less."""
+    return isinstance(auxiliaries, str) and auxiliaries == FAST
+
+
+def class_auxiliary_names(X: Any, set_name: str = AUTO) -> list[str]:
+    """Return the names of the auxiliaries of a built-in set for many classes and data like X."""
+    if set_name == FAST:
+        return ["trees", "linear"]
+    if issparse(X):
+        return default_auxiliary_names(X)
+    return ["boosting", "trees", "linear", "kernel"] + (["svm"] if X.shape[0] <= MAX_ROWS_FOR_SVM else [])
+
+
+def label_auxiliary_names(X: Any, n_labels: int, set_name: str = AUTO) -> list[str]:
+    """Return the names of the auxiliaries of a built-in set for a label matrix and data like X."""
+    slow = n_labels > MAX_LABELS_FOR_SLOW_AUXILIARIES
+    names = class_auxiliary_names(X, FAST if slow else set_name)
+    return [name for name in names if name != "svm"]
+
+
+def expand_sets(
+    pairs: list[tuple[str, Any]], members: Callable[[str], list[str]], makers: Mapping[str, Callable[[], Any]]
+) -> list[tuple[str, Any]]:
+    """Return auxiliaries as a user gives them, with the members of a set in place of its name.
+
+    `makers` make those auxiliaries that are not the same as for two classes.
+    """
+    given = {name for name, _ in pairs}
+    auxiliaries: list[tuple[str, Any]] = []
+    for name, estimator in pairs:
+        if isinstance(estimator, str) and estimator in AUXILIARY_SETS:
+            auxiliaries += [(each, each) for each in members(estimator) if each not in given]
+        else:
+            auxiliaries.append((name, estimator))
+    return [
+        (name, makers[each]() if isinstance(each, str) and each in makers else each)
+        for name, each in auxiliaries
+    ]
+
+
+def use_class_defaults(pairs: list[tuple[str, Any]], X: Any, schema: FeatureSchema) -> list[tuple[str, Any]]:
+    """Return auxiliaries as a user gives them, with those for many classes in place of binary ones."""
+    makers = {
+        "boosting": partial(make_class_boosting, X, schema),
+        "trees": partial(make_class_trees, X, schema),
+        "kernel": partial(make_class_kernel_machine, X, schema),
+    }
+    return expand_sets(pairs, partial(class_auxiliary_names, X), makers)
+
+
+def use_label_defaults(
+    pairs: list[tuple[str, Any]], X: Any, schema: FeatureSchema, n_labels: int
+) -> list[tuple[str, Any]]:
+    """Return auxiliaries as a user gives them, with those for a label matrix in place of binary ones."""
+    makers = {
+        "boosting": partial(make_label_boosting, X, schema),
+        "trees": partial(make_class_trees, X, schema),
+        "kernel": partial(make_class_kernel_machine, X, schema),
+    }
+    return expand_sets(pairs, partial(label_auxiliary_names, X, n_labels), makers)
+
+
+#: Makes an unfitted transformer or classifier for data like X, whose columns the schema describes.
+FeatureMaker = Callable[[Any, FeatureSchema], Any]
+#: Trees of a random forest.
+N_FOREST_TREES = 200
+#: The value of missing numbers for trees that cannot take them.
+MISSING_NUMBER = -1e9
+
+
+@dataclass(frozen=True)
+class _Factory:
+    """Makes a pipeline of features and a classifier for data with the columns of X.
+
+    The classifier's package is imported when it is needed; `extra` is what to install if it is missing.
+    """
+
+    features: FeatureMaker
+    module: str
+    name: str
+    params: dict[str, Any]
+    extra: str | None = None
+
+    def __call__(self, X: Any, schema: FeatureSchema) -> Any:
+        """Return the unfitted classifier."""
+        model = self._classifier()(**self.params)
+        # Trees take a sparse matrix as it is.
+        unchanged = issparse(X) and self.features is not _linear_features
+        return model if unchanged else make_pipeline(self.features(X, schema), model)
+
+    def _classifier(self) -> Any:
+        try:
+            return getattr(import_module(self.module), self.name)
+        except ModuleNotFoundError as error:
+            raise MissingExtraError(
+                f"the auxiliary needs {self.module}, which is not installed: pip install {self.extra}."
+            ) from error
+        except (ImportError, OSError) as error:  # such as a missing libgomp
+            raise MissingExtraError(
+                f"the auxiliary needs {self.module}, which is installed but cannot be imported: {error}."
+            ) from error
+
+
+def _linear_features(X: Any, schema: FeatureSchema) -> Any:
+    """Return features for linear models, which may use the labels."""
+    return make_linear_features(X, schema, uses_labels=True)
+
+
+def _imputed_tree_features(X: Any, schema: FeatureSchema) -> Any:
+    """Return features for trees that take no missing values."""
+    imputer = SimpleImputer(strategy="constant", fill_value=MISSING_NUMBER)
+    return make_pipeline(make_tree_features(X, schema), imputer)
+
+
+def _make_forest(X: Any, schema: FeatureSchema) -> Any:
+    model = RandomForestClassifier(N_FOREST_TREES, min_samples_leaf=MIN_SAMPLES_LEAF)
+    return model if issparse(X) else make_pipeline(make_tree_features(X, schema), model)
+
+
+def _make_neighbors(X: Any, schema: FeatureSchema) -> Any:
+    return make_pipeline(_linear_features(X, schema), KNeighborsClassifier(25, algorithm="brute"))
+
+
+def _make_naive_bayes(X: Any, schema: FeatureSchema) -> Any:
+    return make_pipeline(_linear_features(X, schema), BernoulliNB())
+
+
+_FACTORIES: dict[str, FeatureMaker] = {
+    "boosting": make_boosting,
+    "quick": make_quick_boosting,
+    "trees": make_trees,
+    "full_trees": make_full_trees,
+    "linear": make_linear,
+    "kernel": make_kernel_machine,
+    "svm": make_svm,
+    "latent": make_latent,
+    "lgbm": _Factory(make_tree_features, "lightgbm", "LGBMClassifier", {"verbose": -1}, "lightgbm"),
+    "xgb": _Factory(make_tree_features, "xgboost", "XGBClassifier", {}, "xgboost"),
+    "rf": _make_forest,
+    "knn": _make_neighbors,
+    "nb": _make_naive_bayes,
+    "cvm": _Factory(_linear_features, "capo.baselines", "CoreVectorMachine", {"C": 10.0}),
+    "c45": _Factory(_imputed_tree_features, "capo.baselines", "C45Classifier", {}),
+    "rbfnet": _Factory(_linear_features, "capo.baselines", "RBFNetworkClassifier", {}),
+}
+
+
+def auxiliary_names() -> list[str]:
+    """Return all names that can be given as auxiliaries; "auto", "fast" and "best" stand for sets of them.
+
+    Each is an estimator after the preparation of the columns that suits it:
+
+    - boosting: `sklearn.ensemble.HistGradientBoostingClassifier`
+    - quick: `sklearn.ensemble.HistGradientBoostingClassifier` with fewer trees
+    - trees: `sklearn.ensemble.ExtraTreesClassifier` of 40 trees, or of 100 for many classes or labels
+    - full_trees: `sklearn.ensemble.ExtraTreesClassifier` of 60 trees with leaves of one row
+    - linear: `sklearn.linear_model.LogisticRegression`
+    - kernel: `sklearn.linear_model.LogisticRegression` on a `Nystroem` basis
+    - svm: `sklearn.svm.SVC` with C = 10
+    - latent: `sklearn.ensemble.HistGradientBoostingClassifier` on a `TruncatedSVD` of a sparse matrix
+    - lgbm: `lightgbm.LGBMClassifier`
+    - xgb: `xgboost.XGBClassifier`
+    - rf: `sklearn.ensemble.RandomForestClassifier` of 200 trees
+    - knn: `sklearn.neighbors.KNeighborsClassifier` with 25 neighbors
+    - nb: `sklearn.naive_bayes.BernoulliNB`
+    - cvm: `capo.baselines.CoreVectorMachine` with C = 10
+    - c45: `capo.baselines.C45Classifier`
+    - rbfnet: `capo.baselines.RBFNetworkClassifier`
+
+    Examples
+    --------
+    >>> from capo.learning.auxiliaries import auxiliary_names
+    >>> "lgbm" in auxiliary_names()
+    True
+    """
+    return [*AUXILIARY_SETS, *_FACTORIES]
+
+
+def check_auxiliary_name(name: str) -> None:
+    """Raise an error that suggests the nearest name if there is no auxiliary of this name."""
+    known = auxiliary_names()
+    if name not in known:
+        packages = {each.extra: key for key, each in _FACTORIES.items() if isinstance(each, _Factory)}
+        near = [packages[name]] if name in packages else difflib.get_close_matches(name, known, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Choose from {', '.join(known)}."
+        raise InvalidInputError(f"there is no auxiliary {name!r}. {hint}")
+
+
+def make_auxiliaries(name: str, X: Any, schema: FeatureSchema) -> list[tuple[str, Any]]:
+    """Return the unfitted auxiliary of this name, or those of the set of this name, for data like X."""
+    check_auxiliary_name(name)
+    names = default_auxiliary_names(X, name) if name in AUXILIARY_SETS else [name]
+    return [(each, _FACTORIES[each](X, schema)) for each in names]
+
+
+#: Seeds are drawn below this.
+MAX_SEED = 2**31 - 1
+
+
+def name_auxiliaries(auxiliaries: object, reserved: Container[str] = ()) -> list[tuple[str, Any]]:
+    """Return (name, estimator) pairs; a registered name is returned in place of its estimator.
+
+    `auxiliaries` is a list of estimators, registered names, and (name, estimator) pairs.
+    """
+    if isinstance(auxiliaries, str | Mapping) or not isinstance(auxiliaries, Sequence) or not auxiliaries:
+        raise InvalidInputError(
+            "auxiliaries must be 'auto', 'fast', 'best' or a list with at least one classifier, name of an "
+            f"auxiliary or (name, classifier) pair: got {auxiliaries!r}."
+        )
+    pairs = [_as_pair(each) for each in auxiliaries]
+    names = _fill_names(pairs)
+    invalid = [name for name in names if name in reserved or "__" in name]
+    if invalid:
+        raise InvalidInputError(
+            f"an auxiliary cannot be named {invalid[0]!r}: names must not contain '__' or equal a "
+            "parameter name."
+        )
+    if len(set(names)) < len(names):
+        raise InvalidInputError(f"the names of the auxiliaries must differ: got {', '.join(names)}.")
+    return list(zip(names, [estimator for _, estimator in pairs], strict=True))
+
+
+def resolve_auxiliaries(
+    pairs: Sequence[tuple[str, Any]], X: Any, schema: FeatureSchema | None = None
+) -> list[tuple[str, Any]]:
+    """Return the pairs with each registered name replaced by its estimator for data like X.
+
+    The name of a set is replaced by all of its auxiliaries; a registered name beside it that belongs to the
+    set is made once.
+    """
+    schema = infer_schema(X) if schema is None else schema
+    reserved = {name for name, estimator in pairs if not _is_bare(name, estimator)}
+    resolved: dict[str, Any] = {}
+    for name, estimator in pairs:
+        if isinstance(estimator, str) and estimator in AUXILIARY_SETS:
+            default = make_auxiliaries(estimator, X, schema)
+            if clash := sorted(reserved & dict(default).keys()):
+                raise InvalidInputError(
+                    f"the name {clash[0]!r} is that of an auxiliary of the set {estimator!r}: give yours "
+                    "another name."
+                )
+            resolved.update(default)
+        else:
+            is_name = isinstance(estimator, str)
+            resolved[name] = make_auxiliaries(estimator, X, schema)[0][1] if is_name else estimator
+    return list(resolved.items())
+
+
+def _is_bare(name: str, estimator: Any) -> bool:
+    """Whether an auxiliary was given by its registered name alone."""
+    return isinstance(estimator, str) and name == estimator
+
+
+def set_random_states(estimator: Any, random: RandomState | None) -> Any:
+    """Return the estimator with a seed wherever it has none; a frozen one is returned unchanged."""
+    if random is None or not hasattr(estimator, "get_params") or not hasattr(estimator, "fit"):
+        return estimator
+    seeds = {
+        key: int(random.randint(MAX_SEED))
+        for key, value in sorted(estimator.get_params(deep=True).items())
+        if value is None and key.rpartition("__")[2] == "random_state"
+    }
+    return clone(estimator).set_params(**seeds) if seeds else estimator
+
+
+def bind_sample_weight(name: str, estimator: Any, weight: Any) -> Auxiliary:
+    """Return the auxiliary with the rows' weights as a parameter of its `fit`, if it takes them."""
+    key = _weight_parameter(estimator)
+    if weight is not None and key is None and hasattr(estimator, "fit"):
+        warnings.warn(
+            f"the auxiliary {name!r} ({type(estimator).__name__}) does not take sample_weight and is trained "
+            "without it; the adaptation uses the weights.",
+            IgnoredWeightWarning,
+            stacklevel=5,
+        )
+    return Auxiliary(name, estimator, {} if weight is None or key is None else {key: weight})
+
+
+def _as_pair(entry: Any) -> tuple[str | None, Any]:
+    pair = entry if isinstance(entry, tuple) else (entry if isinstance(entry, str) else None, entry)
+    if len(pair) != 2 or not (pair[0] is None or isinstance(pair[0], str)):
+        raise InvalidInputError(
+            "an auxiliary is a classifier, a (name, classifier) pair or the name of a built-in auxiliary: "
+            f"got {pair!r}."
+        )
+    name, estimator = pair
+    if name == "":
+        raise InvalidInputError("the name of an auxiliary must not be empty.")
+    if isinstance(estimator, str) and estimator in AUXILIARY_SETS and name != estimator:
+        raise InvalidInputError(
+            f"{estimator!r} stands for a set of auxiliaries and cannot be given a name of its own."
+        )
+    if isinstance(estimator, str):
+        check_auxiliary_name(estimator)
+    elif isinstance(estimator, type):
+        raise InvalidInputError(
+            f"an auxiliary must be an instance: got the class {estimator.__name__}. "
+            f"Write {estimator.__name__}()."
+        )
+    elif isinstance(estimator, BaseEstimator) and is_regressor(estimator):
+        raise InvalidInputError(
+            f"auxiliaries must be classifiers: {type(estimator).__name__} is a regressor."
+        )
+    elif not hasattr(estimator, "predict"):
+        raise InvalidInputError(f"an auxiliary must have a predict method: got {estimator!r}.")
+    return name, estimator
+
+
+def _fill_names(pairs: Sequence[tuple[str | None, Any]]) -> list[str]:
+    """Return the names given, and scikit-learn's names of the classifiers without one."""
+    unnamed = [(estimator if name is None else None) for name, estimator in pairs]
+    default_names = (name for name, _ in name_estimators([each for each in unnamed if each is not None]))
+    return [next(default_names) if name is None else name for name, _ in pairs]
+
+
+def _weight_parameter(estimator: Any) -> str | None:
+    if isinstance(estimator, Pipeline):
+        inner = _weight_parameter(estimator[-1])
+        return None if inner is None else f"{estimator.steps[-1][0]}__{inner}"
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+#: A model of a label whose training rows all have one class gives these log-odds.
+CONSTANT_LOG_ODDS = 5.0
+
+BINARY_CLASSES = np.array([0, 1])
+
+
+class ConstantLabel(BaseEstimator):
+    """The model of a label whose training rows all have one class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.learning.auxiliaries import ConstantLabel
+    >>> ConstantLabel(-5.0).decision_function(np.zeros((2, 3)))
+    array([-5., -5.])
+    """
+
+    classes_ = BINARY_CLASSES
+
+    def __init__(self, log_odds: float = 0.0) -> None:
+        self.log_odds = log_odds
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the same log-odds for each row."""
+        return np.full(X.shape[0], float(self.log_odds))
+
+
+class LabelwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """One classifier for each column of a label matrix.
+
+    Unlike `sklearn.multioutput.MultiOutputClassifier` it takes columns with one class only, which a fold may
+    have.
+
+    Parameters
+    ----------
+    estimator : classifier
+        The classifier of one label.
+
+    Attributes
+    ----------
+    estimators_ : list of classifier
+        One trained classifier for each label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from capo.learning.auxiliaries import LabelwiseClassifier
+    >>> X, Y = np.arange(8.0).reshape(4, 2), np.array([[0, 1], [0, 1], [1, 1], [1, 1]])
+    >>> LabelwiseClassifier(GaussianNB()).fit(X, Y).predict(X)
+    array([[0, 1],
+           [0, 1],
+           [1, 1],
+           [1, 1]])
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: Any, Y: Any, **fit_params: Any) -> Self:
+        """Train one classifier for each column of Y."""
+        self.estimators_ = [self._fit_label(X, y, fit_params) for y in np.asarray(Y).T]
+        return self
+
+    def _fit_label(self, X: Any, y: NDArray[Any], fit_params: dict[str, Any]) -> Any:
+        if y.min() == y.max():
+            return ConstantLabel(CONSTANT_LOG_ODDS if y[0] else -CONSTANT_LOG_ODDS)
+        return clone(self.estimator).fit(X, y, **fit_params)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return log-odds or margins, one column for each label."""
+        kind = ScoreOutput()
+        return np.column_stack([kind.predict(each, X, BINARY_CLASSES) for each in self.estimators_])
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Predict the label matrix."""
+        return (self.decision_function(X) > 0).astype(np.int64)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+@dataclass(frozen=True)
+class LabelColumnsOutput:
+    """Log-odds or margins of each label; +1 and -1 for a classifier that can only predict."""
+
+    name: ClassVar[str] = "label scores"
+
+    def predict(self, estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
+        """Return the raw output of a fitted classifier, one number per row and label."""
+        if hasattr(estimator, "decision_function"):
+            scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
+        elif hasattr(estimator, "predict_proba"):
+            scores = _label_log_odds(estimator, X)
+        else:
+            predicted = estimator.predict(X)
+            scores = np.where(
+                np.asarray(predicted.toarray() if issparse(predicted) else predicted) > 0, 1.0, -1.0
+            )
+        shape = (X.shape[0], len(classes))
+        if scores.shape != shape:
+            raise InvalidInputError(
+                f"its scores have the shape {scores.shape}: one number for each of {shape[0]} rows and "
+                f"{shape[1]} labels is needed."
+            )
+        if np.isnan(scores).any():
+            raise InvalidInputError(f"its scores are NaN in {int(np.isnan(scores).any(axis=1).sum())} rows.")
+        return np.clip(scores, -MAX_MARGIN, MAX_MARGIN)
+
+
+def _label_log_odds(estimator: Any, X: Any) -> FloatArray:
+    """Return log-odds from `predict_proba`, which returns one array or a list of arrays, one per label."""
+    found = estimator.predict_proba(X)
+    if isinstance(found, list):
+        columns = [
+            _positive_share(np.asarray(p), np.asarray(known))
+            for p, known in zip(found, estimator.classes_, strict=True)
+        ]
+        found = np.column_stack(columns)
+    return probability_log_odds(np.asarray(found, dtype=np.float64))
+
+
+def _positive_share(probabilities: FloatArray, known: NDArray[Any]) -> FloatArray:
+    """Return the probability of 1, from those of the classes that the training rows had."""
+    if len(known) == 1:
+        return np.full(len(probabilities), float(known[0] > 0))
+    return np.asarray(probabilities[:, 1])
+
+
+def labelwise_auxiliary(auxiliary: Auxiliary) -> Auxiliary:
+    """Return the auxiliary in the form that takes a label matrix."""
+    estimator = auxiliary.estimator
+    shares_features = not isinstance(estimator, Pipeline) or _shares_features(estimator)
+    if auxiliary.is_frozen or (shares_features and _takes_label_matrices(estimator)):
+        return auxiliary
+    if not isinstance(estimator, Pipeline) or not shares_features:
+        return Auxiliary(auxiliary.name, LabelwiseClassifier(estimator), auxiliary.fit_params)
+    # Only the last step is trained once per label.
+    shared = make_pipeline(*estimator[:-1], LabelwiseClassifier(estimator[-1]))
+    params = {
+        f"labelwiseclassifier__{name.rpartition('__')[2]}": value
+        for name, value in auxiliary.fit_params.items()
+    }
+    return Auxiliary(auxiliary.name, shared, params)
+
+
+def label_fold_codes(positive: NDArray[np.bool_]) -> IntArray:
+    """Return the rarest label of each row, for folds that are stratified by it."""
+    counts = np.where(positive, positive.sum(axis=0), len(positive) + 1)
+    codes = np.where(positive.any(axis=1), counts.argmin(axis=1), positive.shape[1])
+    return np.unique(codes, return_inverse=True)[1]
+
+
+def _takes_label_matrices(estimator: Any) -> bool:
+    return bool(isinstance(estimator, BaseEstimator) and get_tags(estimator).classifier_tags.multi_label)
+
+
+def _shares_features(pipeline: Pipeline) -> bool:
+    """Whether the steps before the last one can be trained with a label matrix."""
+    return all(
+        not get_tags(step).target_tags.required
+        and (not isinstance(step, SelectorMixin) or getattr(step, "score_func", None) is class_separation)
+        for _, step in pipeline.steps[:-1]
+    )

@@ -1,0 +1,259 @@
+"""Priors of the adaptation: centers of the regularizer, which are the models at C = 0."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import expit
+
+from .._compat import BoolArray, FloatArray
+from ..decisions import fit_logistic
+from ..engine import CutOracle, Design, augment
+from ..measures import Cut, Oracle
+from .combination import AdaptationData, LinearCombination
+
+if TYPE_CHECKING:
+    from .adaptation import Objective
+
+
+#: Penalty on the distance of the stack's weights from their center, in units of one row.
+STACK_RIDGE = 10.0
+#: With fewer rows of a class than this, the stack keeps all auxiliaries.
+MIN_CLASS_ROWS_FOR_PRUNING = 100
+#: An auxiliary is left out of the stack if the log-likelihood falls by no more than this in all (Akaike).
+MAX_PRUNED_LOG_LIKELIHOOD = 1.0
+#: Is added to the curvature of the stack, which equal auxiliaries would make singular.
+MIN_STACK_CURVATURE = 1e-3
+#: An auxiliary whose log-odds vary less than this carries no information and gets no weight.
+MIN_OUTPUT_STD = 1e-4
+#: The scale of the stack is searched for between these factors.
+MIN_STACK_SCALE, MAX_STACK_SCALE = 1e-2, 1e3
+#: In cross-validation the gap may be this share of the prior's risk.
+CV_GAP_SHARE = 0.1
+#: Smallest tolerance of the solver in cross-validation.
+MIN_CV_TOL = 1e-4
+#: Largest tolerance of the solver in cross-validation.
+MAX_CV_TOL = 1e-2
+
+
+class Formulation(NamedTuple):
+    """An adaptation problem in the solver's terms.
+
+    `combination` turns the solver's coefficients into weights of outputs and features.
+    """
+
+    design: Design
+    oracle: Callable[[FloatArray], Cut]
+    v0: FloatArray
+    nonnegative: BoolArray
+    combination: Callable[[FloatArray], LinearCombination]
+
+
+class Prior(Protocol):
+    """Formulates the adaptation problem around a starting point."""
+
+    @property
+    def label(self) -> str:
+        """The model at C = 0, as tables name it."""
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether the model at C = 0 is a usable classifier, so that C = 0 is a candidate."""
+
+    def formulate(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> Formulation:
+        """Return the problem for some rows in the solver's terms."""
+
+    def classifier(self, data: AdaptationData, objective: Objective) -> LinearCombination | None:
+        """Return the model at C = 0 on a scale of its own; None if only the problem knows it."""
+
+    def cv_tol(self, tol: float, prior_risk: float) -> float:
+        """Return the solver's tolerance in cross-validation."""
+
+
+class _LearnedWeightsPrior(ABC):
+    """A prior in the space of all weights: those of the auxiliaries are learned with the others."""
+
+    def formulate(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> Formulation:
+        """Return the problem for some rows in the solver's terms."""
+        n_auxiliaries, root_B = data.outputs.shape[1], np.sqrt(objective.B)
+        design = augment(_features(data), auxiliary=data.outputs, B=objective.B)
+        center = self.center(data, objective, oracle)
+        v0 = np.concatenate((root_B * center.auxiliary, center.delta, [center.intercept]))
+        bounded = np.arange(len(v0)) < (n_auxiliaries if objective.nonnegative else 0)
+
+        def combination(v: FloatArray) -> LinearCombination:
+            return LinearCombination(v[:n_auxiliaries] / root_B, v[n_auxiliaries:-1].copy(), float(v[-1]))
+
+        return Formulation(design, oracle, v0, bounded, combination)
+
+    @abstractmethod
+    def center(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> LinearCombination:
+        """Return the starting point."""
+
+    def classifier(self, data: AdaptationData, objective: Objective) -> LinearCombination | None:
+        """Return None."""
+        return None
+
+
+@dataclass(frozen=True)
+class StackPrior(_LearnedWeightsPrior):
+    """The logistic regression on the auxiliaries' outputs, at the scale with the least risk."""
+
+    label: ClassVar[str] = "stack (C = 0)"
+    is_classifier: ClassVar[bool] = True
+
+    def center(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> LinearCombination:
+        """Return the stack."""
+        stack = self.classifier(data, objective)
+        scores = stack.scores(data.outputs, None)
+        threshold = objective.measure.threshold(data.positive, scores, data.weight)
+        return stack.transform(factor := least_risk_scale(oracle, scores - threshold), -factor * threshold)
+
+    def classifier(self, data: AdaptationData, objective: Objective) -> LinearCombination:
+        """Return the stack, whose scores are log-odds."""
+        weights, intercept = fit_stack(data, nonnegative=objective.nonnegative)
+        return LinearCombination(weights, np.zeros(_features(data).shape[1]), intercept)
+
+    def cv_tol(self, tol: float, prior_risk: float) -> float:
+        """Return a share of the prior's risk."""
+        return _share_of_risk(tol, prior_risk)
+
+
+@dataclass(frozen=True)
+class ZeroPrior(_LearnedWeightsPrior):
+    """All weights 0, as published for several auxiliaries."""
+
+    label: ClassVar[str] = "zero"
+    is_classifier: ClassVar[bool] = False
+
+    def center(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> LinearCombination:
+        """Return zeros."""
+        return LinearCombination(np.zeros(data.outputs.shape[1]), np.zeros(_features(data).shape[1]), 0.0)
+
+    def cv_tol(self, tol: float, prior_risk: float) -> float:
+        """Return the tolerance of the last fit: the risk of all zeros carries no information."""
+        return tol
+
+
+@dataclass(frozen=True)
+class UnitPrior:
+    """The auxiliaries with weights fixed at 1, as published for one auxiliary: only the rest is learned."""
+
+    label: ClassVar[str] = "auxiliaries (C = 0)"
+    is_classifier: ClassVar[bool] = True
+
+    def formulate(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> Formulation:
+        """Return the problem for some rows in the solver's terms."""
+        design = augment(_features(data))
+        n_auxiliaries, n_coef = data.outputs.shape[1], design.shape[1]
+
+        def combination(v: FloatArray) -> LinearCombination:
+            return LinearCombination(np.ones(n_auxiliaries), v[:-1].copy(), float(v[-1]))
+
+        offset_oracle = _OffsetOracle(oracle, data.outputs.sum(axis=1))
+        return Formulation(design, offset_oracle, np.zeros(n_coef), np.zeros(n_coef, dtype=bool), combination)
+
+    def classifier(self, data: AdaptationData, objective: Objective) -> LinearCombination | None:
+        """Return None."""
+        return None
+
+    def cv_tol(self, tol: float, prior_risk: float) -> float:
+        """Return a share of the prior's risk."""
+        return _share_of_risk(tol, prior_risk)
+
+
+def fit_stack(data: AdaptationData, *, nonnegative: bool) -> tuple[FloatArray, float]:
+    """Return weights and intercept of the logistic regression on the auxiliaries' outputs.
+
+    The outputs are log-odds, so that with few rows their plain average is a good guess, toward which
+    the weights are shrunk unless the data have another center. Auxiliaries without which the others fit
+    the labels as well get no weight: they need not be computed for new rows.
+    """
+    kept = data.outputs.std(axis=0) > MIN_OUTPUT_STD
+    weights, intercept = _fit_stack_of(data, kept, nonnegative=nonnegative)
+    if data.center is None and data.n_rarer >= MIN_CLASS_ROWS_FOR_PRUNING:
+        worth_keeping = ~_negligible_weights(data, weights, intercept)
+        if np.any(kept & ~worth_keeping):
+            weights, intercept = _fit_stack_of(data, worth_keeping, nonnegative=nonnegative)
+    return weights, intercept
+
+
+def _fit_stack_of(data: AdaptationData, kept: BoolArray, *, nonnegative: bool) -> tuple[FloatArray, float]:
+    """Return the stack of some of the auxiliaries: the others have the weight 0."""
+    mean = data.outputs.mean(axis=0)
+    outputs, target = (data.outputs - mean)[:, kept], data.positive.astype(np.float64)
+    center = 1.0 / max(1, int(np.sum(kept))) if data.center is None else data.center[kept]
+    weights = np.zeros(len(kept))
+    weights[kept], intercept = fit_logistic(
+        outputs, target, data.row_weights, ridge=STACK_RIDGE, center=center, nonnegative=nonnegative
+    )
+    return weights, intercept - float(weights @ mean)
+
+
+def _negligible_weights(data: AdaptationData, weights: FloatArray, intercept: float) -> BoolArray:
+    """Return which auxiliaries can be left out, one after the other, by the curvature of the likelihood."""
+    negligible = weights == 0
+    variance = np.linalg.inv(_stack_curvature(data, weights, intercept))
+
+    def loss_without(number: np.intp) -> float:
+        left_out = np.flatnonzero(negligible | (np.arange(len(weights)) == number))
+        values = weights[left_out]
+        return 0.5 * float(values @ np.linalg.solve(variance[np.ix_(left_out, left_out)], values))
+
+    while np.sum(~negligible) > 1:
+        least = min(np.flatnonzero(~negligible), key=loss_without)
+        if loss_without(least) > MAX_PRUNED_LOG_LIKELIHOOD:
+            break
+        negligible[least] = True
+    return negligible
+
+
+def _stack_curvature(data: AdaptationData, weights: FloatArray, intercept: float) -> FloatArray:
+    """Return the second derivatives of the stack's loss, without its penalty, by weights and intercept."""
+    outputs = np.column_stack((data.outputs - data.outputs.mean(axis=0), np.ones(len(data.positive))))
+    probability = expit(data.outputs @ weights + intercept)
+    row_weight = data.row_weights * probability * (1.0 - probability)
+    return (outputs * row_weight[:, None]).T @ outputs + MIN_STACK_CURVATURE * np.eye(len(weights) + 1)
+
+
+def _features(data: AdaptationData) -> FloatArray:
+    return np.zeros((len(data.positive), 0)) if data.features is None else data.features
+
+
+def _share_of_risk(tol: float, prior_risk: float) -> float:
+    return max(tol, float(np.clip(CV_GAP_SHARE * prior_risk, MIN_CV_TOL, MAX_CV_TOL)))
+
+
+@dataclass(frozen=True)
+class _OffsetOracle:
+    """The oracle for scores to which `offset` is added."""
+
+    oracle: Oracle
+    offset: FloatArray
+
+    @property
+    def direction(self) -> FloatArray:
+        """The direction of the oracle, which an offset does not change; those of measures have one."""
+        return np.asarray(self.oracle.direction)  # type: ignore[attr-defined]
+
+    def __call__(self, scores: FloatArray) -> Cut:
+        cut = self.oracle(scores + self.offset)
+        return Cut(cut.coef, cut.loss - float(cut.coef @ self.offset))
+
+
+def least_risk_scale(oracle: CutOracle, scores: FloatArray) -> float:
+    """Return the factor of the scores at which their risk is least."""
+
+    def risk(log_factor: float) -> float:
+        values = np.exp(log_factor) * scores
+        cut = oracle(values)
+        return max(0.0, cut.loss - float(cut.coef @ values))
+
+    bounds = (np.log(MIN_STACK_SCALE), np.log(MAX_STACK_SCALE))
+    result = minimize_scalar(risk, bounds=bounds, method="bounded", options={"xatol": 0.1})
+    return float(np.exp(result.x))

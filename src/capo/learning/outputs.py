@@ -1,0 +1,527 @@
+"""What an auxiliary says of each row: scores, labels, probabilities of classes.
+
+`ScoreOutput` takes a classifier's margins or log-odds, calibrated to a scale that all auxiliaries
+share. A sample of n rows cannot distinguish odds above about n to 1, so that beyond log(n) the
+log-odds grow only logarithmically: the order of the rows is kept, and no single row can dominate a
+sum. A probability of exactly 0 or 1 is a matter of resolution: no tree of a forest voted otherwise. It
+counts as twice the largest odds that the classifier gave to other rows, and so do larger odds of new rows if
+the classifier is known to give probabilities of 0 or 1. A classifier that can only predict gives -1 or +1
+before calibration.
+
+`LabelOutput` takes predicted labels, as -1 and +1, without calibration.
+
+Pipelines whose first steps are equal share the features of each block of rows. Random trees are applied to
+larger blocks than the others, because each tree is loaded into the cache of the processor once per block.
+
+A classifier gives log-probabilities, margins, or only labels. `ClassCalibrator` turns them into
+log-probabilities by one slope and an intercept per class. A sample of n rows cannot distinguish probabilities
+below about 1 / n from 0, so that this is the least probability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from scipy.special import log_softmax, logit
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import check_array
+
+from .._accel.threads import library_threads_for
+from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
+from ..decisions import PlattCalibrator, fit_softmax, robust_scale
+from ..exceptions import InvalidInputError
+from .trees import ContentKeys, SharedFeatures, evaluate, is_binary_forest, split_pipeline
+
+#: Probabilities closer than this to 0 and 1 are clipped before their log-odds are taken.
+PROBABILITY_EPS = 1e-12
+#: The log-odds of a probability of 1 that was clipped, up to rounding errors of 1 - PROBABILITY_EPS.
+CERTAIN_LOG_ODDS, CERTAIN_LOG_ODDS_TOL = float(logit(1.0 - PROBABILITY_EPS)), 1e-3
+#: Probabilities may be outside of 0 and 1 by this much, because of rounding.
+PROBABILITY_TOL = 1e-6
+#: Margins are clipped to this size, infinite ones included.
+MAX_MARGIN = 1e100
+#: Methods that give more than a label, the preferred one first.
+SCORE_METHODS = ("decision_function", "predict_proba")
+
+
+@dataclass(frozen=True)
+class OutputScale:
+    """From one auxiliary's raw output to the common scale.
+
+    Attributes
+    ----------
+    calibrator : PlattCalibrator or None
+        From raw outputs to log-odds; None leaves them unchanged.
+    max_log_odds : float
+        Larger log-odds grow only logarithmically.
+    max_raw : float
+        Raw outputs are clipped to this size.
+    certain_raw : float
+        The log-odds of probabilities of 0 and 1 are clipped to this size.
+    """
+
+    calibrator: PlattCalibrator | None
+    max_log_odds: float = np.inf
+    max_raw: float = np.inf
+    certain_raw: float = np.inf
+
+    def __call__(self, raw: FloatArray) -> FloatArray:
+        """Return the raw outputs on the common scale."""
+        if self.calibrator is None:
+            return raw
+        log_odds = self.calibrator.log_odds(self.clip(raw))
+        excess = np.maximum(np.abs(log_odds) - self.max_log_odds, 0.0)
+        return np.sign(log_odds) * (np.minimum(np.abs(log_odds), self.max_log_odds) + np.log1p(excess))
+
+    def clip(self, raw: FloatArray) -> FloatArray:
+        """Return the raw outputs without the excess over the resolution of the classifier."""
+        limits = np.where(is_certain(raw), min(self.certain_raw, self.max_raw), self.max_raw)
+        return np.clip(raw, -limits, limits)
+
+
+def is_certain(raw: FloatArray) -> BoolArray:
+    """Return which raw outputs are the log-odds of a probability of 0 or 1."""
+    return np.asarray(np.abs(np.abs(raw) - CERTAIN_LOG_ODDS) < CERTAIN_LOG_ODDS_TOL)
+
+
+def mean_scale(scales: Sequence[OutputScale]) -> OutputScale:
+    """Return the scale whose calibration is the mean of those of several repeats of the folds."""
+    calibrators = [scale.calibrator for scale in scales if scale.calibrator is not None]
+    if not calibrators:
+        return scales[0]
+    calibrator = PlattCalibrator(
+        float(np.mean([each.slope for each in calibrators])),
+        float(np.mean([each.intercept for each in calibrators])),
+    )
+    return OutputScale(
+        calibrator,
+        scales[0].max_log_odds,
+        _mean_of_finite([each.max_raw for each in scales]),
+        _mean_of_finite([each.certain_raw for each in scales]),
+    )
+
+
+def _mean_of_finite(values: Sequence[float]) -> float:
+    """The mean of the limits that are known."""
+    finite = [value for value in values if np.isfinite(value)]
+    return float(np.mean(finite)) if finite else np.inf
+
+
+class RawOutput(Protocol):
+    """Which output of an auxiliary is used."""
+
+    def predict(self, estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
+        """Return the raw output of a fitted classifier, one entry per row."""
+
+
+class OutputKind(Protocol):
+    """Which output of an auxiliary is used, and how it is scaled."""
+
+    @property
+    def name(self) -> str:
+        """The name of the kind, "scores" or "labels"."""
+
+    def predict(self, estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
+        """Return the raw output of a fitted classifier, one number per row."""
+
+    def fit_scale(
+        self,
+        raw: FloatArray,
+        positive: BoolArray,
+        weight: FloatArray | None,
+        *,
+        nonnegative: bool = True,
+        shrink: bool = False,
+    ) -> OutputScale:
+        """Return the scale for raw outputs, which should be out of fold.
+
+        With `shrink`, a few rows that contradict the order of the outputs do not abolish it.
+        """
+
+
+@dataclass(frozen=True)
+class ScoreOutput:
+    """Margins or log-odds where a classifier has them, calibrated to log-odds."""
+
+    name: ClassVar[str] = "scores"
+
+    def predict(self, estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
+        """Return the raw output of a fitted classifier, one number per row.
+
+        `classes` are the user's two labels. A classifier that came fitted may have been trained on
+        them; all others have been trained on 0 and 1.
+        """
+        for method in SCORE_METHODS:
+            if hasattr(estimator, method):
+                values = np.asarray(evaluate(estimator, method, X), dtype=np.float64)
+                return _clip(_positive_column(values, estimator, classes, method, X.shape[0]), method)
+        return LabelOutput().predict(estimator, X, classes)
+
+    def fit_scale(
+        self,
+        raw: FloatArray,
+        positive: BoolArray,
+        weight: FloatArray | None,
+        *,
+        nonnegative: bool = True,
+        shrink: bool = False,
+    ) -> OutputScale:
+        """Return the scale for raw outputs, which should be out of fold."""
+        counted = raw if weight is None else raw[np.asarray(weight) > 0]
+        limits = OutputScale(None, float(np.log(len(counted) + 1.0)), *_resolution_limits(counted))
+        clipped = limits.clip(raw)
+        calibrator = PlattCalibrator.fit(clipped, positive, weight, nonnegative=nonnegative, shrink=shrink)
+        return replace(limits, calibrator=calibrator)
+
+
+@dataclass(frozen=True)
+class LabelOutput:
+    """Predicted labels, as -1 and +1."""
+
+    name: ClassVar[str] = "labels"
+
+    def predict(self, estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
+        """Return +1 for rows that the classifier labels positive, and -1 for the others."""
+        labels = _one_column(estimator.predict(X), "predict", X.shape[0])
+        pair = _label_pair(np.unique(getattr(estimator, "classes_", labels)), classes, estimator)
+        unknown = [label for label in np.unique(labels).tolist() if label not in pair]
+        if unknown:
+            raise InvalidInputError(f"its predict returned {unknown[0]!r}, which is not one of its classes.")
+        return np.where(labels == pair[1], 1.0, -1.0)
+
+    def fit_scale(
+        self,
+        raw: FloatArray,
+        positive: BoolArray,
+        weight: FloatArray | None,
+        *,
+        nonnegative: bool = True,
+        shrink: bool = False,
+    ) -> OutputScale:
+        """Return the scale that leaves labels unchanged."""
+        return OutputScale(None)
+
+
+def apply_scales(scales: Sequence[OutputScale], raw: Sequence[FloatArray] | FloatArray) -> FloatArray:
+    """Return one column of scaled outputs for each auxiliary's raw outputs."""
+    return np.column_stack([scale(each) for scale, each in zip(scales, raw, strict=True)])
+
+
+def is_frozen(estimator: Any) -> bool:
+    """Whether a classifier is used without training: a `FrozenEstimator`, or anything without `fit`."""
+    return isinstance(estimator, FrozenEstimator) or not hasattr(estimator, "fit")
+
+
+def positive_class_index(estimator: Any, classes: NDArray[Any]) -> int:
+    """Return the position of the positive class among the classes of a fitted classifier.
+
+    It is 0 for a classifier that came fitted if the positive class is the smaller of its labels.
+    """
+    known = np.asarray(getattr(estimator, "classes_", (0, 1)))
+    positive = _label_pair(known, classes, estimator)[1]
+    if positive not in known.tolist():
+        raise InvalidInputError(
+            f"the classifier was trained on rows of the class {known.tolist()[0]!r} only."
+        )
+    return known.tolist().index(positive)
+
+
+def candidate_labels(estimator: Any, classes: NDArray[Any]) -> tuple[list[Any], ...]:
+    """Return the lists of labels that a classifier may use: the user's or their positions, likelier first.
+
+    A classifier that came fitted and has no `classes_` shows its labels only by what it predicts, which
+    depends on the rows. Only the user's labels are accepted then if one of them is the position of another.
+    """
+    own, positions = classes.tolist(), list(range(len(classes)))
+    if not is_frozen(estimator):
+        return positions, own
+    shared = [label for label in own if label in positions]
+    ambiguous = len(shared) < len(own) and any(own.index(label) != label for label in shared)
+    return (own,) if ambiguous and not hasattr(estimator, "classes_") else (own, positions)
+
+
+def _positive_column(
+    values: FloatArray, estimator: Any, classes: NDArray[Any], method: str, n_rows: int
+) -> FloatArray:
+    """Return the scores of the positive class."""
+    n_classes = len(getattr(estimator, "classes_", (0, 1)))
+    index = positive_class_index(estimator, classes)
+    one_column = values.ndim == 1 or values.shape[1] != n_classes
+    values = _one_column(values if one_column else values[:, index], method, n_rows)
+    if method == "predict_proba":
+        values = probability_log_odds(values)
+    # A single column is about the second of two classes.
+    return np.asarray(-values if one_column and n_classes == 2 and index == 0 else values)
+
+
+def probability_log_odds(probabilities: FloatArray) -> FloatArray:
+    """Return the log-odds of what `predict_proba` returned, 0 and 1 clipped."""
+    check_probabilities(probabilities)
+    return np.asarray(logit(np.clip(probabilities, PROBABILITY_EPS, 1.0 - PROBABILITY_EPS)))
+
+
+def _resolution_limits(raw: FloatArray) -> tuple[float, float]:
+    """Return the largest size of all raw outputs, and that of the log-odds of 0 and 1.
+
+    The former is infinite unless some are the log-odds of 0 or 1, and both are if all of them are.
+    """
+    certain = is_certain(raw)
+    if certain.all():
+        return np.inf, np.inf
+    limit = float(np.abs(raw[~certain]).max() + np.log(2.0))
+    return limit if certain.any() else np.inf, limit
+
+
+def check_probabilities(values: FloatArray) -> None:
+    """Raise an error if numbers are no probabilities by more than rounding; NaN is not looked for."""
+    wrong = np.abs(values - 0.5) > 0.5 + PROBABILITY_TOL
+    if wrong.any():
+        raise InvalidInputError(
+            f"its predict_proba returned {values[wrong][0]:.6g}, which is no probability, and "
+            f"{int(wrong.sum())} such numbers in all: return numbers between 0 and 1, or margins by "
+            "decision_function."
+        )
+
+
+def _label_pair(known: NDArray[Any], classes: NDArray[Any], estimator: Any) -> list[Any]:
+    """Return the classifier's labels of the negative and the positive class: the user's, or 0 and 1."""
+    labels = [False, True] if known.dtype == bool else known.tolist()
+    candidates = candidate_labels(estimator, classes)
+    if known.dtype == bool and [0, 1] not in candidates:
+        candidates = (*candidates, [0, 1])
+    for pair in candidates:
+        if all(label in pair for label in labels):
+            return pair
+    own, wanted = (" and ".join(repr(label) for label in each[:5]) for each in (labels, classes.tolist()))
+    if hasattr(estimator, "classes_"):
+        raise InvalidInputError(f"the classifier was trained on the labels {own}, but y has {wanted}.")
+    raise InvalidInputError(
+        f"its predict returned the labels {own}, but y has {wanted}: return those of y, or booleans."
+    )
+
+
+def _clip(values: FloatArray, method: str) -> FloatArray:
+    if np.isnan(values).any():
+        raise InvalidInputError(f"its {method} returned NaN for {int(np.isnan(values).sum())} rows.")
+    return np.clip(values, -MAX_MARGIN, MAX_MARGIN)
+
+
+def _one_column(values: Any, method: str, n_rows: int) -> NDArray[Any]:
+    column = np.asarray(values)
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    if column.shape != (n_rows,):
+        raise InvalidInputError(
+            f"its {method} returned an array of shape {column.shape} for {n_rows} rows: "
+            "one number per row is needed."
+        )
+    return column
+
+
+#: Rows whose features are computed at once: kernel features take some kilobytes per row.
+FEATURE_BLOCK_ROWS = 20_000
+#: Rows and numbers that random trees are applied to at once.
+MAX_TREE_BLOCK_ROWS, MAX_TREE_BLOCK_SIZE = 100_000, 4_000_000
+#: With fewer rows, finding out which transformers are equal costs more than it saves.
+MIN_SHARED_ROWS = 1_000
+
+
+def iter_row_blocks(X: Any, n_rows: int | None = None) -> Iterator[Any]:
+    """Yield blocks of rows, by default as many as features are computed for; X itself if it is small."""
+    n_rows = n_rows or FEATURE_BLOCK_ROWS
+    if X.shape[0] <= n_rows:
+        yield X
+        return
+    for start in range(0, X.shape[0], n_rows):
+        yield safe_indexing(X, slice(start, start + n_rows))
+
+
+def iter_tree_blocks(X: Any) -> Iterator[Any]:
+    """Yield blocks of rows for `predict_block`, as large as random trees profit from."""
+    fitting = MAX_TREE_BLOCK_SIZE // max(X.shape[1], 1)
+    return iter_row_blocks(X, int(np.clip(fitting, FEATURE_BLOCK_ROWS, MAX_TREE_BLOCK_ROWS)))
+
+
+def count_numbers(X: Any) -> int:
+    """Return the number of values of a table; those that are not 0 of a sparse matrix."""
+    return int(X.nnz if issparse(X) else X.shape[0] * X.shape[1])
+
+
+def predict_block(
+    models: Mapping[str, Any],
+    X: Any,
+    output: RawOutput,
+    classes: NDArray[Any],
+    guard: Callable[[str], AbstractContextManager[None]],
+) -> dict[str, FloatArray]:
+    """Return the raw outputs of fitted classifiers for a block of rows.
+
+    Parameters
+    ----------
+    models : dict of str to estimator
+        The classifiers.
+    X : data frame, array or sparse matrix
+        The rows.
+    output : RawOutput
+        Which output is taken.
+    classes : ndarray
+        The user's labels.
+    guard : callable
+        Returns, for a name, the context in which its classifier is used.
+    """
+
+    def predict(classifier: Any, features: Any) -> FloatArray:
+        return output.predict(classifier, features, classes)
+
+    predictions = {name: _BlockPrediction(*split_pipeline(each), predict) for name, each in models.items()}
+    outputs = {}
+    key = ContentKeys() if X.shape[0] >= MIN_SHARED_ROWS else id
+    with library_threads_for(count_numbers(X)):
+        for block in iter_row_blocks(X):
+            shared = SharedFeatures(block, key)
+            for name, prediction in predictions.items():
+                with guard(name):
+                    prediction.add(shared.transform(prediction.transformers))
+        for name, prediction in predictions.items():
+            with guard(name):
+                outputs[name] = prediction.result()
+    return outputs
+
+
+@dataclass
+class _BlockPrediction:
+    """The outputs of one classifier, part after part; random trees wait for the features of all parts."""
+
+    transformers: list[Any]
+    classifier: Any
+    predict: Callable[[Any, Any], FloatArray]
+    outputs: list[FloatArray] = field(default_factory=list)
+    tree_inputs: list[NDArray[np.float32]] = field(default_factory=list)
+
+    def add(self, features: Any) -> None:
+        """Predict a part, or keep its features."""
+        if is_binary_forest(self.classifier) and type(features) is np.ndarray:
+            numbers = check_array(features, dtype=np.float32, ensure_all_finite="allow-nan")
+            self.tree_inputs.append(numbers)
+        else:
+            self.outputs.append(self.predict(self.classifier, features))
+
+    def result(self) -> FloatArray:
+        """Return the outputs of all parts."""
+        if self.tree_inputs:
+            return self.predict(self.classifier, np.concatenate(self.tree_inputs))
+        return np.concatenate(self.outputs)
+
+
+#: The smallest slope, in units of the scores' spread, so that the order of scores is never lost.
+MIN_SLOPE = 1e-6
+#: Methods that give more than a label, the preferred one first.
+CLASS_SCORE_METHODS = ("predict_proba", "decision_function")
+
+
+@dataclass(frozen=True)
+class ClassOutput:
+    """Log-probabilities, margins or, for a classifier that can only predict, indicators of the label."""
+
+    name: ClassVar[str] = "class scores"
+
+    def predict(self, estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
+        """Return the raw output of a fitted classifier, one number per row and class."""
+        for method in CLASS_SCORE_METHODS:
+            if hasattr(estimator, method):
+                values = np.asarray(getattr(estimator, method)(X), dtype=np.float64)
+                known = class_positions_of(estimator, classes)
+                scores = _class_columns(values, known, len(classes), method)
+                if scores is not None:
+                    return scores
+        return _indicators(estimator, X, classes)
+
+
+@dataclass(frozen=True)
+class ClassCalibrator:
+    """From one auxiliary's raw output to calibrated log-probabilities.
+
+    ::
+
+        log P(k | x) = log(softmax_k(slope * raw(x) + intercepts) + floor), normalized
+
+    Attributes
+    ----------
+    slope : float
+        The common slope of all classes.
+    intercepts : ndarray of shape (n_classes,)
+        The intercept of each class.
+    floor : float
+        What is added to all probabilities.
+    """
+
+    slope: float
+    intercepts: FloatArray
+    floor: float
+
+    @classmethod
+    def fit(cls, raw: FloatArray, codes: IntArray, weight: FloatArray) -> ClassCalibrator:
+        """Fit to raw outputs, which should be out of fold, and the positions of the classes."""
+        _, spread = robust_scale(raw.ravel())
+        slopes, intercepts = fit_softmax((raw / spread)[None], codes, weight)
+        return cls(max(float(slopes[0]), MIN_SLOPE) / spread, intercepts, 1.0 / (len(raw) + 1.0))
+
+    def log_probabilities(self, raw: FloatArray) -> FloatArray:
+        """Return calibrated log-probabilities, one column per class."""
+        probabilities = np.exp(log_softmax(self.slope * raw + self.intercepts, axis=1))
+        n_classes = raw.shape[1]
+        return np.log((probabilities + self.floor) / (1.0 + n_classes * self.floor))
+
+
+def class_positions_of(estimator: Any, classes: NDArray[Any]) -> list[int]:
+    """Return the position in `classes` of each class that a classifier knows."""
+    codes, own = list(range(len(classes))), classes.tolist()
+    known = np.asarray(getattr(estimator, "classes_", codes)).tolist()
+    for labels in (own, codes) if is_frozen(estimator) else (codes, own):
+        if all(label in labels for label in known):
+            return [labels.index(label) for label in known]
+    unknown = next(label for label in known if label not in own)
+    raise InvalidInputError(f"the classifier was trained on the label {unknown!r}, which y does not have.")
+
+
+def _class_columns(values: FloatArray, known: list[int], n_classes: int, method: str) -> FloatArray | None:
+    """Return one column per class; None if the columns of `values` are not those of the known classes."""
+    is_probability = method == "predict_proba"
+    if values.ndim == 1 or values.shape[1] == 1:  # about the second of two classes
+        one = values.ravel()
+        values = np.column_stack((1.0 - one, one) if is_probability else (-0.5 * one, 0.5 * one))
+    if values.shape[1] != len(known):
+        return None
+    if np.isnan(values).any():
+        raise InvalidInputError(
+            f"its {method} returned NaN for {int(np.isnan(values).any(axis=1).sum())} rows."
+        )
+    if is_probability:
+        check_probabilities(values)
+    values = np.log(np.maximum(values, PROBABILITY_EPS)) if is_probability else values
+    values = np.clip(values, -MAX_MARGIN, MAX_MARGIN)
+    missing = np.log(PROBABILITY_EPS) if is_probability else values.min(axis=1, keepdims=True)
+    scores = np.broadcast_to(missing, (len(values), n_classes)).copy()
+    scores[:, known] = values
+    return scores
+
+
+def _indicators(estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
+    """Return 1 in the column of the label that a classifier predicts, and 0 in the others."""
+    labels = np.asarray(estimator.predict(X)).ravel()
+    if labels.shape != (X.shape[0],):
+        raise InvalidInputError(
+            f"its predict returned an array of shape {labels.shape} for {X.shape[0]} rows: one label per row "
+            "is needed."
+        )
+    for known in candidate_labels(estimator, classes):
+        if np.isin(labels, known).all():
+            return (labels[:, None] == np.asarray(known)).astype(np.float64)
+    unknown = np.setdiff1d(labels, classes).tolist()[0]
+    raise InvalidInputError(f"the classifier predicted the label {unknown!r}, which y does not have.")

@@ -1,0 +1,405 @@
+"""Out-of-fold values along a path of C, and the choice of C.
+
+The value is that of all rows together, each scored by a model that has not seen it; a measure of
+labels uses thresholds that have not seen it either. The standard error is that of the jackknife over
+folds. Unlike the standard deviation of a mean over folds it also exists where a fold has no positive
+row. If the folds are repeated, the value is the mean over the repeats, and the jackknife leaves out the rows
+of each fold of the first repeat: repeats are no new rows, and do not make the error of few rows smaller.
+
+The folds move up the grid together, so that each C starts from the cuts of the smaller ones. The
+search continues past the end of the grid as long as the last C is the best, and stops early when the
+last few C's with different scores were significantly worse than the best.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from .._compat import BoolArray, FloatArray, IntArray
+from ..decisions import ThresholdRule
+from ..measures import Measure
+
+
+@dataclass(frozen=True)
+class CVScore:
+    """A value out of fold, and the values without each fold in turn.
+
+    Attributes
+    ----------
+    value : float
+        The value of the measure on all rows.
+    leave_one_out : ndarray of shape (n_folds,)
+        The values without the rows of each fold in turn.
+    max_std : float, default=inf
+        The largest standard deviation that a value can have.
+    """
+
+    value: float
+    leave_one_out: FloatArray
+    max_std: float = math.inf
+
+    @classmethod
+    def mean(cls, scores: Sequence[CVScore]) -> CVScore:
+        """Return the mean over repeats, whose values leave out the same rows in turn."""
+        value = float(np.mean([each.value for each in scores]))
+        leave_one_out = np.mean([each.leave_one_out for each in scores], axis=0)
+        return cls(value, leave_one_out, scores[0].max_std)
+
+    @property
+    def std(self) -> float:
+        """The standard deviation of the value of one fold."""
+        return min(self.standard_error * math.sqrt(len(self.leave_one_out)), self.max_std)
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of the value."""
+        return _jackknife_error(self.leave_one_out)
+
+    def gain_std_error(self, baseline: CVScore) -> float:
+        """The standard error of the difference between two values of the same rows."""
+        return _jackknife_error(self.leave_one_out - baseline.leave_one_out)
+
+    def shift_from(self, old: CVScore, new: CVScore) -> CVScore:
+        """Return a score whose gain over `new` is that of this score over `old`, with its standard error."""
+        return replace(
+            self,
+            value=new.value + (self.value - old.value),
+            leave_one_out=new.leave_one_out + (self.leave_one_out - old.leave_one_out),
+        )
+
+    def is_significant_gain(
+        self, baseline: CVScore, min_std_errors: float, min_share_of_error: float = 0.0
+    ) -> bool:
+        """Whether the gain exceeds some standard errors and remains a gain whichever fold is left out.
+
+        It must also exceed a share of the standard error of the baseline's value.
+        """
+        gain = self.value - baseline.value
+        least = max(
+            min_std_errors * self.gain_std_error(baseline), min_share_of_error * baseline.standard_error
+        )
+        return gain > least and bool((self.leave_one_out > baseline.leave_one_out).all())
+
+
+def _jackknife_error(values: FloatArray) -> float:
+    n = len(values)
+    return float(np.sqrt((n - 1) / n * np.sum((values - values.mean()) ** 2)))
+
+
+@dataclass(frozen=True)
+class CVScorer:
+    """Computes the `CVScore` of out-of-fold scores for one measure, one set of rows and their folds.
+
+    Attributes
+    ----------
+    measure : Measure
+        The measure to evaluate.
+    threshold : ThresholdRule
+        Chooses each fold's threshold from the rows of the other folds.
+    positive : ndarray of bool, shape (n_samples,)
+        Which rows are positive.
+    weight : ndarray of shape (n_samples,), optional
+        Weights of the rows.
+    folds : ndarray of int, shape (n_samples,)
+        The number of the fold in which each row is held out.
+    blocks : ndarray of int, shape (n_samples,), optional
+        The rows that the jackknife leaves out together have the same number; by default the rows of a fold.
+    strata : ndarray of int, shape (n_samples,), optional
+        A fold's threshold is chosen on the other folds that have the same number; by default on all others.
+    """
+
+    measure: Measure
+    threshold: ThresholdRule
+    positive: BoolArray
+    weight: FloatArray | None
+    folds: IntArray
+    blocks: IntArray | None = None
+    strata: IntArray | None = None
+
+    def __call__(self, scores: FloatArray) -> CVScore:
+        """Evaluate out-of-fold scores.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,) or (n_folds, n_samples)
+            The score of each row; or, for each fold, scores from models that have not seen the fold.
+        """
+        by_fold = np.broadcast_to(scores, (self._fold_numbers[-1] + 1, len(self.folds)))
+        held_out = by_fold[self.folds, np.arange(len(self.folds))]
+        return self.evaluate(held_out - self.thresholds(by_fold))
+
+    def evaluate(self, decisions: FloatArray) -> CVScore:
+        """Evaluate scores from which their thresholds have been subtracted."""
+        blocks = self.folds if self.blocks is None else self.blocks
+        leave_one_out = [self._value(decisions, blocks != block) for block in np.unique(blocks)]
+        return CVScore(self._value(decisions, slice(None)), np.array(leave_one_out), self.measure.max_std)
+
+    def thresholds(self, by_fold: FloatArray) -> FloatArray:
+        """For each row, the threshold chosen on the scores that its fold has for the other folds."""
+        thresholds = np.zeros(len(self.folds))
+        for fold in self._fold_numbers if self.measure.needs_threshold else ():
+            held_out = self.folds == fold
+            others = ~held_out
+            if self.strata is not None:
+                others &= self.strata == self.strata[held_out][0]
+            thresholds[held_out] = self._held_out_thresholds(by_fold[fold, others], others, held_out)
+        return thresholds
+
+    def _held_out_thresholds(
+        self, scores: FloatArray, others: BoolArray, held_out: BoolArray
+    ) -> float | FloatArray:
+        """The threshold of the rows held out, or one for each where rows have thresholds of their own."""
+        measure = self.measure.for_rows(others)
+        point = self.threshold(measure, scores, self.positive[others], self._weight(others))
+        row_log_odds = self.measure.for_rows(held_out).row_log_odds
+        return point.score if row_log_odds is None else point.calibration.scores(row_log_odds)
+
+    @property
+    def _fold_numbers(self) -> IntArray:
+        return np.unique(self.folds)
+
+    def _value(self, scores: FloatArray, rows: BoolArray | slice) -> float:
+        measure = self.measure.for_rows(rows)
+        return measure.score(self.positive[rows], scores[rows], self._weight(rows))
+
+    def _weight(self, rows: BoolArray | slice) -> FloatArray | None:
+        return None if self.weight is None else self.weight[rows]
+
+
+#: The ratio of neighboring C's where a grid has only one.
+DEFAULT_STEP = 10.0**0.5
+#: The values of ``C="auto"``.
+AUTO_VALUES = tuple(10.0 ** (0.5 * step) for step in range(-4, 7))
+#: The values of ``C="auto"`` where the path has to cost less.
+COARSE_AUTO_VALUES = AUTO_VALUES[::2]
+#: How often the values of ``C="auto"`` may be extended.
+MAX_AUTO_EXTENSIONS = 4
+#: How often a grid given by the user may be extended.
+MAX_GRID_EXTENSIONS = 16
+#: An early stop needs this many C's in a row, with different scores, that are significantly worse.
+N_LOSSES_TO_STOP = 2
+#: A C is significantly worse if its loss exceeds this many standard errors.
+MIN_LOSS_STD_ERRORS = 2.0
+
+
+@dataclass(frozen=True)
+class CGrid:
+    """The C's to try.
+
+    Attributes
+    ----------
+    values : tuple of float
+        The C's; 0 stands for the prior.
+    max_extensions : int
+        How many C's may be added past an end of the grid while the best C is at that end.
+    stop_early : bool
+        Whether the search may end before the last C.
+    """
+
+    values: tuple[float, ...]
+    max_extensions: int = 0
+    stop_early: bool = False
+
+    def with_zero(self) -> CGrid:
+        """Return the grid with C = 0 among its values."""
+        return CGrid(tuple(sorted({0.0, *self.values})), self.max_extensions, self.stop_early)
+
+
+#: The grid of ``C="auto"``.
+AUTO_GRID = CGrid(AUTO_VALUES, MAX_AUTO_EXTENSIONS, stop_early=True)
+#: The same with half of the values.
+COARSE_AUTO_GRID = CGrid(COARSE_AUTO_VALUES, MAX_AUTO_EXTENSIONS // 2, stop_early=True)
+
+
+@dataclass(frozen=True)
+class GridPoint:
+    """One C with its out-of-fold scores.
+
+    Attributes
+    ----------
+    C : float
+        The value.
+    scores : ndarray of shape (n_samples,)
+        The score of each row from the model of its fold.
+    thresholds : ndarray of shape (n_samples,)
+        The threshold that each row's score is compared with, chosen without the rows of its fold; 0 for a
+        measure that needs none.
+    fold_scores : ndarray of shape (n_folds, n_samples)
+        The scores of all rows in each fold; its threshold is chosen on those of the other folds.
+    cv_score : CVScore
+        The measure's value on these scores.
+    n_iter : int
+        The solver's iterations in all folds.
+    has_new_scores : bool
+        Whether the scores differ from those of the previous C.
+    """
+
+    C: float
+    scores: FloatArray
+    thresholds: FloatArray
+    fold_scores: FloatArray
+    cv_score: CVScore
+    n_iter: int
+    has_new_scores: bool = True
+
+
+class FoldScores(NamedTuple):
+    """Scores in one fold, and the solver's iterations.
+
+    Attributes
+    ----------
+    test : ndarray
+        The scores of the rows that are held out.
+    others : ndarray or None
+        The scores of all other rows, from models that have seen neither the row nor the rows held out.
+        The fold's threshold is chosen on them; None where each row's score of its own fold serves for that.
+    n_iter : int
+        The solver's iterations.
+    """
+
+    test: FloatArray
+    others: FloatArray | None
+    n_iter: int
+
+
+class FoldPath(Protocol):
+    """The problem of one fold, solved for a sequence of values of C."""
+
+    @property
+    def test_rows(self) -> IntArray:
+        """The rows that are held out."""
+
+    def scores(self, C: float) -> FoldScores:
+        """Return the scores at this C."""
+
+
+class PathSearch:
+    """Evaluates a sequence of values of C, in ascending order.
+
+    Parameters
+    ----------
+    fold_paths : sequence of FoldPath
+        The problems of the folds, which together hold out every row once.
+    scorer : CVScorer
+        Evaluates the out-of-fold scores of all rows.
+    log : callable
+        Is called with a format string and its values after each C.
+    """
+
+    def __init__(
+        self,
+        fold_paths: Sequence[FoldPath],
+        scorer: CVScorer,
+        log: Callable[..., None] = lambda *line: None,
+    ) -> None:
+        self.fold_paths, self.scorer, self.log = fold_paths, scorer, log
+        self.points: list[GridPoint] = []
+
+    def run(self, grid: CGrid) -> list[GridPoint]:
+        """Evaluate the grid and its extensions; returns the points in the order of their evaluation."""
+        pending = sorted(grid.values)
+        nonzero = [C for C in pending if C > 0]
+        step = nonzero[-1] / nonzero[-2] if len(nonzero) > 1 else DEFAULT_STEP
+        extensions = grid.max_extensions
+        while pending:
+            point = self.evaluate(pending.pop(0))
+            self.log("C=%g: %.4f out of fold", point.C, point.cv_score.value)
+            if grid.stop_early and self._should_stop_early():
+                break
+            if not pending and extensions:
+                pending.extend(self._next_beyond(step))
+                extensions -= 1
+        return self.points
+
+    def evaluate(self, C: float) -> GridPoint:
+        """Solve all folds for one C and add the point."""
+        fold_scores = [fold.scores(C) for fold in self.fold_paths]
+        scores = np.zeros(sum(len(fold.test_rows) for fold in self.fold_paths))
+        for fold, each in zip(self.fold_paths, fold_scores, strict=True):
+            scores[fold.test_rows] = each.test
+        n_iter = sum(each.n_iter for each in fold_scores)
+        self.points.append(self._point(C, scores, fold_scores, n_iter))
+        return self.points[-1]
+
+    def _point(self, C: float, scores: FloatArray, fold_scores: list[FoldScores], n_iter: int) -> GridPoint:
+        """The value of the scores, which is that of the previous point if they have not changed."""
+        if self.points and np.array_equal(scores, self.points[-1].scores):
+            return replace(self.points[-1], C=C, n_iter=n_iter, has_new_scores=False)
+        by_fold = self._scores_by_fold(scores, fold_scores)
+        thresholds = self.scorer.thresholds(by_fold)
+        return GridPoint(C, scores, thresholds, by_fold, self.scorer.evaluate(scores - thresholds), n_iter)
+
+    def _scores_by_fold(self, scores: FloatArray, fold_scores: list[FoldScores]) -> FloatArray:
+        """The scores of all rows in each fold."""
+        by_fold = np.broadcast_to(scores, (len(fold_scores), len(scores)))
+        if all(each.others is None for each in fold_scores):
+            return by_fold
+        by_fold = by_fold.copy()
+        for row, fold, each in zip(by_fold, self.fold_paths, fold_scores, strict=True):
+            row[np.delete(np.arange(len(scores)), fold.test_rows)] = each.others
+        return by_fold
+
+    def find(self, C: float) -> GridPoint:
+        """Return the point of a C that has been evaluated."""
+        return next(point for point in self.points if point.C == C)
+
+    def _next_beyond(self, step: float) -> list[float]:
+        """The next C past the end at which the best one is, if it is at an end."""
+        Cs, best = [point.C for point in self.points], self.best.C
+        if best == max(Cs):
+            return [best * step]
+        return [best / step] if best == min(Cs) > 0 else []
+
+    @property
+    def best(self) -> GridPoint:
+        """The point with the best value; of several, the one evaluated first."""
+        return max(self.points, key=lambda point: point.cv_score.value)
+
+    def _should_stop_early(self) -> bool:
+        different = (point.cv_score for point in self.points if point.has_new_scores)
+        best, last = self.best.cv_score, list(different)[-N_LOSSES_TO_STOP:]
+        return len(last) == N_LOSSES_TO_STOP and all(
+            best.value - score.value > MIN_LOSS_STD_ERRORS * score.gain_std_error(best) for score in last
+        )
+
+    def best_significant(self, min_std_errors: float, min_share_of_error: float = 0.0) -> GridPoint:
+        """Return the best of the points that gain significantly over C = 0, or C = 0 if there are none."""
+        first = self.points[0]
+        if first.C > 0:
+            return self.best
+        significant = [
+            point
+            for point in self.points
+            if point.cv_score.is_significant_gain(first.cv_score, min_std_errors, min_share_of_error)
+        ]
+        return max(significant, key=lambda point: point.cv_score.value, default=first)
+
+
+class RepeatedPathSearch(PathSearch):
+    """Evaluates each C in several repeats of the folds, by the mean of their values.
+
+    Everything else in a point is that of the first repeat.
+
+    Parameters
+    ----------
+    repeats : sequence of PathSearch
+        The search in each repeat.
+    log : callable
+        Is called with a format string and its values after each C.
+    """
+
+    def __init__(self, repeats: Sequence[PathSearch], log: Callable[..., None] = lambda *line: None) -> None:
+        super().__init__(repeats[0].fold_paths, repeats[0].scorer, log)
+        self.repeats = repeats
+
+    def evaluate(self, C: float) -> GridPoint:
+        """Solve the folds of all repeats for one C and add the point."""
+        found = [each.evaluate(C) for each in self.repeats]
+        score = CVScore.mean([point.cv_score for point in found])
+        self.points.append(replace(found[0], cv_score=score, n_iter=sum(point.n_iter for point in found)))
+        return self.points[-1]

@@ -1,0 +1,333 @@
+"""Measures of label matrices.
+
+Y has one row per example and one column per label. A measure is computed from the scores of all entries,
+which are positive where the label is predicted.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .. import measures
+from .._compat import BoolArray, FloatArray
+from ..exceptions import (
+    InvalidInputError,
+    UnknownMeasureError,
+    check_no_parameters,
+    check_parameters,
+    suggest_names,
+)
+from ._base import Measure
+from ._confusion import ratio
+from ._formula import FunctionMeasure
+from ._registry import Description
+
+#: Rows whose expected F1 is computed at once: each takes some kilobytes per label.
+F1_BLOCK_ROWS = 1000
+
+
+class MultilabelMeasure(ABC):
+    """A performance measure of label matrices; higher is better."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name for `capo.measures.multilabel.get`."""
+
+    @abstractmethod
+    def score(
+        self, positive: BoolArray, scores: FloatArray, sample_weight: FloatArray | None = None
+    ) -> float:
+        """Return the value for a label matrix and scores of its entries, positive where predicted."""
+
+    @property
+    def label(self) -> str:
+        """The name with its parameters, as printed for users."""
+        params = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
+        parts = [f"{name}={value}" for name, value in params.items()]
+        return f"{self.name}({', '.join(parts)})" if parts else self.name
+
+
+@dataclass(frozen=True)
+class LabelAverage(MultilabelMeasure):
+    """Average over the labels of a binary measure.
+
+    A label with rows of one class only does not count for a measure that is not defined for it, such as the
+    ROC area.
+
+    Parameters
+    ----------
+    measure : Measure
+        The binary measure.
+    average : "macro" or "weighted", default="macro"
+        Whether all labels count the same, or as their number of positive rows.
+    """
+
+    measure: Measure
+    average: str = "macro"
+
+    @property
+    def name(self) -> str:
+        """The name of the binary measure and of the average."""
+        return f"{self.measure.name}_{self.average}"
+
+    @property
+    def label(self) -> str:
+        """The label of the binary measure and the average."""
+        return f"{self.measure.label}_{self.average}"
+
+    def score(
+        self, positive: BoolArray, scores: FloatArray, sample_weight: FloatArray | None = None
+    ) -> float:
+        mass = positive.sum(axis=0) if sample_weight is None else sample_weight @ positive
+        counted = np.arange(positive.shape[1])
+        if not self.measure.needs_threshold:
+            counted = np.flatnonzero(positive.any(axis=0) & ~positive.all(axis=0))
+        values = [self.measure.score(positive[:, k], scores[:, k], sample_weight) for k in counted]
+        weights = mass[counted] if self.average == "weighted" else np.ones(len(counted))
+        return float(np.average(values, weights=weights)) if weights.sum() > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class EntryAverage(MultilabelMeasure):
+    """A binary measure of all entries of the label matrix together.
+
+    Parameters
+    ----------
+    measure : Measure
+        The binary measure.
+    """
+
+    measure: Measure
+
+    @property
+    def name(self) -> str:
+        """The name of the binary measure and of the average."""
+        return f"{self.measure.name}_micro"
+
+    @property
+    def label(self) -> str:
+        """The label of the binary measure and the average."""
+        return f"{self.measure.label}_micro"
+
+    def score(
+        self, positive: BoolArray, scores: FloatArray, sample_weight: FloatArray | None = None
+    ) -> float:
+        weight = None if sample_weight is None else np.repeat(sample_weight, positive.shape[1])
+        return self.measure.score(positive.ravel(), scores.ravel(), weight)
+
+
+class RowAverage(MultilabelMeasure):
+    """A mean over the rows of a measure of each row's labels."""
+
+    @abstractmethod
+    def row_values(self, positive: BoolArray, predicted: BoolArray) -> FloatArray:
+        """Return the value of each row."""
+
+    @abstractmethod
+    def cut(self, probabilities: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return how many of the most probable labels of each row to predict, and the expected values."""
+
+    def score(
+        self, positive: BoolArray, scores: FloatArray, sample_weight: FloatArray | None = None
+    ) -> float:
+        return float(np.average(self.row_values(positive, scores > 0), weights=sample_weight))
+
+
+@dataclass(frozen=True)
+class SamplesF1(RowAverage):
+    """Mean over the rows of the F1 of each row's labels, 0 for a row without true and predicted labels."""
+
+    name: ClassVar[str] = "f1_samples"
+
+    def row_values(self, positive: BoolArray, predicted: BoolArray) -> FloatArray:
+        hits = (positive & predicted).sum(axis=1)
+        return ratio(2.0 * hits, positive.sum(axis=1) + predicted.sum(axis=1))
+
+    def cut(self, probabilities: FloatArray) -> tuple[FloatArray, FloatArray]:
+        ranked = np.sort(probabilities, axis=1)[:, ::-1]
+        starts = range(0, max(len(ranked), 1), F1_BLOCK_ROWS)
+        values = np.concatenate([expected_f1(ranked[start : start + F1_BLOCK_ROWS]) for start in starts])
+        return values.argmax(axis=1), values.max(axis=1)
+
+
+@dataclass(frozen=True)
+class PrecisionAtK(RowAverage):
+    """Mean over the rows of the precision of the k labels with the highest scores.
+
+    Parameters
+    ----------
+    k : int, default=1
+        How many labels are predicted for each row.
+    """
+
+    k: int = 1
+    name: ClassVar[str] = "precision_at_k"
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.k, int | np.integer) and self.k >= 1):
+            raise InvalidInputError(f"k must be a whole number of labels, at least 1: got {self.k!r}.")
+
+    def row_values(self, positive: BoolArray, predicted: BoolArray) -> FloatArray:
+        return (positive & predicted).sum(axis=1) / float(self.k)
+
+    def cut(self, probabilities: FloatArray) -> tuple[FloatArray, FloatArray]:
+        n_rows, n_labels = probabilities.shape
+        k = min(self.k, n_labels)
+        top = -np.partition(-probabilities, k - 1, axis=1)[:, :k]
+        return np.full(n_rows, k), top.sum(axis=1) / self.k
+
+    def score(
+        self, positive: BoolArray, scores: FloatArray, sample_weight: FloatArray | None = None
+    ) -> float:
+        order = np.argsort(-scores, axis=1, kind="stable")[:, : self.k]
+        hits = np.take_along_axis(positive, order, axis=1).sum(axis=1)
+        return float(np.average(hits / float(self.k), weights=sample_weight))
+
+
+def expected_f1(sorted_probabilities: FloatArray) -> FloatArray:
+    """Return the expected F1 of predicting the k most probable labels, for k = 0 .. n_labels.
+
+    For independent labels. Let S be the number of true labels among the first k and R that among the others:
+    ``E F = sum_a P(S = a) 2 a E[1 / (k + a + R)]``. With ``s(k, t) = E[1 / (t + R_k)]`` both follow from
+    one label more or less, so that all k take O(n_labels^2) steps (Ye, Chai, Lee and Chieu, ICML 2012).
+
+    Parameters
+    ----------
+    sorted_probabilities : ndarray of shape (n_samples, n_labels)
+        Probabilities of the labels of each row, in descending order.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_labels + 1)
+        Expected values.
+    """
+    n_rows, n_labels = sorted_probabilities.shape
+    hits = _prefix_distributions(sorted_probabilities)
+    inverse = np.broadcast_to(1.0 / np.arange(1.0, 2 * n_labels + 1), (n_rows, 2 * n_labels)).copy()
+    values = np.zeros((n_rows, n_labels + 1))
+    for k in range(n_labels, 0, -1):
+        counts = np.arange(1, k + 1)
+        # inverse[:, t - 1] is s(k, t); it is needed for t = k + 1 .. 2 k.
+        values[:, k] = np.einsum("ia,a,ia->i", hits[k][:, 1:], 2.0 * counts, inverse[:, k : 2 * k])
+        p = sorted_probabilities[:, k - 1, None]
+        inverse = p * inverse[:, 1:] + (1.0 - p) * inverse[:, :-1]
+    return values
+
+
+def _prefix_distributions(probabilities: FloatArray) -> list[FloatArray]:
+    """Return for each k the distribution of the number of true labels among the first k."""
+    current = np.ones((len(probabilities), 1))
+    found = [current]
+    for p in probabilities.T[:, :, None]:
+        longer = np.zeros((len(probabilities), current.shape[1] + 1))
+        longer[:, :-1] = current * (1.0 - p)
+        longer[:, 1:] += current * p
+        current = longer
+        found.append(current)
+    return found
+
+
+_AVERAGES = {
+    "macro": "mean over the labels",
+    "weighted": "mean over the labels, weighted by their positive rows",
+    "micro": "all entries of the label matrix together",
+}
+#: Measures whose parameters are numbers of rows, which have no meaning for entries of several labels.
+_ROW_MEASURES = {
+    "f1_samples": (SamplesF1, "mean F1 of each row's labels", "each row's set of labels matters"),
+    "precision_at_k": (PrecisionAtK, "precision of each row's k best labels", "k labels are suggested"),
+}
+
+
+def names() -> list[str]:
+    """The names of all measures of label matrices, sorted.
+
+    Examples
+    --------
+    >>> from capo.measures import multilabel
+    >>> "f1_samples" in multilabel.names()
+    True
+    """
+    return sorted([*_averaged_names(), *_ROW_MEASURES])
+
+
+def describe() -> list[Description]:
+    """Descriptions of all measures of label matrices.
+
+    Examples
+    --------
+    >>> from capo.measures import multilabel
+    >>> multilabel.describe()[0].name
+    'f1_samples'
+    """
+    by_row = [
+        Description(name, {"k": 1} if name == "precision_at_k" else {}, text, use)
+        for name, (_, text, use) in _ROW_MEASURES.items()
+    ]
+    averaged = [
+        Description(name, {}, f"{binary}: {_AVERAGES[average]}", "each label is a binary problem")
+        for name, (binary, average) in _averaged_names().items()
+    ]
+    return [*by_row, *averaged]
+
+
+def get(measure: str | Measure | MultilabelMeasure | Callable[..., Any], **params: Any) -> MultilabelMeasure:
+    """A measure of label matrices.
+
+    Parameters
+    ----------
+    measure : str, Measure, MultilabelMeasure or callable
+        A name from `names`: a binary measure's name followed by ``_macro``, ``_weighted`` or ``_micro``,
+        ``"f1_samples"`` or ``"precision_at_k"``. A binary measure, by name, as an object, as a formula or
+        as a function of (tp, fp, fn, tn), stands for its mean over the labels.
+    **params
+        Parameters of the measure, such as ``beta`` for ``"fbeta_macro"`` or ``k`` for ``"precision_at_k"``.
+
+    Examples
+    --------
+    >>> from capo.measures import multilabel
+    >>> multilabel.get("f1").label
+    'f1_macro'
+    >>> multilabel.get("precision_at_k", k=3).label
+    'precision_at_k(k=3)'
+    """
+    if isinstance(measure, str):
+        return _by_name(measure.strip(), params)
+    check_no_parameters(measure, params)
+    if isinstance(measure, MultilabelMeasure):
+        return measure
+    if isinstance(measure, Measure):
+        return LabelAverage(measure)
+    if callable(measure) and not inspect.isclass(measure):
+        return LabelAverage(FunctionMeasure(measure))
+    raise InvalidInputError(
+        f"measure must be a name, a measure or a function of (tp, fp, fn, tn): got {measure!r}."
+    )
+
+
+def _averaged_names() -> dict[str, tuple[str, str]]:
+    """The names of averaged binary measures, as (binary measure, average)."""
+    return {f"{name}_{average}": (name, average) for name in measures.names() for average in _AVERAGES}
+
+
+def _by_name(name: str, params: dict[str, Any]) -> MultilabelMeasure:
+    if name in _ROW_MEASURES:
+        kind = _ROW_MEASURES[name][0]
+        check_parameters(name, list(inspect.signature(kind).parameters), params)
+        return kind(**params)
+    averaged = _averaged_names()
+    if name in averaged:
+        binary, average = averaged[name]
+        found = measures.get(binary, **params)
+        return EntryAverage(found) if average == "micro" else LabelAverage(found, average)
+    if name in measures.names() or not name.isidentifier():
+        return LabelAverage(measures.get(name, **params))
+    hint = suggest_names(name, [*names(), *measures.names()], "Try 'f1_macro', 'f1_micro'.")
+    raise UnknownMeasureError(f"there is no measure {name!r} of label matrices. {hint}")

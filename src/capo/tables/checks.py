@@ -1,0 +1,412 @@
+"""Data that may mislead: duplicates, identifiers, leaks, shifts.
+
+In a table of a few discrete columns, equal rows are to be expected. A row counts as a copy only if equal rows
+would be rare by chance: if its values were drawn independently, each with its frequency in its column.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+from scipy.stats import rankdata
+
+from .._compat import BoolArray, FloatArray, IntArray
+from ..exceptions import DataWarning, list_labels
+from .kinds import ParsedKind, is_dataframe, is_missing, to_text
+from .parsing import parse_column
+from .schema import ColumnInfo, FeatureSchema, infer_schema
+from .targets import MAX_POSITIVE_SHARE
+from .texts import NumberedColumn, numbered_columns
+
+#: The ROC area of a single column from which on it gives the target away, whatever the other columns do.
+MIN_LEAK_AUC = 0.995
+#: A lower ROC area is enough for a column of a few values that stands out: the next best errs so many times
+#: as often. A measurement may be that good by itself; a column of a few values is more likely a copy.
+MIN_OUTSTANDING_AUC, OUTSTANDING_FACTOR, MAX_FEW_VALUES = 0.97, 5.0, 20
+#: A lower ROC area is enough for a column whose name contains that of the target.
+MIN_NAMESAKE_AUC = 0.9
+#: With fewer rows of a class, nothing is said about columns and order.
+MIN_CLASS_ROWS = 10
+#: Numbers with more different values are binned by quantiles into so many bins.
+MAX_CODES, N_BINS = 200, 30
+#: Rows whose label changes so rarely, relative to a random order and in standard errors, are sorted.
+MAX_RELATIVE_RUNS, MIN_SORTED_DEVIATIONS = 0.7, 6.0
+#: Shorter names of targets are not looked for in names of columns.
+MIN_NAME_LENGTH = 3
+
+
+class DataFinding(NamedTuple):
+    """Something about training data that may mislead.
+
+    Attributes
+    ----------
+    topic : {"leak", "constant", "empty", "sorted"}
+        What it is.
+    columns : tuple of str
+        The columns that it is about.
+    message : str
+        A sentence for the user.
+    """
+
+    topic: Literal["leak", "constant", "empty", "sorted"]
+    columns: tuple[str, ...]
+    message: str
+
+
+def check_data(
+    X: Any, positive: BoolArray, schema: FeatureSchema | None = None, *, target: str = ""
+) -> list[DataFinding]:
+    """Look for columns that give the target away, constant and empty columns, and sorted rows.
+
+    Parameters
+    ----------
+    X : data frame
+        The training rows.
+    positive : ndarray of shape (n_samples,) of bool
+        Which rows are positive.
+    schema : FeatureSchema, optional
+        The kinds of the columns; inferred by default.
+    target : str, optional
+        The name of the target, which a column that was derived from it may contain.
+
+    Returns
+    -------
+    list of DataFinding
+        What was found; empty if there is nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from capo.tables.checks import check_data
+    >>> rng = np.random.default_rng(0)
+    >>> churned = rng.random(200) < 0.3
+    >>> end = np.where(churned, "2024-05-31", None)
+    >>> table = pd.DataFrame({"age": rng.normal(size=200), "end": end, "plan": "basic"})
+    >>> [(finding.topic, finding.columns) for finding in check_data(table, churned)]
+    [('leak', ('end',)), ('constant', ('plan',))]
+    """
+    if not is_dataframe(X):
+        return []
+    schema = schema or infer_schema(X)
+    used = [column for column in schema.columns if column.kind.role != "none"]
+    columns = {str(column.key): ColumnCodes.of(column, X) for column in used}
+    findings = [*_find_constants(columns)]
+    if min(positive.sum(), (~positive).sum()) >= MIN_CLASS_ROWS:
+        findings = [*_find_leaks(columns, positive, target), *findings, *_find_order(positive)]
+    return findings
+
+
+class ColumnCodes(NamedTuple):
+    """The values of a column as codes of a few different values, and as numbers if they have an order.
+
+    Attributes
+    ----------
+    codes : ndarray of int
+        The same number for equal values; numbers with many different values are binned by quantiles.
+    numbers : ndarray of float, optional
+        Numbers and dates as numbers, with NaN for a missing value; None for any other kind.
+    """
+
+    codes: NDArray[np.intp]
+    numbers: FloatArray | None
+    is_empty: bool = False
+
+    @classmethod
+    def of(cls, column: ColumnInfo, X: Any) -> ColumnCodes:
+        """Return the codes of a column of a data frame."""
+        frame = nw.from_native(X, eager_only=True)
+        position = frame.columns.index(column.key) if isinstance(column.key, str) else column.key
+        series = frame[:, position]
+        if column.kind.role in ("numeric", "date"):
+            assert isinstance(column.kind, ParsedKind)
+            return cls.of_numbers(parse_column(column.kind, series))
+        texts = np.array([to_text(value) or "" for value in series.to_list()], dtype=object)
+        return cls(np.unique(texts.astype(str), return_inverse=True)[1], None, not any(texts))
+
+    @classmethod
+    def of_numbers(cls, numbers: FloatArray) -> ColumnCodes:
+        """Return the codes of numbers, with NaN for a missing value."""
+        return cls(_bin(numbers), numbers, bool(np.isnan(numbers).all()))
+
+    def take(self, rows: IntArray) -> ColumnCodes:
+        """Return the codes of some of the rows."""
+        return ColumnCodes(self.codes[rows], None if self.numbers is None else self.numbers[rows])
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all values are the same."""
+        return bool((self.codes == self.codes[0]).all())
+
+    @property
+    def has_few_values(self) -> bool:
+        """Whether the column has only a few different values."""
+        return len(np.unique(self.codes)) <= MAX_FEW_VALUES
+
+    def roc_area(self, positive: BoolArray) -> float:
+        """The ROC area of the column by itself; its codes are scored by the labels of other rows."""
+        areas = [_roc_area(_cross_fitted_rates(self.codes, positive), positive)]
+        if self.numbers is not None:
+            present = ~np.isnan(self.numbers)
+            is_common = present.mean() > 0.5 and 0 < positive[present].sum() < present.sum()
+            area = _roc_area(self.numbers[present], positive[present]) if is_common else 0.5
+            areas += [area, 1.0 - area]
+        return max(areas)
+
+
+def _bin(numbers: FloatArray) -> NDArray[np.intp]:
+    """The different values, or bins of them; missing values have the last code."""
+    different = np.unique(numbers[~np.isnan(numbers)])
+    if len(different) > MAX_CODES:
+        different = np.unique(np.quantile(different, np.linspace(0, 1, N_BINS + 1)[:-1]))
+    codes = np.searchsorted(different, numbers, side="right")
+    return np.where(np.isnan(numbers), len(different) + 1, codes)
+
+
+def _cross_fitted_rates(codes: NDArray[np.intp], positive: BoolArray) -> FloatArray:
+    """The rate of positive rows among the other half's rows of the same code."""
+    half = np.random.default_rng(0).permutation(len(codes)) % 2
+    rates = np.empty(len(codes))
+    for part in (0, 1):
+        other = half != part
+        counts = np.bincount(codes[other], minlength=codes.max() + 1)
+        sums = np.bincount(codes[other], weights=positive[other], minlength=codes.max() + 1)
+        rates[~other] = ((sums + positive.mean()) / (counts + 1.0))[codes[~other]]
+    return rates
+
+
+def _roc_area(scores: FloatArray, positive: BoolArray) -> float:
+    n_positive = int(positive.sum())
+    above = rankdata(scores)[positive].sum() - n_positive * (n_positive + 1) / 2
+    return float(above / (n_positive * (len(positive) - n_positive)))
+
+
+def _find_leaks(columns: dict[str, ColumnCodes], positive: BoolArray, target: str) -> Iterable[DataFinding]:
+    areas = {name: column.roc_area(positive) for name, column in columns.items()}
+    for name, area in areas.items():
+        next_best = max((other for key, other in areas.items() if key != name), default=0.5)
+        stands_out = area >= MIN_OUTSTANDING_AUC and 1.0 - next_best >= OUTSTANDING_FACTOR * (1.0 - area)
+        is_namesake = len(target) >= MIN_NAME_LENGTH and target.lower() in name.lower()
+        is_leak = area >= MIN_LEAK_AUC or (stands_out and columns[name].has_few_values)
+        if is_leak or (is_namesake and area >= MIN_NAMESAKE_AUC):
+            yield DataFinding(
+                "leak",
+                (name,),
+                f"The column {name!r} nearly gives the target away by itself (ROC area {area:.3f}). If it is "
+                "known only after the fact, leave it out.",
+            )
+
+
+def _find_constants(columns: dict[str, ColumnCodes]) -> Iterable[DataFinding]:
+    constant = {name: column.is_empty for name, column in columns.items() if column.is_constant}
+    if names := tuple(name for name, is_empty in constant.items() if is_empty):
+        verb = "is" if len(names) == 1 else "are"
+        yield DataFinding(
+            "empty", names, f"{_list_columns(names)} {verb} empty in all rows and cannot contribute."
+        )
+    if names := tuple(name for name, is_empty in constant.items() if not is_empty):
+        verb = "has" if len(names) == 1 else "have"
+        yield DataFinding(
+            "constant",
+            names,
+            f"{_list_columns(names)} {verb} the same value in all rows and cannot contribute.",
+        )
+
+
+def _list_columns(names: tuple[str, ...]) -> str:
+    shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+    return f"The column{'s' if len(names) > 1 else ''} {shown}"
+
+
+def _find_order(positive: BoolArray) -> Iterable[DataFinding]:
+    """A finding if the label changes far more rarely from row to row than in a random order."""
+    n_rows, n_positive = len(positive), int(positive.sum())
+    expected = 2.0 * n_positive * (n_rows - n_positive) / n_rows + 1.0
+    deviation = np.sqrt(max((expected - 1) * (expected - 2) / (n_rows - 1), 1e-12))
+    n_runs = 1 + int((positive[1:] != positive[:-1]).sum())
+    if n_runs < MAX_RELATIVE_RUNS * expected and expected - n_runs > MIN_SORTED_DEVIATIONS * deviation:
+        yield DataFinding(
+            "sorted",
+            (),
+            "The rows are sorted by the target, or by something that depends on it: a column that follows "
+            "their order would give the target away. If the order is that of time, later rows should be "
+            "predicted from earlier ones.",
+        )
+
+
+#: A row is a copy only if fewer rows equal to it than this are expected by chance.
+MAX_EXPECTED_COPIES = 0.1
+#: An odd number without structure: a product with it spreads a column's bits over the hash.
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(32)
+_HASHABLE_TYPES = {str, int, float, bool, type(None)}
+
+
+def duplicate_share(X: Any, folds: IntArray) -> float:
+    """Return the share of the rows that are copies of a row in another fold.
+
+    Parameters
+    ----------
+    X : data frame, array or sparse matrix of shape (n_samples, n_features)
+        The rows.
+    folds : ndarray of shape (n_samples,)
+        The number of the fold of each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.tables.checks import duplicate_share
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> X[:10] = X[10:20]
+    >>> duplicate_share(X, np.arange(100) // 10)
+    0.2
+    >>> duplicate_share(X.round() > 0, np.arange(100) // 10)
+    0.0
+    """
+    columns = _sparse_hashes(X) if issparse(X) else _column_codes(X)
+    hashes = np.zeros(X.shape[0], dtype=np.uint64)
+    for column in columns:
+        hashes = _mix(hashes ^ column)
+    in_other_fold = _has_equal_row_elsewhere(hashes, folds)
+    if not in_other_fold.any():
+        return 0.0
+    return float((in_other_fold & (_expected_copies(columns) < MAX_EXPECTED_COPIES)).mean())
+
+
+def _has_equal_row_elsewhere(hashes: NDArray[np.uint64], folds: IntArray) -> BoolArray:
+    _, row_group = np.unique(hashes, return_inverse=True)
+    lowest = np.full(row_group.max() + 1, folds.max() + 1)
+    highest = np.full(row_group.max() + 1, -1)
+    np.minimum.at(lowest, row_group, folds)
+    np.maximum.at(highest, row_group, folds)
+    return np.asarray((lowest < highest)[row_group])
+
+
+def _expected_copies(columns: list[NDArray[np.uint64]]) -> FloatArray:
+    """The number of rows that would equal each row by chance."""
+    n_rows = len(columns[0])
+    expected = np.full(n_rows, float(n_rows))
+    for column in columns:
+        if (expected < MAX_EXPECTED_COPIES).all():
+            break
+        _, row_value, counts = np.unique(column, return_inverse=True, return_counts=True)
+        expected *= (counts / n_rows)[row_value]
+    return expected
+
+
+def _column_codes(X: Any) -> list[NDArray[np.uint64]]:
+    """A code of each value, column by column; equal values of a column have equal codes."""
+    if is_dataframe(X):
+        return [_series_codes(column) for column in nw.from_native(X, eager_only=True).iter_columns()]
+    return [_bits(column) for column in np.asarray(X, dtype=np.float64).T]
+
+
+def _series_codes(column: nw.Series[Any]) -> NDArray[np.uint64]:
+    if column.dtype.is_float():
+        return _bits(column.fill_null(np.nan).to_numpy().astype(np.float64))
+    return _value_codes(column.to_list())
+
+
+def _value_codes(values: list[Any]) -> NDArray[np.uint64]:
+    """The number of each value in the order of first occurrence; all missing values are the same."""
+    if not set(map(type, values)) <= _HASHABLE_TYPES:
+        values = [_hashable(value) for value in values]
+    codes = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    numbers = np.array(list(map(codes.__getitem__, values)), dtype=np.uint64)
+    missing = [number for value, number in codes.items() if is_missing(value)]
+    numbers[np.isin(numbers, missing)] = missing[0] if missing else 0
+    return numbers
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, str | int | float):
+        return value
+    return None if is_missing(value) else repr(value)
+
+
+def _bits(values: FloatArray) -> NDArray[np.uint64]:
+    values = np.where(np.isnan(values), np.nan, values)  # NaN has many patterns of bits
+    return np.asarray((values + 0.0).view(np.uint64))  # adding 0.0 turns -0.0 into 0.0
+
+
+def _mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    mixed = (hashes + np.uint64(1)) * _MULTIPLIER
+    return np.asarray((mixed ^ (mixed >> _SHIFT)) * _MULTIPLIER)
+
+
+def _sparse_hashes(X: Any) -> list[NDArray[np.uint64]]:
+    """One column: the sum over the hashes of a row's entries, which does not depend on their order."""
+    X = csr_array(X).copy()
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    entries = _mix(_bits(X.data.astype(np.float64)) ^ _mix(X.indices.astype(np.uint64)))
+    totals = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)))
+    return [totals[X.indptr[1:]] - totals[X.indptr[:-1]]]
+
+
+#: A larger share of rows with a copy in another fold gives a warning.
+MAX_DUPLICATE_SHARE = 0.05
+
+
+def warn_of_data(X: Any, folds: IntArray, *, stacklevel: int) -> None:
+    """Warn of columns that look like an index or an identifier, and of copies of rows across folds."""
+    messages = [_describe_numbered(column) for column in numbered_columns(X)]
+    share = duplicate_share(X, folds)
+    if share > MAX_DUPLICATE_SHARE:
+        messages.append(
+            f"{share:.0%} of the rows have an exact copy in another fold, so that out-of-fold values may be "
+            "too optimistic. Remove copies that new rows would not be, or hold them out together as a group."
+        )
+    for message in messages:
+        warnings.warn(message, DataWarning, stacklevel=stacklevel + 1)
+
+
+def warn_of_copies(X: Any, parts: IntArray, template: str, *, stacklevel: int) -> None:
+    """Warn if many rows are exact copies of rows in another part; {share} of the text is their share."""
+    share = duplicate_share(X, parts)
+    if share > MAX_DUPLICATE_SHARE:
+        warnings.warn(template.format(share=f"{share:.0%}"), DataWarning, stacklevel=stacklevel + 1)
+
+
+def _describe_numbered(column: NumberedColumn) -> str:
+    fact = f"The column {column.name!r} has a different whole number in each row"
+    if column.is_index:
+        return (
+            f"{fact}, and {column.reason}: the auxiliaries that are given by name and the delta function do "
+            "not use it. Drop it, or convert it to float to use it."
+        )
+    return f"{fact}. If it is an identifier, drop it: what is learned from it does not hold for new rows."
+
+
+def warn_of_majority_class(classes: NDArray[np.generic], positive: BoolArray, *, stacklevel: int) -> None:
+    """Warn if the positive class is the larger of two texts and has most of the rows.
+
+    Labels 0 and 1, -1 and 1, False and True name the positive class themselves.
+    """
+    share = float(positive.mean())
+    if share > MAX_POSITIVE_SHARE and classes.dtype.kind not in "biuf":
+        other, label = classes.tolist()
+        warnings.warn(
+            f"The positive class is {label!r}, the larger of the two labels, which {share:.0%} of the rows "
+            f"have. Pass pos_label={other!r} if that is the class to find, or pos_label={label!r} to "
+            "keep it.",
+            DataWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def warn_of_alphabetical_order(classes: NDArray[np.generic], measure: str, *, stacklevel: int) -> None:
+    """Warn if the order of classes matters and is that of their texts."""
+    if classes.dtype.kind not in "biuf":
+        warnings.warn(
+            f"{measure} takes the classes in the order of the alphabet: {list_labels(classes.tolist())}. If "
+            "that is not their order, give it by the measure's parameter order.",
+            DataWarning,
+            stacklevel=stacklevel + 1,
+        )

@@ -1,0 +1,179 @@
+"""The target: two classes, many classes, a matrix of labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from .._compat import BoolArray, IntArray, is_pandas_na, is_scalar_nan
+from ..exceptions import InvalidInputError, list_labels
+
+#: With a larger share of positive rows, a positive class that was not chosen by the user is questioned.
+MAX_POSITIVE_SHARE = 0.55
+
+
+def encode_binary_labels(
+    y: NDArray[np.generic], pos_label: Any = None
+) -> tuple[NDArray[np.generic], BoolArray]:
+    """Return the two labels, the positive one second, and the mask of the positive rows.
+
+    The positive class is `pos_label`, by default the larger of the two.
+    """
+    check_no_missing_labels(y)
+    check_classification_targets(y)
+    classes, encoded = np.unique(y, return_inverse=True)
+    if len(classes) != 2:
+        raise InvalidInputError(_class_count_message(classes))
+    if pos_label is None or pos_label == classes[1]:
+        return classes, encoded == 1
+    if pos_label == classes[0]:
+        return classes[::-1].copy(), encoded == 0
+    raise InvalidInputError(
+        f"pos_label={pos_label!r} is not a label of y: its labels are "
+        f"{' and '.join(map(repr, classes.tolist()))}."
+    )
+
+
+def check_no_missing_labels(y: NDArray[np.generic]) -> None:
+    """Raise an error if a label is missing."""
+    if y.dtype == object:
+        missing = sum(label is None or is_scalar_nan(label) or is_pandas_na(label) for label in y.tolist())
+        if missing:
+            raise InvalidInputError(f"Input y contains NaN: {missing} of {len(y)} labels are missing.")
+
+
+def positive_mask(y: ArrayLike, label_pair: NDArray[np.generic]) -> BoolArray:
+    """Return which rows have the positive one of two labels, which is the second."""
+    labels = column_or_1d(y)
+    check_no_missing_labels(labels)
+    unknown = np.setdiff1d(labels, label_pair)
+    if unknown.size:
+        raise InvalidInputError(
+            f"y contains the label {unknown.tolist()[0]!r}, which the classifier was not trained on: its "
+            f"classes are {' and '.join(repr(label) for label in label_pair.tolist())}."
+        )
+    return np.asarray(labels == label_pair[1])
+
+
+def _class_count_message(classes: NDArray[np.generic]) -> str:
+    shown = list_labels(classes.tolist())
+    if len(classes) == 1:
+        return f"y has only one class, {shown}: a classifier needs two. Check the labels and the split."
+    return (
+        f"Only binary classification is supported: y has {len(classes)} classes ({shown}). "
+        "Merge them into two, or wrap the estimator in sklearn.multiclass.OneVsRestClassifier."
+    )
+
+
+def encode_class_labels(y: NDArray[np.generic]) -> tuple[NDArray[Any], IntArray]:
+    """Return the sorted classes, and the position of each row's class among them."""
+    check_no_missing_labels(y)
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise InvalidInputError(
+            f"y has only one class, {classes.tolist()[0]!r}: a classifier needs two. Check the labels and "
+            "the split."
+        )
+    return classes, codes
+
+
+def class_positions(y: ArrayLike, classes: NDArray[Any]) -> IntArray:
+    """Return the position of each row's class among the classes of a fitted classifier."""
+    labels = column_or_1d(y)
+    check_no_missing_labels(labels)
+    unknown = np.setdiff1d(labels, classes)
+    if unknown.size:
+        rows = int(np.isin(labels, unknown).sum())
+        raise InvalidInputError(
+            f"y contains the label {unknown.tolist()[0]!r}, which the classifier was not trained on: "
+            f"{rows} of {len(labels)} rows have such labels. Remove them, or train on rows of these classes."
+        )
+    return np.searchsorted(classes, labels)
+
+
+def ordered_categories(y: Any) -> list[Any] | None:
+    """Return the categories of a series in their order; None if they have none, or for anything else."""
+    series = nw.from_native(y, series_only=True, pass_through=True)
+    if not isinstance(series, nw.Series) or not isinstance(series.dtype, nw.Enum):
+        return None
+    return list(series.dtype.categories)
+
+
+def encode_label_matrix(Y: Any, n_rows: int | None = None) -> tuple[NDArray[Any], BoolArray]:
+    """Return the names of the labels and the matrix as Booleans, after checking its values."""
+    names = np.array([str(name) for name in Y.columns]) if hasattr(Y, "columns") else None
+    values = _as_numbers(np.asarray(Y.toarray() if issparse(Y) else Y))
+    if values.ndim != 2 or values.shape[1] == 0:
+        raise InvalidInputError(
+            f"Y must be a matrix with one column for each label: got an array of shape {values.shape}."
+        )
+    if n_rows is not None and len(values) != n_rows:
+        raise InvalidInputError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, Y has "
+            f"{len(values)}."
+        )
+    if names is not None and len(set(names)) < len(names):
+        raise InvalidInputError(
+            f"the columns of Y must have different names: {_first_repeated(names)!r} is the name of several."
+        )
+    if values.dtype.kind not in "biuf" or not np.isin(values, (0, 1)).all():
+        raise InvalidInputError(
+            "Y must hold 0 and 1 only, 1 where a row has the label of the column. Use "
+            "sklearn.preprocessing.MultiLabelBinarizer to make such a matrix."
+        )
+    return np.arange(values.shape[1]) if names is None else names, values.astype(bool)
+
+
+def check_labels_vary(positive: BoolArray) -> None:
+    """Raise an error unless some label has 2 rows or more of each kind, those with it and those without."""
+    counts = positive.sum(axis=0)
+    if np.minimum(counts, len(positive) - counts).max() < 2:
+        raise InvalidInputError(
+            "there is nothing to learn: each label is the same in all rows of Y, or in all but one. At least "
+            "one label needs 2 rows with it and 2 rows without it."
+        )
+
+
+def match_label_matrix(Y: Any, n_rows: int, labels: NDArray[Any]) -> BoolArray:
+    """Return a label matrix as Booleans, with the labels of a fitted classifier as its columns.
+
+    The columns of a data frame are found by their names if the classifier was trained on names.
+    """
+    names, values = encode_label_matrix(Y, n_rows)
+    if len(names) != len(labels):
+        raise InvalidInputError(
+            f"Y has {len(names)} labels, but the classifier was trained on {len(labels)}."
+        )
+    if names.dtype.kind != "U" or labels.dtype.kind != "U":
+        return values
+    unknown = [name for name in names.tolist() if name not in set(labels.tolist())]
+    if unknown:
+        raise InvalidInputError(f"Y has the label {unknown[0]!r}, which the classifier was not trained on.")
+    return values[:, [names.tolist().index(label) for label in labels.tolist()]]
+
+
+def _as_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Return Python objects as numbers, where they are some; raise an error for missing ones."""
+    if values.dtype == object:
+        check_no_missing_labels(values.ravel())
+        try:
+            return values.astype(np.float64)
+        except (TypeError, ValueError):
+            return values
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        raise InvalidInputError(
+            f"Input Y contains NaN: {int(np.isnan(values).sum())} of {values.size} entries are missing."
+        )
+    return values
+
+
+def _first_repeated(names: NDArray[Any]) -> str:
+    found, counts = np.unique(names, return_counts=True)
+    return str(found[counts > 1][0])
