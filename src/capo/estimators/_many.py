@@ -217,6 +217,8 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, ClassifierMixin, Bas
         self.random_state = random_state
         self.verbose = verbose
 
+    target_type_ = "multiclass"
+
     @atomic_fit
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
         """Train the auxiliaries, combine them and find the decision rule.
@@ -562,6 +564,8 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, ClassifierMixin, Bas
         self.random_state = random_state
         self.verbose = verbose
 
+    target_type_ = "multilabel"
+
     @atomic_fit
     def fit(self, X: Any, Y: Any, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
         """Train the auxiliaries and adapt them to the measure.
@@ -871,6 +875,12 @@ class DelegatingClassifier(BaseAdaptedClassifier):
     @property
     def _delegate(self) -> Any | None:
         return vars(self).get("delegate_")
+
+    @property
+    def target_type_(self) -> str:
+        """The kind of target: "binary", "multiclass" or "multilabel"."""
+        check_is_fitted(self, "classes_")
+        return "binary" if self._delegate is None else str(self._delegate.target_type_)
 
     def __getattr__(self, name: str) -> Any:
         if self._delegate is not None and name.endswith("_") and not name.startswith("_"):
