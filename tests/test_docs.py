@@ -64,7 +64,7 @@ def test_every_public_name_is_in_the_api_reference(api):
     index = api.index()
     for package in api.packages():
         page = api.page(package)
-        assert set(api.names(package)) <= set(importlib.import_module(package).__all__)
+        assert all(hasattr(importlib.import_module(package), name) for name in api.names(package))
         for name in api.names(package):
             described = rf"^::: {re.escape(package)}\.{name}$|\{{ #{re.escape(package)}\.{name} \}}$"
             assert re.search(described, page, flags=re.M), f"{package}.{name}"
