@@ -175,7 +175,10 @@ def test_check_writable(tmp_path):
 
 
 def test_a_pipe_is_written_to_directly():
-    code = "from capo.io.atomic import atomic_write\nwith atomic_write('/dev/stdout') as file: file.write(b'there')"
+    code = (
+        "from capo.io.atomic import atomic_write\n"
+        "with atomic_write('/dev/stdout') as file: file.write(b'there')"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert done.stdout == b"there"
 
