@@ -7,8 +7,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from . import options
 from .console import Console
 from .training import given_prices
@@ -76,7 +74,7 @@ def compare(
     folds: Annotated[
         int,
         options.option(
-            options.MODEL, "--folds", "NUMBER", "Folds of the cross-validation; each is held out once.", min=2
+            options.MODEL, "--folds NUMBER", "Folds of the cross-validation; each is held out once.", min=2
         ),
     ] = 5,
     jobs: options.Jobs = 1,
@@ -131,10 +129,7 @@ def explain(
     rows: Annotated[
         list[int] | None,
         options.option(
-            options.MODEL,
-            "--row",
-            "NUMBER",
-            "Explain the prediction of this row, counted from 1; repeatable.",
+            options.MODEL, "--row NUMBER", "Explain the prediction of this row, counted from 1; repeatable."
         ),
     ] = None,
     columns: Annotated[
@@ -145,8 +140,7 @@ def explain(
         int | None,
         options.option(
             options.MODEL,
-            "--folds",
-            "NUMBER",
+            "--folds NUMBER",
             "Train the model again on this many folds of TABLE, and explain it on the held-out rows.",
             min=2,
         ),
@@ -154,7 +148,7 @@ def explain(
     max_rows: Annotated[
         int,
         options.option(
-            options.MODEL, "--max-rows", "NUMBER", "Rows to use; of a larger table a random sample.", min=2
+            options.MODEL, "--max-rows NUMBER", "Rows to use; of a larger table a random sample.", min=2
         ),
     ] = 2000,
     output: Annotated[
@@ -196,18 +190,20 @@ def report(
     output: Annotated[Path, options.output_option("HTML file to write.")],
     comparison: Annotated[
         Path | None,
-        typer.Option(
-            "--comparison", metavar="FILE", help="Output of 'capo compare --json' to include in the report."
+        options.option(
+            options.OTHER_OPTIONS,
+            "--comparison FILE",
+            "Output of 'capo compare --json' to include in the report.",
         ),
     ] = None,
     seed: options.Seed = 0,
     explain: Annotated[
         bool,
-        typer.Option(
+        options.option(
+            options.OUTPUT,
             "--explain/--no-explain",
-            help="Show which columns the measure depends on, which takes about as long as predicting 10,000 "
+            "Show which columns the measure depends on, which takes about as long as predicting 10,000 "
             "rows for each column.",
-            rich_help_panel=options.OUTPUT,
         ),
     ] = True,
     quiet: options.Quiet = False,

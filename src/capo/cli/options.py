@@ -23,8 +23,6 @@ COMMANDS = (
     *("fit", "predict", "evaluate", "guarantee", "adjust", "refit", "compare", "inspect", "explain"),
     *("report", "show", "measures", "export", "demo"),
 )
-#: What a price may be.
-PRICE = "COLUMN|NUMBER"
 MAX_HELP_WIDTH = 110
 MAX_SEED = 2**32 - 1
 
@@ -131,19 +129,21 @@ def _complete_measure_names() -> list[str]:
     return sorted({*measures.names(), *multiclass.names(), *multilabel.names()})
 
 
-def option(panel: str, flags: str, metavar: str | None, help: str, **settings: Any) -> Any:
-    """An option with its flags, such as ``--output -o``, in a panel of the help."""
-    return typer.Option(*flags.split(), metavar=metavar, help=help, rich_help_panel=panel, **settings)
+def option(panel: str, declaration: str, help: str, **settings: Any) -> Any:
+    """An option in a panel of the help, declared by its flags and its metavar: ``--output -o FILE``."""
+    words = declaration.split()
+    metavar = None if words[-1].startswith("-") else words.pop()
+    return typer.Option(*words, metavar=metavar, help=help, rich_help_panel=panel, **settings)
 
 
-def column_option(flags: str, help: str, **settings: Any) -> Any:
+def column_option(flags: str, help: str) -> Any:
     """An option that names a column, or several."""
-    return option(COLUMNS, flags, "COLUMN", help, callback=_refuse_empty, **settings)
+    return option(COLUMNS, f"{flags} COLUMN", help, callback=_refuse_empty)
 
 
 def output_option(help: str) -> Any:
     """The file that a command writes."""
-    return option(OUTPUT, "--output -o", "FILE", help)
+    return option(OUTPUT, "--output -o FILE", help)
 
 
 def _refuse_empty(parameter: typer.CallbackParam, value: Any) -> Any:
@@ -158,12 +158,11 @@ Trust = Annotated[
     list[str] | None,
     option(
         OTHER_OPTIONS,
-        "--trust",
-        "TYPE",
+        "--trust TYPE",
         "Load this type although capo cannot verify that it is safe; repeatable.",
     ),
 ]
-Seed = Annotated[int, option(OTHER_OPTIONS, "--seed", "NUMBER", "Random seed.", min=0, max=MAX_SEED)]
+Seed = Annotated[int, option(OTHER_OPTIONS, "--seed NUMBER", "Random seed.", min=0, max=MAX_SEED)]
 
 Table = Annotated[
     str,
@@ -176,31 +175,26 @@ Table = Annotated[
 Format = Annotated[
     str | None,
     option(
-        READING,
-        "--format",
-        "NAME",
-        "csv, parquet, jsonl, excel or svmlight; by default detected from the file.",
+        READING, "--format NAME", "csv, parquet, jsonl, excel or svmlight; by default detected from the file."
     ),
 ]
 Delimiter = Annotated[
     str | None,
     option(
         READING,
-        "--delimiter",
-        "CHARACTER",
+        "--delimiter CHARACTER",
         "Separator of values: , ; | or tab; by default detected from the header.",
     ),
 ]
 Encoding = Annotated[
     str | None,
-    option(READING, "--encoding", "NAME", "Encoding of a text file that is not UTF-8, such as cp1252."),
+    option(READING, "--encoding NAME", "Encoding of a text file that is not UTF-8, such as cp1252."),
 ]
 Cluster = Annotated[
     str | None,
     option(
         READING,
-        "--cluster",
-        "ADDRESS",
+        "--cluster ADDRESS",
         "Use a Dask cluster, whose workers read the rows: local, local:4 (workers) or tcp://host:8786.",
     ),
 ]
@@ -208,8 +202,7 @@ PartitionRows = Annotated[
     int | None,
     option(
         READING,
-        "--partition-rows",
-        "NUMBER",
+        "--partition-rows NUMBER",
         "Rows of a part, which are read at once. By default 200,000, or fewer with more than 20 columns.",
         min=20,
     ),
@@ -227,8 +220,7 @@ LabelSeparator = Annotated[
     str | None,
     option(
         COLUMNS,
-        "--label-separator",
-        "TEXT",
+        "--label-separator TEXT",
         "The target column has several labels per row, with this text between them.",
     ),
 ]
@@ -236,8 +228,7 @@ Positive = Annotated[
     str | None,
     option(
         COLUMNS,
-        "--positive",
-        "LABEL",
+        "--positive LABEL",
         "Label of the positive class; by default the one that means yes, or the larger.",
     ),
 ]
@@ -259,16 +250,15 @@ Categories = Annotated[
 ]
 Types = Annotated[
     Path | None,
-    option(COLUMNS, "--types", "FILE", "Kinds of columns in TOML, as 'capo inspect -o FILE' writes them."),
+    option(COLUMNS, "--types FILE", "Kinds of columns in TOML, as 'capo inspect -o FILE' writes them."),
 ]
-Strict = Annotated[bool, option(COLUMNS, "--strict", None, "Treat notes about misleading data as errors.")]
+Strict = Annotated[bool, option(COLUMNS, "--strict", "Treat notes about misleading data as errors.")]
 
 Measure = Annotated[
     str | None,
     option(
         MODEL,
-        "--measure -m",
-        "MEASURE",
+        "--measure -m MEASURE",
         "Measure to optimize: a name (see 'capo measures') or a formula such as '10*tp - 2*fp'.",
         show_default="f1, or cost if prices are given",
         autocompletion=_complete_measure_names,
@@ -278,8 +268,7 @@ MeasureArgs = Annotated[
     list[str] | None,
     option(
         MODEL,
-        "--measure-arg",
-        "NAME=VALUE",
+        "--measure-arg NAME=VALUE",
         "Parameter of the measure, such as beta=2, classes=a,b, order=low,mid,high or matrix=costs.csv; "
         "repeatable.",
     ),
@@ -288,24 +277,24 @@ CostFP = Annotated[
     str | None,
     option(
         MODEL,
-        "--cost-fp",
-        PRICE,
+        "--cost-fp COLUMN|NUMBER",
         "What a false positive costs: a column with the amount of each row, or a number for all "
         "rows. Makes 'cost' the measure.",
     ),
 ]
 CostFN = Annotated[
-    str | None, option(MODEL, "--cost-fn", PRICE, "What a missed positive costs: a column, or a number.")
+    str | None,
+    option(MODEL, "--cost-fn COLUMN|NUMBER", "What a missed positive costs: a column, or a number."),
 ]
 BenefitTP = Annotated[
-    str | None, option(MODEL, "--benefit-tp", PRICE, "What a true positive is worth: a column, or a number.")
+    str | None,
+    option(MODEL, "--benefit-tp COLUMN|NUMBER", "What a true positive is worth: a column, or a number."),
 ]
 Auxiliaries = Annotated[
     list[str] | None,
     option(
         MODEL,
-        "--auxiliaries -a",
-        "NAMES",
+        "--auxiliaries -a NAMES",
         "Classifiers to combine and adapt: auto, or a comma-separated list of boosting, quick, trees, "
         "full_trees, linear, kernel, svm, latent, lgbm, xgb, rf, knn, nb, cvm, c45, rbfnet; repeatable.",
         show_default="auto",
@@ -315,8 +304,7 @@ Preset = Annotated[
     str | None,
     option(
         MODEL,
-        "--preset",
-        "NAME",
+        "--preset NAME",
         "Which built-in classifiers to combine: fast (about a quarter of the time) or balanced. Not together "
         "with --auxiliaries.",
         show_default="balanced",
@@ -326,15 +314,14 @@ Delta = Annotated[
     str,
     option(
         MODEL,
-        "--delta",
-        "NAME",
+        "--delta NAME",
         "Features of the delta function, which corrects the auxiliaries: linear, rbf or none.",
     ),
 ]
 Jobs = Annotated[
-    int, option(MODEL, "--jobs -j", "NUMBER", "Auxiliaries trained in parallel; -1 uses all cores.")
+    int, option(MODEL, "--jobs -j NUMBER", "Auxiliaries trained in parallel; -1 uses all cores.")
 ]
 
 ModelOutput = Annotated[Path, output_option("Model file to write.")]
-Json = Annotated[bool, option(OUTPUT, "--json", None, "Print the result as JSON.")]
-Quiet = Annotated[bool, option(OUTPUT, "--quiet -q", None, "Suppress progress messages and notes.")]
+Json = Annotated[bool, option(OUTPUT, "--json", "Print the result as JSON.")]
+Quiet = Annotated[bool, option(OUTPUT, "--quiet -q", "Suppress progress messages and notes.")]

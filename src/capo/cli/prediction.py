@@ -9,6 +9,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TypeVar, cast
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 
     from .._compat import FloatArray
     from ..decisions import PrevalenceEstimate
-    from ..io.formats import TableReader
     from ..io.parts import TablePart
     from ..io.source import Batch
     from ..io.table_schema import Schema
@@ -86,7 +87,6 @@ def predict(
         options.option(
             options.OUTPUT,
             "--json",
-            None,
             "Print how the rows differ from the training rows as JSON; needs --output.",
         ),
     ] = False,
@@ -109,7 +109,7 @@ def predict(
       capo predict churn.capo 'new-*.parquet' --cluster local:4 -o predictions.parquet
     """
     from ..io.formats import open_table
-    from .inputs import divide, load_model
+    from .inputs import divide, load_model, read_batches
 
     console = Console(quiet, json)
     reader = open_table(table, format=format, delimiter=delimiter, encoding=encoding)
@@ -118,23 +118,26 @@ def predict(
     check_file_ending(output, endings, content)
     check_output(output, *reader.paths, path)
     loaded = load_model(path, trust, console)
-    predictor = Predictor(loaded, loaded.schema if ids is None else loaded.schema.with_ids(ids))
+    schema = loaded.schema if ids is None else loaded.schema.with_ids(ids)
+    function = partial(predict_rows, loaded, schema)
     if json and is_stdout(output):
         raise InvalidInputError(
             "--json prints the drift report, so that the predictions need a file: name one with --output."
         )
     drift = Drift(loaded)
-    parts = None if cluster is None else divide(reader, partition_rows, console)
+    parts = () if cluster is None else divide(reader, partition_rows, console)
     with (
         console.step("predicting") as step,
         open_output(output) as stream,
         open_writer(stream, output) as writer,
     ):
-        if cluster is None or parts is None:
-            rows = _predict_batches(predictor, reader, ids or (), console, step)
+        batches = read_batches(reader, step)
+        first = next(batches)
+        check_prediction(loaded, schema, first, ids or (), console)
+        if cluster is None:
+            rows = map_in_threads(function, chain([first], batches))
         else:
-            predictor.check(next(reader.batches()), ids or (), console)
-            rows = _predict_parts(predictor, parts, cluster, step, console)
+            rows = _predict_parts(function, parts, cluster, step, console)
         with closing(rows):
             for predicted in rows:
                 drift.observe(predicted)
@@ -232,67 +235,48 @@ class PredictedRows:
     decision: FloatArray | None
 
 
-@dataclass(frozen=True)
-class Predictor:
-    """A model, and the schema of the tables to predict."""
+def check_prediction(
+    loaded: LoadedModel, schema: Schema, batch: Batch, ids: Sequence[str], console: Console
+) -> None:
+    """Check the identifiers, and show what a user should know about the predictions."""
+    from ..io.table_schema import require_column
+    from .commands.kinds import model_kind
 
-    loaded: LoadedModel
-    schema: Schema
-
-    def check(self, batch: Batch, ids: Sequence[str], console: Console) -> None:
-        """Check the identifiers, and show what a user should know about the predictions."""
-        from ..io.table_schema import require_column
-        from .commands.kinds import model_kind
-
-        kind = model_kind(self.loaded.model)
-        columns = kind.prediction_columns(self.loaded)
-        for name in ids:
-            require_column(name, batch.frame.columns, "identifier")
-        for name in self.schema.id_columns(batch).columns:
-            if name in columns:
-                raise InvalidInputError(
-                    f"the identifier {name!r} has the name of a column of the predictions "
-                    f"({', '.join(columns[:MAX_LISTED_COLUMNS])}): rename it in the table."
-                )
-        for note in kind.notes(self.loaded, batch):
-            console.note(note)
-
-    def predict(self, batch: Batch) -> PredictedRows:
-        """Predict a batch."""
-        import polars as pl
-
-        from ..io.table_schema import read_profiles
-        from .commands.kinds import model_kind
-
-        loaded, kind = self.loaded, model_kind(self.loaded.model)
-        features = self.schema.features(batch)
-        outputs = kind.batch_outputs(loaded, batch, features)
-        series = [*self.schema.id_columns(batch), *kind.prediction_series(loaded, outputs)]
-        unseen, missing = Counter[str](), Counter[str]()
-        if isinstance(features, pl.DataFrame):
-            for each in read_profiles(loaded.manifest.training.get("columns")):
-                unseen[each.name] = each.count_unseen(features[each.name])
-                missing[each.name] = each.count_newly_missing(features[each.name])
-        return PredictedRows(pl.DataFrame(series), unseen, missing, kind.drift_scores(outputs))
+    kind = model_kind(loaded.model)
+    columns = kind.prediction_columns(loaded)
+    for name in ids:
+        require_column(name, batch.frame.columns, "identifier")
+    for name in schema.id_columns(batch).columns:
+        if name in columns:
+            raise InvalidInputError(
+                f"the identifier {name!r} has the name of a column of the predictions "
+                f"({', '.join(columns[:MAX_LISTED_COLUMNS])}): rename it in the table."
+            )
+    for note in kind.notes(loaded, batch):
+        console.note(note)
 
 
-def _predict_batches(
-    predictor: Predictor, table: TableReader, ids: Sequence[str], console: Console, step: Step
-) -> Generator[PredictedRows]:
-    from .inputs import read_batches
+def predict_rows(loaded: LoadedModel, schema: Schema, batch: Batch) -> PredictedRows:
+    """Predict a batch."""
+    import polars as pl
 
-    def checked_batches() -> Iterator[Batch]:
-        for number, batch in enumerate(read_batches(table, step)):
-            if number == 0:
-                predictor.check(batch, ids, console)
-            yield batch
+    from ..io.table_schema import read_profiles
+    from .commands.kinds import model_kind
 
-    yield from map_in_threads(predictor.predict, checked_batches())
+    kind, features = model_kind(loaded.model), schema.features(batch)
+    outputs = kind.batch_outputs(loaded, batch, features)
+    series = [*schema.id_columns(batch), *kind.prediction_series(loaded, outputs)]
+    unseen, missing = Counter[str](), Counter[str]()
+    if isinstance(features, pl.DataFrame):
+        for each in read_profiles(loaded.manifest.training.get("columns")):
+            unseen[each.name] = each.count_unseen(features[each.name])
+            missing[each.name] = each.count_newly_missing(features[each.name])
+    return PredictedRows(pl.DataFrame(series), unseen, missing, kind.drift_scores(outputs))
 
 
 def map_in_threads(
     function: Callable[[Item], Result], items: Iterable[Item], n_threads: int | None = None
-) -> Iterator[Result]:
+) -> Generator[Result]:
     """Yield the result for each item in their order, computed by as many threads as there are cores.
 
     At most one item more than there are threads is taken ahead, so that memory stays bounded. The error of an
@@ -324,43 +308,39 @@ def map_in_threads(
 
 
 def _predict_parts(
-    predictor: Predictor, parts: Sequence[TablePart], cluster: str, step: Step, console: Console
+    function: Callable[[Batch], PredictedRows],
+    parts: Sequence[TablePart],
+    cluster: str,
+    step: Step,
+    console: Console,
 ) -> Generator[PredictedRows]:
-    """The predictions of the workers of a cluster, in the order of the rows."""
+    """The predictions of the workers of a cluster, in the order of the rows.
+
+    A part is started when the results of earlier ones have been used, so that only a few are in memory.
+    """
+    from dask.delayed import delayed
+
     from .inputs import connect
 
-    n_rows = 0
+    n_rows, pending, waiting = 0, deque[Any](), deque(parts)
     with connect(cluster, console) as client:
-        for batches in _map_on_workers(client, predictor, parts):
-            for predicted in batches:
+        # A task that returns it, unlike scattered data, is repeated if its worker is lost.
+        shared = client.compute(delayed(function, traverse=False))
+        n_ahead = N_PARTS_AHEAD * max(sum(client.nthreads().values()), 1)
+        while pending or waiting:
+            while waiting and len(pending) < n_ahead:
+                pending.append(client.submit(_predict_part, waiting.popleft(), shared, pure=False))
+            for predicted in pending.popleft().result():
                 n_rows += predicted.frame.height
                 yield predicted
             step.progress(f"{n_rows:,} rows")
 
 
-def _map_on_workers(
-    client: Any, predictor: Predictor, parts: Sequence[TablePart]
-) -> Iterator[list[PredictedRows]]:
-    """A part is started when the results of earlier ones have been used, so that only a few are in memory."""
-    from dask.delayed import delayed
-
-    # A task that returns it, unlike scattered data, is repeated if its worker is lost.
-    shared = client.compute(delayed(predictor, traverse=False))
-    n_ahead = N_PARTS_AHEAD * max(sum(client.nthreads().values()), 1)
-    pending: deque[Any] = deque()
-    for part in parts:
-        pending.append(client.submit(_predict_part, part, shared, pure=False))
-        if len(pending) >= n_ahead:
-            yield pending.popleft().result()
-    while pending:
-        yield pending.popleft().result()
-
-
-def _predict_part(part: TablePart, predictor: Predictor) -> list[PredictedRows]:
+def _predict_part(part: TablePart, function: Callable[[Batch], PredictedRows]) -> list[PredictedRows]:
     """The predictions for a part, in batches; none if it has no rows."""
     from .inputs import BATCH_SIZE, apply_to_part
 
-    return apply_to_part(part, lambda rows: [predictor.predict(each) for each in rows.split(BATCH_SIZE)], [])
+    return apply_to_part(part, lambda rows: list(map(function, rows.split(BATCH_SIZE))), [])
 
 
 class Drift:
@@ -485,10 +465,7 @@ def adjust(
     prevalence: Annotated[
         float | None,
         options.option(
-            options.MODEL,
-            "--prevalence",
-            "SHARE",
-            "Share of positives in the new population, if it is known.",
+            options.MODEL, "--prevalence SHARE", "Share of positives in the new population, if it is known."
         ),
     ] = None,
     seed: options.Seed = 0,
@@ -545,8 +522,7 @@ def guarantee(
         str | None,
         options.option(
             options.MODEL,
-            "--constraint",
-            "LIMIT",
+            "--constraint LIMIT",
             "Constraint such as 'precision >= 0.9', on precision, fdr, npv, recall, fnr, specificity, "
             "fpr or positive_rate; by default that of the model's measure.",
         ),
@@ -555,8 +531,7 @@ def guarantee(
         float | None,
         options.option(
             options.MODEL,
-            "--confidence",
-            "NUMBER",
+            "--confidence NUMBER",
             "Probability with which the constraint must hold; by default that of the measure, or 0.95.",
         ),
     ] = None,
@@ -564,8 +539,7 @@ def guarantee(
         str | None,
         options.option(
             options.MODEL,
-            "--objective",
-            "MEASURE",
+            "--objective MEASURE",
             "Measure to maximize among the thresholds that pass; by default recall for a precision or fpr.",
         ),
     ] = None,

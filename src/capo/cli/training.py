@@ -65,11 +65,10 @@ def fit(
         int | None,
         options.option(
             options.MODEL,
-            "--folds",
-            "NUMBER",
-            "Folds for cross-fitting the auxiliaries and choosing C: by default 5, or 3 with --preset "
-            "fast on more than 2,000 rows of two classes, with at least 60 of each.",
+            "--folds NUMBER",
+            "Folds for cross-fitting the auxiliaries and choosing C.",
             min=2,
+            show_default="5",
         ),
     ] = None,
     jobs: options.Jobs = 1,
@@ -82,8 +81,7 @@ def fit(
         str,
         options.option(
             options.READING,
-            "--out-of-core",
-            "WHEN",
+            "--out-of-core WHEN",
             "Read the table in parts, without a cluster: auto, if the training needs more memory than "
             "there is; yes or no.",
         ),
@@ -92,8 +90,7 @@ def fit(
         int,
         options.option(
             options.READING,
-            "--sample-size",
-            "NUMBER",
+            "--sample-size NUMBER",
             "Rows that the auxiliaries are trained on if the table is read in parts.",
             min=20,
         ),
@@ -148,8 +145,18 @@ def fit(
             data.model.fit(data.X, data.y, sample_weight=data.sample_weight, **data.prices, **groups)
         model, n_rows = data.model.set_params(verbose=0), len(data.y)
         summary = model.summary()
-    sources = {"prices": data.price_columns.sources} if data.prices else {}
-    _write(model, reader, output, data.X, n_rows, data.schema.to_dict(), sources, summary, console)
+    record = _training_record(reader, n_rows, data.X)
+    if data.prices:
+        record["prices"] = data.price_columns.sources
+    _write(model, summary, output, data.schema.to_dict(), record, console)
+
+
+def _training_record(table: TableReader, n_rows: int, X: Any) -> dict[str, Any]:
+    from ..io.table_schema import profile_columns
+    from .inputs import table_sha256
+
+    record = {"table": table.name, "rows": n_rows, "sha256": table_sha256(table)}
+    return {**record, "columns": profile_columns(X)}
 
 
 def given_prices(**prices: str | None) -> dict[str, str]:
@@ -159,24 +166,18 @@ def given_prices(**prices: str | None) -> dict[str, str]:
 
 def _write(
     model: CAPOClassifier,
-    table: TableReader,
-    output: Path,
-    X: Any,
-    n_rows: int,
-    schema: dict[str, Any],
-    record: dict[str, Any],
     summary: Any,
+    output: Path,
+    schema: dict[str, Any],
+    training: dict[str, Any],
     console: Console,
 ) -> None:
-    """Write a trained model with the `record` of its training, and show its summary."""
+    """Write a model with its schema and the record of its training, and show its summary."""
     from ..io.model_file import save
-    from ..io.table_schema import profile_columns
     from .commands.kinds import model_kind
-    from .inputs import table_sha256
 
     with console.step("writing"):
-        training = {"table": table.name, "rows": n_rows, "sha256": table_sha256(table)}
-        save(model, output, schema=schema, training={**training, "columns": profile_columns(X), **record})
+        save(model, output, schema=schema, training=training)
     console.result(
         summary,
         {
@@ -221,10 +222,6 @@ def _needs_parts(
     console: Console,
 ) -> bool:
     """Whether the table is read in parts: on a cluster, on demand, or because of its size, with a note."""
-    from ..io.parts import estimate_size
-
-    if out_of_core not in ("auto", "yes", "no"):
-        raise InvalidInputError(f"--out-of-core must be auto, yes or no: got {out_of_core!r}.")
     options = {
         "--weight": plan.roles.weight,
         "--group": plan.roles.group,
@@ -233,36 +230,44 @@ def _needs_parts(
         "--cost-fp, --cost-fn and --benefit-tp": plan.prices,
     }
     conflict = next((name for name, value in options.items() if value), "")
+    if out_of_core not in ("auto", "yes", "no"):
+        raise InvalidInputError(f"--out-of-core must be auto, yes or no: got {out_of_core!r}.")
     if cluster is not None or out_of_core == "yes":
         if conflict:
             requested = "--out-of-core" if cluster is None else "--cluster"
             raise InvalidInputError(f"{requested} cannot be combined with {conflict}.")
         return True
+    shortage = "" if out_of_core == "no" else _describe_shortage(table, plan.model.auxiliaries)
+    if shortage and conflict:
+        console.note(f"{shortage} It cannot be read in parts because of {conflict}.")
+    elif shortage:
+        console.note(
+            f"{shortage} It is read in parts, and the auxiliaries are trained on a sample of {sample_size:,} "
+            "rows. Use --out-of-core no to read it at once."
+        )
+    return bool(shortage) and not conflict
+
+
+def _describe_shortage(table: TableReader, auxiliaries: str | list[str]) -> str:
+    """A sentence about the memory if training on the whole table needs more than there is; otherwise ""."""
+    from ..io.parts import estimate_size
+
     files = [Path(path) for path in table.paths]
-    if out_of_core == "no" or find_spec("distributed") is None or not all(file.is_file() for file in files):
-        return False
-    if sum(file.stat().st_size for file in files) < MIN_CHECKED_BYTES:
-        return False
-    size, available = estimate_size(table), available_memory()
-    names = plan.model.auxiliaries
-    has_forests = not FORESTS.isdisjoint([names] if isinstance(names, str) else names)
+    if find_spec("distributed") is None or not all(file.is_file() for file in files):
+        return ""
+    is_large = sum(file.stat().st_size for file in files) >= MIN_CHECKED_BYTES
+    size = estimate_size(table) if is_large else None
     if size is None:
-        return False
-    needed = N_TABLE_COPIES * size.n_bytes + (FOREST_BYTES_PER_ROW * size.n_rows if has_forests else 0)
+        return ""
+    names = {auxiliaries} if isinstance(auxiliaries, str) else set(auxiliaries)
+    per_row = FOREST_BYTES_PER_ROW if names & FORESTS else 0
+    needed, available = N_TABLE_COPIES * size.n_bytes + per_row * size.n_rows, available_memory()
     if needed <= available:
-        return False
-    note = (
+        return ""
+    return (
         f"Training on the whole table needs about {needed / 1e9:.1f} GB of memory, and {available / 1e9:.1f} "
         "GB are available."
     )
-    if conflict:
-        console.note(f"{note} It cannot be read in parts because of {conflict}.")
-        return False
-    console.note(
-        f"{note} It is read in parts, and the auxiliaries are trained on a sample of {sample_size:,} rows. "
-        "Use --out-of-core no to read it at once."
-    )
-    return True
 
 
 def available_memory() -> int:
@@ -369,12 +374,13 @@ def refit(
     check_model_output(output, *reader.paths, path)
     loaded = load_model(path, trust, console)
     check_rows_are_new(loaded.manifest, reader, "a refit")
-    record: dict[str, Any] = {EARLIER_TABLES: training_checksums(loaded.manifest)}
     with console.step(f"reading {reader.name}"):
         batch, schema = reader.read(), loaded.schema
         X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
         groups = schema.groups(batch)
         params: dict[str, Any] = {} if groups is None else {"groups": groups}
+        record = _training_record(reader, len(y), X)
+        record[EARLIER_TABLES] = training_checksums(loaded.manifest)
         if loaded.model.prices_ is not None:
             columns = price_columns(loaded)
             params |= columns.read(batch, schema)
@@ -390,4 +396,4 @@ def refit(
             "The guarantee of the old model does not hold for the refitted one: use 'capo guarantee' with "
             "other labeled rows."
         )
-    _write(model, reader, output, X, len(y), loaded.manifest.schema, record, model.summary(), console)
+    _write(model, model.summary(), output, loaded.manifest.schema, record, console)

@@ -420,7 +420,7 @@ class TrainingPlan:
         else:
             target = self._check_two_classes(y, classes.tolist(), weight, schema)
         if target.type != "binary":
-            self._refuse_binary_options(target.type, len(classes))
+            self._refuse_binary_options()
         return target
 
     def _check_weights(self, y: NDArray[Any], weight: FloatArray | None) -> None:
@@ -437,7 +437,7 @@ class TrainingPlan:
     def _target_name(self) -> str:
         return f"the target {self._target!r}" if self._target else "the target"
 
-    def _refuse_binary_options(self, target_type: TargetType, n_classes: int) -> None:
+    def _refuse_binary_options(self) -> None:
         if self.roles.time:
             raise InvalidInputError("--time is for targets of two classes: leave it out, or use --group.")
         if self.prices:
@@ -445,15 +445,8 @@ class TrainingPlan:
                 "--cost-fp, --cost-fn and --benefit-tp are for targets of two classes: for more classes, use "
                 "--measure cost with --measure-arg matrix=FILE."
             )
-        if self.positive is not None and target_type == "multilabel":
-            raise InvalidInputError(
-                "--positive is for targets of two classes: each label is positive where it is 1."
-            )
         if self.positive is not None:
-            raise InvalidInputError(
-                f"--positive is for measures of two classes: {self._target_name} has {n_classes}, which are "
-                "treated alike."
-            )
+            raise InvalidInputError("--positive is for targets and measures of two classes: leave it out.")
 
     def _check_two_classes(
         self, y: NDArray[Any], labels: list[Any], weight: FloatArray | None, schema: Schema
