@@ -60,12 +60,11 @@ def test_a_model_of_many_files_predicts_and_says_what_it_was_trained_on(place, a
         (("--cluster", "tls://127.0.0.1:9"), "no Dask scheduler answers at tls://127.0.0.1:9: "),
         (("--cluster", "local", "--group", "word"), "--cluster cannot be combined with --group"),
         (("--cluster", "local", "--cost-fn", "5"), "cannot be combined with --cost-fp, --cost-fn"),
-        (("--out-of-core", "yes", "--budget", "5s"), "--out-of-core cannot be combined with --budget"),
         (("--out-of-core", "maybe"), "--out-of-core must be auto, yes or no"),
     ],
 )
 def test_what_a_cluster_cannot_do_is_refused(place, arguments, message, capsys, monkeypatch):
-    monkeypatch.setattr("capo.cli.commands.cluster.CONNECTION_TIMEOUT", 0.5)
+    monkeypatch.setattr("capo.cli.inputs.CONNECTION_TIMEOUT", 0.5)
     code, _, err = run(
         capsys, "fit", place / "part-*.parquet", "-t", "y", *FAST, *arguments, "-o", place / "no.capo"
     )
@@ -246,7 +245,7 @@ def folder(place):
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_workers_predict_in_the_order_of_the_rows(model, folder, address, ending, capsys, monkeypatch):
-    monkeypatch.setattr("capo.cli.commands.predict.MAX_KEPT_ROWS", 100)
+    monkeypatch.setattr("capo.cli.prediction.MAX_KEPT_ROWS", 100)
     here, there = folder / f"here.{ending}.out.{ending}", folder / f"there.out.{ending}"
     arguments = ("predict", model, folder / "part-*.parquet", "--json")
     expected = run(capsys, *arguments, "-o", here)
@@ -338,8 +337,8 @@ def test_a_table_in_parts_gives_the_model_of_a_cluster(place, address, jobs, cap
 def test_a_table_that_is_too_large_for_the_memory_is_read_in_parts(
     place, options, note, title, capsys, monkeypatch
 ):
-    monkeypatch.setattr("capo.cli.commands.cluster.MIN_CHECKED_BYTES", 0)
-    monkeypatch.setattr("capo.cli.commands.cluster.available_memory", lambda: 100_000)
+    monkeypatch.setattr("capo.cli.training.MIN_CHECKED_BYTES", 0)
+    monkeypatch.setattr("capo.cli.training.available_memory", lambda: 100_000)
     arguments = ("-t", "y", "--drop", "id", *FAST, "--sample-size", "300", "-o", place / "auto.capo")
     code, out, err = run(capsys, "fit", place / "part-0.parquet", *arguments, *options)
     assert code == 0, err
@@ -349,7 +348,7 @@ def test_a_table_that_is_too_large_for_the_memory_is_read_in_parts(
 
 
 def test_the_memory_suffices_for_a_small_table(place, capsys, monkeypatch):
-    monkeypatch.setattr("capo.cli.commands.cluster.MIN_CHECKED_BYTES", 0)
+    monkeypatch.setattr("capo.cli.training.MIN_CHECKED_BYTES", 0)
     arguments = ("-t", "y", "--drop", "id", *FAST, "-o", place / "small.capo")
     code, out, err = run(capsys, "fit", place / "part-0.parquet", *arguments)
     assert code == 0

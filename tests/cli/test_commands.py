@@ -116,7 +116,7 @@ def test_predictions_go_to_a_file(name, folder, model, capsys, tmp_path):
 
 def test_small_batches_predict_the_same(folder, model, capsys, monkeypatch):
     whole = run(capsys, "predict", model, folder / "test.csv")[1]
-    monkeypatch.setattr("capo.cli.commands.models.BATCH_SIZE", 7)
+    monkeypatch.setattr("capo.cli.inputs.BATCH_SIZE", 7)
     monkeypatch.setattr("capo.io.source.BLOCK_SIZE", 100)
     assert run(capsys, "predict", model, folder / "test.csv")[1] == whole
 

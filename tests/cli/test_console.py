@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from capo.cli import console as console_module
@@ -13,12 +14,10 @@ from capo.cli.console import (
     MAX_SECONDS_BETWEEN_LINES,
     CommandInterrupted,
     Console,
-    FitCounter,
-    parse_duration,
-    replace_non_finite,
+    is_stdout,
+    printable,
+    to_json,
 )
-from capo.cli.output import is_stdout
-from capo.exceptions import InvalidInputError
 from capo.learning.cross_fit import MODEL_PROGRESS
 
 from .cases import FAST, run, table
@@ -26,7 +25,41 @@ from .cases import FAST, run, table
 
 def test_json_has_neither_nan_nor_infinity():
     data = {"a": float("nan"), "b": [1.5, float("-inf"), {"c": float("inf")}], "d": "x", 3: True}
-    assert replace_non_finite(data) == {"a": None, "b": [1.5, None, {"c": None}], "d": "x", "3": True}
+    expected = {"a": None, "b": [1.5, None, {"c": None}], "d": "x", "3": True}
+    assert json.loads(to_json(data)) == expected
+
+
+CONTROL = "a\x1b[2J\x9b31m\rb\u202ec"
+
+
+def test_text_cannot_steer_the_terminal(capsys):
+    assert printable("é\u00a0\t\n") == "é\u00a0\t\n"
+    console = Console()
+    console.note(CONTROL)
+    console.result(CONTROL, None)
+    assert capsys.readouterr() == ("a?[2J?31m?b?c\n", "note: a?[2J?31m?b?c\n")
+    Console(as_json=True).result("", CONTROL)
+    out = capsys.readouterr().out
+    assert json.loads(out) == CONTROL
+    assert out.strip().isprintable()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="names of files have no control characters")
+def test_names_from_tables_and_files_cannot_steer_the_terminal(folder, capsys, tmp_path):
+    path, red = tmp_path / "\x1b[31m.csv", "\x1b[31mred"
+    table().with_columns(word=pl.col("word") + red).rename({"z": red}).write_csv(path)
+    model = tmp_path / "m\x1b.capo"
+    texts = [run(capsys, "fit", path, "-t", "y", *FAST, "-o", model)]
+    for command in (
+        *(("inspect", path, "-t", "y"), ("show", model), ("evaluate", model, path)),
+        *(("explain", model, path, "--row", "1"), ("predict", model, path, "-o", tmp_path / "p.csv")),
+    ):
+        texts.append(run(capsys, *command))
+    assert [code for code, _, _ in texts] == [0] * len(texts)
+    texts.append(run(capsys, "fit", tmp_path / "\x1babsent.csv", "-t", "y", "-o", model))
+    texts.append(run(capsys, "predict", model, folder / "test.csv"))
+    assert not any("\x1b" in out + err for _, out, err in texts)
+    assert "?[31mred" in texts[1][1]
 
 
 def test_results_are_strict_json(capsys):
@@ -49,25 +82,29 @@ def clock(monkeypatch):
     return clock
 
 
-def test_steps_of_all_fits_are_counted_with_the_time_left():
-    counter = FitCounter(n_fits=5)
-    assert counter.describe(3) == ""
-    counter.count_models(3, 29)
-    assert counter.describe(6) == "3 of 150 steps"
-    counter.end_fit()
-    assert counter.describe(60) == "30 of 150 steps, about 4.0 min left"
-    counter.count_models(15, 29)
-    assert counter.describe(90) == "45 of 150 steps, about 3.5 min left"
-    for _ in range(4):
-        counter.end_fit()
-    assert counter.n_done == counter.n_steps
+def log_model(n_trained, n_models):
+    """Log that a model is trained, as the library does."""
+    logging.getLogger("capo").info(MODEL_PROGRESS, "linear", n_trained, n_models)
+
+
+def test_steps_of_all_fits_are_counted_with_the_time_left(clock, capsys):
+    shown = {3.0: (3, 29), 60.0: None, 150.0: (15, 29)}
+    with Console().step("comparing", n_fits=5) as step:
+        for clock[0], models in shown.items():
+            step.end_fit("") if models is None else log_model(*models)
+        clock[0] = 1.0
+    assert capsys.readouterr().err.splitlines() == [
+        "comparing: 3 of 150 steps",
+        "comparing: 30 of 150 steps, about 4.0 min left",
+        "comparing: 45 of 150 steps, about 5.8 min left",
+    ]
 
 
 def test_a_log_file_gets_few_lines(clock, capsys):
-    with Console().step("training") as step:
+    with Console().step("training"):
         for number in range(1, 3601):  # an hour
             clock[0] = float(number)
-            step.count_models(number, 3600)
+            log_model(number, 3600)
     lines = capsys.readouterr().err.splitlines()
     assert lines[:2] == ["training: 2 of 3601 steps", "training: 4 of 3601 steps"]
     assert lines[8].startswith("training: 512 of 3601 steps, about 51 min left")
@@ -78,7 +115,7 @@ def test_a_log_file_gets_few_lines(clock, capsys):
 def test_models_that_the_library_logs_are_counted(clock, capsys):
     with Console().step("comparing", n_fits=2) as step:
         clock[0] = 10.0
-        logging.getLogger("capo").info(MODEL_PROGRESS, "linear", 4, 9)
+        log_model(4, 9)
         clock[0] = 20.0
         step.end_fit("fold 1 of 2: 20 s")
         clock[0] = 40.0
@@ -96,7 +133,7 @@ def test_a_terminal_shows_a_bar(monkeypatch, capsys):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
     with Console().step("training [x]") as step:
-        step.count_models(5, 9)
+        log_model(5, 9)
         step._status._live.refresh()
     shown = capsys.readouterr().err
     assert "training [x]" in shown
@@ -108,23 +145,10 @@ def test_the_bar_of_a_narrow_terminal_is_one_line(monkeypatch, capsys):
     from rich.console import Console as Terminal
 
     with Console().step("comparing") as step:
-        step.count_models(5, 9)
+        log_model(5, 9)
         line = step._line("32 of 99 steps, about 44 s left; C=100: 0.7282 out of fold")
     terminal = Terminal(width=72)
     assert len(terminal.render_lines(line)) == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("60s", 60), ("5m", 300), ("1h", 3600), (" 1.5 H", 5400), ("90", 90), (".5", 0.5)]
-)
-def test_durations(text, seconds):
-    assert parse_duration(text, "--budget") == seconds
-
-
-@pytest.mark.parametrize("text", ["", "0", "0s", "-5s", "1d", "5 min 3", "inf", "nan", "1e3", "9" * 400])
-def test_durations_that_cannot_be_used(text):
-    with pytest.raises(InvalidInputError, match="--budget takes a time above 0 such as 60s, 5m or 1h, or a"):
-        parse_duration(text, "--budget")
 
 
 def test_an_interruption_is_raised_as_command_interrupted():

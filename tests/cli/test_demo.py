@@ -1,5 +1,6 @@
 """The demo prints what it promises."""
 
+import contextlib
 import io
 import re
 import time
@@ -8,28 +9,27 @@ import numpy as np
 import pytest
 
 from capo import measures
-from capo.cli.commands import demo
+from capo.cli import model as commands
 from capo.inspection import METHODS
 
 
 @pytest.fixture(scope="module")
 def text():
-    out = io.StringIO()
-    demo.run_demo(out)
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        commands.demo()
     return out.getvalue()
 
 
 @pytest.fixture(scope="module")
 def adapted_rule():
     """The second part on its own, and the CPU seconds that it took."""
-    lines, start = [], time.process_time()
-    demo._write_adapted_rule(demo._load_split(0), lines.append)
-    return "".join(lines), time.process_time() - start
+    start = time.process_time()
+    return commands.adapt_rule(*commands.split_digits(0)), time.process_time() - start
 
 
 @pytest.mark.slow
 def test_the_table_has_a_line_for_each_measure(text):
-    for name, _ in demo.MEASURES:
+    for name in commands.DEMO_MEASURES:
         line = next(line for line in text.splitlines() if line.startswith(name))
         scores = [float(each) for each in re.findall(r"0\.\d{4}", line)]
         assert len(scores) == len(METHODS)
@@ -47,12 +47,12 @@ def test_the_adapted_rule_is_fast(adapted_rule):
 
 
 def test_the_adapted_rule_is_better_than_the_rule_alone(adapted_rule):
-    split = demo._load_split(0)
+    _, X_test, _, y_test = commands.split_digits(0)
     pattern = r"^f1 on ([\d,]+) test rows: rule alone (\S+), adapted (\S+)$"
     line = re.search(pattern, adapted_rule[0], re.MULTILINE)
     n_rows, alone, adapted = (float(each.replace(",", "")) for each in line.groups())
-    expected = measures.get("f1").score(split.y_test, demo.TwoPixelRule().predict(split.X_test) - 0.5)
-    assert n_rows == len(split.y_test)
+    expected = measures.get("f1").score(y_test, commands.TwoPixelRule().predict(X_test) - 0.5)
+    assert n_rows == len(y_test)
     assert alone == pytest.approx(expected, abs=1e-4)
     assert adapted > alone + 0.4
 

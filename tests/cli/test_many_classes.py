@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import confusion_matrix, f1_score
 
 import capo
-from capo.cli.commands.unfitted_model import RequestedMeasure
+from capo.cli.training_data import parse_measure_args
 
 from .cases import predictions, run
 
@@ -140,8 +140,8 @@ BAD = [
     (("-t", "arts", "-m", "f1_samples"), "does not fit the target, which has two classes"),
     (("-t", "sports,arts", "-m", "quadratic_kappa"), "which has several labels per row"),
     (("-t", "species", "-m", "f1_makro"), "there is no measure 'f1_makro'"),
-    (("-t", "species", "--positive", "ant"), "--positive is for measures of two classes"),
-    (("-t", "sports,arts", "--positive", "1"), "--positive is for targets of two classes"),
+    (("-t", "species", "--positive", "ant"), "--positive is for targets and measures of two classes"),
+    (("-t", "sports,arts", "--positive", "1"), "--positive is for targets and measures of two classes"),
     (("-t", "species", "--delta", "rbf"), "with delta='rbf'"),
     (("-t", "sports,species"), "must contain 1 and 0, true and false or yes and no: row 1 contains"),
     (("-t", "sports,art"), "Did you mean 'arts'?"),
@@ -257,8 +257,7 @@ def test_measures_that_are_misspelled_or_lack_their_matrix(folder, tmp_path, cap
 
 
 def test_a_label_with_a_comma_is_quoted():
-    asked = RequestedMeasure.parse("f1_micro", ['classes="red, dark", blue'])
-    assert asked.params == {"classes": ["red, dark", "blue"]}
+    assert parse_measure_args(['classes="red, dark", blue']) == {"classes": ["red, dark", "blue"]}
 
 
 def test_the_alphabetical_order_of_classes_is_noted(folder, tmp_path, capsys):

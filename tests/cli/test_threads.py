@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from capo.cli.commands.models import map_in_threads
+from capo.cli.prediction import map_in_threads
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])

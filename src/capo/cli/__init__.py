@@ -10,7 +10,8 @@ import sys
 import threading
 from typing import Any, NoReturn
 
-from .console import discard_standard_output, prepare_standard_streams
+from ..exceptions import CapoError
+from .console import CommandInterrupted, discard_standard_output, prepare_standard_streams, printable
 
 EXIT_INTERNAL_ERROR, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 
@@ -19,12 +20,10 @@ def main() -> None:
     """Run the command line; every failure ends with one message on standard error."""
     prepare_standard_streams()
     try:
-        from .app import app  # noqa: PLC0415 (an extra)
+        from . import evaluation, model, prediction, training  # noqa: F401, PLC0415 (they add their commands)
+        from .options import app  # noqa: PLC0415 (an extra)
     except ModuleNotFoundError as error:
         _exit_missing_package(error)
-    from ..exceptions import CapoError  # noqa: PLC0415 (the package without the extra comes first)
-    from .console import CommandInterrupted  # noqa: PLC0415
-
     _handle_termination_signals()
     try:
         app()
@@ -69,5 +68,5 @@ def _exit_missing_package(error: ModuleNotFoundError) -> NoReturn:
 
 
 def _exit(message: str, code: int) -> NoReturn:
-    sys.stderr.write(f"capo: {message}\n")
+    sys.stderr.write(f"capo: {printable(message)}\n")
     sys.exit(code)

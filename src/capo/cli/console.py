@@ -1,7 +1,8 @@
-"""Standard streams that are safe to use: none is closed, and messages that cannot be written are dropped.
+"""What commands write: results, messages and files.
 
 A command whose terminal is gone, or that runs as ``capo ... >&-`` or ``capo ... 2>&1 | head -1``, still does
-its work. Errors of writing to standard output are raised, because they lose results.
+its work: no standard stream is closed, and messages that cannot be written are dropped. Errors of writing to
+standard output are raised, because they lose results.
 """
 
 from __future__ import annotations
@@ -12,79 +13,70 @@ import logging
 import math
 import os
 import re
+import stat
 import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 from ..exceptions import DataWarning, InvalidInputError, OutputError
+from ..io.atomic import atomic_write, check_writable
 
-
-def prepare_standard_streams() -> None:
-    """Open closed streams, keep messages from failing, and escape characters that an encoding lacks."""
-    _open_closed_streams()
-    if sys.stderr is sys.__stderr__:
-        sys.stderr = _message_stream(sys.stderr)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def discard_standard_output() -> None:
-    """Redirect standard output to nowhere, so that the flush at exit does not fail."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _open_closed_streams() -> None:
-    """Connect closed streams to the null device; otherwise the next file would take their number."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            handle = os.open(os.devnull, os.O_RDWR)
-            os.set_inheritable(handle, True)
-            stream = open(handle, mode, encoding="utf-8")  # noqa: SIM115 (open until exit)
-            setattr(sys, name, stream)
-            setattr(sys, f"__{name}__", stream)
-
-
-class _MessageFile(io.FileIO):
-    """A file that ignores errors of writing."""
-
-    def write(self, data: Any) -> int:
-        try:
-            return super().write(data)
-        except OSError:
-            return len(data)
-
-
-def _message_stream(stream: Any) -> io.TextIOWrapper:
-    file = io.BufferedWriter(_MessageFile(stream.fileno(), "w", closefd=False))
-    return io.TextIOWrapper(file, encoding=stream.encoding, line_buffering=True)
-
-
-#: Seconds of each unit.
-UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+#: Characters that could steer a terminal: control characters, and those that reverse the order of text.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+#: Steps that take less are not logged.
+MIN_LOGGED_SECONDS = 2.0
+#: Without a terminal, progress is logged when the step has taken twice as long as at the last line, but at
+#: least this often.
+MAX_SECONDS_BETWEEN_LINES = 300.0
+#: The time left is shown once this share of the steps is done; the first ones may take longer.
+MIN_SHARE_FOR_TIME_LEFT = 0.05
+#: Characters of a bar on a terminal.
+BAR_WIDTH = 30
 #: Durations of more units than this are shown in the next larger unit.
 MAX_SHOWN_UNITS = 100
+#: Endings of files that a model must not replace by mistake.
+OTHER_FORMATS = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".html", ".htm", ".onnx", ".toml", ".json")
 
 
-def parse_duration(text: str, option: str) -> float:
-    """Return the seconds of a duration such as 60s, 5m, 1.5h or 60.
+class CommandInterrupted(Exception):
+    """Ctrl-C during a step; Typer turns a plain KeyboardInterrupt into its own message and exit code."""
+
+
+def printable(text: str) -> str:
+    r"""Text from tables, files and their names with a ? for each character that could steer a terminal.
 
     Examples
     --------
-    >>> from capo.cli.console import parse_duration
-    >>> parse_duration("5m", "--budget")
-    300.0
+    >>> from capo.cli.console import printable
+    >>> printable("a\x1b[31mb")
+    'a?[31mb'
     """
-    found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*([smh]?)", text.strip().lower(), re.ASCII)
-    seconds = float(found[1]) * UNIT_SECONDS[found[2] or "s"] if found else 0.0
-    if not 0 < seconds < float("inf"):
-        raise InvalidInputError(
-            f"{option} takes a time above 0 such as 60s, 5m or 1h, or a number of seconds: got {text!r}."
-        )
-    return seconds
+    return _CONTROL.sub("?", text)
+
+
+def to_json(data: Any) -> str:
+    r"""Format a result as JSON, which has neither NaN nor infinity: they become null.
+
+    Examples
+    --------
+    >>> from capo.cli.console import to_json
+    >>> to_json([0.5, float("nan")])
+    '[\n 0.5,\n null\n]'
+    """
+    text = json.dumps(_replace_non_finite(data), indent=1, ensure_ascii=False, allow_nan=False)
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _replace_non_finite(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {str(key): _replace_non_finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_replace_non_finite(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
 def format_duration(seconds: float) -> str:
@@ -103,35 +95,37 @@ def format_duration(seconds: float) -> str:
     return f"{value:.0f} {name}" if value >= 10 else f"{value:.1f} {name}"
 
 
-#: Steps that take less are not logged.
-MIN_LOGGED_SECONDS = 2.0
-#: Without a terminal, progress is logged when the step has taken twice as long as at the last line, but at
-#: least this often.
-MAX_SECONDS_BETWEEN_LINES = 300.0
-#: The time left is shown once this share of the steps is done; the first ones may take longer.
-MIN_SHARE_FOR_TIME_LEFT = 0.05
-#: Characters of a bar on a terminal.
-BAR_WIDTH = 30
+class _MessageFile(io.FileIO):
+    """A file that ignores errors of writing."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError:
+            return len(data)
 
 
-class CommandInterrupted(Exception):
-    """Ctrl-C during a step; Typer turns a plain KeyboardInterrupt into its own message and exit code."""
+def prepare_standard_streams() -> None:
+    """Open closed streams, keep messages from failing, and escape characters that an encoding lacks."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # otherwise the next file would take its number
+            handle = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(handle, True)
+            stream = open(handle, mode, encoding="utf-8")  # noqa: SIM115 (open until exit)
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
+    messages = sys.__stderr__
+    if messages is not None and sys.stderr is messages:
+        file = io.BufferedWriter(_MessageFile(messages.fileno(), "w", closefd=False))
+        sys.stderr = io.TextIOWrapper(file, encoding=messages.encoding, line_buffering=True)
+    for each in (sys.stdout, sys.stderr):
+        if isinstance(each, io.TextIOWrapper):
+            each.reconfigure(errors="backslashreplace")
 
 
-def replace_non_finite(data: Any) -> Any:
-    """Replace NaN and infinity by None in nested data, because JSON has neither.
-
-    Examples
-    --------
-    >>> from capo.cli.console import replace_non_finite
-    >>> replace_non_finite({"gap": float("nan"), "values": [0.5, float("inf")]})
-    {'gap': None, 'values': [0.5, None]}
-    """
-    if isinstance(data, dict):
-        return {str(key): replace_non_finite(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [replace_non_finite(value) for value in data]
-    return None if isinstance(data, float) and not math.isfinite(data) else data
+def discard_standard_output() -> None:
+    """Redirect standard output to nowhere, so that the flush at exit does not fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
@@ -166,7 +160,7 @@ class Console:
     def log(self, message: str) -> None:
         """Write a line to standard error, unless quiet."""
         if not self.quiet:
-            sys.stderr.write(f"{message}\n")
+            sys.stderr.write(f"{printable(message)}\n")
             sys.stderr.flush()
 
     def note(self, message: str) -> None:
@@ -184,16 +178,9 @@ class Console:
 
     def result(self, text: object, data: Any) -> None:
         """Write the command's result to standard output: `text`, or `data` as JSON."""
-        shown = str(text)
-        if self.as_json:
-            shown = self.to_json(data)
+        shown = to_json(data) if self.as_json else printable(str(text))
         with ignore_broken_pipe():
             sys.stdout.write(shown + "\n")
-
-    @staticmethod
-    def to_json(data: Any) -> str:
-        """Format a result as JSON."""
-        return json.dumps(replace_non_finite(data), indent=1, ensure_ascii=False, allow_nan=False)
 
     @contextmanager
     def step(self, label: str, n_fits: int = 1) -> Iterator[Step]:
@@ -203,7 +190,7 @@ class Console:
         """
         step = Step(self, label, n_fits)
         try:
-            with self._warnings_as_notes(), self._logging_as_progress(step), step.spinner():
+            with self._warnings_as_notes(), step.logged_progress(), step.spinner():
                 yield step
         except KeyboardInterrupt:
             raise CommandInterrupted from None
@@ -224,26 +211,17 @@ class Console:
             warnings.showwarning = show
             yield
 
-    @contextmanager
-    def _logging_as_progress(self, step: Step) -> Iterator[None]:
-        logger, handler = logging.getLogger("capo"), _ProgressHandler(step)
-        level = logger.level
-        logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
-        try:
-            yield
-        finally:
-            logger.removeHandler(handler)
-            logger.setLevel(level)
 
+class Step(logging.Handler):
+    """A part of a command that is running; the library's log records are its progress.
 
-class Step:
-    """A part of a command that is running."""
+    The steps of its fits are the models that each trains, and the adaptation.
+    """
 
     def __init__(self, console: Console, label: str, n_fits: int = 1) -> None:
+        super().__init__()
         self.console, self.label = console, label
-        self._fits = FitCounter(n_fits)
-        self._message = ""
+        self._n_fits, self._n_ended, self._n_models, self._n_trained = n_fits, 0, 0, 0
         self._status: Any = None
         self._start = time.monotonic()
         self._next_line = MIN_LOGGED_SECONDS
@@ -256,118 +234,158 @@ class Step:
             return
         from rich.console import Console as RichConsole  # noqa: PLC0415 (for terminals only)
 
-        with RichConsole(stderr=True).status(self._plain(self.label), spinner="line") as self._status:
+        with RichConsole(stderr=True).status(self._line(""), spinner="line") as self._status:
             yield
 
-    @staticmethod
-    def _plain(text: str) -> Any:
-        """Text in which rich does not interpret brackets as markup."""
-        from rich.text import Text  # noqa: PLC0415 (for terminals only)
+    @contextmanager
+    def logged_progress(self) -> Iterator[None]:
+        """Show the log records of the library."""
+        logger = logging.getLogger("capo")
+        level = logger.level
+        logger.addHandler(self)
+        logger.setLevel(logging.INFO)
+        try:
+            yield
+        finally:
+            logger.removeHandler(self)
+            logger.setLevel(level)
 
-        return Text(text)
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show a log record; one for each model that is trained is counted."""
+        from ..learning.cross_fit import MODEL_PROGRESS  # noqa: PLC0415 (loaded by what logs, and slow to load)
+
+        if record.msg == MODEL_PROGRESS:
+            _, self._n_trained, self._n_models = cast("tuple[str, int, int]", record.args)
+            self.progress("")
+        else:
+            self.progress(record.getMessage())
 
     @property
     def seconds(self) -> float:
         """Time since the step began."""
         return time.monotonic() - self._start
 
-    def progress(self, message: str) -> None:
-        """Show how far the step is."""
-        self._message = message
-        self._show()
-
-    def count_models(self, n_done: int, n_models: int) -> None:
-        """Show how many of the models of the current fit are trained."""
-        self._fits.count_models(n_done, n_models)
-        self._message = ""
-        self._show()
-
     def end_fit(self, message: str) -> None:
         """Show that one of several fits has ended."""
-        self._fits.end_fit()
+        self._n_ended, self._n_trained = self._n_ended + 1, 0
         self.progress(message)
 
-    def _show(self) -> None:
+    def progress(self, message: str) -> None:
+        """Show how far the step is."""
         seconds = self.seconds
-        parts = [self._fits.describe(seconds), self._message]
-        text = "; ".join(part for part in parts if part)
+        text = "; ".join(part for part in (self._describe_fits(seconds), message) if part)
         if self._status is not None:
             self._status.update(self._line(text))
         elif seconds >= self._next_line:
             self._next_line = seconds + min(seconds, MAX_SECONDS_BETWEEN_LINES)
             self.console.log(f"{self.label}: {text}")
 
+    @property
+    def _n_steps(self) -> int:
+        """The number of steps of all fits; 0 if it is not known yet."""
+        return self._n_fits * (self._n_models + 1) if self._n_models else 0
+
+    @property
+    def _n_done(self) -> int:
+        return self._n_ended * (self._n_models + 1) + self._n_trained
+
+    def _describe_fits(self, seconds: float) -> str:
+        """The steps that are done, and the time left if the others take as long."""
+        if not self._n_steps:
+            return ""
+        steps = f"{self._n_done} of {self._n_steps} steps"
+        if self._n_done < MIN_SHARE_FOR_TIME_LEFT * self._n_steps:
+            return steps
+        left = seconds * (self._n_steps - self._n_done) / self._n_done
+        return f"{steps}, about {format_duration(left)} left"
+
     def _line(self, text: str) -> Any:
         """The line on a terminal, with a bar if the number of models is known."""
-        if not self._fits.n_steps:
-            return self._plain(f"{self.label}: {text}")
         from rich.progress_bar import ProgressBar  # noqa: PLC0415 (for terminals only)
-        from rich.table import Table  # noqa: PLC0415 (for terminals only)
+        from rich.table import Table  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415 (does not take brackets for markup)
 
+        label, text = printable(self.label), printable(text)
+        if not self._n_steps:
+            return Text(f"{label}: {text}" if text else label)
         line = Table.grid(padding=(0, 1))
         line.add_column(no_wrap=True)
         line.add_column(no_wrap=True)
         line.add_column(no_wrap=True, overflow="ellipsis")
-        bar = ProgressBar(self._fits.n_steps, self._fits.n_done, width=BAR_WIDTH)
-        line.add_row(self._plain(self.label), bar, self._plain(text))
+        line.add_row(Text(label), ProgressBar(self._n_steps, self._n_done, width=BAR_WIDTH), Text(text))
         return line
 
 
-class FitCounter:
-    """Counts the steps of several fits: the models that each trains, and the adaptation.
+def is_stdout(output: Path | None) -> bool:
+    """Whether `output` means standard output."""
+    return output is None or str(output) in ("-", "/dev/stdout", "/dev/fd/1")
 
-    Parameters
-    ----------
-    n_fits : int
-        Number of fits, which train the same number of models.
+
+@contextmanager
+def open_output(output: Path | None) -> Iterator[BinaryIO]:
+    """A binary file that replaces `output` once it is complete, or standard output."""
+    if output is None or is_stdout(output):
+        with ignore_broken_pipe():
+            yield sys.stdout.buffer
+    else:
+        with atomic_write(output) as file:
+            yield file
+
+
+def write_output(data: bytes, output: Path, console: Console) -> None:
+    """Write a complete result, and log the file's size."""
+    with open_output(output) as file:
+        file.write(data)
+    if not is_stdout(output):
+        console.log(f"wrote {output} ({format_file_size(output)})")
+
+
+def format_file_size(path: Path) -> str:
+    """The size of a file in kB or MB."""
+    n_bytes = path.stat().st_size
+    return f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e6 else f"{n_bytes / 1e3:.0f} kB"
+
+
+def check_file_ending(output: Path | None, endings: Sequence[str], content: str) -> None:
+    """Raise if the name of a file has an ending of another format; a device or a pipe may have any name."""
+    if output is None or not output.suffix or output.name.lower().endswith(tuple(endings)):
+        return
+    if not output.exists() or output.is_file():
+        raise InvalidInputError(f"{content}: got {output.name}.")
+
+
+def check_model_output(output: Path | None, *inputs: str | Path | None) -> None:
+    """Raise before any work is done if a model cannot be written to `output`; None writes no file."""
+    if output is not None and is_stdout(output):
+        raise InvalidInputError("a model cannot be written to standard output: name a file with --output.")
+    check_output(output, *inputs)
+    if output is not None and output.name.lower().removesuffix(".gz").endswith(OTHER_FORMATS):
+        raise InvalidInputError(f"a model is written to a file such as model.capo: got {output.name}.")
+
+
+def check_output(output: Path | None, *inputs: str | Path | None) -> None:
+    """Raise before any work is done if `output` cannot be written or is one of the input files.
+
+    So is standard output, to which every command writes. Open files are compared rather than paths: standard
+    input may be a file under another name.
     """
-
-    def __init__(self, n_fits: int = 1) -> None:
-        self._n_fits, self._n_ended = n_fits, 0
-        self._n_models = self._n_trained = 0
-
-    def count_models(self, n_trained: int, n_models: int) -> None:
-        """Set how many of the models of the current fit are trained."""
-        self._n_trained, self._n_models = n_trained, n_models
-
-    def end_fit(self) -> None:
-        """Go on to the next fit."""
-        self._n_ended += 1
-        self._n_trained = 0
-
-    @property
-    def n_steps(self) -> int:
-        """The number of all steps; 0 if it is not known yet."""
-        return self._n_fits * (self._n_models + 1) if self._n_models else 0
-
-    @property
-    def n_done(self) -> int:
-        """The number of steps that are done."""
-        return self._n_ended * (self._n_models + 1) + self._n_trained
-
-    def describe(self, seconds: float) -> str:
-        """The steps that are done, and the time left if the others take as long, after some seconds."""
-        if not self.n_steps:
-            return ""
-        steps = f"{self.n_done} of {self.n_steps} steps"
-        if self.n_done < MIN_SHARE_FOR_TIME_LEFT * self.n_steps:
-            return steps
-        left = seconds * (self.n_steps - self.n_done) / self.n_done
-        return f"{steps}, about {format_duration(left)} left"
+    targets = {"standard output": _stat_regular(sys.stdout)}
+    if output is not None and not is_stdout(output):
+        check_writable(output)
+        targets[str(output)] = _stat_regular(output)
+    for each in inputs:
+        source = _stat_regular(sys.stdin if str(each) == "-" else each)
+        for name, target in targets.items():
+            if target is not None and source is not None and os.path.samestat(target, source):
+                raise InvalidInputError(
+                    f"{name} is an input file and would be overwritten: name another output."
+                )
 
 
-class _ProgressHandler(logging.Handler):
-    """Shows the library's log records as a step's progress."""
-
-    def __init__(self, step: Step) -> None:
-        super().__init__()
-        self.step = step
-
-    def emit(self, record: logging.LogRecord) -> None:
-        from ..learning.cross_fit import MODEL_PROGRESS  # noqa: PLC0415 (loaded by what logs, and slow to load)
-
-        if record.msg == MODEL_PROGRESS:
-            _, n_trained, n_models = cast("tuple[str, int, int]", record.args)
-            self.step.count_models(n_trained, n_models)
-        else:
-            self.step.progress(record.getMessage())
+def _stat_regular(source: Any) -> os.stat_result | None:
+    """The regular file at a path, or that a stream is redirected to or from; None for anything else."""
+    try:
+        found = os.stat(source if isinstance(source, str | Path) else source.fileno())
+    except (OSError, ValueError, AttributeError):
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None

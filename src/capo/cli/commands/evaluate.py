@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...exceptions import InvalidInputError
 from ...inspection import Evaluation
 from ...io.formats import TableReader
-from ..console import Console
-from ..options import ClusterOptions, ModelFileOptions
-from ..output import check_output
-from .cluster import connect, divide, read_parts
+from ..console import Console, check_output
+from ..inputs import LoadedModel, connect, divide, load_model, read_parts, training_table_notes
 from .kinds import BinaryKind, model_kind
-from .models import LoadedModel, load_model, training_table_notes
 
 
 def run_evaluate(
-    file: ModelFileOptions, table: TableReader, cluster: ClusterOptions, seed: int, console: Console
+    path: str,
+    trusted: Sequence[str] | None,
+    table: TableReader,
+    cluster: str | None,
+    partition_rows: int | None,
+    seed: int,
+    console: Console,
 ) -> None:
     """Show all measures and the confusion matrix, on a cluster if one is named."""
-    check_output(None, *table.paths, file.path)
-    loaded = load_model(file, console)
-    if cluster.address is None:
+    check_output(None, *table.paths, path)
+    loaded = load_model(path, trusted, console)
+    if cluster is None:
         n_rows, evaluation = model_kind(loaded.model).evaluate(loaded, table, seed, console)
     else:
-        n_rows, evaluation = _evaluate_on_cluster(loaded, table, cluster, seed, console)
+        n_rows, evaluation = _evaluate_on_cluster(loaded, table, cluster, partition_rows, seed, console)
     training_table_notes(loaded.manifest, table, console)
     console.result(
         f"{table.name}: {n_rows:,} rows\n\n{evaluation}",
@@ -31,14 +36,19 @@ def run_evaluate(
 
 
 def _evaluate_on_cluster(
-    loaded: LoadedModel, table: TableReader, cluster: ClusterOptions, seed: int, console: Console
+    loaded: LoadedModel,
+    table: TableReader,
+    cluster: str,
+    partition_rows: int | None,
+    seed: int,
+    console: Console,
 ) -> tuple[int, Evaluation]:
     """The number of rows, and all measures; the decisions stay on the workers."""
     from ...dask import evaluate  # noqa: PLC0415 (an optional package)
 
     _check_model(loaded, console)
-    parts = divide(table, cluster, console)
-    with connect(cluster, console) as client, console.step(f"evaluating on {cluster.address}"):
+    parts = divide(table, partition_rows, console)
+    with connect(cluster, console) as client, console.step(f"evaluating on {cluster}"):
         X, y = read_parts(parts, loaded.schema)
         evaluation = evaluate(loaded.model, X, y, random_state=seed, client=client)
     return int(sum(evaluation.confusion)), evaluation

@@ -15,31 +15,33 @@ from ...io.formats import TableReader
 from ...io.source import Batch, SparseRows
 from ...io.table_schema import LabelMatrixSchema, Schema, TableSchema
 from ...learning.folds import TimeFolds
-from ..console import Console
-from ..options import ExplanationOptions, ModelFileOptions
-from ..output import check_file_ending, check_output, write_output
+from ..console import Console, check_file_ending, check_output, to_json, write_output
+from ..inputs import LoadedModel, join_groups, load_model, training_table_notes
 from .kinds import PricedKind, model_kind
-from .models import LoadedModel, join_groups, load_model, training_table_notes
 
 
 def run_explain(
-    file: ModelFileOptions,
+    path: str,
+    trusted: Sequence[str] | None,
     table: TableReader,
-    options: ExplanationOptions,
+    rows: Sequence[int] | None,
+    columns: Sequence[str] | None,
+    folds: int | None,
+    max_rows: int,
     output: Path | None,
     seed: int,
     console: Console,
 ) -> None:
     """Show the importance of the columns, the effects of the strongest ones, and explanations of rows."""
     check_file_ending(output, [".json"], "explanations are written to a JSON file, whose name ends in .json")
-    check_output(output, *table.paths, file.path)
-    loaded = load_model(file, console)
+    check_output(output, *table.paths, path)
+    loaded = load_model(path, trusted, console)
     with console.step(f"reading {table.name}"):
         batch = table.read()
         X = loaded.schema.features(batch)
-    positions = _row_positions(options.rows or (), len(batch))
+    positions = _row_positions(rows or (), len(batch))
     has_labels = _has_labels(loaded.schema, batch)
-    if not has_labels and not options.rows:
+    if not has_labels and not rows:
         raise InvalidInputError(
             f"{table.name} has no labels, and the importance of columns needs them: add the target column, "
             "or name rows to explain with --row."
@@ -52,18 +54,18 @@ def run_explain(
                 loaded.model,
                 X[positions],
                 X,
-                columns=options.columns,
+                columns=columns,
                 random_state=seed,
                 on_progress=step.progress,
             )
     found: Importance | None = None
     if has_labels:
-        if options.folds is None:
+        if folds is None:
             training_table_notes(loaded.manifest, table, console)
-        found = _importance(loaded, batch, X, options, seed, console)
+        found = _importance(loaded, batch, X, columns, folds, max_rows, seed, console)
     data = _to_data(table.name, found, positions, explained)
     if output is not None:
-        write_output(console.to_json(data).encode(), output, console)
+        write_output(to_json(data).encode(), output, console)
     texts = [] if found is None else [f"{table.name}: {found}"]
     texts += [f"row {position + 1:,}: {each}" for position, each in zip(positions, explained, strict=True)]
     console.result("\n\n".join(texts), data)
@@ -93,11 +95,13 @@ def _importance(
     loaded: LoadedModel,
     batch: Batch,
     X: Any,
-    options: ExplanationOptions,
+    columns: Sequence[str] | None,
+    folds: int | None,
+    max_rows: int,
     seed: int,
     console: Console,
 ) -> Importance:
-    schema, model, folds = loaded.schema, loaded.model, options.folds
+    schema, model = loaded.schema, loaded.model
     if folds is not None and isinstance(model.cv, TimeFolds):
         raise InvalidInputError(
             "--folds cannot train a model in the order of time again: leave it out, and explain the model on "
@@ -116,8 +120,8 @@ def _importance(
             sample_weight=schema.weights(batch),
             groups=groups,
             cv=folds,
-            columns=options.columns,
-            max_rows=options.max_rows,
+            columns=columns,
+            max_rows=max_rows,
             random_state=seed,
             on_progress=step.progress,
         )

@@ -36,7 +36,7 @@ from ...io.table_schema import LabelMatrixSchema, PriceColumns, TableSchema
 from ...measures import Measure
 from ...tables.targets import positive_mask
 from ..console import Console
-from .models import LoadedModel, join_groups, read_batches
+from ..inputs import LoadedModel, join_groups, read_batches
 
 
 class PrintableEvaluation(Protocol):

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from ...exceptions import InvalidInputError
 from ...inspection import Comparison
 from ...io.formats import TableReader
-from ..console import Console
-from ..options import ModelFileOptions
-from ..output import check_file_ending, check_output, write_output
+from ..console import Console, check_file_ending, check_output, write_output
+from ..inputs import LoadedModel, load_model, training_table_notes
 from .kinds import ReportOptions, model_kind
-from .models import LoadedModel, load_model, training_table_notes
 
 
 def run_report(
-    file: ModelFileOptions,
+    path: str,
+    trusted: Sequence[str] | None,
     table: TableReader,
     output: Path,
     comparison: Path | None,
@@ -26,9 +26,9 @@ def run_report(
 ) -> None:
     """Write the page."""
     stored_comparison = None if comparison is None else _read_comparison(comparison)
-    check_output(output, *table.paths, file.path, comparison)
+    check_output(output, *table.paths, path, comparison)
     check_file_ending(output, [".html", ".htm"], "the report is an HTML file, whose name ends in .html")
-    loaded = load_model(file, console)
+    loaded = load_model(path, trusted, console)
     if comparison is not None and stored_comparison is not None:
         _check_comparison(stored_comparison, loaded, comparison)
     notes = training_table_notes(loaded.manifest, table, console)

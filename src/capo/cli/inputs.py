@@ -1,0 +1,208 @@
+"""What commands read: model files, and tables in batches or in parts on a Dask cluster."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..estimators import CAPOClassifier
+from ..exceptions import InvalidInputError, MissingExtraError, ModelFileError, TableError
+from ..io.formats import TableReader
+from ..io.model_file import Manifest, open_model
+from ..io.parts import TablePart, divide_table
+from ..io.source import Batch, NoRowsError
+from ..io.table_schema import Schema, schema_from_dict
+from .console import Console, Step
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Result = TypeVar("Result")
+
+#: Rows that are predicted at once.
+BATCH_SIZE = 50_000
+#: Where the record of the training has the checksums of the tables of models that were refitted.
+EARLIER_TABLES = "earlier_sha256"
+#: Where it has the checksum of the table that a guarantee was tested on.
+CALIBRATION_TABLE = "calibration_sha256"
+#: The prefix of clusters that are started for the command.
+LOCAL = "local"
+#: Seconds after which a scheduler that does not answer is an error.
+CONNECTION_TIMEOUT = 10
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A fitted model, the manifest of its file, and the schema of its tables."""
+
+    model: CAPOClassifier
+    manifest: Manifest
+    schema: Schema
+
+
+def load_model(path: str, trusted: Sequence[str] | None, console: Console) -> LoadedModel:
+    """Load a model that was written by ``capo fit``."""
+    with console.step(f"loading {path}"):
+        file = open_model(path, trusted=trusted or ())
+    if file.manifest.schema.get("kind", "names") == "names":
+        raise ModelFileError(
+            f"{path} was saved from Python and does not describe the table that its model needs: load it in "
+            "Python with capo.load, or train the model with 'capo fit'."
+        )
+    try:
+        schema = schema_from_dict(file.manifest.schema)
+        _check_features(file.model, schema)
+    except ValueError as error:
+        raise ModelFileError(f"{path} is not a model file written by 'capo fit': {error}.") from error
+    return LoadedModel(file.model, file.manifest, schema)
+
+
+def _check_features(model: Any, schema: Schema) -> None:
+    if not isinstance(model, CAPOClassifier):
+        raise ValueError("its model is not a CAPOClassifier")
+    if model.n_features_in_ != schema.n_features:
+        raise ValueError("its model has another number of columns than its schema")
+    if schema.feature_names is not None and schema.feature_names != list(model.feature_names_in_):
+        raise ValueError("the model's columns do not match its schema")
+
+
+def join_groups(
+    parts: Sequence[NDArray[Any] | None], loaded: LoadedModel, console: Console
+) -> NDArray[Any] | None:
+    """The groups of all batches; a note if the model was trained on groups that the table does not have."""
+    known = [part for part in parts if part is not None]
+    if len(known) == len(parts):
+        return np.concatenate(known)
+    if name := getattr(loaded.schema, "group", ""):
+        console.note(f"the table has no column {name!r}: the intervals treat its rows as independent.")
+    return None
+
+
+def read_batches(table: TableReader, step: Step) -> Iterator[Batch]:
+    """The table in batches of at most `BATCH_SIZE` rows; each is reported as progress once it is used."""
+    for block in table.batches():
+        for batch in block.split(BATCH_SIZE):
+            yield batch
+            step.progress(f"{batch.first_row + len(batch) - 1:,} rows")
+
+
+def table_sha256(table: TableReader) -> str:
+    """The checksum of a table's file; empty for a pipe, which can be read only once."""
+    path = Path(table.path)
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def training_checksums(manifest: Manifest) -> list[str]:
+    """The checksums of the tables that the model was trained on; of a refit also those of the old model."""
+    training = manifest.training
+    earlier = training.get(EARLIER_TABLES)
+    found = [training.get("sha256"), *(earlier if isinstance(earlier, list) else [])]
+    return [str(checksum) for checksum in found if checksum]
+
+
+def check_rows_are_new(manifest: Manifest, table: TableReader, purpose: str) -> None:
+    """Raise an error if the model was trained on this very table."""
+    if table_sha256(table) in training_checksums(manifest):
+        raise InvalidInputError(
+            f"the model was trained on {table.name}: {purpose} needs labeled rows that it has not seen."
+        )
+
+
+def training_table_notes(manifest: Manifest, table: TableReader, console: Console) -> list[str]:
+    """Notes, also logged, if the model was trained on this very table, or its guarantee was tested on it."""
+    checksum, notes = table_sha256(table), []
+    if checksum in training_checksums(manifest):
+        notes.append("The model was trained on these rows: its values on them are too optimistic.")
+    if checksum and checksum == manifest.training.get(CALIBRATION_TABLE):
+        notes.append(
+            "The threshold of the guarantee was chosen on these rows: values at the threshold are too "
+            "optimistic on them."
+        )
+    for note in notes:
+        console.note(note)
+    return notes
+
+
+def divide(table: TableReader, partition_rows: int | None, console: Console) -> Sequence[TablePart]:
+    """The parts of a table that workers read."""
+    if table.path == "-":
+        raise InvalidInputError("a table that is read in parts must be in files: got standard input.")
+    with console.step(f"dividing {table.name}"):
+        return divide_table(table, partition_rows)
+
+
+@contextmanager
+def connect(address: str, console: Console) -> Iterator[Client]:
+    """A client of the cluster; a local one is started, and closed at the end."""
+    try:
+        from distributed import Client, LocalCluster  # noqa: PLC0415 (an optional package)
+    except ImportError as error:
+        raise MissingExtraError("--cluster needs Dask: pip install 'capo-learn[dask]'.") from error
+
+    # A client that is interrupted leaves tasks behind, whose tracebacks would be shown.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    name, _, count = address.partition(":")
+    if name == LOCAL:
+        if count and not (count.isdecimal() and int(count) > 0):
+            raise InvalidInputError(
+                f"--cluster takes local, local:4 or the address of a scheduler: got {address!r}."
+            )
+        with (
+            LocalCluster(
+                int(count or 1), threads_per_worker=1, dashboard_address=":0", silence_logs=40
+            ) as local,
+            Client(local) as client,
+        ):
+            yield client
+        return
+    try:
+        client = Client(address, timeout=CONNECTION_TIMEOUT, set_as_default=False)
+    except (OSError, ValueError, TypeError, MemoryError) as error:
+        # The client is closed with the last reference to it, which would else take 20 seconds at exit.
+        traceback.clear_frames(error.__traceback__)
+        # The first bytes of another protocol are taken for a number of bytes.
+        is_other = isinstance(error, MemoryError)
+        reason = "what answers is not a Dask scheduler." if is_other else str(error)
+        raise InvalidInputError(f"no Dask scheduler answers at {address}: {reason}") from error
+    with client:
+        if not client.nthreads():  # a cluster may start them when there are tasks
+            console.note(f"the Dask scheduler at {address} has no workers yet: waiting for them.")
+        yield client
+
+
+def apply_to_part(part: TablePart, function: Callable[[Batch], Result], without_rows: Result) -> Result:
+    """``function(rows)`` of a part, or `without_rows` if it has none; errors name the part."""
+    try:
+        return function(part.read())
+    except NoRowsError:
+        return without_rows
+    except TableError as error:
+        if part.path in str(error):
+            raise
+        raise TableError(f"{part.path}: {error}") from error
+
+
+def read_parts(parts: Sequence[TablePart], schema: Schema) -> tuple[list[Any], list[Any]]:
+    """Tasks that read the features and the labels of each part."""
+    from dask.delayed import delayed  # noqa: PLC0415 (an optional package)
+
+    read = delayed(_read_features_and_labels, pure=False)
+    tasks = [read(part, schema) for part in parts]
+    return [task[0] for task in tasks], [task[1] for task in tasks]
+
+
+def _read_features_and_labels(part: TablePart, schema: Schema) -> tuple[Any, Any]:
+    without_rows = schema.example_row()[:0], np.empty(0, dtype=object)
+    return apply_to_part(part, lambda batch: (schema.features(batch), schema.labels(batch)), without_rows)

@@ -1,0 +1,424 @@
+"""``capo inspect``, ``show``, ``export``, ``measures`` and ``demo``: tables, model files and measures."""
+# Commands import what they need when they run, so that the help is fast.
+# ruff: noqa: PLC0415, D301
+
+from __future__ import annotations
+
+import json as json_format
+import math
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..exceptions import InvalidInputError
+from . import options
+from .console import Console, check_file_ending, check_output, ignore_broken_pipe, printable, write_output
+
+if TYPE_CHECKING:
+    from .._compat import BoolArray, FloatArray
+    from ..estimators import CAPOClassifier
+    from ..io.model_file import Manifest
+    from ..io.source import Batch
+    from ..io.table_schema import ColumnRoles
+    from ..measures import Description
+    from ..tables.checks import DataFinding
+    from ..tables.schema import ColumnInfo, FeatureSchema
+
+#: Classes that ``capo show`` lists.
+MAX_LISTED_CLASSES = 20
+
+
+@options.command("Show what each column of a table is taken for.")
+def inspect(
+    *,
+    table: options.Table,
+    format: options.Format = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    target: Annotated[str | None, options.column_option("--target -t", "Column with the labels.")] = None,
+    output: Annotated[
+        Path | None, options.output_option("TOML file to write, for 'capo fit --types'.")
+    ] = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Show what each column of a table is taken for, why, an example and the share of missing values.
+
+    \b
+    With --target, notes name what would mislead: columns that give the target away, constant columns, rows
+    that are sorted by the target. The kinds can be written to a file, changed there, and used in training.
+      capo inspect train.csv --target churned
+      capo inspect train.csv -o types.toml
+      capo fit train.csv --target churned --types types.toml -o churn.capo
+    """
+    from ..io.formats import open_table
+    from ..io.table_schema import ColumnRoles, infer_features
+
+    console = Console(quiet, json)
+    reader = open_table(table, format=format, delimiter=delimiter, encoding=encoding)
+    check_output(output, *reader.paths)
+    with console.step(f"reading {reader.name}"):
+        batch, roles = reader.read(), ColumnRoles(target or "")
+        if target:
+            roles.check(batch.frame.columns)
+        features, notes = infer_features(batch, roles)
+        findings = _check_target(batch, roles, console) if target else []
+    for note in [*notes, *(finding.message for finding in findings)]:
+        console.note(note)
+    if output is not None:
+        write_output(_format_column_types(features, reader.name).encode(), output, console)
+    n_columns = len(features.columns)
+    console.result(
+        f"{reader.name}: {len(batch):,} rows, {n_columns:,} column{'' if n_columns == 1 else 's'}\n\n"
+        f"{features}\n\nTo change a kind, write all of them to a file with -o types.toml, edit it, and train "
+        "with 'capo fit --types types.toml'.",
+        {
+            "table": reader.name,
+            "rows": len(batch),
+            "columns": list(map(_column_data, features.columns)),
+            "findings": [finding._asdict() for finding in findings],
+        },
+    )
+
+
+def _check_target(batch: Batch, roles: ColumnRoles, console: Console) -> list[DataFinding]:
+    """What may mislead in training for the target; a note if the table cannot be trained on."""
+    import numpy as np
+
+    from ..io.table_schema import infer_table_schema
+    from ..tables.checks import check_data
+
+    try:
+        schema = infer_table_schema(batch, roles).schema
+        labels, X = schema.labels(batch), schema.features(batch)
+    except InvalidInputError as error:
+        console.note(f"A model cannot be trained on this table: {error}")
+        return []
+    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    main_class = 1 if len(classes) == 2 else int(counts.argmax())
+    return check_data(X, codes == main_class, target=roles.target)
+
+
+def _column_data(column: ColumnInfo) -> dict[str, Any]:
+    return {
+        "name": str(column.key),
+        "kind": column.kind.name,
+        "reason": column.reason,
+        "doubt": column.doubt,
+        "example": column.example,
+        "missing_share": column.missing_share,
+        "is_used": column.kind.role != "none",
+    }
+
+
+def _format_column_types(features: FeatureSchema, table_name: str) -> str:
+    """The kinds of a table's columns in TOML, with the reason of each as a comment."""
+    from ..tables.schema import KINDS
+    from .training_data import TYPES_TABLE
+
+    lines = [
+        f"# What the columns of {_one_line(table_name)} are taken for, written by 'capo inspect'.",
+        "# Change a kind or delete a line, and train with: capo fit TABLE --types THIS_FILE ...",
+        f"# Kinds: {', '.join(KINDS)}. An identifier is not used as a feature.",
+        "# How values are written can be given, too, as in",
+        '#     "day" = {kind = "date", layout = "day-month-year"}',
+        '#     "price" = {kind = "number", thousands = ".", decimal = ","}',
+        f"\n[{TYPES_TABLE}]",
+    ]
+    for column in features.columns:
+        doubt = f"; please check: {column.doubt}" if column.doubt else ""
+        comment = _one_line(f"{column.reason}{doubt}; for example {column.example!r}")
+        name, kind = json_format.dumps(str(column.key)), json_format.dumps(column.kind.name)
+        lines.append(f"{name} = {kind}  # {comment}")
+    return "\n".join(lines) + "\n"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(printable(text).splitlines())
+
+
+@options.command("Describe a model file without loading the model.")
+def show(path: options.ModelFile, json: options.Json = False) -> None:
+    """Describe a model file without loading the model.
+
+    \b
+      capo show churn.capo
+    """
+    from ..io.model_file import read_manifest
+
+    check_output(None, path)
+    manifest = read_manifest(path)
+    versions = ", ".join(f"{package} {version}" for package, version in manifest.versions.items())
+    fields = {
+        "estimator": manifest.estimator,
+        "measure": manifest.measure,
+        "classes": _describe_classes(manifest),
+        "columns": _describe_columns(manifest.schema),
+        "target": manifest.schema.get("target", "") or _label_names(manifest.schema),
+        "groups": manifest.schema.get("group", ""),
+        "trained on": manifest.training.get("table", ""),
+        "written": f"{manifest.created} with {versions}",
+    }
+    lines = "\n".join(f"{key:<11}{value}" for key, value in fields.items() if value)
+    Console(as_json=json).result(f"{lines}\n\n{manifest.summary}".rstrip(), asdict(manifest))
+
+
+def _describe_classes(manifest: Manifest) -> str:
+    """The labels; of two classes with a threshold the last is positive."""
+    shown = ", ".join(map(repr, manifest.classes[:MAX_LISTED_CLASSES]))
+    n_more = len(manifest.classes) - MAX_LISTED_CLASSES
+    more = f" and {n_more:,} more" if n_more > 0 else ""
+    return f"{shown}{more}" + (" (the last is positive)" if manifest.threshold is not None else "")
+
+
+def _describe_columns(schema: dict[str, Any]) -> str:
+    """The columns with their kinds, as far as the schema has them: it may come from a damaged file."""
+    columns = schema.get("columns")
+    if isinstance(columns, dict) and columns:
+        kinds = {
+            name: kind.get("kind", "unknown") if isinstance(kind, dict) else kind
+            for name, kind in columns.items()
+        }
+        return ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
+    if isinstance(columns, list) and columns:
+        return ", ".join(map(str, columns))
+    return str(schema.get("n_features", "unknown"))
+
+
+def _label_names(schema: dict[str, Any]) -> str:
+    """The target columns of a label matrix."""
+    names = schema.get("label_names")
+    return ", ".join(map(str, names[:MAX_LISTED_CLASSES])) if isinstance(names, list) else ""
+
+
+@options.command("Convert a model to ONNX.")
+def export(
+    *,
+    path: options.ModelFile,
+    trust: options.Trust = None,
+    output: Annotated[Path, typer.Argument(metavar="FILE", help="ONNX file to write.")],
+    quiet: options.Quiet = False,
+) -> None:
+    """Convert a model to ONNX, for onnxruntime and other runtimes.
+
+    \b
+      capo export churn.capo churn.onnx
+    """
+    from ..export.onnx import to_onnx
+    from ..io.table_schema import TableSchema
+    from .inputs import load_model
+
+    console = Console(quiet)
+    check_output(output, path)
+    check_file_ending(output, [".onnx"], "the graph is an ONNX file, whose name ends in .onnx")
+    loaded = load_model(path, trust, console)
+    with console.step("converting"):
+        schema = loaded.schema
+        kinds = schema.columns if isinstance(schema, TableSchema) else None
+        graph = to_onnx(loaded.model, schema.example_row(), canonical_values=True, column_kinds=kinds)
+    write_output(graph.SerializeToString(), output, console)
+
+
+_MEASURES_FOOTER = """
+P and N are the numbers of positives and negatives, n = P + N. Set parameters with --measure-arg, such as
+--measure fbeta --measure-arg beta=2; k is a number of rows if it is an integer, and a
+share of the rows if it has a decimal point (k=0.1).
+Any formula of tp, fp, fn and tn is a measure too: --measure '10*tp - 2*fp'.
+
+More than two classes: accuracy, balanced_accuracy, f1_macro, f1_weighted, jaccard_macro, mcc, cohen_kappa, \
+quadratic_kappa, gmean, roc_auc_ovr, roc_auc_ovo.
+Several labels per row: f1_macro, f1_micro, f1_weighted, f1_samples, precision_at_k.
+A measure of two classes by its plain name, such as f1, is then averaged over the classes or labels; the
+ending _macro, _weighted or _micro names the average ('capo measures f1_weighted')."""
+
+
+@options.command("List the measures and when to use them.")
+def measures(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Name of a measure, or a formula; by default all.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """List the measures: formula, parameters, and when to use them.
+
+    \b
+      capo measures
+      capo measures fbeta
+    """
+    from .. import measures as registry
+    from ..measures import Description, multiclass, multilabel
+
+    console, binary = Console(as_json=json), {each.name: each for each in registry.describe()}
+    if name is None:
+        table = _format_measures(list(binary.values()))
+        console.result(table, [_measure_data(each) for each in binary.values()])
+        return
+    many = {each.name: each for each in (*multilabel.describe(), *multiclass.describe())}
+    found = binary.get(name) or many.get(name)
+    if found is None:
+        measure = registry.get(name)
+        custom = Description(measure.name, {}, measure.name, "a formula of your own")
+        found = binary.get(measure.name, custom)
+    example = "".join(
+        f" --measure-arg {key}={default}" for key, default in list(found.parameters.items())[:1]
+    )
+    lines = [
+        found.name,
+        f"  value       {found.value}",
+        f"  when        {found.use.replace('`', '')}",
+        *(f"  parameter   {key}, default {default!r}" for key, default in found.parameters.items()),
+        f"  example     capo fit table.csv --target y --measure {found.name}{example} -o m.capo",
+    ]
+    console.result("\n".join(lines), _measure_data(found))
+
+
+def _measure_data(description: Description) -> dict[str, Any]:
+    parameters = {
+        name: None if default in (None, math.inf) else default
+        for name, default in description.parameters.items()
+    }
+    return {**description._asdict(), "parameters": parameters}
+
+
+def _format_measures(descriptions: list[Description]) -> str:
+    rows = [("measure", "value", "when to use it")]
+    for each in descriptions:
+        parameters = f"({', '.join(each.parameters)})" if each.parameters else ""
+        rows.append((each.name + parameters, each.value, each.use.replace("`", "")))
+    first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
+    lines = [f"{name:<{first}}  {value:<{second}}  {use}" for name, value, use in rows]
+    return "\n".join([*lines, _MEASURES_FOOTER])
+
+
+DEMO_MEASURES: dict[str, dict[str, float]] = {
+    **{name: {} for name in ("f1", "mcc", "balanced_accuracy", "prbep", "roc_auc", "average_precision")},
+    "recall_at_precision": {"floor": 0.98},
+}
+#: Random splits of the demo into training and test rows.
+N_SPLITS = 3
+N_TRAINING_ROWS = 400
+#: Differences below this are ties when the best method is marked.
+TIE = 1e-12
+
+_DEMO_INTRODUCTION = f"""\
+Digits 3, 8 and 9 against the others: {N_TRAINING_ROWS} training rows, the rest for testing;
+mean of {N_SPLITS} splits.
+default learner: boosted trees.
+tuned threshold: the same with the threshold chosen out of fold for the measure.
+tuned stack: logistic stack of capo's auxiliaries, threshold tuned.
+capo: CAPOClassifier(measure).
+The first line includes the time to train the auxiliaries; the others reuse them.
+
+"""
+_DEMO_NEXT_STEPS = """
+Next, with a table of your own:
+  capo compare table.csv --target COLUMN --measure f1      compare capo with simpler methods
+  capo fit table.csv --target COLUMN --measure f1 -o model.capo
+  capo report model.capo more.csv -o report.html
+  capo measures                                            list the measures
+or in Python: CAPOClassifier('10 * tp - 2 * fp', auxiliaries=[your_model, another]).fit(X, y)
+"""
+
+
+@options.command("Show a comparison on scikit-learn's digits dataset.")
+def demo() -> None:
+    """Compare capo with simpler methods on scikit-learn's digits, and adapt a yes-or-no rule.
+
+    \b
+    The data comes with scikit-learn.
+      capo demo
+    """
+    with ignore_broken_pipe():
+        splits = [split_digits(seed) for seed in range(N_SPLITS)]
+        _compare_on_digits(splits)
+        _write(adapt_rule(*splits[0]))
+        _write(_DEMO_NEXT_STEPS)
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def split_digits(seed: int) -> list[Any]:
+    """Training and test rows of the digits, and whether each is one of 3, 8 and 9."""
+    import numpy as np
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
+    X, digit = load_digits(return_X_y=True)
+    positive = np.isin(digit, (3, 8, 9))
+    return train_test_split(X, positive, train_size=N_TRAINING_ROWS, random_state=seed, stratify=digit)
+
+
+def _compare_on_digits(splits: list[list[Any]]) -> None:
+    """Write a line for each measure as soon as it is there, and the summary of the first model."""
+    import numpy as np
+
+    from .. import measures
+    from ..estimators import CAPOClassifier
+    from ..inspection import METHODS, compare_on_fold
+
+    words = [name.rpartition(" ")[::2] for name in METHODS]
+    heading = f"{'measure':<34}" + "".join(f"{word:>10}" for _, word in words) + f"{'seconds':>9}"
+    first_line = f"{'':<34}" + "".join(f"{word:>10}" for word, _ in words)
+    _write(f"{_DEMO_INTRODUCTION}{first_line.rstrip()}\n{heading}\n{'-' * len(heading)}\n")
+    summary = None
+    with tempfile.TemporaryDirectory() as memory:  # keeps the auxiliaries of a split for the next measure
+        for name, parameters in DEMO_MEASURES.items():
+            measure, scores, seconds = measures.get(name, **parameters), [], 0.0
+            for seed, (X, X_test, y, y_test) in enumerate(splits):
+                start = time.perf_counter()
+                model = CAPOClassifier(measure, memory=memory, random_state=seed).fit(X, y)
+                seconds += time.perf_counter() - start
+                summary = summary or model.summary()
+                values = compare_on_fold(model, y, None, X_test, y_test).values
+                scores.append([values[method] for method in METHODS])
+            mean = np.mean(scores, axis=0)
+            cells = "".join(f"{value:>9.4f}{'*' if value >= mean.max() - TIE else ' '}" for value in mean)
+            _write(f"{measure.label:<34}{cells}{seconds:>9.1f}\n")
+    _write(f"\n* best of the line.  The summary() of the first model:\n\n{summary}\n")
+
+
+class TwoPixelRule:
+    """A rule that is not trained and can only predict: positive if two pixels in the middle are dark."""
+
+    def predict(self, X: FloatArray) -> BoolArray:
+        """Whether each row is positive."""
+        dark: BoolArray = X[:, 28] + X[:, 36] > 20
+        return dark
+
+
+def adapt_rule(X: FloatArray, X_test: FloatArray, y: BoolArray, y_test: BoolArray) -> str:
+    """Adapt a rule for F1, and return the scores, the path over C and the certificate."""
+    from .. import measures
+    from ..estimators import CAPOClassifier
+
+    rule, f1 = TwoPixelRule(), measures.get("f1")
+    model = CAPOClassifier(f1, auxiliaries=[("rule", rule)], delta="rbf", random_state=0).fit(X, y)
+    alone, adapted = f1.score(y_test, rule.predict(X_test) - 0.5), model.score(X_test, y_test)
+    title = "A yes-or-no rule adapted"
+    return (
+        f"\n{title}\n{'-' * len(title)}\n"
+        "The rule predicts positive if two pixels in the middle of the image are dark. It gives no\n"
+        "probabilities and cannot be trained. CAPOClassifier takes its predictions as they are, and a delta\n"
+        "function on the pixels (delta='rbf') learns to correct them for F1.\n\n"
+        f"f1 on {len(y_test):,} test rows: rule alone {alone:.4f}, adapted {adapted:.4f}\n\n"
+        f"{_format_path(model)}\n\n"
+        f"certificate: primal {model.primal_:.6g}, dual {model.dual_:.6g}, gap {model.gap_:.2g}\n"
+        "The primal value is the objective of this model; no weights give a lower one than the dual value.\n"
+    )
+
+
+def _format_path(model: CAPOClassifier) -> str:
+    """The score of each C that was tried; C = 0 keeps the rule without the delta function."""
+    lines = [f"{'C':>9}  f1 out of fold"]
+    for C, score in zip(model.cv_results_["param_C"], model.cv_results_["test_score"], strict=True):
+        remark = "  <- chosen" if C == model.C_ else "  rule without delta function" if C == 0 else ""
+        lines.append(f"{C:>9.3g}  {score:>14.4f}{remark}")
+    return "\n".join(lines)

@@ -1,0 +1,549 @@
+"""The training table, and the model that the options describe."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import shlex
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from .. import measures
+from .._compat import BoolArray, FloatArray
+from ..estimators import CAPOClassifier
+from ..exceptions import CapoError, InvalidInputError, UnknownMeasureError, list_labels, suggest_names
+from ..io.parts import TablePart
+from ..io.source import Batch, SparseRows
+from ..io.table_schema import (
+    ColumnRoles,
+    LabelMatrixSchema,
+    PriceColumns,
+    Schema,
+    SchemaInference,
+    SparseSchema,
+    TableSchema,
+    infer_label_matrix_schema,
+    infer_table_schema,
+    read_times,
+)
+from ..learning.auxiliaries import auxiliary_names, check_auxiliary_name
+from ..learning.folds import DEFAULT_N_FOLDS, TimeFolds
+from ..measures import multiclass, multilabel
+from ..tables.checks import check_data
+from ..tables.dates import DateKind
+from ..tables.kinds import BooleanKind, ColumnValues, ParsedKind, find_yes_label
+from ..tables.schema import KINDS, DemandedKind, recognize_column
+from ..tables.targets import MAX_POSITIVE_SHARE, encode_binary_labels
+from .console import Console
+
+TargetType = Literal["binary", "multiclass", "multilabel"]
+
+#: The measures of each type of target, and the target in words.
+MEASURES: dict[TargetType, Any] = {"binary": measures, "multiclass": multiclass, "multilabel": multilabel}
+TARGETS: dict[TargetType, str] = {
+    "binary": "two classes",
+    "multiclass": "classes",
+    "multilabel": "several labels per row",
+}
+#: A target with fewer rows per class on average is taken for something else than classes.
+MIN_MEAN_CLASS_ROWS = 3
+#: Columns that an error message lists at most.
+MAX_LISTED_COLUMNS = 10
+#: Larger parameters of measures are refused as typing errors.
+MAX_MEASURE_ARG = 1e50
+#: Parameters of measures that are lists of labels, such as classes=a,b.
+LABEL_ARGS = ("classes", "order")
+#: The parameter that is the name of a file, and the measures of classes that need it.
+MATRIX_ARG = "matrix"
+MATRIX_MEASURES = ("cost", "gain")
+#: The built-in set of auxiliaries of each preset.
+PRESETS = {"fast": "fast", "balanced": "auto"}
+DELTAS = {"linear": "linear", "rbf": "rbf", "none": None}
+#: The table of a file of column types.
+TYPES_TABLE = "columns"
+
+
+class OneClassError(InvalidInputError):
+    """All rows have the same label."""
+
+
+@dataclass(frozen=True)
+class RequestedMeasure:
+    """A measure by its name and parameters, before the type of the target is known; labels are text."""
+
+    name: str
+    params: dict[str, Any]
+    #: The measure for each type of target that has it.
+    found: dict[TargetType, Any]
+
+    @classmethod
+    def parse(cls, name: str, args: Sequence[str] | None) -> RequestedMeasure:
+        """Parse parameters such as ``beta=2``; raise if no type of target has such a measure."""
+        name, params = name.strip(), parse_measure_args(args or ())
+        found: dict[TargetType, Any] = {}
+        errors: list[CapoError] = []
+        for target_type, registry in MEASURES.items():
+            try:
+                found[target_type] = registry.get(name, **params)
+            except CapoError as error:
+                errors.append(error)
+        if found:
+            return cls(name, params, found)
+        if known := [error for error in errors if not isinstance(error, UnknownMeasureError)]:
+            raise known[0]
+        names = dict.fromkeys(each for registry in MEASURES.values() for each in registry.names())
+        hint = suggest_names(name, list(names), "See 'capo measures'.")
+        raise UnknownMeasureError(f"there is no measure {name!r}. {hint}")
+
+    @property
+    def is_for_classes(self) -> bool:
+        """Whether the measure is one of many classes and not of two."""
+        return "binary" not in self.found and "multiclass" in self.found
+
+    def for_target(self, target_type: TargetType, y: NDArray[Any]) -> Any:
+        """The measure of a type of target and its labels, which may be numbers."""
+        if target_type == "multiclass" and self.name in MATRIX_MEASURES and MATRIX_ARG not in self.params:
+            raise InvalidInputError(
+                f"the measure {self.name!r} of classes needs a CSV file with the {self.name} of each pair of "
+                "classes, the true ones in its first column and the predicted ones in its header: "
+                "--measure-arg matrix=FILE."
+            )
+        if target_type in self.found and not any(name in self.params for name in LABEL_ARGS):
+            return self.found[target_type]
+        registry, labels = MEASURES[target_type], {str(label): label for label in np.unique(y).tolist()}
+        params = {
+            name: [labels.get(label, label) for label in value] if name in LABEL_ARGS else value
+            for name, value in self.params.items()
+        }
+        try:
+            return registry.get(self.name, **params)
+        except UnknownMeasureError as error:
+            if self.name in registry.names():
+                raise
+            raise UnknownMeasureError(
+                f"the measure {self.name!r} does not fit the target, which has {TARGETS[target_type]}: "
+                "choose another measure (see 'capo measures')."
+            ) from error
+
+
+def parse_measure_args(args: Sequence[str]) -> dict[str, Any]:
+    """The parameters of a measure from texts such as ``beta=2``; a matrix comes with its classes."""
+    params: dict[str, Any] = {}
+    for text in args:
+        name, value = _split_measure_arg(text)
+        if name in LABEL_ARGS and value:
+            # A label that contains a comma is in quotation marks, as in a CSV file.
+            found: dict[str, Any] = {
+                name: [each.strip() for each in next(csv.reader([value], skipinitialspace=True))]
+            }
+        elif name == MATRIX_ARG and value:
+            found = _read_matrix(Path(value))
+        else:
+            found = {name: value if name == "weights" and value else _parse_number(text, value)}
+        for repeated in found.keys() & params.keys():
+            raise InvalidInputError(f"--measure-arg gives {repeated!r} more than once: choose one value.")
+        params |= found
+    return params
+
+
+def _split_measure_arg(text: str) -> tuple[str, str]:
+    name, _, value = (part.strip() for part in text.partition("="))
+    return name, value
+
+
+def _parse_number(text: str, value: str) -> int | float:
+    try:
+        number = ast.literal_eval(value)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        number = None
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
+    if not is_number or not abs(number) < MAX_MEASURE_ARG:
+        raise InvalidInputError(f"--measure-arg must be a name and a number, such as beta=2: got {text!r}.")
+    return number
+
+
+def _read_matrix(path: Path) -> dict[str, Any]:
+    """Read a CSV file with the true classes in the first column and the predicted classes in the header."""
+    try:
+        table = pl.read_csv(path, infer_schema=False)
+        rows = [str(label).strip() for label in table[:, 0].to_list()]
+        columns = [name.strip() for name in table.columns[1:]]
+        values = table[:, 1:].cast(pl.Float64).to_numpy()
+    except (OSError, pl.exceptions.PolarsError, IndexError) as error:
+        raise InvalidInputError(f"cannot read the matrix in {path}: {str(error).splitlines()[0]}.") from error
+    if len(set(rows)) != len(rows) or sorted(rows) != sorted(columns) or np.isnan(values).any():
+        raise InvalidInputError(
+            f"the matrix in {path} must have a number for each pair of classes: the true classes in the "
+            "first column, and the same classes, as predicted, in the header."
+        )
+    return {MATRIX_ARG: values[[rows.index(name) for name in columns]], "classes": columns}
+
+
+def matrix_files(args: Sequence[str] | None) -> list[Path]:
+    """The files with matrices that parameters of a measure name."""
+    return [Path(value) for name, value in map(_split_measure_arg, args or ()) if name == MATRIX_ARG]
+
+
+def parse_auxiliaries(auxiliaries: Sequence[str] | None, preset: str | None) -> str | list[str]:
+    """The value of `CAPOClassifier.auxiliaries`."""
+    if preset is not None:
+        if preset not in PRESETS:
+            raise InvalidInputError(f"--preset must be fast or balanced: got {preset!r}.")
+        if auxiliaries is not None:
+            raise InvalidInputError(
+                "--preset and --auxiliaries both choose the classifiers: remove one, or add the set to "
+                f"the list, as in -a {PRESETS[preset]},{auxiliaries[0]}."
+            )
+        return PRESETS[preset]
+    if auxiliaries is None:
+        return "auto"
+    lists = [[name.strip() for name in each.split(",") if name.strip()] for each in auxiliaries]
+    if not all(lists):
+        raise InvalidInputError(f"--auxiliaries needs at least one of {', '.join(auxiliary_names())}.")
+    names = [name for each in lists for name in each]
+    for name in names:
+        check_auxiliary_name(name)
+    return "auto" if names == ["auto"] else names
+
+
+def make_model(
+    auxiliaries: str | list[str], delta: str, folds: int | None, jobs: int, seed: int, *, in_time: bool
+) -> CAPOClassifier:
+    """The model without what depends on the table; with `in_time` folds predict later rows."""
+    if delta.lower() not in DELTAS:
+        raise InvalidInputError(f"--delta must be linear, rbf or none: got {delta!r}.")
+    return CAPOClassifier(
+        auxiliaries=auxiliaries,
+        cv=TimeFolds(folds or DEFAULT_N_FOLDS) if in_time else folds,
+        delta=DELTAS[delta.lower()],
+        n_jobs=jobs or None,
+        random_state=seed,
+        verbose=2,  # the console decides how much of it is shown
+    )
+
+
+def column_roles(
+    targets: Sequence[str] | None,
+    weight: str | None,
+    group: str | None,
+    time: str | None,
+    drop: Sequence[str] | None,
+    ids: Sequence[str] | None,
+    categories: Sequence[str] | None,
+    types: Path | None,
+) -> ColumnRoles:
+    """The roles of the columns that options name."""
+    if group and time:
+        raise InvalidInputError("--group and --time cannot be combined: choose one.")
+    target, *others = dict.fromkeys(targets or ("",))
+    return ColumnRoles(
+        "" if others else target,
+        weight or "",
+        group or "",
+        time or "",
+        drop=tuple(dict.fromkeys(drop or ())),
+        ids=tuple(dict.fromkeys(ids or ())),
+        categories=tuple(dict.fromkeys(categories or ())),
+        kinds={} if types is None else read_column_types(types),
+        label_columns=(target, *others) if others else (),
+    )
+
+
+def read_column_types(path: Path) -> dict[str, DemandedKind]:
+    """The kinds that a file gives to columns."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"{path} is not a file of column types: {error}.") from error
+    columns = document.get(TYPES_TABLE)
+    if not isinstance(columns, dict) or set(document) != {TYPES_TABLE}:
+        raise InvalidInputError(
+            f"{path} is not a file of column types: it must have one table, [{TYPES_TABLE}]."
+        )
+    for name, demanded in columns.items():
+        kind = demanded.get("kind") if isinstance(demanded, dict) else demanded
+        if not isinstance(kind, str) or kind not in KINDS:
+            raise InvalidInputError(
+                f"{path} gives the column {name!r} the unknown kind {kind!r}: choose one of "
+                f"{', '.join(KINDS)}."
+            )
+    return columns
+
+
+class _Target(NamedTuple):
+    """A target that a model can be trained on.
+
+    `main_class` are the rows of the positive class; of the most frequent class or label if there are more.
+    """
+
+    type: TargetType
+    pos_label: Any
+    main_class: BoolArray
+    notes: list[str]
+    description: str
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """A table that was read for training, and the unfitted model for it."""
+
+    model: CAPOClassifier
+    schema: Schema
+    X: Any
+    y: Any
+    sample_weight: FloatArray | None
+    groups: NDArray[np.generic] | None
+    target_type: TargetType
+    target: str
+    price_columns: PriceColumns
+    prices: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """What is trained, and from which columns.
+
+    Attributes
+    ----------
+    model : CAPOClassifier
+        The model without what depends on the table.
+    measure : RequestedMeasure
+        The measure to optimize.
+    roles : ColumnRoles
+        The columns that options name.
+    label_separator, positive : str, optional
+        The text between the labels of a row, and the positive label.
+    prices : dict of str to str
+        Columns or numbers by the names of the parameters of `fit`.
+    """
+
+    model: CAPOClassifier
+    measure: RequestedMeasure
+    roles: ColumnRoles
+    label_separator: str | None
+    positive: str | None
+    prices: dict[str, str]
+
+    def read(self, table: TablePart, console: Console) -> TrainingData:
+        """Read a table, infer its schema, check labels and weights, and log its size."""
+        with console.step(f"reading {table.name}"):
+            batch = table.read()
+            inference = self._infer_schema(batch)
+            schema, time = inference.schema, self.roles.time
+            X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
+            groups = read_times(batch, time) if time else schema.groups(batch)
+            price_columns = PriceColumns.parse(self.prices, batch)
+            if self._target in price_columns.columns:
+                raise InvalidInputError(
+                    f"the target {self._target!r} cannot be a price: name another column."
+                )
+            prices = price_columns.read(batch, schema)
+        target = self._check_target(y, weight, schema)
+        findings = (
+            [] if isinstance(schema, SparseSchema) else check_data(X, target.main_class, target=self._target)
+        )
+        for remark in inference.remarks:
+            console.note(remark)
+        console.data_notes(
+            [
+                *inference.notes,
+                *target.notes,
+                *(each.message for each in findings if not (time and each.topic == "sorted")),
+            ]
+        )
+        size = f"{len(y):,} rows, {schema.n_features:,} column{'s' if schema.n_features > 1 else ''}"
+        if groups is not None and not time:
+            size += f", {len(np.unique(groups)):,} groups"
+        console.log(f"{size}; {target.description}")
+        model = self.model.set_params(
+            measure=self.measure.for_target(target.type, y),
+            pos_label=target.pos_label,
+            column_kinds=_text_kinds(schema),
+        )
+        if target.type == "multiclass" and model.delta is None:
+            model.set_params(delta="linear")  # many classes have no delta function that could be left out
+        return TrainingData(
+            model, schema, X, y, weight, groups, target.type, self._target, price_columns, prices
+        )
+
+    @property
+    def _target(self) -> str:
+        """The target as it was typed; empty if none was."""
+        return self.roles.target or ",".join(self.roles.label_columns)
+
+    def _infer_schema(self, batch: Batch) -> SchemaInference:
+        roles, separator = self.roles, self.label_separator
+        if separator == "":
+            raise InvalidInputError("--label-separator needs a text such as ';': got an empty one.")
+        if isinstance(batch.rows, SparseRows):
+            if roles != ColumnRoles("") or separator:
+                raise InvalidInputError(
+                    "an svmlight file starts each row with its label and has no named columns: remove "
+                    "--target, --label-separator, --weight, --group, --time, --drop, --id, --category and "
+                    "--types."
+                )
+            return SchemaInference(SparseSchema.infer(batch))
+        columns = batch.frame.columns
+        if not self._target:
+            shown = ", ".join(map(repr, columns[:MAX_LISTED_COLUMNS]))
+            raise InvalidInputError(f"name the label column with --target: the table has {shown}.")
+        if roles.target not in columns and "," in roles.target:
+            names = tuple(dict.fromkeys(name.strip() for name in roles.target.split(",") if name.strip()))
+            if len(names) > 1:
+                roles = replace(roles, target="", label_columns=names)
+        if separator and roles.label_columns:
+            raise InvalidInputError(
+                "--label-separator is for one target column with all labels of a row: got "
+                f"{len(roles.label_columns)} target columns."
+            )
+        if separator or roles.label_columns:
+            return infer_label_matrix_schema(batch, roles, separator or "")
+        return infer_table_schema(batch, roles)
+
+    def _check_target(self, y: NDArray[Any], weight: FloatArray | None, schema: Schema) -> _Target:
+        """Check the labels, and their sample weights."""
+        classes = np.unique(y)
+        if isinstance(schema, LabelMatrixSchema):
+            target = _check_label_matrix(y, schema.label_names)
+        elif len(classes) > 2 or self.measure.is_for_classes:
+            target = _check_classes(y, self._target_name)
+            self._check_weights(y, weight)
+        else:
+            target = self._check_two_classes(y, classes.tolist(), weight, schema)
+        if target.type != "binary":
+            self._refuse_binary_options()
+        return target
+
+    def _check_weights(self, y: NDArray[Any], weight: FloatArray | None) -> None:
+        """Raise if all rows of a class have the weight 0."""
+        if weight is not None:
+            classes, codes = np.unique(y, return_inverse=True)
+            for label in classes[np.bincount(codes, weight) == 0].tolist():
+                raise InvalidInputError(
+                    f"the weights in {self.roles.weight!r} are 0 for all rows of {label!r}: each class needs "
+                    "some weight."
+                )
+
+    @property
+    def _target_name(self) -> str:
+        return f"the target {self._target!r}" if self._target else "the target"
+
+    def _refuse_binary_options(self) -> None:
+        if self.roles.time:
+            raise InvalidInputError("--time is for targets of two classes: leave it out, or use --group.")
+        if self.prices:
+            raise InvalidInputError(
+                "--cost-fp, --cost-fn and --benefit-tp are for targets of two classes: for more classes, use "
+                "--measure cost with --measure-arg matrix=FILE."
+            )
+        if self.positive is not None:
+            raise InvalidInputError("--positive is for targets and measures of two classes: leave it out.")
+
+    def _check_two_classes(
+        self, y: NDArray[Any], labels: list[Any], weight: FloatArray | None, schema: Schema
+    ) -> _Target:
+        if len(labels) == 1:
+            raise OneClassError(f"{self._target_name} is {labels[0]!r} in every row: two classes are needed.")
+        self._check_weights(y, weight)
+        pos_label = find_yes_label(labels)
+        if self.positive is not None:
+            pos_label = schema.parse_label(self.positive)
+            if pos_label not in labels:
+                raise InvalidInputError(
+                    f"{self._target_name} has no label {self.positive!r}: its labels are {labels[0]!r} and "
+                    f"{labels[1]!r}."
+                )
+        classes, positive = encode_binary_labels(y, pos_label)
+        counted = positive if weight is None else positive[weight > 0]
+        other, label = classes.tolist()
+        share, n_positive, notes = float(counted.mean()), int(counted.sum()), []
+        if share > MAX_POSITIVE_SHARE and not self.positive:
+            reason = "the larger of the two labels" if label == max(labels) else "the label that means yes"
+            notes = [
+                f"The positive class is {label!r}, {reason}, which {share:.0%} of the rows have. "
+                f"Use --positive {shlex.quote(str(other))} if that is the class to find, or --positive "
+                f"{shlex.quote(str(label))} to keep it."
+            ]
+        rows = f"{n_positive:,} row{'s' if n_positive > 1 else ''} ({n_positive / len(counted):.1%})"
+        return _Target("binary", label, positive, notes, f"{label!r} is positive, {rows}")
+
+
+def _check_classes(y: NDArray[Any], target_name: str) -> _Target:
+    """Check the labels of a target of many classes."""
+    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    labels, notes, largest = classes.tolist(), [], int(counts.argmax())
+    _check_is_categorical(labels, len(y), target_name)
+    if single := [labels[k] for k in np.flatnonzero(counts == 1)]:
+        each = "Each of the classes" if len(single) > 1 else "The class"
+        notes = [
+            f"{each} {list_labels(single)} has 1 row, which cannot be predicted from other rows of its class."
+        ]
+    size = f"{len(labels)} classes of {counts.min():,} to {counts.max():,} rows"
+    return _Target("multiclass", None, codes == largest, notes, f"{size}, most often {labels[largest]!r}")
+
+
+def _check_is_categorical(labels: list[Any], n_rows: int, target_name: str) -> None:
+    """Raise if the labels are one class only, or are numbers, dates or identifiers rather than classes."""
+    if len(labels) == 1:
+        raise InvalidInputError(f"{target_name} is {labels[0]!r} in every row: two classes are needed.")
+    if len(labels) == 2:
+        return
+    reason = _explain_values(labels)
+    if not reason and len(labels) * MIN_MEAN_CLASS_ROWS > n_rows:
+        reason = f"That is {n_rows / len(labels):.1f} rows per class. Is this the right column?"
+    if reason:
+        raise InvalidInputError(
+            f"{target_name} has {len(labels):,} different values ({list_labels(labels)}), too many or not of "
+            f"a kind to be classes. {reason}"
+        )
+
+
+def _explain_values(labels: list[Any]) -> str:
+    """What the values of a target are, if they are not classes; otherwise ""."""
+    kind = recognize_column(ColumnValues.count("target", labels), "target").kind
+    if isinstance(kind, DateKind):
+        return "They are dates: is this the right column?"
+    if isinstance(kind, BooleanKind):
+        return "They are spellings of yes and no: write each of the two in one way."
+    if isinstance(kind, ParsedKind):
+        numbers = [kind.parse_or_missing(str(label)) or 0.0 for label in labels]
+        if all(number == round(number) for number in numbers):
+            return ""
+        if all(0 <= number <= 1 for number in numbers):
+            return "They are probabilities or shares: make labels from them, such as above 0.5 or not."
+        return "They are measurements: make labels from them, such as above a limit or not."
+    return ""
+
+
+def _check_label_matrix(y: Any, names: Sequence[str]) -> _Target:
+    """Check a label matrix."""
+    matrix = np.asarray(y)
+    counts, n_rows, notes = matrix.astype(np.int64).sum(axis=0), len(matrix), []
+    if not counts.any():
+        raise InvalidInputError("no row has any of the labels: check the target columns.")
+    if constant := [name for name, count in zip(names, counts, strict=True) if count in (0, n_rows)]:
+        subject, verb = ("labels", "are") if len(constant) > 1 else ("label", "is")
+        notes = [
+            f"The {subject} {list_labels(constant)} {verb} the same in every row, which cannot be learned "
+            "from."
+        ]
+    size = f"{len(names)} labels of {counts.min():,} to {counts.max():,} rows"
+    main_class = matrix[:, int(counts.argmax())].astype(bool)
+    return _Target("multilabel", None, main_class, notes, f"{size}, {counts.sum() / n_rows:.2f} per row")
+
+
+def _text_kinds(schema: Schema) -> dict[str, dict[str, Any]] | None:
+    """The kinds of the columns whose data type does not tell them: free text and lists of tags."""
+    if not isinstance(schema, TableSchema):
+        return None
+    kinds = {name: kind.to_dict() for name, kind in schema.columns.items() if kind.role in ("text", "tags")}
+    return kinds or None
