@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capo import measures
-from capo.dask import BinIndex, ScoreBins, bound_risk, place_edges, split_bins
+from capo.dask._adaptation import (
+    BinIndex,
+    ScoreBins,
+    ScoredRows,
+    bound_risk,
+    place_edges,
+    split_bins,
+)
 from capo.exceptions import ExhaustiveSearchWarning
 from capo.measures import ClassTotals, Labels
 
@@ -27,7 +34,7 @@ def risk(measure, labels, scores):
 def test_the_bounds_hold_and_the_cut_is_valid(measure, problem, edges):
     scores, y = problem
     measure, labels, edges = measure.for_training(), Labels.from_arrays(y), np.sort(edges)
-    bins = ScoreBins.from_scores(scores, labels.positive, None, edges)
+    bins = ScoreBins.from_rows(ScoredRows(scores, labels.positive), edges)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExhaustiveSearchWarning)
         bounds = bound_risk(measure, ClassTotals.from_labels(labels), bins)
@@ -47,7 +54,7 @@ def test_the_bounds_hold_with_weights(name, problem, edges, seed):
     scores, y = problem
     weight = np.random.default_rng(seed).uniform(0.1, 3.0, len(y))
     measure, labels = measures.get(name), Labels.from_arrays(y, weight)
-    bins = ScoreBins.from_scores(scores, labels.positive, weight, np.sort(edges))
+    bins = ScoreBins.from_rows(ScoredRows(scores, labels.positive, weight), np.sort(edges))
     bounds = bound_risk(measure, ClassTotals.from_labels(labels), bins)
     assert bounds.lower - 1e-9 <= risk(measure, labels, scores) <= bounds.upper + 1e-9
 
@@ -60,7 +67,7 @@ def test_bins_are_divided_until_the_bounds_meet(name):
     scores[:3] = 1e6, -1e5, 300.0  # far from the others
     measure, labels, edges = measures.get(name).for_training(), Labels.from_arrays(y), np.zeros(1)
     for _ in range(8):
-        bins = ScoreBins.from_scores(scores, y, None, edges)
+        bins = ScoreBins.from_rows(ScoredRows(scores, y), edges)
         bounds = bound_risk(measure, ClassTotals.from_labels(labels), bins)
         if bounds.error <= 1e-6:
             break
@@ -69,7 +76,7 @@ def test_bins_are_divided_until_the_bounds_meet(name):
     assert bounds.lower == pytest.approx(risk(measure, labels, scores), abs=1e-6)
     # The edges for the next scores are good for the same ones.
     edges = place_edges(bins, bounds.contributions, 2048)
-    bins = ScoreBins.from_scores(scores, y, None, edges)
+    bins = ScoreBins.from_rows(ScoredRows(scores, y), edges)
     assert bound_risk(measure, ClassTotals.from_labels(labels), bins).error < 0.02
     assert len(edges) < 2 * 2048
 
@@ -79,9 +86,11 @@ def test_parts_are_merged_to_the_bins_of_all_rows():
     scores, y, weight, edges = rng.normal(size=50), rng.random(50) < 0.3, rng.random(50), np.array([-1, 0, 1])
     parts = [slice(0, 10), slice(10, 10), slice(10, 50)]
     merged = ScoreBins.merge(
-        [ScoreBins.from_scores(scores[part], y[part], weight[part], edges) for part in parts]
+        [ScoreBins.from_rows(ScoredRows(scores[part], y[part], weight[part]), edges) for part in parts]
     )
-    for found, expected in zip(merged, ScoreBins.from_scores(scores, y, weight, edges), strict=True):
+    for found, expected in zip(
+        merged, ScoreBins.from_rows(ScoredRows(scores, y, weight), edges), strict=True
+    ):
         np.testing.assert_allclose(found, expected)
     assert merged.mass.sum() == pytest.approx(weight.sum())
     assert merged.low[1, 0] == scores[y & (scores <= -1)].min()

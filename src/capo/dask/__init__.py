@@ -18,7 +18,7 @@ from ._estimators import (
     predict,
     predict_proba,
 )
-from ._evaluate import evaluate
+from ._evaluation import evaluate
 
 __all__ = [
     "DaskCAPOClassifier",

@@ -6,17 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from dask.delayed import delayed
 
-from .. import measures
 from .._compat import FloatArray, safe_indexing
 from ..inspection import Evaluation, ScoreGroups, decide, evaluate_groups, negative_and_positive
 from ..measures import Measure
 from ..tables.targets import positive_mask
-from ._bins import ScoreBins, score_widths, spread_edges
-from ._blocks import ScoredRows, bin_scores, check_labels, check_same_length, reject_row_costs
-from ._estimators import TrainingParts
-from ._partitions import Partitions, Scheduler
+from ._adaptation import ScoreBins, ScoredRows, bin_scores, spread_edges
+from ._estimators import resolve_measure
+from ._partitions import Partitions, check_rows, find_client, split_rows
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -81,12 +78,9 @@ def evaluate(
     >>> evaluation.estimates[0].value == model.score(X, y)
     True
     """
-    resolved = measures.get(getattr(model, "measure_", "f1") if measure is None else measure)
-    reject_row_costs(resolved)
-    parts, scheduler = TrainingParts.from_collections(X, y), Scheduler(client)
-    shared, score = delayed(model, traverse=False), delayed(score_partition, pure=False)
-    tasks = [score(table, labels, shared, number) for number, (table, labels, _) in enumerate(parts)]
-    rows = Partitions.from_delayed(tasks, scheduler).persist()
+    resolved = resolve_measure(getattr(model, "measure_", "f1") if measure is None else measure)
+    parts = [(table, labels, number) for table, labels, _, number in split_rows(X, y)]
+    rows = Partitions(parts, find_client(client)).map(score_partition, model).persist()
     negative_name, positive_name = map(str, negative_and_positive(model).tolist())
     return evaluate_groups(
         resolved,
@@ -96,10 +90,9 @@ def evaluate(
     )
 
 
-def score_partition(X: Any, y: Any, model: Any, number: int) -> ScoredRows:
+def score_partition(X: Any, y: Any, number: int, model: Any) -> ScoredRows:
     """Apply the model to a partition, some rows at a time."""
-    labels = check_labels(y, number)
-    check_same_length(X, labels, number)
+    labels = check_rows(X, y, number)
     starts = range(0, len(labels), BLOCK_ROWS)
     scores = [decide(model, safe_indexing(X, slice(start, start + BLOCK_ROWS))) for start in starts]
     positive = positive_mask(labels, negative_and_positive(model)) if len(labels) else np.empty(0, dtype=bool)
@@ -109,15 +102,15 @@ def score_partition(X: Any, y: Any, model: Any, number: int) -> ScoredRows:
 def group_scores(rows: Partitions) -> ScoreGroups:
     """Count the rows in bins with about equal shares of both classes, and finer ones at both ends."""
     edges = np.zeros(1)
-    bins: ScoreBins = rows.reduce(ScoreBins.merge, bin_scores, edges)
+    bins = bin_scores(rows, edges)
     for _ in range(MAX_PASSES):
         edges = np.union1d(spread_edges(bins, _class_shares(bins), N_BINS), [0.0])
-        bins = rows.reduce(ScoreBins.merge, bin_scores, edges)
+        bins = bin_scores(rows, edges)
         if _are_even(bins):
             break
     edges = np.union1d(edges, spread_edges(bins, _outer_bins(bins), N_TAIL_BINS))
-    bins = rows.reduce(ScoreBins.merge, bin_scores, edges)
-    return ScoreGroups.from_counts(bins.mass, edges, score_widths(bins) == 0)
+    bins = bin_scores(rows, edges)
+    return ScoreGroups.from_counts(bins.mass, edges, bins.widths == 0)
 
 
 def _class_shares(bins: ScoreBins) -> FloatArray:
@@ -128,7 +121,7 @@ def _class_shares(bins: ScoreBins) -> FloatArray:
 
 def _are_even(bins: ScoreBins) -> bool:
     """Whether no bin with different scores holds much more than its share of the rows."""
-    shares = _class_shares(bins)[score_widths(bins) > 0]
+    shares = _class_shares(bins)[bins.widths > 0]
     return bool(shares.max(initial=0.0) <= MAX_RELATIVE_MASS / N_BINS)
 
 
