@@ -148,7 +148,7 @@ def test_the_stack_of_partitions_is_that_of_all_rows(rows):
     blocks = partitions.Partitions(
         [(partitions.Block(outputs[part], positive[part]),) for part in parts], client=None
     )
-    summary = blocks.reduce(partitions.BlockSummary.merge, partitions.BlockSummary.from_block, True)
+    summary = blocks.reduce(partitions.BlockSummary.merge, partitions.BlockSummary.from_block)
     found, found_intercept = adaptation.fit_stack(blocks, 3, summary)
     weights, intercept = fit_stack(AdaptationData(outputs, None, positive, None), nonnegative=True)
     np.testing.assert_allclose([*found, found_intercept], [*weights, intercept], atol=1e-5)

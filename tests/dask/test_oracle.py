@@ -19,8 +19,8 @@ def rows():
 def make_oracle(X, y, measure):
     parts = [slice(0, 1000), slice(1000, 1000), slice(1000, 3000)]
     blocks = Partitions([(Block(X[part], y[part]),) for part in parts], client=None)
-    summary = blocks.reduce(BlockSummary.merge, BlockSummary.from_block, True)
-    return adaptation.DistributedOracle(blocks, measure, summary, fit_intercept=True, tol=0.0)
+    summary = blocks.reduce(BlockSummary.merge, BlockSummary.from_block)
+    return adaptation.DistributedOracle(blocks, measure, summary, tol=0.0)
 
 
 @pytest.mark.parametrize("name", ["f1", "mcc", "roc_auc"])

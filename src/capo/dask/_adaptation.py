@@ -22,13 +22,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import NamedTuple
+from copy import copy
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
+from numpy.typing import NDArray
+from scipy.sparse import hstack, issparse
 from scipy.special import logit
 
-from .._compat import BoolArray, FloatArray, IntArray
+from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
 from ..decisions import (
     ExpectedValueThreshold,
     OperatingPoint,
@@ -37,10 +39,13 @@ from ..decisions import (
     minimize_logistic,
 )
 from ..engine import CuttingPlane, IdentityDesign, Solution, Status, relative_error
+from ..estimators import CAPOClassifier, replace_weights
 from ..exceptions import ConstraintWarning
 from ..learning.center import MIN_OUTPUT_STD, STACK_RIDGE, least_risk_scale
+from ..learning.combination import LinearCombination
+from ..learning.outputs import apply_scales
 from ..measures import BinnedCut, ClassTotals, Cut, GroupedLabels, Measure
-from ._partitions import Block, BlockSummary, Partitions
+from ._partitions import Block, BlockSummary, Partitions, concatenate_tables
 
 #: Parts of the weight of new edges that are given by the bins' contributions to the error, by their mass and
 #: by their width.
@@ -65,6 +70,8 @@ N_QUANTILES = 2048
 MAX_THRESHOLD_SPLITS = 4
 #: Bins on each side of the best threshold that are divided.
 N_NEIGHBORS = 8
+#: Rows whose auxiliary outputs are computed at once.
+INPUT_ROWS = 20_000
 #: Edges of the bins of standardized scores, from which calibration and threshold are learned.
 STANDARD_EDGES = np.linspace(-8.0, 8.0, 4001)
 
@@ -77,10 +84,9 @@ class ScoredRows(NamedTuple):
     weight: FloatArray | None = None
 
 
-def score_rows(block: Block, v: FloatArray, fit_intercept: bool) -> ScoredRows:
+def score_rows(block: Block, v: FloatArray) -> ScoredRows:
     """The scores of a partition, which stay on its worker."""
-    scores = block.design(fit_intercept).matvec(v) if v.any() else np.zeros(len(block.positive))
-    return ScoredRows(scores, block.positive, block.weight)
+    return ScoredRows(block.design.matvec(v), block.positive, block.weight)
 
 
 class BinIndex:
@@ -272,17 +278,13 @@ class DistributedOracle:
         What to optimize.
     summary : BlockSummary
         That of all rows.
-    fit_intercept : bool
-        Whether the last coefficient is an intercept.
     tol : float
         The solver's tolerance: R may lie above a cut by a small share of it, apart from rounding errors.
     """
 
-    def __init__(
-        self, blocks: Partitions, measure: Measure, summary: BlockSummary, *, fit_intercept: bool, tol: float
-    ) -> None:
+    def __init__(self, blocks: Partitions, measure: Measure, summary: BlockSummary, tol: float) -> None:
         self.blocks, self.measure, self.totals = blocks, measure.for_training(), summary.totals
-        self.fit_intercept, self.accuracy = fit_intercept, CUT_ERROR_SHARE * tol
+        self.accuracy = CUT_ERROR_SHARE * tol
         self.row_sum_error = relative_error(summary.n_rows)
         self.score_error = relative_error(len(summary.column_sums))
         #: Bounds of the sums of absolute values that slopes are computed from.
@@ -292,9 +294,7 @@ class DistributedOracle:
     def __call__(self, v: FloatArray) -> BinnedCut:
         rows = self.score(v)
         bins, bounds = self._divide_until_accurate(rows)
-        slope = self.blocks.zip(rows).reduce(
-            sum_parts, sum_slope, self.edges, bounds.coef_per_mass, self.fit_intercept
-        )
+        slope = self.blocks.zip(rows).reduce(sum_parts, sum_slope, self.edges, bounds.coef_per_mass)
         self.edges = place_edges(bins, bounds.contributions, N_EDGES)
         size = 1.0 + float(self.slope_sizes @ np.abs(v))
         rounding_error = (self.row_sum_error + self.score_error) * size
@@ -302,7 +302,7 @@ class DistributedOracle:
 
     def score(self, v: FloatArray) -> Partitions:
         """The scores of the partitions, which stay on the workers."""
-        return self.blocks.map(score_rows, v, self.fit_intercept).persist()
+        return self.blocks.map(score_rows, v).persist()
 
     def make_design(self) -> IdentityDesign:
         """The identity, with the sizes of the oracle's sums in units of its own rounding error.
@@ -325,16 +325,14 @@ class DistributedOracle:
         return bins, bounds
 
 
-def sum_slope(
-    block: Block, rows: ScoredRows, edges: FloatArray, coef_per_mass: FloatArray, fit_intercept: bool
-) -> FloatArray:
+def sum_slope(block: Block, rows: ScoredRows, edges: FloatArray, coef_per_mass: FloatArray) -> FloatArray:
     """The part of a partition in the slope ``A' coef``, with the coefficients by class and bin."""
     per_mass, coef = coef_per_mass.ravel(), np.empty(len(rows.scores))
     for part, bins in BinIndex(edges, len(coef)).iter_slices(rows):
         coef[part] = per_mass[bins]
     if block.weight is not None:
         coef *= block.weight
-    return block.design(fit_intercept).rmatvec(coef)
+    return block.design.rmatvec(coef)
 
 
 def sum_parts(parts: list[FloatArray]) -> FloatArray:
@@ -391,6 +389,62 @@ def _threshold_above(below: int, low: FloatArray, high: FloatArray) -> float:
     return float(middle if middle < low[below] else high[below - 1])
 
 
+def make_inputs(rows: tuple[Any, NDArray[Any]], model: CAPOClassifier, label_pair: NDArray[Any]) -> Block:
+    """The scaled outputs of the auxiliaries, followed by the features of the delta function.
+
+    Those without weight in the model of the sample are left out.
+    """
+    X, labels = rows
+    weights, scales = model.combination_.weights, model.combination_.scales
+    n_delta = len(weights.delta) if weights.delta.any() else 0
+    parts: list[Any] = []
+    for start in range(0, len(labels), INPUT_ROWS):
+        part = safe_indexing(X, slice(start, start + INPUT_ROWS))
+        outputs = apply_scales(scales, list(model.auxiliary_outputs(part).T))
+        outputs[:, weights.auxiliary == 0] = 0.0
+        features = model.delta_features(part)
+        if issparse(features):
+            parts.append(hstack([outputs, features], format="csr", dtype=np.float64))
+        else:
+            parts.append(outputs if features is None else np.hstack([outputs, np.asarray(features, float)]))
+    if not parts:
+        parts = [np.empty((0, len(weights.auxiliary) + n_delta))]
+    return Block(concatenate_tables(parts), labels == label_pair[1])
+
+
+def adapt(model: CAPOClassifier, blocks: Partitions, tol: float, threshold: str | float) -> CAPOClassifier:
+    """The classifier of the sample with the weights and the threshold of all other rows.
+
+    The first half of the blocks and the second one are those of two random halves of these rows. The
+    calibration and the threshold come from models of one half, applied to the other one.
+    """
+    measure, n_outputs = model.measure_, len(model.auxiliary_weights_)
+    problem = (n_outputs, measure, float(model.C_), tol)
+    middle = len(blocks.parts) // 2
+    halves = [Partitions(part, blocks.client) for part in (blocks.parts[:middle], blocks.parts[middle:])]
+    held_out = []
+    for training, half in zip(halves[::-1], halves, strict=True):
+        v = standardize(training, solve_adaptation(training, *problem)[0])
+        held_out.append(bin_scores(half.map(score_rows, v), STANDARD_EDGES))
+    point, *other_points = (
+        choose_operating_point(measure, bins, threshold)
+        for bins in (ScoreBins.merge(held_out), *held_out[::-1])
+    )
+    v, solution = solve_adaptation(blocks, *problem)
+    v = standardize(blocks, v)
+    delta = v[n_outputs:-1] if len(v) - 1 > n_outputs else np.zeros(len(model.combination_.weights.delta))
+    weights = LinearCombination(v[:n_outputs], delta, float(v[-1]))
+    adapted = copy(model)
+    log_odds = weights.transform(point.calibration.slope, point.calibration.intercept)
+    replace_weights(adapted, log_odds, point.log_odds, solution)
+    scores = []
+    for bins, other_point in zip(held_out, other_points, strict=True):
+        labels, _, mass, means = bins.groups()
+        scores.append(measure.score(labels > 0, means - other_point.score, mass))
+    adapted.score_ = float(np.mean(scores))
+    return adapted
+
+
 def solve_adaptation(
     blocks: Partitions, n_outputs: int, measure: Measure, C: float, tol: float
 ) -> tuple[FloatArray, Solution | None]:
@@ -399,12 +453,12 @@ def solve_adaptation(
     The blocks hold the scaled outputs of the auxiliaries, whose weights are at least 0, followed by the
     features of the delta function. The weight of the constant is the last one.
     """
-    summary: BlockSummary = blocks.reduce(BlockSummary.merge, BlockSummary.from_block, True)
+    summary: BlockSummary = blocks.reduce(BlockSummary.merge, BlockSummary.from_block)
     v = np.zeros(len(summary.column_sums))
     v[:n_outputs], v[-1] = fit_stack(blocks, n_outputs, summary)
     if C == 0:
         return v, None
-    oracle = DistributedOracle(blocks, measure, summary, fit_intercept=True, tol=tol)
+    oracle = DistributedOracle(blocks, measure, summary, tol)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstraintWarning)
         v[-1] -= choose_threshold(oracle, measure, v)
@@ -451,11 +505,10 @@ def _dense_columns(block: Block, n_columns: int) -> FloatArray:
 
 def standardize(blocks: Partitions, v: FloatArray) -> FloatArray:
     """The coefficients whose scores have mean 0 and standard deviation 1."""
-    scores = blocks.map(score_rows, v, True).persist()
+    scores = blocks.map(score_rows, v).persist()
     n_rows, total, _ = scores.reduce(sum_parts, sum_scores, 0.0)
     mean = float(total / n_rows)
-    std = np.sqrt(scores.reduce(sum_parts, sum_scores, mean)[2] / n_rows)
-    std = std if std > 0 else 1.0
+    std = float(np.sqrt(scores.reduce(sum_parts, sum_scores, mean)[2] / n_rows)) or 1.0
     standard = v / std
     standard[-1] -= mean / std
     return standard
@@ -467,16 +520,10 @@ def sum_scores(rows: ScoredRows, center: float) -> FloatArray:
     return np.array([len(scores), scores.sum(), ((scores - center) ** 2).sum()])
 
 
-def choose_operating_point(measure: Measure, bins: ScoreBins, probability: float | None) -> OperatingPoint:
+def choose_operating_point(measure: Measure, bins: ScoreBins, threshold: str | float) -> OperatingPoint:
     """The calibration, and the threshold of the best expected value or at a given probability."""
     labels, _, mass, scores = bins.groups()
     calibration = PlattCalibrator.fit_counts(scores, labels > 0, mass)
-    if probability is not None:
-        return OperatingPoint(float(calibration.scores(logit(probability))), calibration)
-    return ExpectedValueThreshold().choose(calibration, measure, scores, labels > 0, mass)
-
-
-def score_bins(measure: Measure, bins: ScoreBins, threshold: float) -> float:
-    """The measure of binned rows at a threshold."""
-    labels, _, mass, scores = bins.groups()
-    return measure.score(labels > 0, scores - threshold, mass)
+    if isinstance(threshold, str):
+        return ExpectedValueThreshold().choose(calibration, measure, scores, labels > 0, mass)
+    return OperatingPoint(float(calibration.scores(logit(threshold))), calibration)

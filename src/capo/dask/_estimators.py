@@ -2,79 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import dask
 import dask.array as da
 import numpy as np
+from distributed import Client
 from numpy.typing import NDArray
-from scipy.sparse import hstack, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import measures
-from .._compat import FloatArray, IntArray, Interval, safe_indexing
-from ..decisions import OperatingPoint
-from ..engine import CuttingPlane, Iteration, Solution
+from .._compat import Interval
+from ..engine import CuttingPlane, Iteration
 from ..estimators import (
     CAPOClassifier,
     SVMPerfClassifier,
     atomic_fit,
+    check_class_weights,
     fit_linear,
     reject_confidence,
-    replace_weights,
     warn_not_converged,
 )
 from ..exceptions import InvalidInputError
 from ..inspection import Summary
-from ..learning.combination import LinearCombination
-from ..learning.outputs import apply_scales
 from ..measures import Cost, Measure
-from ..tables.schema import DemandedKind
 from ..tables.targets import positive_mask
-from ._adaptation import (
-    STANDARD_EDGES,
-    DistributedOracle,
-    ScoreBins,
-    bin_scores,
-    choose_operating_point,
-    choose_threshold,
-    score_bins,
-    score_rows,
-    solve_adaptation,
-    standardize,
-)
+from ._adaptation import DistributedOracle, adapt, choose_threshold, make_inputs
 from ._partitions import (
-    FIRST_HALF,
-    SAMPLE,
-    SECOND_HALF,
-    Block,
     BlockSummary,
     Partitions,
-    allocate_sample,
     concatenate_tables,
-    count_classes,
+    divide_rows,
     find_classes,
     find_client,
     make_block,
     split_rows,
-    take_group,
 )
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 #: With fewer rows of a class outside the sample, the model of the sample is kept as it is.
 MIN_CLASS_ROWS = 200
-#: Rows whose auxiliary outputs are computed at once.
-BLOCK_ROWS = 20_000
 
 
 def predict(model: Any, X: Any) -> Any:
@@ -160,25 +133,20 @@ def _apply(model: Any, method: str, X: Any, dtype: np.dtype[Any], n_columns: int
         rows = X.rechunk({1: -1})
         shape = {"chunks": (rows.chunks[0], (n_columns,))} if n_columns > 1 else {"drop_axis": 1}
         return da.map_blocks(_apply_to_block, rows, model, method, empty, meta=empty, **shape)
-    meta = _to_pandas(empty, X._meta.index, method, model.classes_)
-    return X.map_partitions(_apply_to_frame, model, method, empty, meta=meta)
+    meta = _apply_to_block(X._meta, model, method, empty)
+    return X.map_partitions(_apply_to_block, model, method, empty, meta=meta)
 
 
-def _apply_to_block(X: Any, model: Any, method: str, empty: NDArray[Any]) -> NDArray[Any]:
-    return np.asarray(getattr(model, method)(X)) if X.shape[0] else empty
-
-
-def _apply_to_frame(X: Any, model: Any, method: str, empty: NDArray[Any]) -> Any:
-    return _to_pandas(_apply_to_block(X, model, method, empty), X.index, method, model.classes_)
-
-
-def _to_pandas(values: NDArray[Any], index: Any, name: str, classes: NDArray[Any]) -> Any:
-    """A series, or a data frame with one column for each class."""
+def _apply_to_block(X: Any, model: Any, method: str, empty: NDArray[Any]) -> Any:
+    """The result for some rows: a series, a data frame with one column for each class, or an array."""
+    values = np.asarray(getattr(model, method)(X)) if X.shape[0] else empty
+    if not hasattr(X, "columns"):
+        return values
     import pandas as pd  # noqa: PLC0415 (installed with dask's data frames)
 
     if values.ndim == 1:
-        return pd.Series(values, index=index, name=name)
-    return pd.DataFrame(values, index=index, columns=np.asarray(classes))
+        return pd.Series(values, index=X.index, name=method)
+    return pd.DataFrame(values, index=X.index, columns=np.asarray(model.classes_))
 
 
 def resolve_measure(measure: str | Measure | Callable[..., Any]) -> Measure:
@@ -199,14 +167,13 @@ class BaseDaskClassifier(ClassifierMixin, BaseEstimator):
     _local_class: ClassVar[type[Any]]
 
     client: Client | None
+    classes_: NDArray[Any]
+    measure_: Measure
+    coef_: NDArray[Any]
+    solution_: Any
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "client": None}
-
-    @property
-    def client_(self) -> Client | None:
-        """The client of this classifier, or the current one; None for dask's scheduler in this process."""
-        return find_client(self.client)
 
     def _make_local(self) -> Any:
         """The unfitted classifier for data in memory, with the same parameters."""
@@ -333,13 +300,9 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
         **SVMPerfClassifier._parameter_constraints,
         "persist": ["boolean"],
-        "client": "no_validation",
+        "client": [Client, None],
     }
     _local_class = SVMPerfClassifier
-
-    coef_: FloatArray
-    classes_: NDArray[Any]
-    measure_: Measure
 
     def __init__(
         self,
@@ -387,16 +350,14 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
         self._validate_params()
         measure = resolve_measure(self.measure)
         reject_confidence(measure, self)
-        client, parts = find_client(self.client), split_rows(X, y, sample_weight)
-        classes = find_classes(Partitions([(labels,) for _, labels, *_ in parts], client))
-        blocks = Partitions(parts, client).map(make_block, classes)
+        rows = split_rows(X, y, sample_weight, client=self.client)
+        classes = find_classes(rows)
+        blocks = rows.map(make_block, classes, self.fit_intercept)
         with TemporaryDirectory(prefix="capo-", ignore_cleanup_errors=True) as folder:
             blocks = blocks.persist(folder) if self.persist else blocks
-            summary = blocks.reduce(BlockSummary.merge, BlockSummary.from_block, self.fit_intercept)
-            _check_both_classes(summary, classes)
-            oracle = DistributedOracle(
-                blocks, measure, summary, fit_intercept=self.fit_intercept, tol=self.tol
-            )
+            summary = blocks.reduce(BlockSummary.merge, BlockSummary.from_block)
+            check_class_weights(summary.counts[:, 0], np.array([False, True]), classes)
+            oracle = DistributedOracle(blocks, measure, summary, self.tol)
             solver = CuttingPlane(oracle.make_design(), oracle)
             threshold = partial(choose_threshold, oracle, measure)
             copy_fitted(fit_linear(self._make_local(), solver, classes, threshold), self)
@@ -425,14 +386,6 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
             self.decision_function(X), y, sample_weight, scheduler=find_client(self.client)
         )
         return self.measure_.score(positive_mask(labels, self.classes_), decision, weight)
-
-
-def _check_both_classes(summary: BlockSummary, classes: NDArray[Any]) -> None:
-    for label, mass in zip(classes.tolist(), summary.counts[:, 0].tolist(), strict=True):
-        if not mass > 0:
-            raise InvalidInputError(
-                f"the sample weights are 0 for all rows of the class {label!r}: each class needs some weight."
-            )
 
 
 class DaskCAPOClassifier(BaseDaskClassifier):
@@ -491,17 +444,9 @@ class DaskCAPOClassifier(BaseDaskClassifier):
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
         **CAPOClassifier._parameter_constraints,
         "sample_size": [Interval(Integral, 20, None, closed="left")],
-        "client": "no_validation",
+        "client": [Client, None],
     }
     _local_class = CAPOClassifier
-
-    classes_: NDArray[Any]
-    measure_: Measure
-    solution_: Solution | None
-    C_: float
-    n_rows_: int
-    n_sample_: int
-    n_adapted_: int
 
     def __init__(
         self,
@@ -515,7 +460,7 @@ class DaskCAPOClassifier(BaseDaskClassifier):
         C: Any = "auto",
         threshold: str | float = "auto",
         tol: float = 1e-3,
-        column_kinds: Mapping[str, DemandedKind] | None = None,
+        column_kinds: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -555,66 +500,24 @@ class DaskCAPOClassifier(BaseDaskClassifier):
         """
         self._validate_params()
         reject_confidence(measures.get(self.measure), self)
-        client, parts = find_client(self.client), split_rows(X, y)
-        labels = Partitions([(labels,) for _, labels, *_ in parts], client)
-        label_pair = find_classes(labels, self.pos_label)
-        counts: IntArray = labels.reduce(np.concatenate, count_classes, label_pair)
-        sampled = self._allocate_sample(counts, label_pair)
-        numbers = zip(parts, sampled, strict=True)
-        rows = Partitions([(X, y, number, n) for (X, y, _, number), n in numbers], client)
+        rows = split_rows(X, y, client=self.client)
+        label_pair = find_classes(rows, self.pos_label)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        sample = rows.map(take_group, label_pair, seed, SAMPLE).tasks
-        trained = Partitions([(sample,)], client).map(_fit_sample, clone(self._make_local())).persist()
+        (sample, *halves), counts, sampled = divide_rows(rows, label_pair, self.sample_size, seed)
+        model = clone(self._make_local())
+        trained = Partitions([(sample.tasks,)], sample.client).map(_fit_sample, model).persist()
         model = trained.compute()[0]
         self.n_rows_, self.n_sample_, self.n_adapted_ = int(counts.sum()), int(sampled.sum()), 0
-        if ((counts - sampled).sum(axis=0) >= MIN_CLASS_ROWS).all():
+        if (counts - sampled >= MIN_CLASS_ROWS).all():
             self.n_adapted_ = self.n_rows_ - self.n_sample_
-            halves = [rows.map(take_group, label_pair, seed, half) for half in (FIRST_HALF, SECOND_HALF)]
-            model = self._adapt(model, trained.tasks[0], halves, label_pair)
+            parts = [part for half in halves for part in half.parts]  # together, each partition is read once
+            blocks = Partitions(parts, sample.client).map(make_inputs, trained.tasks[0], label_pair)
+            with TemporaryDirectory(prefix="capo-", ignore_cleanup_errors=True) as folder:
+                model = adapt(model, blocks.persist(folder), float(self.tol), self.threshold)
         copy_fitted(model, self)
         if self.solution_ is not None:
             warn_not_converged(self.solution_, 3, limits="tol", C_is_given=not isinstance(self.C, str))
         return self
-
-    def _allocate_sample(self, counts: IntArray, label_pair: NDArray[Any]) -> IntArray:
-        """How many rows of each partition and class are sampled."""
-        sampled = allocate_sample(counts, self.sample_size)
-        if not sampled.sum(axis=0).all():
-            raise InvalidInputError(
-                f"a sample of {self.sample_size:,} of {counts.sum():,} rows has no row of "
-                f"{label_pair.tolist()[int(np.argmin(sampled.sum(axis=0)))]!r}: raise sample_size."
-            )
-        return sampled
-
-    def _adapt(
-        self, model: CAPOClassifier, trained: Any, halves: Sequence[Partitions], label_pair: NDArray[Any]
-    ) -> CAPOClassifier:
-        """The classifier of the sample with the weights and the threshold of all other rows.
-
-        `trained` is the task with the classifier, which is used where it was computed.
-        """
-        measure, n_outputs = model.measure_, len(model.auxiliary_weights_)
-        problem = (n_outputs, measure, float(model.C_), float(self.tol))
-        client, parts = halves[0].client, halves[0].parts + halves[1].parts  # each partition is read once
-        with TemporaryDirectory(prefix="capo-", ignore_cleanup_errors=True) as folder:
-            rest = Partitions(parts, client).map(make_adaptation_block, trained, label_pair).persist(folder)
-            middle = len(parts) // 2
-            blocks = [Partitions(half, client) for half in (rest.parts[:middle], rest.parts[middle:])]
-            held_out = []
-            for training, half in zip(blocks[::-1], blocks, strict=True):
-                v = standardize(training, solve_adaptation(training, *problem)[0])
-                held_out.append(bin_scores(half.map(score_rows, v, True), STANDARD_EDGES))
-            v, solution = solve_adaptation(rest, *problem)
-            v = standardize(rest, v)
-        probability = None if isinstance(self.threshold, str) else float(self.threshold)
-        point = choose_operating_point(measure, ScoreBins.merge(held_out), probability)
-        adapted = copy(model)
-        replace_weights(adapted, _combine(v, model, point), point.log_odds, solution)
-        # Each half is scored at the threshold of the other one.
-        points = [choose_operating_point(measure, half, probability) for half in held_out[::-1]]
-        scores = [score_bins(measure, half, p.score) for half, p in zip(held_out, points, strict=True)]
-        adapted.score_ = float(np.mean(scores))
-        return adapted
 
     def summary(self) -> Summary:
         """Return a printable summary of the fit.
@@ -656,39 +559,3 @@ class DaskCAPOClassifier(BaseDaskClassifier):
 def _fit_sample(parts: list[tuple[Any, NDArray[Any]]], model: CAPOClassifier) -> CAPOClassifier:
     tables, labels = zip(*(part for part in parts if len(part[1])), strict=True)
     return model.fit(concatenate_tables(tables), np.concatenate(labels))
-
-
-def make_adaptation_block(
-    rows: tuple[Any, NDArray[Any]], model: CAPOClassifier, label_pair: NDArray[Any]
-) -> Block:
-    """The scaled outputs of the auxiliaries, followed by the features of the delta function."""
-    X, labels = rows
-    parts = [
-        _adaptation_inputs(model, safe_indexing(X, slice(start, start + BLOCK_ROWS)))
-        for start in range(0, len(labels), BLOCK_ROWS)
-    ]
-    if not parts:
-        weights = model.combination_.weights
-        n_delta = len(weights.delta) if weights.delta.any() else 0
-        parts = [np.empty((0, len(weights.auxiliary) + n_delta))]
-    return Block(concatenate_tables(parts), labels == label_pair[1])
-
-
-def _adaptation_inputs(model: CAPOClassifier, X: Any) -> Any:
-    """The inputs of some rows. Auxiliaries without weight in the model of the sample are left out."""
-    outputs = apply_scales(model.combination_.scales, list(model.auxiliary_outputs(X).T))
-    outputs[:, model.combination_.weights.auxiliary == 0] = 0.0
-    features = model.delta_features(X)
-    if features is None:
-        return outputs
-    if issparse(features):
-        return hstack([outputs, features], format="csr", dtype=np.float64)
-    return np.hstack([outputs, np.asarray(features, dtype=np.float64)])
-
-
-def _combine(v: FloatArray, model: CAPOClassifier, point: OperatingPoint) -> LinearCombination:
-    """The coefficients as weights whose scores are log-odds."""
-    n_outputs = len(model.auxiliary_weights_)
-    delta = v[n_outputs:-1] if len(v) - 1 > n_outputs else np.zeros(len(model.combination_.weights.delta))
-    combination = LinearCombination(v[:n_outputs], delta, float(v[-1]))
-    return combination.transform(point.calibration.slope, point.calibration.intercept)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from distributed import Client
 
 from .._compat import FloatArray, safe_indexing
 from ..inspection import Evaluation, ScoreGroups, decide, evaluate_groups, negative_and_positive
@@ -13,11 +14,7 @@ from ..measures import Measure
 from ..tables.targets import positive_mask
 from ._adaptation import ScoreBins, ScoredRows, bin_scores, spread_edges
 from ._estimators import resolve_measure
-from ._partitions import Partitions, check_rows, find_client, split_rows
-
-if TYPE_CHECKING:
-    from distributed import Client
-
+from ._partitions import Partitions, check_rows, split_rows
 
 #: Bins of scores. A finer division of the top and of the bottom follows, for measures of the first few rows.
 N_BINS = 4096
@@ -79,8 +76,7 @@ def evaluate(
     True
     """
     resolved = resolve_measure(getattr(model, "measure_", "f1") if measure is None else measure)
-    parts = [(table, labels, number) for table, labels, _, number in split_rows(X, y)]
-    rows = Partitions(parts, find_client(client)).map(score_partition, model).persist()
+    rows = split_rows(X, y, client=client).select(0, 1, 3).map(score_partition, model).persist()
     negative_name, positive_name = map(str, negative_and_positive(model).tolist())
     return evaluate_groups(
         resolved,
@@ -106,9 +102,11 @@ def group_scores(rows: Partitions) -> ScoreGroups:
     for _ in range(MAX_PASSES):
         edges = np.union1d(spread_edges(bins, _class_shares(bins), N_BINS), [0.0])
         bins = bin_scores(rows, edges)
-        if _are_even(bins):
+        if _class_shares(bins)[bins.widths > 0].max(initial=0.0) <= MAX_RELATIVE_MASS / N_BINS:
             break
-    edges = np.union1d(edges, spread_edges(bins, _outer_bins(bins), N_TAIL_BINS))
+    outer = np.zeros(len(edges) + 1)
+    outer[np.flatnonzero(bins.mass.sum(axis=0))[[0, -1]]] = 1.0  # the first and the last bin with rows
+    edges = np.union1d(edges, spread_edges(bins, outer, N_TAIL_BINS))
     bins = bin_scores(rows, edges)
     return ScoreGroups.from_counts(bins.mass, edges, bins.widths == 0)
 
@@ -117,17 +115,3 @@ def _class_shares(bins: ScoreBins) -> FloatArray:
     """The mean of the shares of both classes that each bin holds."""
     totals = np.maximum(bins.mass.sum(axis=1, keepdims=True), 1.0)
     return np.asarray((bins.mass / totals).mean(axis=0))
-
-
-def _are_even(bins: ScoreBins) -> bool:
-    """Whether no bin with different scores holds much more than its share of the rows."""
-    shares = _class_shares(bins)[bins.widths > 0]
-    return bool(shares.max(initial=0.0) <= MAX_RELATIVE_MASS / N_BINS)
-
-
-def _outer_bins(bins: ScoreBins) -> FloatArray:
-    """1 for the first and the last bin with rows, 0 for the others."""
-    filled = np.flatnonzero(bins.mass.sum(axis=0))
-    outer = np.zeros(bins.mass.shape[1])
-    outer[filled[[0, -1]]] = 1.0
-    return outer

@@ -55,6 +55,10 @@ class Partitions:
         """The first argument of each partition."""
         return [part[0] for part in self.parts]
 
+    def select(self, *positions: int) -> Partitions:
+        """Some of the arguments."""
+        return Partitions([tuple(part[i] for i in positions) for part in self.parts], self.client)
+
     def zip(self, other: Partitions) -> Partitions:
         """The arguments of both."""
         pairs = zip(self.parts, other.parts, strict=True)
@@ -113,15 +117,11 @@ def _store(value: Any, folder: str) -> str:
 
 def find_client(client: Client | None) -> Client | None:
     """The client that was given, or the current one; None if tasks run in this process."""
-    if client is not None and not isinstance(client, Client):
-        raise InvalidInputError(
-            f"client must be a distributed.Client: got {client!r}. Pass distributed.Client(address)."
-        )
     current = client or getattr(get_scheduler(), "__self__", None)
     return current if isinstance(current, Client) else None
 
 
-def split_rows(X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Any, Any, Any, int]]:
+def split_rows(X: Any, y: Any, sample_weight: Any = None, *, client: Client | None = None) -> Partitions:
     """Tasks for the table, the labels and the weights of each partition, and its number."""
     chunks = X.chunks[0] if isinstance(X, da.Array) and not np.isnan(X.shape[0]) else None
     tables, labels = _split(X, "X"), _split(y, "y", chunks)
@@ -129,12 +129,12 @@ def split_rows(X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Any, Any
     if sample_weight is not None:
         weights = _split(sample_weight, "sample_weight", chunks)
     if not len(tables) == len(labels) == len(weights):
+        given = "" if sample_weight is None else f" and sample_weight has {len(weights)}"
         raise InvalidInputError(
-            f"X has {len(tables)} partitions, y has {len(labels)}"
-            + (f" and sample_weight has {len(weights)}" if sample_weight is not None else "")
-            + ": they must be partitioned alike."
+            f"X has {len(tables)} partitions, y has {len(labels)}{given}: they must be partitioned alike."
         )
-    return list(zip(tables, labels, weights, range(len(tables)), strict=True))
+    parts = zip(tables, labels, weights, range(len(tables)), strict=True)
+    return Partitions(list(parts), find_client(client))
 
 
 def _split(collection: Any, name: str, chunks: tuple[int, ...] | None = None) -> list[Delayed]:
@@ -158,9 +158,9 @@ def _split(collection: Any, name: str, chunks: tuple[int, ...] | None = None) ->
     )
 
 
-def find_classes(labels: Partitions, pos_label: Any = None) -> NDArray[Any]:
+def find_classes(rows: Partitions, pos_label: Any = None) -> NDArray[Any]:
     """The two labels, that of the positive class second."""
-    found = labels.reduce(_merge_labels, _unique_labels)
+    found = rows.select(1).reduce(_merge_labels, _unique_labels)
     if not len(found):
         raise InvalidInputError("X and y have no rows.")
     if len(found) >= MAX_REPORTED_LABELS:
@@ -213,31 +213,29 @@ class Block(NamedTuple):
     positive: BoolArray
     weight: FloatArray | None = None
     columns: tuple[Any, ...] | int | None = None
+    bias: float | None = 1.0
 
-    def design(self, fit_intercept: bool) -> BoundedDesign:
-        """The features, with a column of ones for the intercept."""
-        return augment(self.X, bias=1.0 if fit_intercept else None)
+    @property
+    def design(self) -> BoundedDesign:
+        """The features, with a column of ones if there is an intercept."""
+        return augment(self.X, bias=self.bias)
 
 
-def make_block(X: Any, y: Any, weight: Any, number: int, classes: NDArray[Any]) -> Block:
+def make_block(X: Any, y: Any, weight: Any, number: int, classes: NDArray[Any], fit_intercept: bool) -> Block:
     """Check the rows of a partition."""
     positive = check_rows(X, y, number) == classes[1]
     if weight is not None:
         weight = _check_weight(weight, len(positive), number)
-    return Block(_to_matrix(X, number), positive, weight, find_columns(X))
+    bias = 1.0 if fit_intercept else None
+    return Block(_to_matrix(X, number), positive, weight, find_columns(X), bias)
 
 
 def _to_matrix(X: Any, number: int) -> Any:
     """The rows of a partition as an array or CSR matrix of float64 or float32."""
     try:
-        matrix = check_array(
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",  # sums in another order would differ in their last digits
-            ensure_min_samples=0,
-            input_name="X",
-        )
+        # Sums in another order would differ in their last digits.
+        order: dict[str, Any] = {"accept_sparse": "csr", "order": "C", "ensure_min_samples": 0}
+        matrix = check_array(X, dtype=[np.float64, np.float32], input_name="X", **order)
         check_numbers(matrix)
     except ValueError as error:
         raise InvalidInputError(
@@ -290,14 +288,14 @@ class BlockSummary(NamedTuple):
     columns: tuple[Any, ...] | int | None
 
     @classmethod
-    def from_block(cls, block: Block, fit_intercept: bool) -> BlockSummary:
+    def from_block(cls, block: Block) -> BlockSummary:
         """The summary of one partition; the columns are summed by their weighted absolute values."""
         weight = np.ones(len(block.positive)) if block.weight is None else block.weight
         counts = [
             (each.sum(), np.count_nonzero(each), np.count_nonzero(each != np.rint(each)))
             for each in (weight[~block.positive], weight[block.positive])
         ]
-        sums = block.design(fit_intercept).abs_rmatvec(weight)
+        sums = block.design.abs_rmatvec(weight)
         return cls(len(weight), np.array(counts, dtype=np.float64), sums, block.columns)
 
     @classmethod
@@ -314,8 +312,26 @@ class BlockSummary(NamedTuple):
         return ClassTotals.from_counts(masses, n_rows, [number == 0 for number in n_fractions])
 
 
-def count_classes(y: Any, classes: NDArray[Any]) -> IntArray:
-    """Numbers of negative and positive rows of a partition, as one row of a table."""
+def divide_rows(
+    rows: Partitions, classes: NDArray[Any], sample_size: int, seed: int
+) -> tuple[list[Partitions], IntArray, IntArray]:
+    """A stratified sample and two random halves of the other rows.
+
+    The numbers of all rows and of those in the sample follow, for both classes.
+    """
+    counts: IntArray = rows.select(1).reduce(np.concatenate, _count_classes, classes)
+    sampled = allocate_sample(counts, sample_size)
+    if not sampled.sum(axis=0).all():
+        raise InvalidInputError(
+            f"a sample of {sample_size:,} of {counts.sum():,} rows has no row of "
+            f"{classes.tolist()[int(np.argmin(sampled.sum(axis=0)))]!r}: raise sample_size."
+        )
+    tables = rows.select(0, 1, 3).zip(Partitions([(number,) for number in sampled], None))
+    groups = [tables.map(_take_group, classes, seed, group) for group in (SAMPLE, FIRST_HALF, SECOND_HALF)]
+    return groups, counts.sum(axis=0), sampled.sum(axis=0)
+
+
+def _count_classes(y: Any, classes: NDArray[Any]) -> IntArray:
     positive = check_labels(y) == classes[1]
     return np.array([[np.count_nonzero(~positive), np.count_nonzero(positive)]])
 
@@ -336,10 +352,9 @@ def assign_groups(positive: BoolArray, n_sampled: IntArray, seed: int, number: i
     return groups
 
 
-def take_group(
+def _take_group(
     X: Any, y: Any, number: int, n_sampled: IntArray, classes: NDArray[Any], seed: int, group: int
 ) -> tuple[Any, NDArray[Any]]:
-    """The rows and labels of a group of a partition."""
     labels = check_rows(X, y, number)
     rows = np.flatnonzero(assign_groups(labels == classes[1], n_sampled, seed, number) == group)
     return safe_indexing(X, rows), labels[rows]
