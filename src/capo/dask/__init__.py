@@ -11,13 +11,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("capo.dask needs Dask: pip install 'capo-learn[dask]'.") from error
 
-from ._estimators import (
-    DaskCAPOClassifier,
-    DaskSVMPerfClassifier,
-    decision_function,
-    predict,
-    predict_proba,
-)
+from ._estimators import DaskCAPOClassifier, DaskSVMPerfClassifier, decision_function, predict, predict_proba
 from ._evaluation import evaluate
 
 __all__ = [

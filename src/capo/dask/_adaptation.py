@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from scipy.sparse import hstack, issparse
 from scipy.special import logit
 
-from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
+from .._compat import BoolArray, FloatArray, IntArray
 from ..decisions import (
     ExpectedValueThreshold,
     OperatingPoint,
@@ -43,7 +43,7 @@ from ..estimators import CAPOClassifier, replace_weights
 from ..exceptions import ConstraintWarning
 from ..learning.center import MIN_OUTPUT_STD, STACK_RIDGE, least_risk_scale
 from ..learning.combination import LinearCombination
-from ..learning.outputs import apply_scales
+from ..learning.outputs import apply_scales, iter_row_blocks
 from ..measures import BinnedCut, ClassTotals, Cut, GroupedLabels, Measure
 from ._partitions import Block, BlockSummary, Partitions, concatenate_tables
 
@@ -189,24 +189,21 @@ class RiskBounds(NamedTuple):
     ----------
     loss : float
         The constant of the cut.
-    lower, upper : float
-        Bounds of R.
+    lower : float
+        The value of the cut, a lower bound of R.
+    error : float
+        How far R may lie above it.
     coef_per_mass : ndarray of shape (2, n_bins)
         The coefficient of each row, per unit of its weight, by class and bin.
     contributions : ndarray of shape (n_bins,)
-        Upper bounds of the bins' shares of ``upper - lower``.
+        Upper bounds of the bins' shares of the error.
     """
 
     loss: float
     lower: float
-    upper: float
+    error: float
     coef_per_mass: FloatArray
     contributions: FloatArray
-
-    @property
-    def error(self) -> float:
-        """The difference of the bounds."""
-        return max(self.upper - self.lower, 0.0)
 
 
 def bound_risk(measure: Measure, totals: ClassTotals, bins: ScoreBins) -> RiskBounds:
@@ -230,7 +227,9 @@ def bound_risk(measure: Measure, totals: ClassTotals, bins: ScoreBins) -> RiskBo
     groups, ends = np.tile(np.arange(len(mean)), 2)[used], np.concatenate([low, high])[used]
     spread = search(groups, end_mass[used], ends)
     shares = np.bincount(index[groups], -spread.coef * (ends - mean[groups]), minlength=bins.mass.shape[1])
-    return RiskBounds(cut.loss, cut.value(mean), spread.value(ends), per_mass, np.maximum(shares, 0.0))
+    lower = cut.value(mean)
+    error = max(spread.value(ends) - lower, 0.0)
+    return RiskBounds(cut.loss, lower, error, per_mass, np.maximum(shares, 0.0))
 
 
 def split_bins(edges: FloatArray, bins: ScoreBins, contributions: FloatArray, n_new: int) -> FloatArray:
@@ -284,37 +283,18 @@ class DistributedOracle:
 
     def __init__(self, blocks: Partitions, measure: Measure, summary: BlockSummary, tol: float) -> None:
         self.blocks, self.measure, self.totals = blocks, measure.for_training(), summary.totals
-        self.accuracy = CUT_ERROR_SHARE * tol
-        self.row_sum_error = relative_error(summary.n_rows)
-        self.score_error = relative_error(len(summary.column_sums))
+        self.accuracy, self.edges = CUT_ERROR_SHARE * tol, np.zeros(1)
+        n_coef, sum_error = len(summary.column_sums), relative_error(summary.n_rows)
+        self.relative_error = sum_error + relative_error(n_coef)
         #: Bounds of the sums of absolute values that slopes are computed from.
         self.slope_sizes = summary.column_sums / min(self.totals.n_pos, self.totals.n_neg)
-        self.edges = np.zeros(1)
+        # In units of the solver's own rounding error, and times the number of coefficients, because the
+        # solver multiplies by the largest slope or its inverse.
+        ratio = 1.0 + sum_error / relative_error(n_coef)
+        self.design = IdentityDesign(n_coef, n_coef * ratio * self.slope_sizes)
 
     def __call__(self, v: FloatArray) -> BinnedCut:
         rows = self.score(v)
-        bins, bounds = self._divide_until_accurate(rows)
-        slope = self.blocks.zip(rows).reduce(sum_parts, sum_slope, self.edges, bounds.coef_per_mass)
-        self.edges = place_edges(bins, bounds.contributions, N_EDGES)
-        size = 1.0 + float(self.slope_sizes @ np.abs(v))
-        rounding_error = (self.row_sum_error + self.score_error) * size
-        return BinnedCut(slope, bounds.loss, bounds.error + rounding_error)
-
-    def score(self, v: FloatArray) -> Partitions:
-        """The scores of the partitions, which stay on the workers."""
-        return self.blocks.map(score_rows, v).persist()
-
-    def make_design(self) -> IdentityDesign:
-        """The identity, with the sizes of the oracle's sums in units of its own rounding error.
-
-        Times the number of coefficients, because the solver multiplies by the largest slope or its inverse.
-        """
-        n_coef = len(self.slope_sizes)
-        ratio = 1.0 + self.row_sum_error / relative_error(n_coef)
-        return IdentityDesign(n_coef, n_coef * ratio * self.slope_sizes)
-
-    def _divide_until_accurate(self, rows: Partitions) -> tuple[ScoreBins, RiskBounds]:
-        """The bins, which are divided where needed, and the bounds of R from them."""
         for number in range(MAX_SPLITS + 1):
             bins = bin_scores(rows, self.edges)
             bounds = bound_risk(self.measure, self.totals, bins)
@@ -322,7 +302,14 @@ class DistributedOracle:
             if bounds.error <= self.accuracy or len(edges) == len(self.edges) or number == MAX_SPLITS:
                 break
             self.edges = edges
-        return bins, bounds
+        slope = self.blocks.zip(rows).reduce(sum_parts, sum_slope, self.edges, bounds.coef_per_mass)
+        self.edges = place_edges(bins, bounds.contributions, N_EDGES)
+        rounding_error = self.relative_error * (1.0 + float(self.slope_sizes @ np.abs(v)))
+        return BinnedCut(slope, bounds.loss, bounds.error + rounding_error)
+
+    def score(self, v: FloatArray) -> Partitions:
+        """The scores of the partitions, which stay on the workers."""
+        return self.blocks.map(score_rows, v).persist()
 
 
 def sum_slope(block: Block, rows: ScoredRows, edges: FloatArray, coef_per_mass: FloatArray) -> FloatArray:
@@ -389,25 +376,29 @@ def _threshold_above(below: int, low: FloatArray, high: FloatArray) -> float:
     return float(middle if middle < low[below] else high[below - 1])
 
 
+def fit_sample(parts: list[tuple[Any, NDArray[Any]]], model: CAPOClassifier) -> CAPOClassifier:
+    """Fit a classifier to the rows of all parts."""
+    tables, labels = zip(*(part for part in parts if len(part[1])), strict=True)
+    return model.fit(concatenate_tables(tables), np.concatenate(labels))
+
+
 def make_inputs(rows: tuple[Any, NDArray[Any]], model: CAPOClassifier, label_pair: NDArray[Any]) -> Block:
     """The scaled outputs of the auxiliaries, followed by the features of the delta function.
 
     Those without weight in the model of the sample are left out.
     """
     X, labels = rows
-    weights, scales = model.combination_.weights, model.combination_.scales
-    n_delta = len(weights.delta) if weights.delta.any() else 0
-    parts: list[Any] = []
-    for start in range(0, len(labels), INPUT_ROWS):
-        part = safe_indexing(X, slice(start, start + INPUT_ROWS))
-        outputs = apply_scales(scales, list(model.auxiliary_outputs(part).T))
+    weights, parts = model.combination_.weights, []
+    for block in iter_row_blocks(X, INPUT_ROWS) if len(labels) else ():
+        outputs = apply_scales(model.combination_.scales, list(model.auxiliary_outputs(block).T))
         outputs[:, weights.auxiliary == 0] = 0.0
-        features = model.delta_features(part)
+        features = model.delta_features(block)
         if issparse(features):
             parts.append(hstack([outputs, features], format="csr", dtype=np.float64))
         else:
             parts.append(outputs if features is None else np.hstack([outputs, np.asarray(features, float)]))
     if not parts:
+        n_delta = len(weights.delta) if weights.delta.any() else 0
         parts = [np.empty((0, len(weights.auxiliary) + n_delta))]
     return Block(concatenate_tables(parts), labels == label_pair[1])
 
@@ -464,7 +455,7 @@ def solve_adaptation(
         v[-1] -= choose_threshold(oracle, measure, v)
     center = least_risk_scale(oracle, v) * v
     bounded = np.arange(len(v)) < n_outputs
-    solution = CuttingPlane(oracle.make_design(), oracle, center, bounded).solve(C, tol)
+    solution = CuttingPlane(oracle.design, oracle, center, bounded).solve(C, tol)
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return solution.v, solution

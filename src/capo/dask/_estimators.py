@@ -34,17 +34,8 @@ from ..exceptions import InvalidInputError
 from ..inspection import Summary
 from ..measures import Cost, Measure
 from ..tables.targets import positive_mask
-from ._adaptation import DistributedOracle, adapt, choose_threshold, make_inputs
-from ._partitions import (
-    BlockSummary,
-    Partitions,
-    concatenate_tables,
-    divide_rows,
-    find_classes,
-    find_client,
-    make_block,
-    split_rows,
-)
+from ._adaptation import DistributedOracle, adapt, choose_threshold, fit_sample, make_inputs
+from ._partitions import BlockSummary, Partitions, divide_rows, find_classes, make_block, split_rows
 
 #: With fewer rows of a class outside the sample, the model of the sample is kept as it is.
 MIN_CLASS_ROWS = 200
@@ -191,9 +182,7 @@ class BaseDaskClassifier(ClassifierMixin, BaseEstimator):
             which its `summary` shows, are those of the sample.
         """
         check_is_fitted(self, "classes_")
-        model = self._make_local()
-        copy_fitted(self, model)
-        return model
+        return copy_fitted(self, self._make_local())
 
     def decision_function(self, X: Any) -> Any:
         """The decision function of each row: above 0 is ``classes_[1]``.
@@ -228,11 +217,12 @@ class BaseDaskClassifier(ClassifierMixin, BaseEstimator):
         return predict(model, X) if is_collection(X) else model.predict(X)
 
 
-def copy_fitted(source: BaseEstimator, target: BaseEstimator) -> None:
-    """Copy the attributes that `fit` has set."""
+def copy_fitted(source: BaseEstimator, target: BaseEstimator) -> BaseEstimator:
+    """Copy the attributes that `fit` has set, and return the target."""
     for name, value in vars(source).items():
         if name.endswith("_") and not name.startswith("_"):
             setattr(target, name, value)
+    return target
 
 
 class DaskSVMPerfClassifier(BaseDaskClassifier):
@@ -358,7 +348,7 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
             summary = blocks.reduce(BlockSummary.merge, BlockSummary.from_block)
             check_class_weights(summary.counts[:, 0], np.array([False, True]), classes)
             oracle = DistributedOracle(blocks, measure, summary, self.tol)
-            solver = CuttingPlane(oracle.make_design(), oracle)
+            solver = CuttingPlane(oracle.design, oracle)
             threshold = partial(choose_threshold, oracle, measure)
             copy_fitted(fit_linear(self._make_local(), solver, classes, threshold), self)
         self.n_features_in_ = self.coef_.shape[1]
@@ -383,7 +373,7 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
             The value of the measure.
         """
         decision, labels, weight = dask.compute(
-            self.decision_function(X), y, sample_weight, scheduler=find_client(self.client)
+            self.decision_function(X), y, sample_weight, scheduler=self.client
         )
         return self.measure_.score(positive_mask(labels, self.classes_), decision, weight)
 
@@ -505,7 +495,7 @@ class DaskCAPOClassifier(BaseDaskClassifier):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         (sample, *halves), counts, sampled = divide_rows(rows, label_pair, self.sample_size, seed)
         model = clone(self._make_local())
-        trained = Partitions([(sample.tasks,)], sample.client).map(_fit_sample, model).persist()
+        trained = Partitions([(sample.tasks,)], sample.client).map(fit_sample, model).persist()
         model = trained.compute()[0]
         self.n_rows_, self.n_sample_, self.n_adapted_ = int(counts.sum()), int(sampled.sum()), 0
         if (counts - sampled >= MIN_CLASS_ROWS).all():
@@ -554,8 +544,3 @@ class DaskCAPOClassifier(BaseDaskClassifier):
         """
         model = self.to_local()
         return predict_proba(model, X) if is_collection(X) else model.predict_proba(X)
-
-
-def _fit_sample(parts: list[tuple[Any, NDArray[Any]]], model: CAPOClassifier) -> CAPOClassifier:
-    tables, labels = zip(*(part for part in parts if len(part[1])), strict=True)
-    return model.fit(concatenate_tables(tables), np.concatenate(labels))

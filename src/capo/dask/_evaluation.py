@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from distributed import Client
 
-from .._compat import FloatArray, safe_indexing
+from .._compat import FloatArray
 from ..inspection import Evaluation, ScoreGroups, decide, evaluate_groups, negative_and_positive
+from ..learning.outputs import iter_row_blocks
 from ..measures import Measure
 from ..tables.targets import positive_mask
 from ._adaptation import ScoreBins, ScoredRows, bin_scores, spread_edges
@@ -77,22 +78,19 @@ def evaluate(
     """
     resolved = resolve_measure(getattr(model, "measure_", "f1") if measure is None else measure)
     rows = split_rows(X, y, client=client).select(0, 1, 3).map(score_partition, model).persist()
-    negative_name, positive_name = map(str, negative_and_positive(model).tolist())
+    negative, positive = map(str, negative_and_positive(model).tolist())
     return evaluate_groups(
-        resolved,
-        group_scores(rows),
-        class_names=(negative_name, positive_name),
-        random_state=random_state,
+        resolved, group_scores(rows), class_names=(negative, positive), random_state=random_state
     )
 
 
 def score_partition(X: Any, y: Any, number: int, model: Any) -> ScoredRows:
     """Apply the model to a partition, some rows at a time."""
     labels = check_rows(X, y, number)
-    starts = range(0, len(labels), BLOCK_ROWS)
-    scores = [decide(model, safe_indexing(X, slice(start, start + BLOCK_ROWS))) for start in starts]
-    positive = positive_mask(labels, negative_and_positive(model)) if len(labels) else np.empty(0, dtype=bool)
-    return ScoredRows(np.concatenate([np.empty(0), *scores]), positive)
+    if not len(labels):
+        return ScoredRows(np.empty(0), np.empty(0, dtype=bool))
+    scores = [decide(model, block) for block in iter_row_blocks(X, BLOCK_ROWS)]
+    return ScoredRows(np.concatenate(scores), positive_mask(labels, negative_and_positive(model)))
 
 
 def group_scores(rows: Partitions) -> ScoreGroups:

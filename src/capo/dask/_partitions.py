@@ -23,7 +23,7 @@ from sklearn.utils.validation import assert_all_finite, check_array, column_or_1
 
 from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
 from ..engine import BoundedDesign, augment
-from ..exceptions import InvalidInputError, OutputError
+from ..exceptions import InvalidInputError, OutputError, list_labels
 from ..measures import ClassTotals
 from ..tables.parsing import check_numbers
 from ..tables.targets import check_no_missing_labels, encode_binary_labels
@@ -125,9 +125,9 @@ def split_rows(X: Any, y: Any, sample_weight: Any = None, *, client: Client | No
     """Tasks for the table, the labels and the weights of each partition, and its number."""
     chunks = X.chunks[0] if isinstance(X, da.Array) and not np.isnan(X.shape[0]) else None
     tables, labels = _split(X, "X"), _split(y, "y", chunks)
-    weights: list[Any] = [None] * len(tables)
-    if sample_weight is not None:
-        weights = _split(sample_weight, "sample_weight", chunks)
+    weights = (
+        [None] * len(tables) if sample_weight is None else _split(sample_weight, "sample_weight", chunks)
+    )
     if not len(tables) == len(labels) == len(weights):
         given = "" if sample_weight is None else f" and sample_weight has {len(weights)}"
         raise InvalidInputError(
@@ -164,10 +164,9 @@ def find_classes(rows: Partitions, pos_label: Any = None) -> NDArray[Any]:
     if not len(found):
         raise InvalidInputError("X and y have no rows.")
     if len(found) >= MAX_REPORTED_LABELS:
-        shown = ", ".join(map(repr, found[:5].tolist()))
         raise InvalidInputError(
             f"Only binary classification is supported: y has {MAX_REPORTED_LABELS} or more classes "
-            f"({shown}, ...). Merge them into two."
+            f"({list_labels(found.tolist())}). Merge them into two."
         )
     return encode_binary_labels(found, pos_label)[0]
 
@@ -222,27 +221,26 @@ class Block(NamedTuple):
 
 
 def make_block(X: Any, y: Any, weight: Any, number: int, classes: NDArray[Any], fit_intercept: bool) -> Block:
-    """Check the rows of a partition."""
+    """Check the rows of a partition, whose features become an array or CSR matrix of float64 or float32."""
     positive = check_rows(X, y, number) == classes[1]
-    if weight is not None:
-        weight = _check_weight(weight, len(positive), number)
-    bias = 1.0 if fit_intercept else None
-    return Block(_to_matrix(X, number), positive, weight, find_columns(X), bias)
-
-
-def _to_matrix(X: Any, number: int) -> Any:
-    """The rows of a partition as an array or CSR matrix of float64 or float32."""
     try:
-        # Sums in another order would differ in their last digits.
-        order: dict[str, Any] = {"accept_sparse": "csr", "order": "C", "ensure_min_samples": 0}
-        matrix = check_array(X, dtype=[np.float64, np.float32], input_name="X", **order)
+        matrix = check_array(
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",  # sums in another order would differ in their last digits
+            ensure_min_samples=0,
+            input_name="X",
+        )
         check_numbers(matrix)
     except ValueError as error:
         raise InvalidInputError(
             f"partition {number} of X: {error}; the features must be numbers: encode text and categories and "
             "fill in missing values, or use DaskCAPOClassifier, which does."
         ) from error
-    return matrix
+    if weight is not None:
+        weight = _check_weight(weight, len(positive), number)
+    return Block(matrix, positive, weight, find_columns(X), 1.0 if fit_intercept else None)
 
 
 def _check_weight(weight: Any, n_rows: int, number: int) -> FloatArray:
