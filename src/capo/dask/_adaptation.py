@@ -70,8 +70,6 @@ N_QUANTILES = 2048
 MAX_THRESHOLD_SPLITS = 4
 #: Bins on each side of the best threshold that are divided.
 N_NEIGHBORS = 8
-#: Rows whose auxiliary outputs are computed at once.
-INPUT_ROWS = 20_000
 #: Edges of the bins of standardized scores, from which calibration and threshold are learned.
 STANDARD_EDGES = np.linspace(-8.0, 8.0, 4001)
 
@@ -172,8 +170,7 @@ class ScoreBins(NamedTuple):
     @property
     def widths(self) -> FloatArray:
         """The distance between the ends of each bin, 0 for an empty one."""
-        low, high = self.ends
-        return np.where(high > low, high - low, 0.0)
+        return np.maximum(self.ends[1] - self.ends[0], 0.0)
 
 
 def bin_scores(rows: Partitions, edges: FloatArray) -> ScoreBins:
@@ -294,7 +291,7 @@ class DistributedOracle:
         self.design = IdentityDesign(n_coef, n_coef * ratio * self.slope_sizes)
 
     def __call__(self, v: FloatArray) -> BinnedCut:
-        rows = self.score(v)
+        rows = self.blocks.map(score_rows, v).persist()
         for number in range(MAX_SPLITS + 1):
             bins = bin_scores(rows, self.edges)
             bounds = bound_risk(self.measure, self.totals, bins)
@@ -306,10 +303,6 @@ class DistributedOracle:
         self.edges = place_edges(bins, bounds.contributions, N_EDGES)
         rounding_error = self.relative_error * (1.0 + float(self.slope_sizes @ np.abs(v)))
         return BinnedCut(slope, bounds.loss, bounds.error + rounding_error)
-
-    def score(self, v: FloatArray) -> Partitions:
-        """The scores of the partitions, which stay on the workers."""
-        return self.blocks.map(score_rows, v).persist()
 
 
 def sum_slope(block: Block, rows: ScoredRows, edges: FloatArray, coef_per_mass: FloatArray) -> FloatArray:
@@ -332,7 +325,8 @@ def choose_threshold(oracle: DistributedOracle, measure: Measure, v: FloatArray)
 
     The first bins hold at most about a 2,000th of the rows each.
     """
-    rows, coarse = oracle.score(v), np.union1d(oracle.edges, [0.0])
+    rows = oracle.blocks.map(score_rows, v).persist()
+    coarse = np.union1d(oracle.edges, [0.0])
     bins = bin_scores(rows, coarse)
     edges = split_bins(coarse, bins, bins.mass.sum(axis=0), N_QUANTILES)
     bins = bin_scores(rows, edges)
@@ -389,7 +383,7 @@ def make_inputs(rows: tuple[Any, NDArray[Any]], model: CAPOClassifier, label_pai
     """
     X, labels = rows
     weights, parts = model.combination_.weights, []
-    for block in iter_row_blocks(X, INPUT_ROWS) if len(labels) else ():
+    for block in iter_row_blocks(X) if len(labels) else ():
         outputs = apply_scales(model.combination_.scales, list(model.auxiliary_outputs(block).T))
         outputs[:, weights.auxiliary == 0] = 0.0
         features = model.delta_features(block)
@@ -417,10 +411,8 @@ def adapt(model: CAPOClassifier, blocks: Partitions, tol: float, threshold: str 
     for training, half in zip(halves[::-1], halves, strict=True):
         v = standardize(training, solve_adaptation(training, *problem)[0])
         held_out.append(bin_scores(half.map(score_rows, v), STANDARD_EDGES))
-    point, *other_points = (
-        choose_operating_point(measure, bins, threshold)
-        for bins in (ScoreBins.merge(held_out), *held_out[::-1])
-    )
+    scored = [ScoreBins.merge(held_out), *held_out[::-1]]
+    point, *other_points = [choose_operating_point(measure, bins, threshold) for bins in scored]
     v, solution = solve_adaptation(blocks, *problem)
     v = standardize(blocks, v)
     delta = v[n_outputs:-1] if len(v) - 1 > n_outputs else np.zeros(len(model.combination_.weights.delta))

@@ -157,7 +157,6 @@ class BaseDaskClassifier(ClassifierMixin, BaseEstimator):
     #: The counterpart.
     _local_class: ClassVar[type[Any]]
 
-    client: Client | None
     classes_: NDArray[Any]
     measure_: Measure
     coef_: NDArray[Any]

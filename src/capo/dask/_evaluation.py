@@ -24,8 +24,6 @@ N_TAIL_BINS = 512
 MAX_PASSES = 6
 #: A bin of different scores may hold this many times the rows of an average one.
 MAX_RELATIVE_MASS = 4.0
-#: Rows that are predicted at once.
-BLOCK_ROWS = 20_000
 
 
 def evaluate(
@@ -79,9 +77,8 @@ def evaluate(
     resolved = resolve_measure(getattr(model, "measure_", "f1") if measure is None else measure)
     rows = split_rows(X, y, client=client).select(0, 1, 3).map(score_partition, model).persist()
     negative, positive = map(str, negative_and_positive(model).tolist())
-    return evaluate_groups(
-        resolved, group_scores(rows), class_names=(negative, positive), random_state=random_state
-    )
+    groups = group_scores(rows)
+    return evaluate_groups(resolved, groups, class_names=(negative, positive), random_state=random_state)
 
 
 def score_partition(X: Any, y: Any, number: int, model: Any) -> ScoredRows:
@@ -89,7 +86,7 @@ def score_partition(X: Any, y: Any, number: int, model: Any) -> ScoredRows:
     labels = check_rows(X, y, number)
     if not len(labels):
         return ScoredRows(np.empty(0), np.empty(0, dtype=bool))
-    scores = [decide(model, block) for block in iter_row_blocks(X, BLOCK_ROWS)]
+    scores = [decide(model, block) for block in iter_row_blocks(X)]
     return ScoredRows(np.concatenate(scores), positive_mask(labels, negative_and_positive(model)))
 
 

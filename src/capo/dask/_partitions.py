@@ -5,7 +5,7 @@ All functions of a partition are pure, so that the scheduler can repeat them any
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -41,13 +41,13 @@ class Partitions:
 
     Parameters
     ----------
-    parts : sequence of tuples
+    parts : iterable of tuples
         The arguments for each partition.
     client : distributed.Client or None
         Where tasks run; None for dask's scheduler in this process.
     """
 
-    def __init__(self, parts: Sequence[tuple[Any, ...]], client: Client | None) -> None:
+    def __init__(self, parts: Iterable[tuple[Any, ...]], client: Client | None) -> None:
         self.parts, self.client = list(parts), client
 
     @property
@@ -133,8 +133,7 @@ def split_rows(X: Any, y: Any, sample_weight: Any = None, *, client: Client | No
         raise InvalidInputError(
             f"X has {len(tables)} partitions, y has {len(labels)}{given}: they must be partitioned alike."
         )
-    parts = zip(tables, labels, weights, range(len(tables)), strict=True)
-    return Partitions(list(parts), find_client(client))
+    return Partitions(zip(tables, labels, weights, range(len(tables)), strict=True), find_client(client))
 
 
 def _split(collection: Any, name: str, chunks: tuple[int, ...] | None = None) -> list[Delayed]:
@@ -144,11 +143,9 @@ def _split(collection: Any, name: str, chunks: tuple[int, ...] | None = None) ->
             if collection.shape[0] != sum(chunks):
                 raise InvalidInputError(f"X has {sum(chunks)} rows, {name} has {collection.shape[0]}.")
             collection = collection.rechunk({0: chunks})
-        if collection.ndim == 2:
-            collection = collection.rechunk({1: -1})
-        return list(np.ravel(collection.to_delayed()))
+        collection = collection.rechunk({1: -1}) if collection.ndim == 2 else collection
     if hasattr(collection, "to_delayed"):
-        return list(collection.to_delayed())
+        return list(np.ravel(collection.to_delayed()))
     if isinstance(collection, list) and collection and all(isinstance(part, Delayed) for part in collection):
         return list(collection)
     raise InvalidInputError(
@@ -211,7 +208,7 @@ class Block(NamedTuple):
     X: Any
     positive: BoolArray
     weight: FloatArray | None = None
-    columns: tuple[Any, ...] | int | None = None
+    columns: str = ""
     bias: float | None = 1.0
 
     @property
@@ -240,7 +237,7 @@ def make_block(X: Any, y: Any, weight: Any, number: int, classes: NDArray[Any], 
         ) from error
     if weight is not None:
         weight = _check_weight(weight, len(positive), number)
-    return Block(matrix, positive, weight, find_columns(X), 1.0 if fit_intercept else None)
+    return Block(matrix, positive, weight, describe_columns(X), 1.0 if fit_intercept else None)
 
 
 def _check_weight(weight: Any, n_rows: int, number: int) -> FloatArray:
@@ -253,23 +250,19 @@ def _check_weight(weight: Any, n_rows: int, number: int) -> FloatArray:
     return values
 
 
-def find_columns(X: Any) -> tuple[Any, ...] | int:
+def describe_columns(X: Any) -> str:
     """The names of the columns of a data frame, or the number of columns of an array."""
     columns = getattr(X, "columns", None)
-    return int(X.shape[1]) if columns is None else tuple(columns)
+    return f"{X.shape[1]} without names" if columns is None else ", ".join(map(str, columns))
 
 
-def check_same_columns(columns: Sequence[tuple[Any, ...] | int]) -> None:
+def check_same_columns(descriptions: Sequence[str]) -> None:
     """Raise an error if partitions have different columns, or the same ones in another order."""
-    different = list(dict.fromkeys(columns))
+    different = list(dict.fromkeys(descriptions))
     if len(different) > 1:
-        shown = (
-            f"{each} without names" if isinstance(each, int) else ", ".join(map(str, each[:10]))
-            for each in different[:2]
-        )
         raise InvalidInputError(
-            f"the partitions of X have different columns: {' and '.join(shown)}. All of them need the same "
-            "columns in the same order."
+            f"the partitions of X have different columns: {different[0]:.100} and {different[1]:.100}. All "
+            "of them need the same columns in the same order."
         )
 
 
@@ -283,7 +276,7 @@ class BlockSummary(NamedTuple):
     n_rows: int
     counts: FloatArray
     column_sums: FloatArray
-    columns: tuple[Any, ...] | int | None
+    columns: str
 
     @classmethod
     def from_block(cls, block: Block) -> BlockSummary:
@@ -360,7 +353,7 @@ def _take_group(
 
 def concatenate_tables(tables: Sequence[Any]) -> Any:
     """One table of the rows of many."""
-    check_same_columns([find_columns(table) for table in tables])
+    check_same_columns([describe_columns(table) for table in tables])
     if issparse(tables[0]):
         return vstack(tables, format="csr")
     if isinstance(tables[0], np.ndarray):
