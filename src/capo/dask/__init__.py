@@ -2,7 +2,6 @@
 
 It needs the extra ``[dask]``.
 """
-# Imports from `baselines` and the layers below.
 
 from ..exceptions import MissingExtraError
 
