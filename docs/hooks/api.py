@@ -12,6 +12,7 @@ API_PAGE = re.compile(r"\bapi/(capo[\w.]*)\.md\b")
 
 #: What users meet of the packages whose other names are for the rest of capo.
 SELECTED_NAMES = {
+    "capo.kernels": ["Kernel", "KernelExpansion", "KernelFactor", "factorize_kernel", "make_kernel", "names"],
     "capo.learning.auxiliaries": [
         "LabelwiseClassifier",
         "auxiliary_names",
@@ -62,7 +63,7 @@ def packages() -> list[str]:
 
 def names(package: str) -> list[str]:
     """The names of a package that its page describes: its ``__all__``, or a selection of it."""
-    return SELECTED_NAMES.get(package, importlib.import_module(package).__all__)
+    return SELECTED_NAMES.get(package) or importlib.import_module(package).__all__
 
 
 def page(package: str) -> str:
