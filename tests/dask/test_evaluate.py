@@ -64,5 +64,7 @@ def test_what_cannot_be_evaluated_is_refused(rows):
             evaluate(model, *on_dask(X, np.full(len(y), "no")))
         with pytest.raises(ValueError, match="maybe"):
             evaluate(model, *on_dask(X, np.full(len(y), "maybe")))
+        with pytest.raises(ValueError, match="distributed"):
+            evaluate(model, *on_dask(X, y), client="tcp://host:8786")
         with pytest.raises(InvalidInputError, match="cost_fn of single rows"):
             evaluate(model, *on_dask(X, y), get("cost", cost_fn=np.ones(len(y))))

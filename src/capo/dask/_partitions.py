@@ -117,7 +117,7 @@ def _store(value: Any, folder: str) -> str:
 
 def find_client(client: Client | None) -> Client | None:
     """The client that was given, or the current one; None if tasks run in this process."""
-    current = client or getattr(get_scheduler(), "__self__", None)
+    current = getattr(get_scheduler(scheduler=client), "__self__", None)
     return current if isinstance(current, Client) else None
 
 
