@@ -6,7 +6,7 @@ import pytest
 
 from capo import measures
 from capo.dask import _adaptation as adaptation
-from capo.dask._partitions import Block, BlockSummary, Partitions
+from capo.dask import _partitions as partitions
 
 
 @pytest.fixture
@@ -18,8 +18,8 @@ def rows():
 
 def make_oracle(X, y, measure):
     parts = [slice(0, 1000), slice(1000, 1000), slice(1000, 3000)]
-    blocks = Partitions([(Block(X[part], y[part]),) for part in parts], client=None)
-    summary = blocks.reduce(BlockSummary.merge, BlockSummary.from_block)
+    blocks = partitions.Partitions([(partitions.Block(X[part], y[part]),) for part in parts], client=None)
+    summary = blocks.reduce(partitions.BlockSummary.merge, partitions.BlockSummary.from_block)
     return adaptation.DistributedOracle(blocks, measure, summary, tol=0.0)
 
 
