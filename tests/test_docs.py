@@ -55,8 +55,8 @@ def api():
 
 
 def test_every_public_package_has_a_page_in_the_api_reference(api):
-    submodules = {f"capo.{name}" for name in capo.__all__ if inspect.ismodule(getattr(capo, name))}
-    assert submodules | {"capo"} <= set(api.packages())
+    for name in ("capo", *(f"capo.{name}" for name in capo.__all__ if inspect.ismodule(getattr(capo, name)))):
+        assert any(page == name or page.startswith(f"{name}.") for page in api.packages()), name
 
 
 @pytest.mark.optional_packages
@@ -64,8 +64,8 @@ def test_every_public_name_is_in_the_api_reference(api):
     index = api.index()
     for package in api.packages():
         page = api.page(package)
-        assert all(hasattr(importlib.import_module(package), name) for name in api.names(package))
         for name in api.names(package):
+            assert hasattr(importlib.import_module(package), name)
             described = rf"^::: {re.escape(package)}\.{name}$|\{{ #{re.escape(package)}\.{name} \}}$"
             assert re.search(described, page, flags=re.M), f"{package}.{name}"
             assert f"({package}.md#{package}.{name})" in index

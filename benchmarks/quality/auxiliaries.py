@@ -47,7 +47,7 @@ DEFAULT = ("boosting", "trees", "full_trees", "linear", "kernel")
 SETS: dict[str, tuple[str, ...]] = {
     "default: boosting, trees, full_trees, linear, kernel": DEFAULT,
     **{f"without {name}": tuple(each for each in DEFAULT if each != name) for name in DEFAULT},
-    "a support vector machine as well (best)": (*DEFAULT, "svm"),
+    "a support vector machine as well": (*DEFAULT, "svm"),
     "LightGBM as well": (*DEFAULT, "lgbm"),
     "LightGBM instead of boosting": ("lgbm", "trees", "full_trees", "linear", "kernel"),
     "a second boosting of larger trees as well": (*DEFAULT, "boosting31"),

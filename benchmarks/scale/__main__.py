@@ -6,7 +6,7 @@
 agreement : the same random problems in memory and on the cluster, with random partitions, for every measure
 kills     : fits during which a worker is killed at a random moment
 growth    : processor time of the workers, bytes through scheduler and client, and memory, as the number of
-            rows grows to 10^8; the data are generated on workers of at most 2 GB, which keep them in files
+            rows grows to 10^8; workers of at most 2 GB read the data from NumPy files in each pass
 cost      : processor time, tasks and bytes of a cut on 1, 2 and 4 processes; ``--report`` shows a model of
             them, and what it says of 100 machines
 """
@@ -24,8 +24,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-import dask
 import dask.array as da
 import numpy as np
 from distributed import Client
@@ -35,7 +35,7 @@ from capo.dask import DaskSVMPerfClassifier
 
 from ..provenance import record_run
 from .cost import measure_costs, report
-from .tables import make_table, start_cluster
+from .tables import make_table, read_table, start_cluster
 from .traffic import count_bytes
 
 RESULTS = Path(__file__).parent / "results"
@@ -44,11 +44,6 @@ N_KILLS = 20
 SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)
 MAX_PARTITION_ROWS = 1_250_000
 MEMORY_LIMIT = "2GB"
-DISK_SETTINGS = {
-    "distributed.scheduler.work-stealing": False,
-    "distributed.worker.memory.target": False,
-    "distributed.worker.memory.spill": False,
-}
 MAX_BYTES_PER_WORKER, MAX_CHECKED_ROWS = 1e6, 10_000_000
 
 
@@ -116,31 +111,25 @@ def kills(options: argparse.Namespace) -> Iterator[dict]:
 def _fit_after_warm_up(killed_after: float | None) -> tuple[DaskSVMPerfClassifier, float, bool]:
     """A fit on a cluster of its own, of which one worker is killed after some seconds."""
     with start_cluster(N_WORKERS) as client:
-        _fit(client, "f1", 10_000)
+        _fit(client, "f1", *make_table(10_000))
         pid = min(client.run(os.getpid).values())
         timer = threading.Timer(killed_after or 0.0, os.kill, (pid, signal.SIGKILL))
         if killed_after is not None:
             timer.start()
-        model, seconds = _fit(client, "f1", 100_000)
+        model, seconds = _fit(client, "f1", *make_table(100_000))
         timer.cancel()  # if it has not run yet: the process is about to end
         return model, seconds, killed_after is not None and seconds > killed_after
 
 
 def growth(options: argparse.Namespace) -> Iterator[dict]:
-    """Work for each cut; more than 1 MB through scheduler and client for each worker is an error.
-
-    Workers do not steal tasks: partitions in files look small to the scheduler, which would move them. Nor do
-    they write results to other files, since a partition that is in a file already would be copied.
-    """
+    """Work for each cut; more than 1 MB through scheduler and client for each worker is an error."""
     for n_rows, name in list(product(SIZES, ("f1", "roc_auc")))[options.first :]:
-        with (
-            dask.config.set(DISK_SETTINGS),
-            start_cluster(N_WORKERS, MEMORY_LIMIT) as client,
-        ):
-            _fit(client, name, 10_000)  # imports on the workers
+        with TemporaryDirectory() as folder, start_cluster(N_WORKERS, MEMORY_LIMIT) as client:
+            _fit(client, name, *make_table(10_000))  # imports on the workers
+            rows = read_table(n_rows, _count_partitions(n_rows), Path(folder))
             before, client_before = _cpu_seconds(client), time.process_time()
             with count_bytes() as counter:
-                model, seconds = _fit(client, name, n_rows, persist="disk")
+                model, seconds = _fit(client, name, *rows, persist=False)
             cpu, client_cpu = _cpu_seconds(client) - before, time.process_time() - client_before
             worker_memory = max(client.run(_peak_memory).values())
         solution = model.solution_
@@ -165,13 +154,16 @@ def growth(options: argparse.Namespace) -> Iterator[dict]:
 
 
 def _fit(
-    client: Client, name: str, n_rows: int, persist: bool | str = True
+    client: Client, name: str, X: da.Array, y: da.Array, persist: bool = True
 ) -> tuple[DaskSVMPerfClassifier, float]:
     """The classifier and the seconds of its fit."""
-    X, y = make_table(n_rows, max(8, -(-n_rows // MAX_PARTITION_ROWS)))
     start = time.perf_counter()
     model = DaskSVMPerfClassifier(name, C=10.0, persist=persist, client=client).fit(X, y)
     return model, time.perf_counter() - start
+
+
+def _count_partitions(n_rows: int) -> int:
+    return max(8, -(-n_rows // MAX_PARTITION_ROWS))
 
 
 def _peak_memory() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import dask.array as da
 import numpy as np
@@ -27,6 +28,13 @@ def make_table(n_rows: int, n_partitions: int = 8) -> tuple[da.Array, da.Array]:
     sizes = tuple(len(part) for part in np.array_split(np.arange(n_rows), n_partitions))
     table = da.map_blocks(_make_block, chunks=(sizes, (N_FEATURES + 1,)), dtype=np.float32)
     return table[:, 1:], table[:, 0] > 0
+
+
+def read_table(n_rows: int, n_partitions: int, folder: Path) -> tuple[da.Array, da.Array]:
+    """The same table from NumPy files in a folder, which tasks map into memory."""
+    for name, array in zip(("X", "y"), make_table(n_rows, n_partitions), strict=True):
+        da.to_npy_stack(folder / name, array)
+    return da.from_npy_stack(folder / "X"), da.from_npy_stack(folder / "y")
 
 
 @contextmanager

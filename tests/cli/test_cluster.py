@@ -313,8 +313,7 @@ def test_models_that_workers_cannot_evaluate_are_refused(place, address, options
 
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_a_table_in_parts_gives_the_model_of_a_cluster(place, address, jobs, capsys, monkeypatch):
-    monkeypatch.setattr("capo.dask._partitions.MIN_STORED_BYTES", 1000)
+def test_a_table_in_parts_gives_the_model_of_a_cluster(place, address, jobs, capsys):
     arguments = ("fit", place / "part-*.parquet", "-t", "y", "--id", "id", *FAST, "--sample-size", "400")
     found = []
     for name, more in (("cluster", ("--cluster", address)), ("here", ("--out-of-core", "yes", "-j", jobs))):

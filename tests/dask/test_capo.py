@@ -17,20 +17,9 @@ from sklearn.naive_bayes import GaussianNB
 from capo import CAPOClassifier, measures
 from capo import load as load_model
 from capo import save as save_model
-from capo.dask import (
-    FIRST_HALF,
-    SAMPLE,
-    SECOND_HALF,
-    Block,
-    BlockSummary,
-    DaskCAPOClassifier,
-    Partitions,
-    Scheduler,
-    allocate_sample,
-    assign_groups,
-    summarize,
-)
+from capo.dask import DaskCAPOClassifier
 from capo.dask import _adaptation as adaptation
+from capo.dask import _partitions as partitions
 from capo.decisions import PlattCalibrator
 from capo.exceptions import AuxiliaryError, InvalidInputError
 from capo.learning.center import fit_stack
@@ -155,15 +144,14 @@ def test_the_stack_of_partitions_is_that_of_all_rows(rows):
     outputs, positive = rng.normal(size=(500, 3)), rng.random(500) < 0.3
     outputs[:, :2] += 1 + np.outer(positive, [2.0, 1.5])
     outputs[:, 2] = 0.7  # says nothing
-    blocks = [
-        dask.delayed(Block(outputs[part], positive[part], None), traverse=False)
-        for part in (slice(0, 100), slice(100, 100), slice(100, 500))
-    ]
-    partitions = Partitions.from_delayed(blocks, Scheduler(None))
-    summary = partitions.reduce(BlockSummary.merge, summarize, True)
-    found = adaptation.fit_stack(partitions, 3, summary)
+    parts = (slice(0, 100), slice(100, 100), slice(100, 500))
+    blocks = partitions.Partitions(
+        [(partitions.Block(outputs[part], positive[part]),) for part in parts], client=None
+    )
+    summary = blocks.reduce(partitions.BlockSummary.merge, partitions.BlockSummary.from_block)
+    found, found_intercept = adaptation.fit_stack(blocks, 3, summary)
     weights, intercept = fit_stack(AdaptationData(outputs, None, positive, None), nonnegative=True)
-    np.testing.assert_allclose(found, [*weights, intercept], atol=1e-5)
+    np.testing.assert_allclose([*found, found_intercept], [*weights, intercept], atol=1e-5)
 
 
 def test_calibration_by_counts_is_that_of_the_rows():
@@ -181,17 +169,19 @@ def test_the_sample_is_stratified_and_repeatable():
     rng = np.random.default_rng(0)
     counts = rng.integers(0, 5, (200, 2))
     counts[:, 0] *= 30
-    sampled = allocate_sample(counts, 1500)
+    sampled = partitions.allocate_sample(counts, 1500)
     assert (sampled <= counts).all()
     np.testing.assert_allclose(sampled.sum(axis=0), counts.sum(axis=0) * 1500 / counts.sum(), atol=1)
-    np.testing.assert_array_equal(allocate_sample(counts, 10**6), counts)
+    np.testing.assert_array_equal(partitions.allocate_sample(counts, 10**6), counts)
     positive = rng.random(1000) < 0.1
-    groups = assign_groups(positive, np.array([90, 10]), seed=3, number=7)
-    np.testing.assert_array_equal(groups, assign_groups(positive, np.array([90, 10]), seed=3, number=7))
-    assert np.count_nonzero(groups[positive] == SAMPLE) == 10
-    assert np.count_nonzero(groups[~positive] == SAMPLE) == 90
-    assert 380 < np.count_nonzero(groups == FIRST_HALF) < 520
-    assert 380 < np.count_nonzero(groups == SECOND_HALF) < 520
+    groups = partitions.assign_groups(positive, np.array([90, 10]), seed=3, number=7)
+    np.testing.assert_array_equal(
+        groups, partitions.assign_groups(positive, np.array([90, 10]), seed=3, number=7)
+    )
+    assert np.count_nonzero(groups[positive] == partitions.SAMPLE) == 10
+    assert np.count_nonzero(groups[~positive] == partitions.SAMPLE) == 90
+    assert 380 < np.count_nonzero(groups == partitions.FIRST_HALF) < 520
+    assert 380 < np.count_nonzero(groups == partitions.SECOND_HALF) < 520
 
 
 def test_data_frames_with_categories_and_missing_values(rows):

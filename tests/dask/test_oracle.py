@@ -3,11 +3,10 @@
 import dask
 import numpy as np
 import pytest
-from dask.delayed import delayed
 
 from capo import measures
-from capo.dask import Block, BlockSummary, DistributedOracle, Partitions, Scheduler, summarize
-from capo.dask import _adaptation as _oracle
+from capo.dask import _adaptation as adaptation
+from capo.dask import _partitions as partitions
 
 
 @pytest.fixture
@@ -17,24 +16,22 @@ def rows():
     return rng.normal(size=(3000, 3)) + y[:, None], y
 
 
-def make_oracle(X, y, measure, accuracy):
+def make_oracle(X, y, measure):
     parts = [slice(0, 1000), slice(1000, 1000), slice(1000, 3000)]
-    blocks = [delayed(Block(X[part], y[part], None), traverse=False) for part in parts]
-    partitions = Partitions.from_delayed(blocks, Scheduler(None))
-    summary = partitions.reduce(BlockSummary.merge, summarize, True)
-    totals = summary.totals(weighted=False)
-    return DistributedOracle(partitions, measure, summary, totals, fit_intercept=True, accuracy=accuracy)
+    blocks = partitions.Partitions([(partitions.Block(X[part], y[part]),) for part in parts], client=None)
+    summary = blocks.reduce(partitions.BlockSummary.merge, partitions.BlockSummary.from_block)
+    return adaptation.DistributedOracle(blocks, measure, summary, tol=0.0)
 
 
 @pytest.mark.parametrize("name", ["f1", "mcc", "roc_auc"])
 @pytest.mark.parametrize("max_splits", [0, 1, 8])
 def test_cuts_are_lower_bounds_however_far_bins_are_divided(rows, name, max_splits, monkeypatch):
-    monkeypatch.setattr(_oracle, "MAX_SPLITS", max_splits)
+    monkeypatch.setattr(adaptation, "MAX_SPLITS", max_splits)
     X, y = rows
     design, exact = np.column_stack([X, np.ones(len(y))]), measures.get(name).oracle(y)
     rng = np.random.default_rng(1)
     with dask.config.set(scheduler="synchronous"):
-        oracle = make_oracle(X, y, measures.get(name), accuracy=0.0)
+        oracle = make_oracle(X, y, measures.get(name))
         for _ in range(3):
             v = rng.normal(size=4)
             cut = oracle(v)

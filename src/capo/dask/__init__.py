@@ -2,7 +2,6 @@
 
 It needs the extra ``[dask]``.
 """
-# Imports from `baselines` and the layers below.
 
 from ..exceptions import MissingExtraError
 
@@ -11,14 +10,8 @@ try:
 except ImportError as error:
     raise MissingExtraError("capo.dask needs Dask: pip install 'capo-learn[dask]'.") from error
 
-from ._estimators import (
-    DaskCAPOClassifier,
-    DaskSVMPerfClassifier,
-    decision_function,
-    predict,
-    predict_proba,
-)
-from ._evaluate import evaluate
+from ._estimators import DaskCAPOClassifier, DaskSVMPerfClassifier, decision_function, predict, predict_proba
+from ._evaluation import evaluate
 
 __all__ = [
     "DaskCAPOClassifier",

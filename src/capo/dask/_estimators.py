@@ -1,78 +1,44 @@
-"""The classifiers."""
+"""The classifiers, and predictions of any fitted classifier."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from copy import copy
-from dataclasses import dataclass, replace
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from numbers import Integral
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar, Self
 
+import dask
 import dask.array as da
 import numpy as np
-from dask.delayed import Delayed, delayed
+from distributed import Client
 from numpy.typing import NDArray
-from scipy.sparse import hstack, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import measures
-from .._compat import FloatArray, HasMethods, IntArray, Interval, StrOptions, safe_indexing
-from ..decisions import OperatingPoint
-from ..engine import CuttingPlane, Iteration, Solution
+from .._compat import Interval
+from ..engine import CuttingPlane, Iteration
 from ..estimators import (
     CAPOClassifier,
     SVMPerfClassifier,
     atomic_fit,
+    check_class_weights,
     fit_linear,
     reject_confidence,
-    replace_weights,
     warn_not_converged,
 )
 from ..exceptions import InvalidInputError
 from ..inspection import Summary
-from ..learning.auxiliaries import AUXILIARY_SETS
-from ..learning.combination import LinearCombination
-from ..learning.outputs import apply_scales
-from ..measures import Measure
-from ..tables.schema import DemandedKind
-from ..tables.targets import encode_binary_labels, positive_mask
-from ._adaptation import (
-    CUT_ERROR_SHARE,
-    DistributedAdaptation,
-    DistributedOracle,
-    Weights,
-    bin_standard_scores,
-    choose_operating_point,
-    choose_threshold,
-    score_bins,
-    standardize,
-)
-from ._bins import ScoreBins
-from ._blocks import (
-    FIRST_HALF,
-    MAX_REPORTED_LABELS,
-    SAMPLE,
-    SECOND_HALF,
-    Block,
-    BlockSummary,
-    allocate_sample,
-    concatenate_tables,
-    count_classes,
-    make_block,
-    merge_labels,
-    reject_row_costs,
-    stack_rows,
-    summarize,
-    take_group,
-    unique_labels,
-)
-from ._partitions import Partitions, Scheduler, row_chunks, split_collection
+from ..measures import Cost, Measure
+from ..tables.targets import positive_mask
+from ._adaptation import DistributedOracle, adapt, choose_threshold, fit_sample, make_inputs
+from ._partitions import BlockSummary, Partitions, divide_rows, find_classes, make_block, split_rows
 
-if TYPE_CHECKING:
-    from distributed import Client
+#: With fewer rows of a class outside the sample, the model of the sample is kept as it is.
+MIN_CLASS_ROWS = 200
 
 
 def predict(model: Any, X: Any) -> Any:
@@ -148,119 +114,74 @@ def is_collection(X: Any) -> bool:
 
 
 def _apply(model: Any, method: str, X: Any, dtype: np.dtype[Any], n_columns: int) -> Any:
-    if isinstance(X, da.Array):
-        return _apply_to_array(model, method, X, dtype, n_columns)
-    if not hasattr(X, "map_partitions"):
+    if not is_collection(X):
         raise InvalidInputError(
             f"X must be a dask array or data frame: got {type(X).__name__}. For rows in memory call "
             f"model.{method}(X)."
         )
     empty = np.empty((0, n_columns) if n_columns > 1 else 0, dtype=dtype)
-    meta = _to_pandas(empty, X._meta.index, method, model.classes_)
-    return X.map_partitions(_apply_to_frame, model, method, empty, meta=meta)
+    if isinstance(X, da.Array):
+        rows = X.rechunk({1: -1})
+        shape = {"chunks": (rows.chunks[0], (n_columns,))} if n_columns > 1 else {"drop_axis": 1}
+        return da.map_blocks(_apply_to_block, rows, model, method, empty, meta=empty, **shape)
+    meta = _apply_to_block(X._meta, model, method, empty)
+    return X.map_partitions(_apply_to_block, model, method, empty, meta=meta)
 
 
-def _apply_to_array(model: Any, method: str, X: da.Array, dtype: np.dtype[Any], n_columns: int) -> da.Array:
-    rows = X.rechunk({1: -1})
-    if n_columns == 1:
-        meta = np.empty(0, dtype=dtype)
-        return da.map_blocks(_apply_to_block, rows, model, method, meta, drop_axis=1, meta=meta)
-    meta = np.empty((0, n_columns), dtype=dtype)
-    chunks = (rows.chunks[0], (n_columns,))
-    return da.map_blocks(_apply_to_block, rows, model, method, meta, chunks=chunks, meta=meta)
-
-
-def _apply_to_block(X: Any, model: Any, method: str, empty: NDArray[Any]) -> NDArray[Any]:
-    return np.asarray(getattr(model, method)(X)) if X.shape[0] else empty
-
-
-def _apply_to_frame(X: Any, model: Any, method: str, empty: NDArray[Any]) -> Any:
-    return _to_pandas(_apply_to_block(X, model, method, empty), X.index, method, model.classes_)
-
-
-def _to_pandas(values: NDArray[Any], index: Any, name: str, classes: NDArray[Any]) -> Any:
-    """A series, or a data frame with one column for each class."""
+def _apply_to_block(X: Any, model: Any, method: str, empty: NDArray[Any]) -> Any:
+    """The result for some rows: a series, a data frame with one column for each class, or an array."""
+    values = np.asarray(getattr(model, method)(X)) if X.shape[0] else empty
+    if not hasattr(X, "columns"):
+        return values
     import pandas as pd  # noqa: PLC0415 (installed with dask's data frames)
 
     if values.ndim == 1:
-        return pd.Series(values, index=index, name=name)
-    return pd.DataFrame(values, index=index, columns=np.asarray(classes))
+        return pd.Series(values, index=X.index, name=method)
+    return pd.DataFrame(values, index=X.index, columns=np.asarray(model.classes_))
 
 
-@dataclass(frozen=True)
-class TrainingParts:
-    """Tasks for the partitions of X, y and, if there are any, the weights."""
-
-    tables: list[Delayed]
-    labels: list[Delayed]
-    weights: list[Delayed] | list[None]
-
-    @classmethod
-    def from_collections(cls, X: Any, y: Any, sample_weight: Any = None) -> TrainingParts:
-        """Split dask collections, which must be partitioned alike."""
-        chunks = row_chunks(X)
-        tables, labels = split_collection(X, "X"), split_collection(y, "y", chunks)
-        weights: list[Any] = [None] * len(tables)
-        if sample_weight is not None:
-            weights = split_collection(sample_weight, "sample_weight", chunks)
-        if not len(tables) == len(labels) == len(weights):
-            raise InvalidInputError(
-                f"X has {len(tables)} partitions, y has {len(labels)}"
-                + (f" and sample_weight has {len(weights)}" if sample_weight is not None else "")
-                + ": they must be partitioned alike."
-            )
-        return cls(tables, labels, weights)
-
-    def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
-        return zip(self.tables, self.labels, self.weights, strict=True)
-
-    def find_classes(self, scheduler: Scheduler, pos_label: Any = None) -> NDArray[Any]:
-        """The two labels, that of the positive class second."""
-        tasks = [delayed(unique_labels, pure=False)(part, i) for i, part in enumerate(self.labels)]
-        labels = Partitions.from_delayed(tasks, scheduler).merge(merge_labels)
-        if not len(labels):
-            raise InvalidInputError("X and y have no rows.")
-        if len(labels) >= MAX_REPORTED_LABELS:
-            shown = ", ".join(map(repr, labels[:5].tolist()))
-            raise InvalidInputError(
-                f"Only binary classification is supported: y has {MAX_REPORTED_LABELS} or more classes "
-                f"({shown}, ...). Merge them into two."
-            )
-        return encode_binary_labels(labels, pos_label)[0]
-
-
-def copy_fitted(source: BaseEstimator, target: BaseEstimator) -> None:
-    """Copy the attributes that `fit` has set."""
-    for name, value in vars(source).items():
-        if name.endswith("_") and not name.startswith("_"):
-            setattr(target, name, value)
-
-
-def find_client(client: Client | None) -> Client:
-    """The client that was given, or the current one."""
-    if client is not None:
-        return client
-    from distributed import default_client  # noqa: PLC0415 (slow, and not needed without a cluster)
-
-    return default_client()
+def resolve_measure(measure: str | Measure | Callable[..., Any]) -> Measure:
+    """The measure, which must not have a parameter for each row."""
+    found = measures.get(measure)
+    if isinstance(found, Cost) and found.per_row:
+        raise InvalidInputError(
+            f"{' and '.join(found.per_row)} of single rows cannot be sent to the workers: use 'accuracy' "
+            "with the costs as sample_weight, or one number for each class."
+        )
+    return found
 
 
 class BaseDaskClassifier(ClassifierMixin, BaseEstimator):
     """A classifier that is fitted on a cluster, and predicts as its local counterpart does."""
 
-    client: Client | None
+    #: The counterpart.
+    _local_class: ClassVar[type[Any]]
+
+    classes_: NDArray[Any]
+    measure_: Measure
+    coef_: NDArray[Any]
+    solution_: Any
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "client": None}
 
-    @property
-    def client_(self) -> Client:
-        """The client of this classifier, or the current one."""
-        return find_client(self.client)
+    def _make_local(self) -> Any:
+        """The unfitted classifier for data in memory, with the same parameters."""
+        names = self._local_class._get_param_names()
+        params = self.get_params(deep=False)
+        return self._local_class(**{name: params[name] for name in names if name in params})
 
-    @abstractmethod
     def to_local(self) -> Any:
-        """The fitted classifier for data in memory."""
+        """The fitted classifier for data in memory, which can be saved, exported and reported on.
+
+        Returns
+        -------
+        SVMPerfClassifier or CAPOClassifier
+            With the same parameters and fitted attributes. The out-of-fold values of a `CAPOClassifier`,
+            which its `summary` shows, are those of the sample.
+        """
+        check_is_fitted(self, "classes_")
+        return copy_fitted(self, self._make_local())
 
     def decision_function(self, X: Any) -> Any:
         """The decision function of each row: above 0 is ``classes_[1]``.
@@ -295,8 +216,12 @@ class BaseDaskClassifier(ClassifierMixin, BaseEstimator):
         return predict(model, X) if is_collection(X) else model.predict(X)
 
 
-#: The largest sum of a column's absolute values: squares and their sums must not overflow.
-MAX_COLUMN_SUM = 1e100
+def copy_fitted(source: BaseEstimator, target: BaseEstimator) -> BaseEstimator:
+    """Copy the attributes that `fit` has set, and return the target."""
+    for name, value in vars(source).items():
+        if name.endswith("_") and not name.startswith("_"):
+            setattr(target, name, value)
+    return target
 
 
 class DaskSVMPerfClassifier(BaseDaskClassifier):
@@ -323,10 +248,10 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
         Whether to fit an intercept, as a constant feature 1 inside the regularizer.
     max_iter : int, default=10000
         Limit on the number of iterations.
-    persist : bool or "disk", default=True
-        Whether to keep the partitions in the memory of the workers during the fit. With "disk", workers write
-        the features once to temporary files, which tasks map into memory: for tables that do not fit in the
-        memory of the workers. With False, partitions are read or computed again twice in each iteration.
+    persist : bool, default=True
+        Whether to keep the partitions in the memory of the workers during the fit or, without a cluster, in
+        temporary files that are mapped into memory. With False, partitions are read or computed again twice
+        in each iteration.
     verbose : int, default=0
         1 logs a line every two seconds, 2 a line every iteration, by the logger ``"capo"``.
     callback : callable, optional
@@ -362,20 +287,11 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
     """
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
-        "measure": [str, Measure, callable],
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "fit_intercept": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "persist": ["boolean", StrOptions({"disk"})],
-        "verbose": ["verbose"],
-        "callback": [callable, None],
-        "client": "no_validation",
+        **SVMPerfClassifier._parameter_constraints,
+        "persist": ["boolean"],
+        "client": [Client, None],
     }
-
-    coef_: FloatArray
-    classes_: NDArray[Any]
-    measure_: Measure
+    _local_class = SVMPerfClassifier
 
     def __init__(
         self,
@@ -385,7 +301,7 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
         tol: float = 1e-3,
         fit_intercept: bool = True,
         max_iter: int = 10_000,
-        persist: bool | str = True,
+        persist: bool = True,
         verbose: int = 0,
         callback: Callable[[Iteration], bool | None] | None = None,
         client: Client | None = None,
@@ -421,66 +337,24 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
             The fitted classifier.
         """
         self._validate_params()
-        measure = measures.get(self.measure)
+        measure = resolve_measure(self.measure)
         reject_confidence(measure, self)
-        reject_row_costs(measure)
-        partitions, classes = self._make_partitions(X, y, sample_weight)
-        summary = partitions.reduce(BlockSummary.merge, summarize, self.fit_intercept)
-        totals = summary.totals(weighted=sample_weight is not None)
-        _check_both_classes(summary, classes)
-        _check_columns(summary)
-        oracle = DistributedOracle(
-            partitions,
-            measure.for_training(),
-            summary,
-            totals,
-            fit_intercept=self.fit_intercept,
-            accuracy=CUT_ERROR_SHARE * self.tol,
-        )
-        model = fit_linear(
-            self._make_local(),
-            CuttingPlane(oracle.make_design(), oracle),
-            classes,
-            lambda v: choose_threshold(oracle, measure, v),
-        )
-        copy_fitted(model, self)
-        self._set_features(X)
-        return self
-
-    def _make_partitions(self, X: Any, y: Any, sample_weight: Any) -> tuple[Partitions, NDArray[Any]]:
-        """The checked blocks on the workers, and the two classes."""
-        scheduler = Scheduler(self.client)
-        parts = TrainingParts.from_collections(X, y, sample_weight)
-        classes = parts.find_classes(scheduler)
-        shared, make = delayed(classes, traverse=False), delayed(make_block, pure=False)
-        on_disk = self.persist == "disk" and scheduler.is_cluster  # without one, all results are in files
-        blocks = [make(*part, shared, number, on_disk) for number, part in enumerate(parts)]
-        partitions = Partitions.from_delayed(blocks, scheduler)
-        return partitions.persist() if self.persist else partitions, classes
-
-    def _make_local(self) -> SVMPerfClassifier:
-        """An unfitted classifier with the same parameters."""
-        names = ("C", "tol", "fit_intercept", "max_iter", "verbose", "callback")
-        return SVMPerfClassifier(self.measure, **{name: getattr(self, name) for name in names})
-
-    def _set_features(self, X: Any) -> None:
+        rows = split_rows(X, y, sample_weight, client=self.client)
+        classes = find_classes(rows)
+        blocks = rows.map(make_block, classes, self.fit_intercept)
+        with TemporaryDirectory(prefix="capo-", ignore_cleanup_errors=True) as folder:
+            blocks = blocks.persist(folder) if self.persist else blocks
+            summary = blocks.reduce(BlockSummary.merge, BlockSummary.from_block)
+            check_class_weights(summary.counts[:, 0], np.array([False, True]), classes)
+            oracle = DistributedOracle(blocks, measure, summary, self.tol)
+            solver = CuttingPlane(oracle.design, oracle)
+            threshold = partial(choose_threshold, oracle, measure)
+            copy_fitted(fit_linear(self._make_local(), solver, classes, threshold), self)
         self.n_features_in_ = self.coef_.shape[1]
         columns = getattr(X, "columns", None)
         if columns is not None and all(isinstance(name, str) for name in columns):
             self.feature_names_in_ = np.asarray(columns, dtype=object)
-
-    def to_local(self) -> SVMPerfClassifier:
-        """The fitted classifier for data in memory, which can be saved, exported and reported on.
-
-        Returns
-        -------
-        SVMPerfClassifier
-            With the same parameters, coefficients and certificate.
-        """
-        check_is_fitted(self)
-        model = self._make_local()
-        copy_fitted(self, model)
-        return model
+        return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The measure that was optimized, on these rows; higher is better.
@@ -497,36 +371,10 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
         float
             The value of the measure.
         """
-        scheduler = Scheduler(self.client)
-        decision, labels, weight = (
-            scheduler.compute(part) if is_collection(part) else part
-            for part in (self.decision_function(X), y, sample_weight)
+        decision, labels, weight = dask.compute(
+            self.decision_function(X), y, sample_weight, scheduler=self.client
         )
         return self.measure_.score(positive_mask(labels, self.classes_), decision, weight)
-
-
-def _check_both_classes(summary: BlockSummary, classes: NDArray[Any]) -> None:
-    for label, mass in zip(classes.tolist(), summary.mass.tolist(), strict=True):
-        if not mass > 0:
-            raise InvalidInputError(
-                f"the sample weights are 0 for all rows of the class {label!r}: each class needs some weight."
-            )
-
-
-def _check_columns(summary: BlockSummary) -> None:
-    column = int(np.argmax(summary.column_sums))
-    if summary.column_sums[column] > MAX_COLUMN_SUM:
-        raise InvalidInputError(
-            f"the absolute values of column {column} (counted from 0) add up to "
-            f"{summary.column_sums[column]:.3g}: more than {MAX_COLUMN_SUM:g} overflows in the solver's "
-            "products. Scale this feature, clip it, or remove the rows."
-        )
-
-
-#: With fewer rows of a class outside the sample, the model of the sample is kept as it is.
-MIN_CLASS_ROWS = 200
-#: Rows whose auxiliary outputs are computed at once.
-BLOCK_ROWS = 20_000
 
 
 class DaskCAPOClassifier(BaseDaskClassifier):
@@ -583,29 +431,11 @@ class DaskCAPOClassifier(BaseDaskClassifier):
     """
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
-        "measure": [str, Measure, callable],
+        **CAPOClassifier._parameter_constraints,
         "sample_size": [Interval(Integral, 20, None, closed="left")],
-        "auxiliaries": [StrOptions(set(AUXILIARY_SETS)), list, tuple],
-        "pos_label": [Real, str, "boolean", None],
-        "cv": ["cv_object"],
-        "delta": [StrOptions({"linear", "rbf"}), None, HasMethods(["fit", "transform"])],
-        "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left"), "array-like"],
-        "threshold": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "column_kinds": [Mapping, None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-        "client": "no_validation",
+        "client": [Client, None],
     }
-
-    classes_: NDArray[Any]
-    measure_: Measure
-    solution_: Solution | None
-    C_: float
-    n_rows_: int
-    n_sample_: int
-    n_adapted_: int
+    _local_class = CAPOClassifier
 
     def __init__(
         self,
@@ -619,7 +449,7 @@ class DaskCAPOClassifier(BaseDaskClassifier):
         C: Any = "auto",
         threshold: str | float = "auto",
         tol: float = 1e-3,
-        column_kinds: Mapping[str, DemandedKind] | None = None,
+        column_kinds: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -659,59 +489,24 @@ class DaskCAPOClassifier(BaseDaskClassifier):
         """
         self._validate_params()
         reject_confidence(measures.get(self.measure), self)
-        scheduler, parts = Scheduler(self.client), TrainingParts.from_collections(X, y)
-        label_pair = parts.find_classes(scheduler, self.pos_label)
-        division = _Division(parts, label_pair, self._draw_seed(), self.sample_size, scheduler)
-        trained = scheduler.persist(division.fit_sample(clone(self._make_local())))
-        local: CAPOClassifier = scheduler.compute(trained)
-        self.n_rows_, self.n_sample_ = division.n_rows, division.n_sampled
-        self.n_adapted_ = division.n_rows - division.n_sampled if division.has_rest else 0
-        copy_fitted(self._adapt(local, trained, division) if division.has_rest else local, self)
+        rows = split_rows(X, y, client=self.client)
+        label_pair = find_classes(rows, self.pos_label)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        (sample, *halves), counts, sampled = divide_rows(rows, label_pair, self.sample_size, seed)
+        model = clone(self._make_local())
+        trained = Partitions([(sample.tasks,)], sample.client).map(fit_sample, model).persist()
+        model = trained.compute()[0]
+        self.n_rows_, self.n_sample_, self.n_adapted_ = int(counts.sum()), int(sampled.sum()), 0
+        if (counts - sampled >= MIN_CLASS_ROWS).all():
+            self.n_adapted_ = self.n_rows_ - self.n_sample_
+            parts = [part for half in halves for part in half.parts]  # together, each partition is read once
+            blocks = Partitions(parts, sample.client).map(make_inputs, trained.tasks[0], label_pair)
+            with TemporaryDirectory(prefix="capo-", ignore_cleanup_errors=True) as folder:
+                model = adapt(model, blocks.persist(folder), float(self.tol), self.threshold)
+        copy_fitted(model, self)
         if self.solution_ is not None:
             warn_not_converged(self.solution_, 3, limits="tol", C_is_given=not isinstance(self.C, str))
         return self
-
-    def _draw_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _make_local(self) -> CAPOClassifier:
-        """An unfitted classifier with the same parameters."""
-        own = ("measure", "sample_size", "client")
-        return CAPOClassifier(
-            self.measure,
-            **{name: value for name, value in self.get_params(deep=False).items() if name not in own},
-        )
-
-    def _adapt(self, local: CAPOClassifier, trained: Delayed, division: _Division) -> CAPOClassifier:
-        """The classifier of the sample with the weights and the threshold of all other rows."""
-        n_outputs = len(local.auxiliary_weights_)
-        problem = DistributedAdaptation(local.measure_, float(local.C_), float(self.tol), n_outputs)
-        halves = division.make_halves(trained)
-        rest = halves[0] + halves[1]
-        held_out = [_score_half(problem, halves[1 - i], halves[i]) for i in (0, 1)]
-        probability = None if isinstance(self.threshold, str) else float(self.threshold)
-        point = choose_operating_point(local.measure_, ScoreBins.merge(held_out), probability)
-        weights = problem.solve(rest)
-        adapted = copy(local)
-        combination = _combine(standardize(rest, weights.v), local, point)
-        replace_weights(adapted, combination, point.log_odds, weights.solution)
-        adapted.score_ = _score_by_halves(local.measure_, held_out, probability)
-        return adapted
-
-    def to_local(self) -> CAPOClassifier:
-        """The fitted classifier for data in memory, which can be saved, exported and reported on.
-
-        Returns
-        -------
-        CAPOClassifier
-            With the same parameters, auxiliaries, weights and threshold. Its out-of-fold values, which
-            `summary` shows, are those of the sample.
-        """
-        check_is_fitted(self, "auxiliaries_")
-        model = self._make_local()
-        copy_fitted(self, model)
-        del model.n_rows_, model.n_sample_, model.n_adapted_
-        return model
 
     def summary(self) -> Summary:
         """Return a printable summary of the fit.
@@ -748,101 +543,3 @@ class DaskCAPOClassifier(BaseDaskClassifier):
         """
         model = self.to_local()
         return predict_proba(model, X) if is_collection(X) else model.predict_proba(X)
-
-
-class _Division:
-    """The partitions divided into the sample and two halves of the other rows."""
-
-    def __init__(
-        self, parts: TrainingParts, classes: NDArray[Any], seed: int, sample_size: int, scheduler: Scheduler
-    ) -> None:
-        self.parts, self.classes, self.seed, self.scheduler = parts, classes, seed, scheduler
-        tasks = [delayed(count_classes, pure=False)(y, classes, i) for i, y in enumerate(parts.labels)]
-        counts: IntArray = Partitions.from_delayed(tasks, scheduler).merge(stack_rows)
-        self.sampled = allocate_sample(counts, sample_size)
-        self.n_rows, self.n_sampled = int(counts.sum()), int(self.sampled.sum())
-        if not self.sampled.sum(axis=0).all():
-            raise InvalidInputError(
-                f"a sample of {sample_size:,} of {self.n_rows:,} rows has no row of "
-                f"{classes.tolist()[int(np.argmin(self.sampled.sum(axis=0)))]!r}: raise sample_size."
-            )
-        self.has_rest = bool(((counts - self.sampled).sum(axis=0) >= MIN_CLASS_ROWS).all())
-
-    def fit_sample(self, model: CAPOClassifier) -> Delayed:
-        """A task that fits the classifier to the sample."""
-        return delayed(_fit_sample, pure=False)(self._take(SAMPLE), delayed(model, traverse=False))
-
-    def make_halves(self, trained: Delayed) -> list[Partitions]:
-        """The auxiliaries' outputs and the delta function's features for both halves of the other rows.
-
-        They are made together, so that each partition is read once.
-        """
-        make = delayed(_make_adaptation_block, pure=False)
-        rows = [*self._take(FIRST_HALF), *self._take(SECOND_HALF)]
-        tasks = [make(each, trained, self.classes) for each in rows]
-        blocks = Partitions.from_delayed(tasks, self.scheduler).persist()
-        middle = len(tasks) // 2
-        return [blocks[:middle], blocks[middle:]]
-
-    def _take(self, group: int) -> list[Delayed]:
-        take = delayed(take_group, pure=False)
-        return [
-            take(X, y, self.classes, self.sampled[number], self.seed, number, group)
-            for number, (X, y, _) in enumerate(self.parts)
-        ]
-
-
-def _fit_sample(parts: list[tuple[Any, NDArray[Any]]], model: CAPOClassifier) -> CAPOClassifier:
-    filled = [part for part in parts if len(part[1])]
-    tables, labels = zip(*filled, strict=True)
-    return model.fit(concatenate_tables(list(tables)), np.concatenate(labels))
-
-
-def _make_adaptation_block(
-    rows: tuple[Any, NDArray[Any]], model: CAPOClassifier, label_pair: NDArray[Any]
-) -> Block:
-    X, labels = rows
-    parts = [
-        _adaptation_inputs(model, safe_indexing(X, slice(start, start + BLOCK_ROWS)))
-        for start in range(0, len(labels), BLOCK_ROWS)
-    ]
-    if not parts:
-        weights = model.combination_.weights
-        n_delta = len(weights.delta) if weights.delta.any() else 0
-        parts = [np.empty((0, len(weights.auxiliary) + n_delta))]
-    return Block(concatenate_tables(parts), labels == label_pair[1], None)
-
-
-def _adaptation_inputs(model: CAPOClassifier, X: Any) -> Any:
-    """The scaled outputs of the auxiliaries beside the features of the delta function, if it has weights.
-
-    Auxiliaries without weight in the model of the sample are left out.
-    """
-    outputs = apply_scales(model.combination_.scales, list(model.auxiliary_outputs(X).T))
-    outputs[:, model.combination_.weights.auxiliary == 0] = 0.0
-    features = model.delta_features(X)
-    if features is None:
-        return outputs
-    if issparse(features):
-        return hstack([outputs, features], format="csr", dtype=np.float64)
-    return np.hstack([outputs, np.asarray(features, dtype=np.float64)])
-
-
-def _score_half(problem: DistributedAdaptation, training: Partitions, held_out: Partitions) -> ScoreBins:
-    """The rows of one half by their scores of the model of the other half, standardized there."""
-    weights: Weights = problem.solve(training)
-    return bin_standard_scores(held_out, standardize(training, weights.v))
-
-
-def _combine(v: FloatArray, model: CAPOClassifier, point: OperatingPoint) -> LinearCombination:
-    """The coefficients as weights whose scores are log-odds."""
-    n_outputs = len(model.auxiliary_weights_)
-    delta = v[n_outputs:-1] if len(v) - 1 > n_outputs else np.zeros(len(model.combination_.weights.delta))
-    combination = LinearCombination(v[:n_outputs], delta, float(v[-1]))
-    return combination.transform(point.calibration.slope, point.calibration.intercept)
-
-
-def _score_by_halves(measure: Measure, halves: list[ScoreBins], probability: float | None) -> float:
-    """The mean of the measure on both halves, each at the threshold of the other."""
-    points = [choose_operating_point(measure, half, probability) for half in halves]
-    return float(np.mean([score_bins(measure, halves[i], points[1 - i].score) for i in (0, 1)]))

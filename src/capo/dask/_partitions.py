@@ -1,347 +1,151 @@
-"""Partitions, and reductions over them.
+"""Rows in partitions: their checks, tasks for them, and reductions over them.
 
-A file has the arrays of a result one after the other, and is mapped into memory when a task needs it, so that
-the operating system keeps as much of it in memory as there is room for.
+All functions of a partition are pure, so that the scheduler can repeat them anywhere.
 """
 
 from __future__ import annotations
 
-import mmap
-import pickle
-import weakref
-from collections.abc import Callable, Hashable, Sequence
-from functools import cache, cached_property
-from pathlib import Path
-from shutil import rmtree
-from tempfile import gettempdir, mkdtemp, mkstemp
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import dask
 import dask.array as da
-import dask.local
-import dask.threaded
+import joblib
+import narwhals.stable.v2 as nw
 import numpy as np
 from dask.base import get_scheduler
 from dask.delayed import Delayed, delayed
-from dask.utils import funcname
-from distributed import Client, get_worker
-from scipy.sparse import issparse
+from distributed import Client
+from numpy.typing import NDArray
+from scipy.sparse import issparse, vstack
+from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d
 
-from ..exceptions import InvalidInputError, OutputError
-
-#: Results with smaller arrays stay in memory.
-MIN_STORED_BYTES = 2**20
-#: The arrays in a file start at multiples of this.
-ALIGNMENT = 64
-
-
-class SpillFolder:
-    """A temporary folder, which is removed with the last reference to it."""
-
-    def __init__(self, parent: str | None = None) -> None:
-        self.parent = parent or gettempdir()
-        self.path = mkdtemp(prefix="capo-", dir=parent)
-        weakref.finalize(self, rmtree, self.path, ignore_errors=True)
-
-
-class StoredResult:
-    """A result in a file, which is removed with the last reference to it.
-
-    Parameters
-    ----------
-    folder : SpillFolder
-        Where the file is.
-    head : bytes
-        The pickled result without its arrays.
-    buffers : list of memoryview
-        The arrays.
-    """
-
-    def __init__(self, folder: SpillFolder, head: bytes, buffers: list[memoryview]) -> None:
-        self.folder, self.head = folder, head
-        handle, name = mkstemp(dir=folder.path)
-        self.path = Path(name)
-        weakref.finalize(self, self.path.unlink, missing_ok=True)
-        self.slices: list[slice] = []
-        with open(handle, "wb") as file:
-            for buffer in buffers:
-                file.write(bytes(-file.tell() % ALIGNMENT))
-                start = file.tell()
-                file.write(buffer)
-                self.slices.append(slice(start, start + buffer.nbytes))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """The file stays where it is: another worker gets the arrays, and makes a file of its own."""
-        return _store_on_worker, (self.load(),)
-
-    def load(self) -> Any:
-        """The result, whose arrays are parts of the file and cannot be changed."""
-        with self.path.open("rb") as file:
-            mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        return pickle.loads(self.head, buffers=[mapped[each] for each in self.slices])
-
-
-def store_result(value: Any, folder: SpillFolder) -> Any:
-    """Move the arrays of a result to a file if they are large.
-
-    Other results, and those that cannot be pickled, stay as they are.
-    """
-    if not isinstance(value, tuple | np.ndarray) and not issparse(value):
-        return value
-    buffers: list[pickle.PickleBuffer] = []
-    try:
-        head = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return value
-    views = [buffer.raw() for buffer in buffers]
-    if sum(view.nbytes for view in views) < MIN_STORED_BYTES:
-        return value
-    try:
-        return StoredResult(folder, head, views)
-    except OSError as error:
-        raise OutputError(
-            f"temporary files cannot be written to {folder.parent}: {error.strerror or error}. Set the "
-            "environment variable TMPDIR to a folder with more room."
-        ) from error
-
-
-def load_result(value: Any) -> Any:
-    """The result that `store_result` got."""
-    return value.load() if isinstance(value, StoredResult) else value
-
-
-def worker_folder() -> SpillFolder:
-    """A folder for the results of this process: in that of the worker, which dask removes, if it is one."""
-    try:
-        return _folder_in(get_worker().local_directory)
-    except ValueError:
-        return _folder_in(None)
-
-
-@cache
-def _folder_in(parent: str | None) -> SpillFolder:
-    return SpillFolder(parent)
-
-
-def _store_on_worker(value: Any) -> Any:
-    return store_result(value, worker_folder())
-
-
-#: Tasks by their keys: tuples of a function and its arguments, some of which are keys.
-Graph = dict[Hashable, Any]
-
-#: Schedulers that run in this process.
-IN_PROCESS = (dask.threaded.get, dask.local.get_sync)
-
-
-class Scheduler:
-    """Runs graphs on a client, or on dask's default scheduler.
-
-    If that runs in this process, large results are kept in temporary files.
-    """
-
-    def __init__(self, client: Client | None) -> None:
-        if client is not None and not isinstance(client, Client):
-            raise InvalidInputError(
-                f"client must be a distributed.Client: got {client!r}. Pass distributed.Client(address)."
-            )
-        self.client = client
-
-    @property
-    def is_cluster(self) -> bool:
-        """Whether tasks run on the workers of a client."""
-        return _client_of(self._find_get()) is not None
-
-    def compute(self, collection: Any) -> Any:
-        """The result of a task, or the content of a collection."""
-        if self.client is None:
-            return dask.compute(collection, optimize_graph=False)[0]
-        return self.client.compute(collection, optimize_graph=False, sync=True)
-
-    def persist(self, task: Delayed) -> Delayed:
-        """The same task, started, whose result stays where it is computed."""
-        return Delayed(task.key, self.start(dict(task.__dask_graph__()), [task.key]))
-
-    def run(self, graph: Graph, key: Hashable) -> Any:
-        """The result of the task with this key."""
-        return self._find_get()(graph, key)
-
-    def start(self, graph: Graph, keys: Sequence[Hashable]) -> Graph:
-        """Start tasks. The graph that is returned has their results, which stay where they are computed."""
-        return self._start(graph, keys, [])[0]
-
-    def start_and_run(self, graph: Graph, keys: Sequence[Hashable], wanted: Hashable) -> tuple[Graph, Any]:
-        """Start tasks as `start` does, and return the result of another one, in one round of scheduling."""
-        results, values = self._start(graph, keys, [wanted])
-        return results, values[0]
-
-    def _start(
-        self, graph: Graph, keys: Sequence[Hashable], wanted: list[Hashable]
-    ) -> tuple[Graph, list[Any]]:
-        get = self._find_get()
-        if (client := _client_of(get)) is not None:
-            futures = client.get(graph, [*keys, *wanted], sync=False)
-            return dict(zip(keys, futures, strict=False)), client.gather(futures[len(keys) :])
-        if get in IN_PROCESS:
-            stored = {("stored", key): (_store, key, self._folder) for key in keys}
-            found = get({**graph, **stored}, [*stored, *wanted])
-        else:
-            found = get(graph, [*keys, *wanted])
-        results = {key: (_load, _Held(value)) for key, value in zip(keys, found, strict=False)}
-        return results, list(found[len(keys) :])
-
-    def _find_get(self) -> Callable[..., Any]:
-        """The function of the scheduler that runs a graph."""
-        if self.client is not None:
-            return self.client.get
-        return get_scheduler() or dask.threaded.get
-
-    @cached_property
-    def _folder(self) -> SpillFolder:
-        return SpillFolder()
-
-
-class _Held:
-    """A result in this process. Dask, which would take tuples in a graph for tasks, does not look inside."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-def _store(value: Any, folder: SpillFolder) -> Any:
-    return store_result(value, folder)
-
-
-def _load(held: _Held) -> Any:
-    return load_result(held.value)
-
-
-def _client_of(get: Callable[..., Any]) -> Client | None:
-    """The client whose method it is."""
-    owner = getattr(get, "__self__", None)
-    return owner if isinstance(owner, Client) else None
-
-
-def merge_graphs(tasks: Sequence[Delayed]) -> Graph:
-    """The tasks and all that they need."""
-    graph: Graph = {}
-    seen: set[int] = set()
-    for task in tasks:
-        part = task.__dask_graph__()
-        if id(part) not in seen:  # parts of a collection share their graph
-            seen.add(id(part))
-            graph.update(part)
-    return graph
-
+from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
+from ..engine import BoundedDesign, augment
+from ..exceptions import InvalidInputError, OutputError, list_labels
+from ..measures import ClassTotals
+from ..tables.parsing import check_numbers
+from ..tables.targets import check_no_missing_labels, encode_binary_labels
 
 #: Results that one task of a reduction merges.
 FAN_IN = 8
+#: Largest number of labels that a partition reports.
+MAX_REPORTED_LABELS = 10
+#: The groups of rows.
+SAMPLE, FIRST_HALF, SECOND_HALF = 0, 1, 2
 
 
 class Partitions:
-    """One task for each partition of a table.
-
-    Graphs are dictionaries of all tasks of a step: most of the time of a step on few rows would else be spent
-    on objects for single tasks.
+    """The arguments of functions of one partition: tasks, and values that differ between partitions.
 
     Parameters
     ----------
-    keys : sequence of keys
-        The keys of the tasks.
-    graph : dict
-        The tasks, and what they need.
-    scheduler : Scheduler
-        Where they run.
+    parts : iterable of tuples
+        The arguments for each partition.
+    client : distributed.Client or None
+        Where tasks run; None for dask's scheduler in this process.
     """
 
-    def __init__(self, keys: Sequence[Hashable], graph: Graph, scheduler: Scheduler) -> None:
-        self.keys, self.graph, self.scheduler = list(keys), graph, scheduler
+    def __init__(self, parts: Iterable[tuple[Any, ...]], client: Client | None) -> None:
+        self.parts, self.client = list(parts), client
 
-    @classmethod
-    def from_delayed(cls, tasks: Sequence[Delayed], scheduler: Scheduler) -> Partitions:
-        """Use the tasks as they are."""
-        return cls([task.key for task in tasks], merge_graphs(tasks), scheduler)
+    @property
+    def tasks(self) -> list[Any]:
+        """The first argument of each partition."""
+        return [part[0] for part in self.parts]
 
-    def __add__(self, other: Partitions) -> Partitions:
-        return Partitions([*self.keys, *other.keys], {**self.graph, **other.graph}, self.scheduler)
+    def select(self, *positions: int) -> Partitions:
+        """Some of the arguments."""
+        return Partitions([tuple(part[i] for i in positions) for part in self.parts], self.client)
 
-    def __getitem__(self, index: slice) -> Partitions:
-        return Partitions(self.keys[index], self.graph, self.scheduler)
+    def zip(self, other: Partitions) -> Partitions:
+        """The arguments of both."""
+        pairs = zip(self.parts, other.parts, strict=True)
+        return Partitions([first + second for first, second in pairs], self.client)
 
-    def map(self, function: Callable[..., Any], *args: Any, extra: Partitions | None = None) -> Partitions:
-        """A task ``function(block, *args)`` for each partition.
+    def map(self, function: Callable[..., Any], *args: Any) -> Partitions:
+        """A task ``function(*part, *args)`` for each partition; large arguments are sent once."""
+        sent_as_is = (bool, int, float, Delayed)
+        shared = [arg if isinstance(arg, sent_as_is) else delayed(arg, traverse=False) for arg in args]
+        step = delayed(function, pure=False)
+        return Partitions([(step(*part, *shared),) for part in self.parts], self.client)
 
-        With `extra`, the result of its partition comes after the block. Arguments are sent once.
+    def persist(self, folder: str | None = None) -> Partitions:
+        """Compute the tasks, whose results stay in the memory of the workers.
+
+        Without a cluster they stay in this process: in memory or, with a folder, in files there, which are
+        mapped into memory.
         """
-        name = f"{funcname(function)}-{uuid4().hex}"
-        shared = [argument if _is_small(argument) else delayed(argument, traverse=False) for argument in args]
-        graph = {**self.graph, **merge_graphs([each for each in shared if isinstance(each, Delayed)])}
-        references = [each.key if isinstance(each, Delayed) else each for each in shared]
-        blocks: list[tuple[Hashable, ...]] = [(key,) for key in self.keys]
-        if extra is not None:
-            graph.update(extra.graph)
-            blocks = list(zip(self.keys, extra.keys, strict=True))
-        keys = [(name, number) for number in range(len(blocks))]
-        graph.update({key: (function, *block, *references) for key, block in zip(keys, blocks, strict=True)})
-        return Partitions(keys, graph, self.scheduler)
+        if self.client is not None:
+            results = self.client.persist(self.tasks, optimize_graph=False)
+        elif folder is None:
+            results = dask.persist(*self.tasks, optimize_graph=False)
+        else:
+            paths = self.map(_store, folder).compute()
+            results = [delayed(joblib.load(path, mmap_mode="r"), traverse=False) for path in paths]
+        return Partitions([(result,) for result in results], self.client)
 
-    def persist(self) -> Partitions:
-        """The same partitions, started, whose results stay where they are computed."""
-        return Partitions(self.keys, self.scheduler.start(self.graph, self.keys), self.scheduler)
+    def compute(self) -> list[Any]:
+        """The results of all tasks."""
+        return list(dask.compute(*self.tasks, scheduler=self.client, optimize_graph=False))
 
-    def merge(self, merge: Callable[[list[Any]], Any]) -> Any:
-        """The results of all partitions, merged."""
-        merged = self._merge_tree(merge)
-        return self.scheduler.run(merged.graph, merged.keys[0])
+    def reduce(self, merge: Callable[[list[Any]], Any], function: Callable[..., Any], *args: Any) -> Any:
+        """The results of `map`, of which neighbors are merged in a tree.
 
-    def reduce(
-        self,
-        merge: Callable[[list[Any]], Any],
-        function: Callable[..., Any],
-        *args: Any,
-        extra: Partitions | None = None,
-    ) -> Any:
-        """The results of `map`, merged."""
-        return self.map(function, *args, extra=extra).merge(merge)
-
-    def persist_and_reduce(
-        self, merge: Callable[[list[Any]], Any], function: Callable[..., Any], *args: Any
-    ) -> tuple[Partitions, Any]:
-        """`persist` and `reduce`, in one round of scheduling."""
-        merged = self.map(function, *args)._merge_tree(merge)
-        graph, result = self.scheduler.start_and_run(merged.graph, self.keys, merged.keys[0])
-        return Partitions(self.keys, graph, self.scheduler), result
-
-    def _merge_tree(self, merge: Callable[[list[Any]], Any]) -> Partitions:
-        """One task that merges neighbors in a tree whose shape depends on the number of tasks alone.
-
-        So sums do not depend on the order in which partitions are finished.
+        Its shape depends on the number of partitions alone: so sums do not depend on the order in which
+        tasks are finished.
         """
-        name, level, graph = f"{funcname(merge)}-{uuid4().hex}", self.keys, dict(self.graph)
+        level, step = self.map(function, *args).tasks, delayed(merge, pure=False)
         while len(level) > 1:
-            groups = [level[i : i + FAN_IN] for i in range(0, len(level), FAN_IN)]
-            level = [(name, len(graph) + i) for i in range(len(groups))]
-            graph.update({key: (merge, group) for key, group in zip(level, groups, strict=True)})
-        return Partitions(level, graph, self.scheduler)
+            level = [step(level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
+        return Partitions([(level[0],)], self.client).compute()[0]
 
 
-def _is_small(value: Any) -> bool:
-    return value is None or isinstance(value, (bool, int, float))
+def _store(value: Any, folder: str) -> str:
+    """Write a result to a file, and return its path."""
+    path = f"{folder}/{uuid4().hex}"
+    try:
+        joblib.dump(value, path)
+    except OSError as error:
+        raise OutputError(
+            f"temporary files cannot be written to {folder}: {error.strerror or error}. Set the environment "
+            "variable TMPDIR to a folder with more room."
+        ) from error
+    return path
 
 
-def split_collection(collection: Any, name: str, chunks: tuple[int, ...] | None = None) -> list[Delayed]:
-    """The partitions of a dask array or data frame as tasks; an array is divided into `chunks` of rows."""
+def find_client(client: Client | None) -> Client | None:
+    """The client that was given, or the current one; None if tasks run in this process."""
+    current = getattr(get_scheduler(scheduler=client), "__self__", None)
+    return current if isinstance(current, Client) else None
+
+
+def split_rows(X: Any, y: Any, sample_weight: Any = None, *, client: Client | None = None) -> Partitions:
+    """Tasks for the table, the labels and the weights of each partition, and its number."""
+    chunks = X.chunks[0] if isinstance(X, da.Array) and not np.isnan(X.shape[0]) else None
+    tables, labels = _split(X, "X"), _split(y, "y", chunks)
+    weights = (
+        [None] * len(tables) if sample_weight is None else _split(sample_weight, "sample_weight", chunks)
+    )
+    if not len(tables) == len(labels) == len(weights):
+        given = "" if sample_weight is None else f" and sample_weight has {len(weights)}"
+        raise InvalidInputError(
+            f"X has {len(tables)} partitions, y has {len(labels)}{given}: they must be partitioned alike."
+        )
+    return Partitions(zip(tables, labels, weights, range(len(tables)), strict=True), find_client(client))
+
+
+def _split(collection: Any, name: str, chunks: tuple[int, ...] | None = None) -> list[Delayed]:
+    """The partitions of a dask collection; an array is divided into `chunks` of rows."""
     if isinstance(collection, da.Array):
         if chunks is not None and not np.isnan(collection.shape[0]):
             if collection.shape[0] != sum(chunks):
                 raise InvalidInputError(f"X has {sum(chunks)} rows, {name} has {collection.shape[0]}.")
             collection = collection.rechunk({0: chunks})
-        if collection.ndim == 2:
-            collection = collection.rechunk({1: -1})
-        return [block for row in collection.to_delayed() for block in np.ravel(row)]
+        collection = collection.rechunk({1: -1}) if collection.ndim == 2 else collection
     if hasattr(collection, "to_delayed"):
-        return list(collection.to_delayed())
+        return list(np.ravel(collection.to_delayed()))
     if isinstance(collection, list) and collection and all(isinstance(part, Delayed) for part in collection):
         return list(collection)
     raise InvalidInputError(
@@ -351,8 +155,208 @@ def split_collection(collection: Any, name: str, chunks: tuple[int, ...] | None 
     )
 
 
-def row_chunks(X: Any) -> tuple[int, ...] | None:
-    """The numbers of rows of the partitions of a dask array, if they are known."""
-    if isinstance(X, da.Array) and not np.isnan(X.shape[0]):
-        return tuple(X.chunks[0])
-    return None
+def find_classes(rows: Partitions, pos_label: Any = None) -> NDArray[Any]:
+    """The two labels, that of the positive class second."""
+    found = rows.select(1).reduce(_merge_labels, _unique_labels)
+    if not len(found):
+        raise InvalidInputError("X and y have no rows.")
+    if len(found) >= MAX_REPORTED_LABELS:
+        raise InvalidInputError(
+            f"Only binary classification is supported: y has {MAX_REPORTED_LABELS} or more classes "
+            f"({list_labels(found.tolist())}). Merge them into two."
+        )
+    return encode_binary_labels(found, pos_label)[0]
+
+
+def _unique_labels(y: Any) -> NDArray[Any]:
+    return np.unique(check_labels(y))[:MAX_REPORTED_LABELS]
+
+
+def _merge_labels(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    filled = [part for part in parts if len(part)]
+    if len({isinstance(part.tolist()[0], str) for part in filled}) > 1:
+        shown = ", ".join(sorted({repr(part.tolist()[0]) for part in filled}))
+        raise InvalidInputError(
+            f"the labels are text in some partitions of y and not in others ({shown}): convert them to one "
+            "type."
+        )
+    return np.unique(np.concatenate(filled))[:MAX_REPORTED_LABELS] if filled else parts[0]
+
+
+def check_labels(y: Any) -> NDArray[Any]:
+    """The labels of a partition as an array."""
+    labels = np.asarray(column_or_1d(y))
+    check_no_missing_labels(labels)
+    assert_all_finite(labels, input_name="y")
+    return labels
+
+
+def check_rows(X: Any, y: Any, number: int) -> NDArray[Any]:
+    """The labels of a partition, which must be as many as its rows."""
+    labels = check_labels(y)
+    if len(labels) != X.shape[0]:
+        raise InvalidInputError(
+            f"partition {number} of X has {X.shape[0]} rows, and that of y has {len(labels)}: X, y and "
+            "sample_weight must be partitioned alike."
+        )
+    return labels
+
+
+class Block(NamedTuple):
+    """The checked rows of a partition: a tuple, whose size dask can determine."""
+
+    X: Any
+    positive: BoolArray
+    weight: FloatArray | None = None
+    columns: str = ""
+    bias: float | None = 1.0
+
+    @property
+    def design(self) -> BoundedDesign:
+        """The features, with a column of ones if there is an intercept."""
+        return augment(self.X, bias=self.bias)
+
+
+def make_block(X: Any, y: Any, weight: Any, number: int, classes: NDArray[Any], fit_intercept: bool) -> Block:
+    """Check the rows of a partition, whose features become an array or CSR matrix of float64 or float32."""
+    positive = check_rows(X, y, number) == classes[1]
+    try:
+        matrix = check_array(
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",  # sums in another order would differ in their last digits
+            ensure_min_samples=0,
+            input_name="X",
+        )
+        check_numbers(matrix)
+    except ValueError as error:
+        raise InvalidInputError(
+            f"partition {number} of X: {error}; the features must be numbers: encode text and categories and "
+            "fill in missing values, or use DaskCAPOClassifier, which does."
+        ) from error
+    if weight is not None:
+        weight = _check_weight(weight, len(positive), number)
+    return Block(matrix, positive, weight, describe_columns(X), 1.0 if fit_intercept else None)
+
+
+def _check_weight(weight: Any, n_rows: int, number: int) -> FloatArray:
+    values = np.asarray(weight, dtype=np.float64).ravel()
+    if len(values) != n_rows or not np.isfinite(values).all() or (values < 0).any():
+        raise InvalidInputError(
+            f"sample_weight must have one finite number of at least 0 for each row: partition {number} has "
+            f"{n_rows} rows and weights {values[:3].tolist()} ..., {len(values)} in all."
+        )
+    return values
+
+
+def describe_columns(X: Any) -> str:
+    """The names of the columns of a data frame, or the number of columns of an array."""
+    columns = getattr(X, "columns", None)
+    return f"{X.shape[1]} without names" if columns is None else ", ".join(map(str, columns))
+
+
+def check_same_columns(descriptions: Sequence[str]) -> None:
+    """Raise an error if partitions have different columns, or the same ones in another order."""
+    different = list(dict.fromkeys(descriptions))
+    if len(different) > 1:
+        raise InvalidInputError(
+            f"the partitions of X have different columns: {different[0]:.100} and {different[1]:.100}. All "
+            "of them need the same columns in the same order."
+        )
+
+
+class BlockSummary(NamedTuple):
+    """What the client must know of the rows, for one partition or many.
+
+    `counts` has, for the negatives and the positives, the sum of the weights, the number of weights above 0,
+    and that of weights with a fraction.
+    """
+
+    n_rows: int
+    counts: FloatArray
+    column_sums: FloatArray
+    columns: str
+
+    @classmethod
+    def from_block(cls, block: Block) -> BlockSummary:
+        """The summary of one partition; the columns are summed by their weighted absolute values."""
+        weight = np.ones(len(block.positive)) if block.weight is None else block.weight
+        counts = [
+            (each.sum(), np.count_nonzero(each), np.count_nonzero(each != np.rint(each)))
+            for each in (weight[~block.positive], weight[block.positive])
+        ]
+        sums = block.design.abs_rmatvec(weight)
+        return cls(len(weight), np.array(counts, dtype=np.float64), sums, block.columns)
+
+    @classmethod
+    def merge(cls, parts: list[BlockSummary]) -> BlockSummary:
+        """The summary of all parts, summed in their order."""
+        n_rows, counts, column_sums, columns = zip(*parts, strict=True)
+        check_same_columns(columns)
+        return cls(sum(n_rows), np.sum(counts, axis=0), np.sum(column_sums, axis=0), columns[0])
+
+    @property
+    def totals(self) -> ClassTotals:
+        """Masses and numbers of atoms of both classes."""
+        masses, n_rows, n_fractions = self.counts.T.tolist()
+        return ClassTotals.from_counts(masses, n_rows, [number == 0 for number in n_fractions])
+
+
+def divide_rows(
+    rows: Partitions, classes: NDArray[Any], sample_size: int, seed: int
+) -> tuple[list[Partitions], IntArray, IntArray]:
+    """A stratified sample and two random halves of the other rows.
+
+    The numbers of all rows and of those in the sample follow, for both classes.
+    """
+    counts: IntArray = rows.select(1).reduce(np.concatenate, _count_classes, classes)
+    sampled = allocate_sample(counts, sample_size)
+    if not sampled.sum(axis=0).all():
+        raise InvalidInputError(
+            f"a sample of {sample_size:,} of {counts.sum():,} rows has no row of "
+            f"{classes.tolist()[int(np.argmin(sampled.sum(axis=0)))]!r}: raise sample_size."
+        )
+    tables = rows.select(0, 1, 3).zip(Partitions([(number,) for number in sampled], None))
+    groups = [tables.map(_take_group, classes, seed, group) for group in (SAMPLE, FIRST_HALF, SECOND_HALF)]
+    return groups, counts.sum(axis=0), sampled.sum(axis=0)
+
+
+def _count_classes(y: Any, classes: NDArray[Any]) -> IntArray:
+    positive = check_labels(y) == classes[1]
+    return np.array([[np.count_nonzero(~positive), np.count_nonzero(positive)]])
+
+
+def allocate_sample(counts: IntArray, size: int) -> IntArray:
+    """How many rows of each partition and class are sampled, in proportion to their numbers."""
+    share = min(1.0, size / counts.sum())
+    ends = np.floor(np.cumsum(counts, axis=0) * share + 0.5)
+    return np.diff(ends, axis=0, prepend=0.0).astype(np.intp)
+
+
+def assign_groups(positive: BoolArray, n_sampled: IntArray, seed: int, number: int) -> IntArray:
+    """The group of each row of a partition: `n_sampled` rows of both classes, and two random halves."""
+    rng = np.random.default_rng([seed, number])
+    groups = rng.integers(FIRST_HALF, SECOND_HALF + 1, len(positive))
+    for count, mask in zip(n_sampled.tolist(), (~positive, positive), strict=True):
+        groups[rng.permutation(np.flatnonzero(mask))[:count]] = SAMPLE
+    return groups
+
+
+def _take_group(
+    X: Any, y: Any, number: int, n_sampled: IntArray, classes: NDArray[Any], seed: int, group: int
+) -> tuple[Any, NDArray[Any]]:
+    labels = check_rows(X, y, number)
+    rows = np.flatnonzero(assign_groups(labels == classes[1], n_sampled, seed, number) == group)
+    return safe_indexing(X, rows), labels[rows]
+
+
+def concatenate_tables(tables: Sequence[Any]) -> Any:
+    """One table of the rows of many."""
+    check_same_columns([describe_columns(table) for table in tables])
+    if issparse(tables[0]):
+        return vstack(tables, format="csr")
+    if isinstance(tables[0], np.ndarray):
+        return np.concatenate(tables)
+    frames = [nw.from_native(table, eager_only=True) for table in tables]
+    return nw.maybe_reset_index(nw.concat(frames, how="vertical")).to_native()

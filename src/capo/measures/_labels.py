@@ -485,7 +485,7 @@ class ClassTotals:
 
     @classmethod
     def from_counts(
-        cls, masses: Sequence[float], n_rows: Sequence[float], integer: Sequence[bool], *, weighted: bool
+        cls, masses: Sequence[float], n_rows: Sequence[float], integer: Sequence[bool]
     ) -> ClassTotals:
         """The totals from those of the negatives and the positives: (negative, positive).
 
@@ -493,7 +493,7 @@ class ClassTotals:
         integers.
         """
         neg, pos = (
-            count_atoms(mass, int(count), whole) if weighted else int(count)
+            count_atoms(mass, int(count), whole)
             for mass, count, whole in zip(masses, n_rows, integer, strict=True)
         )
         return cls(masses[1], masses[0], pos, neg, all(integer))

@@ -29,7 +29,7 @@ def on_dask(X, y, chunks=CHUNKS):
 
 @pytest.mark.parametrize("n_bins", [4096, 64])
 def test_values_and_confusion_matrix_are_those_of_the_rows_in_memory(rows, n_bins, monkeypatch):
-    monkeypatch.setattr("capo.dask._evaluate.N_BINS", n_bins)
+    monkeypatch.setattr("capo.dask._evaluation.N_BINS", n_bins)
     monkeypatch.setattr("capo.inspection._bootstrap.N_ROW_RESAMPLES", 3)
     X, y, model = rows
     expected = evaluate_in_memory(
@@ -47,7 +47,7 @@ def test_values_and_confusion_matrix_are_those_of_the_rows_in_memory(rows, n_bin
 
 
 def test_the_first_few_rows_are_counted_apart(rows, monkeypatch):
-    monkeypatch.setattr("capo.dask._evaluate.N_BINS", 64)
+    monkeypatch.setattr("capo.dask._evaluation.N_BINS", 64)
     monkeypatch.setattr("capo.inspection._bootstrap.N_ROW_RESAMPLES", 3)
     X, y, model = rows
     measure = get("precision_at_k", k=10)
@@ -64,5 +64,7 @@ def test_what_cannot_be_evaluated_is_refused(rows):
             evaluate(model, *on_dask(X, np.full(len(y), "no")))
         with pytest.raises(ValueError, match="maybe"):
             evaluate(model, *on_dask(X, np.full(len(y), "maybe")))
+        with pytest.raises(ValueError, match="distributed"):
+            evaluate(model, *on_dask(X, y), client="tcp://host:8786")
         with pytest.raises(InvalidInputError, match="cost_fn of single rows"):
             evaluate(model, *on_dask(X, y), get("cost", cost_fn=np.ones(len(y))))

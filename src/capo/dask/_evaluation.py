@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from dask.delayed import delayed
+from distributed import Client
 
-from .. import measures
-from .._compat import FloatArray, safe_indexing
+from .._compat import FloatArray
 from ..inspection import Evaluation, ScoreGroups, decide, evaluate_groups, negative_and_positive
+from ..learning.outputs import iter_row_blocks
 from ..measures import Measure
 from ..tables.targets import positive_mask
-from ._bins import ScoreBins, score_widths, spread_edges
-from ._blocks import ScoredRows, bin_scores, check_labels, check_same_length, reject_row_costs
-from ._estimators import TrainingParts
-from ._partitions import Partitions, Scheduler
-
-if TYPE_CHECKING:
-    from distributed import Client
-
+from ._adaptation import ScoreBins, ScoredRows, bin_scores, spread_edges
+from ._estimators import resolve_measure
+from ._partitions import Partitions, check_rows, split_rows
 
 #: Bins of scores. A finer division of the top and of the bottom follows, for measures of the first few rows.
 N_BINS = 4096
@@ -29,8 +24,6 @@ N_TAIL_BINS = 512
 MAX_PASSES = 6
 #: A bin of different scores may hold this many times the rows of an average one.
 MAX_RELATIVE_MASS = 4.0
-#: Rows that are predicted at once.
-BLOCK_ROWS = 20_000
 
 
 def evaluate(
@@ -81,60 +74,39 @@ def evaluate(
     >>> evaluation.estimates[0].value == model.score(X, y)
     True
     """
-    resolved = measures.get(getattr(model, "measure_", "f1") if measure is None else measure)
-    reject_row_costs(resolved)
-    parts, scheduler = TrainingParts.from_collections(X, y), Scheduler(client)
-    shared, score = delayed(model, traverse=False), delayed(score_partition, pure=False)
-    tasks = [score(table, labels, shared, number) for number, (table, labels, _) in enumerate(parts)]
-    rows = Partitions.from_delayed(tasks, scheduler).persist()
-    negative_name, positive_name = map(str, negative_and_positive(model).tolist())
-    return evaluate_groups(
-        resolved,
-        group_scores(rows),
-        class_names=(negative_name, positive_name),
-        random_state=random_state,
-    )
+    resolved = resolve_measure(getattr(model, "measure_", "f1") if measure is None else measure)
+    rows = split_rows(X, y, client=client).select(0, 1, 3).map(score_partition, model).persist()
+    negative, positive = map(str, negative_and_positive(model).tolist())
+    groups = group_scores(rows)
+    return evaluate_groups(resolved, groups, class_names=(negative, positive), random_state=random_state)
 
 
-def score_partition(X: Any, y: Any, model: Any, number: int) -> ScoredRows:
+def score_partition(X: Any, y: Any, number: int, model: Any) -> ScoredRows:
     """Apply the model to a partition, some rows at a time."""
-    labels = check_labels(y, number)
-    check_same_length(X, labels, number)
-    starts = range(0, len(labels), BLOCK_ROWS)
-    scores = [decide(model, safe_indexing(X, slice(start, start + BLOCK_ROWS))) for start in starts]
-    positive = positive_mask(labels, negative_and_positive(model)) if len(labels) else np.empty(0, dtype=bool)
-    return ScoredRows(np.concatenate([np.empty(0), *scores]), positive)
+    labels = check_rows(X, y, number)
+    if not len(labels):
+        return ScoredRows(np.empty(0), np.empty(0, dtype=bool))
+    scores = [decide(model, block) for block in iter_row_blocks(X)]
+    return ScoredRows(np.concatenate(scores), positive_mask(labels, negative_and_positive(model)))
 
 
 def group_scores(rows: Partitions) -> ScoreGroups:
     """Count the rows in bins with about equal shares of both classes, and finer ones at both ends."""
     edges = np.zeros(1)
-    bins: ScoreBins = rows.reduce(ScoreBins.merge, bin_scores, edges)
+    bins = bin_scores(rows, edges)
     for _ in range(MAX_PASSES):
         edges = np.union1d(spread_edges(bins, _class_shares(bins), N_BINS), [0.0])
-        bins = rows.reduce(ScoreBins.merge, bin_scores, edges)
-        if _are_even(bins):
+        bins = bin_scores(rows, edges)
+        if _class_shares(bins)[bins.widths > 0].max(initial=0.0) <= MAX_RELATIVE_MASS / N_BINS:
             break
-    edges = np.union1d(edges, spread_edges(bins, _outer_bins(bins), N_TAIL_BINS))
-    bins = rows.reduce(ScoreBins.merge, bin_scores, edges)
-    return ScoreGroups.from_counts(bins.mass, edges, score_widths(bins) == 0)
+    outer = np.zeros(len(edges) + 1)
+    outer[np.flatnonzero(bins.mass.sum(axis=0))[[0, -1]]] = 1.0  # the first and the last bin with rows
+    edges = np.union1d(edges, spread_edges(bins, outer, N_TAIL_BINS))
+    bins = bin_scores(rows, edges)
+    return ScoreGroups.from_counts(bins.mass, edges, bins.widths == 0)
 
 
 def _class_shares(bins: ScoreBins) -> FloatArray:
     """The mean of the shares of both classes that each bin holds."""
     totals = np.maximum(bins.mass.sum(axis=1, keepdims=True), 1.0)
     return np.asarray((bins.mass / totals).mean(axis=0))
-
-
-def _are_even(bins: ScoreBins) -> bool:
-    """Whether no bin with different scores holds much more than its share of the rows."""
-    shares = _class_shares(bins)[score_widths(bins) > 0]
-    return bool(shares.max(initial=0.0) <= MAX_RELATIVE_MASS / N_BINS)
-
-
-def _outer_bins(bins: ScoreBins) -> FloatArray:
-    """1 for the first and the last bin with rows, 0 for the others."""
-    filled = np.flatnonzero(bins.mass.sum(axis=0))
-    outer = np.zeros(bins.mass.shape[1])
-    outer[filled[[0, -1]]] = 1.0
-    return outer

@@ -14,7 +14,7 @@ from capo.decisions import (
     ZeroThreshold,
 )
 
-from .cases import scored_rows
+from ..learning.cases import scored_rows
 
 
 @given(

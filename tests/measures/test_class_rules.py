@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from capo import measures
 from capo.measures import DecisionRule, ExpectedRows, multiclass
 
-from .cases import BOUNDED, EXACT, all_matrices, expected_rows, make_measure
+from .multiclass_cases import BOUNDED, EXACT, all_matrices, expected_rows, make_measure
 
 #: No row can be of the second class.
 WITHOUT_A_CLASS = ExpectedRows(np.array([[0, 0, 1 / 3, 2 / 3], [1 / 4, 0, 0, 3 / 4], [1 / 2, 0, 1 / 2, 0]]))
