@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from capo import CAPOClassifier
 from capo.exceptions import DataWarning, InvalidInputError
-from capo.inspection import CAPO, DEFAULT_LEARNER, METHODS, Comparison, MethodResult, compare, compare_on_fold
+from capo.inspection import METHODS, ComparedRows, Comparison, MethodResult, compare, compare_on_fold
 
 X, Y = make_classification(200, n_features=5, flip_y=0.2, random_state=0)
 
@@ -82,7 +82,7 @@ def test_the_verdict_does_not_depend_on_the_unit_of_the_measure(scale):
 def test_the_standard_error_accounts_for_shared_training_rows():
     found = comparison(0.5, 0.6, 0.7, 0.8, noise=0.05)
     difference = found.methods[3].values - found.methods[0].values
-    gain, error = found.gain(DEFAULT_LEARNER)
+    gain, error = found.gain("default learner")
     assert gain == pytest.approx(difference.mean())
     assert error == pytest.approx(np.sqrt(difference.var(ddof=1) * (1 / 5 + 1 / 4)))
 
@@ -188,9 +188,9 @@ def test_a_fold_computes_each_auxiliary_once():
     auxiliaries = [("nb", _CountingBayes()), LogisticRegression()]
     model = CAPOClassifier("f1", auxiliaries=auxiliaries, random_state=0).fit(X[::2], Y[::2])
     _CountingBayes.n_predicted = 0
-    result = compare_on_fold(model, Y[::2], None, X[1::2], Y[1::2])
+    values, _ = compare_on_fold(model, ComparedRows(X[::2], Y[::2]), ComparedRows(X[1::2], Y[1::2]))
     assert _CountingBayes.n_predicted == 1
-    assert result.values[CAPO] == pytest.approx(model.score(X[1::2], Y[1::2]))
+    assert values["capo"] == pytest.approx(model.score(X[1::2], Y[1::2]))
 
 
 def test_a_comparison_of_another_training_is_recognized():

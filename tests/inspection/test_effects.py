@@ -2,7 +2,7 @@
 
 import pytest
 
-from capo.inspection import short_text
+from capo.inspection._columns import short_text
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from sklearn.model_selection import train_test_split
 from ... import measures
 from ..._compat import BoolArray, FloatArray
 from ...estimators import CAPOClassifier
-from ...inspection import METHODS, compare_on_fold
+from ...inspection import METHODS, ComparedRows, compare_on_fold
 from ...measures import Measure
 from ..console import ignore_broken_pipe
 
@@ -133,8 +133,9 @@ def _score_methods(measure: Measure, split: DigitsSplit, seed: int, memory: str)
     start = time.perf_counter()
     model = CAPOClassifier(measure, memory=memory, random_state=seed).fit(split.X, split.y)
     seconds = time.perf_counter() - start
-    result = compare_on_fold(model, split.y, None, split.X_test, split.y_test)
-    return SplitResult([result.values[name] for name in METHODS], model, seconds)
+    train, test = ComparedRows(split.X, split.y), ComparedRows(split.X_test, split.y_test)
+    values, _ = compare_on_fold(model, train, test)
+    return SplitResult([values[name] for name in METHODS], model, seconds)
 
 
 def _format_heading() -> str:
