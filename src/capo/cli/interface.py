@@ -89,7 +89,7 @@ def compare(
       capo compare train.csv -t y -m mcc -a lgbm,rf,linear -o comparison.json
       capo compare train.csv -t fraud --cost-fn amount --cost-fp 5
     """
-    from .commands.compare import run_compare
+    from .commands.evaluation import run_compare
 
     run_compare(table.open(), columns, options, output, console.open())
 
@@ -280,7 +280,7 @@ def evaluate(
       capo evaluate churn.capo test.csv --json > evaluation.json
       capo evaluate churn.capo 'test-*.parquet' --cluster tcp://scheduler:8786
     """
-    from .commands.evaluate import run_evaluate
+    from .commands.evaluation import run_evaluate
 
     run_evaluate(model, table.open(), cluster, seed, console.open())
 
@@ -309,7 +309,7 @@ def explain(
       capo explain churn.capo new.csv --row 17 --row 230
       capo explain churn.capo test.csv --json | jq '.importance[0]'
     """
-    from .commands.explain import run_explain
+    from .commands.evaluation import run_explain
 
     run_explain(model, table.open(), options, output, seed, console.open())
 
@@ -349,7 +349,7 @@ def report(
       capo report churn.capo test.csv -o report.html
       capo report churn.capo test.csv --comparison comparison.json -o report.html
     """
-    from .commands.report import run_report
+    from .commands.evaluation import run_report
 
     run_report(model, table.open(), output, comparison, seed, explain, Console(quiet))
 

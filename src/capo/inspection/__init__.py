@@ -5,7 +5,6 @@ The plots need matplotlib: ``pip install 'capo-learn[plots]'``.
 
 from ._bootstrap import ScoreGroups
 from ._comparison import (
-    LATER_STEPS,
     METHODS,
     ComparedRows,
     Comparison,
@@ -22,7 +21,6 @@ from ._summary import Summary, SummaryLine, frozen_auxiliary_names, summarize
 from ._task import decide, describe_few_rows, negative_and_positive, target_type
 
 __all__ = [
-    "LATER_STEPS",
     "METHODS",
     "CPathDisplay",
     "ClassRates",

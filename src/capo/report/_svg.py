@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._compat import FloatArray
-from ._formatting import use_minus_sign
-from ._templating import Markup
+from ._templating import Markup, use_minus_sign
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,11 @@ class Axis:
 def unit_axis(label: str) -> Axis:
     """An axis from 0 to 1."""
     return Axis(0.0, 1.0, [(tenths / 10, f"{tenths / 10:g}") for tenths in range(0, 11, 2)], label)
+
+
+def probability_axis(highest: float, label: str) -> Axis:
+    """An axis from 0 to 1, or to the highest probability if that is small."""
+    return unit_axis(label) if highest > 0.5 else linear_axis([0, highest], label)
 
 
 def linear_axis(values: ArrayLike, label: str, *, include_zero: bool = False, n_ticks: int = 5) -> Axis:
@@ -121,12 +125,13 @@ class Chart:
         )
 
     def render(self, elements: Sequence[Markup]) -> Markup:
-        """The whole drawing, with a title and a description for screen readers."""
+        """The whole figure, with a title and a description for screen readers."""
         return Markup(
+            "<figure><figcaption>{title}</figcaption>"
             '<svg class="chart" viewBox="0 0 {width} {height}" role="img" '
             'aria-labelledby="{id}-title {id}-desc">'
             '<title id="{id}-title">{title}</title><desc id="{id}-desc">{description}</desc>'
-            "{x_axis}{y_axis}{elements}</svg>"
+            "{x_axis}{y_axis}{elements}</svg></figure>"
         ).format(
             width=WIDTH,
             height=HEIGHT,

@@ -19,7 +19,7 @@ from ...learning.folds import DEFAULT_N_FOLDS
 from ..console import Console
 from ..options import ColumnOptions, FitClusterOptions, FitModelOptions
 from .cluster import divide, needs_parts, open_scheduler, read_parts
-from .kinds import model_kind
+from .kinds import fit_results
 from .models import check_model_output, log_model_output, table_sha256
 from .training_data import OneClassError, TableTrainingData
 from .unfitted_model import option_files, parse_auxiliaries, prepare_training
@@ -153,5 +153,5 @@ def _fit_results(model: CAPOClassifier, output: Path) -> dict[str, Any]:
             {"name": line.name, "value": line.value, "std": line.std} for line in model.summary().lines
         ],
         "seconds": model.timings_,
-        **model_kind(model).fit_results(model),
+        **fit_results(model),
     }

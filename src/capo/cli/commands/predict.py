@@ -27,7 +27,7 @@ from ..console import Console, Step
 from ..options import ClusterOptions, ModelFileOptions
 from ..output import check_file_ending, check_output, is_stdout, open_output
 from .cluster import connect, divide, map_in_order, name_part, read_rows
-from .kinds import model_kind
+from .kinds import missing_price_notes, predict_batch, prediction_columns
 from .models import BATCH_SIZE, LoadedModel, load_model, map_in_threads, read_batches
 
 #: Rows of a Parquet file that are kept in memory.
@@ -325,20 +325,16 @@ class Predictor:
 
     def check(self, batch: Batch, ids: Sequence[str], console: Console) -> None:
         """Check the identifiers, and show what a user should know about the predictions."""
-        kind = model_kind(self.loaded.model)
-        _check_ids(self.schema, batch, ids, kind.prediction_columns(self.loaded))
-        for note in kind.notes(self.loaded, batch):
+        _check_ids(self.schema, batch, ids, prediction_columns(self.loaded))
+        for note in missing_price_notes(self.loaded, batch):
             console.note(note)
 
     def predict(self, batch: Batch) -> PredictedRows:
         """Predict a batch."""
-        loaded, kind = self.loaded, model_kind(self.loaded.model)
         features = self.schema.features(batch)
-        outputs = kind.batch_outputs(loaded, batch, features)
-        series = [*self.schema.id_columns(batch), *kind.prediction_series(loaded, outputs)]
-        return PredictedRows(
-            pl.DataFrame(series), RowDifferences.count(loaded, features, kind.drift_scores(outputs))
-        )
+        predictions, scores = predict_batch(self.loaded, batch, features)
+        series = [*self.schema.id_columns(batch), *predictions]
+        return PredictedRows(pl.DataFrame(series), RowDifferences.count(self.loaded, features, scores))
 
 
 def run_predict(

@@ -11,7 +11,7 @@ from ...io.table_schema import profile_columns
 from ...learning.folds import DEFAULT_N_FOLDS, TimeFolds
 from ..console import Console
 from ..options import ModelFileOptions
-from .kinds import model_kind, price_columns
+from .kinds import fit_results, price_columns
 from .models import (
     EARLIER_TABLES,
     LoadedModel,
@@ -67,7 +67,7 @@ def run_refit(
             "measure": model.measure_.label,
             "value": model.score_,
             "std": model.score_std_,
-            **model_kind(model).fit_results(model),
+            **fit_results(model),
         },
     )
     log_model_output(output, console)
