@@ -107,7 +107,7 @@ def predict_labeled(
 
 
 def _evaluate(
-    loaded: LoadedModel, rows: LabeledOutputs, seed: int, console: Console
+    model: CAPOClassifier, rows: LabeledOutputs, seed: int, console: Console
 ) -> inspection.Evaluation:
     with console.step("bootstrap") as step:
         return inspection.evaluate(
