@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
-from ..decisions import RowPrices, Savings, estimate_savings, format_money
+from ..decisions import RowPrices, Savings, estimate_savings
 from ..engine import Status
 from ..exceptions import InvalidInputError
 from ..inspection import (
@@ -23,13 +23,11 @@ from ..inspection import (
     WorstError,
     describe_few_rows,
     evaluate,
-    frozen_auxiliary_names,
     target_type,
     worst_errors,
 )
 from ..measures import ConstrainedMeasure, Labels
 from . import _sections as sections
-from ._svg import draw_interval, draw_weight_bar
 from ._templating import (
     Markup,
     clean_text,
@@ -51,20 +49,6 @@ if TYPE_CHECKING:
 MAX_COLUMNS, MAX_FEATURES, MAX_CONFUSIONS = 15, 15, 10
 #: Columns whose values are listed for each error.
 N_VALUE_COLUMNS = 3
-#: How the default learner decides, and what the other methods of a comparison are.
-METHODS = {
-    "binary": "with a threshold of 0.5. The tuned threshold is the same learner with a threshold chosen for "
-    "the measure. The tuned stack is a logistic regression on all auxiliaries, also with a chosen threshold.",
-    "priced": "with a threshold of 0.5. The tuned threshold is the same learner with the one threshold that "
-    "has the most money on the training rows. The tuned stack is a logistic regression on all auxiliaries, "
-    "with the threshold of each row that follows from its prices.",
-    "multiclass": "with its most probable class. The tuned threshold is the same learner with a multiplier "
-    "of the probability of each class, chosen for the measure. The tuned stack combines all auxiliaries, "
-    "also with multipliers.",
-    "multilabel": "with a threshold of 0.5 for each label. The tuned threshold is the same learner with "
-    "thresholds chosen for the measure. The tuned stack combines all auxiliaries, also with chosen "
-    "thresholds.",
-}
 #: The steps of the training in words.
 STEPS = {
     "auxiliaries": "the auxiliaries",
@@ -203,7 +187,6 @@ def render_report(
             cautions=[clean_text(each) for each in (*notes, *cautions)],
             evaluation=evaluation,
             comparison=comparison,
-            methods=METHODS[kind],
             importance=importance,
             max_columns=MAX_COLUMNS,
             durations=join_words(durations),
@@ -213,8 +196,6 @@ def render_report(
             content_security_policy=content_security_policy(style, script),
             style=Markup(style),
             script=Markup(script),
-            draw_interval=draw_interval,
-            draw_weight_bar=draw_weight_bar,
             draw_effect=sections.draw_effect,
         )
     )
@@ -253,7 +234,6 @@ def _describe_threshold(
     return {
         "curves": curves,
         "operating_point": sections.describe_operating_point(model, curves),
-        "rates": sections.list_rates(model.measure_.label, curves, score),
         "score": score,
         "headline": format_number(value),
         "estimate": estimate,
@@ -316,7 +296,6 @@ def _describe_rows(
         "calibration_figure": sections.draw_calibration(bins),
         "errors": list(zip(errors, probabilities.tolist(), strict=True)),
         "error_columns": [name for name in ranked if name in known][:N_VALUE_COLUMNS],
-        "format_money": format_money,
     }
 
 
@@ -328,7 +307,6 @@ def _describe_training(model: CAPOClassifier) -> dict[str, Any]:
     return {
         "features": sorted((each for each in coef.items() if each[1]), key=lambda each: -abs(each[1])),
         "max_features": MAX_FEATURES,
-        "frozen_names": frozen_auxiliary_names(model),
         "path": path,
         "path_figure": sections.draw_path(model) if len(path) > 1 else None,
         "solver_figure": None if model.solution_ is None else sections.draw_solver(model.solution_),

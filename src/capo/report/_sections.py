@@ -21,13 +21,10 @@ from ..inspection import ColumnEffect
 from ..measures import ConfusionMeasure, Labels, Measure, ScoreCurve, get, ratio, score_curve
 from ._svg import Chart, linear_axis, log_axis, probability_axis, unit_axis
 from ._templating import (
-    Markup,
     clean_name,
     count_decimals,
     format_count,
     format_number,
-    format_percent,
-    format_rate,
     format_significant,
     format_threshold,
     pluralize,
@@ -232,7 +229,7 @@ def fold_thresholds(model: CAPOClassifier) -> list[float]:
 
 def _draw_curves(
     curves: ThresholdCurves, by_fold: Sequence[float]
-) -> tuple[list[Markup], dict[str, list[list[float]]]]:
+) -> tuple[list[Chart], dict[str, list[list[float]]]]:
     """The three charts, and the points of their curves on the page."""
     best, chosen, label = int(np.argmax(curves.values)), curves.chosen, curves.measure_label
     threshold, best_threshold = (float(curves.thresholds[i]) for i in (chosen, best))
@@ -254,11 +251,11 @@ def _draw_curves(
         probability_axis(float(curves.thresholds.max()), "threshold (probability)"),
         linear_axis(curves.values, label, include_zero=True),
     )
-    lines = [
-        *(by_threshold.vertical_line(each, "fold-line") for each in by_fold if each <= by_threshold.x.high),
-        by_threshold.vertical_line(threshold, "chosen-line"),
-        by_threshold.vertical_line(threshold, "slider-line", id="slider-line"),
-    ]
+    for each in by_fold:
+        if each <= by_threshold.x.high:
+            by_threshold.vertical_line(each, "fold-line")
+    by_threshold.vertical_line(threshold, "chosen-line")
+    by_threshold.vertical_line(threshold, "slider-line", id="slider-line")
     prevalence = curves.n_pos / curves.total
     precision_recall = Chart(
         "precision-recall-chart",
@@ -276,38 +273,20 @@ def _draw_curves(
         unit_axis("false positive rate"),
         unit_axis("true positive rate"),
     )
-    chance = precision_recall.line([0, 1], [prevalence, prevalence], "chance")
-    figures, positions = [], {}
-    for chart, x, y, others in (
-        (by_threshold, curves.thresholds, curves.values, lines),
-        (precision_recall, curves.recall, curves.precision, [chance]),
-        (roc, curves.false_positive_rate, curves.recall, [roc.line([0, 1], [0, 1], "chance")]),
-    ):
-        point = float(x[chosen]), float(y[chosen])
-        curve = chart.line(x, y, "curve")
-        marked = chart.circle(*point, "chosen-point", radius=7)
-        moved = chart.circle(*point, "slider-point", radius=4.5, id=f"{chart.id}-point")
-        figures.append(chart.render([*others, curve, marked, moved]))
-        positions[chart.id] = chart.positions(x, y).tolist()
-    return figures, positions
-
-
-def list_rates(measure_label: str, curves: ThresholdCurves, value: float) -> list[tuple[str, str, str]]:
-    """Return ids, names and texts of the model's measure and common rates; no id means no threshold."""
-    tp, fp, fn, tn = curves.chosen_cells
-    rates = [
-        ("precision", "precision", format_rate(tp, tp + fp)),
-        ("recall", "recall", format_rate(tp, tp + fn)),
-        ("f1", "F1", format_rate(2 * tp, 2 * tp + fp + fn)),
-        ("specificity", "specificity", format_rate(tn, tn + fp)),
-        ("accuracy", "accuracy", format_rate(tp + tn, curves.total)),
-        ("predicted", "predicted positive", format_percent(tp + fp, curves.total)),
-    ]
-    if measure_label in ("f1", "accuracy"):
-        return rates
-    if curves.measure_label == measure_label:
-        return [("measure", measure_label, format_number(float(curves.values[curves.chosen]))), *rates]
-    return [("", measure_label, format_number(value)), *rates]
+    precision_recall.line([0, 1], [prevalence, prevalence], "chance")
+    roc.line([0, 1], [0, 1], "chance")
+    curve_of = {
+        by_threshold.id: (curves.thresholds, curves.values),
+        precision_recall.id: (curves.recall, curves.precision),
+        roc.id: (curves.false_positive_rate, curves.recall),
+    }
+    charts = [by_threshold, precision_recall, roc]
+    for chart in charts:
+        x, y = curve_of[chart.id]
+        chart.line(x, y, "curve")
+        chart.circle(float(x[chosen]), float(y[chosen]), "chosen-point", radius=7)
+        chart.circle(float(x[chosen]), float(y[chosen]), "slider-point", radius=4.5, id=f"{chart.id}-point")
+    return charts, {chart.id: chart.positions(*curve_of[chart.id]).tolist() for chart in charts}
 
 
 @dataclass(frozen=True)
@@ -346,7 +325,7 @@ def wilson_interval(share: float, n: float) -> tuple[float, float]:
     return max(0.0, float(middle - margin)), min(1.0, float(middle + margin))
 
 
-def draw_calibration(bins: list[CalibrationBin]) -> Markup:
+def draw_calibration(bins: list[CalibrationBin]) -> Chart:
     """Draw the share of positive rows by probability."""
     gap = max(abs(each.share - each.probability) for each in bins)
     highest = max(max(each.high, each.probability) for each in bins)
@@ -358,11 +337,13 @@ def draw_calibration(bins: list[CalibrationBin]) -> Markup:
         probability_axis(highest, "mean probability"),
         probability_axis(highest, "share of positive rows"),
     )
-    elements = [chart.line([0, chart.x.high], [0, chart.x.high], "chance")]
-    elements += [chart.line([each.probability] * 2, [each.low, each.high], "whisker") for each in bins]
-    elements.append(chart.line([each.probability for each in bins], [each.share for each in bins], "curve"))
-    elements += [chart.circle(each.probability, each.share, "tried-point", radius=3.5) for each in bins]
-    return chart.render(elements)
+    chart.line([0, chart.x.high], [0, chart.x.high], "chance")
+    for each in bins:
+        chart.line([each.probability] * 2, [each.low, each.high], "whisker")
+    chart.line([each.probability for each in bins], [each.share for each in bins], "curve")
+    for each in bins:
+        chart.circle(each.probability, each.share, "tried-point", radius=3.5)
+    return chart
 
 
 def list_policies(
@@ -387,7 +368,7 @@ def list_policies(
     ]
 
 
-def draw_savings(labels: Labels, log_odds: FloatArray, prices: RowPrices) -> Markup:
+def draw_savings(labels: Labels, log_odds: FloatArray, prices: RowPrices) -> Chart:
     """The money gained by calling more and more rows positive, in the order of their expected saving."""
     predicted = log_odds > prices.log_odds
     expected = prices.expected_savings(expit(log_odds))
@@ -411,12 +392,10 @@ def draw_savings(labels: Labels, log_odds: FloatArray, prices: RowPrices) -> Mar
         linear_axis(counts, "rows called positive"),
         linear_axis(money[points], "money gained", include_zero=True),
     )
-    elements = [
-        chart.line([0, counts[-1]], [0, money[-1]], "chance"),
-        chart.line(counts[points], money[points], "curve"),
-        chart.circle(float(counts[chosen]), float(money[chosen]), "chosen-point", radius=7),
-    ]
-    return chart.render(elements)
+    chart.line([0, counts[-1]], [0, money[-1]], "chance")
+    chart.line(counts[points], money[points], "curve")
+    chart.circle(float(counts[chosen]), float(money[chosen]), "chosen-point", radius=7)
+    return chart
 
 
 def write_money(value: float) -> str:
@@ -424,7 +403,7 @@ def write_money(value: float) -> str:
     return use_minus_sign(format_money(value))
 
 
-def draw_solver(solution: Solution) -> Markup | None:
+def draw_solver(solution: Solution) -> Chart | None:
     """Draw the primal and dual objective after each iteration, and last those of the solution."""
     if len(solution.history) < 2:
         return None
@@ -442,12 +421,10 @@ def draw_solver(solution: Solution) -> Markup | None:
         linear_axis(np.concatenate((primal, _visible_bounds(dual, primal))), "objective"),
     )
     lower = np.maximum(dual, chart.y.low)
-    elements = [
-        chart.band(iterations, lower, primal, "area"),
-        chart.line(iterations, primal, "curve"),
-        chart.line(iterations, lower, "curve second"),
-    ]
-    return chart.render(elements)
+    chart.band(iterations, lower, primal, "area")
+    chart.line(iterations, primal, "curve")
+    chart.line(iterations, lower, "curve second")
+    return chart
 
 
 def _visible_bounds(dual: FloatArray, primal: FloatArray) -> FloatArray:
@@ -457,7 +434,7 @@ def _visible_bounds(dual: FloatArray, primal: FloatArray) -> FloatArray:
     return near if near.size else dual[-1:]
 
 
-def draw_path(model: CAPOClassifier) -> Markup:
+def draw_path(model: CAPOClassifier) -> Chart:
     """Draw the out-of-fold value of the measure for each C."""
     results, measure = model.cv_results_, model.measure_.label
     order = np.argsort(results["param_C"])
@@ -473,16 +450,15 @@ def draw_path(model: CAPOClassifier) -> Markup:
         axis,
         linear_axis(np.concatenate((value - std, value + std)), measure),
     )
-    elements = [
-        chart.band(positions, value - std, value + std, "area"),
-        chart.line(positions, value, "curve"),
-        chart.circle(positions[chosen], value[chosen], "chosen-point", radius=7),
-        *(chart.circle(x, y, "tried-point", radius=2.5) for x, y in zip(positions, value, strict=True)),
-    ]
-    return chart.render(elements)
+    chart.band(positions, value - std, value + std, "area")
+    chart.line(positions, value, "curve")
+    chart.circle(positions[chosen], value[chosen], "chosen-point", radius=7)
+    for x, y in zip(positions, value, strict=True):
+        chart.circle(x, y, "tried-point", radius=2.5)
+    return chart
 
 
-def draw_effect(id: str, effect: ColumnEffect) -> Markup | None:
+def draw_effect(id: str, effect: ColumnEffect) -> Chart | None:
     """Draw the mean output by the value of a column, with a band of its interval.
 
     None unless the values are plain numbers, without a unit, which an axis can show.
@@ -508,9 +484,8 @@ def draw_effect(id: str, effect: ColumnEffect) -> Markup | None:
         linear_axis(position, column[:40]),
         linear_axis(np.concatenate((low, high)), "mean probability"),
     )
-    elements = [
-        chart.band(position, low, high, "area"),
-        chart.line(position, output, "curve"),
-        *(chart.circle(x, y, "tried-point", radius=2.5) for x, y in zip(position, output, strict=True)),
-    ]
-    return chart.render(elements)
+    chart.band(position, low, high, "area")
+    chart.line(position, output, "curve")
+    for x, y in zip(position, output, strict=True):
+        chart.circle(x, y, "tried-point", radius=2.5)
+    return chart

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
+from ..decisions import format_money
 from ..exceptions import MissingExtraError
 
 try:
@@ -154,10 +155,12 @@ FILTERS: dict[str, Callable[..., str]] = {
     "allow_breaks": allow_breaks,
     "clean_name": clean_name,
     "clean_text": clean_text,
+    "money": format_money,
     "number": format_number,
     "percent_of": format_percent,
     "pluralize": pluralize,
     "quote_label": quote_label,
+    "rate_of": format_rate,
     "significant": format_significant,
     "threshold": format_threshold,
 }
