@@ -62,9 +62,7 @@ def test_many_classes_labels_and_money():
 
     def of_classes(rows, **params):
         true, guess = classes[codes[rows]], classes[predicted[rows]]
-        return evaluate(
-            accuracy, true, p[rows], predicted=guess, class_names=classes, random_state=0, **params
-        )
+        return evaluate(accuracy, true, p[rows], class_names=classes, random_state=0, **params)
 
     def of_labels(rows, **params):
         pair = np.column_stack([positive, ~positive])[rows]

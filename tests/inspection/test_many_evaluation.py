@@ -31,9 +31,7 @@ def test_values_of_classes_are_those_of_scikit_learn(weighted):
     y, predicted, p, weight = rows()
     weight = weight if weighted else None
     measure = multiclass.get("balanced_accuracy")
-    found = evaluate(
-        measure, y, p, predicted=predicted, class_names=CLASSES, sample_weight=weight, random_state=0
-    )
+    found = evaluate(measure, y, p, class_names=CLASSES, sample_weight=weight, random_state=0)
     values = {each.name: each for each in found.estimates}
     expected = balanced_accuracy_score(y, predicted, sample_weight=weight)
     assert found.estimates[0].value == pytest.approx(expected)
@@ -53,7 +51,6 @@ def test_a_class_without_rows_is_a_caution_and_the_largest_confusions_are_listed
         multiclass.get("accuracy"),
         y[keep],
         p[keep],
-        predicted=predicted[keep],
         class_names=CLASSES,
         random_state=0,
     )
@@ -69,9 +66,7 @@ def test_rates_that_are_perfect_or_not_defined():
     """All resamples agree on a rate of 0 or 1, which says nothing about its error."""
     y, predicted = np.repeat(["a", "b", "c"], (5, 20, 4)), np.repeat(["a", "b", "b"], (5, 20, 4))
     p = np.eye(4)[np.searchsorted(CLASSES, predicted)]
-    found = evaluate(
-        multiclass.get("accuracy"), y, p, predicted=predicted, class_names=CLASSES, random_state=0
-    )
+    found = evaluate(multiclass.get("accuracy"), y, p, class_names=CLASSES, random_state=0)
     a, b, c, d = found.classes
     perfect, failed = (binomtest(*each).proportion_ci(method="exact") for each in ((5, 5), (0, 4)))
     for rate in (a.precision, a.recall):
@@ -98,12 +93,12 @@ def test_equal_weights_and_groups_of_perfect_rates():
 
 
 def test_labels_that_are_no_classes_and_weights_of_zero_get_a_sentence():
-    y, predicted, p, _ = rows(10)
+    y, _, p, _ = rows(10)
     measure = multiclass.get("accuracy")
     with pytest.raises(InvalidInputError, match="'z', which the classifier was not trained on"):
-        evaluate(measure, np.full(10, "z"), p, predicted=predicted, class_names=CLASSES)
+        evaluate(measure, np.full(10, "z"), p, class_names=CLASSES)
     with pytest.raises(InvalidInputError, match="sample_weight is zero for every row"):
-        evaluate(measure, y, p, predicted=predicted, class_names=CLASSES, sample_weight=np.zeros(10))
+        evaluate(measure, y, p, class_names=CLASSES, sample_weight=np.zeros(10))
 
 
 @pytest.mark.parametrize("weighted", [False, True])

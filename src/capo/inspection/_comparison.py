@@ -176,15 +176,10 @@ class ComparisonSource:
     def from_dict(cls, data: object) -> Self:
         """Restore "source" of `Comparison.to_dict`; raise ValueError for other data."""
         match data:
-            case {
-                "pos_label": str() as pos_label,
-                "auxiliaries": list() as auxiliaries,
-                "n_rows": int() as n_rows,
-                "target": str() as target,
-                "table": str() as table,
-                "sha256": str() as sha256,
-            } if all(isinstance(each, str) for each in auxiliaries):
-                return cls(pos_label, tuple(auxiliaries), n_rows, target, table, sha256)
+            case {"auxiliaries": list() as auxiliaries, "n_rows": int() as n_rows, **texts} if all(
+                isinstance(each, str) for each in (*auxiliaries, *texts.values())
+            ) and texts.keys() == {"pos_label", "target", "table", "sha256"}:
+                return cls(auxiliaries=tuple(auxiliaries), n_rows=n_rows, **texts)
         raise ValueError("its source must have a positive label, auxiliaries, a number of rows and a table")
 
 
@@ -578,9 +573,8 @@ def compare_on_fold(
     # The models of pairs of folds serve the evaluation of capo only.
     share = sum(cross_fitted) / (sum(cross_fitted) + timings["pairs of folds"])
     n_folds = len(next(iter(model.auxiliary_scores_.values())).leave_one_out)
-    n_fits = 1 + getattr(model, "n_repeats_", 1) * n_folds
     seconds = {
-        DEFAULT_LEARNER: cross_fitted[learner] / n_fits,
+        DEFAULT_LEARNER: cross_fitted[learner] / (1 + getattr(model, "n_repeats_", 1) * n_folds),
         TUNED_THRESHOLD: cross_fitted[learner],
         TUNED_STACK: share * timings["auxiliaries"] + stack_seconds,
         CAPO: sum(timings[step] for step in ("auxiliaries", *LATER_STEPS) if step in timings),

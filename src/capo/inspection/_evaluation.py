@@ -14,17 +14,15 @@ from sklearn.utils import check_random_state
 
 from .._compat import FloatArray
 from ..decisions import RowPrices, Savings, estimate_savings, format_money
-from ..exceptions import InvalidInputError
 from ..measures import ConstrainedMeasure, FunctionMeasure, Labels, Measure, ratio
-from ..tables.targets import class_positions
 from ._bootstrap import Bootstrap, ScoreGroups, describe_few_groups
 from ._formatting import count_decimals, format_interval, format_table, format_value
 from ._task import (
     BinaryTask,
     MulticlassTask,
     Task,
+    check_classes,
     describe_few_rows,
-    join_predictions,
     make_task,
     negative_and_positive,
     target_type,
@@ -181,21 +179,22 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as values that JSON can hold."""
-        found: dict[str, Any] = {} if self.savings is None else {"savings": self.savings.to_dict()}
-        found |= {"measures": [asdict(each) for each in self.rows], "labels": list(self.class_names)}
-        found["caution"] = self.caution
-        if self.classes:
-            found["classes"] = [each.to_dict() for each in self.classes]
-        if isinstance(self.confusion, np.ndarray):
-            found["confusion"] = self.confusion.tolist()
-        elif self.confusion is not None:
-            constraint = self.constraint
-            found |= {"confusion": self.confusion._asdict(), "max_error": self.max_error}
-            found["constraint"] = constraint and {
-                "text": constraint.constraint,
-                "is_satisfied": constraint.is_satisfied,
-            }
-        return found
+        confusion: Any = self.confusion
+        if isinstance(confusion, ConfusionCounts):
+            confusion = confusion._asdict()
+        elif confusion is not None:
+            confusion = confusion.tolist()
+        limit = self.constraint
+        return {
+            "measures": [asdict(each) for each in self.rows],
+            "confusion": confusion,
+            "labels": list(self.class_names),
+            "classes": [each.to_dict() for each in self.classes],
+            "caution": self.caution,
+            "max_error": self.max_error,
+            "constraint": limit and {"text": limit.constraint, "is_satisfied": limit.is_satisfied},
+            "savings": self.savings and self.savings.to_dict(),
+        }
 
     @property
     def rows(self) -> list[MeasureEstimate]:
@@ -283,7 +282,6 @@ def evaluate(
     y: ArrayLike,
     outputs: ArrayLike,
     *,
-    predicted: ArrayLike | None = None,
     prices: RowPrices | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
@@ -303,9 +301,8 @@ def evaluate(
         labels the label matrix.
     outputs : array-like of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_labels)
         For two classes and for labels the output of a decision function, which predicts what is above 0; for
-        many classes the probabilities, in the order of `class_names`.
-    predicted : array-like of shape (n_samples,), optional
-        The predicted labels of many classes; by default those of the model's rule, or the most probable ones.
+        many classes the probabilities, in the order of `class_names`, of which the model's rule or the
+        largest one predicts a class.
     prices : RowPrices, optional
         The prices of the rows: `outputs`, those of ``model.positive_decision``, are then evaluated at the
         threshold of each row, also in money.
@@ -367,12 +364,10 @@ def evaluate(
             random_state=random_state or 0,
         )
     task = make_task(measure, y, class_names)
-    if isinstance(task, MulticlassTask) and model is not None and predicted is None:
-        scores = join_predictions(model, scores)
-    elif isinstance(task, MulticlassTask):
-        codes = scores.argmax(axis=1) if predicted is None else class_positions(predicted, task.names)
+    if isinstance(task, MulticlassTask):
+        codes = scores.argmax(axis=1) if model is None else model.rule_.predict(scores)
         scores = np.column_stack((scores, codes))
-    _check_both_classes(task, weight)
+    check_classes(task, weight)
     few_rows = task.describe_few_rows(weight)
     # Measures of sorted scores are fast, and rows of weight 0 have no influence on the resamples.
     rows = np.argsort(scores, kind="stable") if isinstance(task, BinaryTask) else np.arange(len(scores))
@@ -429,7 +424,7 @@ def evaluate_groups(
     ConfusionCounts(tp=20.0, fp=0.0, fn=20.0, tn=80.0)
     """
     task = make_task(measure, groups.positive, class_names)
-    _check_both_classes(task, groups.count)
+    check_classes(task, groups.count)
     bootstrap = Bootstrap.of_counts(groups, check_random_state(random_state))
     found = _estimate_all(task, groups.position, groups.count, bootstrap, on_progress)
     n_neg, n_pos = (int(groups.count[groups.positive == label].sum()) for label in (False, True))
@@ -474,14 +469,6 @@ def _estimate_all(
         )
     estimates = [estimate(each) for each in task.listed_measures()]
     return Evaluation(estimates, confusion, names, constraint)
-
-
-def _check_both_classes(task: Task, weight: FloatArray | None) -> None:
-    """Raise an error if two classes are not both present, where a measure needs them."""
-    counts = np.bincount(task.strata, weight, len(task.names))
-    if task.needs_every_class and not counts.all():
-        name = str(task.names[int(counts[0] == 0)])
-        raise InvalidInputError(f"all rows are {name!r}: measures need rows of both classes.")
 
 
 def _estimate_class_rates(

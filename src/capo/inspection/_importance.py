@@ -42,7 +42,7 @@ from ._columns import (
     short_text,
 )
 from ._formatting import format_interval, format_table, format_value
-from ._task import BinaryTask, Task, negative_and_positive, task_of_model
+from ._task import BinaryTask, Task, check_classes, negative_and_positive, task_of_model
 
 #: What the rows are.
 GIVEN_ROWS, OUT_OF_FOLD = "given rows", "out of fold"
@@ -329,7 +329,8 @@ def importance(
         parts, weight = _sample_parts(parts, task.strata, weight, n_rows, random)
     rows = np.concatenate([part for _, part in parts])
     sample, weight = task.take(rows), weight[rows]
-    few_rows = _describe_few_rows(sample, n_total_rows)
+    check_classes(sample, None)
+    few_rows = sample.describe_few_rows(None) if isinstance(sample, BinaryTask) else ""
     pairs = _Pairs(table, sample, parts, n_repeats, random)
     column_groups = group_columns(table, positions, rows, max_correlation)
     group = None if group is None else group[rows]
@@ -370,19 +371,6 @@ def importance(
         rows=GIVEN_ROWS if cv is None else OUT_OF_FOLD,
         caution="; ".join(filter(None, (few_rows, describe_few_groups(group)))),
     )
-
-
-def _describe_few_rows(sample: Task, n_total_rows: int) -> str:
-    """A caution if one of two classes has few of the rows; raise an error if it has none."""
-    if not isinstance(sample, BinaryTask):
-        return ""
-    if sample.truth.all() or not sample.truth.any():
-        name = sample.names.tolist()[int(sample.truth.all())]
-        raise InvalidInputError(
-            f"all {n_total_rows:,} rows are {name!r}, and the importance needs rows of both classes."
-        )
-    quoted = np.array([repr(name) for name in sample.names.tolist()])
-    return BinaryTask(sample.measure, sample.truth, quoted).describe_few_rows(None)
 
 
 def _make_parts(

@@ -206,7 +206,8 @@ class MulticlassTask(Task):
 
     @staticmethod
     def predict(model: Any, X: Any) -> FloatArray:
-        return join_predictions(model, model.predict_proba(X))
+        probabilities = model.predict_proba(X)
+        return np.column_stack((probabilities, model.rule_.predict(probabilities)))
 
     def _score(
         self, measure: Any, truth: NDArray[Any], outputs: FloatArray, weight: FloatArray | None
@@ -334,9 +335,12 @@ def negative_and_positive(model: Any) -> NDArray[Any]:
     return np.asarray(getattr(model, "label_pair", model.classes_))
 
 
-def join_predictions(model: Any, probabilities: FloatArray) -> FloatArray:
-    """Return the outputs of a model of many classes: its probabilities and the classes that it predicts."""
-    return np.column_stack((probabilities, model.rule_.predict(probabilities)))
+def check_classes(task: Task, weight: FloatArray | None) -> None:
+    """Raise an error if one of two classes has no rows of a weight above 0."""
+    counts = np.bincount(task.strata, weight, len(task.names))
+    if task.needs_every_class and not counts.all():
+        name = task.names.tolist()[int(counts[0] == 0)]
+        raise InvalidInputError(f"all rows are {name!r}: measures need rows of both classes.")
 
 
 def describe_few_rows(n_negative: int, n_positive: int, names: Sequence[Any] | NDArray[Any]) -> str:
