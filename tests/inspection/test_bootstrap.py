@@ -61,8 +61,8 @@ def test_many_classes_labels_and_money():
     accuracy = multiclass.get("accuracy")
 
     def of_classes(rows, **params):
-        true, guess = classes[codes[rows]], classes[predicted[rows]]
-        return evaluate(accuracy, true, p[rows], class_names=classes, random_state=0, **params)
+        labels = classes[codes[rows]]
+        return evaluate(accuracy, labels, p[rows], class_names=classes, random_state=0, **params)
 
     def of_labels(rows, **params):
         pair = np.column_stack([positive, ~positive])[rows]

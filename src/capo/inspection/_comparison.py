@@ -176,10 +176,16 @@ class ComparisonSource:
     def from_dict(cls, data: object) -> Self:
         """Restore "source" of `Comparison.to_dict`; raise ValueError for other data."""
         match data:
-            case {"auxiliaries": list() as auxiliaries, "n_rows": int() as n_rows, **texts} if all(
-                isinstance(each, str) for each in (*auxiliaries, *texts.values())
-            ) and texts.keys() == {"pos_label", "target", "table", "sha256"}:
-                return cls(auxiliaries=tuple(auxiliaries), n_rows=n_rows, **texts)
+            case {"auxiliaries": list() as auxiliaries, "n_rows": int() as n_rows, **others}:
+                texts = {str(name): value for name, value in others.items() if isinstance(value, str)}
+                names = [each for each in auxiliaries if isinstance(each, str)]
+                if len(names) == len(auxiliaries) and texts.keys() == {
+                    "pos_label",
+                    "target",
+                    "table",
+                    "sha256",
+                }:
+                    return cls(auxiliaries=tuple(names), n_rows=n_rows, **texts)
         raise ValueError("its source must have a positive label, auxiliaries, a number of rows and a table")
 
 
