@@ -198,7 +198,7 @@ def test_a_comparison_of_another_training_is_recognized():
     found = compare(model, X, Y, folds=2, random_state=0)
     model.fit(X, Y)
     table = {"target": "y", "table": "a.csv", "sha256": "1"}
-    same = replace(found, source=replace(found.source, **table))
+    same = replace(found, source={**found.source, **table})
     assert found.difference(model) == same.difference(model, **table) == ""
     assert Comparison.from_dict(json.loads(json.dumps(same.to_dict()))).source == same.source
     for change, text in [
@@ -207,13 +207,13 @@ def test_a_comparison_of_another_training_is_recognized():
         ({"n_rows": 9}, "of 9 rows, not of 200"),
         ({"target": "z"}, "for the target 'z', not for 'y'"),
         ({"pos_label": "0"}, "for the positive label '0', not for '1'"),
-        ({"auxiliaries": ("rf", "nb")}, "with the auxiliaries rf, nb, not with nb"),
+        ({"auxiliaries": ["rf", "nb"]}, "with the auxiliaries rf, nb, not with nb"),
     ]:
-        other = replace(same, source=replace(same.source, **change))
+        other = replace(same, source={**same.source, **change})
         assert other.difference(model, **table) == text
     assert replace(same, measure="mcc").difference(model, **table) == "for mcc, not for f1"
     # A pipe has no checksum, and a model of another program no table.
-    assert replace(same, source=replace(same.source, sha256="")).difference(model, **table) == ""
+    assert replace(same, source={**same.source, "sha256": ""}).difference(model, **table) == ""
     assert same.difference(model) == ""
 
 

@@ -76,6 +76,13 @@ MAX_STORED_NUMBER = 1e100
 MULTIPLIER_GRID, N_PASSES = np.geomspace(0.05, 20.0, 25), 2
 #: Probabilities are kept this far from 0 and 1.
 PROBABILITY_EPS = 1e-12
+#: How differences of two sources are written.
+SOURCE_TEXTS = {
+    "n_rows": "of {} rows, not of {}",
+    "target": "for the target {}, not for {}",
+    "pos_label": "for the positive label {}, not for {}",
+    "auxiliaries": "with the auxiliaries {}, not with {}",
+}
 #: What the values of a comparison with prices mean.
 PRICED_VALUES = (
     "the values are mean money per held-out row at its own prices; the tuned threshold is one for all rows, "
@@ -122,74 +129,6 @@ class MethodResult:
 
 
 @dataclass(frozen=True)
-class ComparisonSource:
-    """The data and the auxiliaries of a comparison, to recognize one of another table or model.
-
-    Attributes
-    ----------
-    pos_label : str
-        The positive label; empty for many classes or labels.
-    auxiliaries : tuple of str
-        Names of the auxiliaries.
-    n_rows : int
-        Number of rows.
-    target : str
-        The column of the labels; empty if not known.
-    table : str
-        The name of the table; empty if not known.
-    sha256 : str
-        The checksum of the table's file; empty if not known.
-
-    Examples
-    --------
-    >>> from capo.inspection import ComparisonSource
-    >>> source = ComparisonSource("yes", ("boosting",), n_rows=400)
-    >>> source.difference(ComparisonSource("no", ("boosting",), n_rows=400))
-    "for the positive label 'yes', not for 'no'"
-    """
-
-    pos_label: str
-    auxiliaries: tuple[str, ...]
-    n_rows: int
-    target: str = ""
-    table: str = ""
-    sha256: str = ""
-
-    def difference(self, other: ComparisonSource) -> str:
-        """The first difference from another source as text, such as "of 'a.csv', not of 'b.csv'"; or ""."""
-        if self.sha256 and other.sha256 and self.sha256 != other.sha256:
-            is_same = self.table == other.table
-            other_table = f"of {self.table!r}, not of {other.table!r}"
-            return f"of other contents of {self.table!r}" if is_same else other_table
-        if self.n_rows != other.n_rows:
-            return f"of {self.n_rows:,} rows, not of {other.n_rows:,}"
-        if self.target and other.target and self.target != other.target:
-            return f"for the target {self.target!r}, not for {other.target!r}"
-        if self.pos_label != other.pos_label:
-            return f"for the positive label {self.pos_label!r}, not for {other.pos_label!r}"
-        if self.auxiliaries != other.auxiliaries:
-            mine, others = ", ".join(self.auxiliaries), ", ".join(other.auxiliaries)
-            return f"with the auxiliaries {mine}, not with {others}"
-        return ""
-
-    @classmethod
-    def from_dict(cls, data: object) -> Self:
-        """Restore "source" of `Comparison.to_dict`; raise ValueError for other data."""
-        match data:
-            case {"auxiliaries": list() as auxiliaries, "n_rows": int() as n_rows, **others}:
-                texts = {str(name): value for name, value in others.items() if isinstance(value, str)}
-                names = [each for each in auxiliaries if isinstance(each, str)]
-                if len(names) == len(auxiliaries) and texts.keys() == {
-                    "pos_label",
-                    "target",
-                    "table",
-                    "sha256",
-                }:
-                    return cls(auxiliaries=tuple(names), n_rows=n_rows, **texts)
-        raise ValueError("its source must have a positive label, auxiliaries, a number of rows and a table")
-
-
-@dataclass(frozen=True)
 class Comparison:
     """Four methods on the same held-out folds; prints as a table followed by a verdict.
 
@@ -203,8 +142,9 @@ class Comparison:
         The default learner, the same with a tuned threshold, the tuned stack, and capo.
     note : str
         What the values mean, if the measure does not depend on the methods' thresholds.
-    source : ComparisonSource, optional
-        The data and the auxiliaries that were compared.
+    source : dict of str to object, optional
+        What was compared, to recognize a comparison of another model: "pos_label", "auxiliaries", "n_rows",
+        and if they are known the "target" column, the name of the "table" and its "sha256".
 
     Examples
     --------
@@ -226,7 +166,7 @@ class Comparison:
     default_learner: str
     methods: list[MethodResult]
     note: str = ""
-    source: ComparisonSource | None = None
+    source: dict[str, Any] | None = None
 
     @property
     def folds(self) -> int:
@@ -292,15 +232,18 @@ class Comparison:
         """
         if self.measure != model.measure_.label:
             return f"for {self.measure}, not for {model.measure_.label}"
-        trained = ComparisonSource(
-            str(model.pos_label_) if target_type(model) == "binary" else "",
-            tuple(model.auxiliaries_),
-            len(model.auxiliary_outputs_),
-            target,
-            table,
-            sha256,
-        )
-        return "" if self.source is None else self.source.difference(trained)
+        if self.source is None:
+            return ""
+        mine = {"target": "", "table": "", "sha256": "", **self.source}
+        other = {**_describe_source(model), "target": target, "table": table, "sha256": sha256}
+        if mine["sha256"] and sha256 and mine["sha256"] != sha256:
+            other_table = f"of {mine['table']!r}, not of {table!r}"
+            return f"of other contents of {table!r}" if mine["table"] == table else other_table
+        for key, text in SOURCE_TEXTS.items():
+            is_known = key != "target" or (mine[key] and other[key])
+            if is_known and mine.get(key) != other[key]:
+                return text.format(*(_write_value(each) for each in (mine.get(key), other[key])))
+        return ""
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as values that JSON can hold."""
@@ -314,7 +257,7 @@ class Comparison:
             ],
             "verdict": self.verdict,
             "note": self.note,
-            "source": self.source and {**asdict(self.source), "auxiliaries": list(self.source.auxiliaries)},
+            "source": self.source,
         }
 
     @classmethod
@@ -358,7 +301,9 @@ class Comparison:
         counts = {len(each.values) for each in methods}
         if len(counts) > 1 or min(counts) < 2:
             raise ValueError("its methods must have the same number of values, at least 2")
-        source = None if others.get("source") is None else ComparisonSource.from_dict(others["source"])
+        source = others.get("source")
+        if source is not None and not isinstance(source, dict):
+            raise ValueError("its source must say what was compared")
         return cls(measure, learner, methods, str(others.get("note", "")), source)
 
     def __str__(self) -> str:
@@ -511,9 +456,23 @@ def compare(
         )
         for name in METHODS
     ]
-    pos_label = str(fitted.pos_label_) if target_type(fitted) == "binary" else ""
-    source = ComparisonSource(pos_label, tuple(names), len(labels))
+    source = {**_describe_source(fitted), "n_rows": len(labels)}
     return Comparison(measure, names[_default_learner(fitted)], methods, note, source)
+
+
+def _describe_source(model: Any) -> dict[str, Any]:
+    """Return what a fitted model was trained on, as far as it tells."""
+    return {
+        "pos_label": str(model.pos_label_) if target_type(model) == "binary" else "",
+        "auxiliaries": list(model.auxiliaries_),
+        "n_rows": len(model.auxiliary_outputs_),
+    }
+
+
+def _write_value(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) else repr(value)
 
 
 def _resolve_prices(model: CAPOClassifier, prices: Mapping[str, Any], n_rows: int) -> RowPrices:

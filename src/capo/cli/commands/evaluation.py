@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -272,12 +272,10 @@ def run_report(
     """Write the page."""
     from ...report import render_report  # noqa: PLC0415 (an extra)
 
-    stored_comparison = None if comparison is None else _read_comparison(comparison)
     check_output(output, *table.paths, file.path, comparison)
     check_file_ending(output, [".html", ".htm"], "the report is an HTML file, whose name ends in .html")
     loaded = load_model(file, console)
-    if comparison is not None and stored_comparison is not None:
-        _check_comparison(stored_comparison, loaded, comparison)
+    stored_comparison = None if comparison is None else _read_comparison(comparison, loaded)
     notes = training_table_notes(loaded.manifest, table, console)
     model, kept = loaded.model, ReportRows(loaded.model, seed)
 
@@ -308,18 +306,15 @@ def run_report(
     write_output(html.encode(errors="backslashreplace"), output, console)
 
 
-def _read_comparison(path: Path) -> inspection.Comparison:
+def _read_comparison(path: Path, loaded: LoadedModel) -> inspection.Comparison:
+    """Read a stored comparison; raise an error if it is of another table, target, measure or auxiliaries."""
     try:
-        return inspection.Comparison.from_dict(json.loads(path.read_bytes()))
+        comparison = inspection.Comparison.from_dict(json.loads(path.read_bytes()))
     except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InvalidInputError(
             f"{path} is not a comparison written by 'capo compare --json': {reason}."
         ) from error
-
-
-def _check_comparison(comparison: inspection.Comparison, loaded: LoadedModel, path: Path) -> None:
-    """Raise an error if a comparison is of another table, target, measure or set of auxiliaries."""
     training = loaded.manifest.training
     difference = comparison.difference(
         loaded.model,
@@ -334,6 +329,7 @@ def _check_comparison(comparison: inspection.Comparison, loaded: LoadedModel, pa
             f"{path} does not belong to this model: it is a comparison {difference}. Run 'capo compare "
             "--json' on the model's training table, with the options of its 'capo fit'."
         )
+    return comparison
 
 
 def run_explain(
@@ -351,7 +347,10 @@ def run_explain(
     with console.step(f"reading {table.name}"):
         batch = table.read()
         X = loaded.schema.features(batch)
-    positions = _row_positions(options.rows or (), len(batch))
+    positions = [row - 1 for row in options.rows or ()]
+    for row in options.rows or ():
+        if not 1 <= row <= len(batch):
+            raise InvalidInputError(f"--row counts from 1, and the table has {len(batch):,} rows: got {row}.")
     has_labels = _has_labels(loaded.schema, batch)
     if not has_labels and not options.rows:
         raise InvalidInputError(
@@ -387,14 +386,6 @@ def run_explain(
     texts = [] if found is None else [f"{table.name}: {found}"]
     texts += [f"row {position + 1:,}: {each}" for position, each in numbered]
     console.result("\n\n".join(texts), data)
-
-
-def _row_positions(rows: Sequence[int], n_rows: int) -> list[int]:
-    """The positions of rows that are counted from 1."""
-    for row in rows:
-        if not 1 <= row <= n_rows:
-            raise InvalidInputError(f"--row counts from 1, and the table has {n_rows:,} rows: got {row}.")
-    return [row - 1 for row in rows]
 
 
 def _has_labels(schema: Schema, batch: Batch) -> bool:
@@ -467,11 +458,9 @@ def run_compare(
             prices=data.prices or None,
             on_progress=step.end_fit,
         )
-    if comparison.source is not None:  # by which 'capo report' recognizes it
-        source = replace(
-            comparison.source, target=columns.target, table=table.name, sha256=table_sha256(table)
-        )
-        comparison = replace(comparison, source=source)
+    # By these 'capo report' recognizes the comparison.
+    table_source = {"target": columns.target, "table": table.name, "sha256": table_sha256(table)}
+    comparison = replace(comparison, source={**(comparison.source or {}), **table_source})
     size = f"{len(data.y):,} rows, {comparison.folds} folds"
     heading = f"{table.name}: {size}; default learner: {comparison.default_learner}"
     if output is not None:
