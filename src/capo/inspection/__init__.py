@@ -16,8 +16,8 @@ from ._evaluation import ClassRates, ConfusionCounts, Evaluation, MeasureEstimat
 from ._explanation import RowExplanation, WorstError, explain_rows, worst_errors
 from ._importance import ColumnEffect, ColumnImportance, EffectPoint, Importance, importance
 from ._plots import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
-from ._summary import Summary, SummaryLine, frozen_auxiliary_names, summarize
-from ._task import decide, describe_few_rows, negative_and_positive, target_type
+from ._summary import Summary, SummaryLine, summarize
+from ._task import decide, make_task, negative_and_positive, target_type
 
 __all__ = [
     "METHODS",
@@ -44,12 +44,11 @@ __all__ = [
     "compare",
     "compare_on_fold",
     "decide",
-    "describe_few_rows",
     "evaluate",
     "evaluate_groups",
     "explain_rows",
-    "frozen_auxiliary_names",
     "importance",
+    "make_task",
     "negative_and_positive",
     "summarize",
     "target_type",

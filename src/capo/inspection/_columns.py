@@ -28,6 +28,8 @@ MAX_JOINED_NAMES = 3
 #: Longer values are cut where they are printed.
 MAX_VALUE_LENGTH = 24
 MISSING = "(missing)"
+#: Rows that are predicted at once.
+BLOCK_ROWS = 20_000
 #: Numbers in this range are printed without digits after the point.
 MIN_WHOLE_NUMBER, MAX_WHOLE_NUMBER = 1e4, 1e12
 

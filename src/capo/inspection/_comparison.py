@@ -355,12 +355,13 @@ class ComparedRows:
 
     def fit(self, model: CAPOClassifier) -> CAPOClassifier:
         """Fit a copy of the model, without warnings about the data, which are issued for all rows."""
-        params = {} if self.groups is None else {"groups": self.groups}
+        params: dict[str, Any] = {"sample_weight": self.weight, "groups": self.groups}
+        params = {name: value for name, value in params.items() if value is not None}
         if self.prices is not None:
             params |= {name: getattr(self.prices, name) for name in PRICE_NAMES}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
-            return clone(model).fit(self.X, self.y, sample_weight=self.weight, **params)
+            return clone(model).fit(self.X, self.y, **params)
 
 
 def compare(

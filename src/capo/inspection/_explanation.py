@@ -15,12 +15,18 @@ from sklearn.utils import check_random_state
 from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
 from ..exceptions import InvalidInputError
 from ..tables.kinds import is_dataframe
-from ._columns import ExplainedTable, as_table, choose_columns, group_columns, join_names, short_text
+from ._columns import (
+    BLOCK_ROWS,
+    ExplainedTable,
+    as_table,
+    choose_columns,
+    group_columns,
+    join_names,
+    short_text,
+)
 from ._formatting import format_table
 from ._task import decide, negative_and_positive, target_type
 
-#: Rows that are predicted at once.
-BLOCK_ROWS = 20_000
 #: Rows of the background that correlations of columns are computed from.
 MAX_BACKGROUND_ROWS = 2000
 #: Contributions of a row that are printed, the largest first.

@@ -13,7 +13,6 @@ errors somewhat too large, up to a third in simulations.
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from numbers import Integral
@@ -22,16 +21,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, ndtri
-from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
-from ..exceptions import DataWarning, InvalidInputError
+from ..exceptions import InvalidInputError
 from ..learning.folds import check_groups, check_splits
 from ._bootstrap import RowBootstrap, describe_few_groups
 from ._columns import (
+    BLOCK_ROWS,
     MISSING,
     ExplainedTable,
     as_table,
@@ -41,6 +40,7 @@ from ._columns import (
     join_names,
     short_text,
 )
+from ._comparison import ComparedRows
 from ._formatting import format_interval, format_table, format_value
 from ._task import BinaryTask, Task, check_classes, negative_and_positive, task_of_model
 
@@ -54,8 +54,6 @@ N_STD_ERRORS = float(ndtri(0.975))
 MIN_CLASS_ROWS = 200
 #: Rows that are predicted at most; with many columns, fewer rows are used, but not fewer than these.
 MAX_PREDICTIONS, MIN_ROWS = 500_000, 200
-#: Rows that are predicted at once.
-BLOCK_ROWS = 20_000
 #: Bins of a column of numbers; the most frequent categories, of which there may be more.
 N_BINS = 10
 OTHER = "(other)"
@@ -396,15 +394,11 @@ def _make_parts(
             "the model was trained with prices, and cv would train it without them: leave cv out, and pass "
             "rows that the model was not trained on."
         )
-    parts = []
+    weight = None if sample_weight is None else np.asarray(sample_weight)
+    rows, parts = ComparedRows(X, labels, weight, groups), []
     splits = _split(cv, X, labels, groups, random)
     for number, (train, test) in enumerate(splits, start=1):
-        params: dict[str, Any] = {} if groups is None else {"groups": groups[train]}
-        if sample_weight is not None:
-            params["sample_weight"] = np.asarray(sample_weight)[train]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # about all rows, where the model was first trained
-            parts.append((clone(model).fit(safe_indexing(X, train), labels[train], **params), test))
+        parts.append((rows.take(train).fit(model), test))
         on_progress(f"fold {number} of {len(splits)}")
     return parts
 

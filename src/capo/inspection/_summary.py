@@ -124,7 +124,11 @@ def summarize(model: Any, *, prior: str = "stack (C = 0)", threshold: str | None
     notes: dict[str, str] = {}
     if kind == "multiclass":
         rows = f"{len(model.oof_labels_):,} rows, {len(model.classes_)} classes"
-        lines += _class_lines(model)
+        for name, score, is_rule in (
+            ("stack, most probable", model.most_probable_score_, False),
+            ("stack, decision rule", model.rule_score_, True),
+        ):
+            lines.append(SummaryLine(name, score.value, score.std, None, model.uses_rule_ == is_rule))
         notes |= _class_notes(model)
     elif kind == "multilabel":
         counts = np.array([each.n_positive for each in model.label_models_])
@@ -179,10 +183,10 @@ def _binary_notes(model: Any, lines: list[SummaryLine], threshold: str | None) -
         notes["savings"] = f"{model.savings_}, out of fold"
     if model.guarantee_ is not None:
         notes["guarantee"] = str(model.guarantee_)
-    if frozen := frozen_auxiliary_names(model):
+    if frozen := [name for name, each in model.auxiliaries_.items() if is_frozen(each)]:
         notes["caution"] = (
-            f"auxiliaries passed already fitted: {frozen}; the out-of-fold values are valid only if they "
-            "were fitted on other rows"
+            f"auxiliaries passed already fitted: {', '.join(frozen)}; the out-of-fold values are valid only "
+            "if they were fitted on other rows"
         )
     return notes
 
@@ -211,11 +215,6 @@ def _describe_constraint(measure: Measure, lines: list[SummaryLine]) -> dict[str
             "left out. Use more rows or relax the constraint"
         )
     return notes
-
-
-def frozen_auxiliary_names(model: Any) -> str:
-    """Return the names of the auxiliaries that were passed already fitted."""
-    return ", ".join(name for name, each in model.auxiliaries_.items() if is_frozen(each))
 
 
 def _describe_delta(coef: dict[str, float]) -> str:
@@ -251,14 +250,6 @@ def _describe_timings(timings: dict[str, float]) -> str:
         inner += f", without pairs of folds {timings['pairs of folds']:.1f}"
     others = ", ".join(f"{step} {timings[step]:.1f}" for step in LATER_STEPS if step in timings)
     return f"auxiliaries {timings['auxiliaries']:.1f} ({inner}), {others}"
-
-
-def _class_lines(model: Any) -> list[SummaryLine]:
-    plain, adapted = model.most_probable_score_, model.rule_score_
-    return [
-        SummaryLine("stack, most probable", plain.value, plain.std, None, not model.uses_rule_),
-        SummaryLine("stack, decision rule", adapted.value, adapted.std, None, model.uses_rule_),
-    ]
 
 
 def _class_notes(model: Any) -> dict[str, str]:

@@ -21,8 +21,8 @@ from ..inspection import (
     Evaluation,
     Importance,
     WorstError,
-    describe_few_rows,
     evaluate,
+    make_task,
     target_type,
     worst_errors,
 )
@@ -150,16 +150,24 @@ def render_report(
         labels = Labels.from_arrays(_check_mask(y), sample_weight, both_classes=False)
         scores = np.asarray(outputs, dtype=np.float64)
         Labels.check_scores(scores, len(labels.positive))
-        about_rows = _describe_few_rows(model, labels) if evaluation is None else evaluation.caution
+        names = [quote_label(label) for label in model.label_pair.tolist()]
+        task = make_task(model.measure_, labels.positive, names)
+        about_rows = task.describe_few_rows(labels.weight) if evaluation is None else evaluation.caution
         context |= _describe_training(model)
         if prices is None:
             context |= _describe_threshold(model, labels, scores, evaluation)
             losses = None
         else:
+            if len(prices) != len(scores):
+                raise InvalidInputError(f"there are prices of {len(prices)} rows, but {len(scores)} rows.")
             log_odds = scores + model.combination_.threshold_log_odds
-            savings = _check_savings(prices, labels, log_odds, evaluation, groups, random_state)
+            predicted = log_odds > prices.log_odds
+            savings = evaluation.savings if evaluation else None
+            savings = savings or estimate_savings(
+                prices, labels.positive, predicted, labels.weight, groups=groups, random_state=random_state
+            )
             context |= _describe_savings(model, labels, log_odds, prices, savings)
-            losses = prices.losses(labels.positive, log_odds > prices.log_odds)
+            losses = prices.losses(labels.positive, predicted)
         if errors is None:
             errors = worst_errors(model, labels.positive, scores, losses=losses)
         context |= _describe_rows(model, labels, scores, errors, importance)
@@ -211,14 +219,6 @@ def _check_mask(positive: ArrayLike) -> np.ndarray:
     return mask
 
 
-def _describe_few_rows(model: CAPOClassifier, labels: Labels) -> str:
-    """The caution about rows that were not evaluated."""
-    counted = labels.positive if labels.weight is None else labels.positive[labels.weight > 0]
-    n_positive = int(counted.sum())
-    names = [quote_label(label) for label in model.label_pair.tolist()]
-    return describe_few_rows(len(counted) - n_positive, n_positive, names)
-
-
 def _describe_threshold(
     model: CAPOClassifier, labels: Labels, decision: np.ndarray, evaluation: Evaluation | None
 ) -> dict[str, Any]:
@@ -240,24 +240,6 @@ def _describe_threshold(
         "is_constrained": isinstance(model.measure_, ConstrainedMeasure),
         "cells": curves.chosen_cells,
     }
-
-
-def _check_savings(
-    prices: RowPrices,
-    labels: Labels,
-    log_odds: np.ndarray,
-    evaluation: Evaluation | None,
-    groups: ArrayLike | None,
-    random_state: int,
-) -> Savings:
-    if len(prices) != len(log_odds):
-        raise InvalidInputError(f"there are prices of {len(prices)} rows, but {len(log_odds)} rows.")
-    if evaluation is not None and evaluation.savings is not None:
-        return evaluation.savings
-    predicted = log_odds > prices.log_odds
-    return estimate_savings(
-        prices, labels.positive, predicted, labels.weight, groups=groups, random_state=random_state
-    )
 
 
 def _describe_savings(
