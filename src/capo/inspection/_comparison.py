@@ -76,6 +76,8 @@ MAX_STORED_NUMBER = 1e100
 MULTIPLIER_GRID, N_PASSES = np.geomspace(0.05, 20.0, 25), 2
 #: Probabilities are kept this far from 0 and 1.
 PROBABILITY_EPS = 1e-12
+#: What every source has.
+SOURCE_KEYS = {"pos_label", "auxiliaries", "n_rows"}
 #: How differences of two sources are written.
 SOURCE_TEXTS = {
     "n_rows": "of {} rows, not of {}",
@@ -302,8 +304,8 @@ class Comparison:
         if len(counts) > 1 or min(counts) < 2:
             raise ValueError("its methods must have the same number of values, at least 2")
         source = others.get("source")
-        if source is not None and not isinstance(source, dict):
-            raise ValueError("its source must say what was compared")
+        if source is not None and not (isinstance(source, dict) and source.keys() >= SOURCE_KEYS):
+            raise ValueError("its source must have a positive label, auxiliaries and a number of rows")
         return cls(measure, learner, methods, str(others.get("note", "")), source)
 
     def __str__(self) -> str:
