@@ -1,4 +1,4 @@
-"""How values are printed beside effects."""
+"""Values of columns as text."""
 
 import pytest
 
