@@ -5,8 +5,6 @@ import pytest
 def few_resamples(monkeypatch):
     """Bootstrap intervals from a few resamples; the tests of `inspection` are about their coverage."""
     monkeypatch.setattr("capo.inspection._bootstrap.N_ROW_RESAMPLES", 10)
-    monkeypatch.setattr("capo.inspection._evaluation.N_CONFUSION_RESAMPLES", 50)
-    monkeypatch.setattr("capo.inspection._evaluation.N_ROW_RESAMPLES", 10)
 
 
 @pytest.fixture(scope="package")

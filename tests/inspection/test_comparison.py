@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from capo import CAPOClassifier
 from capo.exceptions import DataWarning, InvalidInputError
-from capo.inspection import CAPO, DEFAULT_LEARNER, METHODS, Comparison, MethodResult, compare, compare_on_fold
+from capo.inspection import METHODS, ComparedRows, Comparison, MethodResult, compare, compare_on_fold
 
 X, Y = make_classification(200, n_features=5, flip_y=0.2, random_state=0)
 
@@ -82,7 +82,7 @@ def test_the_verdict_does_not_depend_on_the_unit_of_the_measure(scale):
 def test_the_standard_error_accounts_for_shared_training_rows():
     found = comparison(0.5, 0.6, 0.7, 0.8, noise=0.05)
     difference = found.methods[3].values - found.methods[0].values
-    gain, error = found.gain(DEFAULT_LEARNER)
+    gain, error = found.gain("default learner")
     assert gain == pytest.approx(difference.mean())
     assert error == pytest.approx(np.sqrt(difference.var(ddof=1) * (1 / 5 + 1 / 4)))
 
@@ -188,9 +188,9 @@ def test_a_fold_computes_each_auxiliary_once():
     auxiliaries = [("nb", _CountingBayes()), LogisticRegression()]
     model = CAPOClassifier("f1", auxiliaries=auxiliaries, random_state=0).fit(X[::2], Y[::2])
     _CountingBayes.n_predicted = 0
-    result = compare_on_fold(model, Y[::2], None, X[1::2], Y[1::2])
+    values, _ = compare_on_fold(model, ComparedRows(X[::2], Y[::2]), ComparedRows(X[1::2], Y[1::2]))
     assert _CountingBayes.n_predicted == 1
-    assert result.values[CAPO] == pytest.approx(model.score(X[1::2], Y[1::2]))
+    assert values["capo"] == pytest.approx(model.score(X[1::2], Y[1::2]))
 
 
 def test_a_comparison_of_another_training_is_recognized():
@@ -198,7 +198,7 @@ def test_a_comparison_of_another_training_is_recognized():
     found = compare(model, X, Y, folds=2, random_state=0)
     model.fit(X, Y)
     table = {"target": "y", "table": "a.csv", "sha256": "1"}
-    same = replace(found, source=replace(found.source, **table))
+    same = replace(found, source={**found.source, **table})
     assert found.difference(model) == same.difference(model, **table) == ""
     assert Comparison.from_dict(json.loads(json.dumps(same.to_dict()))).source == same.source
     for change, text in [
@@ -207,13 +207,13 @@ def test_a_comparison_of_another_training_is_recognized():
         ({"n_rows": 9}, "of 9 rows, not of 200"),
         ({"target": "z"}, "for the target 'z', not for 'y'"),
         ({"pos_label": "0"}, "for the positive label '0', not for '1'"),
-        ({"auxiliaries": ("rf", "nb")}, "with the auxiliaries rf, nb, not with nb"),
+        ({"auxiliaries": ["rf", "nb"]}, "with the auxiliaries rf, nb, not with nb"),
     ]:
-        other = replace(same, source=replace(same.source, **change))
+        other = replace(same, source={**same.source, **change})
         assert other.difference(model, **table) == text
     assert replace(same, measure="mcc").difference(model, **table) == "for mcc, not for f1"
     # A pipe has no checksum, and a model of another program no table.
-    assert replace(same, source=replace(same.source, sha256="")).difference(model, **table) == ""
+    assert replace(same, source={**same.source, "sha256": ""}).difference(model, **table) == ""
     assert same.difference(model) == ""
 
 

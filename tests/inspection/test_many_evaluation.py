@@ -13,7 +13,7 @@ from sklearn.metrics import (
 )
 
 from capo.exceptions import InvalidInputError
-from capo.inspection import evaluate_multiclass, evaluate_multilabel
+from capo.inspection import evaluate
 from capo.measures import multiclass, multilabel
 
 CLASSES = np.array(["a", "b", "c", "d"])
@@ -31,7 +31,7 @@ def test_values_of_classes_are_those_of_scikit_learn(weighted):
     y, predicted, p, weight = rows()
     weight = weight if weighted else None
     measure = multiclass.get("balanced_accuracy")
-    found = evaluate_multiclass(measure, y, predicted, p, CLASSES, sample_weight=weight, random_state=0)
+    found = evaluate(measure, y, p, class_names=CLASSES, sample_weight=weight, random_state=0)
     values = {each.name: each for each in found.estimates}
     expected = balanced_accuracy_score(y, predicted, sample_weight=weight)
     assert found.estimates[0].value == pytest.approx(expected)
@@ -47,8 +47,12 @@ def test_values_of_classes_are_those_of_scikit_learn(weighted):
 def test_a_class_without_rows_is_a_caution_and_the_largest_confusions_are_listed():
     y, predicted, p, _ = rows()
     keep = y != "d"
-    found = evaluate_multiclass(
-        multiclass.get("accuracy"), y[keep], predicted[keep], p[keep], CLASSES, random_state=0
+    found = evaluate(
+        multiclass.get("accuracy"),
+        y[keep],
+        p[keep],
+        class_names=CLASSES,
+        random_state=0,
     )
     assert "d (0)" in found.caution
     assert np.isfinite([each.value for each in found.estimates]).all()
@@ -62,7 +66,7 @@ def test_rates_that_are_perfect_or_not_defined():
     """All resamples agree on a rate of 0 or 1, which says nothing about its error."""
     y, predicted = np.repeat(["a", "b", "c"], (5, 20, 4)), np.repeat(["a", "b", "b"], (5, 20, 4))
     p = np.eye(4)[np.searchsorted(CLASSES, predicted)]
-    found = evaluate_multiclass(multiclass.get("accuracy"), y, predicted, p, CLASSES, random_state=0)
+    found = evaluate(multiclass.get("accuracy"), y, p, class_names=CLASSES, random_state=0)
     a, b, c, d = found.classes
     perfect, failed = (binomtest(*each).proportion_ci(method="exact") for each in ((5, 5), (0, 4)))
     for rate in (a.precision, a.recall):
@@ -80,21 +84,21 @@ def test_equal_weights_and_groups_of_perfect_rates():
     y = np.repeat(["a", "b"], 10)
     p = np.eye(4)[np.searchsorted(CLASSES, y)]
     measure = multiclass.get("accuracy")
-    plain = evaluate_multiclass(measure, y, y, p, CLASSES, random_state=0)
-    weighted = evaluate_multiclass(measure, y, y, p, CLASSES, sample_weight=np.full(20, 3.0), random_state=0)
+    plain = evaluate(measure, y, p, class_names=CLASSES, random_state=0)
+    weighted = evaluate(measure, y, p, class_names=CLASSES, sample_weight=np.full(20, 3.0), random_state=0)
     assert weighted.classes[0].recall.low == pytest.approx(plain.classes[0].recall.low)
     truth = y[:, None] == ["a", "b"]
-    labels = evaluate_multilabel(multilabel.get("f1_macro"), truth, truth - 0.5, np.array(["a", "b"]))
-    assert labels.labels[1].recall.low == pytest.approx(plain.classes[1].recall.low)
+    labels = evaluate(multilabel.get("f1_macro"), truth, truth - 0.5, class_names=["a", "b"])
+    assert labels.classes[1].recall.low == pytest.approx(plain.classes[1].recall.low)
 
 
 def test_labels_that_are_no_classes_and_weights_of_zero_get_a_sentence():
-    y, predicted, p, _ = rows(10)
+    y, _, p, _ = rows(10)
     measure = multiclass.get("accuracy")
     with pytest.raises(InvalidInputError, match="'z', which the classifier was not trained on"):
-        evaluate_multiclass(measure, np.full(10, "z"), predicted, p, CLASSES)
-    with pytest.raises(InvalidInputError, match="weights of all rows are 0"):
-        evaluate_multiclass(measure, y, predicted, p, CLASSES, sample_weight=np.zeros(10))
+        evaluate(measure, np.full(10, "z"), p, class_names=CLASSES)
+    with pytest.raises(InvalidInputError, match="sample_weight is zero for every row"):
+        evaluate(measure, y, p, class_names=CLASSES, sample_weight=np.zeros(10))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -102,10 +106,15 @@ def test_rates_of_labels_are_those_of_scikit_learn(weighted):
     rng = np.random.default_rng(1)
     truth, decision = rng.random((60, 3)) < 0.4, rng.normal(size=(60, 3))
     weight = rng.integers(1, 4, size=60).astype(float) if weighted else None
-    found = evaluate_multilabel(
-        multilabel.get("f1_macro"), truth, decision, np.arange(3), sample_weight=weight, random_state=0
+    found = evaluate(
+        multilabel.get("f1_macro"),
+        truth,
+        decision,
+        class_names=range(3),
+        sample_weight=weight,
+        random_state=0,
     )
-    rates = np.array([[c.precision.value, c.recall.value, c.f1.value, c.n_rows] for c in found.labels])
+    rates = np.array([[c.precision.value, c.recall.value, c.f1.value, c.n_rows] for c in found.classes])
     expected = precision_recall_fscore_support(truth, decision > 0, sample_weight=weight)
     np.testing.assert_allclose(rates.T, np.array(expected))
     assert found.estimates[0].value == pytest.approx(rates[:, 2].mean())

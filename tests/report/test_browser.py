@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from capo.inspection import MeasureEstimate, worst_errors
-from capo.report import compute_curves, render_report
+from capo.report import render_report
+from capo.report._sections import compute_curves
 
 from .cases import EVALUATION, IMPORTANCE, TEST, X, comparison_of, decisions_on_test_rows
 

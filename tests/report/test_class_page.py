@@ -8,8 +8,8 @@ from sklearn.datasets import load_wine
 from sklearn.naive_bayes import GaussianNB
 
 from capo import CAPOClassifier
-from capo.inspection import evaluate_multiclass, evaluate_multilabel
-from capo.report import render_class_report
+from capo.inspection import evaluate
+from capo.report import render_report
 
 X, Y = load_wine(return_X_y=True)
 X = X[:, :4] + np.random.default_rng(0).normal(size=(len(X), 4)) * X[:, :4].std(axis=0)
@@ -22,12 +22,12 @@ def evaluated():
     y = NAMES[Y]
     model = CAPOClassifier("f1_macro", **LIGHT).fit(X, y)
     p = model.predict_proba(X)
-    return model, evaluate_multiclass(model.measure_, y, model.predict(X), p, model.classes_, random_state=0)
+    return model, y, p, evaluate(model, y, p, random_state=0)
 
 
 def test_the_page_of_classes_shows_every_cell_and_escapes_names(evaluated):
-    model, evaluation = evaluated
-    html = render_class_report(model, evaluation, n_rows=len(X), table_name="<wine>", notes=["Careful <i>."])
+    model, y, p, evaluation = evaluated
+    html = render_report(model, y, p, table_name="<wine>", notes=["Careful <i>."])
     assert "<b>" not in html.replace("<b>a", "")
     assert "a&lt;b&gt;" in html
     assert "&lt;wine&gt;" in html
@@ -42,8 +42,8 @@ def test_the_page_of_classes_shows_every_cell_and_escapes_names(evaluated):
 
 
 def test_the_rule_is_in_words(evaluated):
-    model, evaluation = evaluated
-    html = render_class_report(model, evaluation, n_rows=len(X))
+    model, y, p, evaluation = evaluated
+    html = render_report(model, y, p, evaluation=evaluation)
     used = "The model multiplies the probability of each class by its factor"
     assert (used in html) == model.uses_rule_
     assert ("The model predicts the most probable class" in html) != model.uses_rule_
@@ -52,10 +52,9 @@ def test_the_rule_is_in_words(evaluated):
 def test_the_page_of_labels_has_rates_and_no_confusion_matrix():
     labels = (X[:, :2] > X[:, :2].mean(axis=0)).astype(int)
     model = CAPOClassifier("f1_micro", C=0.0, **LIGHT).fit(X, labels)
-    evaluation = evaluate_multilabel(
-        model.measure_, labels, model.decision_function(X), np.array(["sour", "sweet"]), random_state=0
-    )
-    html = render_class_report(model, evaluation, n_rows=len(X))
+    decision = model.decision_function(X)
+    evaluation = evaluate(model.measure_, labels, decision, class_names=["sour", "sweet"], random_state=0)
+    html = render_report(model, labels, decision, evaluation=evaluation)
     assert "predicts any of 2 labels" in html
     assert "sour" in html
     assert "Confusion matrix" not in html

@@ -6,7 +6,7 @@ from scipy.special import expit, logit
 from sklearn.metrics import confusion_matrix, precision_recall_curve, roc_curve
 
 from capo import measures
-from capo.report import MAX_THRESHOLDS, compute_curves
+from capo.report._sections import MAX_THRESHOLDS, compute_curves
 
 from .cases import decisions_on_test_rows
 

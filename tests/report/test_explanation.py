@@ -8,14 +8,8 @@ import numpy as np
 import pytest
 
 from capo.inspection import worst_errors
-from capo.report import (
-    build_errors,
-    build_importance,
-    calibration_bins,
-    fold_thresholds,
-    render_report,
-    wilson_interval,
-)
+from capo.report import render_report
+from capo.report._sections import calibration_bins, fold_thresholds, wilson_interval
 
 from .cases import IMPORTANCE, TEST, X, decisions_on_test_rows
 from .test_page import ParsedPage
@@ -53,15 +47,18 @@ def test_the_worst_errors_are_the_most_confident_ones():
     assert abs(errors[0].decision) == np.abs(decision[wrong]).max()
     assert all((each.decision > 0) != positive[each.row - 1] for each in errors)
     assert errors[0].values["0"] == f"{X[TEST][errors[0].row - 1, 0]:.4g}"
-    section = build_errors(model, errors, IMPORTANCE)
-    assert section.columns == ["2"]
-    assert build_errors(model, [], None) is None
+    table = render_report(model, positive, decision, errors=errors, importance=IMPORTANCE)
+    headings = re.findall("<th[^>]*>(.*?)</th>", table.partition('<table id="errors-table"')[2])
+    assert headings[3] == "<bdi>2</bdi>"  # the strongest column whose values are known
+    assert "Worst errors" not in render_report(model, positive, decision, errors=[])
 
 
 def test_many_columns_are_cut():
-    columns = [IMPORTANCE.columns[1]] * 40
-    section = build_importance(replace(IMPORTANCE, columns=columns))
-    assert (len(section.rows), section.n_more) == (15, 25)
+    found = replace(IMPORTANCE, columns=[IMPORTANCE.columns[1]] * 40)
+    html = render_report(*decisions_on_test_rows(), importance=found)
+    table = html.partition('<table id="importance-table"')[2].partition("</table>")[0]
+    assert table.count("<tr>") == 1 + 15
+    assert "25 more columns with a smaller loss." in html
 
 
 def test_bins_of_calibration_hold_all_rows_and_their_shares():

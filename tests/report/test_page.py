@@ -17,15 +17,13 @@ from sklearn.naive_bayes import GaussianNB
 from capo import CAPOClassifier, measures
 from capo.exceptions import InvalidInputError, MissingExtraError
 from capo.inspection import MeasureEstimate, evaluate
-from capo.report import (
+from capo.report import render_report
+from capo.report._sections import compute_curves, slider_ticks
+from capo.report._templating import (
     allow_breaks,
-    build_operating_point,
     clean_name,
-    compute_curves,
     format_number,
-    format_signed,
     format_threshold,
-    render_report,
     use_minus_sign,
 )
 
@@ -201,17 +199,17 @@ def test_few_rows_of_a_class_are_a_caution():
 
 def test_the_slider_has_a_scale():
     model, positive, decision = decisions_on_test_rows()
-    section = build_operating_point(model, compute_curves(model, positive, decision, None), 0.5)
-    thresholds, ticks = section.curves.thresholds, section.slider_ticks
+    thresholds = compute_curves(model, positive, decision, None).thresholds
+    ticks = slider_ticks(thresholds)
     assert len(ticks) >= 2
-    assert np.diff([tick.percent for tick in ticks]).min() >= 11.0
-    for tick in ticks:
-        at = tick.percent / 100.0 * (len(thresholds) - 1)
-        assert np.interp(at, np.arange(len(thresholds)), thresholds) == pytest.approx(float(tick.text))
+    assert np.diff([percent for percent, _ in ticks]).min() >= 11.0
+    for percent, text in ticks:
+        at = percent / 100.0 * (len(thresholds) - 1)
+        assert np.interp(at, np.arange(len(thresholds)), thresholds) == pytest.approx(float(text))
     page = ParsedPage(render_report(model, positive, decision))
     assert ("path", {"class": "model-mark", "d": "M-5,8L5,8L0,0Z"}) in page.tags
     one_score = compute_curves(model, positive, np.full(len(positive), 0.1), None)
-    assert len(build_operating_point(model, one_score, 0.5).slider_ticks) == 2
+    assert len(slider_ticks(one_score.thresholds)) == 2
 
 
 def test_names_break_between_words():
@@ -237,7 +235,7 @@ def test_a_comparison_of_another_measure_is_refused():
 @pytest.mark.parametrize("name", [*measures.names(), "10 * tp - 2 * fp"])
 def test_the_headline_of_every_measure_has_an_interval(name, monkeypatch):
     monkeypatch.setattr("capo.inspection._bootstrap.N_ROW_RESAMPLES", 2)
-    monkeypatch.setattr("capo.inspection._evaluation._listed_measures", lambda own: [own])
+    monkeypatch.setattr("capo.inspection._task.BinaryTask.listed_measures", lambda task: [task.measure])
     fitted_model, positive, decision = decisions_on_test_rows()
     model = copy(fitted_model)
     model.measure_ = measures.get(name)
@@ -369,7 +367,7 @@ def test_numbers_are_formatted():
         *("0.123", "0.000", "12.3", "\N{MINUS SIGN}1,234", "n/a"),
         *("1,000,000", "123,457", "\N{MINUS SIGN}2.5e12"),
     ]
-    assert [format_signed(each) for each in (0.5, -12345.678)] == ["+0.500", "\N{MINUS SIGN}12,346"]
+    assert [format_number(each, sign="+") for each in (0.5, -12345.678)] == ["+0.500", "\N{MINUS SIGN}12,346"]
     probabilities = (0.5, 0.0123, 0.99995, 0.0, 1.0, 1e-30)
     assert [format_threshold(each) for each in probabilities] == ["0.500", "0.0123", "0.99995", "0", "1", "0"]
 

@@ -13,7 +13,8 @@ from .test_page import ParsedPage
 
 pytest.importorskip("jinja2")
 
-from capo.report import render_priced_report, use_minus_sign
+from capo.report import render_report
+from capo.report._templating import use_minus_sign
 
 AMOUNT = X[:, 3]
 
@@ -26,9 +27,13 @@ def priced():
     return model, LABELS[TEST] == 1, model.positive_decision(X[TEST]), prices
 
 
+def render(model, positive, decision, prices, **options):
+    return render_report(model, positive, decision, prices=prices, **options)
+
+
 def test_the_page_tells_the_money_of_each_way_to_decide(priced):
     model, positive, decision, prices = priced
-    text = ParsedPage(render_priced_report(*priced, table_name="cells")).text
+    text = ParsedPage(render(*priced, table_name="cells")).text
     by_row = model.predict(X[TEST], cost_fn=AMOUNT[TEST]) == 1
     found = estimate_savings(prices, positive, by_row)
     assert f"saving on cells {format_money(found.saving)}" in text
@@ -41,7 +46,7 @@ def test_the_page_tells_the_money_of_each_way_to_decide(priced):
 def test_the_costliest_errors_are_listed_with_their_losses(priced):
     model, positive, _, prices = priced
     by_row = model.predict(X[TEST], cost_fn=AMOUNT[TEST]) == 1
-    text = ParsedPage(render_priced_report(*priced)).text
+    text = ParsedPage(render(*priced)).text
     worst = int(np.argmax(prices.losses(positive, by_row)))
     errors = text[text.index("cost the most") :]
     assert errors.index(format_money(prices.losses(positive, by_row)[worst])) < errors.index("Training")
@@ -49,7 +54,7 @@ def test_the_costliest_errors_are_listed_with_their_losses(priced):
 
 def test_weights_count_rows_several_times(priced):
     model, positive, _, prices = priced
-    twice = ParsedPage(render_priced_report(*priced, sample_weight=np.full(len(positive), 2.0))).text
+    twice = ParsedPage(render(*priced, sample_weight=np.full(len(positive), 2.0))).text
     by_row = model.predict(X[TEST], cost_fn=AMOUNT[TEST]) == 1
     total = use_minus_sign(format_money(2 * prices.values(positive, by_row).sum()))
     assert f" {2 * int(by_row.sum())} {total} " in twice
@@ -58,4 +63,4 @@ def test_weights_count_rows_several_times(priced):
 def test_prices_of_other_rows_are_refused(priced):
     model, positive, decision, prices = priced
     with pytest.raises(InvalidInputError, match="prices of 5 rows"):
-        render_priced_report(model, positive, decision, prices.take_rows(np.arange(5)))
+        render(model, positive, decision, prices.take_rows(np.arange(5)))

@@ -4,12 +4,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+from ..exceptions import InvalidInputError
 from . import options
-from .console import Console
+from .console import Console, check_file_ending, check_output, to_json, write_output
 from .training import given_prices
+
+if TYPE_CHECKING:
+    from ..io.source import Batch
+    from .labeled_rows import LabeledOutputs
 
 #: Cross-fitting folds of each model of a comparison.
 N_CROSS_FIT_FOLDS = 5
@@ -40,10 +46,23 @@ def evaluate(
       capo evaluate churn.capo 'test-*.parquet' --cluster tcp://scheduler:8786
     """
     from ..io.formats import open_table
-    from .commands.evaluate import run_evaluate
+    from .inputs import load_model, training_table_notes
+    from .labeled_rows import evaluate_on_cluster, evaluate_rows, predict_labeled
 
     reader = open_table(table, format=format, delimiter=delimiter, encoding=encoding)
-    run_evaluate(model, trust, reader, cluster, partition_rows, seed, Console(quiet, json))
+    console = Console(quiet, json)
+    check_output(None, *reader.paths, model)
+    loaded = load_model(model, trust, console)
+    if cluster is None:
+        rows = predict_labeled(loaded, reader, console)
+        n_rows, evaluation = len(rows.y), evaluate_rows(loaded.model, rows, seed, console)
+    else:
+        n_rows, evaluation = evaluate_on_cluster(loaded, reader, cluster, partition_rows, seed, console)
+    training_table_notes(loaded.manifest, reader, console)
+    console.result(
+        f"{reader.name}: {n_rows:,} rows\n\n{evaluation}",
+        {"table": reader.name, "rows": n_rows, **evaluation.to_dict()},
+    )
 
 
 @options.command("Compare capo with simpler methods by cross-validation.")
@@ -96,10 +115,11 @@ def compare(
       capo compare train.csv -t y -m mcc -a lgbm,rf,linear -o comparison.json
       capo compare train.csv -t fraud --cost-fn amount --cost-fp 5
     """
+    from .. import inspection
     from ..io.formats import open_table
+    from ..learning.folds import TimeFolds
     from . import training_data
-    from .commands.compare import run_compare
-    from .console import check_file_ending, check_output
+    from .inputs import table_sha256
 
     reader = open_table(table, format=format, delimiter=delimiter, encoding=encoding)
     check_file_ending(output, [".json"], "a comparison is written to a .json file")
@@ -114,7 +134,28 @@ def compare(
         positive,
         prices,
     )
-    run_compare(reader, plan, folds, seed, output, Console(quiet, json, strict))
+    console = Console(quiet, json, strict)
+    data = plan.read(reader, console)
+    with console.step("comparing", n_fits=folds) as step:
+        comparison = inspection.compare(
+            data.model,
+            data.X,
+            data.y,
+            sample_weight=data.sample_weight,
+            groups=data.groups,
+            folds=TimeFolds(folds) if time else folds,
+            random_state=seed,
+            prices=data.prices or None,
+            on_progress=step.end_fit,
+        )
+    # By these 'capo report' recognizes the comparison.
+    source = {"target": data.target, "table": reader.name, "sha256": table_sha256(reader)}
+    comparison = replace(comparison, source={**(comparison.source or {}), **source})
+    size = f"{len(data.y):,} rows, {comparison.folds} folds"
+    heading = f"{reader.name}: {size}; default learner: {comparison.default_learner}"
+    if output is not None:
+        write_output(to_json(comparison.to_dict()).encode(), output, console)
+    console.result(f"{heading}\n\n{comparison}", comparison.to_dict())
 
 
 @options.command("Show which columns matter, and why rows are predicted so.")
@@ -170,12 +211,59 @@ def explain(
       capo explain churn.capo new.csv --row 17 --row 230
       capo explain churn.capo test.csv --json | jq '.importance[0]'
     """
+    from .. import inspection
     from ..io.formats import open_table
-    from .commands.explain import run_explain
+    from .inputs import load_model, training_table_notes
+    from .labeled_rows import explain_columns, has_labels
+    from .rows import is_priced
 
     reader = open_table(table, format=format, delimiter=delimiter, encoding=encoding)
     console = Console(quiet, json)
-    run_explain(model, trust, reader, rows, columns, folds, max_rows, output, seed, console)
+    check_file_ending(output, [".json"], "explanations are written to a JSON file, whose name ends in .json")
+    check_output(output, *reader.paths, model)
+    loaded = load_model(model, trust, console)
+    with console.step(f"reading {reader.name}"):
+        batch = reader.read()
+        X = loaded.schema.features(batch)
+    positions = [row - 1 for row in rows or ()]
+    for row in rows or ():
+        if not 1 <= row <= len(batch):
+            raise InvalidInputError(f"--row counts from 1, and the table has {len(batch):,} rows: got {row}.")
+    is_labeled = has_labels(loaded.schema, batch)
+    if not is_labeled and not rows:
+        raise InvalidInputError(
+            f"{reader.name} has no labels, and the importance of columns needs them: add the target column, "
+            "or name rows to explain with --row."
+        )
+    explained: list[inspection.RowExplanation] = []
+    if positions:
+        if is_priced(loaded.model):
+            console.note(
+                f"The model has prices: rows are explained at one threshold, {loaded.model.threshold_:.4g}; "
+                "'capo predict' uses the threshold of each row."
+            )
+        with console.step("explaining rows") as step:
+            explained = inspection.explain_rows(
+                loaded.model,
+                X[positions],
+                X,
+                columns=columns,
+                random_state=seed,
+                on_progress=step.progress,
+            )
+    found = None
+    if is_labeled:
+        if folds is None:
+            training_table_notes(loaded.manifest, reader, console)
+        found = explain_columns(loaded, batch, X, columns, folds, max_rows, seed, console)
+    numbered = list(zip(positions, explained, strict=True))
+    data = {"table": reader.name, **({} if found is None else found.to_dict())}
+    data["rows"] = [{**each.to_dict(), "row": position + 1} for position, each in numbered]
+    if output is not None:
+        write_output(to_json(data).encode(), output, console)
+    texts = [] if found is None else [f"{reader.name}: {found}"]
+    texts += [f"row {position + 1:,}: {each}" for position, each in numbered]
+    console.result("\n\n".join(texts), data)
 
 
 @options.command("Write an HTML report on a model and labeled rows.")
@@ -218,7 +306,42 @@ def report(
       capo report churn.capo test.csv --comparison comparison.json -o report.html
     """
     from ..io.formats import open_table
-    from .commands.report import run_report
+    from ..report import render_report
+    from .inputs import load_model, training_table_notes
+    from .labeled_rows import IMPORTANCE_NOTE, ReportRows, evaluate_rows, predict_labeled, read_comparison
+    from .rows import missing_price_notes
 
     reader = open_table(table, format=format, delimiter=delimiter, encoding=encoding)
-    run_report(model, trust, reader, output, comparison, seed, explain, Console(quiet))
+    console = Console(quiet)
+    check_output(output, *reader.paths, model, comparison)
+    check_file_ending(output, [".html", ".htm"], "the report is an HTML file, whose name ends in .html")
+    loaded = load_model(model, trust, console)
+    stored_comparison = None if comparison is None else read_comparison(comparison, loaded)
+    notes = training_table_notes(loaded.manifest, reader, console)
+    kept = ReportRows(loaded.model, seed)
+
+    def observe(batch: Batch, features: Any, rows: LabeledOutputs) -> None:
+        kept.observe(features, rows)
+        if batch.first_row == 1:
+            notes.extend(missing_price_notes(loaded, batch))
+
+    rows = predict_labeled(loaded, reader, console, observe, needs_prices=False)
+    evaluation = evaluate_rows(loaded.model, rows, seed, console)
+    importance = kept.importance(console) if explain else None
+    if importance is not None and rows.prices is not None:
+        notes.append(IMPORTANCE_NOTE)
+    with console.step("drawing"):
+        html = render_report(
+            loaded.model,
+            rows.y,
+            rows.outputs,
+            prices=rows.prices,
+            sample_weight=rows.weight,
+            table_name=reader.name,
+            comparison=stored_comparison,
+            evaluation=evaluation,
+            importance=importance,
+            errors=kept.errors,
+            notes=notes,
+        )
+    write_output(html.encode(errors="backslashreplace"), output, console)

@@ -362,7 +362,7 @@ def _compare_on_digits(splits: list[list[Any]]) -> None:
 
     from .. import measures
     from ..estimators import CAPOClassifier
-    from ..inspection import METHODS, compare_on_fold
+    from ..inspection import METHODS, ComparedRows, compare_on_fold
 
     words = [name.rpartition(" ")[::2] for name in METHODS]
     heading = f"{'measure':<34}" + "".join(f"{word:>10}" for _, word in words) + f"{'seconds':>9}"
@@ -377,7 +377,7 @@ def _compare_on_digits(splits: list[list[Any]]) -> None:
                 model = CAPOClassifier(measure, memory=memory, random_state=seed).fit(X, y)
                 seconds += time.perf_counter() - start
                 summary = summary or model.summary()
-                values = compare_on_fold(model, y, None, X_test, y_test).values
+                values, _ = compare_on_fold(model, ComparedRows(X, y), ComparedRows(X_test, y_test))
                 scores.append([values[method] for method in METHODS])
             mean = np.mean(scores, axis=0)
             cells = "".join(f"{value:>9.4f}{'*' if value >= mean.max() - TIE else ' '}" for value in mean)

@@ -240,10 +240,9 @@ def check_prediction(
 ) -> None:
     """Check the identifiers, and show what a user should know about the predictions."""
     from ..io.table_schema import require_column
-    from .commands.kinds import model_kind
+    from .rows import missing_price_notes, prediction_columns
 
-    kind = model_kind(loaded.model)
-    columns = kind.prediction_columns(loaded)
+    columns = prediction_columns(loaded)
     for name in ids:
         require_column(name, batch.frame.columns, "identifier")
     for name in schema.id_columns(batch).columns:
@@ -252,7 +251,7 @@ def check_prediction(
                 f"the identifier {name!r} has the name of a column of the predictions "
                 f"({', '.join(columns[:MAX_LISTED_COLUMNS])}): rename it in the table."
             )
-    for note in kind.notes(loaded, batch):
+    for note in missing_price_notes(loaded, batch):
         console.note(note)
 
 
@@ -261,17 +260,17 @@ def predict_rows(loaded: LoadedModel, schema: Schema, batch: Batch) -> Predicted
     import polars as pl
 
     from ..io.table_schema import read_profiles
-    from .commands.kinds import model_kind
+    from .rows import predict_batch
 
-    kind, features = model_kind(loaded.model), schema.features(batch)
-    outputs = kind.batch_outputs(loaded, batch, features)
-    series = [*schema.id_columns(batch), *kind.prediction_series(loaded, outputs)]
+    features = schema.features(batch)
+    predictions, scores = predict_batch(loaded, batch, features)
+    series = [*schema.id_columns(batch), *predictions]
     unseen, missing = Counter[str](), Counter[str]()
     if isinstance(features, pl.DataFrame):
         for each in read_profiles(loaded.manifest.training.get("columns")):
             unseen[each.name] = each.count_unseen(features[each.name])
             missing[each.name] = each.count_newly_missing(features[each.name])
-    return PredictedRows(pl.DataFrame(series), unseen, missing, kind.drift_scores(outputs))
+    return PredictedRows(pl.DataFrame(series), unseen, missing, scores)
 
 
 def map_in_threads(

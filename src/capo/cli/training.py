@@ -174,7 +174,7 @@ def _write(
 ) -> None:
     """Write a model with its schema and the record of its training, and show its summary."""
     from ..io.model_file import save
-    from .commands.kinds import model_kind
+    from .rows import fit_results
 
     with console.step("writing"):
         save(model, output, schema=schema, training=training)
@@ -191,7 +191,7 @@ def _write(
                 {"name": line.name, "value": line.value, "std": line.std} for line in summary.lines
             ],
             "seconds": model.timings_,
-            **model_kind(model).fit_results(model),
+            **fit_results(model),
         },
     )
     console.log(f"\nwrote {output} ({format_file_size(output)})")
@@ -366,8 +366,8 @@ def refit(
     """
     from ..io.formats import open_table
     from ..learning.folds import DEFAULT_N_FOLDS, TimeFolds
-    from .commands.kinds import price_columns
     from .inputs import EARLIER_TABLES, check_rows_are_new, load_model, training_checksums
+    from .rows import price_columns
 
     console = Console(quiet, json)
     reader = open_table(table, format=format, delimiter=delimiter, encoding=encoding)

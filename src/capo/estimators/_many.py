@@ -27,7 +27,7 @@ from .._accel.threads import library_threads_for
 from .._compat import BoolArray, FloatArray, HasMethods, IntArray, Interval, StrOptions, VisualBlock
 from ..decisions import cut_rows
 from ..exceptions import InvalidInputError, UnknownMeasureError
-from ..inspection import Summary, summarize_multiclass, summarize_multilabel
+from ..inspection import Summary, summarize
 from ..learning.adaptation import parse_C
 from ..learning.auxiliaries import (
     AUXILIARY_SETS,
@@ -395,7 +395,7 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, ClassifierMixin, Bas
             Prints as a table; has an HTML form for notebooks.
         """
         check_is_fitted(self)
-        return summarize_multiclass(self)
+        return summarize(self)
 
     def _sk_visual_block_(self) -> VisualBlock:
         return self._auxiliaries_block()
@@ -727,7 +727,7 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, ClassifierMixin, Bas
             Prints as a table; has an HTML form for notebooks.
         """
         check_is_fitted(self)
-        return summarize_multilabel(self)
+        return summarize(self)
 
     def _log_odds(self, X: Any) -> FloatArray:
         check_is_fitted(self)

@@ -3,79 +3,37 @@
 The plots need matplotlib: ``pip install 'capo-learn[plots]'``.
 """
 
-from ._bootstrap import RowSampler, ScoreGroups
+from ._bootstrap import ScoreGroups
 from ._comparison import (
-    CAPO,
-    DEFAULT_LEARNER,
     METHODS,
+    ComparedRows,
     Comparison,
-    ComparisonSource,
     MethodResult,
     compare,
-    compare_many,
     compare_on_fold,
 )
-from ._evaluation import (
-    ClassRates,
-    ConfusionCounts,
-    Evaluation,
-    MeasureEstimate,
-    MulticlassEvaluation,
-    MultilabelEvaluation,
-    describe_few_rows,
-    evaluate,
-    evaluate_groups,
-    evaluate_multiclass,
-    evaluate_multilabel,
-)
+from ._evaluation import ClassRates, ConfusionCounts, Evaluation, MeasureEstimate, evaluate, evaluate_groups
 from ._explanation import RowExplanation, WorstError, explain_rows, worst_errors
-from ._importance import ColumnImportance, Importance, importance
-from ._permutation import (
-    MIN_CLASS_ROWS,
-    ColumnEffect,
-    EffectPoint,
-    ExplainedTable,
-    RowBootstrap,
-    decide,
-    group_columns,
-    negative_and_positive,
-    sample_by_class,
-    short_text,
-    split_weight,
-)
+from ._importance import ColumnEffect, ColumnImportance, EffectPoint, Importance, importance
 from ._plots import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
-from ._summary import (
-    Summary,
-    SummaryLine,
-    frozen_auxiliary_names,
-    summarize,
-    summarize_multiclass,
-    summarize_multilabel,
-)
+from ._summary import Summary, SummaryLine, summarize
+from ._task import decide, make_task, negative_and_positive, target_type
 
 __all__ = [
-    "CAPO",
-    "DEFAULT_LEARNER",
     "METHODS",
-    "MIN_CLASS_ROWS",
     "CPathDisplay",
     "ClassRates",
     "ColumnEffect",
     "ColumnImportance",
+    "ComparedRows",
     "Comparison",
-    "ComparisonSource",
     "ConfusionCounts",
     "EffectPoint",
     "Evaluation",
-    "ExplainedTable",
     "Importance",
     "MeasureEstimate",
     "MethodResult",
-    "MulticlassEvaluation",
-    "MultilabelEvaluation",
-    "RowBootstrap",
     "RowExplanation",
-    "RowSampler",
     "ScoreGroups",
     "SolverDisplay",
     "Summary",
@@ -84,24 +42,15 @@ __all__ = [
     "WeightsDisplay",
     "WorstError",
     "compare",
-    "compare_many",
     "compare_on_fold",
     "decide",
-    "describe_few_rows",
     "evaluate",
     "evaluate_groups",
-    "evaluate_multiclass",
-    "evaluate_multilabel",
     "explain_rows",
-    "frozen_auxiliary_names",
-    "group_columns",
     "importance",
+    "make_task",
     "negative_and_positive",
-    "sample_by_class",
-    "short_text",
-    "split_weight",
     "summarize",
-    "summarize_multiclass",
-    "summarize_multilabel",
+    "target_type",
     "worst_errors",
 ]

@@ -1,73 +1,29 @@
-"""Bootstrap of rows."""
+"""Bootstrap: measures on rows drawn with replacement."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .._compat import BoolArray, FloatArray, IntArray
 from ..learning.folds import check_groups
-from ..measures import AveragePrecision, ConfusionMeasure, Cost, Labels, Measure
+from ..measures import AveragePrecision, Cost, Measure
+from ._task import BinaryTask, Task
 
+#: Resamples for measures of the confusion matrix, which are cheap.
+N_CONFUSION_RESAMPLES = 2000
+#: Resamples for all other measures.
+N_ROW_RESAMPLES = 200
+#: Of more rows, resamples are drawn from groups of rows with similar scores.
+MAX_RESAMPLED_ROWS = 50_000
 #: With fewer groups the intervals are called uncertain.
 MIN_GROUPS = 20
-
-
-class RowSampler:
-    """Draws rows with replacement.
-
-    Rows of one group depend on each other, so that single rows would vary less than new rows do: with groups,
-    as many whole groups are drawn as there are.
-
-    Parameters
-    ----------
-    n_rows : int
-        The number of rows.
-    groups : array-like of shape (n_rows,), optional
-        The group of each row.
-    """
-
-    def __init__(self, n_rows: int, groups: ArrayLike | None = None) -> None:
-        self._n_rows, self._has_groups = n_rows, groups is not None
-        names = np.arange(0) if groups is None else check_groups(groups, n_rows)
-        _, codes = np.unique(names, return_inverse=True)
-        self._by_group, self._sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
-        self._starts = np.cumsum(self._sizes) - self._sizes
-
-    @property
-    def has_groups(self) -> bool:
-        """Whether whole groups are drawn."""
-        return self._has_groups
-
-    @property
-    def caution(self) -> str:
-        """What limits the trust in intervals from few groups; empty if there is nothing."""
-        if not self._has_groups or len(self._sizes) >= MIN_GROUPS:
-            return ""
-        count = "a single group" if len(self._sizes) == 1 else f"only {len(self._sizes)} groups"
-        return f"the rows are from {count}, and intervals are uncertain"
-
-    def draw(self, seed: int) -> IntArray:
-        """Return the positions of the rows of one draw."""
-        generator = np.random.default_rng(seed)
-        if not self._has_groups:
-            return generator.integers(self._n_rows, size=self._n_rows)
-        drawn = generator.integers(len(self._sizes), size=len(self._sizes))
-        sizes = self._sizes[drawn]
-        offsets = self._starts[drawn] - (np.cumsum(sizes) - sizes)
-        return np.asarray(self._by_group[np.arange(sizes.sum()) + np.repeat(offsets, sizes)])
-
-
-def join_cautions(*cautions: str) -> str:
-    """Return the cautions that are not empty as one text."""
-    return "; ".join(filter(None, cautions))
-
-
+#: Draws of a resample until it has rows of every class.
+MAX_DRAWS = 100
 #: Bins of equal numbers of rows that scores are grouped into.
 N_BINS = 4096
 
@@ -121,17 +77,14 @@ class ScoreGroups:
         tied = np.append(scores, 0.0)[starts[:-1]] == last
         return cls.from_counts(np.array(counts, dtype=np.float64), edges, tied)
 
-    @property
-    def n_rows(self) -> float:
-        """The number of all rows."""
-        return float(self.count.sum())
-
-    def score(self, measure: Measure, count: FloatArray | None = None) -> float:
-        """The measure of the groups, whose numbers of rows can be others than `count`."""
-        if count is None:
-            return float(measure.score(self.positive, self.position, self.count))
-        used = count > 0
-        return float(measure.score(self.positive[used], self.position[used], count[used]))
+    def draw(self, n_resamples: int, seed: int) -> FloatArray:
+        """Return the numbers of rows in resamples, of shape (n_resamples, n_groups)."""
+        n_rows = self.count.sum()
+        drawn = np.random.default_rng(seed).multinomial(int(n_rows), self.count / n_rows, size=n_resamples)
+        for label in (False, True):  # measures need both classes
+            lacking = ~drawn[:, self.positive == label].any(axis=1)
+            drawn[lacking, np.argmax(self.positive == label)] = 1
+        return np.asarray(drawn, dtype=np.float64)
 
     def score_range(self, measure: Measure) -> tuple[float, float]:
         """Bounds of the measure of the rows: within each bin, the positives below or above the negatives."""
@@ -159,140 +112,136 @@ class ScoreGroups:
         return float(n_pos @ (n_counted / (n_counted + np.cumsum(n_neg))) / n_pos.sum())
 
 
-#: Resamples for measures of the confusion matrix, which are cheap.
-N_CONFUSION_RESAMPLES = 2000
-#: Resamples for all other measures.
-N_ROW_RESAMPLES = 200
-#: Of more rows, resamples are drawn from groups of rows with similar scores.
-MAX_RESAMPLED_ROWS = 50_000
+class RowBootstrap:
+    """Weights of rows that are drawn with replacement.
 
-
-class Bootstrap(ABC):
-    """A measure on all rows, and on rows drawn with replacement."""
-
-    @abstractmethod
-    def value(self, measure: Measure) -> float:
-        """The measure on all rows."""
-
-    @abstractmethod
-    def resample(self, measure: Measure) -> FloatArray:
-        """The measure on each resample."""
-
-
-class GroupBootstrap(Bootstrap):
-    """Resamples of the numbers of rows in groups of similar scores.
+    Rows of one group depend on each other, so that single rows would vary less than new rows do: with groups,
+    as many whole groups are drawn as there are.
 
     Parameters
     ----------
-    groups : ScoreGroups
-        The groups.
-    random : RandomState
-        Source of the resamples.
-    """
-
-    def __init__(self, groups: ScoreGroups, random: np.random.RandomState) -> None:
-        self.groups = groups
-        self.cells = draw_confusion_matrices(groups.positive, groups.position > 0, groups.count, random)
-        self.seed = random.randint(2**31 - 1)
-
-    def value(self, measure: Measure) -> float:
-        return self.groups.score(measure)
-
-    def resample(self, measure: Measure) -> FloatArray:
-        values = score_cells(measure, self.cells)
-        if values is not None:
-            return values
-        return np.array([self.groups.score(measure, count) for count in self._resampled_counts])
-
-    @cached_property
-    def _resampled_counts(self) -> FloatArray:
-        groups = self.groups
-        draw = np.random.default_rng(self.seed).multinomial
-        counts = draw(int(groups.n_rows), groups.count / groups.n_rows, size=N_ROW_RESAMPLES)
-        for label in (False, True):  # measures need both classes
-            lacking = ~counts[:, groups.positive == label].any(axis=1)
-            counts[lacking, np.argmax(groups.positive == label)] = 1
-        return np.asarray(counts, dtype=np.float64)
-
-
-class RowBootstrap(Bootstrap):
-    """Resamples of rows, or of whole groups such as patients.
-
-    Many rows without weights and such groups are resampled by similar scores.
-
-    Parameters
-    ----------
-    labels : Labels
-        The classes and weights of the rows.
-    scores : ndarray of shape (n_rows,)
-        Their scores.
-    random : RandomState
-        Source of the resamples.
+    weight : ndarray of shape (n_rows,)
+        The sample weights.
+    strata : ndarray of shape (n_rows,)
+        Every resample has rows of each stratum that has any.
     groups : array-like of shape (n_rows,), optional
         The group of each row.
+    n_resamples : int
+        The number of resamples.
+    random : RandomState
+        Draws the rows.
     """
 
     def __init__(
-        self, labels: Labels, scores: FloatArray, random: np.random.RandomState, groups: ArrayLike | None
+        self,
+        weight: FloatArray,
+        strata: IntArray,
+        groups: ArrayLike | None,
+        n_resamples: int,
+        random: np.random.RandomState,
     ) -> None:
-        self.labels, self.all_scores = labels, scores
-        order = np.argsort(scores, kind="stable")
-        order = order if labels.weight is None else order[labels.weight[order] > 0]
-        self.order, self.scores, self.positive = order, scores[order], labels.positive[order]
-        self.weight = None if labels.weight is None else labels.weight[order]
-        self.sampler = RowSampler(len(order), None if groups is None else np.asarray(groups)[order])
-        is_plain = self.weight is None and groups is None
-        ones = np.ones(len(order))
-        self.cells = (
-            draw_confusion_matrices(self.positive, self.scores > 0, ones, random) if is_plain else None
+        self._weight, self._strata = weight, strata
+        self._units = (
+            np.arange(len(weight))
+            if groups is None
+            else np.unique(check_groups(groups, len(weight)), return_inverse=True)[1]
         )
-        self.by_score = (
-            GroupBootstrap(ScoreGroups.from_rows(self.positive, self.scores), random)
-            if is_plain and len(order) > MAX_RESAMPLED_ROWS
-            else None
+        self._n_units = int(self._units.max()) + 1
+        self._present = np.bincount(strata, weight > 0) > 0
+        self._seeds = random.randint(2**31 - 1, size=n_resamples)
+
+    def weights(self) -> Iterator[FloatArray]:
+        """Yield the weights of the rows in each resample, the same ones in every call."""
+        return (self._draw(np.random.default_rng(seed)) for seed in self._seeds)
+
+    def _draw(self, random: np.random.Generator) -> FloatArray:
+        for _ in range(MAX_DRAWS):
+            drawn = random.integers(self._n_units, size=self._n_units)
+            weight = self._weight * np.bincount(drawn, minlength=self._n_units)[self._units]
+            if ((np.bincount(self._strata, weight, len(self._present)) > 0) == self._present).all():
+                return weight
+        return self._weight
+
+
+def describe_few_groups(groups: NDArray[Any] | None) -> str:
+    """Return what limits the trust in intervals from few groups, otherwise ""."""
+    n_groups = MIN_GROUPS if groups is None else len(np.unique(groups))
+    if n_groups >= MIN_GROUPS:
+        return ""
+    count = "a single group" if n_groups == 1 else f"only {n_groups} groups"
+    return f"the rows are from {count}, and intervals are uncertain"
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Measures of outputs on rows drawn with replacement.
+
+    Attributes
+    ----------
+    task : Task
+        The labeled rows.
+    outputs : ndarray
+        The outputs for the rows.
+    weights : callable
+        Returns the weights of the rows in each resample.
+    matrices : callable, optional
+        Returns blocks of resampled confusion matrices, for measures that are functions of them.
+    by_score : Bootstrap, optional
+        The bootstrap of groups of rows with similar scores, if there are many rows.
+    """
+
+    task: Task
+    outputs: FloatArray
+    weights: Callable[[], Iterable[FloatArray]]
+    matrices: Callable[[], Iterable[FloatArray]] | None
+    by_score: Bootstrap | None = None
+
+    @classmethod
+    def of_rows(
+        cls,
+        task: Task,
+        outputs: FloatArray,
+        weight: FloatArray | None,
+        groups: ArrayLike | None,
+        random: np.random.RandomState,
+    ) -> Bootstrap:
+        """Draw single rows or whole groups; the confusion matrices of single rows are drawn directly."""
+        n_rows, matrices, by_score = len(outputs), None, None
+        strata = task.strata if task.needs_every_class else np.zeros(n_rows, dtype=np.intp)
+        if weight is None and groups is None and task.has_matrix:
+            counts = np.bincount(task.cells(outputs), minlength=len(task.names) ** 2).astype(np.float64)
+            matrices = task.draw_matrices(counts, N_CONFUSION_RESAMPLES // task.resample_cost, random)
+            if isinstance(task, BinaryTask) and n_rows > MAX_RESAMPLED_ROWS:
+                groups_of_rows = ScoreGroups.from_rows(task.truth, outputs)
+                by_score = cls.of_counts(groups_of_rows, random)
+        rows = RowBootstrap(
+            np.ones(n_rows) if weight is None else weight,
+            strata,
+            groups,
+            N_ROW_RESAMPLES // task.resample_cost,
+            random,
         )
-        self.seeds = random.randint(2**31 - 1, size=N_ROW_RESAMPLES)
+        return cls(task, outputs, rows.weights, matrices, by_score)
 
-    def value(self, measure: Measure) -> float:
-        return float(measure.score(self.labels.positive, self.all_scores, self.labels.weight))
+    @classmethod
+    def of_counts(cls, groups: ScoreGroups, random: np.random.RandomState) -> Bootstrap:
+        """Draw the numbers of rows in groups of similar scores."""
+        task = BinaryTask(None, groups.positive, np.arange(2))
+        counts = np.bincount(task.cells(groups.position), groups.count, minlength=4).astype(np.float64)
+        matrices = task.draw_matrices(counts, N_CONFUSION_RESAMPLES, random)
+        drawn = groups.draw(N_ROW_RESAMPLES, random.randint(2**31 - 1))
+        return cls(task, groups.position, lambda: drawn, matrices)
 
-    def resample(self, measure: Measure) -> FloatArray:
-        values = None if self.cells is None else score_cells(measure, self.cells)
-        if values is not None:
-            return values
+    def resample(self, measure: Any) -> FloatArray:
+        """Return the measure on each resample."""
+        if self.matrices is not None and self.task.is_of_matrix(measure):
+            return np.concatenate([self.task.value_of_matrices(measure, each) for each in self.matrices()])
         if self.by_score is not None and not (isinstance(measure, Cost) and measure.per_row):
             return self.by_score.resample(measure)
-        return np.array([self._value_on_resample(measure, seed) for seed in self.seeds])
+        return self.task.values(measure, self.outputs, self.weights())
 
-    def _value_on_resample(self, measure: Measure, seed: int) -> float:
-        rows = self.sampler.draw(seed)
-        if not 0 < np.count_nonzero(self.positive[rows]) < len(rows):  # measures need both classes
-            rows[:2] = np.argmin(self.positive), np.argmax(self.positive)
-        rows.sort()
-        weight = None if self.weight is None else self.weight[rows]
-        drawn = measure.for_rows(self.order[rows])
-        return float(drawn.score(self.positive[rows], self.scores[rows], weight))
-
-
-#: Label and prediction of the rows of tp, fp, fn and tn.
-_CELLS = ((True, True), (False, True), (True, False), (False, False))
-
-
-def draw_confusion_matrices(
-    positive: BoolArray, predicted: BoolArray, count: FloatArray, random: np.random.RandomState
-) -> FloatArray:
-    """Confusion matrices of rows drawn with replacement: a multinomial draw of the four cells."""
-    cells = np.array(
-        [count[(positive == label) & (predicted == guess)].sum() for label, guess in _CELLS], dtype=np.float64
-    )
-    n_rows = cells.sum()
-    drawn = random.multinomial(int(n_rows), cells / n_rows, size=N_CONFUSION_RESAMPLES)
-    return np.asarray(drawn.T, dtype=np.float64)
-
-
-def score_cells(measure: Measure, cells: FloatArray) -> FloatArray | None:
-    """The measure of confusion matrices with rows of both classes; None if it depends on more than them."""
-    if not (isinstance(measure, ConfusionMeasure) and measure.needs_threshold):
-        return None
-    both = (cells[0] + cells[2] > 0) & (cells[1] + cells[3] > 0)
-    return np.asarray(measure.value(*cells[:, both]))
+    def class_counts(self) -> FloatArray:
+        """Return hits, predicted rows and true rows of each class, of shape (3, n_resamples, n_classes)."""
+        if self.matrices is not None:
+            return np.concatenate([self.task.count_classes(each) for each in self.matrices()], axis=1)
+        return np.stack([self.task.class_counts(self.outputs, each) for each in self.weights()], axis=1)

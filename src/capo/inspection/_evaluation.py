@@ -3,48 +3,40 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from math import isnan
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from .. import measures
-from .._compat import BoolArray, FloatArray, IntArray
-from ..exceptions import InvalidInputError
-from ..measures import (
-    ConstrainedMeasure,
-    FunctionMeasure,
-    Labels,
-    Measure,
-    confusion_matrix,
-    multiclass,
-    multilabel,
-    ratio,
+from .._compat import FloatArray
+from ..decisions import RowPrices, Savings, estimate_savings, format_money
+from ..measures import ConstrainedMeasure, FunctionMeasure, Labels, Measure, ratio
+from ._bootstrap import Bootstrap, ScoreGroups, describe_few_groups
+from ._formatting import count_decimals, format_interval, format_table, format_value
+from ._task import (
+    BinaryTask,
+    MulticlassTask,
+    Task,
+    check_classes,
+    describe_few_rows,
+    make_task,
+    negative_and_positive,
+    target_type,
 )
-from ..measures.multiclass import ConfusionMatrixMeasure, MulticlassMeasure
-from ..measures.multilabel import MultilabelMeasure
-from ..tables.targets import class_positions
-from ._bootstrap import Bootstrap, GroupBootstrap, RowBootstrap, RowSampler, ScoreGroups, join_cautions
-from ._formatting import count_decimals, format_table, format_value
 
 #: Quantiles of the resampled values that bound the 95% interval.
 INTERVAL_QUANTILES = (0.025, 0.975)
-
-#: With fewer rows of a class the values are called uncertain.
-MIN_CLASS_ROWS = 20
-#: The smallest width of each column of the table.
-MIN_WIDTHS = (0, 9, 20)
 #: Follows the name of a rate that is computed from the labels that the model predicts.
 AT_THRESHOLD = " at the model's threshold"
 #: Follows the name of a measure that is the best value of all thresholds on the rows.
 BEST_THRESHOLD = ", best threshold"
-
-#: Parameters for measures whose defaults would repeat another measure: fbeta with beta=1 is f1.
-PARAMETER_OVERRIDES: dict[str, dict[str, Any]] = {"fbeta": {"beta": 2}}
+#: Matrices of more classes are printed as their largest confusions.
+MAX_SHOWN_CLASSES = 10
+RATES = ("precision", "recall", "f1")
 
 
 @dataclass(frozen=True)
@@ -109,24 +101,59 @@ class ConfusionCounts(NamedTuple):
 
 
 @dataclass(frozen=True)
+class ClassRates:
+    """One class or label: its rows, and its precision, recall and F1.
+
+    Attributes
+    ----------
+    name : str
+        The class or label.
+    n_rows : float
+        Number of its rows, or the sum of their weights.
+    precision, recall, f1 : MeasureEstimate
+        The rates; NaN where they are not defined: the precision of a class that is never predicted, the
+        recall of a class without rows.
+    """
+
+    name: str
+    n_rows: float
+    precision: MeasureEstimate
+    recall: MeasureEstimate
+    f1: MeasureEstimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rates as values that JSON can hold; None for those that are not defined."""
+        found = asdict(self)
+        for rate in RATES:
+            if isnan(found[rate]["value"]):
+                found[rate] |= {"value": None, "low": None, "high": None}
+        return found
+
+
+@dataclass(frozen=True)
 class Evaluation:
-    """All measures on a set of rows; prints as a table.
+    """All measures on a set of rows; prints as tables.
 
     Attributes
     ----------
     estimates : list of MeasureEstimate
         The measures, the model's own first. A measure with a constraint is the best value of all thresholds
         on these rows, as its name says.
-    confusion : ConfusionCounts
-        The confusion matrix.
-    class_names : tuple of str
-        Names of the negative and the positive class.
+    confusion : ConfusionCounts, ndarray or None
+        The confusion matrix. For many classes, true classes are in rows and predicted classes in columns;
+        label matrices have none.
+    class_names : sequence of str
+        Names of the negative and the positive class, of the classes, or of the labels.
     constraint : ConstraintResult, optional
         The rates at the model's threshold, if its measure has a constraint.
     caution : str
         What limits the trust in the values; empty if there is nothing.
     max_error : float
         The largest error of a value, if the rows were counted in bins of scores; 0 if all values are exact.
+    classes : list of ClassRates
+        The rates of each class or label, if there are more than two classes.
+    savings : capo.decisions.Savings, optional
+        The money of the decisions, if rows have prices.
 
     Examples
     --------
@@ -142,25 +169,31 @@ class Evaluation:
     """
 
     estimates: list[MeasureEstimate]
-    confusion: ConfusionCounts
-    class_names: tuple[str, str]
+    confusion: ConfusionCounts | FloatArray | None
+    class_names: Sequence[str]
     constraint: ConstraintResult | None = None
     caution: str = ""
     max_error: float = 0.0
+    classes: list[ClassRates] = field(default_factory=list)
+    savings: Savings | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as values that JSON can hold."""
+        confusion: Any = self.confusion
+        if isinstance(confusion, ConfusionCounts):
+            confusion = confusion._asdict()
+        elif confusion is not None:
+            confusion = confusion.tolist()
+        limit = self.constraint
         return {
             "measures": [asdict(each) for each in self.rows],
-            "confusion": self.confusion._asdict(),
+            "confusion": confusion,
             "labels": list(self.class_names),
+            "classes": [each.to_dict() for each in self.classes],
             "caution": self.caution,
             "max_error": self.max_error,
-            "constraint": self.constraint
-            and {
-                "text": self.constraint.constraint,
-                "is_satisfied": self.constraint.is_satisfied,
-            },
+            "constraint": limit and {"text": limit.constraint, "is_satisfied": limit.is_satisfied},
+            "savings": self.savings and self.savings.to_dict(),
         }
 
     @property
@@ -169,63 +202,116 @@ class Evaluation:
         own = [self.constraint.rate, self.constraint.limited_rate] if self.constraint else []
         return [*own, *self.estimates]
 
+    def largest_confusions(self, n: int = MAX_SHOWN_CLASSES) -> list[tuple[str, str, float]]:
+        """Return the largest cells off the diagonal: true class, predicted class and number of rows."""
+        confusion = self._matrix
+        wrong = confusion - np.diag(np.diag(confusion))
+        order = np.argsort(-wrong, axis=None, kind="stable")[:n]
+        cells = zip(*np.unravel_index(order, wrong.shape), strict=True)
+        names = self.class_names
+        return [(names[j], names[k], float(wrong[j, k])) for j, k in cells if wrong[j, k] > 0]
+
     def __str__(self) -> str:
-        rows = [("measure", "value", "95% interval"), *(_format_estimate(each) for each in self.rows)]
-        lines = format_table(rows, MIN_WIDTHS)
+        parts = [] if self.savings is None else [_format_savings(self.savings)]
+        estimates = [(each.name, *format_interval(each.value, each.low, each.high)) for each in self.rows]
+        parts.append(format_table([("measure", "value", "95% interval"), *estimates], (0, 9, 20)))
         if self.constraint:
-            lines += ["", str(self.constraint)]
-        lines += ["", *self._confusion_lines()]
+            parts.append([str(self.constraint)])
+        if self.classes:
+            parts.append(self._format_rates())
+        if self.confusion is not None:
+            parts.append(self._format_confusion())
         if self.max_error:
-            lines += [
-                "",
-                f"Measures that depend on the order of the scores are exact to {self.max_error:.1g}.",
-            ]
+            sentence = "Measures that depend on the order of the scores are exact to"
+            parts.append([f"{sentence} {self.max_error:.1g}."])
         if self.caution:
-            lines += ["", f"caution: {self.caution}"]
-        return "\n".join(lines)
+            parts.append([f"caution: {self.caution}"])
+        return "\n\n".join("\n".join(lines) for lines in parts)
 
     __repr__ = __str__
 
-    def _confusion_lines(self) -> list[str]:
-        decimals = min(count_decimals(self.confusion), 3) if any(cell % 1 for cell in self.confusion) else 0
-        tp, fp, fn, tn = (format_value(cell, decimals) for cell in self.confusion)
-        negative, positive = (f"{name[:20]}" for name in self.class_names)
-        first = max(len(f"actual {name}") for name in (negative, positive))
-        column = max(9, len(negative), len(positive), *(len(cell) for cell in (tp, fp, fn, tn)))
-        return [
-            f"{'predicted':<{first}}  {negative:>{column}}  {positive:>{column}}",
-            f"{'actual ' + negative:<{first}}  {tn:>{column}}  {fp:>{column}}",
-            f"{'actual ' + positive:<{first}}  {fn:>{column}}  {tp:>{column}}",
-        ]
+    @property
+    def _matrix(self) -> FloatArray:
+        if isinstance(self.confusion, ConfusionCounts):
+            tp, fp, fn, tn = self.confusion
+            return np.array([[tn, fp], [fn, tp]])
+        return np.asarray(self.confusion)
+
+    def _format_rates(self) -> list[str]:
+        noun = "label" if self.confusion is None else "class"
+        rows: list[tuple[str, ...]] = [(noun, "rows", "precision", "recall", "F1")]
+        for each in self.classes:
+            rates = [
+                "-" if isnan(rate.value) else f"{rate.value:.3f} ({rate.low:.3f} to {rate.high:.3f})"
+                for rate in (each.precision, each.recall, each.f1)
+            ]
+            rows.append((each.name[:30], format_value(each.n_rows, 1 if each.n_rows % 1 else 0), *rates))
+        return format_table(rows, (0, 6, 24, 24, 24))
+
+    def _format_confusion(self) -> list[str]:
+        confusion = self._matrix
+        decimals = min(count_decimals(confusion.flat), 3) if (confusion % 1).any() else 0
+        if len(confusion) > MAX_SHOWN_CLASSES:
+            largest = [
+                (true[:30], guess[:30], format_value(count, decimals))
+                for true, guess, count in self.largest_confusions()
+            ]
+            if not largest:
+                return ["no row is predicted as another class"]
+            return format_table([("largest confusions: actual", "predicted", "rows"), *largest], (0, 0, 6))
+        names = [name[:20] for name in self.class_names]
+        rows = [("predicted", *names)]
+        for name, counts in zip(names, confusion.tolist(), strict=True):
+            rows.append((f"actual {name}", *(format_value(each, decimals) for each in counts)))
+        return format_table(rows, (0, *([9 if len(names) == 2 else 6] * len(names))))
+
+
+def _format_savings(savings: Savings) -> list[str]:
+    """The totals in money, one line each."""
+    rows = {
+        "total with the model": savings.total,
+        "calling no row positive": savings.total_of_none,
+        "calling every row positive": savings.total_of_all,
+    }
+    table = [(name, format_money(value)) for name, value in rows.items()]
+    return [*format_table(table, (26, 0)), f"the model {savings}"]
 
 
 def evaluate(
-    measure: Measure,
-    positive: ArrayLike,
-    decision: ArrayLike,
+    measure: Any,
+    y: ArrayLike,
+    outputs: ArrayLike,
     *,
+    prices: RowPrices | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
-    class_names: tuple[str, str] = ("negative", "positive"),
+    class_names: ArrayLike = ("negative", "positive"),
     random_state: Any = None,
     on_progress: Callable[[str], None] = lambda message: None,
 ) -> Evaluation:
-    """Evaluate decisions on labeled rows by every measure.
+    """Evaluate the outputs of a model on labeled rows by every measure.
 
     Parameters
     ----------
-    measure : Measure
-        The measure to list first; all registered measures follow.
-    positive : array-like of bool of shape (n_samples,)
-        Which rows are positive; both classes must occur.
-    decision : array-like of shape (n_samples,)
-        The output of a decision function; rows above 0 are predicted as positive.
+    measure : Measure, MulticlassMeasure, MultilabelMeasure or fitted CAPOClassifier
+        The measure to list first; others of the same kind follow. A fitted model stands for its measure, its
+        class names and its decision rule.
+    y : array-like of shape (n_samples,) or (n_samples, n_labels)
+        For two classes, which rows are positive; both classes must occur. For many classes the labels, for
+        labels the label matrix.
+    outputs : array-like of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_labels)
+        For two classes and for labels the output of a decision function, which predicts what is above 0; for
+        many classes the probabilities, in the order of `class_names`, of which the model's rule or the
+        largest one predicts a class.
+    prices : RowPrices, optional
+        The prices of the rows: `outputs`, those of ``model.positive_decision``, are then evaluated at the
+        threshold of each row, also in money.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows.
     groups : array-like of shape (n_samples,), optional
         The group of each row, such as a patient: the bootstrap then draws whole groups.
-    class_names : tuple of str
-        Names of the negative and the positive class.
+    class_names : array-like
+        The negative and the positive class; the sorted classes; or the labels.
     random_state : int, RandomState instance or None
         Seed of the bootstrap, which draws rows with replacement. Pass an int for reproducible results.
     on_progress : callable, optional
@@ -234,7 +320,8 @@ def evaluate(
     Returns
     -------
     Evaluation
-        The value and the 95% interval of each measure, and the confusion matrix.
+        The value and the 95% interval of each measure, the confusion matrix, and the rates of each of many
+        classes or labels.
 
     Examples
     --------
@@ -248,23 +335,59 @@ def evaluate(
     ('f1', 0.5)
     >>> evaluation.confusion
     ConfusionCounts(tp=20.0, fp=20.0, fn=20.0, tn=40.0)
+
+    Many classes:
+
+    >>> from capo.measures import multiclass
+    >>> y = np.array(["a", "b", "c", "c"] * 10)
+    >>> p = np.eye(3)[np.array([0, 1, 2, 1] * 10)] * 0.7 + 0.1
+    >>> names = ["a", "b", "c"]
+    >>> evaluation = evaluate(multiclass.get("accuracy"), y, p, class_names=names, random_state=0)
+    >>> evaluation.confusion.astype(int).tolist()
+    [[10, 0, 0], [0, 10, 0], [0, 10, 10]]
     """
-    labels = Labels.from_arrays(positive, sample_weight, both_classes=False)
-    _check_both_classes(labels.n_neg, labels.n_pos, class_names)
-    scores = np.asarray(decision, dtype=np.float64)
-    confusion = ConfusionCounts(*(float(cell) for cell in labels.confusion(scores > 0)))
-    sampler = RowSampler(len(scores), groups)
-    bootstrap = RowBootstrap(labels, scores, check_random_state(random_state), groups)
-    estimates, constraint = _estimate_all(measure, confusion, bootstrap, on_progress)
-    caution = join_cautions(describe_few_rows(labels.positive, class_names, labels.weight), sampler.caution)
-    return Evaluation(estimates, confusion, class_names, constraint, caution)
+    scores, savings = np.asarray(outputs, dtype=np.float64), None
+    weight = Labels.from_arrays(np.zeros(len(scores)), sample_weight, both_classes=False).weight
+    model = measure if hasattr(measure, "measure_") else None
+    if model is not None:
+        measure = model.measure_
+        class_names = negative_and_positive(model) if target_type(model) == "binary" else model.classes_
+    if prices is not None:
+        measure = prices.measure
+        scores = scores + model.combination_.threshold_log_odds - prices.log_odds if model else scores
+        savings = estimate_savings(
+            prices,
+            np.asarray(y, dtype=bool),
+            scores > 0,
+            weight,
+            groups=groups,
+            random_state=random_state or 0,
+        )
+    task = make_task(measure, y, class_names)
+    if isinstance(task, MulticlassTask):
+        codes = scores.argmax(axis=1) if model is None else model.rule_.predict(scores)
+        scores = np.column_stack((scores, codes))
+    check_classes(task, weight)
+    few_rows = task.describe_few_rows(weight)
+    # Measures of sorted scores are fast, and rows of weight 0 have no influence on the resamples.
+    rows = np.argsort(scores, kind="stable") if isinstance(task, BinaryTask) else np.arange(len(scores))
+    if weight is not None:
+        rows = rows[weight[rows] > 0]
+        weight = weight[rows]
+    task, scores, group = task.take(rows), scores[rows], None if groups is None else np.asarray(groups)[rows]
+    bootstrap = Bootstrap.of_rows(task, scores, weight, group, check_random_state(random_state))
+    found = _estimate_all(task, scores, weight, bootstrap, on_progress)
+    if not isinstance(task, BinaryTask):
+        found = replace(found, classes=_estimate_class_rates(bootstrap, weight, group is None))
+    caution = "; ".join(filter(None, (few_rows, describe_few_groups(group))))
+    return replace(found, caution=caution, savings=savings)
 
 
 def evaluate_groups(
     measure: Measure,
     groups: ScoreGroups,
     *,
-    class_names: tuple[str, str] = ("negative", "positive"),
+    class_names: ArrayLike = ("negative", "positive"),
     random_state: Any = None,
     on_progress: Callable[[str], None] = lambda message: None,
 ) -> Evaluation:
@@ -300,150 +423,68 @@ def evaluate_groups(
     >>> evaluation.confusion
     ConfusionCounts(tp=20.0, fp=0.0, fn=20.0, tn=80.0)
     """
-    n_neg, n_pos = (float(groups.count[groups.positive == label].sum()) for label in (False, True))
-    _check_both_classes(n_neg, n_pos, class_names)
-    labels = Labels.from_arrays(groups.positive, groups.count)
-    confusion = ConfusionCounts(*(float(cell) for cell in labels.confusion(groups.position > 0)))
-    bootstrap = GroupBootstrap(groups, check_random_state(random_state))
-    estimates, constraint = _estimate_all(measure, confusion, bootstrap, on_progress)
-    caution = describe_few_counts(int(n_neg), int(n_pos), class_names)
-    ranges = [groups.score_range(each) for each in _listed_measures(measure)]
-    max_error = max(high - low for low, high in ranges)
-    return Evaluation(estimates, confusion, class_names, constraint, caution, max_error)
-
-
-def _check_both_classes(n_neg: float, n_pos: float, class_names: tuple[str, str]) -> None:
-    if n_pos <= 0 or n_neg <= 0:
-        raise InvalidInputError(
-            f"all rows are {class_names[n_neg <= 0]!r}: measures need rows of both classes."
-        )
+    task = make_task(measure, groups.positive, class_names)
+    check_classes(task, groups.count)
+    bootstrap = Bootstrap.of_counts(groups, check_random_state(random_state))
+    found = _estimate_all(task, groups.position, groups.count, bootstrap, on_progress)
+    n_neg, n_pos = (int(groups.count[groups.positive == label].sum()) for label in (False, True))
+    ranges = [groups.score_range(each) for each in task.listed_measures()]
+    return replace(
+        found,
+        caution=describe_few_rows(n_neg, n_pos, task.names),
+        max_error=max(high - low for low, high in ranges),
+    )
 
 
 def _estimate_all(
-    measure: Measure, confusion: ConfusionCounts, bootstrap: Bootstrap, on_progress: Callable[[str], None]
-) -> tuple[list[MeasureEstimate], ConstraintResult | None]:
-    """All measures with their intervals, and the constraint of the first at the model's threshold."""
+    task: Task,
+    outputs: FloatArray,
+    weight: FloatArray | None,
+    bootstrap: Bootstrap,
+    on_progress: Callable[[str], None],
+) -> Evaluation:
+    """All measures with their intervals, the confusion matrix, and a constraint at the model's threshold."""
+    names, constraint = [str(name) for name in task.names.tolist()], None
+    confusion: Any = None
+    if task.has_matrix:
+        mass = np.ones(len(outputs)) if weight is None else weight
+        confusion = np.bincount(task.cells(outputs), mass, len(names) ** 2)
+        confusion = (
+            ConfusionCounts(*confusion.tolist()) if len(names) == 2 else confusion.reshape(len(names), -1)
+        )
 
-    def estimate(each: Measure) -> MeasureEstimate:
-        name = f"{each.label}{BEST_THRESHOLD if isinstance(each, ConstrainedMeasure) else ''}"
+    def estimate(measure: Any) -> MeasureEstimate:
+        name = f"{measure.label}{BEST_THRESHOLD if isinstance(measure, ConstrainedMeasure) else ''}"
         on_progress(name)
-        return MeasureEstimate.from_resamples(name, bootstrap.value(each), bootstrap.resample(each))
+        value = task.score(measure, outputs, weight)
+        return MeasureEstimate.from_resamples(name, value, bootstrap.resample(measure))
 
-    constraint = _check_constraint(measure, confusion, estimate)
-    return [estimate(each) for each in _listed_measures(measure)], constraint
-
-
-def describe_few_rows(
-    positive: BoolArray, class_names: tuple[str, str], weight: FloatArray | None = None
-) -> str:
-    """A caution if a class has only few of the rows, those of weight 0 left out, otherwise ""."""
-    positive = positive if weight is None else positive[weight > 0]
-    n_positive = int(positive.sum())
-    return describe_few_counts(len(positive) - n_positive, n_positive, class_names)
-
-
-def describe_few_counts(n_negative: int, n_positive: int, class_names: tuple[str, str]) -> str:
-    """A caution if a class has only few rows, otherwise ""."""
-    fewest = min(n_positive, n_negative)
-    if fewest >= MIN_CLASS_ROWS:
-        return ""
-    name, verb = class_names[fewest == n_positive], "is" if fewest == 1 else "are"
-    n_rows = n_negative + n_positive
-    return f"only {fewest} of these {n_rows:,} rows {verb} {name}, and values and intervals are uncertain"
+    if isinstance(task.measure, ConstrainedMeasure):
+        own = task.measure
+        constraint = ConstraintResult(
+            estimate(FunctionMeasure(own.rate, f"{own.rate_name}{AT_THRESHOLD}")),
+            estimate(FunctionMeasure(own.limited_rate, f"{own.limited_rate_name}{AT_THRESHOLD}")),
+            own.constraint,
+            bool(own.is_satisfied(*confusion)),
+        )
+    estimates = [estimate(each) for each in task.listed_measures()]
+    return Evaluation(estimates, confusion, names, constraint)
 
 
-def _check_constraint(
-    measure: Measure, confusion: ConfusionCounts, estimate: Callable[[Measure], MeasureEstimate]
-) -> ConstraintResult | None:
-    """The rates at the model's threshold, for a measure with a constraint."""
-    if not isinstance(measure, ConstrainedMeasure):
-        return None
-    return ConstraintResult(
-        estimate(FunctionMeasure(measure.rate, f"{measure.rate_name}{AT_THRESHOLD}")),
-        estimate(FunctionMeasure(measure.limited_rate, f"{measure.limited_rate_name}{AT_THRESHOLD}")),
-        measure.constraint,
-        bool(measure.is_satisfied(*confusion)),
-    )
-
-
-def _format_estimate(estimate: MeasureEstimate) -> tuple[str, str, str]:
-    decimals = count_decimals((estimate.value, estimate.low, estimate.high))
-    value, low, high = (
-        format_value(each, decimals) for each in (estimate.value, estimate.low, estimate.high)
-    )
-    return estimate.name, value, f"{low} to {high}"
-
-
-def _listed_measures(own: Measure) -> Iterable[Measure]:
-    """The model's own measure, then all registered ones."""
-    yield own
-    for name in (each.name for each in measures.describe()):
-        measure = measures.get(name, **PARAMETER_OVERRIDES.get(name, {}))
-        if measure != own:
-            yield measure
-
-
-#: The smallest width of each column of the table.
-CLASS_RATES_MIN_WIDTHS = (0, 6, 24, 24, 24)
-#: Confusions and rare classes or labels that are listed.
-N_LISTED = 10
-
-
-@dataclass(frozen=True)
-class ClassRates:
-    """One class or label: its rows, and its precision, recall and F1.
-
-    Attributes
-    ----------
-    name : str
-        The class or label.
-    n_rows : float
-        Number of its rows, or the sum of their weights.
-    precision, recall, f1 : MeasureEstimate
-        The rates; NaN where they are not defined: the precision of a class that is never predicted, the
-        recall of a class without rows.
-    """
-
-    name: str
-    n_rows: float
-    precision: MeasureEstimate
-    recall: MeasureEstimate
-    f1: MeasureEstimate
-
-    def to_dict(self) -> dict[str, Any]:
-        """The rates as values that JSON can hold; None for those that are not defined."""
-        found = asdict(self)
-        for rate in ("precision", "recall", "f1"):
-            if isnan(found[rate]["value"]):
-                found[rate] |= {"value": None, "low": None, "high": None}
-        return found
-
-
-def estimate_class_rates(
-    names: Sequence[str],
-    counts: tuple[FloatArray, FloatArray, FloatArray],
-    resampled: tuple[FloatArray, FloatArray, FloatArray],
-    squared: tuple[FloatArray, FloatArray, FloatArray] | None = None,
+def _estimate_class_rates(
+    bootstrap: Bootstrap, weight: FloatArray | None, are_independent: bool
 ) -> list[ClassRates]:
-    """Estimate the rates from hits, predicted and true rows of each class, the resampled ones by row.
+    """Estimate precision, recall and F1 of each class or label.
 
-    A rate of 0 or 1 is the same in all resamples, which says nothing about its error. With `squared`, its
-    interval reaches to the rate at which such a result has a probability of 2.5%.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The classes.
-    counts : tuple of three ndarray of shape (n_classes,)
-        Hits, predicted rows and true rows.
-    resampled : tuple of three ndarray of shape (n_resamples, n_classes)
-        The same on rows drawn with replacement.
-    squared : tuple of three ndarray of shape (n_classes,), optional
-        The same with squared weights, if the rows are independent of each other.
+    A rate of 0 or 1 is the same in all resamples, which says nothing about its error. If rows are independent
+    of each other, its interval reaches to the rate at which such a result has a probability of 2.5%.
     """
-    values, samples = _rates(*counts), _rates(*resampled)
+    task, outputs = bootstrap.task, bootstrap.outputs
+    mass = np.ones(len(outputs)) if weight is None else weight
+    counts, squared = (task.class_counts(outputs, each) for each in (mass, mass**2))
+    values, samples = _rates(*counts), _rates(*bootstrap.class_counts())
     intervals = {rate: _quantiles(each) for rate, each in samples.items()}
-    if squared is not None:
+    if are_independent:
         sizes = _sample_sizes(counts, squared)
         intervals = {rate: _widen(rate, values[rate], each, sizes[rate]) for rate, each in intervals.items()}
 
@@ -452,8 +493,8 @@ def estimate_class_rates(
         return MeasureEstimate(rate, float(values[rate][k]), low, high)
 
     return [
-        ClassRates(name, float(counts[2][k]), *(estimate(rate, k) for rate in ("precision", "recall", "f1")))
-        for k, name in enumerate(names)
+        ClassRates(str(name), float(counts[2, k]), *(estimate(rate, k) for rate in RATES))
+        for k, name in enumerate(task.names.tolist())
     ]
 
 
@@ -474,9 +515,7 @@ def _quantiles(samples: FloatArray) -> FloatArray:
         return np.asarray(np.nanquantile(samples, INTERVAL_QUANTILES, axis=0))
 
 
-def _sample_sizes(
-    counts: tuple[FloatArray, FloatArray, FloatArray], squared: tuple[FloatArray, FloatArray, FloatArray]
-) -> dict[str, FloatArray]:
+def _sample_sizes(counts: FloatArray, squared: FloatArray) -> dict[str, FloatArray]:
     """The numbers of rows that each rate is a share of; with weights, those of equal weight (Kish)."""
     (hits, predicted, true), (hits2, predicted2, true2) = counts, squared
     return {
@@ -494,459 +533,3 @@ def _widen(rate: str, values: FloatArray, interval: FloatArray, sizes: FloatArra
         low, high = 2.0 * low / (1.0 + low), 2.0 * high / (1.0 + high)
     widened = np.where(values >= 1.0, low, interval[0]), np.where(values <= 0.0, high, interval[1])
     return np.stack(widened)
-
-
-def format_class_rates(classes: Sequence[ClassRates], heading: str) -> list[str]:
-    """Write the rates as a table."""
-    rows: list[tuple[str, ...]] = [(heading, "rows", "precision", "recall", "F1")]
-    for each in classes:
-        rates = (_format_rate(rate) for rate in (each.precision, each.recall, each.f1))
-        rows.append((each.name[:30], format_value(each.n_rows, 1 if each.n_rows % 1 else 0), *rates))
-    return format_table(rows, CLASS_RATES_MIN_WIDTHS)
-
-
-def _format_rate(rate: MeasureEstimate) -> str:
-    return "-" if isnan(rate.value) else f"{rate.value:.3f} ({rate.low:.3f} to {rate.high:.3f})"
-
-
-def format_estimates(estimates: Sequence[MeasureEstimate]) -> list[str]:
-    """Write measures with their intervals as a table."""
-    rows = [("measure", "value", "95% interval")]
-    for each in estimates:
-        decimals = count_decimals((each.value, each.low, each.high))
-        value, low, high = (format_value(number, decimals) for number in (each.value, each.low, each.high))
-        rows.append((each.name, value, f"{low} to {high}"))
-    return format_table(rows, (0, 9, 20))
-
-
-def describe_few_rows_class_rates(
-    counts: IntArray, names: Sequence[str], fewest: int, description: str
-) -> str:
-    """A caution that names the classes or labels with fewer rows than these, otherwise ""."""
-    few = [f"{names[k]} ({counts[k]})" for k in np.flatnonzero(counts < fewest).tolist()]
-    if not few:
-        return ""
-    more = f" and {len(few) - N_LISTED} more" if len(few) > N_LISTED else ""
-    listed = f"{', '.join(few[:N_LISTED])}{more}"
-    return f"{description.format(fewest)}, whose values are uncertain: {listed}"
-
-
-#: Measures that follow the model's own.
-MEASURES = (
-    "accuracy",
-    "balanced_accuracy",
-    "f1_macro",
-    "f1_weighted",
-    "jaccard_macro",
-    "mcc",
-    "cohen_kappa",
-    "gmean",
-    "roc_auc_ovr",
-)
-#: The measure of ordered classes, which is listed for numbers.
-ORDINAL_MEASURE = "quadratic_kappa"
-#: Bootstrap resamples of the confusion matrix, and of the rows for other measures.
-N_CONFUSION_RESAMPLES, N_ROW_RESAMPLES = 1000, 100
-#: Cells of the resampled matrices that are held at once.
-MAX_BLOCK_CELLS = 2**21
-#: Matrices of more classes are shown as their largest confusions.
-MAX_SHOWN_CLASSES = 10
-#: Probabilities below this are raised to it for the log loss.
-MIN_PROBABILITY = 1e-15
-LOG_LOSS = "log_loss (lower is better)"
-
-
-@dataclass(frozen=True)
-class MulticlassEvaluation:
-    """All measures of many classes on a set of rows; prints as tables.
-
-    Attributes
-    ----------
-    estimates : list of MeasureEstimate
-        The measures, the model's own first.
-    classes : list of ClassRates
-        The rates of each class.
-    confusion : ndarray of shape (n_classes, n_classes)
-        Numbers of rows, or sums of their weights: true classes in rows, predicted classes in columns.
-    caution : str
-        What limits the trust in the values; empty if there is nothing.
-    """
-
-    estimates: list[MeasureEstimate]
-    classes: list[ClassRates]
-    confusion: FloatArray
-    caution: str = ""
-
-    @property
-    def class_names(self) -> list[str]:
-        """The names of the classes."""
-        return [each.name for each in self.classes]
-
-    def largest_confusions(self, n: int = N_LISTED) -> list[tuple[str, str, float]]:
-        """Return the largest cells off the diagonal: true class, predicted class and number of rows."""
-        wrong = self.confusion - np.diag(np.diag(self.confusion))
-        order = np.argsort(-wrong, axis=None, kind="stable")[:n]
-        cells = zip(*np.unravel_index(order, wrong.shape), strict=True)
-        names = self.class_names
-        return [(names[j], names[k], float(wrong[j, k])) for j, k in cells if wrong[j, k] > 0]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The evaluation as values that JSON can hold."""
-        return {
-            "measures": [asdict(each) for each in self.estimates],
-            "classes": [each.to_dict() for each in self.classes],
-            "confusion": self.confusion.tolist(),
-            "labels": self.class_names,
-            "caution": self.caution,
-        }
-
-    def __str__(self) -> str:
-        small = len(self.classes) <= MAX_SHOWN_CLASSES
-        matrix = self._confusion_lines() if small else self._largest_lines()
-        caution = ["", f"caution: {self.caution}"] if self.caution else []
-        rates = format_class_rates(self.classes, "class")
-        return "\n".join([*format_estimates(self.estimates), "", *rates, "", *matrix, *caution])
-
-    __repr__ = __str__
-
-    def _confusion_lines(self) -> list[str]:
-        names = [name[:20] for name in self.class_names]
-        rows = [("predicted", *names)]
-        for name, cells in zip(names, self.confusion, strict=True):
-            rows.append((f"actual {name}", *(format_value(each, _decimals(each)) for each in cells)))
-        return format_table(rows, (0, *(6 for _ in names)))
-
-    def _largest_lines(self) -> list[str]:
-        confusions = self.largest_confusions()
-        if not confusions:
-            return ["no row is predicted as another class"]
-        rows = [("largest confusions: actual", "predicted", "rows")]
-        rows += [(true[:30], guess[:30], format_value(n, _decimals(n))) for true, guess, n in confusions]
-        return format_table(rows, (0, 0, 6))
-
-
-def evaluate_multiclass(
-    measure: MulticlassMeasure,
-    y: ArrayLike,
-    predicted: ArrayLike,
-    probabilities: ArrayLike,
-    classes: NDArray[Any],
-    *,
-    sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    random_state: Any = None,
-    on_progress: Callable[[str], None] = lambda message: None,
-) -> MulticlassEvaluation:
-    """Evaluate predictions of many classes on labeled rows.
-
-    Parameters
-    ----------
-    measure : MulticlassMeasure
-        The measure to list first; a selection of others follows.
-    y, predicted : array-like of shape (n_samples,)
-        True and predicted labels, all of them among `classes`.
-    probabilities : array-like of shape (n_samples, n_classes)
-        Probabilities in the order of `classes`.
-    classes : ndarray of shape (n_classes,)
-        The sorted labels of the classifier.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weights of the rows.
-    groups : array-like of shape (n_samples,), optional
-        The group of each row, such as a patient: the bootstrap then draws whole groups.
-    random_state : int, RandomState instance or None
-        Seed of the bootstrap, which draws rows with replacement. Pass an int for reproducible results.
-    on_progress : callable, optional
-        Called with the name of each measure before it is resampled.
-
-    Returns
-    -------
-    MulticlassEvaluation
-        The value and the 95% interval of each measure, the rates of each class and the confusion matrix.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from capo.measures import multiclass
-    >>> from capo.inspection import evaluate_multiclass
-    >>> y = np.array(["a", "b", "c", "c"] * 10)
-    >>> predicted = np.array(["a", "b", "c", "b"] * 10)
-    >>> probabilities = np.eye(3)[np.array([0, 1, 2, 1] * 10)] * 0.7 + 0.1
-    >>> evaluation = evaluate_multiclass(
-    ...     multiclass.get("accuracy"), y, predicted, probabilities, np.array(["a", "b", "c"]), random_state=0
-    ... )
-    >>> evaluation.estimates[0].value
-    0.75
-    >>> evaluation.confusion.astype(int).tolist()
-    [[10, 0, 0], [0, 10, 0], [0, 10, 10]]
-    """
-    codes, labels = class_positions(y, classes), class_positions(predicted, classes)
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weight is not None and not weight.any():
-        raise InvalidInputError("the weights of all rows are 0: at least one must be positive.")
-    rows = _Rows(codes, labels, np.asarray(probabilities, dtype=np.float64), weight)
-    sampler = RowSampler(len(codes), groups)
-    bootstrap = _Bootstrap(rows, check_random_state(random_state), sampler)
-    estimates = [
-        *bootstrap.estimate_all(_listed_measures_multiclass_evaluation(measure, classes), on_progress)
-    ]
-    names = [str(label) for label in classes.tolist()]
-    counted = codes if weight is None else codes[weight > 0]
-    counts = np.bincount(counted, minlength=len(classes))
-    few_rows = describe_few_rows_class_rates(
-        counts, names, MIN_CLASS_ROWS, "classes with fewer than {} of these rows"
-    )
-    squared = None if sampler.has_groups else _class_counts(rows.squared_confusion)
-    rates = estimate_class_rates(names, _class_counts(rows.confusion), bootstrap.class_counts, squared)
-    caution = join_cautions(few_rows, sampler.caution)
-    return MulticlassEvaluation([*estimates, bootstrap.log_loss()], rates, rows.confusion, caution)
-
-
-def _listed_measures_multiclass_evaluation(
-    own: MulticlassMeasure, classes: NDArray[Any]
-) -> Iterator[MulticlassMeasure]:
-    yield own
-    is_ordinal = classes.dtype.kind in "iuf" and len(classes) > 2
-    names = (*MEASURES, ORDINAL_MEASURE) if is_ordinal else MEASURES
-    for name in names:
-        if name != own.label:
-            yield multiclass.get(name).for_classes(classes)
-
-
-def _class_counts(confusion: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Hits, predicted rows and true rows of each class."""
-    return np.diagonal(confusion, axis1=-2, axis2=-1), confusion.sum(axis=-2), confusion.sum(axis=-1)
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """True and predicted classes, probabilities and weights of rows."""
-
-    codes: IntArray
-    labels: IntArray
-    probabilities: FloatArray
-    weight: FloatArray | None
-
-    @property
-    def confusion(self) -> FloatArray:
-        return confusion_matrix(self.codes, self.labels, self.probabilities.shape[1], self.weight)
-
-    @property
-    def squared_confusion(self) -> FloatArray:
-        weight = None if self.weight is None else self.weight**2
-        return confusion_matrix(self.codes, self.labels, self.probabilities.shape[1], weight)
-
-    def take(self, rows: IntArray) -> _Rows:
-        weight = None if self.weight is None else self.weight[rows]
-        return _Rows(self.codes[rows], self.labels[rows], self.probabilities[rows], weight)
-
-    def score(self, measure: MulticlassMeasure) -> float:
-        return measure.score(self.codes, self.labels, self.probabilities, self.weight)
-
-
-class _Bootstrap:
-    """Values on rows drawn with replacement."""
-
-    def __init__(self, rows: _Rows, random: np.random.RandomState, sampler: RowSampler) -> None:
-        self.rows, self.sampler = rows, sampler
-        self.seeds = random.randint(2**31 - 1, size=N_CONFUSION_RESAMPLES)
-        counts = [_class_counts(block) for block in self._confusions()]
-        hits, predicted, true = (np.concatenate(part) for part in zip(*counts, strict=True))
-        self.class_counts = hits, predicted, true
-
-    def _confusions(self) -> Iterator[FloatArray]:
-        """Confusion matrices of the resamples, in blocks."""
-        n_classes = self.rows.probabilities.shape[1]
-        block = max(1, MAX_BLOCK_CELLS // n_classes**2)
-        is_plain = self.rows.weight is None and not self.sampler.has_groups
-        draw = self._draw_cells if is_plain else self._draw_rows
-        seeds = self.seeds if is_plain else self.seeds[:N_ROW_RESAMPLES]
-        for start in range(0, len(seeds), block):
-            yield draw(seeds[start : start + block])
-
-    def _draw_cells(self, seeds: IntArray) -> FloatArray:
-        """Rows drawn with replacement are a multinomial draw of the cells of their matrix."""
-        confusion, n = self.rows.confusion, len(self.rows.codes)
-        cells = np.random.default_rng(seeds[0]).multinomial(n, confusion.ravel() / n, size=len(seeds))
-        return cells.reshape(len(seeds), *confusion.shape).astype(np.float64)
-
-    def _draw_rows(self, seeds: IntArray) -> FloatArray:
-        return np.stack([self._resample(seed).confusion for seed in seeds])
-
-    def _resample(self, seed: int) -> _Rows:
-        return self.rows.take(self.sampler.draw(seed))
-
-    def estimate_all(
-        self, measures: Iterator[MulticlassMeasure], on_progress: Callable[[str], None]
-    ) -> Iterator[MeasureEstimate]:
-        for measure in measures:
-            on_progress(measure.label)
-            yield MeasureEstimate.from_resamples(
-                measure.label, self.rows.score(measure), self._values(measure)
-            )
-
-    def _values(self, measure: MulticlassMeasure) -> FloatArray:
-        if isinstance(measure, ConfusionMatrixMeasure):
-            return np.concatenate([measure.value(block) for block in self._confusions()])
-        return np.array([self._resample(seed).score(measure) for seed in self.seeds[:N_ROW_RESAMPLES]])
-
-    def log_loss(self) -> MeasureEstimate:
-        codes, weight = self.rows.codes, self.rows.weight
-        chosen = self.rows.probabilities[np.arange(len(codes)), codes]
-        losses = -np.log(np.maximum(chosen, MIN_PROBABILITY))
-        weight = np.ones(len(codes)) if weight is None else weight
-        draws = (self.sampler.draw(seed) for seed in self.seeds[:N_ROW_RESAMPLES])
-        values = [np.average(losses[each], weights=weight[each]) for each in draws if weight[each].any()]
-        return MeasureEstimate.from_resamples(
-            LOG_LOSS, float(np.average(losses, weights=weight)), np.array(values)
-        )
-
-
-def _decimals(value: float) -> int:
-    return 1 if value % 1 else 0
-
-
-#: Measures that follow the model's own.
-MULTILABEL_EVALUATION_MEASURES = (
-    "f1_macro",
-    "f1_weighted",
-    "f1_micro",
-    "f1_samples",
-    "jaccard_micro",
-    "accuracy_micro",
-)
-#: Bootstrap resamples.
-N_RESAMPLES = 100
-#: Labels with fewer positive rows are named as a caution.
-MIN_LABEL_ROWS = 10
-
-
-@dataclass(frozen=True)
-class MultilabelEvaluation:
-    """All measures of a label matrix on a set of rows; prints as tables.
-
-    Attributes
-    ----------
-    estimates : list of MeasureEstimate
-        The measures, the model's own first.
-    labels : list of ClassRates
-        The rates of each label.
-    caution : str
-        What limits the trust in the values; empty if there is nothing.
-    """
-
-    estimates: list[MeasureEstimate]
-    labels: list[ClassRates]
-    caution: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The evaluation as values that JSON can hold."""
-        return {
-            "measures": [asdict(each) for each in self.estimates],
-            "labels": [each.to_dict() for each in self.labels],
-            "caution": self.caution,
-        }
-
-    def __str__(self) -> str:
-        caution = ["", f"caution: {self.caution}"] if self.caution else []
-        rates = format_class_rates(self.labels, "label")
-        return "\n".join([*format_estimates(self.estimates), "", *rates, *caution])
-
-    __repr__ = __str__
-
-
-def evaluate_multilabel(
-    measure: MultilabelMeasure,
-    positive: ArrayLike,
-    decision: ArrayLike,
-    labels: NDArray[Any],
-    *,
-    sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    random_state: Any = None,
-    on_progress: Callable[[str], None] = lambda message: None,
-) -> MultilabelEvaluation:
-    """Evaluate decisions about the labels of rows.
-
-    Parameters
-    ----------
-    measure : MultilabelMeasure
-        The measure to list first; a selection of others follows.
-    positive : array-like of bool, shape (n_samples, n_labels)
-        The label matrix.
-    decision : array-like of shape (n_samples, n_labels)
-        The output of a decision function; labels above 0 are predicted.
-    labels : ndarray of shape (n_labels,)
-        The names of the labels.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weights of the rows.
-    groups : array-like of shape (n_samples,), optional
-        The group of each row, such as a patient: the bootstrap then draws whole groups.
-    random_state : int, RandomState instance or None
-        Seed of the bootstrap, which draws rows with replacement. Pass an int for reproducible results.
-    on_progress : callable, optional
-        Called with the name of each measure before it is resampled.
-
-    Returns
-    -------
-    MultilabelEvaluation
-        The value and the 95% interval of each measure, and the rates of each label.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from capo.measures import multilabel
-    >>> from capo.inspection import evaluate_multilabel
-    >>> positive = np.array([[True, False], [True, True], [False, True], [False, False]])
-    >>> decision = np.array([[1.0, -1.0], [1.0, 1.0], [-1.0, -1.0], [-1.0, -1.0]])
-    >>> found = evaluate_multilabel(
-    ...     multilabel.get("f1_macro"), positive, decision, np.array(["a", "b"]), random_state=0
-    ... )
-    >>> [label.recall.value for label in found.labels]
-    [1.0, 0.5]
-    """
-    truth, scores = np.asarray(positive, dtype=bool), np.asarray(decision, dtype=np.float64)
-    weight = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    sampler = RowSampler(len(truth), groups)
-    seeds = check_random_state(random_state).randint(2**31 - 1, size=N_RESAMPLES)
-    draws = [sampler.draw(seed) for seed in seeds]
-    draws = [rows for rows in draws if weight[rows].any()]
-    given = None if sample_weight is None else weight
-
-    def score(each: MultilabelMeasure, rows: Any) -> float:
-        return each.score(truth[rows], scores[rows], None if given is None else given[rows])
-
-    def estimate(each: MultilabelMeasure) -> MeasureEstimate:
-        on_progress(each.label)
-        values = [score(each, rows) for rows in draws]
-        return MeasureEstimate.from_resamples(each.label, score(each, slice(None)), values)
-
-    estimates = [estimate(each) for each in _listed_measures_multilabel_evaluation(measure)]
-    names = [str(name) for name in labels.tolist()]
-    resampled = np.stack([np.bincount(rows, minlength=len(truth)) * weight for rows in draws])
-    counts, sampled, squared = (
-        _label_counts(truth, scores > 0, rows) for rows in (weight, resampled, weight**2)
-    )
-    positives = truth[weight > 0].sum(axis=0)
-    few_rows = describe_few_rows_class_rates(
-        positives, names, MIN_LABEL_ROWS, "labels with fewer than {} positive rows"
-    )
-    caution = join_cautions(few_rows, sampler.caution)
-    rates = estimate_class_rates(names, counts, sampled, None if sampler.has_groups else squared)
-    return MultilabelEvaluation(estimates, rates, caution)
-
-
-def _listed_measures_multilabel_evaluation(own: MultilabelMeasure) -> Iterator[MultilabelMeasure]:
-    yield own
-    for name in MULTILABEL_EVALUATION_MEASURES:
-        if name != own.label:
-            yield multilabel.get(name)
-
-
-def _label_counts(
-    positive: BoolArray, predicted: BoolArray, weight: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Hits, predicted rows and true rows of each label, for one or several vectors of weights."""
-    hits, found, true = (
-        weight @ part.astype(np.float64) for part in (positive & predicted, predicted, positive)
-    )
-    return hits, found, true

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,18 +15,17 @@ from sklearn.utils import check_random_state
 from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
 from ..exceptions import InvalidInputError
 from ..tables.kinds import is_dataframe
-from ._formatting import format_table
-from ._permutation import (
+from ._columns import (
     BLOCK_ROWS,
     ExplainedTable,
     as_table,
     choose_columns,
-    decide,
     group_columns,
     join_names,
-    negative_and_positive,
     short_text,
 )
+from ._formatting import format_table
+from ._task import decide, negative_and_positive, target_type
 
 #: Rows of the background that correlations of columns are computed from.
 MAX_BACKGROUND_ROWS = 2000
@@ -187,24 +186,18 @@ def explain_rows(
     table = ExplainedTable(_stack(rows, background), getattr(model, "schema_", None))
     positions = choose_columns(table, columns)
     groups = group_columns(table, positions, n_rows + np.arange(n_background), max_correlation)
-    names = [group.columns for group in groups]
-    members = [list(group.positions) for group in groups]
     others = sorted(set(range(len(table.names))) - set(positions))
-    if others:
-        names.append(tuple(table.names[position] for position in others))
-        members.append(others)
+    groups += [others] if others else []
     ranked = n_rows + np.argsort(decide(model, background), kind="stable")
     explained = []
     for row in range(n_rows):
-        walks = _Walks.draw(len(members), n_walks, ranked, random)
-        decisions = _decide(model, table, row, walks, members)
-        explained.append(_explain(table, row, decisions, walks, names, members))
+        explained.append(_explain_row(model, table, row, groups, n_walks, ranked, random))
         on_progress(f"{row + 1} of {n_rows} rows")
     return explained
 
 
 def _check_arguments(model: Any, n_walks: int) -> None:
-    if hasattr(model, "delegate_") or not hasattr(model, "decision_function"):
+    if target_type(model) != "binary" or not hasattr(model, "decision_function"):
         raise InvalidInputError(
             "rows are explained for models of two classes with a decision_function: for many classes or "
             "labels, train a model of one class against the rest, or use importance."
@@ -243,74 +236,47 @@ def _stack(rows: Any, background: Any) -> Any:
     return np.concatenate((np.asarray(rows), np.asarray(background)))
 
 
-@dataclass(frozen=True)
-class _Walks:
-    """The background row and the order of the columns of each walk."""
-
-    starts: IntArray
-    orders: IntArray
-
-    @classmethod
-    def draw(cls, n_groups: int, n_walks: int, ranked: IntArray, random: np.random.RandomState) -> _Walks:
-        """Draw walks from rows that are ranked by their decisions; the ranks are equally far apart."""
-        half = n_walks // 2
-        ranks = (np.arange(half) + random.random_sample()) / half
-        starts = ranked[(ranks * len(ranked)).astype(np.intp)]
-        orders = np.stack([random.permutation(n_groups) for _ in range(half)])
-        return cls(np.tile(starts, 2), np.concatenate((orders, orders[:, ::-1])))
-
-    def background_masks(self) -> BoolArray:
-        """Which groups still come from the background, of shape (n_walks, n_groups + 1, n_groups)."""
-        rank = np.argsort(self.orders, axis=1)
-        steps = np.arange(self.orders.shape[1] + 1)
-        return np.asarray(rank[:, np.newaxis, :] >= steps[:, np.newaxis])
-
-
-def _decide(
-    model: Any, table: ExplainedTable, row: int, walks: _Walks, members: Sequence[Sequence[int]]
-) -> FloatArray:
-    """The decision at each step of each walk, of shape (n_walks, n_groups + 1)."""
-    kept = walks.background_masks()
-    masks = np.zeros((*kept.shape[:2], len(table.names)), dtype=bool)
-    for number, positions in enumerate(members):
-        masks[:, :, list(positions)] = kept[:, :, [number]]
-    starts = np.repeat(walks.starts, kept.shape[1])
-    return np.concatenate(
-        [
-            decide(model, table.mix(*block))
-            for block in _blocks(row, starts, masks.reshape(-1, len(table.names)))
-        ]
-    ).reshape(kept.shape[:2])
-
-
-def _blocks(row: int, starts: IntArray, masks: BoolArray) -> Iterator[tuple[IntArray, IntArray, BoolArray]]:
-    for start in range(0, len(starts), BLOCK_ROWS):
-        others = starts[start : start + BLOCK_ROWS, np.newaxis]
-        yield np.full(others.shape, row), others, masks[start : start + BLOCK_ROWS]
-
-
-def _explain(
+def _explain_row(
+    model: Any,
     table: ExplainedTable,
     row: int,
-    decisions: FloatArray,
-    walks: _Walks,
-    names: Sequence[tuple[str, ...]],
-    members: Sequence[Sequence[int]],
+    groups: Sequence[Sequence[int]],
+    n_walks: int,
+    ranked: IntArray,
+    random: np.random.RandomState,
 ) -> RowExplanation:
-    changes = np.empty(walks.orders.shape)
-    np.put_along_axis(changes, walks.orders, np.diff(decisions, axis=1), axis=1)
-    pairs = 0.5 * (changes[: len(changes) // 2] + changes[len(changes) // 2 :])
+    """Walk to a row from rows that are ranked by their decisions and equally far apart."""
+    half = n_walks // 2
+    ranks = (np.arange(half) + random.random_sample()) / half
+    starts = np.tile(ranked[(ranks * len(ranked)).astype(np.intp)], 2)
+    orders = np.stack([random.permutation(len(groups)) for _ in range(half)])
+    orders = np.concatenate((orders, orders[:, ::-1]))
+    # Which columns still come from the background, at each step of each walk.
+    steps = np.arange(len(groups) + 1)
+    kept = np.argsort(orders, axis=1)[:, np.newaxis, :] >= steps[:, np.newaxis]
+    masks = np.zeros((*kept.shape[:2], len(table.names)), dtype=bool)
+    for number, positions in enumerate(groups):
+        masks[:, :, list(positions)] = kept[:, :, [number]]
+    others = np.repeat(starts, len(steps))[:, np.newaxis]
+    masks = masks.reshape(-1, len(table.names))
+    blocks = [slice(start, start + BLOCK_ROWS) for start in range(0, len(others), BLOCK_ROWS)]
+    decisions = np.concatenate(
+        [decide(model, table.mix(np.full_like(others[i], row), others[i], masks[i])) for i in blocks]
+    ).reshape(kept.shape[:2])
+    changes = np.empty(orders.shape)
+    np.put_along_axis(changes, orders, np.diff(decisions, axis=1), axis=1)
+    pairs = 0.5 * (changes[:half] + changes[half:])
     means = pairs.mean(axis=0)
     # The standard error of a systematic sample, from the differences of neighbors.
     errors = np.sqrt(0.5 * np.mean(np.diff(pairs, axis=0) ** 2, axis=0) / len(pairs))
     contributions = [
         Contribution(
-            columns,
+            tuple(table.names[position] for position in positions),
             tuple(short_text(table.values(position)[row]) for position in positions),
             float(means[number]),
             float(errors[number]),
         )
-        for number, (columns, positions) in enumerate(zip(names, members, strict=True))
+        for number, positions in enumerate(groups)
     ]
     contributions.sort(key=lambda each: -abs(each.change))
     return RowExplanation(row, float(decisions[0, -1]), float(decisions[:, 0].mean()), contributions)
@@ -424,7 +390,7 @@ def worst_errors(
 
 
 def _check_outputs(model: Any, positive: ArrayLike, decision: ArrayLike) -> tuple[BoolArray, FloatArray]:
-    if hasattr(model, "delegate_"):
+    if target_type(model) != "binary":
         raise InvalidInputError("the worst errors are found for models of two classes: this one has more.")
     mask = np.asarray(positive)
     if mask.ndim != 1 or not np.isin(mask, (0, 1)).all():

@@ -41,3 +41,9 @@ def format_table(rows: Sequence[Sequence[str]], min_widths: Sequence[int]) -> li
         cells = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
         lines.append("  ".join([first.ljust(widths[0]), *cells]))
     return lines
+
+
+def format_interval(value: float, low: float, high: float) -> tuple[str, str]:
+    """Write a value, and the ends of its interval with the same number of decimals."""
+    decimals = count_decimals((value, low, high))
+    return format_value(value, decimals), f"{format_value(low, decimals)} to {format_value(high, decimals)}"

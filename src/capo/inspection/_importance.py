@@ -1,48 +1,122 @@
-"""Importance of columns."""
+"""Importance of columns, and their effects on the outputs.
+
+A *pair* is a row i that gets the values of some columns from another row j, its *donor*. Each row has R
+donors, one from each of R permutations. The value of a measure on all pairs estimates its value in a
+population in which the columns are independent of everything else.
+
+The bootstrap draws rows with replacement; row i is drawn w_i times. The pairs of row i then have the weight
+w_i, divided among them in proportion to the weights w_j of their donors. Resampling the rows with their
+donors fixed would miss that the donors are a sample, too. Products of random weights make the standard
+errors somewhat too large, up to a third in simulations.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, ndtri
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from .._compat import FloatArray, IntArray
+from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
 from ..exceptions import InvalidInputError
-from ..learning.folds import check_groups
-from ._bootstrap import RowSampler, join_cautions
-from ._evaluation import describe_few_rows
-from ._formatting import count_decimals, format_table, format_value
-from ._permutation import (
-    N_STD_ERRORS,
-    BinaryOutputs,
-    ColumnEffect,
-    ColumnGroup,
-    EffectScale,
+from ..learning.folds import check_groups, check_splits
+from ._bootstrap import RowBootstrap, describe_few_groups
+from ._columns import (
+    BLOCK_ROWS,
+    MISSING,
     ExplainedTable,
-    PermutedOutputs,
-    RowBootstrap,
-    ScoredOutputs,
     as_table,
     choose_columns,
-    choose_sample_size,
-    estimate_effect,
+    frequent_places,
     group_columns,
     join_names,
-    make_evaluated_rows,
-    negative_and_positive,
-    sample_rows,
-    score_outputs,
-    split_weight,
+    short_text,
 )
+from ._comparison import ComparedRows
+from ._formatting import format_interval, format_table, format_value
+from ._task import BinaryTask, Task, check_classes, negative_and_positive, task_of_model
 
-#: The smallest width of each column of the table.
-MIN_WIDTHS = (0, 9, 20)
 #: What the rows are.
 GIVEN_ROWS, OUT_OF_FOLD = "given rows", "out of fold"
+#: Bootstrap resamples.
+N_RESAMPLES = 200
+#: Standard errors on either side of the value in a 95% interval.
+N_STD_ERRORS = float(ndtri(0.975))
+#: Rows of each class that a sample has, if there are as many.
+MIN_CLASS_ROWS = 200
+#: Rows that are predicted at most; with many columns, fewer rows are used, but not fewer than these.
+MAX_PREDICTIONS, MIN_ROWS = 500_000, 200
+#: Bins of a column of numbers; the most frequent categories, of which there may be more.
+N_BINS = 10
+OTHER = "(other)"
+
+#: A fitted model, and the positions of the rows that it is evaluated on.
+Part = tuple[Any, IntArray]
+
+
+@dataclass(frozen=True)
+class EffectPoint:
+    """The mean output of a model if all rows had certain values of a column.
+
+    Attributes
+    ----------
+    values : str
+        The values: a category, or the smallest and the largest number of a bin.
+    position : float or None
+        The mean of the numbers in the bin; None for a category.
+    share : float
+        The share of the rows with these values.
+    output : float
+        The mean output.
+    low, high : float
+        The ends of its 95% interval.
+    """
+
+    values: str
+    position: float | None
+    share: float
+    output: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ColumnEffect:
+    """How the output of a model changes with a column; prints as a table.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The columns whose values are exchanged together; the values shown are those of the first.
+    scale : str
+        What the output is, such as "probability of 'yes'".
+    points : list of EffectPoint
+        In the order of the numbers, or the most frequent category first.
+    """
+
+    columns: tuple[str, ...]
+    scale: str
+    points: list[EffectPoint]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The effect as values that JSON can hold."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        rows = [(self.columns[0], self.scale, "95% interval", "share of rows")]
+        rows += [
+            (each.values, f"{each.output:.3f}", f"{each.low:.3f} to {each.high:.3f}", f"{each.share:.1%}")
+            for each in self.points
+        ]
+        return "\n".join(format_table(rows, (0, 9, 16, 0)))
 
 
 @dataclass(frozen=True)
@@ -120,8 +194,8 @@ class Importance:
 
     def __str__(self) -> str:
         rows = [("shuffled column", f"loss of {self.measure}", "95% interval")]
-        rows += [_format_column(each) for each in self.columns]
-        parts = [self._format_heading(), "", *format_table(rows, MIN_WIDTHS)]
+        rows += [(each.name, *format_interval(each.value, each.low, each.high)) for each in self.columns]
+        parts = [self._format_heading(), "", *format_table(rows, (0, 9, 20))]
         if self.caution:
             parts += ["", f"caution: {self.caution}"]
         for effect in self.effects:
@@ -138,16 +212,6 @@ class Importance:
             f"{self.measure} is {format_value(self.value)} on {used}{self.n_total_rows:,} rows{kind}; each "
             f"column was shuffled {repeats}"
         )
-
-
-def _format_column(column: ColumnImportance) -> tuple[str, str, str]:
-    decimals = count_decimals((column.value, column.low, column.high))
-    value, low, high = (format_value(each, decimals) for each in (column.value, column.low, column.high))
-    return column.name, value, f"{low} to {high}"
-
-
-#: Bootstrap resamples.
-N_RESAMPLES = 200
 
 
 def importance(
@@ -241,126 +305,332 @@ def importance(
     >>> found.columns[0].low > 0.3
     True
     """
-    _check_counts(n_repeats, max_rows)
-    X = as_table(X)
-    random = check_random_state(random_state)
-    unit_names = None if groups is None else check_groups(groups, X.shape[0])
-    weight = _check_weight(sample_weight, X.shape[0])
-    parts = make_evaluated_rows(model, X, y, sample_weight, unit_names, cv, random, on_progress)
-    fitted = parts[0].model
-    scored = score_outputs(fitted, y, measure)
-    table = ExplainedTable(X, getattr(fitted, "schema_", None))
-    positions = choose_columns(table, columns)
-    n_rows = choose_sample_size(max_rows, len(positions), n_repeats)
-    parts, weight = sample_rows(parts, scored.strata, weight, n_rows, random)
-    caution = _describe_few_rows(fitted, scored, np.concatenate([part.rows for part in parts]))
-    outputs = PermutedOutputs(table, scored, parts, n_repeats, random)
-    column_groups = group_columns(table, positions, outputs.rows, max_correlation)
-    estimates = _Estimates(scored, outputs, weight, unit_names, random)
-    found: list[tuple[ColumnImportance, ColumnGroup, FloatArray]] = []
-    for number, permuted in enumerate(outputs.iter_permuted(column_groups)):
-        group = column_groups[number]
-        found.append((estimates.column_importance(group, permuted), group, permuted))
-        on_progress(f"{number + 1} of {len(column_groups)} columns")
-    found.sort(key=lambda each: -each[0].value)
-    strongest = [each for each in found if each[0].low > 0]
-    scale = EffectScale.of(parts) if isinstance(scored, BinaryOutputs) else None
-    return Importance(
-        measure=scored.measure.label,
-        value=estimates.value,
-        columns=[each for each, _, _ in found],
-        effects=[] if scale is None else estimates.effects(table, strongest[:n_effects], scale),
-        n_rows=len(outputs.rows),
-        n_total_rows=int(X.shape[0]),
-        n_repeats=n_repeats,
-        rows=GIVEN_ROWS if cv is None else OUT_OF_FOLD,
-        caution=join_cautions(caution, estimates.caution),
-    )
-
-
-def _check_counts(n_repeats: int, max_rows: int | None) -> None:
     if n_repeats < 1:
         raise InvalidInputError(f"n_repeats must be at least 1: got {n_repeats}.")
     if max_rows is not None and max_rows < 2:
         raise InvalidInputError(f"max_rows must be at least 2, or None for all rows: got {max_rows}.")
-
-
-def _check_weight(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray:
-    """The weights of the rows, 1 by default."""
-    weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,):
+    X = as_table(X)
+    random, n_total_rows = check_random_state(random_state), int(X.shape[0])
+    group = None if groups is None else check_groups(groups, n_total_rows)
+    weight = np.ones(n_total_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_total_rows,):
         raise InvalidInputError(
-            f"sample_weight must have one number per row: got shape {weight.shape} for {n_rows} rows."
+            f"sample_weight must have one number per row: got shape {weight.shape} for {n_total_rows} rows."
         )
-    return weight
+    parts = _make_parts(model, X, y, sample_weight, group, cv, random, on_progress)
+    fitted = parts[0][0]
+    task = task_of_model(fitted, y, measure)
+    table = ExplainedTable(X, getattr(fitted, "schema_", None))
+    positions = choose_columns(table, columns)
+    if max_rows is not None:
+        n_rows = min(max_rows, max(MIN_ROWS, MAX_PREDICTIONS // (len(positions) * n_repeats)))
+        parts, weight = _sample_parts(parts, task.strata, weight, n_rows, random)
+    rows = np.concatenate([part for _, part in parts])
+    sample, weight = task.take(rows), weight[rows]
+    check_classes(sample, None)
+    few_rows = sample.describe_few_rows(None) if isinstance(sample, BinaryTask) else ""
+    pairs = _Pairs(table, sample, parts, n_repeats, random)
+    column_groups = group_columns(table, positions, rows, max_correlation)
+    group = None if group is None else group[rows]
+    bootstrap = RowBootstrap(weight, sample.strata, group, N_RESAMPLES, random)
+    value = sample.score(task.measure, pairs.outputs, weight)
+    resampled = sample.values(task.measure, pairs.outputs, bootstrap.weights())
+    found: list[tuple[ColumnImportance, list[int], FloatArray]] = []
+    for number, permuted in enumerate(pairs.iter_permuted(column_groups)):
+        names = tuple(table.names[position] for position in column_groups[number])
+        loss, margin = 0.0, 0.0
+        if not np.array_equal(permuted, np.concatenate([pairs.outputs] * n_repeats)):
+            loss = value - pairs.task.score(task.measure, permuted, split_weight(weight, pairs.donors))
+            weights = (split_weight(each, pairs.donors) for each in bootstrap.weights())
+            losses = resampled - pairs.task.values(task.measure, permuted, weights)
+            margin = N_STD_ERRORS * float(np.std(losses, ddof=1))
+        each = ColumnImportance(names, float(loss), float(loss - margin), float(loss + margin))
+        found.append((each, column_groups[number], permuted))
+        on_progress(f"{number + 1} of {len(column_groups)} columns")
+    found.sort(key=lambda each: -each[0].value)
+    effects = []
+    if isinstance(task, BinaryTask):
+        weights_of_effects = [weight, *bootstrap.weights()]
+        scale, convert = _effect_scale(parts)
+        outputs = convert(pairs.outputs)
+        for each, members, permuted in [each for each in found if each[0].low > 0][:n_effects]:
+            points = _estimate_effect(
+                table, members[0], pairs, outputs, convert(permuted), weights_of_effects
+            )
+            effects.append(ColumnEffect(each.columns, scale, points))
+    return Importance(
+        measure=task.measure.label,
+        value=value,
+        columns=[each for each, _, _ in found],
+        effects=effects,
+        n_rows=len(rows),
+        n_total_rows=n_total_rows,
+        n_repeats=n_repeats,
+        rows=GIVEN_ROWS if cv is None else OUT_OF_FOLD,
+        caution="; ".join(filter(None, (few_rows, describe_few_groups(group)))),
+    )
 
 
-def _describe_few_rows(model: Any, scored: ScoredOutputs, rows: IntArray) -> str:
-    """A caution if a class has few of the rows; raise an error if it has none."""
-    if not isinstance(scored, BinaryOutputs):
-        return ""
-    positive, labels = scored.positive[rows], negative_and_positive(model).tolist()
-    if positive.all() or not positive.any():
+def _make_parts(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    groups: NDArray[Any] | None,
+    cv: Any,
+    random: np.random.RandomState,
+    on_progress: Callable[[str], None],
+) -> list[Part]:
+    """The fitted model with all rows, or the model of each fold with the rows that it holds out."""
+    labels = np.asarray(y)
+    if len(labels) != X.shape[0]:
+        raise InvalidInputError(f"X has {X.shape[0]:,} rows and y {len(labels):,}: they must be as many.")
+    if cv is None:
+        if hasattr(model, "fit"):
+            check_is_fitted(model)
+        return [(model, np.arange(len(labels)))]
+    if getattr(model, "prices_", None) is not None:
         raise InvalidInputError(
-            f"all {len(scored.positive):,} rows are {labels[int(positive.all())]!r}, and the importance "
-            "needs rows of both classes."
+            "the model was trained with prices, and cv would train it without them: leave cv out, and pass "
+            "rows that the model was not trained on."
         )
-    return describe_few_rows(positive, (repr(labels[0]), repr(labels[1])))
+    weight = None if sample_weight is None else np.asarray(sample_weight)
+    rows, parts = ComparedRows(X, labels, weight, groups), []
+    splits = _split(cv, X, labels, groups, random)
+    for number, (train, test) in enumerate(splits, start=1):
+        parts.append((rows.take(train).fit(model), test))
+        on_progress(f"fold {number} of {len(splits)}")
+    return parts
 
 
-class _Estimates:
-    """Values of the measure on the rows, with the bootstrap of all that is estimated from them."""
+def _split(
+    cv: Any, X: Any, y: NDArray[Any], groups: NDArray[Any] | None, random: np.random.RandomState
+) -> list[tuple[IntArray, IntArray]]:
+    if isinstance(cv, Integral):
+        seed = random.randint(2**31 - 1)
+        if y.ndim > 1:
+            by_row = KFold(int(cv), shuffle=True, random_state=seed)
+            cv = by_row if groups is None else GroupKFold(int(cv))
+        else:
+            kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+            cv = kind(int(cv), shuffle=True, random_state=seed)
+    splits = [(np.asarray(train), np.asarray(test)) for train, test in check_cv(cv).split(X, y, groups)]
+    if y.ndim == 1:
+        check_splits(splits, y, allow_partial=True)
+    return splits
+
+
+def _sample_parts(
+    parts: Sequence[Part],
+    classes: IntArray,
+    weight: FloatArray,
+    n_rows: int,
+    random: np.random.RandomState,
+) -> tuple[list[Part], FloatArray]:
+    """The parts with at most so many rows in all, drawn by class, and the weights of the table's rows."""
+    rows = np.concatenate([each for _, each in parts])
+    if len(rows) <= n_rows:
+        return list(parts), weight
+    sampled, factor = sample_by_class(classes[rows], n_rows, random)
+    weight = weight.copy()
+    weight[rows[sampled]] *= factor
+    kept = [(model, each[np.isin(each, rows[sampled])]) for model, each in parts]
+    return [part for part in kept if len(part[1])], weight
+
+
+def sample_by_class(
+    classes: IntArray, n_rows: int, random: np.random.RandomState
+) -> tuple[IntArray, FloatArray]:
+    """Draw rows without replacement, with at least 200 rows of each class if there are as many.
+
+    Parameters
+    ----------
+    classes : ndarray of int, shape (n,)
+        The number of the class of each row.
+    n_rows : int
+        The number of rows to draw.
+    random : RandomState
+        Draws the rows.
+
+    Returns
+    -------
+    rows : ndarray of int, shape (n_rows,)
+        Their positions, in ascending order.
+    weight : ndarray of shape (n_rows,)
+        How many rows each one stands for, divided by the mean of these numbers.
+    """
+    counts = np.bincount(classes)
+    sizes = _sample_sizes(counts, n_rows)
+    shuffled = random.permutation(len(classes))
+    by_class = shuffled[np.argsort(classes[shuffled], kind="stable")]
+    rank = np.arange(len(classes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    rows = np.sort(by_class[rank < np.repeat(sizes, counts)])
+    weight = (counts / np.maximum(sizes, 1))[classes[rows]]
+    return rows, weight * len(rows) / len(classes)
+
+
+def _sample_sizes(counts: IntArray, n_rows: int) -> IntArray:
+    """The number of rows to draw of each class: its share, but no fewer than the smallest number."""
+    n_classes = np.count_nonzero(counts)
+    floor = np.minimum(counts, min(MIN_CLASS_ROWS, n_rows // int(n_classes)))
+    sizes = floor.copy()
+    for position in np.argsort(counts):  # the rarest class first; what it exceeds its share by, others lose
+        n_left = n_rows - sizes[counts < counts[position]].sum()
+        share = n_left * counts[position] / counts[counts >= counts[position]].sum()
+        sizes[position] = max(floor[position], int(share))
+    largest = int(np.argmax(counts))
+    sizes[largest] = min(counts[largest], sizes[largest] + n_rows - sizes.sum())
+    return sizes
+
+
+class _Pairs:
+    """Outputs of models for rows as they are, and with groups of columns from other rows.
+
+    A row's donors are rows of the same part.
+    """
 
     def __init__(
         self,
-        scored: ScoredOutputs,
-        outputs: PermutedOutputs,
-        weight: FloatArray,
-        groups: NDArray[Any] | None,
+        table: ExplainedTable,
+        sample: Task,
+        parts: Sequence[Part],
+        n_repeats: int,
         random: np.random.RandomState,
     ) -> None:
-        self._scored, self._outputs = scored, outputs
-        rows = outputs.rows
-        self._pair_rows = np.tile(rows, len(outputs.donors))
-        self._weight = weight[rows]
-        units = np.arange(len(rows)) if groups is None else np.unique(groups[rows], return_inverse=True)[1]
-        self.caution = RowSampler(len(rows), None if groups is None else groups[rows]).caution
-        self._bootstrap = RowBootstrap(self._weight, scored.strata[rows], units, N_RESAMPLES, random)
-        self.value = scored.value(rows, outputs.outputs, self._weight)
-        self._resampled_values = scored.values(rows, outputs.outputs, self._bootstrap.row_weights())
-
-    def column_importance(self, group: ColumnGroup, permuted: FloatArray) -> ColumnImportance:
-        """The importance of a group of columns, from the outputs of its pairs."""
-        donors = self._outputs.donors
-        if np.array_equal(permuted, np.concatenate([self._outputs.outputs] * len(donors))):
-            return ColumnImportance(group.columns, 0.0, 0.0, 0.0)
-        weight = split_weight(self._weight, donors)
-        value = self.value - self._scored.value(self._pair_rows, permuted, weight)
-        resampled = self._resampled_values - self._scored.values(
-            self._pair_rows, permuted, self._bootstrap.pair_weights(donors)
+        self._table, self._parts = table, parts
+        #: The positions of all rows in the table.
+        self.rows = np.concatenate([rows for _, rows in parts])
+        ends = np.cumsum([0, *(len(rows) for _, rows in parts)])
+        self._ranges = [np.arange(*pair) for pair in itertools.pairwise(ends)]
+        #: For each repeat and each row, the position of its donor among `rows`.
+        self.donors = np.stack(
+            [np.concatenate([random.permutation(each) for each in self._ranges]) for _ in range(n_repeats)]
         )
-        margin = N_STD_ERRORS * float(np.std(resampled, ddof=1))
-        return ColumnImportance(group.columns, float(value), float(value - margin), float(value + margin))
+        #: The labels of the pairs.
+        self.task = sample.take(np.tile(np.arange(len(self.rows)), n_repeats))
+        #: The outputs of the rows as they are.
+        self.outputs = np.concatenate(
+            [sample.predict(model, safe_indexing(table.X, rows)) for model, rows in parts]
+        )
 
-    def effects(
-        self,
-        table: ExplainedTable,
-        strongest: Sequence[tuple[ColumnImportance, ColumnGroup, FloatArray]],
-        scale: EffectScale,
-    ) -> list[ColumnEffect]:
-        """How the output changes with the columns, from the outputs of their pairs."""
-        rows, donors = self._outputs.rows, self._outputs.donors
-        weights = [self._weight, *self._bootstrap.row_weights()]
-        return [
-            estimate_effect(
-                group,
-                table,
-                rows,
-                donors,
-                scale.apply(self._outputs.outputs),
-                scale.apply(permuted),
-                scale.name,
-                weights,
+    def iter_permuted(self, groups: Sequence[Sequence[int]]) -> Iterator[FloatArray]:
+        """Yield, for each group of columns, the outputs of all pairs, of shape (n_repeats * n_rows, ...)."""
+        masks = np.zeros((len(groups), len(self._table.names)), dtype=bool)
+        for mask, positions in zip(masks, groups, strict=True):
+            mask[list(positions)] = True
+        n_at_once = max(1, BLOCK_ROWS // self.donors.size)
+        for start in range(0, len(groups), n_at_once):
+            block = masks[start : start + n_at_once]
+            outputs = [self._permute_part(i, block) for i in range(len(self._parts))]
+            joined = np.concatenate(outputs, axis=2)
+            yield from joined.reshape(len(block), -1, *joined.shape[3:])
+
+    def _permute_part(self, number: int, masks: BoolArray) -> FloatArray:
+        """The outputs of the pairs of one part, of shape (n_groups, n_repeats, n_rows of the part, ...)."""
+        model, rows = self._parts[number]
+        donors = self.rows[self.donors[:, self._ranges[number]]]
+        copies = [(mask, donor) for mask in masks for donor in donors]
+        n_at_once = max(1, BLOCK_ROWS // len(rows))
+        outputs = []
+        for start in range(0, len(copies), n_at_once):
+            chosen = copies[start : start + n_at_once]
+            own = np.broadcast_to(rows, (len(chosen), len(rows)))
+            mixed = self._table.mix(
+                own, np.stack([donor for _, donor in chosen]), np.stack([mask for mask, _ in chosen])
             )
-            for _, group, permuted in strongest
-        ]
+            outputs.append(self.task.predict(model, mixed))
+        joined = np.concatenate(outputs)
+        return joined.reshape(len(masks), len(donors), len(rows), *joined.shape[1:])
+
+
+def split_weight(weight: FloatArray, donors: IntArray) -> FloatArray:
+    """Divide the weight of each row among its pairs, in proportion to the weights of their donors."""
+    donor_weight = weight[donors]
+    total = donor_weight.sum(axis=0)
+    share = np.divide(
+        donor_weight, total, out=np.full(donor_weight.shape, 1.0 / len(donors)), where=total > 0
+    )
+    return (weight * share).ravel()
+
+
+def _effect_scale(parts: Sequence[Part]) -> tuple[str, Callable[[FloatArray], FloatArray]]:
+    """What effects are written in, and the conversion of decisions for all rows, or for all pairs of rows.
+
+    This is the probability of the positive class, or the decision of a model without probabilities.
+    """
+    model = parts[0][0]
+    if not hasattr(model, "combination_"):
+        return "decision", lambda decisions: decisions
+    offsets = np.concatenate(
+        [np.full(len(rows), model.combination_.threshold_log_odds) for model, rows in parts]
+    )
+
+    def to_probability(decisions: FloatArray) -> FloatArray:
+        return np.asarray(expit(decisions + np.tile(offsets, len(decisions) // len(offsets))))
+
+    return f"probability of {negative_and_positive(model).tolist()[1]!r}", to_probability
+
+
+def _estimate_effect(
+    table: ExplainedTable,
+    position: int,
+    pairs: _Pairs,
+    outputs: FloatArray,
+    permuted: FloatArray,
+    weights: Sequence[FloatArray],
+) -> list[EffectPoint]:
+    """Estimate the effect of a column from the outputs of rows with values of their donors.
+
+    The mean output over the pairs whose donor has a value is the partial dependence on it. The row's own
+    output is a control variate, which reduces the variance where the column has a weak effect. `weights` are
+    those of the rows, and those of bootstrap resamples.
+    """
+    row_bins, names, positions = _make_bins(table, position, pairs.rows)
+    codes = row_bins[pairs.donors].ravel()
+    own = np.tile(outputs, len(pairs.donors))
+    centered = own - own.mean()
+    variance = float(centered @ centered)
+    coefficient = float(centered @ permuted) / variance if variance > 0 else 0.0
+    adjusted = permuted - coefficient * centered
+    estimates = []
+    for weight in weights:
+        shares = split_weight(weight, pairs.donors)
+        mass = np.bincount(codes, shares, minlength=len(names))
+        sums = np.bincount(codes, shares * adjusted, minlength=len(names))
+        estimates.append(np.divide(sums, mass, out=np.full(len(mass), np.nan), where=mass > 0))
+    output = estimates[0]
+    margin = N_STD_ERRORS * np.nanstd(np.stack(estimates[1:]), axis=0, ddof=1)
+    share = np.bincount(row_bins, weights[0], minlength=len(names)) / weights[0].sum()
+    numbers = (each.tolist() for each in (share, output, output - margin, output + margin))
+    return [EffectPoint(*each) for each in zip(names, positions, *numbers, strict=True)]
+
+
+def _make_bins(
+    table: ExplainedTable, position: int, rows: IntArray
+) -> tuple[IntArray, list[str], list[float | None]]:
+    """The bin of each row by the value of a column, and the name and mean number of each bin."""
+    numbers, values = table.codes(position).take(rows).numbers, table.values(position)
+    texts = np.array([short_text(values[row]) for row in rows], dtype=object)
+    if numbers is None:
+        codes, frequent, n_bins = frequent_places(texts.astype(str), N_BINS)
+        names = [*frequent.tolist(), *([OTHER] if n_bins > len(frequent) else [])]
+        return codes, names, [None] * n_bins
+    present = ~np.isnan(numbers)
+    starts = np.unique(numbers[present])
+    if len(starts) > N_BINS:
+        quantiles = np.quantile(numbers[present], np.linspace(0, 1, N_BINS + 1)[1:-1])
+        starts = np.concatenate((starts[:1], np.unique(quantiles[quantiles > starts[0]])))
+    codes = np.where(present, np.searchsorted(starts, numbers, side="right") - 1, len(starts))
+    used, codes = np.unique(codes, return_inverse=True)
+    names = []
+    positions: list[float | None] = []
+    for number, start in enumerate(used):
+        inside = codes == number
+        if start == len(starts):
+            names.append(MISSING)
+            positions.append(None)
+            continue
+        low, high = texts[inside][np.argmin(numbers[inside])], texts[inside][np.argmax(numbers[inside])]
+        names.append(str(low) if low == high else f"{low} to {high}")
+        positions.append(float(numbers[inside].mean()))
+    return codes, names, positions

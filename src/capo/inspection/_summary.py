@@ -5,29 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from ..learning.outputs import is_frozen
-from ..measures import ConstrainedMeasure
+from ..measures import ConstrainedMeasure, Measure
 from ..measures.multiclass import ConfusionMatrixMeasure
-from ..measures.multilabel import LabelAverage, MultilabelMeasure
+from ..measures.multilabel import LabelAverage
+from ._comparison import LATER_STEPS
 from ._formatting import count_decimals, format_table, format_value
+from ._task import target_type
 
-if TYPE_CHECKING:
-    from ..estimators import BaseAdaptedClassifier, MulticlassCAPOClassifier, MultilabelCAPOClassifier
-    from ..measures import Measure
-
-
-#: Features of the delta function that are named.
-MAX_NAMED_FEATURES = 3
-#: With fewer rows of the rarer class the summary says how uncertain its values are.
-MIN_CLASS_ROWS = 200
+#: Features of the delta function, and classes or labels, that are named.
+MAX_NAMED_FEATURES, MAX_NAMED_CLASSES = 3, 8
+#: With fewer rows of the rarer of two classes the summary says how uncertain its values are.
+MIN_BINARY_ROWS = 200
+#: Of many classes or labels, those with fewer rows are named as a caution.
+MIN_CLASS_ROWS = 10
+#: A smaller gap of a certified maximum, relative to it, is a rounding error.
+ROUNDING_TOL = 1e-9
 #: The rows that the values are computed on.
 ROWS_HEADING = "out of fold"
-#: The smallest width of each column.
-MIN_WIDTHS = (0, 8, 7, 7)
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class Summary:
         ]
 
     def __str__(self) -> str:
-        rows = format_table([(ROWS_HEADING, self.measure, "std", "weight"), *self._cells()], MIN_WIDTHS)
+        rows = format_table([(ROWS_HEADING, self.measure, "std", "weight"), *self._cells()], (0, 8, 7, 7))
         for i, line in enumerate(self.lines, start=1):
             rows[i] = f"{rows[i]}  <- chosen" if line.is_chosen else rows[i].rstrip()
         key_width = max(len(key) for key in self.notes)
@@ -99,20 +98,68 @@ class Summary:
         )
 
 
-def summarize(model: BaseAdaptedClassifier, *, prior: str, threshold: str | None = None) -> Summary:
+def summarize(model: Any, *, prior: str = "stack (C = 0)", threshold: str | None = None) -> Summary:
     """Return the summary of a fitted classifier.
 
-    `prior` names the model at C = 0; `threshold` describes the threshold where it is no probability.
+    Parameters
+    ----------
+    model : CAPOClassifier or PublishedCAPOClassifier
+        The fitted classifier.
+    prior : str
+        The name of the model at C = 0.
+    threshold : str, optional
+        The description of a threshold that is not a probability.
+
+    Returns
+    -------
+    Summary
+        Out-of-fold scores and notes.
     """
-    n_positive = model.n_positive_
-    n_rows = n_positive + model.n_negative_
-    measure = model.measure_.label if model.prices_ is None else model.measure_.name
-    title = (
-        f"{type(model).__name__} for {measure}: {n_rows:,} rows, {n_positive:,} positive "
-        f"({n_positive / n_rows:.1%})"
-    )
-    title += f"; means of {model.n_repeats_} repeats of the folds" if model.n_repeats_ > 1 else ""
-    lines = _lines(model, prior)
+    kind = target_type(model)
+    lines = [
+        SummaryLine(name, score.value, score.std, float(np.mean(model.auxiliary_weights_[name])), False)
+        for name, score in model.auxiliary_scores_.items()
+    ]
+    measure = model.measure_.label
+    notes: dict[str, str] = {}
+    if kind == "multiclass":
+        rows = f"{len(model.oof_labels_):,} rows, {len(model.classes_)} classes"
+        for name, score, is_rule in (
+            ("stack, most probable", model.most_probable_score_, False),
+            ("stack, decision rule", model.rule_score_, True),
+        ):
+            lines.append(SummaryLine(name, score.value, score.std, None, model.uses_rule_ == is_rule))
+        notes |= _class_notes(model)
+    elif kind == "multilabel":
+        counts = np.array([each.n_positive for each in model.label_models_])
+        n_rows, n_labels = model.oof_decision_.shape
+        rows = f"{n_rows:,} rows, {n_labels} labels, {counts.sum() / n_rows:.2f} per row"
+        lines.append(SummaryLine("adapted", model.score_, model.score_std_, None, True))
+        notes |= _label_notes(model)
+    else:
+        n_rows = model.n_positive_ + model.n_negative_
+        measure = measure if model.prices_ is None else model.measure_.name
+        rows = f"{n_rows:,} rows, {model.n_positive_:,} positive ({model.n_positive_ / n_rows:.1%})"
+        rows += f"; means of {model.n_repeats_} repeats of the folds" if model.n_repeats_ > 1 else ""
+        lines += _path_lines(model, prior)
+        notes |= _binary_notes(model, lines, threshold)
+    return Summary(f"{type(model).__name__} for {measure}: {rows}", measure, lines, notes)
+
+
+def _path_lines(model: Any, prior: str) -> list[SummaryLine]:
+    """The model at C = 0, and the best adapted one."""
+    results, lines = model.cv_results_, []
+    points = list(zip(results["param_C"], results["test_score"], results["std_test_score"], strict=True))
+    lines += [SummaryLine(prior, value, std, None, model.C_ == 0) for C, value, std in points if C == 0]
+    adapted = [point for point in points if point[0] > 0]
+    if adapted:
+        best = max(adapted, key=lambda point: point[1])
+        C, value, std = next((point for point in adapted if point[0] == model.C_), best)
+        lines.append(SummaryLine(f"adapted (C = {C:.3g})", value, std, None, C == model.C_))
+    return lines
+
+
+def _binary_notes(model: Any, lines: list[SummaryLine], threshold: str | None) -> dict[str, str]:
     notes = {
         **_describe_constraint(model.measure_, lines),
         **(
@@ -121,43 +168,36 @@ def summarize(model: BaseAdaptedClassifier, *, prior: str, threshold: str | None
         "threshold": threshold or _describe_threshold(model),
         "delta": _describe_delta(model.delta_coef_),
         "certificate": _describe_certificate(model),
-        "seconds": describe_timings(model.timings_, ("delta", "adaptation")),
+        "seconds": _describe_timings(model.timings_),
     }
-    if few := _describe_few_rows(model):
-        notes["few rows"] = few
+    fewest = min(model.n_positive_, model.n_negative_)
+    if fewest < MIN_BINARY_ROWS:
+        label = model.label_pair.tolist()[1 if model.n_positive_ == fewest else 0]
+        notes["few rows"] = (
+            f"only {fewest} row{'s' if fewest > 1 else ''} of {label!r}: values, weights and threshold are "
+            "uncertain, and differences of a few points between the lines above may be chance"
+        )
     if model.population_ is not None:
         notes["population"] = str(model.population_)
     if model.savings_ is not None:
         notes["savings"] = f"{model.savings_}, out of fold"
     if model.guarantee_ is not None:
         notes["guarantee"] = str(model.guarantee_)
-    if frozen := frozen_auxiliary_names(model):
+    if frozen := [name for name, each in model.auxiliaries_.items() if is_frozen(each)]:
         notes["caution"] = (
-            f"auxiliaries passed already fitted: {frozen}; the out-of-fold values are valid only if they "
-            "were fitted on other rows"
+            f"auxiliaries passed already fitted: {', '.join(frozen)}; the out-of-fold values are valid only "
+            "if they were fitted on other rows"
         )
-    return Summary(title, measure, lines, notes)
+    return notes
 
 
-def _describe_threshold(model: BaseAdaptedClassifier) -> str:
+def _describe_threshold(model: Any) -> str:
     text = f"positive above a probability of {model.threshold_:.4g}"
     # A guarantee is about one threshold: the prices of the rows are not used then.
     if model.prices_ is None or not model.prices_.per_row or model.guarantee_ is not None:
         return text
     return (
         f"that of each row at its prices, cost_fp / (cost_fp + cost_fn + benefit_tp); without prices, {text}"
-    )
-
-
-def _describe_few_rows(model: BaseAdaptedClassifier) -> str:
-    n_positive = model.n_positive_
-    fewest = min(n_positive, model.n_negative_)
-    if fewest >= MIN_CLASS_ROWS:
-        return ""
-    label = model.label_pair.tolist()[1 if n_positive == fewest else 0]
-    return (
-        f"only {fewest} row{'s' if fewest > 1 else ''} of {label!r}: values, weights and threshold are "
-        "uncertain, and differences of a few points between the lines above may be chance"
     )
 
 
@@ -177,27 +217,6 @@ def _describe_constraint(measure: Measure, lines: list[SummaryLine]) -> dict[str
     return notes
 
 
-def frozen_auxiliary_names(model: BaseAdaptedClassifier) -> str:
-    """Return the names of the auxiliaries that were passed already fitted."""
-    return ", ".join(name for name, each in model.auxiliaries_.items() if is_frozen(each))
-
-
-def _lines(model: BaseAdaptedClassifier, prior: str) -> list[SummaryLine]:
-    lines = [
-        SummaryLine(name, score.value, score.std, model.auxiliary_weights_[name], False)
-        for name, score in model.auxiliary_scores_.items()
-    ]
-    results = model.cv_results_
-    points = list(zip(results["param_C"], results["test_score"], results["std_test_score"], strict=True))
-    lines += [SummaryLine(prior, value, std, None, model.C_ == 0) for C, value, std in points if C == 0]
-    adapted = [point for point in points if point[0] > 0]
-    if adapted:
-        best = max(adapted, key=lambda point: point[1])
-        C, value, std = next((point for point in adapted if point[0] == model.C_), best)
-        lines.append(SummaryLine(f"adapted (C = {C:.3g})", value, std, None, C == model.C_))
-    return lines
-
-
 def _describe_delta(coef: dict[str, float]) -> str:
     if not coef:
         return "none"
@@ -208,7 +227,7 @@ def _describe_delta(coef: dict[str, float]) -> str:
     return f"{len(used)} of {len(coef)} features used, strongest: {strongest}"
 
 
-def _describe_certificate(model: BaseAdaptedClassifier) -> str:
+def _describe_certificate(model: Any) -> str:
     if model.C_ == 0 and len(model.cv_results_["param_C"]) == 1:
         return "C = 0: nothing was adapted"
     if model.C_ == 0:
@@ -220,8 +239,8 @@ def _describe_certificate(model: BaseAdaptedClassifier) -> str:
     )
 
 
-def describe_timings(timings: dict[str, float], steps: Sequence[str]) -> str:
-    """Return the seconds of the auxiliaries, each and together, and of the steps after them."""
+def _describe_timings(timings: dict[str, float]) -> str:
+    """The seconds of the auxiliaries, each and together, and of the steps after them."""
     inner = ", ".join(
         f"{key.removeprefix('auxiliary ')} {seconds:.1f}"
         for key, seconds in timings.items()
@@ -229,65 +248,26 @@ def describe_timings(timings: dict[str, float], steps: Sequence[str]) -> str:
     )
     if timings.get("pairs of folds"):
         inner += f", without pairs of folds {timings['pairs of folds']:.1f}"
-    others = ", ".join(f"{step} {timings[step]:.1f}" for step in steps)
+    others = ", ".join(f"{step} {timings[step]:.1f}" for step in LATER_STEPS if step in timings)
     return f"auxiliaries {timings['auxiliaries']:.1f} ({inner}), {others}"
 
 
-#: Classes that are named.
-MAX_NAMED_CLASSES = 8
-#: Classes with fewer rows are named as a caution.
-MULTICLASS_SUMMARY_MIN_CLASS_ROWS = 10
-#: A smaller gap of a certified maximum, relative to it, is a rounding error.
-ROUNDING_TOL = 1e-9
-
-
-def summarize_multiclass(model: MulticlassCAPOClassifier) -> Summary:
-    """Return the summary of a fitted classifier of many classes."""
-    n_rows, n_classes = len(model.oof_labels_), len(model.classes_)
-    title = f"{type(model).__name__} for {model.measure_.label}: {n_rows:,} rows, {n_classes} classes"
-    notes = {
-        "classes": _describe_classes(model),
-        "rule": _describe_rule(model),
-        "certificate": describe_bound(model),
-        "probabilities": _describe_probabilities(model),
-        "seconds": describe_timings(model.timings_, ("stack", "rule")),
-    }
-    if rare := _rare_classes(model):
-        notes["caution"] = f"classes with fewer than {MULTICLASS_SUMMARY_MIN_CLASS_ROWS} rows: {rare}"
-    return Summary(title, model.measure_.label, _lines_multiclass_summary(model), notes)
-
-
-def _describe_probabilities(model: MulticlassCAPOClassifier) -> str:
+def _class_notes(model: Any) -> dict[str, str]:
+    counts = zip(model.classes_.tolist(), model.class_counts_.tolist(), strict=True)
     quality = f"log loss {model.log_loss_:.4f}, calibration error {model.calibration_error_:.4f} out of fold"
-    return f"{quality}; with a correction" if model.stack_.correction is not None else quality
+    notes = {
+        "classes": _shorten([f"{label} ({count:,})" for label, count in counts]),
+        "rule": _describe_rule(model),
+        "certificate": _describe_class_bound(model),
+        "probabilities": quality + ("; with a correction" if model.stack_.correction is not None else ""),
+        "seconds": _describe_timings(model.timings_),
+    }
+    if rare := model.classes_[model.class_counts_ < MIN_CLASS_ROWS].tolist():
+        notes["caution"] = f"classes with fewer than {MIN_CLASS_ROWS} rows: {_shorten(rare)}"
+    return notes
 
 
-def _lines_multiclass_summary(model: MulticlassCAPOClassifier) -> list[SummaryLine]:
-    lines = [
-        SummaryLine(name, score.value, score.std, model.auxiliary_weights_[name], False)
-        for name, score in model.auxiliary_scores_.items()
-    ]
-    plain, adapted = model.most_probable_score_, model.rule_score_
-    return [
-        *lines,
-        SummaryLine("stack, most probable", plain.value, plain.std, None, not model.uses_rule_),
-        SummaryLine("stack, decision rule", adapted.value, adapted.std, None, model.uses_rule_),
-    ]
-
-
-def _describe_classes(model: MulticlassCAPOClassifier) -> str:
-    counts = list(zip(model.classes_.tolist(), model.class_counts_.tolist(), strict=True))
-    shown = ", ".join(f"{label} ({count:,})" for label, count in counts[:MAX_NAMED_CLASSES])
-    return shown + (f" and {len(counts) - MAX_NAMED_CLASSES} more" if len(counts) > MAX_NAMED_CLASSES else "")
-
-
-def _rare_classes(model: MulticlassCAPOClassifier) -> str:
-    rare = model.classes_[model.class_counts_ < MULTICLASS_SUMMARY_MIN_CLASS_ROWS].tolist()
-    shown = ", ".join(map(str, rare[:MAX_NAMED_CLASSES]))
-    return shown + (" ..." if len(rare) > MAX_NAMED_CLASSES else "")
-
-
-def _describe_rule(model: MulticlassCAPOClassifier) -> str:
+def _describe_rule(model: Any) -> str:
     if not isinstance(model.measure_, ConfusionMatrixMeasure):
         return "the most probable class; the measure is of the probabilities and needs no rule"
     if not model.uses_rule_:
@@ -302,8 +282,8 @@ def _describe_rule(model: MulticlassCAPOClassifier) -> str:
     return f"the largest of {'; '.join(parts)}"
 
 
-def describe_bound(model: MulticlassCAPOClassifier) -> str:
-    """Return in words what is known of the best possible expected value."""
+def _describe_class_bound(model: Any) -> str:
+    """The expected value, and what is known about the best possible one."""
     reached = f"expected value {model.value_:.4f}"
     if not np.isfinite(model.bound_):
         return f"{reached}; no bound is known for this measure"
@@ -314,65 +294,37 @@ def describe_bound(model: MulticlassCAPOClassifier) -> str:
     return f"{reached}; no {outcome} can exceed {model.bound_:.4f} ({kind}), a gap of {model.gap_:.4f}"
 
 
-#: Labels that are named.
-MAX_NAMED_LABELS = 8
-
-
-def summarize_multilabel(model: MultilabelCAPOClassifier) -> Summary:
-    """Return the summary of a fitted classifier of many labels."""
-    n_rows, n_labels = model.oof_decision_.shape
+def _label_notes(model: Any) -> dict[str, str]:
     counts = np.array([each.n_positive for each in model.label_models_])
-    title = (
-        f"{type(model).__name__} for {model.measure_.label}: {n_rows:,} rows, {n_labels} labels, "
-        f"{counts.sum() / n_rows:.2f} per row"
-    )
+    adapted = [each for each in model.label_models_ if each.C > 0]
+    adaptation = "C = 0 for all labels: the stacks, with thresholds for the measure"
+    if adapted:
+        gap = max(each.gap / each.C for each in adapted)
+        adaptation = (
+            f"C > 0 for {len(adapted)} labels, each bound of the measure within {gap:.2g} of its minimum"
+        )
+    thresholds = "the best expected value of the measure"
+    if isinstance(model.measure_, LabelAverage) and model.measure_.measure.needs_threshold:
+        thresholds += ", in which a row counts half by its label and half by its probability"
+    bound = "no bound is known for this measure"
+    if np.isfinite(model.bound_):
+        bound = f"no labeling of these rows exceeds {model.bound_:.4f} if labels follow their probabilities"
     notes = {
         "labels": f"{counts.min():,} to {counts.max():,} positive rows, median {np.median(counts):,.0f}",
-        "adaptation": _describe_adaptation(model),
-        "thresholds": _describe_thresholds(model.measure_),
-        "certificate": _describe_bound(model),
-        "seconds": describe_timings(model.timings_, ("delta", "adaptation")),
+        "adaptation": adaptation,
+        "thresholds": thresholds,
+        "certificate": f"expected value {model.value_:.4f}; {bound}",
+        "seconds": _describe_timings(model.timings_),
     }
     if model.rare_labels_:
-        notes["caution"] = f"labels with fewer than 10 positive rows: {_shorten(model.rare_labels_)}"
+        rare = _shorten(model.rare_labels_)
+        notes["caution"] = f"labels with fewer than {MIN_CLASS_ROWS} positive rows: {rare}"
     if model.constant_labels_:
-        notes["not learned"] = (
-            f"labels predicted by their base rate, for lack of rows: {_shorten(model.constant_labels_)}"
-        )
-    return Summary(title, model.measure_.label, _lines_multilabel_summary(model), notes)
+        constant = _shorten(model.constant_labels_)
+        notes["not learned"] = f"labels predicted by their base rate, for lack of rows: {constant}"
+    return notes
 
 
-def _lines_multilabel_summary(model: MultilabelCAPOClassifier) -> list[SummaryLine]:
-    lines = [
-        SummaryLine(name, score.value, score.std, float(model.auxiliary_weights_[name].mean()), False)
-        for name, score in model.auxiliary_scores_.items()
-    ]
-    return [*lines, SummaryLine("adapted", model.score_, model.score_std_, None, True)]
-
-
-def _describe_bound(model: MultilabelCAPOClassifier) -> str:
-    reached = f"expected value {model.value_:.4f}"
-    if not np.isfinite(model.bound_):
-        return f"{reached}; no bound is known for this measure"
-    bound = f"no labeling of these rows exceeds {model.bound_:.4f} if labels follow their probabilities"
-    return f"{reached}; {bound}"
-
-
-def _describe_thresholds(measure: MultilabelMeasure) -> str:
-    best = "the best expected value of the measure"
-    if isinstance(measure, LabelAverage) and measure.measure.needs_threshold:
-        return f"{best}, in which a row counts half by its label and half by its probability"
-    return best
-
-
-def _describe_adaptation(model: MultilabelCAPOClassifier) -> str:
-    adapted = [each for each in model.label_models_ if each.C > 0]
-    if not adapted:
-        return "C = 0 for all labels: the stacks, with thresholds for the measure"
-    gap = max(each.gap / each.C for each in adapted)
-    return f"C > 0 for {len(adapted)} labels, each bound of the measure within {gap:.2g} of its minimum"
-
-
-def _shorten(names: list[str]) -> str:
-    shown = ", ".join(names[:MAX_NAMED_LABELS])
-    return shown + (f" and {len(names) - MAX_NAMED_LABELS} more" if len(names) > MAX_NAMED_LABELS else "")
+def _shorten(names: Sequence[Any]) -> str:
+    more = f" and {len(names) - MAX_NAMED_CLASSES} more" if len(names) > MAX_NAMED_CLASSES else ""
+    return ", ".join(map(str, names[:MAX_NAMED_CLASSES])) + more

@@ -1,8 +1,8 @@
-"""How values are printed beside effects."""
+"""Values of columns as text."""
 
 import pytest
 
-from capo.inspection import short_text
+from capo.inspection._columns import short_text
 
 
 @pytest.mark.parametrize(

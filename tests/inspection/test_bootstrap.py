@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from capo import measures
 from capo.decisions import RowPrices, estimate_savings
-from capo.inspection import RowSampler, evaluate, evaluate_multiclass, evaluate_multilabel
+from capo.inspection import evaluate
+from capo.inspection._bootstrap import RowBootstrap
 from capo.measures import multiclass, multilabel
 
 N_GROUPS, GROUP_ROWS = 40, 25
@@ -16,8 +17,8 @@ N_GROUPS, GROUP_ROWS = 40, 25
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.integers(0, 100))
 def test_whole_groups_are_drawn(groups, seed):
     groups = np.array(groups)
-    rows = RowSampler(len(groups), groups).draw(seed)
-    times = np.bincount(rows, minlength=len(groups))
+    ones, strata, random = np.ones(len(groups)), np.zeros(len(groups), dtype=int), np.random.RandomState(seed)
+    times = next(RowBootstrap(ones, strata, groups, 1, random).weights())
     by_group = [set(times[groups == name]) for name in np.unique(groups)]
     assert all(len(each) == 1 for each in by_group)
     assert sum(each.pop() for each in by_group) == len(np.unique(groups))
@@ -60,14 +61,14 @@ def test_many_classes_labels_and_money():
     accuracy = multiclass.get("accuracy")
 
     def of_classes(rows, **params):
-        true, guess = classes[codes[rows]], classes[predicted[rows]]
-        return evaluate_multiclass(accuracy, true, guess, p[rows], classes, random_state=0, **params)
+        labels = classes[codes[rows]]
+        return evaluate(accuracy, labels, p[rows], class_names=classes, random_state=0, **params)
 
     def of_labels(rows, **params):
         pair = np.column_stack([positive, ~positive])[rows]
         scores = np.column_stack([decision, decision])[rows]
-        return evaluate_multilabel(
-            multilabel.get("f1_macro"), pair, scores, np.array(["x", "y"]), random_state=0, **params
+        return evaluate(
+            multilabel.get("f1_macro"), pair, scores, class_names=["x", "y"], random_state=0, **params
         )
 
     for evaluation in (of_classes, of_labels):
