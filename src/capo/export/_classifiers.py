@@ -330,6 +330,7 @@ def _convert_with_skl2onnx(estimator: Any, table: GraphTable) -> ClassifierOutpu
     has_margin, has_probability = (
         hasattr(estimator, name) for name in ("decision_function", "predict_proba")
     )
+    has_margin = hasattr(estimator, "decision_function")
     uses_margin = has_margin if len(classes) == 2 else not has_probability
     if uses_margin and "raw_scores" not in supported:
         raise ExportError(f"skl2onnx does not export the decision_function of {type(estimator).__name__}")
