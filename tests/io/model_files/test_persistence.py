@@ -24,6 +24,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -160,15 +161,12 @@ def test_the_manifest_describes_the_model(saved):
     ("model", "packages"),
     [
         (SVMPerfClassifier("f1"), set()),
-        (light(C=0.0), {"skops"}),
-        # Boosters hold parts that skops writes.
-        (
-            light(C=0.0, auxiliaries=[LGBMClassifier(n_estimators=2, n_jobs=1, verbose=-1)]),
-            {"skops", "lightgbm"},
-        ),
-        (light(C=0.0, auxiliaries=[XGBClassifier(n_estimators=2, n_jobs=1)]), {"skops", "xgboost"}),
+        (light(C=0.0), set()),
+        (light(C=0.0, auxiliaries=[KNeighborsClassifier()]), {"skops"}),
+        (light(C=0.0, auxiliaries=[LGBMClassifier(n_estimators=2, n_jobs=1, verbose=-1)]), {"lightgbm"}),
+        (light(C=0.0, auxiliaries=[XGBClassifier(n_estimators=2, n_jobs=1)]), {"xgboost"}),
     ],
-    ids=["svmperf", "skops", "lightgbm", "xgboost"],
+    ids=["svmperf", "scikit-learn", "skops", "lightgbm", "xgboost"],
 )
 def test_the_manifest_lists_the_packages_that_the_model_needs(model, packages, tmp_path):
     path = tmp_path / "m.capo"
@@ -209,7 +207,7 @@ def test_edited_parts_are_noticed(saved, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"format_version": 3}, "was written by a newer version of capo, in format 3"),
+        ({"format_version": 4}, "was written by a newer version of capo, in format 4"),
         ({"format_version": 1}, r"was written by a development version of capo.*: train the model again\.$"),
         *(({"format_version": number}, "is not a capo model file") for number in (-5, "2", None, 2.0, True)),
         ({"format_version": float("inf")}, "is not a capo model file"),
