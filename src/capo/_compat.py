@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn._loss._loss import CyLossFunction
 from sklearn._loss.loss import ExponentialLoss, HalfBinomialLoss, HalfMultinomialLoss
+from sklearn.calibration import _CalibratedClassifier as CalibratedClassifier
+from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper as BinMapper
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import _name_estimators as name_estimators
@@ -103,7 +105,9 @@ __all__ = [
     "CAN_GROW_TREES",
     "LOSSES",
     "LOSS_MODULE",
+    "BinMapper",
     "BoolArray",
+    "CalibratedClassifier",
     "FloatArray",
     "HasMethods",
     "IntArray",

@@ -61,19 +61,10 @@ _LOOKUPS = ("FunctionNode", "ObjectNode", "TypeNode")
 
 #: Types beyond those that skops trusts, each with the only loader that may make it.
 ALLOWED_TYPES: dict[str, str] = {
-    "functools.partial": "PartialNode",
     "numpy.dtype": "DTypeNode",
-    "sklearn.calibration._CalibratedClassifier": "ObjectNode",
-    "sklearn.calibration._SigmoidCalibration": "ObjectNode",
-    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor": "ObjectNode",
-    "sklearn.feature_selection._univariate_selection.f_classif": "FunctionNode",
-    "sklearn.model_selection._split.KFold": "ObjectNode",
-    "sklearn.model_selection._split.RepeatedStratifiedKFold": "ObjectNode",
-    "sklearn.model_selection._split.StratifiedKFold": "ObjectNode",
     "sklearn.neural_network._stochastic_optimizers.AdamOptimizer": "ObjectNode",
     "sklearn.neural_network._stochastic_optimizers.SGDOptimizer": "ObjectNode",
     "sklearn.utils._bunch.Bunch": "DictNode",
-    "sklearn.utils.validation.check_array": "FunctionNode",
 }
 
 
@@ -144,8 +135,6 @@ class _Audit:
         state = node.get("content")
         if loader == "ObjectNode" and isinstance(state, dict) and state.get("__loader__") == "DictNode":
             _check_attributes(state["content"])
-        if loader == "PartialNode" and node["content"]["func"]["__loader__"] != "FunctionNode":
-            raise ValueError("it contains a functools.partial whose target is not a function")
 
     def _check_keys(self, node: dict[str, Any]) -> None:
         """Types of keys, which skops calls with the keys."""

@@ -24,7 +24,7 @@ from .atomic import atomic_write
 from .audit import load_document
 from .records import Decoder, Encoder, UntrustedTypesError, check_documents, class_name
 
-FORMAT, FORMAT_VERSION = "capo-model", 3
+FORMAT, FORMAT_VERSION = "capo-model", 1
 #: Packages that every model needs.
 BASE_PACKAGES = ("capo", "numpy", "scipy", "sklearn")
 #: Names of distributions that differ from those of their packages.
@@ -106,9 +106,13 @@ class Manifest:
             kind, number = values.pop("format"), values.pop("format_version")
         except (ValueError, KeyError, AttributeError, TypeError, OverflowError, RecursionError) as error:
             raise ModelFileError(f"{path} is not a capo model file.") from error
-        if kind != FORMAT or type(number) is not int or number < 1:
+        if kind != FORMAT or type(number) is not int or number < FORMAT_VERSION:
             raise ModelFileError(f"{path} is not a capo model file.")
-        _check_version(number, path)
+        if number > FORMAT_VERSION:
+            raise ModelFileError(
+                f"{path} was written by a newer version of capo, in format {number}; this version reads "
+                f"format {FORMAT_VERSION}: upgrade capo-learn to open it."
+            )
         wrong = [name for name, kinds in _KINDS.items() if not isinstance(values.get(name), kinds)]
         wrong += [name for name in values if name not in _KINDS]
         if wrong:
@@ -140,19 +144,6 @@ def parse_json(text: bytes) -> Any:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a number in JSON")
-
-
-def _check_version(number: int, path: str) -> None:
-    if number > FORMAT_VERSION:
-        raise ModelFileError(
-            f"{path} was written by a newer version of capo, in format {number}; this version reads format "
-            f"{FORMAT_VERSION}: upgrade capo-learn to open it."
-        )
-    if number < FORMAT_VERSION:
-        raise ModelFileError(
-            f"{path} was written by a development version of capo, in a format that is no longer read: train "
-            "the model again."
-        )
 
 
 def _replace_non_finite(value: Any) -> Any:
@@ -271,7 +262,7 @@ def _encode(model: Any) -> tuple[dict[str, bytes], set[str]]:
     try:
         encoder = Encoder()
         state = {"model": encoder.encode(model), "objects": encoder.objects}
-        members = {STATE: json.dumps(state, allow_nan=False).encode(), **encoder.finish()}
+        members = {STATE: json.dumps(state, allow_nan=False).encode(), **encoder.members}
         _check_readable(members)
     except MissingExtraError:
         raise

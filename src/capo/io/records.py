@@ -19,7 +19,8 @@ In JSON, a value is written as
     {"function": "to_dense"}              a function by name; {"partial": [function, arguments]}
     {"enum": ["Status", "OPTIMAL"]}
     {"record": ["Solution", {...}]}       an object that is made from its fields
-    {"tree": {...}}, {"loss": [...]}      a tree or a loss function of scikit-learn
+    {"tree": ...}, {"predictor": ...}     a tree of scikit-learn, of a forest or of boosting
+    {"loss": [class, n_classes]}          a loss function of scikit-learn
     {"generator": ["PCG64", state]}       a random generator
     {"booster": ["lightgbm", 0, {...}]}   a booster, whose text is in boosters/0.txt (XGBoost: .json)
     {"object": 7}                         entry 7 of the list "objects"
@@ -29,9 +30,10 @@ and an entry of "objects", which may be referred to from several places, as
     {"estimator": [class, parameters, fitted attributes]}
     {"skops": []}                         any other object: the member estimators/7.skops
 
-Classes are written by their names. Those of capo are found in its packages, those of other packages in the
-list below; a class that is not there is written by skops. Every node is checked before it is used: an object
-has only the parameters and fields of its class, and no attribute takes the place of a method.
+Classes of capo are written by their names, and found again in its packages; estimators of scikit-learn,
+LightGBM and XGBoost by their public modules and names. Objects of other classes are written by skops. A
+node is checked before an object is made of it: the class is one of these, the object has only the parameters
+and fields of its class, and no attribute takes the place of a method.
 """
 
 from __future__ import annotations
@@ -50,16 +52,17 @@ from enum import Enum
 from functools import cache, partial
 from importlib import import_module
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import f_classif
+from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import Bunch, check_array
 
-from .._compat import LOSSES, Tree, TreePredictor
+from .._compat import LOSSES, BinMapper, CalibratedClassifier, Tree, TreePredictor
 from ..learning.auxiliaries import class_separation, to_dense
 from ..measures import Formula, FunctionMeasure, Measure
 from ..measures import get as get_measure
@@ -72,49 +75,30 @@ Node = Any
 
 #: Packages of capo whose dataclasses, estimators and enumerations a model may hold.
 PACKAGES = ("baselines", "decisions", "engine", "estimators", "kernels", "learning", "measures", "tables")
-#: Classes of other packages that are written by capo, by the modules that export them.
-OTHER_CLASSES = {
-    "lightgbm": ("LGBMClassifier", "LGBMRegressor"),
-    "sklearn.calibration": ("CalibratedClassifierCV", "_CalibratedClassifier", "_SigmoidCalibration"),
-    "sklearn.compose": ("ColumnTransformer",),
-    "sklearn.decomposition": ("PCA", "TruncatedSVD"),
-    "sklearn.discriminant_analysis": ("LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"),
-    "sklearn.dummy": ("DummyClassifier",),
-    "sklearn.ensemble": (
-        *("AdaBoostClassifier", "BaggingClassifier", "ExtraTreesClassifier", "GradientBoostingClassifier"),
-        *("HistGradientBoostingClassifier", "RandomForestClassifier", "StackingClassifier"),
-        "VotingClassifier",
+#: Modules whose estimators are written by capo. The others of scikit-learn hold compiled objects.
+OTHER_MODULES = (
+    *(
+        "lightgbm.sklearn",
+        "xgboost.sklearn",
+        "sklearn.calibration",
+        "sklearn.compose",
+        "sklearn.decomposition",
     ),
-    "sklearn.ensemble._hist_gradient_boosting.binning": ("_BinMapper",),
-    "sklearn.feature_extraction.text": ("CountVectorizer", "TfidfTransformer", "TfidfVectorizer"),
-    "sklearn.feature_selection": (
-        *("SelectFromModel", "SelectKBest", "SelectPercentile", "VarianceThreshold"),
+    *(
+        "sklearn.discriminant_analysis",
+        "sklearn.dummy",
+        "sklearn.ensemble",
+        "sklearn.feature_extraction.text",
     ),
-    "sklearn.frozen": ("FrozenEstimator",),
-    "sklearn.impute": ("MissingIndicator", "SimpleImputer"),
-    "sklearn.isotonic": ("IsotonicRegression",),
-    "sklearn.kernel_approximation": ("Nystroem",),
-    "sklearn.linear_model": (
-        *("LogisticRegression", "LogisticRegressionCV", "Perceptron", "RidgeClassifier"),
-        *("RidgeClassifierCV", "SGDClassifier"),
-    ),
-    "sklearn.model_selection": (
-        *("GridSearchCV", "KFold", "RandomizedSearchCV", "StratifiedGroupKFold", "StratifiedKFold"),
-    ),
-    "sklearn.naive_bayes": ("BernoulliNB", "GaussianNB", "MultinomialNB"),
-    "sklearn.pipeline": ("FeatureUnion", "Pipeline"),
-    "sklearn.preprocessing": (
-        *("FunctionTransformer", "LabelBinarizer", "LabelEncoder", "MaxAbsScaler", "MinMaxScaler"),
-        *("OneHotEncoder", "OrdinalEncoder", "PolynomialFeatures", "PowerTransformer"),
-        *("QuantileTransformer", "RobustScaler", "StandardScaler", "TargetEncoder"),
-    ),
-    "sklearn.svm": ("LinearSVC", "NuSVC", "SVC"),
-    "sklearn.tree": (
-        *("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor"),
-    ),
-    "xgboost": ("XGBClassifier", "XGBRFClassifier", "XGBRegressor"),
+    *("sklearn.feature_selection", "sklearn.frozen", "sklearn.impute", "sklearn.isotonic"),
+    *("sklearn.kernel_approximation", "sklearn.linear_model", "sklearn.model_selection"),
+    *("sklearn.naive_bayes", "sklearn.pipeline", "sklearn.preprocessing", "sklearn.svm", "sklearn.tree"),
+)
+#: Private classes of scikit-learn, by their names in model files.
+PRIVATE_CLASSES: dict[str, type[Any]] = {
+    "sklearn.BinMapper": BinMapper,
+    "sklearn.CalibratedClassifier": CalibratedClassifier,
 }
-_MODULES = {name: module for module, names in OTHER_CLASSES.items() for name in names}
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     each.__name__: each for each in (check_array, class_separation, clip_standardized, f_classif, to_dense)
 }
@@ -140,7 +124,7 @@ _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 @cache
 def _own_classes() -> dict[str, type[Any]]:
     """The public dataclasses, estimators and enumerations of capo, by name."""
-    found: dict[str, type[Any]] = {}
+    found = dict(PRIVATE_CLASSES)
     for package in PACKAGES:
         root = import_module(f"capo.{package}")
         below = pkgutil.walk_packages(getattr(root, "__path__", ()), f"{root.__name__}.")
@@ -154,7 +138,7 @@ def _own_classes() -> dict[str, type[Any]]:
 
 
 def _is_state(kind: type[Any]) -> bool:
-    """Whether objects of a class are made of parameters and attributes only."""
+    """Whether objects of a class of capo are made of parameters and attributes only."""
     if kind.__name__.startswith("_"):
         return False
     if is_dataclass(kind):
@@ -164,16 +148,216 @@ def _is_state(kind: type[Any]) -> bool:
 
 def find_class(name: str) -> type[Any] | None:
     """The class with a name in model files; None if there is none."""
-    if name in _MODULES:
-        return getattr(import_module(_MODULES[name]), name)
-    return _own_classes().get(name)
+    module, _, last = name.rpartition(".")
+    if module not in OTHER_MODULES:
+        return _own_classes().get(name)
+    kind = getattr(import_module(module), last, None)
+    is_estimator = isinstance(kind, type) and issubclass(kind, BaseEstimator | BaseCrossValidator)
+    return kind if is_estimator else None
 
 
 def class_name(kind: type[Any]) -> str | None:
     """The name of a class in model files; None if its objects are not written by capo."""
-    name, package = kind.__name__, kind.__module__.partition(".")[0]
-    is_known = package == "capo" or _MODULES.get(name, "").partition(".")[0] == package
-    return name if is_known and find_class(name) is kind else None
+    public = re.sub(r"(\._\w+)(\.\w+)*$", "", kind.__module__)
+    private = (name for name, each in PRIVATE_CLASSES.items() if each is kind)
+    name = next(private, kind.__name__ if public.startswith("capo") else f"{public}.{kind.__name__}")
+    return name if find_class(name) is kind else None
+
+
+class _Kind(NamedTuple):
+    """How values of some types are written: under a tag, as simpler values of which they are made again."""
+
+    tag: str
+    applies: Callable[[Any], Any]
+    to_content: Callable[[Any], Any]
+    from_content: Callable[[Any], Any]
+
+
+def _is(*kinds: type[Any]) -> Callable[[Any], bool]:
+    return lambda value: type(value) in kinds
+
+
+def _is_in(table: dict[str, Any]) -> Callable[[Any], bool]:
+    return lambda value: table.get(type(value).__name__) is type(value)
+
+
+def _is_function(value: Any) -> bool:
+    return FUNCTIONS.get(getattr(value, "__name__", "")) is value
+
+
+def _is_named(value: Any) -> bool:
+    """Whether a value is one of capo's measures, which its name and its parameters make again."""
+    if not isinstance(value, Measure) or value.name not in measure_names():
+        return False
+    return type(value) is type(get_measure(value.name))
+
+
+def _make_scalar(content: list[Any]) -> Any:
+    name, value = content
+    dtype = np.dtype(_require(name, str))
+    if dtype.kind not in SCALAR_KINDS or not 0 <= dtype.itemsize <= 4 * max(len(str(value)), 8):
+        raise ValueError(f"{name} is not the type of a number or a string")
+    return dtype.type(value)
+
+
+def _make_object_array(content: list[Any]) -> Any:
+    shape, values = content
+    if math.prod(_require(shape, list)) != len(_require(values, list)):
+        raise ValueError(f"an array of shape {shape} has {len(values)} values")
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array.reshape(shape)
+
+
+def _make_sparse(content: list[Any]) -> Any:
+    """A sparse matrix whose indices lie inside it."""
+    name, shape, *arrays = content
+    matrix = _look_up(_SPARSE_CLASSES, name)(tuple(arrays), shape=tuple(shape))
+    matrix.check_format(full_check=True)
+    return matrix
+
+
+def _make_measure(content: list[Any]) -> Any:
+    name, params = content
+    if name not in measure_names():
+        raise ValueError(f"there is no measure {name!r}")
+    return get_measure(name, **params)
+
+
+def _make_partial(content: list[Any]) -> partial[Any]:
+    name, arguments = content
+    return partial(_look_up(FUNCTIONS, name), **arguments)
+
+
+def _make_loss(content: list[Any]) -> Any:
+    name, n_classes = content
+    kind = _look_up(LOSSES, name)
+    return kind(n_classes=n_classes) if "n_classes" in signature(kind).parameters else kind()
+
+
+def _make_generator(content: list[Any]) -> np.random.Generator:
+    name, state = content
+    bits = _look_up(_BIT_GENERATORS, name)(0)
+    bits.state = state
+    return np.random.Generator(bits)
+
+
+def _tree_state(tree: Tree) -> dict[str, Any]:
+    _, (n_features, n_classes, n_outputs), state = tree.__reduce__()
+    return {"n_features": n_features, "n_classes": n_classes, "n_outputs": n_outputs, **state}
+
+
+def _make_tree(content: dict[str, Any]) -> Tree:
+    """A scikit-learn tree; scikit-learn itself would follow any index without a check."""
+    state = dict(content)
+    n_features, n_classes, n_outputs = (state.pop(name) for name in ("n_features", "n_classes", "n_outputs"))
+    nodes = state["nodes"]
+    if n_classes.shape != (n_outputs,) or not (n_classes > 0).all() or nodes.shape != (state["node_count"],):
+        raise ValueError("the sizes of a tree do not agree")
+    _check_branches(nodes["left_child"], nodes["right_child"])
+    columns = nodes["feature"][nodes["left_child"] != -1]
+    if (columns < 0).any() or (columns >= n_features).any():
+        raise ValueError("a tree splits on a column that it does not have")
+    tree = Tree(n_features, n_classes.astype(np.intp), n_outputs)
+    tree.__setstate__(state)
+    return tree
+
+
+def _make_predictor(content: dict[str, Any]) -> TreePredictor:
+    """A tree of histogram-based gradient boosting."""
+    predictor = TreePredictor(**content)
+    nodes, is_leaf = predictor.nodes, predictor.nodes["is_leaf"].astype(bool)
+    _check_branches(np.where(is_leaf, -1, nodes["left"].astype(int)), nodes["right"].astype(int))
+    n_sets = min(len(predictor.raw_left_cat_bitsets), len(predictor.binned_left_cat_bitsets))
+    if (nodes["bitset_idx"][nodes["is_categorical"].astype(bool)] >= n_sets).any():
+        raise ValueError("a tree splits on categories that it does not have")
+    return predictor
+
+
+def _check_branches(left: Any, right: Any) -> None:
+    """Branches must lead to later nodes of the tree."""
+    inner = np.flatnonzero(left != -1)
+    children = np.stack([left[inner], right[inner]])
+    if (children <= inner).any() or (children >= len(left)).any():
+        raise ValueError("a branch of a tree leads out of it")
+
+
+#: The first that applies is used.
+_KINDS = (
+    _Kind("float", _is(float), repr, lambda text: _FLOATS[text]),
+    _Kind("tuple", _is(tuple), list, lambda values: tuple(_require(values, list))),
+    _Kind("set", _is(set), lambda value: sorted(value, key=repr), lambda values: set(_require(values, list))),
+    _Kind("dict", _is(dict, OrderedDict, defaultdict), lambda value: list(map(list, value.items())), dict),
+    _Kind("bunch", _is(Bunch), dict, lambda values: Bunch(**values)),
+    _Kind("slice", _is(slice), lambda value: [value.start, value.stop, value.step], lambda c: slice(*c)),
+    _Kind(
+        "bytes",
+        _is(bytes),
+        lambda value: base64.b64encode(value).decode(),
+        partial(base64.b64decode, validate=True),
+    ),
+    _Kind(
+        "scalar",
+        lambda value: isinstance(value, np.generic) and value.dtype.kind in SCALAR_KINDS,
+        lambda value: [value.dtype.str, value.item()],
+        _make_scalar,
+    ),
+    _Kind(
+        "dtype",
+        lambda value: isinstance(value, np.dtype) and value.names is None,
+        lambda value: value.str,
+        lambda text: np.dtype(_require(text, str)),
+    ),
+    _Kind(
+        "type",
+        lambda value: isinstance(value, type) and issubclass(value, np.generic),
+        lambda value: np.dtype(value).str,
+        lambda text: np.dtype(_require(text, str)).type,
+    ),
+    _Kind(
+        "object_array",
+        lambda value: type(value) is np.ndarray and value.dtype == object,
+        lambda value: [list(value.shape), list(value.flat)],
+        _make_object_array,
+    ),
+    _Kind(
+        "sparse",
+        _is_in(_SPARSE_CLASSES),
+        lambda value: [type(value).__name__, list(value.shape), value.data, value.indices, value.indptr],
+        _make_sparse,
+    ),
+    _Kind("measure", _is_named, lambda value: [value.name, value.params], _make_measure),
+    _Kind("formula", _is(Formula), lambda value: value.text, lambda text: Formula(_require(text, str))),
+    _Kind(
+        "function_measure",
+        _is(FunctionMeasure),
+        lambda value: [value.function, value.name],
+        lambda content: FunctionMeasure(content[0], _require(content[1], str)),
+    ),
+    _Kind("function", _is_function, lambda value: value.__name__, lambda name: _look_up(FUNCTIONS, name)),
+    _Kind(
+        "partial",
+        lambda value: type(value) is partial and not value.args and _is_function(value.func),
+        lambda value: [value.func.__name__, value.keywords],
+        _make_partial,
+    ),
+    _Kind(
+        "enum",
+        lambda value: isinstance(value, Enum) and class_name(type(value)),
+        lambda value: [class_name(type(value)), value.name],
+        lambda content: _require_class(content[0], Enum)[_require(content[1], str)],
+    ),
+    _Kind("tree", _is(Tree), _tree_state, _make_tree),
+    _Kind("predictor", _is(TreePredictor), vars, _make_predictor),
+    _Kind("loss", _is_in(LOSSES), lambda value: [type(value).__name__, value.n_classes], _make_loss),
+    _Kind(
+        "generator",
+        _is(np.random.Generator),
+        lambda value: [type(value.bit_generator).__name__, dict(value.bit_generator.state)],
+        _make_generator,
+    ),
+)
+_KINDS_BY_TAG = {kind.tag: kind for kind in _KINDS}
 
 
 class Encoder:
@@ -183,224 +367,98 @@ class Encoder:
     ----------
     objects : list
         The entries of the list "objects".
-    members : dict of str to bytes
-        Further members of the archive; `finish` adds the arrays.
     packages : set of str
         Optional packages that are needed to open the model.
     """
 
     def __init__(self) -> None:
         self.objects: list[Node] = []
-        self.members: dict[str, bytes] = {}
         self.packages: set[str] = set()
+        self._members: dict[str, bytes] = {}
         self._nodes: dict[int, Node] = {}
         self._alive: list[Any] = []  # an id is unique only as long as its object lives
         self._arrays: list[bytes] = []
         self._n_bytes = 0
 
-    def finish(self) -> dict[str, bytes]:
-        """All members but the state."""
-        return {ARRAYS: b"".join(self._arrays), **self.members}
+    @property
+    def members(self) -> dict[str, bytes]:
+        """The members of the archive beside the state."""
+        return {ARRAYS: b"".join(self._arrays), **self._members}
 
     def encode(self, value: Any) -> Node:
         """The JSON node of a value."""
         kind = type(value)
-        if value is None or kind in (bool, int, str):
+        if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
             return value
-        encode = _ENCODERS.get(kind) or self._find_encoder(value)
-        return encode(self, value)
-
-    def _find_encoder(self, value: Any) -> Callable[[Encoder, Any], Node]:
-        return next((encode for applies, encode in _OTHER_ENCODERS if applies(value)), Encoder._shared)
-
-    def _shared(self, value: Any) -> Node:
-        """A reference to an entry of "objects", which is made on the first use."""
-        if id(value) not in self._nodes:
-            self._nodes[id(value)], number = None, len(self.objects)
-            self._alive.append(value)
-            self.objects.append(None)
-            self.objects[number] = self._object(value, number)
-            self._nodes[id(value)] = {"object": number}
-        node = self._nodes[id(value)]
-        if node is None:
-            raise ValueError(f"a {type(value).__name__} contains itself")
-        return node
-
-    def _object(self, value: Any, number: int) -> Node:
-        name = class_name(type(value))
-        if name is None:
-            self.packages.add("skops")
-            self.members[f"estimators/{number}.skops"] = dump_document(value)
-            return {"skops": []}
-        package = type(value).__module__.partition(".")[0]
-        params = value.get_params(deep=False)
-        state = value.__getstate__()
-        fitted = {key: each for key, each in state.items() if key not in params and key != "_sklearn_version"}
-        if package in BOOSTERS:
-            self.packages.add(package)
-        else:
-            params = {key: each for key, each in params.items() if key not in ENVIRONMENT_PARAMETERS}
-            _check_no_files(name, params)
-        return {"estimator": [name, self._attributes(params), self._attributes(fitted)]}
+        if kind is list:
+            return [self.encode(each) for each in value]
+        if kind in (np.ndarray, np.memmap) and not value.dtype.hasobject:
+            return self._array(value)
+        written = next((each for each in _KINDS if each.applies(value)), None)
+        if written is not None:
+            return {written.tag: self.encode(written.to_content(value))}
+        return self._object(value)
 
     def _array(self, value: Any) -> Node:
-        if value.dtype == object:
-            return {"object_array": [list(value.shape), self._list(value.flat)]}
-        if value.dtype.hasobject:
-            raise TypeError(f"an array of type {value.dtype} cannot be written")
         if id(value) not in self._nodes:
-            self._nodes[id(value)] = {"array": [_dtype_node(value.dtype), list(value.shape), self._n_bytes]}
+            dtype = value.dtype.str if value.dtype.names is None else npy.dtype_to_descr(value.dtype)
+            self._nodes[id(value)] = {"array": [dtype, list(value.shape), self._n_bytes]}
             self._alive.append(value)
             self._arrays.append(value.tobytes())
             self._n_bytes += value.nbytes
         return self._nodes[id(value)]
 
-    def _float(self, value: float) -> Node:
-        return value if math.isfinite(value) else {"float": repr(value)}
+    def _object(self, value: Any) -> Node:
+        package, name = type(value).__module__.partition(".")[0], class_name(type(value))
+        if package in BOOSTERS:
+            self.packages.add(package)
+        if package in BOOSTERS and type(value).__name__ == "Booster":
+            return self._booster(value, package)
+        if name is not None and not isinstance(value, BaseEstimator):
+            is_data = is_dataclass(value)
+            state = (
+                {each.name: getattr(value, each.name) for each in fields(value) if each.init}
+                if is_data
+                else vars(value)
+            )
+            return {"record": [name, self._attributes(state)]}
+        if id(value) not in self._nodes:
+            self._nodes[id(value)], number = None, len(self.objects)
+            self._alive.append(value)
+            self.objects.append(None)
+            self.objects[number] = (
+                self._document(value, number) if name is None else self._estimator(value, name)
+            )
+            self._nodes[id(value)] = {"object": number}
+        if self._nodes[id(value)] is None:
+            raise ValueError(f"a {type(value).__name__} contains itself")
+        return self._nodes[id(value)]
 
-    def _list(self, value: Any) -> Node:
-        return [self.encode(each) for each in value]
+    def _estimator(self, value: Any, name: str) -> Node:
+        params, state = value.get_params(deep=False), value.__getstate__()
+        fitted = {key: each for key, each in state.items() if key not in params and key != "_sklearn_version"}
+        if not name.startswith(tuple(BOOSTERS)):
+            params = {key: each for key, each in params.items() if key not in ENVIRONMENT_PARAMETERS}
+            _check_no_files(name, params)
+        return {"estimator": [name, self._attributes(params), self._attributes(fitted)]}
 
-    def _tuple(self, value: tuple[Any, ...]) -> Node:
-        return {"tuple": self._list(value)}
+    def _document(self, value: Any, number: int) -> Node:
+        self.packages.add("skops")
+        self._members[f"estimators/{number}.skops"] = dump_document(value)
+        return {"skops": []}
 
-    def _set(self, value: set[Any]) -> Node:
-        return {"set": self._list(sorted(value, key=repr))}
-
-    def _dict(self, value: dict[Any, Any]) -> Node:
-        pairs = [[self.encode(key), self.encode(each)] for key, each in value.items()]
-        return {"bunch" if type(value) is Bunch else "dict": pairs}
-
-    def _slice(self, value: slice) -> Node:
-        return {"slice": self._list((value.start, value.stop, value.step))}
-
-    def _bytes(self, value: bytes) -> Node:
-        return {"bytes": base64.b64encode(value).decode()}
-
-    def _scalar(self, value: np.generic) -> Node:
-        return {"scalar": [value.dtype.str, self.encode(value.item())]}
-
-    def _dtype(self, value: np.dtype[Any]) -> Node:
-        return {"dtype": value.str}
-
-    def _type(self, value: type[np.generic]) -> Node:
-        return {"type": np.dtype(value).str}
-
-    def _sparse(self, value: Any) -> Node:
-        arrays = (value.data, value.indices, value.indptr)
-        return {"sparse": [type(value).__name__, list(value.shape), *map(self._array, arrays)]}
-
-    def _measure(self, value: Measure) -> Node:
-        return {"measure": [value.name, self._attributes(value.params)]}
-
-    def _formula(self, value: Formula) -> Node:
-        return {"formula": value.text}
-
-    def _function_measure(self, value: FunctionMeasure) -> Node:
-        return {"function_measure": [self.encode(value.function), value.name]}
-
-    def _function(self, value: Any) -> Node:
-        return {"function": value.__name__}
-
-    def _partial(self, value: partial[Any]) -> Node:
-        if value.args or FUNCTIONS.get(getattr(value.func, "__name__", "")) is not value.func:
-            return self._shared(value)
-        return {"partial": [self._function(value.func), self._attributes(value.keywords)]}
-
-    def _enum(self, value: Enum) -> Node:
-        return {"enum": [type(value).__name__, value.name]}
-
-    def _record(self, value: Any) -> Node:
-        return {"record": [class_name(type(value)), self._attributes(_record_state(value))]}
-
-    def _tree(self, value: Tree) -> Node:
-        _, (n_features, n_classes, n_outputs), state = value.__reduce__()
-        sizes = {"n_features": n_features, "n_classes": n_classes, "n_outputs": n_outputs}
-        return {"tree": self._attributes({**sizes, **state})}
-
-    def _predictor(self, value: TreePredictor) -> Node:
-        return {"predictor": self._attributes(vars(value))}
-
-    def _loss(self, value: Any) -> Node:
-        return {"loss": [type(value).__name__, value.n_classes]}
-
-    def _generator(self, value: np.random.Generator) -> Node:
-        bits = value.bit_generator
-        return {"generator": [type(bits).__name__, self.encode(dict(bits.state))]}
-
-    def _booster(self, value: Any) -> Node:
-        package, number = booster_package(value), sum("boosters/" in name for name in self.members)
-        assert package is not None
-        self.packages.add(package)
+    def _booster(self, value: Any, package: str) -> Node:
+        number = sum(name.startswith("boosters/") for name in self._members)
         if package == "xgboost":
             text, attributes = bytes(value.save_raw(raw_format="json")), {}
         else:
             text = value.model_to_string(num_iteration=-1).encode()
             attributes = {name: getattr(value, name) for name in _LIGHTGBM_ATTRIBUTES}
-        self.members[f"boosters/{number}.{BOOSTERS[package]}"] = text
+        self._members[f"boosters/{number}.{BOOSTERS[package]}"] = text
         return {"booster": [package, number, self._attributes(attributes)]}
 
     def _attributes(self, state: dict[str, Any]) -> dict[str, Node]:
         return {name: self.encode(value) for name, value in state.items()}
-
-
-_ENCODERS: dict[type, Callable[[Encoder, Any], Node]] = {
-    float: Encoder._float,
-    list: Encoder._list,
-    tuple: Encoder._tuple,
-    set: Encoder._set,
-    **dict.fromkeys((dict, OrderedDict, defaultdict, Bunch), Encoder._dict),
-    slice: Encoder._slice,
-    bytes: Encoder._bytes,
-    **dict.fromkeys((np.ndarray, np.memmap), Encoder._array),
-    Formula: Encoder._formula,
-    FunctionMeasure: Encoder._function_measure,
-    partial: Encoder._partial,
-    Tree: Encoder._tree,
-    TreePredictor: Encoder._predictor,
-    np.random.Generator: Encoder._generator,
-}
-
-
-def _is_record(value: Any) -> bool:
-    return class_name(type(value)) is not None and not isinstance(value, BaseEstimator)
-
-
-def _record_state(value: Any) -> dict[str, Any]:
-    if is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-    return vars(value)
-
-
-def _is_named(measure: Measure) -> bool:
-    """Whether the measure is one of capo's, which its name and its parameters make again."""
-    return measure.name in measure_names() and type(measure) is type(get_measure(measure.name))
-
-
-def _dtype_node(dtype: np.dtype[Any]) -> Node:
-    """The type of an array: a text, or [name, text] pairs for one with fields."""
-    return dtype.str if dtype.names is None else npy.dtype_to_descr(dtype)
-
-
-def booster_package(value: Any) -> str | None:
-    """The package of a booster; None for any other value."""
-    package = type(value).__module__.partition(".")[0]
-    return package if package in BOOSTERS and type(value).__name__ == "Booster" else None
-
-
-#: Encoders of values that their type alone does not show, each with its condition; the first that applies.
-_OTHER_ENCODERS: tuple[tuple[Callable[[Any], Any], Callable[[Encoder, Any], Node]], ...] = (
-    (lambda value: isinstance(value, np.generic) and value.dtype.kind in SCALAR_KINDS, Encoder._scalar),
-    (lambda value: isinstance(value, np.dtype) and value.names is None, Encoder._dtype),
-    (lambda value: isinstance(value, type) and issubclass(value, np.generic), Encoder._type),
-    (lambda value: FUNCTIONS.get(getattr(value, "__name__", "")) is value, Encoder._function),
-    (lambda value: isinstance(value, Measure) and _is_named(value), Encoder._measure),
-    (lambda value: _SPARSE_CLASSES.get(type(value).__name__) is type(value), Encoder._sparse),
-    (lambda value: LOSSES.get(type(value).__name__) is type(value), Encoder._loss),
-    (booster_package, Encoder._booster),
-    (lambda value: isinstance(value, Enum) and _is_record(value), Encoder._enum),
-    (_is_record, Encoder._record),
-)
 
 
 class UntrustedTypesError(Exception):
@@ -433,8 +491,7 @@ class Decoder:
         self._read_member, self._trusted = read_member, trusted
         self._objects: dict[int, Any] = {}
         self._open: set[int] = set()
-        self._bytes_of_arrays = read_member(ARRAYS)
-        self._arrays: dict[str, Any] = {}
+        self._bytes, self._arrays = read_member(ARRAYS), dict[str, Any]()
         self._documents = check_documents(names, read_member, trusted)
 
     def decode(self, node: Node) -> Any:
@@ -446,9 +503,12 @@ class Decoder:
         if len(node) != 1:
             raise ValueError(f"a value is described by {len(node)} keys, not one")
         ((tag, content),) = node.items()
-        if tag not in _DECODERS:
+        if tag in _KINDS_BY_TAG:
+            return _KINDS_BY_TAG[tag].from_content(self.decode(content))
+        if tag not in ("array", "object", "record", "estimator", "booster"):
             raise ValueError(f"values of the kind {tag!r} are not known")
-        return _DECODERS[tag](self, content)
+        arguments = [content] if tag == "object" else _require(content, list)
+        return getattr(self, f"_{tag}")(*arguments)
 
     def _object(self, number: Any) -> Any:
         """An entry of "objects", made on its first use."""
@@ -459,8 +519,7 @@ class Decoder:
                 raise ValueError(f"object {number} contains itself")
             self._open.add(number)
             node = self._nodes[number]
-            is_document = node == {"skops": []}
-            self._objects[number] = self._document(number) if is_document else self.decode(node)
+            self._objects[number] = self._document(number) if node == {"skops": []} else self.decode(node)
         return self._objects[number]
 
     def _document(self, number: int) -> Any:
@@ -469,101 +528,24 @@ class Decoder:
             raise ValueError(f"object {number} has no skops document")
         return load_document(document, self._trusted)
 
-    def _attributes(self, nodes: Any) -> dict[str, Any]:
-        return {name: self.decode(node) for name, node in _require(nodes, dict).items()}
-
-    def _float(self, content: Any) -> float:
-        return _FLOATS[content]
-
-    def _tuple(self, content: Any) -> tuple[Any, ...]:
-        return tuple(self.decode(_require(content, list)))
-
-    def _set(self, content: Any) -> set[Any]:
-        return set(self.decode(_require(content, list)))
-
-    def _dict(self, content: Any) -> dict[Any, Any]:
-        return {self.decode(key): self.decode(value) for key, value in _require(content, list)}
-
-    def _bunch(self, content: Any) -> Bunch:
-        return Bunch(**self._dict(content))
-
-    def _slice(self, content: Any) -> slice:
-        start, stop, step = self.decode(_require(content, list))
-        return slice(start, stop, step)
-
-    def _bytes(self, content: Any) -> bytes:
-        return base64.b64decode(_require(content, str), validate=True)
-
-    def _scalar(self, content: Any) -> Any:
-        name, value = _require(content, list)
-        dtype = self._dtype(name)
-        if dtype.kind not in SCALAR_KINDS or not 0 <= dtype.itemsize <= 4 * max(len(str(value)), 8):
-            raise ValueError(f"{name} is not the type of a number or a string")
-        return dtype.type(self.decode(value))
-
-    def _dtype(self, content: Any) -> np.dtype[Any]:
-        return np.dtype(_require(content, str))
-
-    def _type(self, content: Any) -> type[np.generic]:
-        return self._dtype(content).type
-
-    def _array(self, content: Any) -> Any:
-        key = repr(content)  # empty arrays start where others do
+    def _array(self, descr: Any, shape: Any, start: Any) -> Any:
+        key = repr((descr, shape, start))  # an empty array starts where another does
         if key not in self._arrays:
-            self._arrays[key] = self._make_array(*_require(content, list))
+            pairs = isinstance(descr, list)
+            dtype = npy.descr_to_dtype([tuple(each) for each in descr] if pairs else _require(descr, str))
+            n_values = math.prod(_require(size, int) for size in _require(shape, list))
+            if (
+                dtype.hasobject
+                or min([_require(start, int), *shape]) < 0
+                or (n_values and not dtype.itemsize)
+            ):
+                raise ValueError(f"an array has values of type {dtype}")
+            if start + n_values * dtype.itemsize > len(self._bytes):
+                raise ValueError(f"an array of shape {shape} has too few bytes of data")
+            self._arrays[key] = np.frombuffer(self._bytes, dtype, n_values, start).reshape(shape).copy()
         return self._arrays[key]
 
-    def _make_array(self, descr: Any, shape: Any, start: Any) -> Any:
-        dtype = npy.descr_to_dtype(_as_descr(descr))
-        n_values = math.prod(_require(size, int) for size in _require(shape, list))
-        if dtype.hasobject or min([_require(start, int), *shape]) < 0 or (n_values and not dtype.itemsize):
-            raise ValueError(f"an array has values of type {dtype}")
-        if start + n_values * dtype.itemsize > len(self._bytes_of_arrays):
-            raise ValueError(f"an array of shape {shape} has too few bytes of data")
-        return np.frombuffer(self._bytes_of_arrays, dtype, n_values, start).reshape(shape).copy()
-
-    def _object_array(self, content: Any) -> Any:
-        shape, values = _require(content, list)
-        if math.prod(_require(shape, list)) != len(_require(values, list)):
-            raise ValueError(f"an array of shape {shape} has {len(values)} values")
-        array = np.empty(len(values), dtype=object)
-        array[:] = self.decode(values)
-        return array.reshape(shape)
-
-    def _sparse(self, content: Any) -> Any:
-        """A sparse matrix whose indices lie inside it."""
-        name, shape, *arrays = _require(content, list)
-        data = tuple(self.decode(each) for each in arrays)
-        matrix = _look_up(_SPARSE_CLASSES, name)(data, shape=tuple(_require(shape, list)))
-        matrix.check_format(full_check=True)
-        return matrix
-
-    def _measure(self, content: Any) -> Any:
-        name, params = _require(content, list)
-        if name not in measure_names():
-            raise ValueError(f"there is no measure {name!r}")
-        return get_measure(name, **self._attributes(params))
-
-    def _formula(self, content: Any) -> Formula:
-        return Formula(_require(content, str))
-
-    def _function_measure(self, content: Any) -> FunctionMeasure:
-        function, name = _require(content, list)
-        return FunctionMeasure(self.decode(function), _require(name, str))
-
-    def _function(self, content: Any) -> Any:
-        return _look_up(FUNCTIONS, content)
-
-    def _partial(self, content: Any) -> partial[Any]:
-        function, arguments = _require(content, list)
-        return partial(self._function(_require(function, dict)["function"]), **self._attributes(arguments))
-
-    def _enum(self, content: Any) -> Any:
-        name, member = _require(content, list)
-        return _require_class(name, Enum)[_require(member, str)]
-
-    def _record(self, content: Any) -> Any:
-        name, state = _require(content, list)
+    def _record(self, name: Any, state: Any) -> Any:
         kind = _require_class(name, object)
         if is_dataclass(kind):
             make: Any = kind
@@ -576,10 +558,9 @@ class Decoder:
         vars(value).update(self._attributes(state))
         return value
 
-    def _estimator(self, content: Any) -> Any:
-        name, params, fitted = _require(content, list)
+    def _estimator(self, name: Any, params: Any, fitted: Any) -> Any:
         kind = _require_class(name, BaseEstimator)
-        if _MODULES.get(name) in BOOSTERS:
+        if name.startswith(tuple(BOOSTERS)):
             _check_texts(name, params)
         else:
             _check_names(name, params, set(signature(kind).parameters))
@@ -590,33 +571,8 @@ class Decoder:
         estimator.__setstate__(self._attributes(fitted))
         return estimator
 
-    def _tree(self, content: Any) -> Any:
-        return _make_tree(**self._attributes(content))
-
-    def _predictor(self, content: Any) -> Any:
-        """A tree of histogram-based gradient boosting."""
-        predictor = TreePredictor(**self._attributes(content))
-        nodes, is_leaf = predictor.nodes, predictor.nodes["is_leaf"].astype(bool)
-        _check_branches(np.where(is_leaf, -1, nodes["left"].astype(int)), nodes["right"].astype(int))
-        n_sets = min(len(predictor.raw_left_cat_bitsets), len(predictor.binned_left_cat_bitsets))
-        if (nodes["bitset_idx"][nodes["is_categorical"].astype(bool)] >= n_sets).any():
-            raise ValueError("a tree splits on categories that it does not have")
-        return predictor
-
-    def _loss(self, content: Any) -> Any:
-        name, n_classes = _require(content, list)
-        kind = _look_up(LOSSES, name)
-        return kind(n_classes=n_classes) if "n_classes" in signature(kind).parameters else kind()
-
-    def _generator(self, content: Any) -> np.random.Generator:
-        name, state = _require(content, list)
-        bits = _look_up(_BIT_GENERATORS, name)(0)
-        bits.state = self.decode(state)
-        return np.random.Generator(bits)
-
-    def _booster(self, content: Any) -> Any:
+    def _booster(self, package: Any, number: Any, nodes: Any) -> Any:
         """A booster from its text; nothing in a file is ever passed as a file name."""
-        package, number, nodes = _require(content, list)
         ending, attributes = _look_up(BOOSTERS, package), self._attributes(nodes)
         text = self._read_member(f"boosters/{_require(number, int)}.{ending}")
         if set(attributes) != set(_LIGHTGBM_ATTRIBUTES if package == "lightgbm" else ()):
@@ -630,15 +586,8 @@ class Decoder:
         booster.load_model(bytearray(text))
         return booster
 
-
-_DECODERS: dict[str, Callable[[Decoder, Any], Any]] = {
-    name: getattr(Decoder, f"_{name}")
-    for name in (
-        *("float", "tuple", "set", "dict", "bunch", "slice", "bytes", "scalar", "dtype", "type", "array"),
-        *("object_array", "sparse", "measure", "formula", "function_measure", "function", "partial", "enum"),
-        *("record", "estimator", "tree", "predictor", "loss", "generator", "booster", "object"),
-    )
-}
+    def _attributes(self, nodes: Any) -> dict[str, Any]:
+        return {name: self.decode(node) for name, node in _require(nodes, dict).items()}
 
 
 def check_documents(
@@ -674,11 +623,6 @@ def _require_class(name: Any, base: type[Any]) -> Any:
     return kind
 
 
-def _as_descr(node: Any) -> Any:
-    """A description of an array's type; JSON has lists in place of pairs."""
-    return [tuple(_require(field, list)) for field in node] if isinstance(node, list) else _require(node, str)
-
-
 def _check_names(owner: str, state: Any, known: set[str]) -> None:
     unknown = next((name for name in _require(state, dict) if name not in known), None)
     if unknown is not None:
@@ -706,25 +650,3 @@ def _check_texts(owner: str, params: Any) -> None:
             raise ValueError(f"{owner} has the parameter {name!r}, which no model file may hold")
         if isinstance(value, str) and not re.fullmatch(r"[\w:.,@ ()-]*", value):
             raise ValueError(f"{owner} has the parameter {name!r} with the value {value[:40]!r}")
-
-
-def _make_tree(n_features: int, n_classes: Any, n_outputs: int, **state: Any) -> Tree:
-    """A scikit-learn tree; scikit-learn itself would follow any index without a check."""
-    nodes = state["nodes"]
-    if n_classes.shape != (n_outputs,) or not (n_classes > 0).all() or nodes.shape != (state["node_count"],):
-        raise ValueError("the sizes of a tree do not agree")
-    _check_branches(nodes["left_child"], nodes["right_child"])
-    columns = nodes["feature"][nodes["left_child"] != -1]
-    if (columns < 0).any() or (columns >= n_features).any():
-        raise ValueError("a tree splits on a column that it does not have")
-    tree = Tree(n_features, n_classes.astype(np.intp), n_outputs)
-    tree.__setstate__(state)
-    return tree
-
-
-def _check_branches(left: Any, right: Any) -> None:
-    """Branches must lead to later nodes of the tree."""
-    inner = np.flatnonzero(left != -1)
-    children = np.stack([left[inner], right[inner]])
-    if (children <= inner).any() or (children >= len(left)).any():
-        raise ValueError("a branch of a tree leads out of it")

@@ -83,6 +83,10 @@ class OwnPipeline(Pipeline):
     """An estimator of the user's own, which skops writes."""
 
 
+class OwnVectorizer(HashingVectorizer):
+    """Another one."""
+
+
 def test_a_cache_of_an_estimator_in_a_file_is_dropped(tmp_path):
     path = tmp_path / "m.capo"
     capo.save(OwnPipeline([("linear", LogisticRegression())]).fit([[0.0], [1.0]], [0, 1]), path)
@@ -110,10 +114,11 @@ def test_an_estimator_that_reads_files_is_refused(kind, tmp_path):
 @pytest.mark.parametrize("kind", ["filename", "file"])
 def test_an_estimator_in_a_skops_document_that_reads_files_is_refused(kind, tmp_path):
     path = tmp_path / "m.capo"
-    words = HashingVectorizer().fit(["some words"])
+    words = OwnVectorizer().fit(["some words"])
     capo.save(words, path)
+    capo.load(path, trusted=[f"{__name__}.OwnVectorizer"])
     edit_skops(path, lambda schema: schema["content"]["content"].update(input=text(kind)))
     with pytest.raises(ModelFileError, match="reads files"):
-        capo.load(path)
+        capo.load(path, trusted=[f"{__name__}.OwnVectorizer"])
     with pytest.raises(ModelFileError, match="reads files"):
         capo.save(words.set_params(input=kind), tmp_path / "again.capo")

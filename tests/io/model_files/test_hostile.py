@@ -114,8 +114,8 @@ def add_skops_cases(corpus, fifo):
     corpus.skops("import", unknown + r"antigravity\.x", node("TypeNode", "antigravity", "x"))
     corpus.skops("estimator-called", unknown, values("ListNode", "sklearn.pipeline", "Pipeline", text(1)))
     corpus.skops(
-        "partial-of-type",
-        "target is not a function",
+        "partial",
+        unknown + "functools.partial",
         node(
             "PartialNode",
             "functools",
@@ -213,8 +213,8 @@ def add_state_cases(corpus, fifo):
             ("pairs", {"a": 1}),
         ):
             corpus.model(f"{tag}-{label}", "", {tag: content})
-    corpus.model("measure-unknown", "there is no measure", {"measure": ["eval", {}]})
-    corpus.model("measure-parameter", refused, {"measure": ["f1", {"x": 1}]})
+    corpus.model("measure-unknown", "there is no measure", {"measure": ["eval", {"dict": []}]})
+    corpus.model("measure-parameter", refused, {"measure": ["f1", {"dict": [["x", 1]]}]})
     corpus.model("formula-code", refused, {"formula": "__import__('os').system('true')"})
     corpus.model("formula-long", refused, {"formula": "(" * 10**6})
     corpus.model("class-unknown", "is not known", {"estimator": ["os.system", {}, {}]})
@@ -225,18 +225,28 @@ def add_state_cases(corpus, fifo):
     corpus.model("record-field", "has no field", {"record": ["Solution", {"x": 1}]})
     corpus.model("record-incomplete", refused, {"record": ["Solution", {}]})
     corpus.model("record-unknown", "is not known", {"record": ["Popen", {"args": "true"}]})
-    corpus.model("record-of-estimator", "is not made from fields", {"record": ["Pipeline", {"predict": 1}]})
-    corpus.model("record-method", "has no fitted attribute 'split'", {"record": ["KFold", {"split": 1}]})
+    corpus.model(
+        "record-of-estimator",
+        "is not made from fields",
+        {"record": ["sklearn.pipeline.Pipeline", {"predict": 1}]},
+    )
+    corpus.model(
+        "record-method",
+        "has no fitted attribute 'split'",
+        {"record": ["sklearn.model_selection.KFold", {"split": 1}]},
+    )
     corpus.model("estimator-of-record", "is not known", {"estimator": ["Solution", {}, {}]})
     corpus.model("estimator-private", "is not known", {"estimator": ["_Task", {}, {}]})
     corpus.model("enum-of-record", "is not known", {"enum": ["Solution", "OPTIMAL"]})
+    for name in ("sklearn.datasets.load_files", "sklearn.svm.l1_min_c", "sklearn.svm.os", "os.path"):
+        corpus.model(f"estimator-{name}", "is not known", {"estimator": [name, {}, {}]})
     corpus.model("function-unknown", "is not known", {"function": "system"})
-    corpus.model("partial-unknown", "is not known", {"partial": [{"function": "eval"}, {}]})
+    corpus.model("partial-unknown", "is not known", {"partial": ["eval", {"dict": []}]})
     corpus.model("loss-unknown", "is not known", {"loss": ["Popen", 2]})
     for name in ("fit", "predict", "__class__", "steps"):
-        fitted = {"estimator": ["Pipeline", {"steps": []}, {name: 1}]}
+        fitted = {"estimator": ["sklearn.pipeline.Pipeline", {"steps": []}, {name: 1}]}
         corpus.model(f"pipeline-{name}", "has no fitted attribute", fitted)
-    corpus.model("pipeline-field", "has no field", {"estimator": ["Pipeline", {"x": 1}, {}]})
+    corpus.model("pipeline-field", "has no field", {"estimator": ["sklearn.pipeline.Pipeline", {"x": 1}, {}]})
     corpus.model("generator-unknown", refused, {"generator": ["seed", {"dict": []}]})
     corpus.model(
         "sparse-outside",
@@ -289,7 +299,7 @@ def add_state_cases(corpus, fifo):
 def add_tree_cases(corpus):
     """Trees whose branches lead out of them, or whose sizes disagree."""
     number, tree = next(
-        (i, each["estimator"][2]["tree_"]["tree"])
+        (i, dict(each["estimator"][2]["tree_"]["tree"]["dict"]))
         for i, each in enumerate(corpus.state["objects"])
         if "tree_" in each.get("estimator", [0, 0, {}])[2]
     )
@@ -305,7 +315,8 @@ def add_tree_cases(corpus):
         corpus.changed(f"tree-{field}", sentence, **{"arrays.bin": bytes(data)})
     for field, value in (("n_outputs", 10**9), ("node_count", 10**9)):
         state = json.loads(corpus.parts["state.json"])
-        state["objects"][number]["estimator"][2]["tree_"]["tree"][field] = value
+        pairs = state["objects"][number]["estimator"][2]["tree_"]["tree"]["dict"]
+        next(pair for pair in pairs if pair[0] == field)[1] = value
         corpus.changed(f"tree-{field}", "sizes of a tree", **{"state.json": json.dumps(state).encode()})
 
 
@@ -313,7 +324,7 @@ def add_predictor_cases(corpus):
     """Trees of histogram-based boosting whose branches or categories lead out of them."""
     text = corpus.parts["state.json"].decode()
     node, _ = json.JSONDecoder().raw_decode(text, text.index('{"predictor"'))
-    descr, shape, start = node["predictor"]["nodes"]["array"]
+    descr, shape, start = dict(node["predictor"]["dict"])["nodes"]["array"]
     dtype = np.dtype([tuple(field) for field in descr])
     for field, value, sentence in (
         ("left", 10**6, "leads out"),
@@ -344,7 +355,7 @@ def add_archive_cases(corpus):
     whole = pack(parts)
     for cut in (4, 100, len(whole) // 2, len(whole) - 30):
         corpus.raw(f"cut-{cut}", "damaged or truncated", whole[:cut])
-    for number in (-5, "1", None, float("nan"), 1, 10**30):
+    for number in (-5, "1", None, float("nan"), 2, 10**30):
         manifest = {**json.loads(parts["manifest.json"]), "format_version": number}
         corpus.changed(f"version-{number}", "", **{"manifest.json": json.dumps(manifest).encode()})
 
