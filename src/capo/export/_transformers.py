@@ -17,28 +17,16 @@ from skl2onnx import get_model_alias, to_onnx
 from skl2onnx.common._registration import get_converter
 from skl2onnx.common.data_types import DoubleTensorType
 from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import TruncatedSVD
-from sklearn.feature_selection import (
-    SelectFdr,
-    SelectFpr,
-    SelectFromModel,
-    SelectFwe,
-    SelectKBest,
-    SelectPercentile,
-    VarianceThreshold,
-)
+from sklearn.feature_selection import SelectorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
-    MaxAbsScaler,
-    MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
-    RobustScaler,
     StandardScaler,
     TargetEncoder,
 )
@@ -49,7 +37,6 @@ from ..learning.auxiliaries import to_dense
 from ..tables.encoders import (
     CategoryOneHotEncoder,
     DateParts,
-    DropEmptyColumns,
     KnownCategoryFilter,
     TagIndicators,
     WordFeatures,
@@ -166,6 +153,8 @@ TransformerConverter = Callable[[Any, GraphTable], GraphTable]
 
 def convert_transformer(estimator: Any, table: GraphTable) -> GraphTable:
     """Convert a fitted transformer; the result is the transformed table."""
+    if isinstance(estimator, SelectorMixin):
+        return table.take(np.flatnonzero(estimator.get_support()).tolist())
     return _CONVERTERS.get(type(estimator), _convert_with_skl2onnx)(estimator, table)
 
 
@@ -209,35 +198,12 @@ def _join_parts(
     return GraphTable(table.graph, ()).hstack(*outputs)
 
 
-def _shift_and_divide(table: GraphTable, shift: FloatArray | None, scale: FloatArray | None) -> GraphTable:
-    value = table.to_matrix()
-    if shift is not None:
-        value = table.graph.op("Sub", value, np.asarray(shift, dtype=np.float64)[None, :])
-    if scale is not None:
-        value = table.graph.op("Div", value, np.asarray(scale, dtype=np.float64)[None, :])
-    return table.numeric(value)
-
-
 def _convert_standard_scaler(scaler: Any, table: GraphTable) -> GraphTable:
-    return _shift_and_divide(table, scaler.mean_ if scaler.with_mean else None, scaler.scale_)
-
-
-def _convert_max_abs_scaler(scaler: Any, table: GraphTable) -> GraphTable:
-    if getattr(scaler, "clip", False):
-        return _convert_with_skl2onnx(scaler, table)
-    return _shift_and_divide(table, None, scaler.scale_)
-
-
-def _convert_robust_scaler(scaler: Any, table: GraphTable) -> GraphTable:
-    center = scaler.center_ if scaler.with_centering else None
-    return _shift_and_divide(table, center, scaler.scale_ if scaler.with_scaling else None)
-
-
-def _convert_min_max_scaler(scaler: Any, table: GraphTable) -> GraphTable:
-    graph = table.graph
-    value = graph.op("Add", graph.op("Mul", table.to_matrix(), scaler.scale_[None, :]), scaler.min_[None, :])
-    if scaler.clip:
-        value = graph.op("Clip", value, *scaler.feature_range)
+    value = table.to_matrix()
+    if scaler.with_mean:
+        value = table.graph.op("Sub", value, scaler.mean_[None, :].astype(np.float64))
+    if scaler.scale_ is not None:
+        value = table.graph.op("Div", value, scaler.scale_[None, :].astype(np.float64))
     return table.numeric(value)
 
 
@@ -250,10 +216,6 @@ def _convert_function(transformer: Any, table: GraphTable) -> GraphTable:
             "which has no ONNX equivalent"
         )
     return table.numeric(table.graph.op("Clip", table.to_matrix(), -MAX_STANDARDIZED, MAX_STANDARDIZED))
-
-
-def _convert_selector(selector: Any, table: GraphTable) -> GraphTable:
-    return table.take(np.flatnonzero(selector.get_support()).tolist())
 
 
 def _convert_known_category_filter(transformer: KnownCategoryFilter, table: GraphTable) -> GraphTable:
@@ -376,11 +338,6 @@ def _convert_polynomial_features(transformer: Any, table: GraphTable) -> GraphTa
     return table.numeric(reduce(partial(graph.op, "Mul"), parts), len(powers))
 
 
-def _convert_truncated_svd(decomposition: Any, table: GraphTable) -> GraphTable:
-    value = table.graph.op("MatMul", table.to_matrix(), decomposition.components_.T.copy())
-    return table.numeric(value, decomposition.components_.shape[0])
-
-
 def _convert_column_parser(parser: ColumnParser, table: GraphTable) -> GraphTable:
     """Dates with a data type are inputs of seconds; a graph cannot parse texts."""
     for block, kind in zip(table.iter_columns(), parser.kinds, strict=True):
@@ -448,26 +405,13 @@ def _clip(graph: GraphBuilder, value: str, low: float, high: float) -> str:
     return graph.op("Where", graph.op("Greater", value, high), high, value)
 
 
-_SELECTORS = (
-    DropEmptyColumns,
-    SelectKBest,
-    SelectPercentile,
-    SelectFdr,
-    SelectFpr,
-    SelectFwe,
-    SelectFromModel,
-    VarianceThreshold,
-)
-
 _CONVERTERS: dict[type, TransformerConverter] = {
     Pipeline: _convert_pipeline,
+    PolynomialFeatures: _convert_polynomial_features,
     FrozenEstimator: _convert_frozen,
     ColumnTransformer: _convert_column_transformer,
     FeatureUnion: _convert_feature_union,
     StandardScaler: _convert_standard_scaler,
-    MaxAbsScaler: _convert_max_abs_scaler,
-    RobustScaler: _convert_robust_scaler,
-    MinMaxScaler: _convert_min_max_scaler,
     FunctionTransformer: _convert_function,
     KnownCategoryFilter: _convert_known_category_filter,
     OrdinalEncoder: _encode_columns,
@@ -476,11 +420,8 @@ _CONVERTERS: dict[type, TransformerConverter] = {
     TargetEncoder: _convert_target_encoder,
     SimpleImputer: _convert_imputer,
     Nystroem: _convert_nystroem,
-    PolynomialFeatures: _convert_polynomial_features,
-    TruncatedSVD: _convert_truncated_svd,
     ColumnParser: _convert_column_parser,
     DateParts: _convert_date_parts,
     TagIndicators: _refuse_texts,
     WordFeatures: _refuse_texts,
-    **dict.fromkeys(_SELECTORS, _convert_selector),
 }
