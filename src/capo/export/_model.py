@@ -265,7 +265,7 @@ def _auxiliary_output(model: Any, name: str, table: GraphTable, X: Any) -> str:
             raw = table.graph.op("Neg", raw)
 
         def python_output(rows: Any) -> FloatArray:
-            return np.asarray(kind.predict(estimator, rows, labels)).reshape(len(rows), -1)
+            return np.asarray(kind.predict(estimator, rows, labels)).reshape(rows.shape[0], -1)
 
         # Compared as probabilities: large scores may differ by rounding.
         _check_external_nodes(table.graph, raw, X, python_output, expit)

@@ -24,6 +24,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
+    MaxAbsScaler,
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
@@ -198,9 +199,12 @@ def _join_parts(
     return GraphTable(table.graph, ()).hstack(*outputs)
 
 
-def _convert_standard_scaler(scaler: Any, table: GraphTable) -> GraphTable:
+def _convert_scaler(scaler: Any, table: GraphTable) -> GraphTable:
+    """A scaler by the mean and the scale of each column, or by its scale only."""
     value = table.to_matrix()
-    if scaler.with_mean:
+    if getattr(scaler, "clip", False):
+        return _convert_with_skl2onnx(scaler, table)
+    if getattr(scaler, "with_mean", False):
         value = table.graph.op("Sub", value, scaler.mean_[None, :].astype(np.float64))
     if scaler.scale_ is not None:
         value = table.graph.op("Div", value, scaler.scale_[None, :].astype(np.float64))
@@ -411,7 +415,7 @@ _CONVERTERS: dict[type, TransformerConverter] = {
     FrozenEstimator: _convert_frozen,
     ColumnTransformer: _convert_column_transformer,
     FeatureUnion: _convert_feature_union,
-    StandardScaler: _convert_standard_scaler,
+    **dict.fromkeys((MaxAbsScaler, StandardScaler), _convert_scaler),
     FunctionTransformer: _convert_function,
     KnownCategoryFilter: _convert_known_category_filter,
     OrdinalEncoder: _encode_columns,
