@@ -17,6 +17,7 @@ from skl2onnx import get_model_alias, to_onnx
 from skl2onnx.common._registration import get_converter
 from skl2onnx.common.data_types import DoubleTensorType
 from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_selection import SelectorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -342,6 +343,11 @@ def _convert_polynomial_features(transformer: Any, table: GraphTable) -> GraphTa
     return table.numeric(reduce(partial(graph.op, "Mul"), parts), len(powers))
 
 
+def _convert_truncated_svd(decomposition: Any, table: GraphTable) -> GraphTable:
+    value = table.graph.op("MatMul", table.to_matrix(), decomposition.components_.T.copy())
+    return table.numeric(value, decomposition.components_.shape[0])
+
+
 def _convert_column_parser(parser: ColumnParser, table: GraphTable) -> GraphTable:
     """Dates with a data type are inputs of seconds; a graph cannot parse texts."""
     for block, kind in zip(table.iter_columns(), parser.kinds, strict=True):
@@ -424,6 +430,7 @@ _CONVERTERS: dict[type, TransformerConverter] = {
     TargetEncoder: _convert_target_encoder,
     SimpleImputer: _convert_imputer,
     Nystroem: _convert_nystroem,
+    TruncatedSVD: _convert_truncated_svd,
     ColumnParser: _convert_column_parser,
     DateParts: _convert_date_parts,
     TagIndicators: _refuse_texts,
