@@ -186,8 +186,10 @@ def _is_allowed(loader: Any, kind: str) -> bool:
 
 
 def dump_document(value: Any) -> bytes:
-    """A skops document of the value."""
-    return audit_document(_skops().dumps(value), ())[0]
+    """A skops document of the value; an error if skops cannot read what it has written."""
+    document, untrusted = check_document(_skops().dumps(value), ())
+    load_document(document, untrusted)
+    return document
 
 
 def load_document(data: bytes, trusted: Collection[str]) -> Any:

@@ -21,8 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..exceptions import CapoError, CapoWarning, MissingExtraError, ModelFileError
 from .archive import MANIFEST, STATE, Archive, write_archive
 from .atomic import atomic_write
-from .audit import load_document
-from .records import Decoder, Encoder, UntrustedTypesError, check_documents, class_name
+from .records import Decoder, Encoder, UntrustedTypesError, class_name
 
 FORMAT, FORMAT_VERSION = "capo-model", 1
 #: Packages that every model needs.
@@ -132,7 +131,7 @@ def _versions(packages: Iterable[str]) -> dict[str, str]:
 
 
 def estimator_label(model: Any) -> str:
-    """The name of a model's class: capo's own are named as in the registry, without their modules."""
+    """The name of a model's class; those of capo without their modules."""
     kind = type(model)
     return class_name(kind) or f"{kind.__module__}.{kind.__qualname__}"
 
@@ -263,7 +262,6 @@ def _encode(model: Any) -> tuple[dict[str, bytes], set[str]]:
         encoder = Encoder()
         state = {"model": encoder.encode(model), "objects": encoder.objects}
         members = {STATE: json.dumps(state, allow_nan=False).encode(), **encoder.members}
-        _check_readable(members)
     except MissingExtraError:
         raise
     except Exception as error:
@@ -275,25 +273,13 @@ def _encode(model: Any) -> tuple[dict[str, bytes], set[str]]:
     return members, encoder.packages
 
 
-def _check_readable(members: dict[str, bytes]) -> None:
-    """Read the skops documents again: skops writes some objects that it does not read."""
-    try:
-        documents, trusted = check_documents(members, members.__getitem__, ()), []
-    except UntrustedTypesError as error:
-        trusted = str(error).split(", ")
-        documents = check_documents(members, members.__getitem__, trusted)
-    for document in documents.values():
-        load_document(document, trusted)
-
-
 def _decode(archive: Archive, trusted: Collection[str]) -> Any:
     document = parse_json(archive.read(STATE))
     if not isinstance(document, dict) or set(document) != {"model", "objects"}:
         raise ValueError("state.json must hold a model and its objects")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InconsistentVersionWarning)
-        decoder = Decoder(document["objects"], archive.names, archive.read, trusted)
-        return decoder.decode(document["model"])
+        return Decoder(document["objects"], archive, trusted).decode(document["model"])
 
 
 def _open(archive: Archive, name: str, manifest: Manifest, trusted: frozenset[str]) -> Any:

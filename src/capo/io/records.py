@@ -16,7 +16,7 @@ In JSON, a value is written as
     {"measure": ["fbeta", {...}]}         a measure by name, with its parameters
     {"formula": "10 * tp - 2 * fp"}       the function of a measure
     {"function_measure": [function, name]}
-    {"function": "to_dense"}              a function by name; {"partial": [function, arguments]}
+    {"function": ["to_dense", {...}]}     a function by name, with arguments that are fixed
     {"enum": ["Status", "OPTIMAL"]}
     {"record": ["Solution", {...}]}       an object that is made from its fields
     {"tree": ...}, {"predictor": ...}     a tree of scikit-learn, of a forest or of boosting
@@ -68,7 +68,7 @@ from ..measures import Formula, FunctionMeasure, Measure
 from ..measures import get as get_measure
 from ..measures import names as measure_names
 from ..tables.features import clip_standardized
-from .archive import ARRAYS
+from .archive import ARRAYS, Archive
 from .audit import check_document, dump_document, load_document
 
 Node = Any
@@ -182,7 +182,14 @@ def _is_in(table: dict[str, Any]) -> Callable[[Any], bool]:
 
 
 def _is_function(value: Any) -> bool:
-    return FUNCTIONS.get(getattr(value, "__name__", "")) is value
+    """Whether a value is a function of the list, or one with some of its arguments by name."""
+    function = value.func if type(value) is partial and not value.args else value
+    return FUNCTIONS.get(getattr(function, "__name__", "")) is function
+
+
+def _function_content(value: Any) -> list[Any]:
+    is_partial = type(value) is partial
+    return [value.func.__name__, value.keywords] if is_partial else [value.__name__, {}]
 
 
 def _is_named(value: Any) -> bool:
@@ -224,9 +231,10 @@ def _make_measure(content: list[Any]) -> Any:
     return get_measure(name, **params)
 
 
-def _make_partial(content: list[Any]) -> partial[Any]:
+def _make_function(content: list[Any]) -> Any:
     name, arguments = content
-    return partial(_look_up(FUNCTIONS, name), **arguments)
+    function = _look_up(FUNCTIONS, name)
+    return partial(function, **arguments) if arguments else function
 
 
 def _make_loss(content: list[Any]) -> Any:
@@ -334,13 +342,7 @@ _KINDS = (
         lambda value: [value.function, value.name],
         lambda content: FunctionMeasure(content[0], _require(content[1], str)),
     ),
-    _Kind("function", _is_function, lambda value: value.__name__, lambda name: _look_up(FUNCTIONS, name)),
-    _Kind(
-        "partial",
-        lambda value: type(value) is partial and not value.args and _is_function(value.func),
-        lambda value: [value.func.__name__, value.keywords],
-        _make_partial,
-    ),
+    _Kind("function", _is_function, _function_content, _make_function),
     _Kind(
         "enum",
         lambda value: isinstance(value, Enum) and class_name(type(value)),
@@ -472,27 +474,30 @@ class Decoder:
     ----------
     objects : list
         The entries of the list "objects".
-    names : collection of str
-        The members of the archive.
-    read_member : callable
-        Returns a member by its name.
+    archive : Archive
+        The model file.
     trusted : collection of str
         Types that the user trusts in skops documents.
     """
 
-    def __init__(
-        self,
-        objects: list[Node],
-        names: Collection[str],
-        read_member: Callable[[str], bytes],
-        trusted: Collection[str],
-    ) -> None:
+    def __init__(self, objects: list[Node], archive: Archive, trusted: Collection[str]) -> None:
         self._nodes = _require(objects, list)
-        self._read_member, self._trusted = read_member, trusted
+        self._archive, self._trusted = archive, trusted
         self._objects: dict[int, Any] = {}
         self._open: set[int] = set()
-        self._bytes, self._arrays = read_member(ARRAYS), dict[str, Any]()
-        self._documents = check_documents(names, read_member, trusted)
+        self._bytes, self._arrays = archive.read(ARRAYS), dict[str, Any]()
+        self._documents = self._check_documents()
+
+    def _check_documents(self) -> dict[str, bytes]:
+        """All skops documents, checked before an object is made of any of them."""
+        documents, untrusted = {}, set()
+        for name in self._archive.names:
+            if name.endswith(".skops"):
+                documents[name], unknown = check_document(self._archive.read(name), self._trusted)
+                untrusted |= unknown
+        if untrusted:
+            raise UntrustedTypesError(", ".join(sorted(untrusted)))
+        return documents
 
     def decode(self, node: Node) -> Any:
         """The value of a node."""
@@ -574,7 +579,7 @@ class Decoder:
     def _booster(self, package: Any, number: Any, nodes: Any) -> Any:
         """A booster from its text; nothing in a file is ever passed as a file name."""
         ending, attributes = _look_up(BOOSTERS, package), self._attributes(nodes)
-        text = self._read_member(f"boosters/{_require(number, int)}.{ending}")
+        text = self._archive.read(f"boosters/{_require(number, int)}.{ending}")
         if set(attributes) != set(_LIGHTGBM_ATTRIBUTES if package == "lightgbm" else ()):
             raise ValueError(f"a booster of {package} has unexpected attributes")
         if package == "lightgbm":
@@ -588,20 +593,6 @@ class Decoder:
 
     def _attributes(self, nodes: Any) -> dict[str, Any]:
         return {name: self.decode(node) for name, node in _require(nodes, dict).items()}
-
-
-def check_documents(
-    names: Collection[str], read_member: Callable[[str], bytes], trusted: Collection[str]
-) -> dict[str, bytes]:
-    """All skops documents, checked before an object is made of any of them."""
-    documents, untrusted = {}, set()
-    for name in names:
-        if name.endswith(".skops"):
-            documents[name], unknown = check_document(read_member(name), trusted)
-            untrusted |= unknown
-    if untrusted:
-        raise UntrustedTypesError(", ".join(sorted(untrusted)))
-    return documents
 
 
 def _require(value: Any, kind: type[Any]) -> Any:

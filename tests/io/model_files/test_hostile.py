@@ -199,7 +199,6 @@ def add_state_cases(corpus, fifo):
         "loss",
         "bunch",
         "type",
-        "partial",
         "booster",
         "generator",
         "sparse",
@@ -240,8 +239,7 @@ def add_state_cases(corpus, fifo):
     corpus.model("enum-of-record", "is not known", {"enum": ["Solution", "OPTIMAL"]})
     for name in ("sklearn.datasets.load_files", "sklearn.svm.l1_min_c", "sklearn.svm.os", "os.path"):
         corpus.model(f"estimator-{name}", "is not known", {"estimator": [name, {}, {}]})
-    corpus.model("function-unknown", "is not known", {"function": "system"})
-    corpus.model("partial-unknown", "is not known", {"partial": ["eval", {"dict": []}]})
+    corpus.model("function-unknown", "is not known", {"function": ["system", {"dict": []}]})
     corpus.model("loss-unknown", "is not known", {"loss": ["Popen", 2]})
     for name in ("fit", "predict", "__class__", "steps"):
         fitted = {"estimator": ["sklearn.pipeline.Pipeline", {"steps": []}, {name: 1}]}
