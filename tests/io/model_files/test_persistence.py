@@ -141,6 +141,17 @@ def test_the_default_model_of_a_mixed_table_comes_back(library, tmp_path):
     again = round_trip(model, tmp_path, table)
     assert str(again.summary()) == str(model.summary())
     assert again.get_params()["measure"] == "f1"
+    assert "skops" not in read_manifest(tmp_path / "m.capo").versions
+
+
+@pytest.mark.parametrize("family", [measures.multiclass, measures.multilabel])
+def test_every_measure_of_many_classes_and_labels_can_be_kept(family, tmp_path):
+    model = SVMPerfClassifier("f1")
+    model.classes_ = np.array([0, 1])
+    params = {"cost": {"matrix": [[0, 1], [2, 0]]}, "gain": {"matrix": [[1, 0], [0, 2]]}}
+    model.value_ = [family.get(name, **params.get(name, {})) for name in family.names()]
+    capo.save(model, tmp_path / "m.capo")
+    assert repr(capo.load(tmp_path / "m.capo").value_) == repr(model.value_)
 
 
 def test_the_manifest_describes_the_model(saved):
