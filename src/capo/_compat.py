@@ -11,6 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn._loss._loss import CyLossFunction
+from sklearn._loss.loss import ExponentialLoss, HalfBinomialLoss, HalfMultinomialLoss
+from sklearn.calibration import _CalibratedClassifier as CalibratedClassifier
+from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper as BinMapper
+from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import _name_estimators as name_estimators
 from sklearn.preprocessing import TargetEncoder
@@ -84,6 +88,10 @@ def grow_tree(
 
 #: The module of the loss functions: scikit-learn before 1.9 registers it as "_loss".
 LOSS_MODULE: str = CyLossFunction.__module__
+#: The loss functions of boosted classifiers, by name.
+LOSSES: dict[str, Any] = {
+    kind.__name__: kind for kind in (ExponentialLoss, HalfBinomialLoss, HalfMultinomialLoss)
+}
 
 
 __all___typing = ["BoolArray", "FloatArray", "IntArray"]
@@ -95,14 +103,18 @@ IntArray = NDArray[np.intp]
 
 __all__ = [
     "CAN_GROW_TREES",
+    "LOSSES",
     "LOSS_MODULE",
+    "BinMapper",
     "BoolArray",
+    "CalibratedClassifier",
     "FloatArray",
     "HasMethods",
     "IntArray",
     "Interval",
     "StrOptions",
     "Tree",
+    "TreePredictor",
     "VisualBlock",
     "check_method_params",
     "check_sample_weight",

@@ -10,36 +10,31 @@ list of scikit-learn's estimators and the list below decide.
 Two further features of skops documents are not used: nodes with one ``__id__`` are one object to skops, which
 would let a node that was checked stand for another one, so the ids are removed; and documents of older
 protocols, which skops reads with older loaders, are refused.
-
-A pipeline may hold transformers of capo's, boosters or trees, which are in the list "objects" of the state.
-In the skops member each of them is replaced by a `Placeholder` with its number; reading the member puts the
-object in its place.
 """
 
 from __future__ import annotations
 
 import io
 import json
-import pickle
+import math
 import zipfile
-from collections.abc import Callable, Collection
-from contextvars import ContextVar
+from collections.abc import Collection
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy
 
 from .._compat import LOSS_MODULE
 from ..exceptions import MissingExtraError
-from .archive import check_archive, check_array_file
+from .archive import check_archive
 
-#: The name of a placeholder for one of capo's objects in a skops document.
-PLACEHOLDER_TYPE = "capo.Placeholder"
 #: The oldest protocol of skops that a model file can hold.
 MIN_PROTOCOL = 2
 #: Levels of nested nodes; nested pipelines need about four levels each.
 MAX_NODE_DEPTH = 200
 SCHEMA = "schema.json"
+_HEADER_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 _SCALARS = frozenset(
     f"{kind.__module__}.{kind.__name__}" for kind in np.sctypeDict.values() if kind.__module__ == "numpy"
@@ -66,24 +61,15 @@ _LOOKUPS = ("FunctionNode", "ObjectNode", "TypeNode")
 
 #: Types beyond those that skops trusts, each with the only loader that may make it.
 ALLOWED_TYPES: dict[str, str] = {
-    "functools.partial": "PartialNode",
     "numpy.dtype": "DTypeNode",
-    "sklearn.calibration._CalibratedClassifier": "ObjectNode",
-    "sklearn.calibration._SigmoidCalibration": "ObjectNode",
-    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor": "ObjectNode",
-    "sklearn.feature_selection._univariate_selection.f_classif": "FunctionNode",
-    "sklearn.model_selection._split.KFold": "ObjectNode",
-    "sklearn.model_selection._split.RepeatedStratifiedKFold": "ObjectNode",
-    "sklearn.model_selection._split.StratifiedKFold": "ObjectNode",
     "sklearn.neural_network._stochastic_optimizers.AdamOptimizer": "ObjectNode",
     "sklearn.neural_network._stochastic_optimizers.SGDOptimizer": "ObjectNode",
     "sklearn.utils._bunch.Bunch": "DictNode",
-    "sklearn.utils.validation.check_array": "FunctionNode",
 }
 
 
-def audit_member(data: bytes, module: str, trusted: Collection[str]) -> tuple[bytes, set[str]]:
-    """A skops document without ids, its placeholders in `module`; and types that no rule here allows."""
+def audit_document(data: bytes, trusted: Collection[str]) -> tuple[bytes, set[str]]:
+    """A skops document without ids and caches, and the types in it that no rule here allows."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         check_archive(archive, len(data))
         parts = {name: archive.read(name) for name in archive.namelist()}
@@ -92,32 +78,38 @@ def audit_member(data: bytes, module: str, trusted: Collection[str]) -> tuple[by
     if type(protocol) is not int or protocol < MIN_PROTOCOL:
         raise ValueError(f"it holds a skops document of protocol {protocol!r}")
     for name, content in parts.items():
-        _check_part(name, content)
-    audit = _Audit(module, frozenset(trusted))
+        if name.endswith(".npy"):
+            _check_array_file(content)
+        elif not name.endswith(".bin"):
+            raise ValueError(f"a skops document in it has the unknown part {name!r}")
+    audit = _Audit(frozenset(trusted))
     audit.check(schema)
-    return _zip_parts({**parts, SCHEMA: json.dumps(schema).encode()}), audit.refused
-
-
-def _check_part(name: str, content: bytes) -> None:
-    if name.endswith(".npy"):
-        check_array_file(content)
-    elif not name.endswith(".bin"):
-        raise ValueError(f"a skops document in it has the unknown part {name!r}")
-
-
-def _zip_parts(parts: dict[str, bytes]) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
-        for name, content in parts.items():
+        for name, content in {**parts, SCHEMA: json.dumps(schema).encode()}.items():
             archive.writestr(name, content)
-    return file.getvalue()
+    return file.getvalue(), audit.refused
+
+
+def _check_array_file(data: bytes) -> None:
+    """Refuse a header that promises other data than follows: NumPy would allocate what it promises."""
+    file = io.BytesIO(data)
+    read_header = _HEADER_READERS.get(npy.read_magic(file))
+    if read_header is None:
+        raise ValueError("an array has an unknown version of NumPy's file format")
+    shape, _, dtype = read_header(file)
+    n_values = math.prod(shape)
+    if dtype.hasobject or min(shape, default=0) < 0 or (n_values and not dtype.itemsize):
+        raise ValueError(f"an array has values of type {dtype}")
+    if n_values * dtype.itemsize != len(data) - file.tell():
+        raise ValueError(f"an array of shape {shape} has {len(data) - file.tell()} bytes of data")
 
 
 class _Audit:
     """A walk over all nodes of a document; `refused` collects the types that are used in an unknown way."""
 
-    def __init__(self, module: str, trusted: frozenset[str]) -> None:
-        self._module, self._trusted = module, trusted
+    def __init__(self, trusted: frozenset[str]) -> None:
+        self._trusted = trusted
         self.refused: set[str] = set()
 
     def check(self, value: Any, depth: int = 0) -> None:
@@ -136,17 +128,13 @@ class _Audit:
     def _check_node(self, node: dict[str, Any]) -> None:
         node.pop("__id__", None)
         loader, kind = node["__loader__"], _type_name(node)
-        if kind == PLACEHOLDER_TYPE and loader == "ConstructorFromReduceNode":
-            node["__module__"] = self._module
-        elif kind not in self._trusted and not _is_allowed(loader, kind):
+        if kind not in self._trusted and not _is_allowed(loader, kind):
             self.refused.add(kind)
         if loader == "DictNode":
             self._check_keys(node["key_types"])
         state = node.get("content")
         if loader == "ObjectNode" and isinstance(state, dict) and state.get("__loader__") == "DictNode":
             _check_attributes(state["content"])
-        if loader == "PartialNode" and node["content"]["func"]["__loader__"] != "FunctionNode":
-            raise ValueError("it contains a functools.partial whose target is not a function")
 
     def _check_keys(self, node: dict[str, Any]) -> None:
         """Types of keys, which skops calls with the keys."""
@@ -197,82 +185,30 @@ def _is_allowed(loader: Any, kind: str) -> bool:
     return loader in _LOOKUPS or kind in _CALLED_TYPES.get(loader, ())
 
 
-_find_object: ContextVar[Callable[[Any], Any]] = ContextVar("find_object")
+def dump_document(value: Any) -> bytes:
+    """A skops document of the value; an error if skops cannot read what it has written."""
+    document, untrusted = check_document(_skops().dumps(value), ())
+    load_document(document, untrusted)
+    return document
 
 
-class Placeholder:
-    """Stands for an entry of "objects"; calling the class with a number returns that object."""
-
-    number: int
-
-    def __new__(cls, number: Any) -> Any:
-        return _find_object.get()(number)
-
-    @classmethod
-    def make(cls, number: int) -> Placeholder:
-        """A placeholder to be written."""
-        placeholder: Placeholder = object.__new__(cls)
-        placeholder.number = number
-        return placeholder
-
-    def __reduce__(self) -> tuple[type[Placeholder], tuple[int]]:
-        return Placeholder, (self.number,)
+def load_document(data: bytes, trusted: Collection[str]) -> Any:
+    """The value of a skops document, which must come from `check_document`."""
+    return _skops().loads(data, trusted=[*ALLOWED_TYPES, *trusted])
 
 
-#: The file holds this name, whatever the module is called; `audit_member` replaces it by the present one.
-_PRESENT_MODULE = Placeholder.__module__
-Placeholder.__module__ = PLACEHOLDER_TYPE.rpartition(".")[0]
-
-
-def dump_member(value: Any, is_own: Callable[[Any], bool], share: Callable[[Any], int]) -> bytes:
-    """A skops document of the value, in which `is_own` objects are replaced by their numbers."""
-    document = _skops().dumps(_with_placeholders(value, is_own, share))
-    return audit_member(document, PLACEHOLDER_TYPE.rpartition(".")[0], ())[0]
-
-
-def load_member(data: bytes, find_object: Callable[[Any], Any], trusted: Collection[str]) -> Any:
-    """The value of a skops document; `data` must come from `check_member`."""
-    token = _find_object.set(find_object)
-    try:
-        return _skops().loads(data, trusted=[*ALLOWED_TYPES, f"{_PRESENT_MODULE}.Placeholder", *trusted])
-    finally:
-        _find_object.reset(token)
-
-
-def check_member(data: bytes, trusted: Collection[str]) -> tuple[bytes, set[str]]:
-    """The document as it may be passed to `load_member`, and the types in it that are not trusted."""
-    document, refused = audit_member(data, _PRESENT_MODULE, trusted)
+def check_document(data: bytes, trusted: Collection[str]) -> tuple[bytes, set[str]]:
+    """The document as it may be passed to `load_document`, and the types in it that are not trusted."""
+    document, refused = audit_document(data, trusted)
     unknown = set(_skops().get_untrusted_types(data=document))
-    known = {*ALLOWED_TYPES, f"{_PRESENT_MODULE}.Placeholder", *trusted}
-    return document, refused | (unknown - known)
-
-
-def _with_placeholders(value: Any, is_own: Callable[[Any], bool], share: Callable[[Any], int]) -> Any:
-    """A copy of the value; pickle, in memory only, is what finds every object in any graph."""
-    file = io.BytesIO()
-    pickler = _Pickler(file, protocol=pickle.HIGHEST_PROTOCOL)
-    pickler.is_own, pickler.share = is_own, share
-    pickler.dump(value)
-    file.seek(0)
-    return _Unpickler(file).load()
-
-
-class _Pickler(pickle.Pickler):
-    is_own: Callable[[Any], bool]
-    share: Callable[[Any], int]
-
-    def persistent_id(self, obj: Any) -> int | None:
-        return self.share(obj) if self.is_own(obj) else None
-
-
-class _Unpickler(pickle.Unpickler):
-    def persistent_load(self, pid: int) -> Placeholder:
-        return Placeholder.make(pid)
+    return document, refused | (unknown - {*ALLOWED_TYPES, *trusted})
 
 
 def _skops() -> ModuleType:
     try:
         import skops.io  # noqa: PLC0415 (an extra)
     except ImportError as error:
-        raise MissingExtraError("model files need skops: pip install 'capo-learn[files]'.") from error
+        raise MissingExtraError(
+            "model files with estimators of other packages need skops: pip install 'capo-learn[files]'."
+        ) from error
     return skops.io

@@ -21,12 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..exceptions import CapoError, CapoWarning, MissingExtraError, ModelFileError
 from .archive import MANIFEST, STATE, Archive, write_archive
 from .atomic import atomic_write
-from .records import Decoder, Encoder, UntrustedTypesError
-from .type_names import estimator_name
+from .records import Decoder, Encoder, UntrustedTypesError, class_name
 
-FORMAT, FORMAT_VERSION = "capo-model", 2
-#: Files of this format were written by development versions only.
-DEVELOPMENT_VERSION = 1
+FORMAT, FORMAT_VERSION = "capo-model", 1
 #: Packages that every model needs.
 BASE_PACKAGES = ("capo", "numpy", "scipy", "sklearn")
 #: Names of distributions that differ from those of their packages.
@@ -108,9 +105,13 @@ class Manifest:
             kind, number = values.pop("format"), values.pop("format_version")
         except (ValueError, KeyError, AttributeError, TypeError, OverflowError, RecursionError) as error:
             raise ModelFileError(f"{path} is not a capo model file.") from error
-        if kind != FORMAT or type(number) is not int or number < DEVELOPMENT_VERSION:
+        if kind != FORMAT or type(number) is not int or number < FORMAT_VERSION:
             raise ModelFileError(f"{path} is not a capo model file.")
-        _check_version(number, path)
+        if number > FORMAT_VERSION:
+            raise ModelFileError(
+                f"{path} was written by a newer version of capo, in format {number}; this version reads "
+                f"format {FORMAT_VERSION}: upgrade capo-learn to open it."
+            )
         wrong = [name for name, kinds in _KINDS.items() if not isinstance(values.get(name), kinds)]
         wrong += [name for name in values if name not in _KINDS]
         if wrong:
@@ -130,9 +131,9 @@ def _versions(packages: Iterable[str]) -> dict[str, str]:
 
 
 def estimator_label(model: Any) -> str:
-    """The name of a model's class: capo's own are named as in the registry, without their modules."""
+    """The name of a model's class; those of capo without their modules."""
     kind = type(model)
-    return estimator_name(kind) or f"{kind.__module__}.{kind.__qualname__}"
+    return class_name(kind) or f"{kind.__module__}.{kind.__qualname__}"
 
 
 def parse_json(text: bytes) -> Any:
@@ -142,19 +143,6 @@ def parse_json(text: bytes) -> Any:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a number in JSON")
-
-
-def _check_version(number: int, path: str) -> None:
-    if number > FORMAT_VERSION:
-        raise ModelFileError(
-            f"{path} was written by a newer version of capo, in format {number}; this version reads format "
-            f"{FORMAT_VERSION}: upgrade capo-learn to open it."
-        )
-    if number == DEVELOPMENT_VERSION:
-        raise ModelFileError(
-            f"{path} was written by a development version of capo, in a format that is no longer read: train "
-            "the model again."
-        )
 
 
 def _replace_non_finite(value: Any) -> Any:
@@ -274,7 +262,6 @@ def _encode(model: Any) -> tuple[dict[str, bytes], set[str]]:
         encoder = Encoder()
         state = {"model": encoder.encode(model), "objects": encoder.objects}
         members = {STATE: json.dumps(state, allow_nan=False).encode(), **encoder.members}
-        _check_readable(members)
     except MissingExtraError:
         raise
     except Exception as error:
@@ -286,25 +273,19 @@ def _encode(model: Any) -> tuple[dict[str, bytes], set[str]]:
     return members, encoder.packages
 
 
-def _check_readable(members: dict[str, bytes]) -> None:
-    try:
-        _decode(members[STATE], members, members.__getitem__, ())
-    except UntrustedTypesError as error:
-        _decode(members[STATE], members, members.__getitem__, str(error).split(", "))
-
-
-def _decode(state: bytes, names: Collection[str], read_member: Any, trusted: Collection[str]) -> Any:
-    document = parse_json(state)
+def _decode(archive: Archive, trusted: Collection[str]) -> Any:
+    document = parse_json(archive.read(STATE))
     if not isinstance(document, dict) or set(document) != {"model", "objects"}:
         raise ValueError("state.json must hold a model and its objects")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InconsistentVersionWarning)
-        return Decoder(document["objects"], names, read_member, trusted).decode(document["model"])
+        return Decoder(document["objects"], archive, trusted).decode(document["model"])
 
 
 def _open(archive: Archive, name: str, manifest: Manifest, trusted: frozenset[str]) -> Any:
     try:
-        return _decode(archive.read(STATE), archive.check_names(), archive.read, trusted)
+        archive.check_names()
+        return _decode(archive, trusted)
     except (ModelFileError, MissingExtraError):
         raise
     except UntrustedTypesError as error:

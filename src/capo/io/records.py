@@ -5,75 +5,361 @@ In JSON, a value is written as
     null, true, 1, 0.5, "text", [...]     itself
     {"float": "nan"}                      a float that JSON has no number for
     {"tuple": [...]}, {"set": [...]}      its values
-    {"dict": [[key, value], ...]}         its pairs
+    {"dict": [[key, value], ...]}         its pairs; "bunch" for scikit-learn's `Bunch`
     {"slice": [start, stop, step]}        its bounds
     {"bytes": "..."}                      base64
     {"scalar": ["<f8", 0.5]}              a NumPy scalar with its type
-    {"dtype": "<f8"}                      a NumPy type
-    {"array": 3}                          the member arrays/3.npy
+    {"dtype": "<f8"}, {"type": "<f8"}     a NumPy type, as a data type or as the class of its scalars
+    {"array": [type, shape, start]}       an array, whose bytes are in arrays.bin
     {"object_array": [shape, [...]]}      an array of any values
+    {"sparse": [class, shape, data, indices, indptr]}
     {"measure": ["fbeta", {...}]}         a measure by name, with its parameters
     {"formula": "10 * tp - 2 * fp"}       the function of a measure
     {"function_measure": [function, name]}
-    {"enum": ["SolverStatus", "OPTIMAL"]}
-    {"function": "to_dense"}              one of capo's functions
-    {"record": ["Solution", {...}]}       one of capo's dataclasses, by its fields
+    {"function": ["to_dense", {...}]}     a function by name, with arguments that are fixed
+    {"enum": ["Status", "OPTIMAL"]}
+    {"record": ["Solution", {...}]}       an object that is made from its fields
+    {"tree": ...}, {"predictor": ...}     a tree of scikit-learn, of a forest or of boosting
+    {"loss": [class, n_classes]}          a loss function of scikit-learn
+    {"generator": ["PCG64", state]}       a random generator
+    {"booster": ["lightgbm", 0, {...}]}   a booster, whose text is in boosters/0.txt (XGBoost: .json)
     {"object": 7}                         entry 7 of the list "objects"
 
 and an entry of "objects", which may be referred to from several places, as
 
-    {"estimator": [name, parameters, fitted attributes]}
-    {"booster": ["lightgbm", attributes]} with the text in boosters/7.txt (XGBoost: boosters/7.json)
-    {"sparse": [type, shape, data, indices, indptr]}
-    {"tree": {...}}                       the nodes of a tree of scikit-learn
-    {"generator": ["PCG64", state]}       a random generator
+    {"estimator": [class, parameters, fitted attributes]}
     {"skops": []}                         any other object: the member estimators/7.skops
 
-The names are those of `_type_names`: no path of a module of capo is in a file.
-
-Every node is checked before it is used. The only constructors that are called are those in `_type_names`, of
-measures, and of NumPy, SciPy and scikit-learn in `_arrays` and `_boosters`.
+Classes of capo are written by their names, and found again in its packages; estimators of scikit-learn,
+LightGBM and XGBoost by their public modules and names. Objects of other classes are written by skops. A
+node is checked before an object is made of it: the class is one of these, the object has only the parameters
+and fields of its class, and no attribute takes the place of a method.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import math
+import pkgutil
 import re
+import sys
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection
-from dataclasses import fields
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache, partial
+from importlib import import_module
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib import format as npy
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import f_classif
+from sklearn.model_selection import BaseCrossValidator
+from sklearn.utils import Bunch, check_array
 
-from .._compat import Tree
-from ..estimators import BaseAdaptedClassifier
+from .._compat import LOSSES, BinMapper, CalibratedClassifier, Tree, TreePredictor
+from ..learning.auxiliaries import class_separation, to_dense
 from ..measures import Formula, FunctionMeasure, Measure
 from ..measures import get as get_measure
 from ..measures import names as measure_names
-from . import type_names
-from .archive import (
-    ENDINGS,
-    booster_package,
-    dump_array,
-    dump_booster,
-    generator_state,
-    is_sparse,
-    load_array,
-    load_booster,
-    make_generator,
-    make_sparse,
-    make_tree,
-    tree_state,
-)
-from .audit import check_member, dump_member, load_member
+from ..tables.features import clip_standardized
+from .archive import ARRAYS, Archive
+from .audit import check_document, dump_document, load_document
 
 Node = Any
 
+#: Packages of capo whose dataclasses, estimators and enumerations a model may hold.
+PACKAGES = ("baselines", "decisions", "engine", "estimators", "kernels", "learning", "measures", "tables")
+#: Modules whose estimators are written by capo. The others of scikit-learn hold compiled objects.
+OTHER_MODULES = (
+    *(
+        "lightgbm.sklearn",
+        "xgboost.sklearn",
+        "sklearn.calibration",
+        "sklearn.compose",
+        "sklearn.decomposition",
+    ),
+    *(
+        "sklearn.discriminant_analysis",
+        "sklearn.dummy",
+        "sklearn.ensemble",
+        "sklearn.feature_extraction.text",
+    ),
+    *("sklearn.feature_selection", "sklearn.frozen", "sklearn.impute", "sklearn.isotonic"),
+    *("sklearn.kernel_approximation", "sklearn.linear_model", "sklearn.model_selection"),
+    *("sklearn.naive_bayes", "sklearn.pipeline", "sklearn.preprocessing", "sklearn.svm", "sklearn.tree"),
+)
+#: Private classes of scikit-learn, by their names in model files.
+PRIVATE_CLASSES: dict[str, type[Any]] = {
+    "sklearn.BinMapper": BinMapper,
+    "sklearn.CalibratedClassifier": CalibratedClassifier,
+}
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    each.__name__: each for each in (check_array, class_separation, clip_standardized, f_classif, to_dense)
+}
+#: Parameters of the machine on which a model was trained, which no file holds: a folder of cached results,
+#: which may contain code, and settings of processes and of the screen.
+ENVIRONMENT_PARAMETERS = frozenset({"memory", "n_jobs", "verbose"})
+#: Packages whose boosters are written as text, and the endings of the members with the text.
+BOOSTERS = {"lightgbm": "txt", "xgboost": "json"}
+#: Attributes of a LightGBM booster that are not in its text.
+_LIGHTGBM_ATTRIBUTES = ("best_iteration", "best_score", "params")
 #: Kinds of NumPy types whose scalars are written: bool, integers, floats, strings.
 SCALAR_KINDS = "biufU"
+_SPARSE_CLASSES = {
+    kind.__name__: kind for kind in (sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.csc_matrix)
+}
+_BIT_GENERATORS = {
+    kind.__name__: kind
+    for kind in (np.random.MT19937, np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64)
+}
+_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+@cache
+def _own_classes() -> dict[str, type[Any]]:
+    """The public dataclasses, estimators and enumerations of capo, by name."""
+    found = dict(PRIVATE_CLASSES)
+    for package in PACKAGES:
+        root = import_module(f"capo.{package}")
+        below = pkgutil.walk_packages(getattr(root, "__path__", ()), f"{root.__name__}.")
+        for module in (root.__name__, *(each.name for each in below)):
+            with suppress(ImportError):  # of an optional package
+                import_module(module)
+            for name, kind in vars(sys.modules.get(module, root)).items():
+                if isinstance(kind, type) and kind.__module__ == module and _is_state(kind):
+                    assert found.setdefault(name, kind) is kind, f"two classes are called {name}"
+    return found
+
+
+def _is_state(kind: type[Any]) -> bool:
+    """Whether objects of a class of capo are made of parameters and attributes only."""
+    if kind.__name__.startswith("_"):
+        return False
+    if is_dataclass(kind):
+        return ENVIRONMENT_PARAMETERS.isdisjoint(field.name for field in fields(kind))
+    return issubclass(kind, BaseEstimator | Enum)
+
+
+def find_class(name: str) -> type[Any] | None:
+    """The class with a name in model files; None if there is none."""
+    module, _, last = name.rpartition(".")
+    if module not in OTHER_MODULES:
+        return _own_classes().get(name)
+    kind = getattr(import_module(module), last, None)
+    is_estimator = isinstance(kind, type) and issubclass(kind, BaseEstimator | BaseCrossValidator)
+    return kind if is_estimator else None
+
+
+def class_name(kind: type[Any]) -> str | None:
+    """The name of a class in model files; None if its objects are not written by capo."""
+    public = re.sub(r"(\._\w+)(\.\w+)*$", "", kind.__module__)
+    private = (name for name, each in PRIVATE_CLASSES.items() if each is kind)
+    name = next(private, kind.__name__ if public.startswith("capo") else f"{public}.{kind.__name__}")
+    return name if find_class(name) is kind else None
+
+
+class _Kind(NamedTuple):
+    """How values of some types are written: under a tag, as simpler values of which they are made again."""
+
+    tag: str
+    applies: Callable[[Any], Any]
+    to_content: Callable[[Any], Any]
+    from_content: Callable[[Any], Any]
+
+
+def _is(*kinds: type[Any]) -> Callable[[Any], bool]:
+    return lambda value: type(value) in kinds
+
+
+def _is_in(table: dict[str, Any]) -> Callable[[Any], bool]:
+    return lambda value: table.get(type(value).__name__) is type(value)
+
+
+def _is_function(value: Any) -> bool:
+    """Whether a value is a function of the list, or one with some of its arguments by name."""
+    function = value.func if type(value) is partial and not value.args else value
+    return FUNCTIONS.get(getattr(function, "__name__", "")) is function
+
+
+def _function_content(value: Any) -> list[Any]:
+    is_partial = type(value) is partial
+    return [value.func.__name__, value.keywords] if is_partial else [value.__name__, {}]
+
+
+def _is_named(value: Any) -> bool:
+    """Whether a value is one of capo's measures, which its name and its parameters make again."""
+    if not isinstance(value, Measure) or value.name not in measure_names():
+        return False
+    return type(value) is type(get_measure(value.name))
+
+
+def _make_scalar(content: list[Any]) -> Any:
+    name, value = content
+    dtype = np.dtype(_require(name, str))
+    if dtype.kind not in SCALAR_KINDS or not 0 <= dtype.itemsize <= 4 * max(len(str(value)), 8):
+        raise ValueError(f"{name} is not the type of a number or a string")
+    return dtype.type(value)
+
+
+def _make_object_array(content: list[Any]) -> Any:
+    shape, values = content
+    if math.prod(_require(shape, list)) != len(_require(values, list)):
+        raise ValueError(f"an array of shape {shape} has {len(values)} values")
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array.reshape(shape)
+
+
+def _make_sparse(content: list[Any]) -> Any:
+    """A sparse matrix whose indices lie inside it."""
+    name, shape, *arrays = content
+    matrix = _look_up(_SPARSE_CLASSES, name)(tuple(arrays), shape=tuple(shape))
+    matrix.check_format(full_check=True)
+    return matrix
+
+
+def _make_measure(content: list[Any]) -> Any:
+    name, params = content
+    if name not in measure_names():
+        raise ValueError(f"there is no measure {name!r}")
+    return get_measure(name, **params)
+
+
+def _make_function(content: list[Any]) -> Any:
+    name, arguments = content
+    function = _look_up(FUNCTIONS, name)
+    return partial(function, **arguments) if arguments else function
+
+
+def _make_loss(content: list[Any]) -> Any:
+    name, n_classes = content
+    kind = _look_up(LOSSES, name)
+    return kind(n_classes=n_classes) if "n_classes" in signature(kind).parameters else kind()
+
+
+def _make_generator(content: list[Any]) -> np.random.Generator:
+    name, state = content
+    bits = _look_up(_BIT_GENERATORS, name)(0)
+    bits.state = state
+    return np.random.Generator(bits)
+
+
+def _tree_state(tree: Tree) -> dict[str, Any]:
+    _, (n_features, n_classes, n_outputs), state = tree.__reduce__()
+    return {"n_features": n_features, "n_classes": n_classes, "n_outputs": n_outputs, **state}
+
+
+def _make_tree(content: dict[str, Any]) -> Tree:
+    """A scikit-learn tree; scikit-learn itself would follow any index without a check."""
+    state = dict(content)
+    n_features, n_classes, n_outputs = (state.pop(name) for name in ("n_features", "n_classes", "n_outputs"))
+    nodes = state["nodes"]
+    if n_classes.shape != (n_outputs,) or not (n_classes > 0).all() or nodes.shape != (state["node_count"],):
+        raise ValueError("the sizes of a tree do not agree")
+    _check_branches(nodes["left_child"], nodes["right_child"])
+    columns = nodes["feature"][nodes["left_child"] != -1]
+    if (columns < 0).any() or (columns >= n_features).any():
+        raise ValueError("a tree splits on a column that it does not have")
+    tree = Tree(n_features, n_classes.astype(np.intp), n_outputs)
+    tree.__setstate__(state)
+    return tree
+
+
+def _make_predictor(content: dict[str, Any]) -> TreePredictor:
+    """A tree of histogram-based gradient boosting."""
+    predictor = TreePredictor(**content)
+    nodes, is_leaf = predictor.nodes, predictor.nodes["is_leaf"].astype(bool)
+    _check_branches(np.where(is_leaf, -1, nodes["left"].astype(int)), nodes["right"].astype(int))
+    n_sets = min(len(predictor.raw_left_cat_bitsets), len(predictor.binned_left_cat_bitsets))
+    if (nodes["bitset_idx"][nodes["is_categorical"].astype(bool)] >= n_sets).any():
+        raise ValueError("a tree splits on categories that it does not have")
+    return predictor
+
+
+def _check_branches(left: Any, right: Any) -> None:
+    """Branches must lead to later nodes of the tree."""
+    inner = np.flatnonzero(left != -1)
+    children = np.stack([left[inner], right[inner]])
+    if (children <= inner).any() or (children >= len(left)).any():
+        raise ValueError("a branch of a tree leads out of it")
+
+
+#: The first that applies is used.
+_KINDS = (
+    _Kind("float", _is(float), repr, lambda text: _FLOATS[text]),
+    _Kind("tuple", _is(tuple), list, lambda values: tuple(_require(values, list))),
+    _Kind("set", _is(set), lambda value: sorted(value, key=repr), lambda values: set(_require(values, list))),
+    _Kind("dict", _is(dict, OrderedDict, defaultdict), lambda value: list(map(list, value.items())), dict),
+    _Kind("bunch", _is(Bunch), dict, lambda values: Bunch(**values)),
+    _Kind("slice", _is(slice), lambda value: [value.start, value.stop, value.step], lambda c: slice(*c)),
+    _Kind(
+        "bytes",
+        _is(bytes),
+        lambda value: base64.b64encode(value).decode(),
+        partial(base64.b64decode, validate=True),
+    ),
+    _Kind(
+        "scalar",
+        lambda value: isinstance(value, np.generic) and value.dtype.kind in SCALAR_KINDS,
+        lambda value: [value.dtype.str, value.item()],
+        _make_scalar,
+    ),
+    _Kind(
+        "dtype",
+        lambda value: isinstance(value, np.dtype) and value.names is None,
+        lambda value: value.str,
+        lambda text: np.dtype(_require(text, str)),
+    ),
+    _Kind(
+        "type",
+        lambda value: isinstance(value, type) and issubclass(value, np.generic),
+        lambda value: np.dtype(value).str,
+        lambda text: np.dtype(_require(text, str)).type,
+    ),
+    _Kind(
+        "object_array",
+        lambda value: type(value) is np.ndarray and value.dtype == object,
+        lambda value: [list(value.shape), list(value.flat)],
+        _make_object_array,
+    ),
+    _Kind(
+        "sparse",
+        _is_in(_SPARSE_CLASSES),
+        lambda value: [type(value).__name__, list(value.shape), value.data, value.indices, value.indptr],
+        _make_sparse,
+    ),
+    _Kind("measure", _is_named, lambda value: [value.name, value.params], _make_measure),
+    _Kind("formula", _is(Formula), lambda value: value.text, lambda text: Formula(_require(text, str))),
+    _Kind(
+        "function_measure",
+        _is(FunctionMeasure),
+        lambda value: [value.function, value.name],
+        lambda content: FunctionMeasure(content[0], _require(content[1], str)),
+    ),
+    _Kind("function", _is_function, _function_content, _make_function),
+    _Kind(
+        "enum",
+        lambda value: isinstance(value, Enum) and class_name(type(value)),
+        lambda value: [class_name(type(value)), value.name],
+        lambda content: _require_class(content[0], Enum)[_require(content[1], str)],
+    ),
+    _Kind("tree", _is(Tree), _tree_state, _make_tree),
+    _Kind("predictor", _is(TreePredictor), vars, _make_predictor),
+    _Kind("loss", _is_in(LOSSES), lambda value: [type(value).__name__, value.n_classes], _make_loss),
+    _Kind(
+        "generator",
+        _is(np.random.Generator),
+        lambda value: [type(value.bit_generator).__name__, dict(value.bit_generator.state)],
+        _make_generator,
+    ),
+)
+_KINDS_BY_TAG = {kind.tag: kind for kind in _KINDS}
 
 
 class Encoder:
@@ -83,200 +369,102 @@ class Encoder:
     ----------
     objects : list
         The entries of the list "objects".
-    members : dict of str to bytes
-        Further members of the archive.
     packages : set of str
         Optional packages that are needed to open the model.
     """
 
     def __init__(self) -> None:
         self.objects: list[Node] = []
-        self.members: dict[str, bytes] = {}
         self.packages: set[str] = set()
-        self._numbers: dict[int, int] = {}
+        self._members: dict[str, bytes] = {}
+        self._nodes: dict[int, Node] = {}
         self._alive: list[Any] = []  # an id is unique only as long as its object lives
-        self._array_numbers: dict[int, int] = {}
+        self._arrays: list[bytes] = []
+        self._n_bytes = 0
+
+    @property
+    def members(self) -> dict[str, bytes]:
+        """The members of the archive beside the state."""
+        return {ARRAYS: b"".join(self._arrays), **self._members}
 
     def encode(self, value: Any) -> Node:
         """The JSON node of a value."""
-        if value is None or type(value) in (bool, int, str):
+        kind = type(value)
+        if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
             return value
-        encode = self._inline_encoder(value)
-        return encode(value) if encode else {"object": self.share(value)}
-
-    def share(self, value: Any) -> int:
-        """The number of a value in "objects", written there on its first use."""
-        if id(value) not in self._numbers:
-            number = self._numbers[id(value)] = len(self.objects)
-            self._alive.append(value)
-            self.objects.append(None)
-            encode = self._inline_encoder(value) or self._object_encoder(value)
-            self.objects[number] = encode(value) if encode else self._skops(value, number)
-        return self._numbers[id(value)]
-
-    def is_own(self, value: Any) -> bool:
-        """Whether the value is written by capo where it is part of an estimator that skops writes."""
-        return self._object_encoder(value) is not None or self._capo_encoder(value) is not None
-
-    def _inline_encoder(self, value: Any) -> Callable[[Any], Node] | None:
-        kind = type(value)
-        if kind in _PLAIN:
-            return getattr(self, _PLAIN[kind])
-        if kind in (np.ndarray, np.memmap):
-            return self._object_array if value.dtype.hasobject else self._array
-        if isinstance(value, np.generic) and value.dtype.kind in SCALAR_KINDS:
-            return self._scalar
-        if isinstance(value, np.dtype) and not value.hasobject and value.names is None:
-            return self._dtype
-        return self._capo_encoder(value)
-
-    def _capo_encoder(self, value: Any) -> Callable[[Any], Node] | None:
-        kind = type(value)
-        if type_names.record_name(kind):
-            return self._record
-        if type_names.enum_name(kind):
-            return self._enum
-        if kind is Formula:
-            return self._formula
-        if kind is FunctionMeasure:
-            return self._function_measure
-        if isinstance(value, Measure) and _is_named(value):
-            return self._measure
-        return self._function if type_names.function_name(value) else None
-
-    def _object_encoder(self, value: Any) -> Callable[[Any], Node] | None:
-        kind = type(value)
-        if type_names.estimator_name(kind):
-            return self._estimator
-        if kind is Tree:
-            return self._tree
-        if kind is np.random.Generator:
-            return self._generator
-        if is_sparse(value):
-            return self._sparse
-        return self._booster if booster_package(value) else None
-
-    def _float(self, value: float) -> Node:
-        return value if math.isfinite(value) else {"float": repr(value)}
-
-    def _list(self, value: list[Any]) -> Node:
-        return [self.encode(each) for each in value]
-
-    def _tuple(self, value: tuple[Any, ...]) -> Node:
-        return {"tuple": self._list(list(value))}
-
-    def _set(self, value: set[Any]) -> Node:
-        return {"set": self._list(sorted(value, key=repr))}
-
-    def _dict(self, value: dict[Any, Any]) -> Node:
-        return {"dict": [[self.encode(key), self.encode(each)] for key, each in value.items()]}
-
-    def _slice(self, value: slice) -> Node:
-        return {"slice": [self.encode(each) for each in (value.start, value.stop, value.step)]}
-
-    def _bytes(self, value: bytes) -> Node:
-        return {"bytes": base64.b64encode(value).decode()}
-
-    def _scalar(self, value: np.generic) -> Node:
-        return {"scalar": [value.dtype.str, self.encode(value.item())]}
-
-    def _dtype(self, value: np.dtype[Any]) -> Node:
-        return {"dtype": value.str}
+        if kind is list:
+            return [self.encode(each) for each in value]
+        if kind in (np.ndarray, np.memmap) and not value.dtype.hasobject:
+            return self._array(value)
+        written = next((each for each in _KINDS if each.applies(value)), None)
+        if written is not None:
+            return {written.tag: self.encode(written.to_content(value))}
+        return self._object(value)
 
     def _array(self, value: Any) -> Node:
-        if id(value) not in self._array_numbers:
-            number = self._array_numbers[id(value)] = len(self._array_numbers)
+        if id(value) not in self._nodes:
+            dtype = value.dtype.str if value.dtype.names is None else npy.dtype_to_descr(value.dtype)
+            self._nodes[id(value)] = {"array": [dtype, list(value.shape), self._n_bytes]}
             self._alive.append(value)
-            self.members[f"arrays/{number}.npy"] = dump_array(np.asarray(value))
-        return {"array": self._array_numbers[id(value)]}
+            self._arrays.append(value.tobytes())
+            self._n_bytes += value.nbytes
+        return self._nodes[id(value)]
 
-    def _object_array(self, value: Any) -> Node:
-        if value.dtype != object:
-            raise TypeError(f"an array of type {value.dtype} cannot be written")
-        return {"object_array": [list(value.shape), self._list(list(value.flat))]}
+    def _object(self, value: Any) -> Node:
+        package, name = type(value).__module__.partition(".")[0], class_name(type(value))
+        if package in BOOSTERS:
+            self.packages.add(package)
+        if package in BOOSTERS and type(value).__name__ == "Booster":
+            return self._booster(value, package)
+        if name is not None and not isinstance(value, BaseEstimator):
+            is_data = is_dataclass(value)
+            state = (
+                {each.name: getattr(value, each.name) for each in fields(value) if each.init}
+                if is_data
+                else vars(value)
+            )
+            return {"record": [name, self._attributes(state)]}
+        if id(value) not in self._nodes:
+            self._nodes[id(value)], number = None, len(self.objects)
+            self._alive.append(value)
+            self.objects.append(None)
+            self.objects[number] = (
+                self._document(value, number) if name is None else self._estimator(value, name)
+            )
+            self._nodes[id(value)] = {"object": number}
+        if self._nodes[id(value)] is None:
+            raise ValueError(f"a {type(value).__name__} contains itself")
+        return self._nodes[id(value)]
 
-    def _enum(self, value: Any) -> Node:
-        return {"enum": [type_names.enum_name(type(value)), value.name]}
-
-    def _function(self, value: Any) -> Node:
-        return {"function": type_names.function_name(value)}
-
-    def _formula(self, value: Formula) -> Node:
-        return {"formula": value.text}
-
-    def _function_measure(self, value: FunctionMeasure) -> Node:
-        return {"function_measure": [self.encode(value.function), value.name]}
-
-    def _measure(self, value: Measure) -> Node:
-        return {"measure": [value.name, self._attributes(value.params)]}
-
-    def _record(self, value: Any) -> Node:
-        state = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-        return {"record": [type_names.record_name(type(value)), self._attributes(state)]}
-
-    def _estimator(self, value: Any) -> Node:
-        params = value.get_params(deep=False)
-        fitted = {name: each for name, each in vars(value).items() if name not in params}
-        name = type_names.estimator_name(type(value))
-        if name in type_names.OPTIONAL_ESTIMATORS:
-            self.packages.add(type_names.OPTIONAL_ESTIMATORS[name])
-        else:
-            params = {
-                key: each for key, each in params.items() if key not in type_names.ENVIRONMENT_PARAMETERS
-            }
+    def _estimator(self, value: Any, name: str) -> Node:
+        params, state = value.get_params(deep=False), value.__getstate__()
+        fitted = {key: each for key, each in state.items() if key not in params and key != "_sklearn_version"}
+        if not name.startswith(tuple(BOOSTERS)):
+            params = {key: each for key, each in params.items() if key not in ENVIRONMENT_PARAMETERS}
+            _check_no_files(name, params)
         return {"estimator": [name, self._attributes(params), self._attributes(fitted)]}
 
-    def _tree(self, value: Tree) -> Node:
-        return {"tree": self._attributes(tree_state(value))}
-
-    def _generator(self, value: np.random.Generator) -> Node:
-        name, state = generator_state(value)
-        return {"generator": [name, self.encode(state)]}
-
-    def _sparse(self, value: Any) -> Node:
-        arrays = (value.data, value.indices, value.indptr)
-        return {"sparse": [type(value).__name__, list(value.shape), *map(self._array, arrays)]}
-
-    def _booster(self, value: Any) -> Node:
-        package = booster_package(value)
-        assert package is not None
-        self.packages.add(package)
-        text, attributes = dump_booster(value, package)
-        self.members[f"boosters/{self._numbers[id(value)]}.{ENDINGS[package]}"] = text
-        return {"booster": [package, self._attributes(attributes)]}
-
-    def _skops(self, value: Any, number: int) -> Node:
+    def _document(self, value: Any, number: int) -> Node:
         self.packages.add("skops")
-        self.members[f"estimators/{number}.skops"] = dump_member(value, self.is_own, self.share)
+        self._members[f"estimators/{number}.skops"] = dump_document(value)
         return {"skops": []}
+
+    def _booster(self, value: Any, package: str) -> Node:
+        number = sum(name.startswith("boosters/") for name in self._members)
+        if package == "xgboost":
+            text, attributes = bytes(value.save_raw(raw_format="json")), {}
+        else:
+            text = value.model_to_string(num_iteration=-1).encode()
+            attributes = {name: getattr(value, name) for name in _LIGHTGBM_ATTRIBUTES}
+        self._members[f"boosters/{number}.{BOOSTERS[package]}"] = text
+        return {"booster": [package, number, self._attributes(attributes)]}
 
     def _attributes(self, state: dict[str, Any]) -> dict[str, Node]:
         return {name: self.encode(value) for name, value in state.items()}
 
 
-_PLAIN = {
-    float: "_float",
-    list: "_list",
-    tuple: "_tuple",
-    set: "_set",
-    dict: "_dict",
-    OrderedDict: "_dict",
-    defaultdict: "_dict",
-    slice: "_slice",
-    bytes: "_bytes",
-}
-
-
-def _is_named(measure: Measure) -> bool:
-    """Whether the measure is one of capo's, which its name and its parameters make again."""
-    return measure.name in measure_names() and type(measure) is type(get_measure(measure.name))
-
-
-_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-
-
 class UntrustedTypesError(Exception):
-    """Types in skops members that are not known to be safe."""
+    """Types in skops documents that are not known to be safe."""
 
 
 class Decoder:
@@ -286,34 +474,26 @@ class Decoder:
     ----------
     objects : list
         The entries of the list "objects".
-    names : collection of str
-        The members of the archive.
-    read_member : callable
-        Returns a member by its name.
+    archive : Archive
+        The model file.
     trusted : collection of str
-        Types that the user trusts in skops members.
+        Types that the user trusts in skops documents.
     """
 
-    def __init__(
-        self,
-        objects: list[Node],
-        names: Collection[str],
-        read_member: Callable[[str], bytes],
-        trusted: Collection[str],
-    ) -> None:
+    def __init__(self, objects: list[Node], archive: Archive, trusted: Collection[str]) -> None:
         self._nodes = _require(objects, list)
-        self._read_member, self._trusted = read_member, trusted
+        self._archive, self._trusted = archive, trusted
         self._objects: dict[int, Any] = {}
         self._open: set[int] = set()
-        self._arrays: dict[int, Any] = {}
-        self._documents = self._check_members(names)
+        self._bytes, self._arrays = archive.read(ARRAYS), dict[str, Any]()
+        self._documents = self._check_documents()
 
-    def _check_members(self, names: Collection[str]) -> dict[str, bytes]:
-        """All skops members, checked before an object is made of any of them."""
+    def _check_documents(self) -> dict[str, bytes]:
+        """All skops documents, checked before an object is made of any of them."""
         documents, untrusted = {}, set()
-        for name in names:
+        for name in self._archive.names:
             if name.endswith(".skops"):
-                documents[name], unknown = check_member(self._read_member(name), self._trusted)
+                documents[name], unknown = check_document(self._archive.read(name), self._trusted)
                 untrusted |= unknown
         if untrusted:
             raise UntrustedTypesError(", ".join(sorted(untrusted)))
@@ -328,11 +508,14 @@ class Decoder:
         if len(node) != 1:
             raise ValueError(f"a value is described by {len(node)} keys, not one")
         ((tag, content),) = node.items()
-        if tag not in _DECODERS:
+        if tag in _KINDS_BY_TAG:
+            return _KINDS_BY_TAG[tag].from_content(self.decode(content))
+        if tag not in ("array", "object", "record", "estimator", "booster"):
             raise ValueError(f"values of the kind {tag!r} are not known")
-        return _DECODERS[tag](self, content)
+        arguments = [content] if tag == "object" else _require(content, list)
+        return getattr(self, f"_{tag}")(*arguments)
 
-    def find_object(self, number: Any) -> Any:
+    def _object(self, number: Any) -> Any:
         """An entry of "objects", made on its first use."""
         if type(number) is not int or not 0 <= number < len(self._nodes):
             raise ValueError(f"there is no object {number!r}")
@@ -340,137 +523,76 @@ class Decoder:
             if number in self._open:
                 raise ValueError(f"object {number} contains itself")
             self._open.add(number)
-            self._objects[number] = self._make_object(number)
+            node = self._nodes[number]
+            self._objects[number] = self._document(number) if node == {"skops": []} else self.decode(node)
         return self._objects[number]
 
-    def _make_object(self, number: int) -> Any:
-        match self._nodes[number]:
-            case {"booster": [str(package), dict(attributes)]} if package in ENDINGS:
-                text = self._read_member(f"boosters/{number}.{ENDINGS[package]}")
-                return load_booster(text, package, self._attributes(attributes))
-            case {"skops": []}:
-                document = self._documents.get(f"estimators/{number}.skops")
-                if document is None:
-                    raise ValueError(f"object {number} has no skops document")
-                return load_member(document, self.find_object, self._trusted)
-            case node:
-                return self.decode(node)
+    def _document(self, number: int) -> Any:
+        document = self._documents.get(f"estimators/{number}.skops")
+        if document is None:
+            raise ValueError(f"object {number} has no skops document")
+        return load_document(document, self._trusted)
+
+    def _array(self, descr: Any, shape: Any, start: Any) -> Any:
+        key = repr((descr, shape, start))  # an empty array starts where another does
+        if key not in self._arrays:
+            pairs = isinstance(descr, list)
+            dtype = npy.descr_to_dtype([tuple(each) for each in descr] if pairs else _require(descr, str))
+            n_values = math.prod(_require(size, int) for size in _require(shape, list))
+            if (
+                dtype.hasobject
+                or min([_require(start, int), *shape]) < 0
+                or (n_values and not dtype.itemsize)
+            ):
+                raise ValueError(f"an array has values of type {dtype}")
+            if start + n_values * dtype.itemsize > len(self._bytes):
+                raise ValueError(f"an array of shape {shape} has too few bytes of data")
+            self._arrays[key] = np.frombuffer(self._bytes, dtype, n_values, start).reshape(shape).copy()
+        return self._arrays[key]
+
+    def _record(self, name: Any, state: Any) -> Any:
+        kind = _require_class(name, object)
+        if is_dataclass(kind):
+            make: Any = kind
+            _check_names(name, state, {field.name for field in fields(kind) if field.init})
+            return make(**self._attributes(state))
+        if issubclass(kind, BaseEstimator | Enum):
+            raise ValueError(f"{name} is not made from fields")
+        _check_fitted(name, kind, (), state)
+        value = kind.__new__(kind)
+        vars(value).update(self._attributes(state))
+        return value
+
+    def _estimator(self, name: Any, params: Any, fitted: Any) -> Any:
+        kind = _require_class(name, BaseEstimator)
+        if name.startswith(tuple(BOOSTERS)):
+            _check_texts(name, params)
+        else:
+            _check_names(name, params, set(signature(kind).parameters))
+            params = {key: node for key, node in params.items() if key not in ENVIRONMENT_PARAMETERS}
+            _check_no_files(name, params)
+        _check_fitted(name, kind, signature(kind).parameters, fitted)
+        estimator = kind(**self._attributes(params))
+        estimator.__setstate__(self._attributes(fitted))
+        return estimator
+
+    def _booster(self, package: Any, number: Any, nodes: Any) -> Any:
+        """A booster from its text; nothing in a file is ever passed as a file name."""
+        ending, attributes = _look_up(BOOSTERS, package), self._attributes(nodes)
+        text = self._archive.read(f"boosters/{_require(number, int)}.{ending}")
+        if set(attributes) != set(_LIGHTGBM_ATTRIBUTES if package == "lightgbm" else ()):
+            raise ValueError(f"a booster of {package} has unexpected attributes")
+        if package == "lightgbm":
+            booster = import_module(package).Booster(model_str=text.decode())
+            vars(booster).update(attributes)
+            return booster
+        json.loads(text)  # XGBoost's own parser overflows the stack on deep nesting
+        booster = import_module(package).Booster()
+        booster.load_model(bytearray(text))
+        return booster
 
     def _attributes(self, nodes: Any) -> dict[str, Any]:
         return {name: self.decode(node) for name, node in _require(nodes, dict).items()}
-
-    def _float(self, content: Any) -> float:
-        return _FLOATS[content]
-
-    def _tuple(self, content: Any) -> tuple[Any, ...]:
-        return tuple(self.decode(_require(content, list)))
-
-    def _set(self, content: Any) -> set[Any]:
-        return set(self.decode(_require(content, list)))
-
-    def _dict(self, content: Any) -> dict[Any, Any]:
-        return {self.decode(key): self.decode(value) for key, value in _require(content, list)}
-
-    def _slice(self, content: Any) -> slice:
-        start, stop, step = self.decode(_require(content, list))
-        return slice(start, stop, step)
-
-    def _bytes(self, content: Any) -> bytes:
-        return base64.b64decode(_require(content, str), validate=True)
-
-    def _scalar(self, content: Any) -> Any:
-        name, value = _require(content, list)
-        dtype = self._dtype(name)
-        if dtype.kind not in SCALAR_KINDS or not 0 <= dtype.itemsize <= 4 * max(len(str(value)), 8):
-            raise ValueError(f"{name} is not the type of a number or a string")
-        return dtype.type(self.decode(value))
-
-    def _dtype(self, content: Any) -> np.dtype[Any]:
-        return np.dtype(_require(content, str))
-
-    def _array(self, content: Any) -> Any:
-        number = _require(content, int)
-        if number not in self._arrays:
-            self._arrays[number] = load_array(self._read_member(f"arrays/{number}.npy"))
-        return self._arrays[number]
-
-    def _object_array(self, content: Any) -> Any:
-        shape, values = _require(content, list)
-        if math.prod(_require(shape, list)) != len(_require(values, list)):
-            raise ValueError(f"an array of shape {shape} has {len(values)} values")
-        array = np.empty(len(values), dtype=object)
-        array[:] = self.decode(values)
-        return array.reshape(shape)
-
-    def _object(self, content: Any) -> Any:
-        return self.find_object(content)
-
-    def _enum(self, content: Any) -> Any:
-        name, member = _require(content, list)
-        return _look_up(type_names.ENUMS, name)[_require(member, str)]
-
-    def _function(self, content: Any) -> Any:
-        return _look_up(type_names.FUNCTIONS, content)
-
-    def _formula(self, content: Any) -> Formula:
-        return Formula(_require(content, str))
-
-    def _function_measure(self, content: Any) -> FunctionMeasure:
-        function, name = _require(content, list)
-        return FunctionMeasure(self.decode(function), _require(name, str))
-
-    def _measure(self, content: Any) -> Any:
-        name, params = _require(content, list)
-        if name not in measure_names():
-            raise ValueError(f"there is no measure {name!r}")
-        return get_measure(name, **self._attributes(params))
-
-    def _record(self, content: Any) -> Any:
-        name, state = _require(content, list)
-        kind = _look_up(type_names.RECORDS, name)
-        _check_names(name, state, {field.name for field in fields(kind) if field.init})
-        return kind(**self._attributes(state))
-
-    def _estimator(self, content: Any) -> Any:
-        name, params, fitted = _require(content, list)
-        kind = type_names.estimator_class(_require(name, str))
-        if kind is None:
-            raise ValueError(f"the name {name!r} is not known")
-        if name in type_names.ESTIMATORS:
-            _check_names(name, params, set(signature(kind).parameters))
-            params = {
-                key: node for key, node in params.items() if key not in type_names.ENVIRONMENT_PARAMETERS
-            }
-        else:
-            _check_texts(name, params)
-        _check_fitted(name, kind, fitted)
-        estimator = kind(**self._attributes(params))
-        attributes = self._attributes(fitted)
-        if issubclass(kind, BaseAdaptedClassifier):
-            attributes = _upgrade_adapted(attributes)
-        vars(estimator).update(attributes)
-        return estimator
-
-    def _tree(self, content: Any) -> Any:
-        return make_tree(**self._attributes(content))
-
-    def _generator(self, content: Any) -> np.random.Generator:
-        name, state = _require(content, list)
-        return make_generator(name, self.decode(state))
-
-    def _sparse(self, content: Any) -> Any:
-        name, shape, *arrays = _require(content, list)
-        return make_sparse(name, tuple(_require(shape, list)), *(self.decode(each) for each in arrays))
-
-
-_DECODERS: dict[str, Callable[[Decoder, Any], Any]] = {
-    name: getattr(Decoder, f"_{name}")
-    for name in (
-        *("float", "tuple", "set", "dict", "slice", "bytes", "scalar", "dtype", "array", "object_array"),
-        *("object", "enum", "function", "formula", "function_measure", "measure", "record", "estimator"),
-        *("tree", "generator", "sparse"),
-    )
-}
 
 
 def _require(value: Any, kind: type[Any]) -> Any:
@@ -485,20 +607,31 @@ def _look_up(table: dict[str, Any], name: Any) -> Any:
     return table[name]
 
 
-def _upgrade_adapted(fitted: dict[str, Any]) -> dict[str, Any]:
-    """The attributes of a model whose file has no `pos_label_`: the second of its classes is positive."""
-    if "classes_" not in fitted or "pos_label_" in fitted:
-        return fitted
-    classes = np.asarray(fitted["classes_"])
-    n_negative = len(fitted["oof_decision_"]) - fitted["n_positive_"]
-    changed = {"classes_": np.unique(classes), "pos_label_": classes.tolist()[1], "n_negative_": n_negative}
-    return {**fitted, **changed}
+def _require_class(name: Any, base: type[Any]) -> Any:
+    kind = find_class(_require(name, str))
+    if kind is None or not issubclass(kind, base):
+        raise ValueError(f"the name {name!r} is not known")
+    return kind
 
 
 def _check_names(owner: str, state: Any, known: set[str]) -> None:
     unknown = next((name for name in _require(state, dict) if name not in known), None)
     if unknown is not None:
         raise ValueError(f"{owner} has no field {unknown!r}")
+
+
+def _check_fitted(owner: str, kind: type[Any], parameters: Collection[str], fitted: Any) -> None:
+    """A fitted attribute must not take the place of a method or of a parameter."""
+    for name in _require(fitted, dict):
+        is_taken = name in parameters or callable(getattr(kind, name, None))
+        if is_taken or not name.isidentifier() or name.startswith("__"):
+            raise ValueError(f"{owner} has no fitted attribute {name!r}")
+
+
+def _check_no_files(owner: str, params: dict[str, Any]) -> None:
+    """Refuse a vectorizer that opens the files that its input names."""
+    if params.get("input", "content") != "content":
+        raise ValueError(f"its {owner} reads files: its parameter 'input' must be 'content'")
 
 
 def _check_texts(owner: str, params: Any) -> None:
@@ -508,16 +641,3 @@ def _check_texts(owner: str, params: Any) -> None:
             raise ValueError(f"{owner} has the parameter {name!r}, which no model file may hold")
         if isinstance(value, str) and not re.fullmatch(r"[\w:.,@ ()-]*", value):
             raise ValueError(f"{owner} has the parameter {name!r} with the value {value[:40]!r}")
-
-
-def _check_fitted(owner: str, kind: type[Any], fitted: Any) -> None:
-    """A fitted attribute must not take the place of a method or of a parameter."""
-    parameters = signature(kind).parameters
-    for name in _require(fitted, dict):
-        if (
-            not name.isidentifier()
-            or name.startswith("__")
-            or name in parameters
-            or callable(getattr(kind, name, None))
-        ):
-            raise ValueError(f"{owner} has no fitted attribute {name!r}")

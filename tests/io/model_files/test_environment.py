@@ -7,15 +7,15 @@ import zipfile
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
 import capo
 from capo import CAPOClassifier
 from capo.exceptions import ModelFileError
 
-from .archives import pack, read_parts, with_sums
+from .archives import edit_json, pack, read_parts, with_sums
 
 
 @pytest.fixture(scope="module")
@@ -79,11 +79,19 @@ def text(value):
     }
 
 
+class OwnPipeline(Pipeline):
+    """An estimator of the user's own, which skops writes."""
+
+
+class OwnVectorizer(HashingVectorizer):
+    """Another one."""
+
+
 def test_a_cache_of_an_estimator_in_a_file_is_dropped(tmp_path):
     path = tmp_path / "m.capo"
-    capo.save(make_pipeline(LogisticRegression()).fit([[0.0], [1.0]], [0, 1]), path)
+    capo.save(OwnPipeline([("linear", LogisticRegression())]).fit([[0.0], [1.0]], [0, 1]), path)
     edit_skops(path, lambda schema: schema["content"]["content"].update(memory=text(str(tmp_path))))
-    assert capo.load(path).memory is None
+    assert capo.load(path, trusted=[f"{__name__}.OwnPipeline"]).memory is None
 
 
 @pytest.mark.parametrize("kind", ["filename", "file"])
@@ -92,8 +100,25 @@ def test_an_estimator_that_reads_files_is_refused(kind, tmp_path):
     words = CountVectorizer().fit(["some words about memory and input"])
     capo.save(words, path)
     assert capo.load(path).vocabulary_ == words.vocabulary_
+
+    def edit(state):
+        state["objects"][0]["estimator"][1]["input"] = kind
+        return state
+
+    with pytest.raises(ModelFileError, match="reads files"):
+        capo.load(edit_json(path, tmp_path / "bad.capo", "state.json", edit))
+    with pytest.raises(ModelFileError, match="reads files"):
+        capo.save(words.set_params(input=kind), tmp_path / "again.capo")
+
+
+@pytest.mark.parametrize("kind", ["filename", "file"])
+def test_an_estimator_in_a_skops_document_that_reads_files_is_refused(kind, tmp_path):
+    path = tmp_path / "m.capo"
+    words = OwnVectorizer().fit(["some words"])
+    capo.save(words, path)
+    capo.load(path, trusted=[f"{__name__}.OwnVectorizer"])
     edit_skops(path, lambda schema: schema["content"]["content"].update(input=text(kind)))
     with pytest.raises(ModelFileError, match="reads files"):
-        capo.load(path)
+        capo.load(path, trusted=[f"{__name__}.OwnVectorizer"])
     with pytest.raises(ModelFileError, match="reads files"):
         capo.save(words.set_params(input=kind), tmp_path / "again.capo")

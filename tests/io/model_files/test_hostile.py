@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lightgbm import LGBMClassifier
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import make_pipeline
 from xgboost import XGBClassifier
 
@@ -113,8 +114,8 @@ def add_skops_cases(corpus, fifo):
     corpus.skops("import", unknown + r"antigravity\.x", node("TypeNode", "antigravity", "x"))
     corpus.skops("estimator-called", unknown, values("ListNode", "sklearn.pipeline", "Pipeline", text(1)))
     corpus.skops(
-        "partial-of-type",
-        "target is not a function",
+        "partial",
+        unknown + "functools.partial",
         node(
             "PartialNode",
             "functools",
@@ -152,15 +153,6 @@ def add_skops_cases(corpus, fifo):
     for _ in range(300):
         deep = values("ListNode", "builtins", "list", deep)
     corpus.skops("deep-skops", "nested more than 200 levels deep", deep)
-    placeholder = node(
-        "ConstructorFromReduceNode",
-        "capo",
-        "Placeholder",
-        content=values("TupleNode", "builtins", "tuple", text(0)),
-    )
-    number = next(int(Path(key).stem) for key in corpus.parts if key.endswith(".skops"))
-    placeholder["content"]["content"] = [text(number)]
-    corpus.skops("own-placeholder", "contains itself", placeholder)
     array = node("NdArrayNode", "numpy", "ndarray", type="numpy", file="1.npy")
     lie = npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }")
     corpus.skops("array-lie", "bytes of data", array, **{"1.npy": lie})
@@ -203,6 +195,11 @@ def add_state_cases(corpus, fifo):
         "record",
         "estimator",
         "tree",
+        "predictor",
+        "loss",
+        "bunch",
+        "type",
+        "booster",
         "generator",
         "sparse",
         "float",
@@ -215,8 +212,8 @@ def add_state_cases(corpus, fifo):
             ("pairs", {"a": 1}),
         ):
             corpus.model(f"{tag}-{label}", "", {tag: content})
-    corpus.model("measure-unknown", "there is no measure", {"measure": ["eval", {}]})
-    corpus.model("measure-parameter", refused, {"measure": ["f1", {"x": 1}]})
+    corpus.model("measure-unknown", "there is no measure", {"measure": ["eval", {"dict": []}]})
+    corpus.model("measure-parameter", refused, {"measure": ["f1", {"dict": [["x", 1]]}]})
     corpus.model("formula-code", refused, {"formula": "__import__('os').system('true')"})
     corpus.model("formula-long", refused, {"formula": "(" * 10**6})
     corpus.model("class-unknown", "is not known", {"estimator": ["os.system", {}, {}]})
@@ -226,24 +223,50 @@ def add_state_cases(corpus, fifo):
         corpus.model(f"attribute-{name or 'empty'}", "has no fitted attribute", fitted)
     corpus.model("record-field", "has no field", {"record": ["Solution", {"x": 1}]})
     corpus.model("record-incomplete", refused, {"record": ["Solution", {}]})
+    corpus.model("record-unknown", "is not known", {"record": ["Popen", {"args": "true"}]})
+    corpus.model(
+        "record-of-estimator",
+        "is not made from fields",
+        {"record": ["sklearn.pipeline.Pipeline", {"predict": 1}]},
+    )
+    corpus.model(
+        "record-method",
+        "has no fitted attribute 'split'",
+        {"record": ["sklearn.model_selection.KFold", {"split": 1}]},
+    )
+    corpus.model("estimator-of-record", "is not known", {"estimator": ["Solution", {}, {}]})
+    corpus.model("estimator-private", "is not known", {"estimator": ["_Task", {}, {}]})
+    corpus.model("enum-of-record", "is not known", {"enum": ["Solution", "OPTIMAL"]})
+    for name in ("sklearn.datasets.load_files", "sklearn.svm.l1_min_c", "sklearn.svm.os", "os.path"):
+        corpus.model(f"estimator-{name}", "is not known", {"estimator": [name, {}, {}]})
+    corpus.model("function-unknown", "is not known", {"function": ["system", {"dict": []}]})
+    corpus.model("loss-unknown", "is not known", {"loss": ["Popen", 2]})
+    for name in ("fit", "predict", "__class__", "steps"):
+        fitted = {"estimator": ["sklearn.pipeline.Pipeline", {"steps": []}, {name: 1}]}
+        corpus.model(f"pipeline-{name}", "has no fitted attribute", fitted)
+    corpus.model("pipeline-field", "has no field", {"estimator": ["sklearn.pipeline.Pipeline", {"x": 1}, {}]})
     corpus.model("generator-unknown", refused, {"generator": ["seed", {"dict": []}]})
     corpus.model(
-        "sparse-outside", refused, {"sparse": ["csr_array", [2, 2], {"array": 0}, {"array": 0}, {"array": 0}]}
+        "sparse-outside",
+        refused,
+        {"sparse": ["csr_array", [2, 2], *[{"array": ["<i8", [3], 0]}] * 3]},
     )
     corpus.model("scalar-large", refused, {"scalar": ["<U1000000000", "x"]})
     corpus.model("array-of-objects-lie", "has 0 values", {"object_array": [[10**12], []]})
     corpus.object(
         "booster-file",
         refused,
-        {"booster": ["lightgbm", {"model_file": str(fifo)}]},
+        {"booster": ["lightgbm", 0, {"model_file": str(fifo)}]},
         **{"boosters/0.txt": str(fifo).encode()},
     )
     corpus.object(
-        "booster-name", refused, {"booster": ["xgboost", {}]}, **{"boosters/0.json": str(fifo).encode()}
+        "booster-name", refused, {"booster": ["xgboost", 0, {}]}, **{"boosters/0.json": str(fifo).encode()}
     )
-    corpus.object("booster-deep", refused, {"booster": ["xgboost", {}]}, **{"boosters/0.json": b"[" * 10**6})
-    corpus.object("booster-other", "the kind 'booster'", {"booster": ["os", {}]})
-    corpus.object("booster-missing", "lacks its part", {"booster": ["lightgbm", {}]})
+    deep = {"boosters/0.json": b"[" * 10**6}
+    corpus.object("booster-deep", refused, {"booster": ["xgboost", 0, {}]}, **deep)
+    corpus.object("booster-other", "is not known", {"booster": ["os", 0, {}]})
+    corpus.object("booster-path", refused, {"booster": ["lightgbm", "../0", {}]})
+    corpus.object("booster-missing", "lacks its part", {"booster": ["lightgbm", 99, {}]})
     corpus.object("skops-missing", "has no skops document", {"skops": []})
     for name, data in {
         "nan": b'{"model": NaN, "objects": []}',
@@ -255,41 +278,67 @@ def add_state_cases(corpus, fifo):
         "not-json": b"\xff\xfe",
     }.items():
         corpus.changed(f"state-{name}", refused, **{"state.json": data})
-    corpus.member("array-cut", "bytes of data", ".npy", corpus.parts["arrays/0.npy"][:-1])
-    corpus.member(
-        "array-huge",
-        "bytes of data",
-        ".npy",
-        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (100000000000,), }"),
-    )
+    corpus.changed("array-cut", "too few bytes of data", **{"arrays.bin": corpus.parts["arrays.bin"][:-1]})
+    for name, content in {
+        "huge": ["<f8", [10**12], 0],
+        "late": ["<f8", [1], 10**12],
+        "negative-start": ["<f8", [1], -8],
+        "negative-shape": ["<f8", [-1], 0],
+        "objects": ["|O", [1], 0],
+        "object-fields": [[["a", "|O"]], [1], 0],
+        "empty-values": ["|V0", [10**12], 0],
+        "shape": ["<f8", "x", 0],
+        "fields": [[["a"]], [1], 0],
+        "nested-fields": [[["a", [["b", "|O"]]]], [1], 0],
+    }.items():
+        corpus.model(f"array-{name}", refused, {"array": content})
 
 
 def add_tree_cases(corpus):
     """Trees whose branches lead out of them, or whose sizes disagree."""
-    number = next(i for i, each in enumerate(corpus.state["objects"]) if "tree" in each)
-    tree = corpus.state["objects"][number]["tree"]
-    member = f"arrays/{tree['nodes']['array']}.npy"
+    number, tree = next(
+        (i, dict(each["estimator"][2]["tree_"]["tree"]["dict"]))
+        for i, each in enumerate(corpus.state["objects"])
+        if "tree_" in each.get("estimator", [0, 0, {}])[2]
+    )
+    descr, shape, start = tree["nodes"]["array"]
+    dtype = np.dtype([tuple(field) for field in descr])
     for field, value, sentence in (
         ("left_child", 10**6, "leads out"),
         ("right_child", 0, "leads out"),
         ("feature", 999, "splits on a column"),
     ):
-        nodes = np.load(io.BytesIO(corpus.parts[member]))
-        nodes[field][0] = value
-        file = io.BytesIO()
-        np.save(file, nodes)
-        corpus.changed(f"tree-{field}", sentence, **{member: file.getvalue()})
+        data = bytearray(corpus.parts["arrays.bin"])
+        np.frombuffer(data, dtype, shape[0], start)[field][0] = value
+        corpus.changed(f"tree-{field}", sentence, **{"arrays.bin": bytes(data)})
     for field, value in (("n_outputs", 10**9), ("node_count", 10**9)):
         state = json.loads(corpus.parts["state.json"])
-        state["objects"][number]["tree"][field] = value
+        pairs = state["objects"][number]["estimator"][2]["tree_"]["tree"]["dict"]
+        next(pair for pair in pairs if pair[0] == field)[1] = value
         corpus.changed(f"tree-{field}", "sizes of a tree", **{"state.json": json.dumps(state).encode()})
+
+
+def add_predictor_cases(corpus):
+    """Trees of histogram-based boosting whose branches or categories lead out of them."""
+    text = corpus.parts["state.json"].decode()
+    node, _ = json.JSONDecoder().raw_decode(text, text.index('{"predictor"'))
+    descr, shape, start = dict(node["predictor"]["dict"])["nodes"]["array"]
+    dtype = np.dtype([tuple(field) for field in descr])
+    for field, value, sentence in (
+        ("left", 10**6, "leads out"),
+        ("right", 0, "leads out"),
+        ("is_categorical", 1, "splits on categories"),
+    ):
+        data = bytearray(corpus.parts["arrays.bin"])
+        np.frombuffer(data, dtype, shape[0], start)[field][0] = value
+        corpus.changed(f"predictor-{field}", sentence, **{"arrays.bin": bytes(data)})
 
 
 def add_archive_cases(corpus):
     parts = with_sums(corpus.parts)
-    corpus.changed("bomb", "would unpack", **{"arrays/999.npy": bytes(10**8)})
+    corpus.changed("bomb", "would unpack", **{"arrays.bin": bytes(10**8)})
     for index, name in enumerate(
-        ("../../etc/passwd", "/etc/passwd", "arrays/../x.npy", "arrays/٣.npy", "x.py")
+        ("../../etc/passwd", "/etc/passwd", "boosters/../x.txt", "boosters/٣.txt", "x.py")
     ):
         corpus.changed(f"name-{index}", "is not a capo model file", **{name: b"x"})
     file = io.BytesIO(pack(parts))
@@ -304,7 +353,7 @@ def add_archive_cases(corpus):
     whole = pack(parts)
     for cut in (4, 100, len(whole) // 2, len(whole) - 30):
         corpus.raw(f"cut-{cut}", "damaged or truncated", whole[:cut])
-    for number in (-5, "1", None, float("nan"), 1, 10**30):
+    for number in (-5, "1", None, float("nan"), 2, 10**30):
         manifest = {**json.loads(parts["manifest.json"]), "format_version": number}
         corpus.changed(f"version-{number}", "", **{"manifest.json": json.dumps(manifest).encode()})
 
@@ -317,6 +366,8 @@ def good(tmp_path_factory):
         make_pipeline(DropEmptyColumns(), RandomForestClassifier(2, random_state=0)),
         LGBMClassifier(n_estimators=2, n_jobs=1, verbose=-1, min_child_samples=5),
         XGBClassifier(n_estimators=2, n_jobs=1),
+        HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=5),
+        NearestCentroid(),
     ]
     model = CAPOClassifier("f1", auxiliaries=auxiliaries, C=1.0, cv=2, random_state=0).fit(X, X[:, 0] > 0)
     path = tmp_path_factory.mktemp("good") / "good.capo"
@@ -331,6 +382,7 @@ def test_hostile_files_are_refused_and_nothing_else_happens(good, tmp_path):
     add_skops_cases(corpus, tmp_path / FIFO)
     add_state_cases(corpus, tmp_path / FIFO)
     add_tree_cases(corpus)
+    add_predictor_cases(corpus)
     add_archive_cases(corpus)
     command = [sys.executable, str(SCRIPT), str(good), *corpus.cases, str(good)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

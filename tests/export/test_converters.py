@@ -22,7 +22,9 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from capo.export.onnx import GraphBuilder, convert_classifier, convert_transformer, make_input_table
+from capo.export._classifiers import convert_classifier
+from capo.export._graph import GraphBuilder, make_input_table
+from capo.export._transformers import convert_transformer
 from capo.tables.encoders import KnownCategoryFilter
 from capo.tables.features import make_linear_features, make_rbf_features, make_tree_features
 

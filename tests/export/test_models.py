@@ -11,14 +11,11 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
-    AdaBoostClassifier,
     BaggingClassifier,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
-    StackingClassifier,
-    VotingClassifier,
 )
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -143,17 +140,7 @@ CLASSIFIERS = {
     "exponential": GradientBoostingClassifier(loss="exponential", n_estimators=10, init="zero"),
     "histograms": HistGradientBoostingClassifier(categorical_features=[3], max_iter=20),
     "one leaf": HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=500),
-    "ada": AdaBoostClassifier(n_estimators=10),
-    "bags of trees": BaggingClassifier(n_estimators=5),
     "bags of lines": BaggingClassifier(linear(), n_estimators=4, max_features=3),
-    "soft vote": VotingClassifier([("a", GaussianNB()), ("b", linear())], voting="soft", weights=[1, 2]),
-    "hard vote": VotingClassifier([("a", GaussianNB()), ("b", linear()), ("c", trees())]),
-    "stack": StackingClassifier(
-        [("a", GaussianNB()), ("b", DecisionTreeClassifier(max_depth=3)), ("c", LinearSVC())],
-        linear(),
-        passthrough=True,
-        cv=3,
-    ),
     "isotonic": CalibratedClassifierCV(trees(), method="isotonic", cv=2),
     "platt": CalibratedClassifierCV(LinearSVC(), cv=2),
     "bayes": GaussianNB(),

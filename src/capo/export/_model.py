@@ -1,0 +1,329 @@
+"""Whole models.
+
+All targets share one graph: the outputs of an auxiliary are a matrix with K columns, where K is 1 for two
+classes, and the number of classes or labels otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import ModelProto, TensorProto
+from onnx.reference import ReferenceEvaluator
+from scipy.sparse import issparse
+from scipy.special import expit, softmax
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from .. import __version__
+from .._compat import FloatArray
+from ..baselines import PublishedCAPOClassifier
+from ..estimators import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
+from ..exceptions import ExportError, InvalidInputError
+from ..learning.auxiliaries import LabelColumnsOutput
+from ..learning.outputs import (
+    CERTAIN_LOG_ODDS,
+    CERTAIN_LOG_ODDS_TOL,
+    ClassCalibrator,
+    ClassOutput,
+    OutputScale,
+    class_positions_of,
+    positive_class_index,
+)
+from ..measures.multilabel import RowAverage
+from ..tables.kinds import is_dataframe
+from ._classifiers import LABEL_MATRIX_CLASSIFIERS, ClassifierOutputs, convert_classifier, unwrap
+from ._graph import GraphBuilder, GraphTable, make_input_table
+from ._transformers import as_dense_array, convert_transformer
+from .onnx import raw_inputs
+
+#: What the user can do about a part that has no converter.
+REGISTER_CONVERTER = "or register a converter with skl2onnx.update_registered_converter"
+#: Rows on which an external converter is checked against its estimator.
+MAX_CHECKED_ROWS = 200
+#: Relative and absolute tolerance of that check.
+CHECK_TOLERANCE = 1e-5
+
+
+def convert_model(model: Any, X: Any, metadata: Mapping[str, str]) -> ModelProto:
+    """Convert a fitted classifier to a graph for data like X."""
+    capo_models = (CAPOClassifier, PublishedCAPOClassifier)
+    if not isinstance(model, (*capo_models, SVMPerfClassifier, SVMPerfClassifierCV)):
+        raise InvalidInputError(
+            "to_onnx takes a fitted CAPOClassifier, SVMPerfClassifier or SVMPerfClassifierCV: got "
+            f"{type(model).__name__}."
+        )
+    check_is_fitted(model)
+    X = X if is_dataframe(X) or issparse(X) else np.asarray(X)
+    model.decision_function(X[:1])  # raises if X does not have the columns of the training table
+    graph = GraphBuilder()
+    table = make_input_table(graph, X)
+    convert = _OUTPUTS[_target_type(model)] if isinstance(model, capo_models) else _svmperf_outputs
+    outputs, notes = convert(model, table, X)
+    notes = {"capo_version": __version__, "measure": model.measure_.label, **notes, **metadata}
+    return graph.build(outputs, notes)
+
+
+#: The value, data type and shape of each output, by its name.
+GraphOutputs = dict[str, tuple[str, int, list[Any]]]
+
+
+def _target_type(model: Any) -> str:
+    return str(getattr(model, "target_type_", "binary"))
+
+
+def _svmperf_outputs(model: Any, table: GraphTable, X: Any) -> tuple[GraphOutputs, dict[str, str]]:
+    with _explain_export_errors("the model", "Train it with another kernel"):
+        score = convert_classifier(model, table).margin
+    assert score is not None
+    threshold = getattr(model, "best_estimator_", model).threshold_
+    return _binary_outputs(table.graph, {"score": score}, model.classes_, threshold)
+
+
+def _capo_outputs(model: Any, table: GraphTable, X: Any) -> tuple[GraphOutputs, dict[str, str]]:
+    log_odds = _log_odds(model, table, X)
+    probability = table.graph.op("Sigmoid", log_odds)
+    scores = {"probability": probability, "score": _score(model, table.graph, log_odds)}
+    return _binary_outputs(table.graph, scores, model.label_pair, model.threshold_)
+
+
+def _binary_outputs(
+    graph: GraphBuilder, scores: dict[str, str], label_pair: NDArray[Any], threshold: float
+) -> tuple[GraphOutputs, dict[str, str]]:
+    """Vectors of the label and of the scores."""
+    labels, label_type = _label_array(label_pair)
+    is_positive = graph.cast(graph.op("Greater", scores["score"], 0.0), TensorProto.INT64)
+    columns = {"label": (graph.op("Gather", labels, is_positive), label_type)}
+    columns.update((name, (value, TensorProto.DOUBLE)) for name, value in scores.items())
+    outputs: GraphOutputs = {
+        name: (graph.op("Reshape", value, np.array([-1])), dtype, ["n"])
+        for name, (value, dtype) in columns.items()
+    }
+    return outputs, {"pos_label": str(label_pair.tolist()[1]), "threshold": repr(float(threshold))}
+
+
+def _multilabel_outputs(model: Any, table: GraphTable, X: Any) -> tuple[GraphOutputs, dict[str, str]]:
+    if isinstance(model.measure_, RowAverage):
+        raise ExportError(
+            f"a model for {model.measure_.label} chooses the labels of each row together, and only "
+            "thresholds on labels are exported: train for an average over labels or entries, such as "
+            "f1_macro or f1_micro, or use a model file (capo.save)."
+        )
+    graph, shape = table.graph, ["n", len(model.classes_)]
+    log_odds = _log_odds(model, table, X)
+    score = _score(model, graph, log_odds)
+    is_chosen = graph.cast(graph.op("Greater", score, 0.0), TensorProto.INT64)
+    outputs: GraphOutputs = {
+        "label": (is_chosen, TensorProto.INT64, shape),
+        "probability": (graph.op("Sigmoid", log_odds), TensorProto.DOUBLE, shape),
+        "score": (score, TensorProto.DOUBLE, shape),
+    }
+    names = [str(name) for name in model.classes_.tolist()]
+    return outputs, {"labels": json.dumps(names), "thresholds": json.dumps(model.thresholds_.tolist())}
+
+
+def _multiclass_outputs(model: Any, table: GraphTable, X: Any) -> tuple[GraphOutputs, dict[str, str]]:
+    graph, shape = table.graph, ["n", len(model.classes_)]
+    probabilities = _class_probabilities(model, table, X)
+    gains = graph.op("MatMul", probabilities, model.rule_.gain.astype(np.float64))
+    position = graph.op("ArgMax", gains, axis=1, keepdims=0, select_last_index=0)
+    labels, label_type = _label_array(model.classes_)
+    outputs: GraphOutputs = {
+        "label": (graph.op("Gather", labels, position), label_type, ["n"]),
+        "probability": (probabilities, TensorProto.DOUBLE, shape),
+        "score": (gains, TensorProto.DOUBLE, shape),
+    }
+    return outputs, {"classes": json.dumps(model.classes_.tolist(), default=str)}
+
+
+_OUTPUTS: dict[str, Callable[[Any, GraphTable, Any], tuple[GraphOutputs, dict[str, str]]]] = {
+    "binary": _capo_outputs,
+    "multiclass": _multiclass_outputs,
+    "multilabel": _multilabel_outputs,
+}
+
+
+def _label_array(classes: NDArray[Any]) -> tuple[NDArray[Any], int]:
+    """The classes as int64, double or string, and that data type."""
+    if classes.dtype.kind in "iub":
+        return classes.astype(np.int64), TensorProto.INT64
+    if classes.dtype.kind == "f":
+        return classes.astype(np.float64), TensorProto.DOUBLE
+    return classes.astype(object), TensorProto.STRING
+
+
+def _combinations(model: Any) -> list[Any]:
+    """The weights of the auxiliaries for each column: one for two classes, one per label otherwise."""
+    if _target_type(model) == "binary":
+        return [model.combination_]
+    return [each.combination for each in model.label_models_]
+
+
+def _log_odds(model: Any, table: GraphTable, X: Any) -> str:
+    """The log-odds of the positive class or of all labels, one column for each."""
+    graph, columns = table.graph, _combinations(model)
+    total = table.constant([each.weights.intercept for each in columns])
+    for j, name in enumerate(model.auxiliaries_):
+        weights = np.array([[each.weights.auxiliary[j] for each in columns]])
+        if weights.any():
+            raw = _auxiliary_output(model, name, table, X)
+            output = _apply_scales(graph, raw, [each.scales[j] for each in columns])
+            total = graph.op("Add", total, graph.op("Mul", output, weights))
+    delta = np.column_stack([each.weights.delta for each in columns])
+    if delta.any():
+        product = graph.op("MatMul", _delta_features(model.delta_, table, X), delta)
+        total = graph.op("Add", total, product)
+    return total
+
+
+def _score(model: Any, graph: GraphBuilder, log_odds: str) -> str:
+    """The log-odds minus those at the thresholds."""
+    return graph.op("Sub", log_odds, np.array([[each.threshold_log_odds for each in _combinations(model)]]))
+
+
+def _apply_scales(graph: GraphBuilder, raw: str, scales: Sequence[OutputScale]) -> str:
+    """Platt's log-odds of each column, clipped before and growing only logarithmically beyond the limit."""
+    if all(scale.calibrator is None for scale in scales):
+        return raw
+
+    def row(default: float, value: Callable[[Any], float]) -> FloatArray:
+        return np.array([[default if scale.calibrator is None else value(scale) for scale in scales]])
+
+    raw = _clip_raw(graph, raw, row(np.inf, lambda s: s.max_raw), row(np.inf, lambda s: s.certain_raw))
+    scaled = graph.op("Mul", raw, row(1.0, lambda s: s.calibrator.slope))
+    log_odds = graph.op("Add", scaled, row(0.0, lambda s: s.calibrator.intercept))
+    limits, size = row(np.inf, lambda s: s.max_log_odds), graph.op("Abs", log_odds)
+    excess = graph.op("Max", graph.op("Sub", size, limits), 0.0)
+    log_excess = graph.op("Log", graph.op("Add", excess, 1.0))
+    limited = graph.op("Add", graph.op("Min", size, limits), log_excess)
+    return graph.op("Mul", graph.op("Sign", log_odds), limited)
+
+
+def _clip_raw(graph: GraphBuilder, raw: str, largest: FloatArray, certain: FloatArray) -> str:
+    """The raw outputs, clipped to what the resolution of each classifier allows (`OutputScale.clip`)."""
+    if not np.isfinite(np.minimum(largest, certain)).any():
+        return raw
+    distance = graph.op("Abs", graph.op("Sub", graph.op("Abs", raw), CERTAIN_LOG_ODDS))
+    is_certain = graph.op("Less", distance, CERTAIN_LOG_ODDS_TOL)
+    limits = graph.op("Where", is_certain, np.minimum(largest, certain), largest)
+    return graph.op("Max", graph.op("Min", raw, limits), graph.op("Neg", limits))
+
+
+def _class_probabilities(model: Any, table: GraphTable, X: Any) -> str:
+    graph, stack = table.graph, model.stack_
+    total = table.constant(stack.intercepts)
+    parts = zip(model.auxiliaries_, stack.calibrators, stack.weights.tolist(), stack.is_used, strict=True)
+    inputs = []
+    for name, calibrator, weight, is_used in parts:
+        if is_used:
+            inputs.append(_calibrate(graph, _auxiliary_output(model, name, table, X), calibrator))
+            total = graph.op("Add", total, graph.op("Mul", inputs[-1], weight))
+    if stack.correction is not None:
+        # How the centered log-probabilities of all auxiliaries change the scores.
+        means = [graph.op("ReduceMean", each, np.array([1]), keepdims=1) for each in inputs]
+        centered = [graph.op("Sub", each, mean) for each, mean in zip(inputs, means, strict=True)]
+        product = graph.op("MatMul", graph.op("Concat", *centered, axis=1), stack.correction[:-1])
+        total = graph.op("Add", total, graph.op("Add", product, stack.correction[-1:]))
+    return graph.op("Softmax", total, axis=1)
+
+
+def _calibrate(graph: GraphBuilder, raw: str, calibrator: ClassCalibrator) -> str:
+    scores = graph.op("Add", graph.op("Mul", raw, calibrator.slope), calibrator.intercepts[None])
+    floored = graph.op("Add", graph.op("Softmax", scores, axis=1), calibrator.floor)
+    total = 1.0 + len(calibrator.intercepts) * calibrator.floor
+    return graph.op("Log", graph.op("Div", floored, total))
+
+
+def _auxiliary_output(model: Any, name: str, table: GraphTable, X: Any) -> str:
+    """The raw output of one auxiliary, as the model takes it from the estimator."""
+    estimator, target_type = model.auxiliaries_[name], _target_type(model)
+    with _explain_export_errors(f"the auxiliary {name!r}", f"Leave it out, replace it, {REGISTER_CONVERTER}"):
+        if target_type == "multilabel" and not isinstance(unwrap(estimator), LABEL_MATRIX_CLASSIFIERS):
+            raise ExportError(f"its {type(unwrap(estimator)).__name__} was trained on all labels together")
+        outputs = _convert_auxiliary(estimator, table, X)
+        if target_type == "multiclass":
+            if outputs.probability is None and hasattr(estimator, "predict_proba"):
+                raise ExportError(f"the graph of its {type(estimator).__name__} has no probability")
+            raw = outputs.class_scores(class_positions_of(estimator, model.classes_), len(model.classes_))
+            _check_external_nodes(
+                table.graph,
+                raw,
+                X,
+                lambda rows: ClassOutput().predict(estimator, rows, model.classes_),
+                lambda scores: np.asarray(softmax(scores, axis=1)),
+            )
+            return raw
+        kind = LabelColumnsOutput() if target_type == "multilabel" else model.combination_.output_kind
+        labels = model.classes_ if target_type == "multilabel" else model.label_pair
+        raw = outputs.signed_label() if kind.name == "labels" else outputs.score()
+        if target_type == "binary" and positive_class_index(estimator, labels) == 0:
+            raw = table.graph.op("Neg", raw)
+
+        def python_output(rows: Any) -> FloatArray:
+            return np.asarray(kind.predict(estimator, rows, labels)).reshape(rows.shape[0], -1)
+
+        # Compared as probabilities: large scores may differ by rounding.
+        _check_external_nodes(table.graph, raw, X, python_output, expit)
+        return raw
+
+
+def _convert_auxiliary(estimator: Any, table: GraphTable, X: Any) -> ClassifierOutputs:
+    """The outputs of an auxiliary, which may be a model itself, as in a refit."""
+    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+    is_model = isinstance(inner, CAPOClassifier | PublishedCAPOClassifier)
+    if not is_model or _target_type(inner) != "binary":
+        return convert_classifier(estimator, table)
+    # The decision function is about the second of the sorted classes.
+    graph, score = table.graph, _score(inner, table.graph, _log_odds(inner, table, X))
+    is_reversed = inner.classes_[0] == inner.pos_label_
+    return ClassifierOutputs(graph, graph.op("Neg", score) if is_reversed else score)
+
+
+def _delta_features(transformer: Any, table: GraphTable, X: Any) -> str:
+    with _explain_export_errors("the delta transformer", f"Train with delta='linear', {REGISTER_CONVERTER}"):
+        features = convert_transformer(transformer, table).to_matrix()
+        _check_external_nodes(
+            table.graph, features, X, lambda rows: as_dense_array(transformer.transform(rows))
+        )
+    return features
+
+
+@contextmanager
+def _explain_export_errors(part: str, remedy: str) -> Iterator[None]:
+    """Complete the reason in an ExportError to a sentence about a part of the model, with a remedy."""
+    try:
+        yield
+    except ExportError as error:
+        raise ExportError(f"{part} cannot be exported to ONNX: {error}. {remedy}.") from (
+            error.__cause__ or error
+        )
+
+
+def _check_external_nodes(
+    graph: GraphBuilder,
+    value: str,
+    X: Any,
+    expected: Callable[[Any], FloatArray],
+    transform: Callable[[FloatArray], FloatArray] = np.asarray,
+) -> None:
+    """Raise if a value that external converters contribute to differs from the expected one on rows of X.
+
+    Both are compared after `transform`. A graph without external nodes is not checked.
+    """
+    if not graph.has_external_nodes:
+        return
+    graph.has_external_nodes, rows = False, X[:MAX_CHECKED_ROWS]
+    model = graph.build({"value": (value, TensorProto.DOUBLE, ["n", None])}, {})
+    try:
+        with np.errstate(all="ignore"):
+            (output,) = list(ReferenceEvaluator(model).run(None, raw_inputs(rows)))
+    except Exception as error:
+        raise ExportError("its skl2onnx graph cannot be run") from error
+    found, wanted = transform(np.asarray(output)), transform(expected(rows))
+    if not np.allclose(found, wanted, rtol=CHECK_TOLERANCE, atol=CHECK_TOLERANCE):
+        raise ExportError("the outputs of its skl2onnx graph differ from those of the estimator")

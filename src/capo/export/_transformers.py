@@ -1,0 +1,438 @@
+"""Conversion of fitted transformers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Container, Iterable
+from dataclasses import replace
+from functools import partial, reduce
+from itertools import compress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx.shape_inference import infer_shapes
+from scipy.sparse import issparse
+from skl2onnx import get_model_alias, to_onnx
+from skl2onnx.common._registration import get_converter
+from skl2onnx.common.data_types import DoubleTensorType
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_selection import SelectorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_approximation import Nystroem
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+    TargetEncoder,
+)
+
+from .._compat import FloatArray
+from ..exceptions import ExportError
+from ..learning.auxiliaries import to_dense
+from ..tables.encoders import (
+    CategoryOneHotEncoder,
+    DateParts,
+    KnownCategoryFilter,
+    TagIndicators,
+    WordFeatures,
+)
+from ..tables.features import MAX_STANDARDIZED, clip_standardized
+from ..tables.kinds import is_missing
+from ..tables.parsing import ColumnParser
+from ._graph import (
+    ML_DOMAIN,
+    OPSETS,
+    GraphBuilder,
+    GraphTable,
+    NumericColumns,
+    TextColumn,
+    UnknownCategory,
+    encode_categories,
+    encode_known_categories,
+    gather_by_code,
+)
+from .onnx import MISSING_TEXT, category_key
+
+#: Names of kernels with a formula in the graph.
+KERNELS = ("linear", "rbf", "laplacian", "inverse_distance", "inverse_squared_distance", "poly", "sigmoid")
+
+
+def emit_kernel(
+    graph: GraphBuilder,
+    name: Any,
+    rows: str,
+    vectors: Any,
+    *,
+    gamma: float,
+    coef0: float = 0.0,
+    degree: float = 1.0,
+) -> str:
+    """Add the kernel values of each row with each vector."""
+    op, vectors = graph.op, as_dense_array(vectors)
+    if not isinstance(name, str) or name not in KERNELS:
+        raise ExportError(f"its kernel is not one of {', '.join(KERNELS)}")
+    if name == "linear":
+        return op("MatMul", rows, vectors.T.copy())
+    if name in ("poly", "sigmoid"):
+        values = op("Add", op("MatMul", rows, gamma * vectors.T), coef0)
+        return op("Pow", values, degree) if name == "poly" else op("Tanh", values)
+    # Squared distances times gamma, with one vector as the origin for numerical accuracy.
+    rows, vectors = op("Sub", rows, vectors[:1]), vectors - vectors[:1]
+    squared_norms = op("ReduceSum", op("Mul", rows, rows), np.array([1]), keepdims=1)
+    cross_terms = op("MatMul", rows, -2.0 * vectors.T)
+    squares = op("Add", op("Add", cross_terms, squared_norms), (vectors**2).sum(axis=1)[None, :])
+    distance = op("Mul", op("Max", squares, 0.0), gamma)
+    if name in ("laplacian", "inverse_distance"):
+        distance = op("Sqrt", distance)
+    if name in ("rbf", "laplacian"):
+        return op("Exp", op("Neg", distance))
+    return op("Reciprocal", op("Add", distance, 1.0))
+
+
+def as_dense_array(matrix: Any) -> FloatArray:
+    """Convert a matrix, sparse or not, to an array of doubles."""
+    return np.asarray(matrix.toarray() if issparse(matrix) else matrix, dtype=np.float64)
+
+
+#: The version of the ``ai.onnx.ml`` operators that skl2onnx writes.
+SKL2ONNX_ML_OPSET = 3
+#: Operators of that version that the version used here no longer has.
+REMOVED_OPERATORS = frozenset({"TreeEnsembleClassifier", "TreeEnsembleRegressor"})
+
+
+def emit_skl2onnx(estimator: Any, table: GraphTable, **options: Any) -> list[str]:
+    """Add an estimator of numeric tables by its converter in skl2onnx, and return the outputs."""
+    try:
+        with warnings.catch_warnings():
+            # Warnings of the libraries that skl2onnx uses, about each other.
+            warnings.simplefilter("ignore")
+            model = to_onnx(
+                estimator,
+                initial_types=[("X", DoubleTensorType([None, table.width]))],
+                options={id(estimator): options} if options else None,
+                target_opset={"": OPSETS[""], ML_DOMAIN: SKL2ONNX_ML_OPSET},
+            )
+            infer_shapes(model, check_type=True, strict_mode=True)
+    except Exception as error:
+        raise ExportError(
+            f"skl2onnx cannot convert {type(estimator).__name__} in double precision"
+        ) from error
+    nodes = model.graph.node
+    unsupported = {
+        each.op_type for each in nodes if each.domain not in OPSETS or each.op_type in REMOVED_OPERATORS
+    }
+    if unsupported:
+        raise ExportError(
+            f"skl2onnx converts {type(estimator).__name__} with {', '.join(sorted(unsupported))}, which is "
+            "not in double precision or not a standard ONNX operator"
+        )
+    return table.graph.inline_model(model, table.to_matrix())
+
+
+def converter_options(estimator: Any) -> Container[str]:
+    """The options that the estimator's converter supports."""
+    try:
+        return get_converter(get_model_alias(type(estimator))).get_allowed_options() or ()
+    except Exception as error:
+        raise ExportError(f"skl2onnx has no converter for {type(estimator).__name__}") from error
+
+
+def _convert_with_skl2onnx(estimator: Any, table: GraphTable) -> GraphTable:
+    value = table.graph.cast(emit_skl2onnx(estimator, table)[0])
+    return table.numeric(value, len(estimator.get_feature_names_out()))
+
+
+#: From a transformer and its input table to the transformed table.
+TransformerConverter = Callable[[Any, GraphTable], GraphTable]
+
+
+def convert_transformer(estimator: Any, table: GraphTable) -> GraphTable:
+    """Convert a fitted transformer; the result is the transformed table."""
+    if isinstance(estimator, SelectorMixin):
+        return table.take(np.flatnonzero(estimator.get_support()).tolist())
+    return _CONVERTERS.get(type(estimator), _convert_with_skl2onnx)(estimator, table)
+
+
+def _convert_pipeline(pipeline: Any, table: GraphTable) -> GraphTable:
+    for _, step in pipeline.steps:
+        if step not in (None, "passthrough"):
+            table = convert_transformer(step, table)
+    return table
+
+
+def _convert_frozen(frozen: Any, table: GraphTable) -> GraphTable:
+    return convert_transformer(frozen.estimator, table)
+
+
+def _convert_column_transformer(transformer: Any, table: GraphTable) -> GraphTable:
+    parts = [
+        (name, part, table.take(transformer._transformer_to_input_indices[name]))
+        for name, part, _ in transformer.transformers_
+    ]
+    return _join_parts(transformer, table, [each for each in parts if each[2].width])
+
+
+def _convert_feature_union(union: Any, table: GraphTable) -> GraphTable:
+    return _join_parts(union, table, [(name, part, table) for name, part in union.transformer_list])
+
+
+def _join_parts(
+    transformer: Any, table: GraphTable, parts: Iterable[tuple[str, Any, GraphTable]]
+) -> GraphTable:
+    """The outputs of transformers side by side, each for its own columns and with its own weight."""
+    outputs = []
+    for name, part, columns in parts:
+        if isinstance(part, str) and part == "drop":
+            continue
+        output = columns if isinstance(part, str) else convert_transformer(part, columns)
+        weight = (transformer.transformer_weights or {}).get(name)
+        if weight is not None:
+            factors = np.full((1, output.width), float(weight))
+            output = output.numeric(table.graph.op("Mul", output.to_matrix(), factors))
+        outputs.append(output)
+    return GraphTable(table.graph, ()).hstack(*outputs)
+
+
+def _convert_scaler(scaler: Any, table: GraphTable) -> GraphTable:
+    """A scaler by the mean and the scale of each column, or by its scale only."""
+    value = table.to_matrix()
+    if getattr(scaler, "clip", False):
+        return _convert_with_skl2onnx(scaler, table)
+    if getattr(scaler, "with_mean", False):
+        value = table.graph.op("Sub", value, scaler.mean_[None, :].astype(np.float64))
+    if scaler.scale_ is not None:
+        value = table.graph.op("Div", value, scaler.scale_[None, :].astype(np.float64))
+    return table.numeric(value)
+
+
+def _convert_function(transformer: Any, table: GraphTable) -> GraphTable:
+    if transformer.func is None or transformer.func is to_dense:
+        return table
+    if transformer.func is not clip_standardized:
+        raise ExportError(
+            f"its FunctionTransformer applies {getattr(transformer.func, '__name__', 'a function')}, "
+            "which has no ONNX equivalent"
+        )
+    return table.numeric(table.graph.op("Clip", table.to_matrix(), -MAX_STANDARDIZED, MAX_STANDARDIZED))
+
+
+def _convert_known_category_filter(transformer: KnownCategoryFilter, table: GraphTable) -> GraphTable:
+    pairs = zip(table.iter_columns(), transformer.categories_, strict=True)
+    return GraphTable(
+        table.graph, tuple(encode_known_categories(table, block, values) for block, values in pairs)
+    )
+
+
+def _convert_target_encoder(encoder: Any, table: GraphTable) -> GraphTable:
+    if encoder.target_type_ == "multiclass":
+        raise ExportError("its TargetEncoder was fitted to more than two classes")
+    return _encode_columns(encoder, table)
+
+
+def _convert_one_hot_encoder(encoder: Any, table: GraphTable) -> GraphTable:
+    return _encode_columns(encoder, table, encoder._n_features_outs)
+
+
+def _encode_columns(encoder: Any, table: GraphTable, widths: Iterable[int] | None = None) -> GraphTable:
+    """Replace each category by the encoder's own output for it, by default one column."""
+    start, blocks = 0, []
+    widths = [1] * table.width if widths is None else widths
+    for position, (block, width) in enumerate(zip(table.iter_columns(), widths, strict=True)):
+        column = encode_categories(table, block, encoder.categories_[position])
+        rows = _transform_categories(encoder, position, column.categories)[:, start : start + width]
+        blocks.append(NumericColumns(gather_by_code(table.graph, column, rows), width))
+        start += width
+    return GraphTable(table.graph, tuple(blocks))
+
+
+def _transform_categories(encoder: Any, position: int, values: tuple[Any, ...]) -> NDArray[Any]:
+    """The encoder's output for rows with these values in one column; NaN where it raises an error."""
+    rows = np.empty((len(values), len(encoder.categories_)), dtype=object)
+    rows[:] = [known[0] if len(known) else np.nan for known in encoder.categories_]
+    rows[:, position] = [str(value) if isinstance(value, UnknownCategory) else value for value in values]
+    if all(known.dtype.kind in "fiub" for known in encoder.categories_):
+        rows = rows.astype(np.float64)
+    try:
+        return _transform_rows(encoder, rows)
+    except ValueError:
+        return np.vstack([_transform_row_or_nan(encoder, row[None, :]) for row in rows])
+
+
+def _transform_rows(estimator: Any, rows: NDArray[Any]) -> Any:
+    with warnings.catch_warnings():
+        # Warnings about missing column names and about unknown categories.
+        warnings.simplefilter("ignore", UserWarning)
+        output = estimator.transform(rows)
+    return output.toarray() if issparse(output) else np.asarray(output)
+
+
+def _transform_row_or_nan(encoder: Any, row: NDArray[Any]) -> Any:
+    try:
+        return _transform_rows(encoder, row)
+    except ValueError:
+        return np.full((1, len(encoder.get_feature_names_out())), np.nan)
+
+
+def _convert_imputer(imputer: Any, table: GraphTable) -> GraphTable:
+    if not is_missing(imputer.missing_values):
+        raise ExportError(f"its SimpleImputer has missing_values={imputer.missing_values!r} instead of NaN")
+    if any(isinstance(block, TextColumn) for block in table.blocks):
+        return _impute_text(imputer, table)
+    graph, matrix = table.graph, table.to_matrix()
+    fill = np.asarray(imputer.statistics_, dtype=np.float64)
+    filled = graph.op("Where", graph.op("IsNaN", matrix), fill[None, :], matrix)
+    # A column without a statistic had no values in training, and the imputer drops it.
+    imputed = table.numeric(filled).take(np.flatnonzero(~np.isnan(fill)).tolist())
+    if not imputer.add_indicator or not len(imputer.indicator_.features_):
+        return imputed
+    columns = imputer.indicator_.features_
+    indicators = graph.cast(graph.op("IsNaN", graph.take_columns(matrix, columns)))
+    return imputed.hstack(table.numeric(indicators, len(columns)))
+
+
+def _impute_text(imputer: Any, table: GraphTable) -> GraphTable:
+    columns = [block for block in table.blocks if isinstance(block, TextColumn)]
+    if imputer.add_indicator or len(columns) < len(table.blocks):
+        raise ExportError(
+            "its SimpleImputer has add_indicator=True for text columns, or takes text and numeric columns "
+            "together"
+        )
+    # A SimpleImputer treats None and NaN differently, so it gets the data frame's own missing value.
+    row = np.empty((1, len(columns)), dtype=object)
+    row[0] = [column.missing for column in columns]
+    fills = _transform_rows(imputer, row)[0]
+    return GraphTable(table.graph, tuple(map(partial(_fill_text, table.graph), columns, fills)))
+
+
+def _fill_text(graph: GraphBuilder, column: TextColumn, fill: Any) -> TextColumn:
+    if is_missing(fill):
+        return column
+    missing = graph.op("Equal", column.value, np.array([MISSING_TEXT], dtype=object))
+    filled = graph.op("Where", missing, np.array([category_key(fill)], dtype=object), column.value)
+    return replace(column, value=filled)
+
+
+def _convert_nystroem(basis: Any, table: GraphTable) -> GraphTable:
+    gamma = 1.0 / table.width if basis.gamma is None else basis.gamma
+    if basis.kernel_params or basis.kernel not in ("rbf", "linear"):
+        raise ExportError(
+            f"its Nystroem has the kernel {basis.kernel!r} or kernel_params: use 'rbf' or 'linear' without "
+            "kernel_params"
+        )
+    matrix = emit_kernel(table.graph, basis.kernel, table.to_matrix(), basis.components_, gamma=gamma)
+    value = table.graph.op("MatMul", matrix, basis.normalization_.T.copy())
+    return table.numeric(value, basis.normalization_.shape[0])
+
+
+def _convert_polynomial_features(transformer: Any, table: GraphTable) -> GraphTable:
+    """Each monomial as a product of columns, padded with a column of ones."""
+    graph, powers = table.graph, transformer.powers_
+    padded = graph.op("Concat", table.to_matrix(), table.constant(1.0), axis=1)
+    factors = np.full((len(powers), max(1, int(powers.sum(axis=1).max()))), powers.shape[1])
+    for factor_row, exponents in zip(factors, powers, strict=True):
+        columns = np.repeat(np.arange(len(exponents)), exponents)
+        factor_row[: len(columns)] = columns
+    parts = [graph.take_columns(padded, positions) for positions in factors.T.tolist()]
+    return table.numeric(reduce(partial(graph.op, "Mul"), parts), len(powers))
+
+
+def _convert_truncated_svd(decomposition: Any, table: GraphTable) -> GraphTable:
+    value = table.graph.op("MatMul", table.to_matrix(), decomposition.components_.T.copy())
+    return table.numeric(value, decomposition.components_.shape[0])
+
+
+def _convert_column_parser(parser: ColumnParser, table: GraphTable) -> GraphTable:
+    """Dates with a data type are inputs of seconds; a graph cannot parse texts."""
+    for block, kind in zip(table.iter_columns(), parser.kinds, strict=True):
+        if isinstance(block, TextColumn):
+            raise ExportError(
+                f"it parses the texts of the column {block.name!r} ({kind.description}), which a graph "
+                "cannot: convert the column to numbers or dates before training, or train with 'capo fit'"
+            )
+    return table
+
+
+def _refuse_texts(transformer: TagIndicators | WordFeatures, table: GraphTable) -> GraphTable:
+    """Raise for columns whose texts are split, since the runtime's rules for that are others."""
+    names = ", ".join(repr(block.name) for block in table.blocks if isinstance(block, TextColumn))
+    what = "lists of tags" if isinstance(transformer, TagIndicators) else "free text"
+    raise ExportError(f"it splits {what} of the columns {names}, which has no ONNX equivalent")
+
+
+def _convert_date_parts(transformer: DateParts, table: GraphTable) -> GraphTable:
+    """The calendar in the arithmetic of `DateParts`."""
+    graph = table.graph
+    parts: list[str] = []
+    limits = (transformer.origin_.tolist(), transformer.last_.tolist())
+    columns = zip(table.iter_columns(), *limits, transformer.is_kept_, strict=True)
+    for block, origin, last, is_kept in columns:
+        parts += compress(_date_parts(graph, block, origin, last), is_kept.tolist())
+    return GraphTable(graph, (NumericColumns(graph.op("Concat", *parts, axis=1), len(parts)),))
+
+
+def _date_parts(graph: GraphBuilder, block: Any, origin: float, last: float) -> list[str]:
+    add, subtract, multiply = (partial(graph.op, name) for name in ("Add", "Sub", "Mul"))
+
+    def floor_divide(value: str, divisor: float) -> str:
+        return graph.op("Floor", graph.op("Div", value, divisor))
+
+    seconds = block.value
+    days = floor_divide(seconds, 86400.0)
+    shifted = add(days, 719468.0)
+    era = floor_divide(shifted, 146097.0)
+    day_of_era = subtract(shifted, multiply(era, 146097.0))
+    skipped = add(
+        subtract(floor_divide(day_of_era, 1460.0), floor_divide(day_of_era, 36524.0)),
+        floor_divide(day_of_era, 146096.0),
+    )
+    year_of_era = floor_divide(subtract(day_of_era, skipped), 365.0)
+    before = subtract(
+        add(multiply(year_of_era, 365.0), floor_divide(year_of_era, 4.0)), floor_divide(year_of_era, 100.0)
+    )
+    day_of_year = subtract(day_of_era, before)
+    shifted_month = floor_divide(add(multiply(day_of_year, 5.0), 2.0), 153.0)
+    before_month = floor_divide(add(multiply(shifted_month, 153.0), 2.0), 5.0)
+    day = add(subtract(day_of_year, before_month), 1.0)
+    is_late = floor_divide(shifted_month, 10.0)
+    month = subtract(add(shifted_month, 3.0), multiply(is_late, 12.0))
+    year = add(add(year_of_era, multiply(era, 400.0)), is_late)
+    from_monday = add(days, 3.0)
+    weekday = subtract(from_monday, multiply(floor_divide(from_monday, 7.0), 7.0))
+    hour = graph.op("Div", subtract(seconds, multiply(days, 86400.0)), 3600.0)
+    return [subtract(_clip(graph, days, origin, last), origin), year, month, day, weekday, hour]
+
+
+def _clip(graph: GraphBuilder, value: str, low: float, high: float) -> str:
+    """Clip values; NaN, for which the runtime's operator Clip has no rule, stays."""
+    value = graph.op("Where", graph.op("Less", value, low), low, value)
+    return graph.op("Where", graph.op("Greater", value, high), high, value)
+
+
+_CONVERTERS: dict[type, TransformerConverter] = {
+    Pipeline: _convert_pipeline,
+    PolynomialFeatures: _convert_polynomial_features,
+    FrozenEstimator: _convert_frozen,
+    ColumnTransformer: _convert_column_transformer,
+    FeatureUnion: _convert_feature_union,
+    **dict.fromkeys((MaxAbsScaler, StandardScaler), _convert_scaler),
+    FunctionTransformer: _convert_function,
+    KnownCategoryFilter: _convert_known_category_filter,
+    OrdinalEncoder: _encode_columns,
+    OneHotEncoder: _convert_one_hot_encoder,
+    CategoryOneHotEncoder: _convert_one_hot_encoder,
+    TargetEncoder: _convert_target_encoder,
+    SimpleImputer: _convert_imputer,
+    Nystroem: _convert_nystroem,
+    TruncatedSVD: _convert_truncated_svd,
+    ColumnParser: _convert_column_parser,
+    DateParts: _convert_date_parts,
+    TagIndicators: _refuse_texts,
+    WordFeatures: _refuse_texts,
+}
