@@ -1,6 +1,7 @@
 """From scores to labels: thresholds, guarantees, prices, other populations, rules of classes and labels."""
 
 from ._calibration import (
+    ClassScores,
     PlattCalibrator,
     fit_logistic,
     fit_softmax,
@@ -9,59 +10,65 @@ from ._calibration import (
     normalize_weights,
     robust_scale,
 )
+from ._classes import CUT_BLOCK_ROWS, ClassDecision, LabelThresholds, RowCuts, cut_rows, expected_value
 from ._guarantee import (
     ALL_ROWS_CUT,
     NO_ROW_CUT,
     Constraint,
     Guarantee,
     SimulatedTests,
-    TrainingScores,
     certify,
     plan_cuts,
     rate_names,
 )
-from ._label_rules import CUT_BLOCK_ROWS, cut_rows, expected_value
 from ._population import (
-    ClassScores,
+    MAX_MIXTURE_DISTANCE,
     Population,
     PrevalenceEstimate,
     adjust_threshold,
     estimate_prevalence,
     mixture_distance,
+    sampling_error,
 )
 from ._prices import PRICE_NAMES, PriceTerms, RowPrices, Savings, estimate_savings, format_money
 from ._threshold import (
+    Decision,
     ExpectedValueThreshold,
     FixedThreshold,
     OperatingPoint,
     ShrunkenThreshold,
+    Threshold,
     ThresholdRule,
     ZeroThreshold,
     expected_value_threshold,
-    mean_point,
 )
 
 __all__ = [
     "ALL_ROWS_CUT",
     "CUT_BLOCK_ROWS",
+    "MAX_MIXTURE_DISTANCE",
     "NO_ROW_CUT",
     "PRICE_NAMES",
+    "ClassDecision",
     "ClassScores",
     "Constraint",
+    "Decision",
     "ExpectedValueThreshold",
     "FixedThreshold",
     "Guarantee",
+    "LabelThresholds",
     "OperatingPoint",
     "PlattCalibrator",
     "Population",
     "PrevalenceEstimate",
     "PriceTerms",
+    "RowCuts",
     "RowPrices",
     "Savings",
     "ShrunkenThreshold",
     "SimulatedTests",
+    "Threshold",
     "ThresholdRule",
-    "TrainingScores",
     "ZeroThreshold",
     "adjust_threshold",
     "certify",
@@ -74,11 +81,11 @@ __all__ = [
     "fit_softmax",
     "format_money",
     "logistic_sums",
-    "mean_point",
     "minimize_logistic",
     "mixture_distance",
     "normalize_weights",
     "plan_cuts",
     "rate_names",
     "robust_scale",
+    "sampling_error",
 ]

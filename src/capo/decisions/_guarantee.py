@@ -27,6 +27,8 @@ from scipy.special import bdtr, bdtrik
 from .._compat import BoolArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ..measures import ConfusionMeasure, LinearMeasure, Measure
+from ._calibration import ClassScores
+from ._threshold import Decision
 
 
 @dataclass(frozen=True)
@@ -144,10 +146,13 @@ class Constraint:
         return constraint
 
     @classmethod
-    def from_measure(cls, measure: Measure) -> Self | None:
-        """The constraint of a measure such as ``recall_at_precision``; None for other measures."""
+    def from_measure(cls, measure: Measure) -> Self:
+        """The constraint of a measure such as ``recall_at_precision``; an error for other measures."""
         if measure.name not in _OF_MEASURES:
-            return None
+            raise InvalidInputError(
+                f"the measure {measure.label} has no constraint: pass one, such as constraint='precision >= "
+                "0.9'."
+            )
         name, parameter = _OF_MEASURES[measure.name]
         return cls(name, float(measure.params[parameter]))
 
@@ -193,8 +198,8 @@ ALL_ROWS_CUT = -NO_ROW_CUT
 
 
 @dataclass(frozen=True)
-class Guarantee:
-    """A constraint that holds on new rows with a stated confidence.
+class Guarantee(Decision):
+    """A threshold that keeps a constraint on new rows with a stated confidence.
 
     Attributes
     ----------
@@ -230,6 +235,19 @@ class Guarantee:
     p_value: float
     n_rows_needed: int | None = None
     by_group: bool = False
+
+    @property
+    def log_odds(self) -> float:
+        """The log-odds at the threshold, as of other thresholds."""
+        return self.cut
+
+    def margins(self, scores: FloatArray) -> FloatArray:
+        """Return the log-odds minus those at the threshold."""
+        return scores - self.cut
+
+    def describe(self) -> str:
+        """Return the decision in one sentence."""
+        return str(self)
 
     def __str__(self) -> str:
         return self._describe_guarantee() if self.is_certified else self._describe_failure()
@@ -290,22 +308,6 @@ MAX_DOUBLINGS = 10
 
 
 @dataclass(frozen=True)
-class TrainingScores:
-    """Out-of-fold scores of the training rows, on the scale of the model's scores.
-
-    Attributes
-    ----------
-    scores : ndarray of shape (n_rows,)
-        The scores; higher is more positive.
-    positive : ndarray of shape (n_rows,)
-        Whether a row is positive, or the probability that it is.
-    """
-
-    scores: FloatArray
-    positive: BoolArray | FloatArray
-
-
-@dataclass(frozen=True)
 class SimulatedTests:
     """Simulated tests: for each sample and threshold, whether it passed, and what is gained there."""
 
@@ -327,7 +329,7 @@ class SimulatedTests:
 
 def plan_cuts(
     constraint: Constraint,
-    training: TrainingScores,
+    training: ClassScores,
     n_rows: int,
     confidence: float = 0.95,
     random_state: int = 0,
@@ -338,7 +340,7 @@ def plan_cuts(
     ----------
     constraint : Constraint
         A constraint on a rate that is not monotone in the threshold: precision, fdr or npv.
-    training : TrainingScores
+    training : ClassScores
         Scores and labels that calibration rows are simulated from.
     n_rows : int
         Number of calibration rows.
@@ -355,13 +357,13 @@ def plan_cuts(
     Examples
     --------
     >>> import numpy as np
-    >>> from capo.decisions import Constraint, TrainingScores, plan_cuts
-    >>> training = TrainingScores(np.arange(1000.0), np.arange(1000) > 800)
+    >>> from capo.decisions import Constraint, ClassScores, plan_cuts
+    >>> training = ClassScores(np.arange(1000.0), np.arange(1000) > 800)
     >>> cuts = plan_cuts(Constraint("precision", 0.9), training, n_rows=500)
     >>> bool(cuts[0] > cuts[-1])
     True
     """
-    cuts = _spaced_cuts(constraint, training.scores, n_rows, confidence)
+    cuts = _spaced_cuts(constraint, training.log_odds, n_rows, confidence)
     if len(cuts) == 0:
         return cuts
     simulated = _simulate(constraint, training, cuts, n_rows, confidence, random_state)
@@ -370,7 +372,7 @@ def plan_cuts(
 
 
 def count_rows_needed(
-    constraint: Constraint, training: TrainingScores, n_rows: int, n_trials: int, confidence: float
+    constraint: Constraint, training: ClassScores, n_rows: int, n_trials: int, confidence: float
 ) -> int | None:
     """Return about how many calibration rows make success likely, or None if no number does.
 
@@ -394,13 +396,13 @@ def count_rows_needed(
 
 
 def _expected_trials(
-    constraint: Constraint, training: TrainingScores, n_rows: int, confidence: float
+    constraint: Constraint, training: ClassScores, n_rows: int, confidence: float
 ) -> tuple[FloatArray, IntArray]:
     """The share of failures and the number of trials at each threshold, if the training rows are typical."""
-    cuts = _spaced_cuts(constraint, training.scores, n_rows, confidence)[::COARSE_STRIDE]
+    cuts = _spaced_cuts(constraint, training.log_odds, n_rows, confidence)[::COARSE_STRIDE]
     totals = np.cumsum(_smooth(_count_between(constraint, training, cuts)), axis=1)[:, :-1]
     n_training = totals.sum(axis=0)
-    return totals[0] / n_training, np.round(n_training * n_rows / len(training.scores)).astype(np.intp)
+    return totals[0] / n_training, np.round(n_training * n_rows / len(training.log_odds)).astype(np.intp)
 
 
 def _power(constraint: Constraint, shares: FloatArray, trials: IntArray, confidence: float) -> float:
@@ -409,7 +411,7 @@ def _power(constraint: Constraint, shares: FloatArray, trials: IntArray, confide
     return float(np.where(allowed < 0, 0.0, bdtr(np.maximum(allowed, 0), trials, shares)).max())
 
 
-def _trial_share(constraint: Constraint, training: TrainingScores) -> float:
+def _trial_share(constraint: Constraint, training: ClassScores) -> float:
     """The share of the training rows that a rate of one class, or of all rows, refers to."""
     positive = float(np.mean(training.positive))
     shares = {"tp": positive, "fn": positive, "fp": 1.0 - positive, "tn": 1.0 - positive}
@@ -449,7 +451,7 @@ def _between_values(cuts: FloatArray, ascending: FloatArray) -> FloatArray:
 
 def _simulate(
     constraint: Constraint,
-    training: TrainingScores,
+    training: ClassScores,
     cuts: FloatArray,
     n_rows: int,
     confidence: float,
@@ -466,13 +468,13 @@ def _simulate(
     return SimulatedTests(passed, np.cumsum(gained[:, :-1], axis=1))
 
 
-def _count_between(constraint: Constraint, training: TrainingScores, cuts: FloatArray) -> FloatArray:
+def _count_between(constraint: Constraint, training: ClassScores, cuts: FloatArray) -> FloatArray:
     """Training rows between successive thresholds: those that would be failures, and the others."""
     probability = np.asarray(training.positive, dtype=np.float64)
     if constraint.rate.safe_end == "none":
-        interval, failure = np.searchsorted(-cuts, -training.scores, side="right"), 1.0 - probability
+        interval, failure = np.searchsorted(-cuts, -training.log_odds, side="right"), 1.0 - probability
     else:
-        interval, failure = np.searchsorted(cuts, training.scores, side="left"), probability
+        interval, failure = np.searchsorted(cuts, training.log_odds, side="left"), probability
     return np.stack(
         [np.bincount(interval, part, minlength=len(cuts) + 1) for part in (failure, 1.0 - failure)]
     )
@@ -489,7 +491,7 @@ def certify(
     constraint: Constraint,
     scores: FloatArray,
     positive: BoolArray,
-    training: TrainingScores,
+    training: ClassScores,
     *,
     confidence: float = 0.95,
     objective: Measure | None = None,
@@ -510,7 +512,7 @@ def certify(
         The model's scores of the calibration rows; higher is more positive.
     positive : ndarray of bool, shape (n_calibration_rows,)
         Their labels.
-    training : TrainingScores
+    training : ClassScores
         Scores and labels of other rows, on the same scale, from which the thresholds are planned.
     confidence : float, default=0.95
         The probability, over calibration samples, that the constraint holds.
@@ -532,11 +534,11 @@ def certify(
     Examples
     --------
     >>> import numpy as np
-    >>> from capo.decisions import Constraint, TrainingScores, certify
+    >>> from capo.decisions import Constraint, ClassScores, certify
     >>> rng = np.random.default_rng(0)
     >>> y = rng.random(4000) < 0.3
     >>> s = rng.normal(size=4000) + 2 * y
-    >>> training = TrainingScores(s[:2000], y[:2000])
+    >>> training = ClassScores(s[:2000], y[:2000])
     >>> found = certify(Constraint.parse("precision >= 0.8"), s[2000:], y[2000:], training)
     >>> found.is_certified
     True

@@ -21,14 +21,15 @@ from scipy.special import expit
 from .._compat import BoolArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ..measures import Cost, cost_log_odds
+from ._threshold import Decision
 
 #: The prices, in the order in which they are named.
 PRICE_NAMES = ("cost_fp", "cost_fn", "benefit_tp")
 
 
 @dataclass(frozen=True)
-class RowPrices:
-    """The prices of some rows, in the user's money.
+class RowPrices(Decision):
+    """The prices of some rows, in the user's money: each row has a threshold of its own.
 
     Attributes
     ----------
@@ -89,6 +90,14 @@ class RowPrices:
     def thresholds(self) -> FloatArray:
         """The probability above which each row is positive: 1 where nothing is at stake."""
         return np.asarray(expit(self.log_odds))
+
+    def margins(self, scores: FloatArray) -> FloatArray:
+        """Return the log-odds minus those at the threshold of each row."""
+        return scores - self.log_odds
+
+    def describe(self) -> str:
+        """Return the decision in one sentence."""
+        return "positive if that is worth more in expectation, at the prices of the row"
 
     def expected_savings(self, probability: FloatArray) -> FloatArray:
         """What calling each row positive instead of negative is worth in expectation."""

@@ -53,7 +53,7 @@ from ..tables.targets import (
 from ._formatting import count_decimals, format_table, format_value
 
 if TYPE_CHECKING:
-    from ..estimators import CAPOClassifier, MulticlassCAPOClassifier, MultilabelCAPOClassifier
+    from ..estimators import CAPOClassifier
 
 
 DEFAULT_LEARNER, TUNED_THRESHOLD, TUNED_STACK = "default learner", "tuned threshold", "tuned stack"
@@ -284,7 +284,7 @@ class Comparison:
         if self.measure != model.measure_.label:
             return f"for {self.measure}, not for {model.measure_.label}"
         trained = ComparisonSource(
-            "" if hasattr(model, "delegate_") else str(model.pos_label_),
+            str(model.pos_label_) if model.target_type_ == "binary" else "",
             tuple(model.auxiliaries_),
             len(model.auxiliary_outputs_),
             target,
@@ -465,7 +465,7 @@ def fit_seconds(model: Any, stack_seconds: float, own_steps: Sequence[str]) -> d
     # The models of pairs of folds serve the evaluation of capo only.
     share = sum(cross_fitted) / (sum(cross_fitted) + timings["pairs of folds"])
     n_folds = len(next(iter(model.auxiliary_scores_.values())).leave_one_out)
-    n_fits = 1 + getattr(model, "n_repeats_", 1) * n_folds
+    n_fits = 1 + n_folds
     return {
         DEFAULT_LEARNER: cross_fitted[learner] / n_fits,
         TUNED_THRESHOLD: cross_fitted[learner],
@@ -675,8 +675,7 @@ def compare_on_fold(
             stack_test - (tune_threshold(stack_oof) if thresholds.log_odds is None else thresholds.log_odds)
         ),
         CAPO: score(
-            decision
-            - (model.combination_.threshold_log_odds if thresholds.log_odds is None else thresholds.log_odds)
+            decision - (model.decision_.log_odds if thresholds.log_odds is None else thresholds.log_odds)
         ),
     }
     return FoldResult(values, fit_seconds(model, stack_seconds, ("delta", "adaptation")))
@@ -795,8 +794,8 @@ def compare_many(
     rows = ComparisonRows(X, labels, weight, group)
     results = []
     for fitted, train, test in fit_folds(model, rows, splits, on_progress):
-        results.append(compare_fold(fitted.delegate_, train, test))
-    return aggregate_folds(fitted.delegate_, results, len(codes))
+        results.append(compare_fold(fitted, train, test))
+    return aggregate_folds(fitted, results, len(codes))
 
 
 def _fold_codes(y: Any) -> tuple[IntArray, Any]:
@@ -808,9 +807,7 @@ def _fold_codes(y: Any) -> tuple[IntArray, Any]:
     return encode_class_labels(values)[1], values
 
 
-def _compare_class_fold(
-    model: MulticlassCAPOClassifier, train: ComparisonRows, held_out: ComparisonRows
-) -> FoldResult:
+def _compare_class_fold(model: CAPOClassifier, train: ComparisonRows, held_out: ComparisonRows) -> FoldResult:
     # A class with one row may be in the held-out fold only.
     held_out = held_out.take(np.flatnonzero(np.isin(held_out.y, model.classes_)))
     codes, codes_test = (class_positions(each.y, model.classes_) for each in (train, held_out))
@@ -836,9 +833,7 @@ def _compare_class_fold(
     return FoldResult(values, fit_seconds(model, model.timings_["stack"], ("stack", "rule")))
 
 
-def _compare_label_fold(
-    model: MultilabelCAPOClassifier, train: ComparisonRows, held_out: ComparisonRows
-) -> FoldResult:
+def _compare_label_fold(model: CAPOClassifier, train: ComparisonRows, held_out: ComparisonRows) -> FoldResult:
     positive, positive_test = train.y.astype(bool), held_out.y.astype(bool)
     measure, learner = model.measure_, default_learner_index(model)
     oof, test = model.auxiliary_outputs_[:, learner], model.auxiliary_outputs(held_out.X)[:, learner]

@@ -204,7 +204,7 @@ def explain_rows(
 
 
 def _check_arguments(model: Any, n_walks: int) -> None:
-    if hasattr(model, "delegate_") or not hasattr(model, "decision_function"):
+    if getattr(model, "target_type_", "binary") != "binary" or not hasattr(model, "decision_function"):
         raise InvalidInputError(
             "rows are explained for models of two classes with a decision_function: for many classes or "
             "labels, train a model of one class against the rest, or use importance."
@@ -424,7 +424,7 @@ def worst_errors(
 
 
 def _check_outputs(model: Any, positive: ArrayLike, decision: ArrayLike) -> tuple[BoolArray, FloatArray]:
-    if hasattr(model, "delegate_"):
+    if getattr(model, "target_type_", "binary") != "binary":
         raise InvalidInputError("the worst errors are found for models of two classes: this one has more.")
     mask = np.asarray(positive)
     if mask.ndim != 1 or not np.isin(mask, (0, 1)).all():

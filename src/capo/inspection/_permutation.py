@@ -503,10 +503,9 @@ class MultilabelOutputs(ScoredOutputs):
 
 def score_outputs(model: Any, y: ArrayLike, measure: Any = None) -> ScoredOutputs:
     """Return what evaluates a fitted model on rows with the labels y, by its own measure or another one."""
-    worker = getattr(model, "delegate_", model)
-    own = getattr(worker, "measure_", None)
+    own = getattr(model, "measure_", None)
     if isinstance(own, MulticlassMeasure):
-        classes: NDArray[Any] = worker.classes_
+        classes: NDArray[Any] = model.classes_
         chosen = own if measure is None else multiclass.get(measure).for_classes(classes)
         return MulticlassOutputs(chosen, class_positions(y, classes))
     if isinstance(own, MultilabelMeasure):
@@ -750,7 +749,7 @@ class EffectScale:
         model = parts[0].model
         if not hasattr(model, "combination_"):
             return cls("decision", None)
-        offsets = [np.full(len(part.rows), part.model.combination_.threshold_log_odds) for part in parts]
+        offsets = [np.full(len(part.rows), part.model.decision_.log_odds) for part in parts]
         return cls(f"probability of {negative_and_positive(model).tolist()[1]!r}", np.concatenate(offsets))
 
     def apply(self, decisions: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ from ..measures.multilabel import LabelAverage, MultilabelMeasure
 from ._formatting import count_decimals, format_table, format_value
 
 if TYPE_CHECKING:
-    from ..estimators import BaseAdaptedClassifier, MulticlassCAPOClassifier, MultilabelCAPOClassifier
+    from ..estimators import BaseAdaptedClassifier, CAPOClassifier
     from ..measures import Measure
 
 
@@ -111,7 +111,6 @@ def summarize(model: BaseAdaptedClassifier, *, prior: str, threshold: str | None
         f"{type(model).__name__} for {measure}: {n_rows:,} rows, {n_positive:,} positive "
         f"({n_positive / n_rows:.1%})"
     )
-    title += f"; means of {model.n_repeats_} repeats of the folds" if model.n_repeats_ > 1 else ""
     lines = _lines(model, prior)
     notes = {
         **_describe_constraint(model.measure_, lines),
@@ -241,7 +240,7 @@ MULTICLASS_SUMMARY_MIN_CLASS_ROWS = 10
 ROUNDING_TOL = 1e-9
 
 
-def summarize_multiclass(model: MulticlassCAPOClassifier) -> Summary:
+def summarize_multiclass(model: CAPOClassifier) -> Summary:
     """Return the summary of a fitted classifier of many classes."""
     n_rows, n_classes = len(model.oof_labels_), len(model.classes_)
     title = f"{type(model).__name__} for {model.measure_.label}: {n_rows:,} rows, {n_classes} classes"
@@ -257,12 +256,12 @@ def summarize_multiclass(model: MulticlassCAPOClassifier) -> Summary:
     return Summary(title, model.measure_.label, _lines_multiclass_summary(model), notes)
 
 
-def _describe_probabilities(model: MulticlassCAPOClassifier) -> str:
+def _describe_probabilities(model: CAPOClassifier) -> str:
     quality = f"log loss {model.log_loss_:.4f}, calibration error {model.calibration_error_:.4f} out of fold"
     return f"{quality}; with a correction" if model.stack_.correction is not None else quality
 
 
-def _lines_multiclass_summary(model: MulticlassCAPOClassifier) -> list[SummaryLine]:
+def _lines_multiclass_summary(model: CAPOClassifier) -> list[SummaryLine]:
     lines = [
         SummaryLine(name, score.value, score.std, model.auxiliary_weights_[name], False)
         for name, score in model.auxiliary_scores_.items()
@@ -275,19 +274,19 @@ def _lines_multiclass_summary(model: MulticlassCAPOClassifier) -> list[SummaryLi
     ]
 
 
-def _describe_classes(model: MulticlassCAPOClassifier) -> str:
+def _describe_classes(model: CAPOClassifier) -> str:
     counts = list(zip(model.classes_.tolist(), model.class_counts_.tolist(), strict=True))
     shown = ", ".join(f"{label} ({count:,})" for label, count in counts[:MAX_NAMED_CLASSES])
     return shown + (f" and {len(counts) - MAX_NAMED_CLASSES} more" if len(counts) > MAX_NAMED_CLASSES else "")
 
 
-def _rare_classes(model: MulticlassCAPOClassifier) -> str:
+def _rare_classes(model: CAPOClassifier) -> str:
     rare = model.classes_[model.class_counts_ < MULTICLASS_SUMMARY_MIN_CLASS_ROWS].tolist()
     shown = ", ".join(map(str, rare[:MAX_NAMED_CLASSES]))
     return shown + (" ..." if len(rare) > MAX_NAMED_CLASSES else "")
 
 
-def _describe_rule(model: MulticlassCAPOClassifier) -> str:
+def _describe_rule(model: CAPOClassifier) -> str:
     if not isinstance(model.measure_, ConfusionMatrixMeasure):
         return "the most probable class; the measure is of the probabilities and needs no rule"
     if not model.uses_rule_:
@@ -302,7 +301,7 @@ def _describe_rule(model: MulticlassCAPOClassifier) -> str:
     return f"the largest of {'; '.join(parts)}"
 
 
-def describe_bound(model: MulticlassCAPOClassifier) -> str:
+def describe_bound(model: CAPOClassifier) -> str:
     """Return in words what is known of the best possible expected value."""
     reached = f"expected value {model.value_:.4f}"
     if not np.isfinite(model.bound_):
@@ -318,7 +317,7 @@ def describe_bound(model: MulticlassCAPOClassifier) -> str:
 MAX_NAMED_LABELS = 8
 
 
-def summarize_multilabel(model: MultilabelCAPOClassifier) -> Summary:
+def summarize_multilabel(model: CAPOClassifier) -> Summary:
     """Return the summary of a fitted classifier of many labels."""
     n_rows, n_labels = model.oof_decision_.shape
     counts = np.array([each.n_positive for each in model.label_models_])
@@ -342,7 +341,7 @@ def summarize_multilabel(model: MultilabelCAPOClassifier) -> Summary:
     return Summary(title, model.measure_.label, _lines_multilabel_summary(model), notes)
 
 
-def _lines_multilabel_summary(model: MultilabelCAPOClassifier) -> list[SummaryLine]:
+def _lines_multilabel_summary(model: CAPOClassifier) -> list[SummaryLine]:
     lines = [
         SummaryLine(name, score.value, score.std, float(model.auxiliary_weights_[name].mean()), False)
         for name, score in model.auxiliary_scores_.items()
@@ -350,7 +349,7 @@ def _lines_multilabel_summary(model: MultilabelCAPOClassifier) -> list[SummaryLi
     return [*lines, SummaryLine("adapted", model.score_, model.score_std_, None, True)]
 
 
-def _describe_bound(model: MultilabelCAPOClassifier) -> str:
+def _describe_bound(model: CAPOClassifier) -> str:
     reached = f"expected value {model.value_:.4f}"
     if not np.isfinite(model.bound_):
         return f"{reached}; no bound is known for this measure"
@@ -365,7 +364,7 @@ def _describe_thresholds(measure: MultilabelMeasure) -> str:
     return best
 
 
-def _describe_adaptation(model: MultilabelCAPOClassifier) -> str:
+def _describe_adaptation(model: CAPOClassifier) -> str:
     adapted = [each for each in model.label_models_ if each.C > 0]
     if not adapted:
         return "C = 0 for all labels: the stacks, with thresholds for the measure"

@@ -49,7 +49,6 @@ from typing import Any
 import numpy as np
 
 from .._compat import Tree
-from ..estimators import BaseAdaptedClassifier
 from ..measures import Formula, FunctionMeasure, Measure
 from ..measures import get as get_measure
 from ..measures import names as measure_names
@@ -445,10 +444,7 @@ class Decoder:
             _check_texts(name, params)
         _check_fitted(name, kind, fitted)
         estimator = kind(**self._attributes(params))
-        attributes = self._attributes(fitted)
-        if issubclass(kind, BaseAdaptedClassifier):
-            attributes = _upgrade_adapted(attributes)
-        vars(estimator).update(attributes)
+        vars(estimator).update(self._attributes(fitted))
         return estimator
 
     def _tree(self, content: Any) -> Any:
@@ -483,16 +479,6 @@ def _look_up(table: dict[str, Any], name: Any) -> Any:
     if _require(name, str) not in table:
         raise ValueError(f"the name {name!r} is not known")
     return table[name]
-
-
-def _upgrade_adapted(fitted: dict[str, Any]) -> dict[str, Any]:
-    """The attributes of a model whose file has no `pos_label_`: the second of its classes is positive."""
-    if "classes_" not in fitted or "pos_label_" in fitted:
-        return fitted
-    classes = np.asarray(fitted["classes_"])
-    n_negative = len(fitted["oof_decision_"]) - fitted["n_positive_"]
-    changed = {"classes_": np.unique(classes), "pos_label_": classes.tolist()[1], "n_negative_": n_negative}
-    return {**fitted, **changed}
 
 
 def _check_names(owner: str, state: Any, known: set[str]) -> None:

@@ -663,7 +663,7 @@ def render_priced_report(
     labels = Labels.from_arrays(check_mask(positive), sample_weight, both_classes=False)
     scores = _check_scores(labels, decision, prices)
     check_comparison(model, comparison)
-    log_odds = scores + model.combination_.threshold_log_odds
+    log_odds = scores + model.decision_.log_odds
     predicted = log_odds > prices.log_odds
     if errors is None:
         losses = prices.losses(labels.positive, predicted)

@@ -582,7 +582,7 @@ def build_savings(
 ) -> SavingsSection:
     """Compare the thresholds of the rows with one threshold for all, and draw the money by rows."""
     predicted = log_odds > prices.log_odds
-    at_one_threshold = log_odds > model.combination_.threshold_log_odds
+    at_one_threshold = log_odds > model.decision_.log_odds
     threshold = formatting.format_threshold(model.threshold_)
     decisions = {
         "the threshold of each row": predicted,

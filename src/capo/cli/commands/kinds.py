@@ -15,7 +15,7 @@ from scipy.sparse import vstack
 
 from ..._compat import BoolArray, FloatArray, IntArray
 from ...decisions import RowPrices, Savings, estimate_savings, format_money
-from ...estimators import CAPOClassifier, MulticlassCAPOClassifier, MultilabelCAPOClassifier
+from ...estimators import CAPOClassifier
 from ...exceptions import InvalidInputError, ModelFileError
 from ...inspection import (
     Comparison,
@@ -493,7 +493,7 @@ class MulticlassKind(_ManyKind):
         model = loaded.model
         with console.step("bootstrap") as step:
             return evaluate_multiclass(
-                model.delegate_.measure_,
+                model.measure_,
                 rows.y,
                 model.classes_[model.rule_.predict(rows.outputs)],
                 rows.outputs,
@@ -546,7 +546,7 @@ class MultilabelKind(_ManyKind):
     ) -> MultilabelEvaluation:
         with console.step("bootstrap") as step:
             return evaluate_multilabel(
-                loaded.model.delegate_.measure_,
+                loaded.model.measure_,
                 rows.y,
                 rows.outputs,
                 loaded.model.classes_,
@@ -714,7 +714,7 @@ def read_prices(loaded: LoadedModel, batch: Batch) -> RowPrices | None:
 def row_decision(model: CAPOClassifier, outputs: PricedOutputs) -> FloatArray:
     """Decisions at the thresholds of the rows, in place of those at the model's one threshold."""
     assert outputs.prices is not None
-    return outputs.decision + model.combination_.threshold_log_odds - outputs.prices.log_odds
+    return outputs.decision + model.decision_.log_odds - outputs.prices.log_odds
 
 
 class PriceCollector:
@@ -782,15 +782,12 @@ def _evaluate_at_prices(
     return evaluate_predictions(loaded, at_prices, seed, console, measure=prices.measure)
 
 
-_KINDS: dict[type, ModelKind] = {
-    MulticlassCAPOClassifier: MulticlassKind(),
-    MultilabelCAPOClassifier: MultilabelKind(),
-}
+_KINDS: dict[str, ModelKind] = {"multiclass": MulticlassKind(), "multilabel": MultilabelKind()}
 
 
 def model_kind(model: CAPOClassifier) -> ModelKind:
-    """The kind of a fitted model: that of the classifier that does its work."""
+    """The kind of a fitted model."""
     # A guarantee is about one threshold: the prices of the rows are not used then.
     is_priced = model.prices_ is not None and model.prices_.per_row and model.guarantee_ is None
     binary = PricedKind() if is_priced else BinaryKind()
-    return _KINDS.get(type(getattr(model, "delegate_", None)), binary)
+    return _KINDS.get(model.target_type_, binary)

@@ -16,8 +16,14 @@ import numpy as np
 import polars as pl
 
 from ..._compat import FloatArray
-from ...decisions import Guarantee, PrevalenceEstimate, estimate_prevalence
-from ...estimators import MAX_MIXTURE_DISTANCE, CAPOClassifier, class_scores, current_shift, sampling_error
+from ...decisions import (
+    MAX_MIXTURE_DISTANCE,
+    Guarantee,
+    PrevalenceEstimate,
+    estimate_prevalence,
+    sampling_error,
+)
+from ...estimators import CAPOClassifier, class_scores, current_shift
 from ...exceptions import InvalidInputError
 from ...io.formats import TableReader
 from ...io.parts import TablePart
@@ -293,7 +299,7 @@ class DriftMonitor:
         if not self._scores:
             return None
         model = self._model
-        log_odds = np.concatenate(self._scores) + model.combination_.threshold_log_odds - current_shift(model)
+        log_odds = np.concatenate(self._scores) + model.decision_.log_odds - current_shift(model)
         return estimate_prevalence(log_odds, class_scores(model))
 
 

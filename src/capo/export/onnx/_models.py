@@ -23,8 +23,6 @@ from ...baselines import PublishedCAPOClassifier
 from ...estimators import (
     BaseAdaptedClassifier,
     CAPOClassifier,
-    MulticlassCAPOClassifier,
-    MultilabelCAPOClassifier,
     SVMPerfClassifier,
     SVMPerfClassifierCV,
 )
@@ -96,7 +94,7 @@ def convert_delta(transformer: Any, table: GraphTable, X: Any) -> str:
     return features
 
 
-def convert_multiclass(model: MulticlassCAPOClassifier, X: Any) -> ModelProto:
+def convert_multiclass(model: CAPOClassifier, X: Any) -> ModelProto:
     """Convert a fitted classifier of many classes to a graph for data like X."""
     graph = GraphBuilder()
     probabilities = _probabilities(model, make_input_table(graph, X), X)
@@ -117,7 +115,7 @@ def convert_multiclass(model: MulticlassCAPOClassifier, X: Any) -> ModelProto:
     return graph.build(outputs, metadata)
 
 
-def _probabilities(model: MulticlassCAPOClassifier, table: GraphTable, X: Any) -> str:
+def _probabilities(model: CAPOClassifier, table: GraphTable, X: Any) -> str:
     graph, stack = table.graph, model.stack_
     shape = graph.op("Concat", graph.n_rows(table.blocks[0].value), np.array([1]), axis=0)
     total = graph.op("Add", graph.op("Expand", 0.0, shape), stack.intercepts[None].astype(np.float64))
@@ -148,7 +146,7 @@ def _calibrate(graph: GraphBuilder, raw: str, calibrator: ClassCalibrator) -> st
     return graph.op("Log", graph.op("Div", floored, total))
 
 
-def _auxiliary_output(model: MulticlassCAPOClassifier, name: str, table: GraphTable, X: Any) -> str:
+def _auxiliary_output(model: CAPOClassifier, name: str, table: GraphTable, X: Any) -> str:
     """The raw output of one auxiliary, one column for each class."""
     estimator, remedy = model.auxiliaries_[name], f"Leave it out, replace it, {REGISTER_CONVERTER}"
     with explain_export_errors(f"the auxiliary {name!r}", remedy):
@@ -165,7 +163,7 @@ def _auxiliary_output(model: MulticlassCAPOClassifier, name: str, table: GraphTa
     return raw
 
 
-def convert_multilabel(model: MultilabelCAPOClassifier, X: Any) -> ModelProto:
+def convert_multilabel(model: CAPOClassifier, X: Any) -> ModelProto:
     """Convert a fitted classifier of several labels per row to a graph for data like X."""
     if isinstance(model.measure_, RowAverage):
         raise ExportError(
@@ -175,7 +173,7 @@ def convert_multilabel(model: MultilabelCAPOClassifier, X: Any) -> ModelProto:
         )
     graph = GraphBuilder()
     log_odds = _log_odds(model, make_input_table(graph, X), X)
-    thresholds = np.array([each.combination.threshold_log_odds for each in model.label_models_])
+    thresholds = model.decision_.log_odds
     score = graph.op("Sub", log_odds, thresholds[None])
     shape: list[Any] = ["n", len(thresholds)]
     outputs = {
@@ -192,7 +190,7 @@ def convert_multilabel(model: MultilabelCAPOClassifier, X: Any) -> ModelProto:
     return graph.build(outputs, metadata)
 
 
-def _log_odds(model: MultilabelCAPOClassifier, table: GraphTable, X: Any) -> str:
+def _log_odds(model: CAPOClassifier, table: GraphTable, X: Any) -> str:
     """The log-odds of all labels, one column for each."""
     graph, combinations = table.graph, [each.combination for each in model.label_models_]
     intercepts = np.array([each.weights.intercept for each in combinations])
@@ -211,9 +209,7 @@ def _log_odds(model: MultilabelCAPOClassifier, table: GraphTable, X: Any) -> str
     return total
 
 
-def _auxiliary_output_multilabel(
-    model: MultilabelCAPOClassifier, name: str, table: GraphTable, X: Any
-) -> str:
+def _auxiliary_output_multilabel(model: CAPOClassifier, name: str, table: GraphTable, X: Any) -> str:
     """The raw output of one auxiliary, one column for each label."""
     estimator, remedy = model.auxiliaries_[name], f"Leave it out, replace it, {REGISTER_CONVERTER}"
     with explain_export_errors(f"the auxiliary {name!r}", remedy):
@@ -293,9 +289,8 @@ _CONVERTERS: dict[type, Callable[[Any, GraphTable], str]] = {
 
 def convert_model(model: Any, X: Any, text_values: str, column_kinds: Mapping[str, ColumnKind]) -> ModelProto:
     """Convert a fitted classifier to a graph for data like X; the other parameters are in its metadata."""
-    # The classifier of many classes or labels that does the work, if there is one.
-    model = getattr(model, "delegate_", model)
-    convert = _MODELS_CONVERTERS.get(type(model))
+    kind = vars(model).get("target_type_") if isinstance(model, CAPOClassifier) else None
+    convert = _MODELS_CONVERTERS.get(kind or type(model))
     if convert is None:
         raise InvalidInputError(
             "to_onnx takes a fitted CAPOClassifier, SVMPerfClassifier or SVMPerfClassifierCV: got "
@@ -323,7 +318,7 @@ def _convert_svmperf(model: Any, X: Any) -> ModelProto:
 def _convert_capo(model: BaseAdaptedClassifier, X: Any) -> ModelProto:
     graph = GraphBuilder()
     log_odds = _log_odds_models(model, make_input_table(graph, X), X)
-    score = graph.op("Sub", log_odds, model.combination_.threshold_log_odds)
+    score = graph.op("Sub", log_odds, model.decision_.log_odds)
     probability = graph.op("Sigmoid", log_odds)
     return _build(model, graph, {"score": score, "probability": probability}, model.label_pair)
 
@@ -368,14 +363,14 @@ def _auxiliary_output_models(model: BaseAdaptedClassifier, name: str, table: Gra
 def _frozen_model(auxiliary: Any) -> BaseAdaptedClassifier | None:
     """The model that an auxiliary is, as in a refit; None if it is another classifier."""
     inner = auxiliary.estimator if isinstance(auxiliary, FrozenEstimator) else auxiliary
-    is_adapted = isinstance(inner, BaseAdaptedClassifier) and not hasattr(inner, "delegate_")
+    is_adapted = isinstance(inner, BaseAdaptedClassifier) and inner.target_type_ == "binary"
     return inner if is_adapted else None
 
 
 def _decision(model: BaseAdaptedClassifier, table: GraphTable, X: Any) -> str:
     """The decision function of a model, which is about the second of its sorted classes."""
     graph = table.graph
-    score = graph.op("Sub", _log_odds_models(model, table, X), model.combination_.threshold_log_odds)
+    score = graph.op("Sub", _log_odds_models(model, table, X), model.decision_.log_odds)
     return graph.op("Neg", score) if model.classes_[0] == model.pos_label_ else score
 
 
@@ -402,10 +397,11 @@ def _threshold(model: Any) -> float:
     return float(getattr(model, "best_estimator_", model).threshold_)
 
 
-_MODELS_CONVERTERS: dict[type, Callable[[Any, Any], ModelProto]] = {
+_MODELS_CONVERTERS: dict[Any, Callable[[Any, Any], ModelProto]] = {
     CAPOClassifier: _convert_capo,
-    MulticlassCAPOClassifier: convert_multiclass,
-    MultilabelCAPOClassifier: convert_multilabel,
+    "binary": _convert_capo,
+    "multiclass": convert_multiclass,
+    "multilabel": convert_multilabel,
     PublishedCAPOClassifier: _convert_capo,
     SVMPerfClassifier: _convert_svmperf,
     SVMPerfClassifierCV: _convert_svmperf,
