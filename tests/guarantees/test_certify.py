@@ -208,7 +208,7 @@ def test_an_objective_of_these_rows_is_refused():
     training = ClassScores(np.arange(50.0), np.arange(50) > 20)
     prices = measures.get("cost", cost_fn=np.arange(1.0, 51.0))
     with pytest.raises(InvalidInputError, match="must be a measure of the confusion matrix: cost"):
-        certify(Constraint("fpr", 0.5), training.scores, training.positive, training, objective=prices)
+        certify(Constraint("fpr", 0.5), training.log_odds, training.positive, training, objective=prices)
 
 
 def test_a_confidence_near_1_is_kept():
@@ -216,7 +216,7 @@ def test_a_confidence_near_1_is_kept():
     constraint, confidence = Constraint("fpr", 0.5), 1 - 1e-13
     for n_rows, is_certified in ((43, False), (44, True)):
         training = ClassScores(np.zeros(n_rows), np.zeros(n_rows, dtype=bool))
-        found = certify(constraint, *vars(training).values(), training, confidence=confidence)
+        found = certify(constraint, training.log_odds, training.positive, training, confidence=confidence)
         assert found.is_certified == is_certified
     assert "with 99.99999% confidence" in str(replace(found, confidence=0.9999999))
 
@@ -233,7 +233,7 @@ def test_more_is_found_than_by_starting_at_the_strictest_threshold():
     rng, constraint = np.random.default_rng(7), Constraint("precision", 0.8)
     training = ClassScores(*smooth(rng, 2000))
     plan = plan_cuts(constraint, training, 500, 0.9)
-    strictest = np.sort(training.scores)[::-1][4 * constraint.min_trials(0.9) :: 10]
+    strictest = np.sort(training.log_odds)[::-1][4 * constraint.min_trials(0.9) :: 10]
     recall = {"plan": 0.0, "strictest": 0.0}
     for _ in range(100):
         scores, positive = smooth(rng, 500)

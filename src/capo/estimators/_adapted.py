@@ -101,7 +101,7 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
     def threshold_(self) -> float:
         """The probability of the positive class above which a row is positive, for two classes."""
         if self.target_type_ != "binary":
-            raise AttributeError(f"a model of a {self.target_type_} target has no threshold_.")
+            raise AttributeError(f"a {self.target_type_} model has no attribute 'threshold_'.")
         return float(expit(self.decision_.log_odds))
 
     @property

@@ -69,6 +69,12 @@ class Objective:
     min_std_errors: float = MIN_STD_ERRORS
     min_share_of_error: float = MIN_SHARE_OF_ERROR
 
+    def for_data(self, data: AdaptationData) -> Objective:
+        """The objective whose threshold is shrunk toward the one that the data know, if they know one."""
+        if data.known_threshold is None or not self.measure.needs_threshold:
+            return self
+        return replace(self, threshold_rule=self.threshold_rule.toward_zero())
+
     def for_rows(self, rows: IntArray) -> Objective:
         """The objective of some of the rows."""
         return replace(self, measure=self.measure.for_rows(rows))
@@ -269,8 +275,7 @@ def adapt(
 
     A number is used as C; of a grid, the best C whose gain over C = 0 is significant is chosen.
     """
-    if data.known_threshold is not None and objective.measure.needs_threshold:
-        objective = replace(objective, threshold_rule=objective.threshold_rule.toward_zero())
+    objective = objective.for_data(data)
     rule, evaluation = objective.threshold_rule, data.for_evaluation()
     with warnings.catch_warnings():
         # The user is warned once, for the final threshold.
