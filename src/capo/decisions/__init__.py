@@ -10,14 +10,14 @@ from ._calibration import (
     normalize_weights,
     robust_scale,
 )
-from ._classes import CUT_BLOCK_ROWS, ClassDecision, LabelThresholds, RowCuts, cut_rows, expected_value
+from ._classes import ClassDecision, LabelThresholds, RowCuts, expected_value
 from ._guarantee import (
     ALL_ROWS_CUT,
     NO_ROW_CUT,
     Constraint,
     Guarantee,
-    SimulatedTests,
     certify,
+    expected_gains,
     plan_cuts,
     rate_names,
 )
@@ -45,7 +45,6 @@ from ._threshold import (
 
 __all__ = [
     "ALL_ROWS_CUT",
-    "CUT_BLOCK_ROWS",
     "MAX_MIXTURE_DISTANCE",
     "NO_ROW_CUT",
     "PRICE_NAMES",
@@ -66,15 +65,14 @@ __all__ = [
     "RowPrices",
     "Savings",
     "ShrunkenThreshold",
-    "SimulatedTests",
     "Threshold",
     "ThresholdRule",
     "ZeroThreshold",
     "adjust_threshold",
     "certify",
-    "cut_rows",
     "estimate_prevalence",
     "estimate_savings",
+    "expected_gains",
     "expected_value",
     "expected_value_threshold",
     "fit_logistic",

@@ -81,7 +81,11 @@ class RowCuts(Decision):
 
     def margins(self, scores: FloatArray) -> FloatArray:
         """Return the log-odds minus the cut of each row."""
-        return cut_rows(self.measure, scores)
+        decision = np.empty(scores.shape)
+        for start in range(0, len(scores), CUT_BLOCK_ROWS):
+            rows = slice(start, start + CUT_BLOCK_ROWS)
+            decision[rows] = _cut_block(self.measure, scores[rows])
+        return decision
 
     def describe(self) -> str:
         """Return the decision in one sentence."""
@@ -94,16 +98,8 @@ CUT_MARGIN = 1.0
 CUT_BLOCK_ROWS = 10_000
 
 
-def cut_rows(measure: RowAverage, log_odds: FloatArray) -> FloatArray:
-    """Return log-odds minus the cut of each row: positive for the labels that are best to predict."""
-    decision = np.empty(log_odds.shape)
-    for start in range(0, len(log_odds), CUT_BLOCK_ROWS):
-        rows = slice(start, start + CUT_BLOCK_ROWS)
-        decision[rows] = _cut_block(measure, log_odds[rows])
-    return decision
-
-
 def _cut_block(measure: RowAverage, log_odds: FloatArray) -> FloatArray:
+    """Return log-odds minus the cut of each row: positive for the labels that are best to predict."""
     counts, _ = measure.cut(expit(log_odds))
     n_labels = log_odds.shape[1]
     order = np.argsort(-log_odds, axis=1, kind="stable")

@@ -307,24 +307,20 @@ COARSE_STRIDE = 20
 MAX_DOUBLINGS = 10
 
 
-@dataclass(frozen=True)
-class SimulatedTests:
-    """Simulated tests: for each sample and threshold, whether it passed, and what is gained there."""
+def expected_gains(passed: BoolArray, gain: FloatArray) -> FloatArray:
+    """Return the expected gain at the last test that passes, for each threshold to start with.
 
-    passed: BoolArray
-    gain: FloatArray
-
-    def expected_gains(self) -> FloatArray:
-        """The expected gain at the last test that passes, for each start."""
-        n_samples, n_cuts = self.passed.shape
-        last = np.zeros(n_samples, dtype=np.intp)
-        gains = np.zeros(n_cuts)
-        rows = np.arange(n_samples)
-        for start in range(n_cuts - 1, -1, -1):
-            extends = self.passed[:, start + 1] if start + 1 < n_cuts else np.zeros(n_samples, dtype=bool)
-            last = np.where(extends, last, start)
-            gains[start] = np.where(self.passed[:, start], self.gain[rows, last], 0.0).mean()
-        return gains
+    `passed` and `gain` are those of simulated tests, of shape (n_samples, n_cuts).
+    """
+    n_samples, n_cuts = passed.shape
+    last = np.zeros(n_samples, dtype=np.intp)
+    gains = np.zeros(n_cuts)
+    rows = np.arange(n_samples)
+    for start in range(n_cuts - 1, -1, -1):
+        extends = passed[:, start + 1] if start + 1 < n_cuts else np.zeros(n_samples, dtype=bool)
+        last = np.where(extends, last, start)
+        gains[start] = np.where(passed[:, start], gain[rows, last], 0.0).mean()
+    return gains
 
 
 def plan_cuts(
@@ -366,8 +362,15 @@ def plan_cuts(
     cuts = _spaced_cuts(constraint, training.log_odds, n_rows, confidence)
     if len(cuts) == 0:
         return cuts
-    simulated = _simulate(constraint, training, cuts, n_rows, confidence, random_state)
-    gains = simulated.expected_gains()
+    # Calibration samples from laws that the training rows support.
+    rng = np.random.default_rng(random_state)
+    counts = _smooth(_count_between(constraint, training, cuts))
+    laws = rng.dirichlet(counts.ravel(), size=N_SIMULATIONS)
+    samples = rng.multinomial(n_rows, laws).reshape(N_SIMULATIONS, 2, -1)
+    failures, others = np.cumsum(samples[:, :, :-1], axis=2).swapaxes(0, 1)
+    passed = failures <= constraint.max_failures(np.arange(n_rows + 1), 1.0 - confidence)[failures + others]
+    gained = laws.reshape(N_SIMULATIONS, 2, -1)[:, 1, :-1]
+    gains = expected_gains(passed, np.cumsum(gained, axis=1))
     return cuts[int(np.argmax(gains >= (1.0 - MAX_PLANNED_LOSS) * gains.max())) :]
 
 
@@ -390,7 +393,9 @@ def count_rows_needed(
         return None
     for n_more in numbers:
         shares, trials = _expected_trials(constraint, training, n_more, confidence)
-        if _power(constraint, shares, trials, confidence) >= TARGET_POWER:
+        allowed = constraint.max_failures(trials, 1.0 - confidence)
+        power = np.where(allowed < 0, 0.0, bdtr(np.maximum(allowed, 0), trials, shares))
+        if power.max() >= TARGET_POWER:  # of the most promising threshold
             return int(n_more)
     return None
 
@@ -403,12 +408,6 @@ def _expected_trials(
     totals = np.cumsum(_smooth(_count_between(constraint, training, cuts)), axis=1)[:, :-1]
     n_training = totals.sum(axis=0)
     return totals[0] / n_training, np.round(n_training * n_rows / len(training.log_odds)).astype(np.intp)
-
-
-def _power(constraint: Constraint, shares: FloatArray, trials: IntArray, confidence: float) -> float:
-    """The probability that the most promising threshold passes."""
-    allowed = constraint.max_failures(trials, 1.0 - confidence)
-    return float(np.where(allowed < 0, 0.0, bdtr(np.maximum(allowed, 0), trials, shares)).max())
 
 
 def _trial_share(constraint: Constraint, training: ClassScores) -> float:
@@ -447,25 +446,6 @@ def _between_values(cuts: FloatArray, ascending: FloatArray) -> FloatArray:
     middles = ((values[:-1] + values[1:]) / 2.0)[is_gap]
     middles = middles[middles > cuts[0]]
     return middles if len(middles) else cuts
-
-
-def _simulate(
-    constraint: Constraint,
-    training: ClassScores,
-    cuts: FloatArray,
-    n_rows: int,
-    confidence: float,
-    seed: int,
-) -> SimulatedTests:
-    """Draw calibration samples from laws that the training rows support, and test all thresholds."""
-    rng = np.random.default_rng(seed)
-    counts = _count_between(constraint, training, cuts)
-    laws = rng.dirichlet(_smooth(counts).ravel(), size=N_SIMULATIONS)
-    samples = rng.multinomial(n_rows, laws).reshape(N_SIMULATIONS, 2, -1)
-    failures, others = np.cumsum(samples[:, :, :-1], axis=2).swapaxes(0, 1)
-    passed = failures <= constraint.max_failures(np.arange(n_rows + 1), 1.0 - confidence)[failures + others]
-    gained = laws.reshape(N_SIMULATIONS, 2, -1)[:, 1, :]
-    return SimulatedTests(passed, np.cumsum(gained[:, :-1], axis=1))
 
 
 def _count_between(constraint: Constraint, training: ClassScores, cuts: FloatArray) -> FloatArray:

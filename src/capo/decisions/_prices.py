@@ -138,16 +138,6 @@ class PriceTerms:
         per_row = tuple(name for name in PRICE_NAMES if np.ndim(values[name]) > 0)
         return cls({name: float(values[name]) for name in PRICE_NAMES if name not in per_row}, per_row)
 
-    def resolve(self, given: Mapping[str, Any], n_rows: int) -> RowPrices | None:
-        """The prices of new rows; None if no price that each row had in training is given.
-
-        Prices that were numbers in training are the same, unless they are given again.
-        """
-        if all(value is None for value in given.values()):
-            return None
-        values = self.complete(given, "pass all of them, or none to use one threshold for all rows")
-        return RowPrices.from_values(n_rows, **values)
-
     def complete(self, given: Mapping[str, Any], advice: str) -> dict[str, Any]:
         """Add the prices that were numbers in training; raise an error if one of each row is missing.
 
@@ -257,7 +247,7 @@ class Savings:
     @property
     def baseline(self) -> str:
         """The better way to treat all rows alike."""
-        return "calling no row positive" if _none_is_better(self) else "calling every row positive"
+        return f"calling {'no' if self.total_of_none >= self.total_of_all else 'every'} row positive"
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values."""
@@ -269,10 +259,6 @@ class Savings:
             f"{format_money(self.low)} to {format_money(self.high)}) compared with {self.baseline}; total "
             f"{format_money(self.total)}"
         )
-
-
-def _none_is_better(savings: Savings) -> bool:
-    return savings.total_of_none >= savings.total_of_all
 
 
 def format_money(value: float) -> str:
@@ -320,9 +306,12 @@ def estimate_savings(
     )
     total, total_of_none, total_of_all = (float(each.sum()) for each in (values, of_none, of_all))
     gains = np.column_stack((values - of_none, values - of_all))
-    gains = gains if groups is None else _sum_by_group(gains, groups)
-    resampled = _resample_totals(gains, random_state).min(axis=1)
-    low, high = np.quantile(resampled, INTERVAL_QUANTILES)
+    if groups is not None:
+        _, codes = np.unique(np.asarray(groups), return_inverse=True)
+        gains = np.column_stack([np.bincount(codes, weights=column) for column in gains.T])
+    rng, n_units = np.random.default_rng(random_state), len(gains)
+    draws = (rng.integers(n_units, size=n_units) for _ in range(N_RESAMPLES))
+    low, high = np.quantile([gains[rows].sum(axis=0).min() for rows in draws], INTERVAL_QUANTILES)
     return Savings(
         total=total,
         total_of_none=total_of_none,
@@ -333,15 +322,3 @@ def estimate_savings(
         n_rows=len(prices),
         n_predicted=int(np.sum(predicted)),
     )
-
-
-def _sum_by_group(values: FloatArray, groups: ArrayLike) -> FloatArray:
-    """The sums of each column over the rows of each group."""
-    _, codes = np.unique(np.asarray(groups), return_inverse=True)
-    return np.column_stack([np.bincount(codes, weights=column) for column in values.T])
-
-
-def _resample_totals(values: FloatArray, random_state: int) -> FloatArray:
-    """The sums of each column over rows drawn with replacement."""
-    rng, n_rows = np.random.default_rng(random_state), len(values)
-    return np.array([values[rng.integers(n_rows, size=n_rows)].sum(axis=0) for _ in range(N_RESAMPLES)])

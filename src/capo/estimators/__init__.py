@@ -3,8 +3,7 @@
 from ._adapted import BaseAdaptedClassifier
 from ._base import (
     BinaryClassifier,
-    DecisionFunctionMixin,
-    MeasureScoreMixin,
+    MeasureClassifier,
     ProgressLogger,
     atomic_fit,
     check_positive_grid,
@@ -22,8 +21,7 @@ __all__ = [
     "BaseAdaptedClassifier",
     "BinaryClassifier",
     "CAPOClassifier",
-    "DecisionFunctionMixin",
-    "MeasureScoreMixin",
+    "MeasureClassifier",
     "ProgressLogger",
     "SVMPerfClassifier",
     "SVMPerfClassifierCV",

@@ -204,11 +204,7 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         return [(auxiliaries,) * 2] if isinstance(auxiliaries, str) else self._named_auxiliaries()
 
     def _bind_auxiliaries(
-        self,
-        pairs: list[tuple[str, Any]],
-        weight: FloatArray | None,
-        sample_weight: ArrayLike | None,
-        params: dict[str, Any],
+        self, pairs: list[tuple[str, Any]], weight: Any, sample_weight: Any, params: dict[str, Any]
     ) -> tuple[list[Auxiliary], dict[str, Any]]:
         """Return the auxiliaries with the parameters of their `fit`, and the parameters of the splitter.
 
@@ -234,13 +230,7 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         return bound, routed.splitter.split
 
     def _fit(
-        self,
-        task: Task,
-        measure: Any,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        params: dict[str, Any],
+        self, task: Task, measure: Any, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]
     ) -> Self:
         """Train the auxiliaries and learn from their outputs."""
         progress, timer = ProgressLogger(self.verbose), StepTimer()
@@ -428,12 +418,7 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         return self._score(X, y, sample_weight, self.measure_)
 
     def _score(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        measure: Any,
-        decision: Decision | None = None,
+        self, X: Any, y: Any, sample_weight: Any, measure: Any, decision: Decision | None = None
     ) -> float:
         """Return the measure of a decision, by default that of the model."""
         scores = self._scores(X)

@@ -98,6 +98,11 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
 
     classes_: NDArray[Any]
 
+    if TYPE_CHECKING:
+
+        def decision_function(self, X: Any) -> NDArray[np.float64]:
+            """The score of each row."""
+
     #: Sparse formats and dtypes that are used without conversion.
     _accept_sparse: Any = "csr"
     _dtypes: Any = np.float64
@@ -114,6 +119,11 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
         check_numbers(X)
         return _use_int32_indices(X)
 
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the label of each row: the second class where `decision_function` is above 0."""
+        above = self.decision_function(X) > 0
+        return np.asarray(self.classes_[above.astype(int)])
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -121,30 +131,10 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-class DecisionFunctionMixin:
-    """Adds `predict` to a classifier with a `decision_function`."""
+class MeasureClassifier(BinaryClassifier):
+    """Base of the classifiers of two classes whose `score` is the measure that was optimized."""
 
-    if TYPE_CHECKING:
-        classes_: NDArray[Any]
-
-        def decision_function(self, X: Any) -> NDArray[np.float64]:
-            """The score of each row."""
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the label of each row: the second class where `decision_function` is above 0."""
-        above = self.decision_function(X) > 0
-        return np.asarray(self.classes_[above.astype(int)])
-
-
-class MeasureScoreMixin:
-    """Makes the measure that was optimized the `score` of a classifier with a `decision_function`."""
-
-    if TYPE_CHECKING:
-        classes_: NDArray[Any]
-        measure_: Measure
-
-        def decision_function(self, X: Any) -> NDArray[np.float64]:
-            """The score of each row."""
+    measure_: Measure
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The measure that was optimized, on these rows; higher is better."""

@@ -437,13 +437,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         return kind(**params)
 
     def _fit_with_guarantee(
-        self,
-        task: Task,
-        measure: Measure,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-        params: dict[str, Any],
+        self, task: Task, measure: Measure, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]
     ) -> Self:
         """Train on some of the rows, and choose the threshold on those that were held out."""
         self._check_can_hold_out(sample_weight)
@@ -485,16 +479,9 @@ class CAPOClassifier(BaseAdaptedClassifier):
             )
 
     def _fit_with_prices(
-        self,
-        task: Task,
-        measure: Measure,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-        given: dict[str, Any],
-        params: dict[str, Any],
+        self, task: Task, measure: Measure, X: Any, y: Any, sample_weight: Any, given: Any, params: Any
     ) -> Self:
-        """Fit with prices, which replace those of the measure."""
+        """Fit with the prices that are given, which replace those of the measure."""
         if not isinstance(measure, Cost):
             raise InvalidInputError(
                 f"prices are for the measure 'cost': got {measure.label}. Use CAPOClassifier('cost')."
@@ -649,14 +636,15 @@ class CAPOClassifier(BaseAdaptedClassifier):
         """
         check_is_fitted(self, "auxiliaries_")
         given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp}
-        if self.prices_ is None:
-            if any(value is not None for value in given.values()):
-                raise InvalidInputError(
-                    "the model was trained without prices of each row: pass them to fit as well."
-                )
+        if all(value is None for value in given.values()):
             return None
-        found = self.prices_.resolve(given, n_rows)
-        if found is not None and self.guarantee_ is not None:
+        if self.prices_ is None:
+            raise InvalidInputError(
+                "the model was trained without prices of each row: pass them to fit as well."
+            )
+        advice = "pass all of them, or none to use one threshold for all rows"
+        found = RowPrices.from_values(n_rows, **self.prices_.complete(given, advice))
+        if self.guarantee_ is not None:
             raise InvalidInputError(
                 "the guarantee of this model holds for its one threshold, not for those of the rows: leave "
                 "the prices out, or use the model without a guarantee."

@@ -35,9 +35,7 @@ from ..kernels import names as kernel_names
 from ..measures import Measure
 from ..tables.targets import encode_binary_labels
 from ._base import (
-    BinaryClassifier,
-    DecisionFunctionMixin,
-    MeasureScoreMixin,
+    MeasureClassifier,
     ProgressLogger,
     atomic_fit,
     reject_confidence,
@@ -66,7 +64,7 @@ class TrainingData:
     classes: NDArray[Any]
 
 
-class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifier):
+class SVMPerfClassifier(MeasureClassifier):
     """Linear or kernel classifier that optimizes a performance measure instead of a loss per row.
 
     Minimizes, to a certified gap,

@@ -24,9 +24,7 @@ from ..learning.path import MAX_GRID_EXTENSIONS, CGrid, GridPoint
 from ..measures import Measure
 from ..tables.targets import encode_binary_labels
 from ._base import (
-    BinaryClassifier,
-    DecisionFunctionMixin,
-    MeasureScoreMixin,
+    MeasureClassifier,
     ProgressLogger,
     atomic_fit,
     check_positive_grid,
@@ -47,7 +45,7 @@ class KernelGridPoint(NamedTuple):
     point: GridPoint
 
 
-class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifier):
+class SVMPerfClassifierCV(MeasureClassifier):
     """`SVMPerfClassifier` that chooses C, and with a kernel gamma, in cross-validation.
 
     For each gamma the folds move up the C's together, sharing the cuts of the smaller ones, so that a
