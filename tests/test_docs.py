@@ -76,8 +76,6 @@ def test_what_estimators_refer_to_is_in_the_api_reference(api):
     described = {f"{package}.{name}" for package in api.packages() for name in api.names(package)}
     for estimator in (
         capo.CAPOClassifier,
-        capo.MulticlassCAPOClassifier,
-        capo.MultilabelCAPOClassifier,
         capo.SVMPerfClassifier,
         capo.SVMPerfClassifierCV,
     ):

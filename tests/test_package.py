@@ -67,8 +67,6 @@ def test_the_base_installation_is_enough(optional_packages):
 def test_the_names_that_users_import():
     assert capo.__all__ == [
         "CAPOClassifier",
-        "MulticlassCAPOClassifier",
-        "MultilabelCAPOClassifier",
         "SVMPerfClassifier",
         "SVMPerfClassifierCV",
         "__version__",

@@ -26,8 +26,14 @@ import pandas as pd
 from scipy.special import expit
 
 from capo import measures
-from capo.decisions import ClassScores, Population, adjust_threshold, estimate_prevalence
-from capo.estimators import MAX_MIXTURE_DISTANCE, sampling_error
+from capo.decisions import (
+    MAX_MIXTURE_DISTANCE,
+    ClassScores,
+    Population,
+    adjust_threshold,
+    estimate_prevalence,
+    sampling_error,
+)
 
 from ..data import folder
 from ..provenance import record_run

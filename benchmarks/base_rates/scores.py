@@ -36,7 +36,7 @@ def fit(data: Path, table: str, seed: int) -> Scores:
     n_rows = None if table in PAPER else MAX_TRAINING_ROWS  # the paper's tables are sorted by class
     X, y = rows.X[:n_rows], rows.y[:n_rows]
     model = CAPOClassifier("f1", auxiliaries=list(AUXILIARIES), random_state=seed).fit(X, y)
-    shift = model.combination_.threshold_log_odds
+    shift = model.decision_.log_odds
     scores = model.decision_function(rows.X_test) + shift
     return Scores(model.oof_decision_ + shift, y, scores, rows.y_test, np.array(shift))
 

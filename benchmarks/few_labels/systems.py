@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 from capo import CAPOClassifier, measures
 from capo.learning.adaptation import Objective, adapt
 from capo.learning.auxiliaries import make_auxiliaries, set_random_states
-from capo.learning.combination import AdaptationData, FittedCombination, OutputScaler
+from capo.learning.combination import AdaptationData, FittedCombination, scale_outputs
 from capo.learning.outputs import ScoreOutput
 from capo.tables.schema import infer_schema
 
@@ -74,10 +74,10 @@ def combine(
     """The decisions on the test rows of the stack of these outputs; above 0 is positive."""
     kind = ScoreOutput()
     data = AdaptationData(np.zeros((len(y), 0)), None, y, None, center=center)
-    data, scales = OutputScaler(kind, folds).scale(data, outputs.new)
+    data, scales = scale_outputs(kind, data, folds, outputs.new)
     result = adapt(data, folds, Objective(measures.get(measure)), 0.0)
-    model = FittedCombination(result.weights, tuple(scales), kind, result.point.log_odds)
-    return model.log_odds(outputs.test.T, None) - model.threshold_log_odds
+    model = FittedCombination(result.weights, tuple(scales), kind)
+    return model.log_odds(outputs.test.T, None) - result.point.log_odds
 
 
 def join(old: Outputs, others: Outputs) -> tuple[Outputs, np.ndarray]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from capo import MultilabelCAPOClassifier, measures
+from capo import CAPOClassifier, measures
 from capo.learning.auxiliaries import label_fold_codes
 from capo.learning.folds import fold_numbers, split_class_folds
 from capo.learning.labels import LabelData, fit_label_models
@@ -54,7 +54,7 @@ def label_outputs(table: Table, cache: Path) -> LabelOutputs:
 def _train(table: Table, seed: int) -> dict[str, np.ndarray]:
     codes = label_fold_codes(table.y > 0)
     splits = split_class_folds(5, table.X, codes, {}, np.random.RandomState(seed))
-    model = MultilabelCAPOClassifier("f1_macro", auxiliaries=AUXILIARIES, cv=splits, C=0.0, random_state=seed)
+    model = CAPOClassifier("f1_macro", auxiliaries=AUXILIARIES, cv=splits, C=0.0, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(table.X, table.y)
@@ -73,10 +73,9 @@ def capo(name: str, outputs: LabelOutputs) -> np.ndarray:
     """Return the decision for the test rows."""
     found = fit_label_models(multilabel.get(name), outputs.data, 0.0, 1e-3)
     columns = [
-        each.combination.log_odds(outputs.raw_test[:, :, k].T, None) - each.combination.threshold_log_odds
-        for k, each in enumerate(found.models)
+        each.combination.log_odds(outputs.raw_test[:, :, k].T, None) for k, each in enumerate(found.models)
     ]
-    return np.column_stack(columns)
+    return found.decision.margins(np.column_stack(columns))
 
 
 def half(name: str, outputs: LabelOutputs) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 from lightgbm import LGBMClassifier
 from sklearn.model_selection import StratifiedKFold
 
-from capo import MulticlassCAPOClassifier
+from capo import CAPOClassifier
 from capo.learning.classes import fit_stack
 
 from .tables import Table
@@ -61,7 +61,7 @@ def _train(table: Table, seed: int) -> dict[str, np.ndarray]:
         folds[test] = number
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = MulticlassCAPOClassifier("accuracy", cv=splits, random_state=seed).fit(table.X, table.y)
+        model = CAPOClassifier("accuracy", cv=splits, random_state=seed).fit(table.X, table.y)
         lgbm = _lightgbm(table, splits, seed)
         raw_test = model.auxiliary_outputs(table.X_test)
     return {

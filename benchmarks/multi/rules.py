@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from capo import measures
-from capo.learning.classes import RuleChooser
+from capo.learning.classes import ClassScorer
 from capo.measures import confusion_matrix, multiclass
 from capo.measures.multiclass import ConfusionMatrixMeasure
 
@@ -55,9 +55,9 @@ class Task:
 
 def capo(task: Task) -> tuple[Rule, dict[str, float]]:
     """The rule with the best expected value, if it has proven itself out of fold."""
-    choice = RuleChooser(task.measure, task.y, None, task.folds)(task.P)
-    search = choice.search
-    return search.rule.predict, {"gap": search.gap, "adapted": float(choice.is_adapted)}
+    by_fold = np.broadcast_to(task.P, (int(task.folds.max()) + 1, *task.P.shape))
+    choice = ClassScorer(task.measure, task.y, None, task.folds).choose_rule(task.P, by_fold)
+    return choice["decision_"].decide, {"gap": choice["gap_"], "adapted": float(choice["uses_rule_"])}
 
 
 def argmax(task: Task) -> Rule:

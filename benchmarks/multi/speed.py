@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from capo.learning.classes import RuleChooser
+from capo.learning.classes import ClassScorer
 from capo.measures import ExpectedRows, multiclass
 
 #: Rows and classes.
@@ -35,6 +35,7 @@ def measure_time(n_rows: int, n_classes: int) -> dict[str, object]:
     found = measure.search(ExpectedRows(P))
     search = time.process_time() - start
     start = time.process_time()
-    RuleChooser(measure, y, None, np.arange(n_rows) % 5)(P)
+    scorer = ClassScorer(measure, y, None, np.arange(n_rows) % 5)
+    scorer.choose_rule(P, np.broadcast_to(P, (5, *P.shape)))
     choice = time.process_time() - start
     return {"rows": n_rows, "classes": n_classes, "search": search, "choice": choice, "gap": found.gap}

@@ -26,7 +26,7 @@ def _capo(train: PricedRows, test: PricedRows, seed: int) -> dict[str, np.ndarra
     model = CAPOClassifier("cost", random_state=seed)
     model.fit(train.X, train.y, cost_fp=train.prices.cost_fp, cost_fn=train.prices.cost_fn)
     log_odds = model.log_odds(test.X)
-    constant = log_odds > model.combination_.threshold_log_odds
+    constant = log_odds > model.decision_.log_odds
     return {CAPO: log_odds > test.prices.log_odds, CAPO_CONSTANT: constant}
 
 

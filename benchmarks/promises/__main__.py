@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import logit
 
-from capo.decisions import Constraint, TrainingScores, certify, plan_cuts
+from capo.decisions import ClassScores, Constraint, certify, plan_cuts
 
 from ..data import folder
 from ..provenance import record_run
@@ -65,7 +65,7 @@ def naive_cut(constraint: Constraint, scores: np.ndarray, positive: np.ndarray) 
 
 
 def our_cuts(population: Population) -> Iterator[tuple]:
-    training = TrainingScores(population.train_scores, population.train_positive)
+    training = ClassScores(population.train_scores, population.train_positive)
     for rate, limit in CONSTRAINTS:
         constraint = Constraint(rate, limit)
         for n_rows in SAMPLE_SIZES:

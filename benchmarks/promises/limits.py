@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from capo.decisions import Constraint, SimulatedTests
+from capo.decisions import Constraint, expected_gains
 from capo.decisions._guarantee import _spaced_cuts
 
 from ..provenance import record_run
@@ -43,7 +43,7 @@ def limits(population: Population, constraint: Constraint, n_rows: int) -> dict[
         rows = population.draw(n_rows, number)
         fp, tp = _count_above(interval[rows], population.positive[rows], len(cuts))
         passed[number] = fp <= allowed[fp + tp]
-    plan = SimulatedTests(passed, np.broadcast_to(recall, passed.shape)).expected_gains()
+    plan = expected_gains(passed, np.broadcast_to(recall, passed.shape))
     return {BEST_PLAN: plan.max(), ONE_TEST: (passed.mean(axis=0) * recall * satisfied).max()}
 
 

@@ -27,7 +27,7 @@ def fit_table(path: Path, name: str) -> Population:
     table = load(path, name, 0)
     X, y = table.X[:MAX_TRAINING_ROWS], table.y[:MAX_TRAINING_ROWS]
     model = CAPOClassifier("recall_at_precision", random_state=0).fit(X, y)
-    shift = model.combination_.threshold_log_odds
+    shift = model.decision_.log_odds
     scores = model.decision_function(table.X_test) + shift
     return Population(name, model.oof_decision_ + shift, y, scores, table.y_test)
 

@@ -24,7 +24,7 @@ from joblib import Memory
 from capo import measures
 from capo.decisions import ExpectedValueThreshold, OperatingPoint, PlattCalibrator
 from capo.learning.center import fit_stack
-from capo.learning.combination import AdaptationData, FittedCombination, LinearCombination, OutputScaler
+from capo.learning.combination import AdaptationData, FittedCombination, LinearCombination, scale_outputs
 from capo.learning.outputs import ScoreOutput
 from capo.measures import Measure
 
@@ -61,7 +61,7 @@ class Scores(NamedTuple):
 def stack_scores(raw: np.ndarray, raw_test: np.ndarray, y: np.ndarray, folds: np.ndarray) -> Scores:
     """The stack at C = 0, without the rows that each fold holds out, and of all rows for the test rows."""
     data = AdaptationData(np.zeros((len(y), 0)), None, y, None)
-    data, scales = OutputScaler(ScoreOutput(), folds).scale(data, raw)
+    data, scales = scale_outputs(ScoreOutput(), data, folds, raw)
     standard, log_odds = np.empty(len(y)), np.empty(len(y))
     for fold in np.unique(folds):
         rows, others = (
@@ -73,7 +73,7 @@ def stack_scores(raw: np.ndarray, raw_test: np.ndarray, y: np.ndarray, folds: np
         standard[rows] = weights.standardize(others).scores(outputs, None)
     test = []
     for weights in (_fit(data).standardize(data), _fit(data)):
-        model = FittedCombination(weights, tuple(scales), ScoreOutput(), 0.0)
+        model = FittedCombination(weights, tuple(scales), ScoreOutput())
         test.append(model.log_odds(raw_test.T, None))
     return Scores(StackScores(standard, test[0]), StackScores(log_odds, test[1]))
 

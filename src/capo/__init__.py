@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     )
     from .estimators import (
         CAPOClassifier,
-        MulticlassCAPOClassifier,
-        MultilabelCAPOClassifier,
         SVMPerfClassifier,
         SVMPerfClassifierCV,
         svmperf_path,
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CAPOClassifier",
-    "MulticlassCAPOClassifier",
-    "MultilabelCAPOClassifier",
     "SVMPerfClassifier",
     "SVMPerfClassifierCV",
     "__version__",
@@ -59,8 +55,6 @@ __version__ = "0.1.0"
 #: Where each name is; imported on first use, so that the command line starts at once.
 _WHERE = {
     "CAPOClassifier": "estimators",
-    "MulticlassCAPOClassifier": "estimators",
-    "MultilabelCAPOClassifier": "estimators",
     "SVMPerfClassifier": "estimators",
     "SVMPerfClassifierCV": "estimators",
     "load": "io.model_file",

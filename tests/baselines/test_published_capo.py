@@ -120,9 +120,9 @@ def test_each_fold_predicts_all_rows():
         Auxiliary("frozen", FrozenEstimator(clone(BY_HEART[1]).fit(X, Y)), {}),
     ]
     training = TrainingSet(X, (Y == 1).astype(int), np.array([0, 1]), splits)
-    fitted, fold_outputs = fit_in_sample(JobRunner(auxiliaries, training, LabelOutput()))
-    assert fold_outputs.shape == (3, len(Y), 2)
-    for outputs, (train, _) in zip(fold_outputs, splits, strict=True):
+    fitted = fit_in_sample(JobRunner(auxiliaries, training, LabelOutput()))
+    assert fitted.fold_outputs.shape == (3, len(Y), 2)
+    for outputs, (train, _) in zip(fitted.fold_outputs, splits, strict=True):
         expected = GaussianNB().fit(X[train], Y[train]).predict(X)
         np.testing.assert_array_equal(outputs[:, 0], np.where(expected == 1, 1.0, -1.0))
         np.testing.assert_array_equal(outputs[:, 1], np.where(Y == 1, 1.0, -1.0))

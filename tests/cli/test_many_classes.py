@@ -131,7 +131,7 @@ def test_two_classes_take_a_measure_of_many(folder, tmp_path, capsys):
     options = (*FAST, "-t", "arts", "-m", "f1_macro", "--drop", "tags", "-o", tmp_path / "m.capo", "-q")
     code, out, _ = run(capsys, "fit", folder / "train.csv", *options)
     assert code == 0
-    assert "MulticlassCAPOClassifier for f1_macro" in out
+    assert "CAPOClassifier for f1_macro" in out
 
 
 BAD = [

@@ -96,11 +96,11 @@ def test_the_same_seed_gives_the_same_result_in_any_order(rows):
     classifier = DaskCAPOClassifier(
         "roc_auc", auxiliaries=AUXILIARIES, sample_size=1000, C=0, delta=None, random_state=1
     )
-    first = classifier.fit(*to_dask(*rows[:2])).combination_
+    first = classifier.fit(*to_dask(*rows[:2]))
     with dask.config.set(scheduler="threads"):
-        second = clone(classifier).fit(*to_dask(*rows[:2])).combination_
-    np.testing.assert_array_equal(first.weights.auxiliary, second.weights.auxiliary)
-    assert first.threshold_log_odds == second.threshold_log_odds
+        second = clone(classifier).fit(*to_dask(*rows[:2]))
+    np.testing.assert_array_equal(first.combination_.weights.auxiliary, second.combination_.weights.auxiliary)
+    assert first.threshold_ == second.threshold_
 
 
 @pytest.mark.slow

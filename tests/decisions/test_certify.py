@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capo import measures
-from capo.decisions import ALL_ROWS_CUT, NO_ROW_CUT, Constraint, TrainingScores, certify, plan_cuts
+from capo.decisions import ALL_ROWS_CUT, NO_ROW_CUT, ClassScores, Constraint, certify, plan_cuts
 from capo.exceptions import InvalidInputError
 
 CONFIDENCE, N_ROWS, N_DRAWS = 0.8, 300, 200
@@ -60,7 +60,7 @@ def rates(constraint, cut, scores, positive):
 @pytest.mark.parametrize("text", ["precision >= 0.8", "npv >= 0.9", "recall >= 0.9", "fpr <= 0.1"])
 def test_violations_are_as_rare_as_promised(law, text):
     rng, constraint = np.random.default_rng(0), Constraint.parse(text)
-    training = TrainingScores(*law(rng, 600))
+    training = ClassScores(*law(rng, 600))
     scores, positive = law(rng, N_POPULATION)
     plan = plan_cuts(constraint, training, N_ROWS, CONFIDENCE)
     violations = 0
@@ -87,7 +87,7 @@ def test_the_naive_threshold_breaks_the_promise():
 def test_training_scores_that_mislead_cost_power_and_not_validity():
     rng, constraint = np.random.default_rng(1), Constraint("precision", 0.8)
     scores, positive = noise(rng, N_POPULATION)
-    misleading = TrainingScores(rng.normal(size=500), np.ones(500, dtype=bool))
+    misleading = ClassScores(rng.normal(size=500), np.ones(500, dtype=bool))
     plan = plan_cuts(constraint, misleading, N_ROWS, CONFIDENCE)
     violations = 0
     for _ in range(N_DRAWS):
@@ -100,7 +100,7 @@ def test_training_scores_that_mislead_cost_power_and_not_validity():
 
 def test_the_plan_does_not_depend_on_the_calibration_rows():
     rng = np.random.default_rng(2)
-    training, constraint = TrainingScores(*smooth(rng, 500)), Constraint("precision", 0.8)
+    training, constraint = ClassScores(*smooth(rng, 500)), Constraint("precision", 0.8)
     plan = plan_cuts(constraint, training, N_ROWS, CONFIDENCE)
     for _ in range(20):
         scores, positive = smooth(rng, N_ROWS)
@@ -114,7 +114,7 @@ def test_the_plan_does_not_depend_on_the_calibration_rows():
 def test_a_monotone_rate_gets_the_furthest_threshold_that_passes(rows, limit):
     scores = np.array([score for score, _ in rows], dtype=float)
     positive = np.array([label for _, label in rows])
-    training = TrainingScores(scores, positive)
+    training = ClassScores(scores, positive)
     constraint = Constraint("fpr", limit)
     found = certify(constraint, scores, positive, training, confidence=0.6)
     n_neg = int((~positive).sum())
@@ -134,7 +134,7 @@ def test_a_model_with_few_values_keeps_a_weaker_constraint_too(text):
     rng, sign = np.random.default_rng(9), 1 if text.startswith("precision") else -1
     labels, fold = rng.random(1500) < 0.5, rng.integers(0, 3, 1500)
     values = np.where(rng.random(1500) < 0.8, labels, ~labels)
-    training = TrainingScores(2.0 * values + sign * 0.1 * fold, labels)
+    training = ClassScores(2.0 * values + sign * 0.1 * fold, labels)
     positive = rng.random(1500) < 0.5
     scores = 2.0 * np.where(rng.random(1500) < 0.8, positive, ~positive)
     for limit in (0.5, 0.6, 0.7, 0.75):
@@ -145,7 +145,7 @@ def test_a_model_with_few_values_keeps_a_weaker_constraint_too(text):
 def test_nothing_passes_on_few_rows():
     rng = np.random.default_rng(3)
     scores, positive = smooth(rng, 20)
-    training = TrainingScores(*smooth(rng, 500))
+    training = ClassScores(*smooth(rng, 500))
     found = certify(Constraint("precision", 0.9), scores, positive, training)
     assert (found.is_certified, found.cut) == (False, NO_ROW_CUT)
     assert found.n_rows_needed > 29
@@ -158,7 +158,7 @@ def test_nothing_passes_on_few_rows():
 def test_no_number_of_rows_is_enough_for_noise():
     rng = np.random.default_rng(4)
     labels = rng.random(3000) < 0.3
-    training = TrainingScores(rng.normal(size=3000), labels)
+    training = ClassScores(rng.normal(size=3000), labels)
     found = certify(Constraint("precision", 0.9), rng.normal(size=500), rng.random(500) < 0.3, training)
     assert found.n_rows_needed is None
     assert "no number of calibration rows would be enough" in str(found)
@@ -166,7 +166,7 @@ def test_no_number_of_rows_is_enough_for_noise():
 
 def test_the_rows_that_are_said_to_be_needed_are_about_enough():
     rng, constraint = np.random.default_rng(5), Constraint("precision", 0.8)
-    training = TrainingScores(*smooth(rng, 3000))
+    training = ClassScores(*smooth(rng, 3000))
     needed = certify(constraint, *smooth(rng, 40), training).n_rows_needed
     successes = [
         certify(constraint, *smooth(rng, needed), training, random_state=draw).is_certified
@@ -177,7 +177,7 @@ def test_the_rows_that_are_said_to_be_needed_are_about_enough():
 
 def test_an_objective_chooses_among_the_thresholds_that_pass():
     rng, constraint = np.random.default_rng(6), Constraint("precision", 0.5)
-    training, (scores, positive) = TrainingScores(*smooth(rng, 2000)), smooth(rng, 2000)
+    training, (scores, positive) = ClassScores(*smooth(rng, 2000)), smooth(rng, 2000)
     furthest = certify(constraint, scores, positive, training)
     best = certify(constraint, scores, positive, training, objective=measures.get("f1"))
     f1 = measures.get("f1")
@@ -196,7 +196,7 @@ def test_a_linear_objective_chooses_what_its_own_score_prefers(objective, preval
     scores, positive = rng.normal(size=200).round(1), rng.random(200) < prevalence
     scores += 1.5 * positive
     objective = measures.get(objective)
-    training = TrainingScores(scores, positive)
+    training = ClassScores(scores, positive)
     found = certify(constraint, scores, positive, training, objective=objective)
     furthest = certify(constraint, scores, positive, training).cut
     allowed = [cut for cut in np.unique(scores) if cut >= furthest]
@@ -205,25 +205,25 @@ def test_a_linear_objective_chooses_what_its_own_score_prefers(objective, preval
 
 
 def test_an_objective_of_these_rows_is_refused():
-    training = TrainingScores(np.arange(50.0), np.arange(50) > 20)
+    training = ClassScores(np.arange(50.0), np.arange(50) > 20)
     prices = measures.get("cost", cost_fn=np.arange(1.0, 51.0))
     with pytest.raises(InvalidInputError, match="must be a measure of the confusion matrix: cost"):
-        certify(Constraint("fpr", 0.5), training.scores, training.positive, training, objective=prices)
+        certify(Constraint("fpr", 0.5), training.log_odds, training.positive, training, objective=prices)
 
 
 def test_a_confidence_near_1_is_kept():
     """The tolerance for rounding errors is small even compared with 1 - confidence: 0.5 ** 43 is 1.1e-13."""
     constraint, confidence = Constraint("fpr", 0.5), 1 - 1e-13
     for n_rows, is_certified in ((43, False), (44, True)):
-        training = TrainingScores(np.zeros(n_rows), np.zeros(n_rows, dtype=bool))
-        found = certify(constraint, *vars(training).values(), training, confidence=confidence)
+        training = ClassScores(np.zeros(n_rows), np.zeros(n_rows, dtype=bool))
+        found = certify(constraint, training.log_odds, training.positive, training, confidence=confidence)
         assert found.is_certified == is_certified
     assert "with 99.99999% confidence" in str(replace(found, confidence=0.9999999))
 
 
 @pytest.mark.parametrize("confidence", [0, 1, -0.5, float("nan"), "high"])
 def test_confidence_is_checked(confidence):
-    training = TrainingScores(np.arange(5.0), np.arange(5) > 2)
+    training = ClassScores(np.arange(5.0), np.arange(5) > 2)
     with pytest.raises(InvalidInputError, match="confidence must be above 0 and below 1"):
         certify(Constraint("fpr", 0.1), np.arange(5.0), np.arange(5) > 2, training, confidence=confidence)
 
@@ -231,9 +231,9 @@ def test_confidence_is_checked(confidence):
 def test_more_is_found_than_by_starting_at_the_strictest_threshold():
     """The planned start is what finds more than a sequence from the highest scores."""
     rng, constraint = np.random.default_rng(7), Constraint("precision", 0.8)
-    training = TrainingScores(*smooth(rng, 2000))
+    training = ClassScores(*smooth(rng, 2000))
     plan = plan_cuts(constraint, training, 500, 0.9)
-    strictest = np.sort(training.scores)[::-1][4 * constraint.min_trials(0.9) :: 10]
+    strictest = np.sort(training.log_odds)[::-1][4 * constraint.min_trials(0.9) :: 10]
     recall = {"plan": 0.0, "strictest": 0.0}
     for _ in range(100):
         scores, positive = smooth(rng, 500)

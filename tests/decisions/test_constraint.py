@@ -68,5 +68,6 @@ def test_constraints_of_measures():
     assert str(Constraint.from_measure(measures.get("recall_at_precision", floor=0.8))) == "precision >= 0.8"
     assert str(Constraint.from_measure(measures.get("precision_at_recall", floor=0.7))) == "recall >= 0.7"
     assert str(Constraint.from_measure(measures.get("tpr_at_fpr", ceiling=0.2))) == "fpr <= 0.2"
-    assert Constraint.from_measure(measures.get("f1")) is None
+    with pytest.raises(InvalidInputError, match=r"f1 has no constraint: pass one"):
+        Constraint.from_measure(measures.get("f1"))
     assert len(rate_names()) == 8

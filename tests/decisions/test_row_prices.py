@@ -83,7 +83,6 @@ def test_invalid_prices_are_refused_by_name(prices, message):
 def test_terms_keep_numbers_and_ask_for_prices_of_each_row():
     terms = PriceTerms.from_values({"cost_fp": 5, "cost_fn": [1.0, 2.0], "benefit_tp": 0})
     assert str(terms) == "cost_fp 5, cost_fn of each row"
-    assert terms.resolve({"cost_fp": None, "cost_fn": None}, 2) is None
-    np.testing.assert_array_equal(terms.resolve({"cost_fn": [4, 6]}, 2).cost_fp, [5, 5])
-    with pytest.raises(InvalidInputError, match="cost_fn is missing: pass all of them, or none"):
-        terms.resolve({"cost_fp": 4.0, "cost_fn": None}, 2)
+    assert terms.complete({"cost_fn": [4, 6]}, "pass it")["cost_fp"] == 5
+    with pytest.raises(InvalidInputError, match="cost_fn is missing: pass it"):
+        terms.complete({"cost_fp": 4.0, "cost_fn": None}, "pass it")

@@ -195,7 +195,7 @@ def test_errors_of_guarantee(model):
     X, y = rows(50, 6)
     with pytest.raises(InvalidInputError, match="the measure f1 has no constraint: pass one"):
         model.guarantee(X, y)
-    with pytest.raises(InvalidInputError, match="X has 50 rows, but y has 49"):
+    with pytest.raises(InvalidInputError, match="X has 50 rows, y has 49"):
         model.guarantee(X, y[1:], constraint="fpr <= 0.1")
 
 

@@ -1,4 +1,4 @@
-"""Many classes: CAPOClassifier with more than two classes, and MulticlassCAPOClassifier."""
+"""Many classes: CAPOClassifier with more than two classes."""
 
 import pickle
 
@@ -20,7 +20,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import capo
-from capo import CAPOClassifier, MulticlassCAPOClassifier
+from capo import CAPOClassifier
 from capo.exceptions import DataWarning, InvalidInputError
 from capo.measures import multiclass, multilabel
 from capo.measures import names as binary_names
@@ -30,6 +30,7 @@ Y = np.array(["low", "mid", "top"])[CODES]
 LINEAR = make_pipeline(StandardScaler(), LogisticRegression())
 LIGHT = [("linear", LINEAR), ("tree", DecisionTreeClassifier(max_depth=2, random_state=0))]
 EXPECTED = {
+    "check_classifier_multioutput": "labels are predicted above thresholds for the measure, not above 0.5",
     "check_sample_weight_equivalence_on_dense_data": "rows that are repeated fall into other folds",
     "check_sample_weight_equivalence_on_sparse_data": "rows that are repeated fall into other folds",
 }
@@ -39,7 +40,7 @@ def light(measure="f1_macro", **params):
     return CAPOClassifier(measure, auxiliaries=LIGHT, random_state=0, **params)
 
 
-@parametrize_with_checks([MulticlassCAPOClassifier(auxiliaries=[GaussianNB()], cv=3, random_state=0)])
+@parametrize_with_checks([CAPOClassifier("f1_macro", auxiliaries=[GaussianNB()], cv=3, random_state=0)])
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_own_checks(estimator, check):
     if check.func.__name__ in EXPECTED:
@@ -107,7 +108,7 @@ def test_a_refit_with_two_classes_leaves_nothing_of_the_first():
     alone = clone(model).fit(X, Y == "mid")
     assert model.fit(X, Y).measure_.label == "f1_macro"
     model.fit(X, Y == "mid")
-    assert not hasattr(model, "delegate_")
+    assert model.target_type_ == "binary"
     assert not hasattr(model, "rule_")
     assert model.threshold_ > 0
     assert np.array_equal(alone.decision_function(X), model.decision_function(X))
@@ -319,8 +320,7 @@ def test_labels_of_a_fold_do_not_reach_its_out_of_fold_predictions():
     other[held_out] = rng.permutation(y[held_out])
     auxiliaries = [GaussianNB(), DecisionTreeClassifier(max_depth=2, random_state=0)]
     one, two = (
-        MulticlassCAPOClassifier("f1_macro", auxiliaries=auxiliaries, cv=cv).fit(X, each)
-        for each in (y, other)
+        CAPOClassifier("f1_macro", auxiliaries=auxiliaries, cv=cv).fit(X, each) for each in (y, other)
     )
     assert one.uses_rule_ == two.uses_rule_
     assert (one.stack_.correction is None) == (two.stack_.correction is None)

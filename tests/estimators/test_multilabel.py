@@ -1,4 +1,4 @@
-"""Many labels: CAPOClassifier with a label matrix, and MultilabelCAPOClassifier."""
+"""Many labels: CAPOClassifier with a label matrix."""
 
 import numpy as np
 import pandas as pd

@@ -1,5 +1,4 @@
 import warnings
-from copy import copy
 
 import numpy as np
 import pytest
@@ -43,15 +42,6 @@ def test_the_out_of_fold_value_stays_that_of_the_fit(model):
     np.testing.assert_allclose(
         adjusted.oof_decision_ - adjusted.oof_thresholds_, model.oof_decision_ - model.oof_thresholds_
     )
-
-
-def test_models_of_earlier_files_can_be_adjusted(model):
-    """Their files have neither the labels of the training rows nor the thresholds of the folds."""
-    earlier = copy(model)
-    del earlier.oof_positive_, earlier.oof_thresholds_
-    X, y = rows(4000, 1, prevalence=0.03)
-    assert earlier.for_population(X).score(X, y) > model.score(X, y) + 0.05
-    assert earlier.guarantee(X, y, constraint="fpr <= 0.05").guarantee_.is_certified
 
 
 def test_a_known_prevalence(model):

@@ -8,9 +8,9 @@ import pytest
 from capo import measures
 from capo.decisions import ExpectedValueThreshold, FixedThreshold, ShrunkenThreshold
 from capo.engine import Status
-from capo.learning.adaptation import AdaptationProblem, Objective, adapt, make_folds, make_parts, parse_C
+from capo.learning.adaptation import AdaptationProblem, Objective, adapt, make_search
 from capo.learning.center import StackPrior, UnitPrior, ZeroPrior, fit_stack
-from capo.learning.combination import AdaptationData, LinearCombination, OutputScaler
+from capo.learning.combination import AdaptationData, LinearCombination, scale_outputs
 from capo.learning.outputs import ScoreOutput
 
 from ..cases import ALL_MEASURES
@@ -127,7 +127,7 @@ def test_the_threshold_of_a_fold_does_not_depend_on_its_labels(C):
     rows, folds = problem(n=100), np.arange(100) % 5
     flipped = replace(rows, positive=np.where(folds == 2, ~rows.positive, rows.positive))
     scores = [
-        make_folds(each, folds, Objective(measures.get("f1")), nested=True)[2].scores(C).others
+        make_search(each, folds, Objective(measures.get("f1")), nested=True).fold_paths[2].scores(C).others
         for each in (rows, flipped)
     ]
     assert len(scores[0]) == 80
@@ -139,7 +139,7 @@ def test_outputs_of_evaluation_do_not_enter_the_model():
     noise = np.random.default_rng(0).normal(size=rows.outputs.shape)
     plain, evaluated = (
         adapt(each, folds, Objective(measures.get("f1")), 1.0)
-        for each in (rows, replace(rows, pair_outputs=[noise] * 5))
+        for each in (rows, replace(rows, pair_outputs=lambda fold: (noise, None)))
     )
     np.testing.assert_array_equal(plain.weights.auxiliary, evaluated.weights.auxiliary)
     assert plain.point == evaluated.point
@@ -148,7 +148,7 @@ def test_outputs_of_evaluation_do_not_enter_the_model():
 
 def scaled_beside_a_known_classifier(positive, folds, raw):
     data = AdaptationData(np.zeros((len(raw), 0)), None, positive, None, center=np.array([1.0, 0.0, 0.0]))
-    return OutputScaler(ScoreOutput(), folds).scale(data, raw)
+    return scale_outputs(ScoreOutput(), data, folds, raw)
 
 
 def test_the_known_threshold_is_where_the_frozen_classifier_has_it():
@@ -158,7 +158,7 @@ def test_the_known_threshold_is_where_the_frozen_classifier_has_it():
     without = rows.positive[folds != 2], rows.outputs[folds != 2]
     alone, _ = scaled_beside_a_known_classifier(without[0], folds[folds != 2], without[1])
     assert data.in_fold(2).known_threshold == pytest.approx(alone.known_threshold)
-    assert data.in_fold(2).take_rows(np.arange(3)).known_threshold == data.fold_known_thresholds[2]
+    assert data.in_fold(2).take_rows(np.arange(3)).known_threshold == data.in_fold(2).known_threshold
     assert replace(rows, center=None).known_threshold is None
 
 
@@ -171,7 +171,7 @@ def test_scores_beside_a_known_classifier_do_not_depend_on_the_labels_held_out(C
         data, _ = scaled_beside_a_known_classifier(positive, folds, rows.outputs)
         given = Objective(measures.get("f1")).for_data(data)
         assert given.threshold_rule == ShrunkenThreshold(ExpectedValueThreshold())
-        points.append(make_folds(data, folds, given, nested=True)[2].scores(C))
+        points.append(make_search(data, folds, given, nested=True).fold_paths[2].scores(C))
     np.testing.assert_array_equal(points[0].test, points[1].test)
     np.testing.assert_array_equal(points[0].others, points[1].others)
 
@@ -209,59 +209,12 @@ def test_equal_scores_are_exactly_equal_once_standardized(center):
     assert scores[0] == pytest.approx(0.0 if center else 0.17)
 
 
-def in_parts(positive, raw):
-    """Outputs of an auxiliary in three folds, each of which is divided into three parts."""
-    folds, parts = np.arange(len(raw)) % 3, np.arange(len(raw)) % 9
-    parts = 3 * folds + parts // 3
-    features = np.random.default_rng(1).normal(size=(len(raw), 2))
-    data = AdaptationData(np.zeros((len(raw), 0)), features, positive, None, parts=parts)
-    return OutputScaler(ScoreOutput(), folds).scale(data, raw)[0], folds
-
-
-@pytest.mark.parametrize("C", [0.0, 5.0])
-def test_a_part_is_evaluated_by_the_other_parts_of_its_fold_alone(C):
-    rows = problem(n=270)
-    data, folds = in_parts(rows.positive, rows.outputs)
-    part = 4
-    own, fold = data.parts == part, folds == 1
-    flipped, _ = in_parts(np.where(own | ~fold, ~rows.positive, rows.positive), rows.outputs)
-    found, without = (
-        make_parts(each, folds, Objective(measures.get("f1")))[part].scores(C) for each in (data, flipped)
-    )
-    np.testing.assert_array_equal(found.test, without.test)
-    np.testing.assert_array_equal(found.others, without.others)
-    others = np.delete(np.arange(270), np.flatnonzero(own))
-    np.testing.assert_array_equal(np.isnan(found.others), ~fold[others])
-    changed, _ = in_parts(np.where(fold & ~own, ~rows.positive, rows.positive), rows.outputs)
-    assert not np.allclose(
-        found.test, make_parts(changed, folds, Objective(measures.get("f1")))[part].scores(C).test
-    )
-
-
-def test_parts_of_folds_change_the_evaluation_and_not_the_model():
-    rows = problem(n=270)
-    data, folds = in_parts(rows.positive, rows.outputs)
-    whole, divided = (
-        adapt(each, folds, Objective(measures.get("f1")), parse_C([0.0, 10.0, 1000.0]))
-        for each in (replace(data, parts=None, part_outputs=None), data)
-    )
-    np.testing.assert_array_equal(whole.weights.auxiliary, divided.weights.auxiliary)
-    assert whole.point == divided.point
-    assert whole.chosen.C == divided.chosen.C
-    gains = [each.cv_results()["gain"] for each in (whole, divided)]
-    assert gains[0].any()
-    np.testing.assert_allclose(*gains)
-    assert whole.chosen.cv_score.value != divided.chosen.cv_score.value
-    decisions = divided.chosen.scores - divided.chosen.thresholds
-    assert divided.chosen.cv_score.value == measures.get("f1").score(rows.positive, decisions)
-
-
 @pytest.mark.parametrize("measure", ["f1", "roc_auc"])
 @pytest.mark.parametrize("rule", [ExpectedValueThreshold(), FixedThreshold(0.3)])
 def test_the_stack_needs_no_problem_to_be_on_the_common_scale(measure, rule):
     rows, folds = problem(n=200), np.arange(200) % 4
     given = Objective(measures.get(measure), threshold_rule=rule)
-    found = make_folds(rows, folds, given)[1].scores(0.0).test
+    found = make_search(rows, folds, given).fold_paths[1].scores(0.0).test
     train, test = rows.take_rows(np.flatnonzero(folds != 1)), rows.take_rows(np.flatnonzero(folds == 1))
     weights, _ = AdaptationProblem(train, given).solve(0.0)
     expected = weights.standardize(train).scores(test.outputs, test.features)

@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from capo.decisions import fit_softmax
-from capo.learning.classes import ProbabilityStack, RuleChooser, calibration_error, fit_stack
+from capo.learning.classes import ClassScorer, ProbabilityStack, calibration_error, fit_stack
 from capo.learning.outputs import ClassCalibrator
 from capo.measures import multiclass
 
@@ -19,6 +19,12 @@ FOLDS = np.arange(N) % 5
 
 def log_probabilities(logits):
     return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+
+
+def choose_rule(measure, codes, probabilities):
+    folds = np.arange(len(codes)) % 5
+    scorer = ClassScorer(multiclass.get(measure), codes, None, folds)
+    return scorer.choose_rule(probabilities, np.broadcast_to(probabilities, (5, *probabilities.shape)))
 
 
 def test_the_softmax_regression_is_scikit_learns_for_inputs_without_information():
@@ -87,8 +93,7 @@ def test_on_noise_no_rule_looks_better_than_guessing(measure):
         rng = np.random.default_rng(seed)
         codes = rng.choice(3, size=300, p=(0.6, 0.3, 0.1))
         probabilities = rng.dirichlet((6, 3, 1), size=300)
-        choice = RuleChooser(multiclass.get(measure), codes, None, np.arange(300) % 5)(probabilities)
-        values.append(choice.used_score.value)
+        values.append(choose_rule(measure, codes, probabilities)["score_"])
     guessing = {"f1_macro": 0.36, "balanced_accuracy": 1 / 3, "quadratic_kappa": 0.0}[measure]
     assert np.mean(values) < guessing + 0.05
 
@@ -97,10 +102,10 @@ def test_a_rule_that_gains_is_used():
     rng = np.random.default_rng(0)
     probabilities = rng.dirichlet((8, 3, 1), size=1500)
     codes = (rng.random((1500, 1)) > probabilities.cumsum(axis=1)).sum(axis=1)
-    choice = RuleChooser(multiclass.get("balanced_accuracy"), codes, None, np.arange(1500) % 5)(probabilities)
-    assert choice.is_adapted
-    assert choice.score.value > choice.most_probable_score.value + 0.05
-    accuracy = RuleChooser(multiclass.get("accuracy"), codes, None, np.arange(1500) % 5)(probabilities)
-    assert not accuracy.is_adapted
-    assert accuracy.search.rule.is_most_probable
-    assert accuracy.search.gap == pytest.approx(0.0, abs=1e-12)
+    choice = choose_rule("balanced_accuracy", codes, probabilities)
+    assert choice["uses_rule_"]
+    assert choice["rule_score_"].value > choice["most_probable_score_"].value + 0.05
+    accuracy = choose_rule("accuracy", codes, probabilities)
+    assert not accuracy["uses_rule_"]
+    assert accuracy["decision_"].rule.is_most_probable
+    assert accuracy["gap_"] == pytest.approx(0.0, abs=1e-12)

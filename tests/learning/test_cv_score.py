@@ -50,26 +50,3 @@ def test_the_spread_of_a_value_that_jumps_is_at_most_half_of_its_range():
     assert score.leave_one_out.tolist() == [1, 0, 0, 0, 0]
     assert score.standard_error * np.sqrt(5) > 1.5
     assert score.std == 0.5
-
-
-def test_thresholds_come_from_the_same_stratum():
-    positive, scores = scored_rows(2, n=240)
-    folds, strata = np.arange(240) % 6, np.arange(240) % 2
-    rule, measure = ExpectedValueThreshold(), measures.get("f1")
-    thresholds = CVScorer(measure, rule, positive, None, folds, strata=strata).thresholds(
-        np.broadcast_to(scores, (6, 240))
-    )
-    for fold in range(6):
-        others = (folds != fold) & (strata == fold % 2)
-        point = rule(measure, scores[others], positive[others], None)
-        assert set(thresholds[folds == fold]) == {point.score}
-
-
-def test_a_shifted_score_keeps_its_gain():
-    first, other, new = (
-        CVScore(value, value + np.array(parts))
-        for value, parts in ((0.5, [0.01, 0.0, 0.02]), (0.6, [0.0, 0.03, 0.01]), (0.4, [0.02, 0.05, 0.0]))
-    )
-    shifted = other.shift_from(first, new)
-    assert shifted.value - new.value == pytest.approx(other.value - first.value)
-    assert shifted.gain_std_error(new) == pytest.approx(other.gain_std_error(first))

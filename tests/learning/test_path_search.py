@@ -5,7 +5,7 @@ from sklearn.datasets import make_classification
 
 from capo import measures
 from capo.decisions import ZeroThreshold
-from capo.learning.adaptation import Objective, make_folds
+from capo.learning.adaptation import Objective, make_search
 from capo.learning.combination import AdaptationData
 from capo.learning.path import AUTO_GRID, COARSE_AUTO_GRID, CGrid, CVScore, CVScorer, FoldScores, PathSearch
 
@@ -17,8 +17,7 @@ def test_c_zero_is_left_only_for_a_significant_gain():
 
     def best_C(outputs, features):
         data = AdaptationData(outputs, features, y == 1, None)
-        scorer = CVScorer(objective.measure, objective.threshold_rule, y == 1, None, folds)
-        search = PathSearch(make_folds(data, folds, objective), scorer)
+        search = make_search(data, folds, objective)
         search.run(CGrid((0.0, 1.0, 100.0)))
         return search.best_significant(3.0).C
 

@@ -11,7 +11,8 @@ from scipy.special import expit
 from sklearn import metrics
 
 from capo import measures
-from capo.decisions import CUT_BLOCK_ROWS, cut_rows, expected_value
+from capo.decisions import RowCuts, expected_value
+from capo.decisions._classes import CUT_BLOCK_ROWS
 from capo.exceptions import InvalidInputError, UnknownMeasureError
 from capo.measures import ConfusionMeasure, multilabel
 from capo.measures.multilabel import expected_f1
@@ -71,7 +72,7 @@ def test_the_labels_of_a_row_have_the_best_expected_f1(probabilities):
     ]
     counts, best = measure.cut(p[None])
     assert best[0] == pytest.approx(max(values), abs=1e-12)
-    chosen = cut_rows(measure, (np.log(p) - np.log1p(-p))[None])[0] > 0
+    chosen = RowCuts(measure).margins((np.log(p) - np.log1p(-p))[None])[0] > 0
     assert 1 <= counts[0] <= len(p)
     reached = chances @ measure.row_values(outcomes, np.broadcast_to(chosen, outcomes.shape))
     assert reached == pytest.approx(max(values), abs=1e-12)
@@ -136,10 +137,12 @@ def test_rows_are_cut_in_blocks(name):
     log_odds = np.random.default_rng(0).normal(size=(8 * CUT_BLOCK_ROWS + 3, 10))
     measure = multilabel.get(name)
     tracemalloc.start()
-    decision = cut_rows(measure, log_odds)
+    decision = RowCuts(measure).margins(log_odds)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     some = np.arange(0, len(log_odds), 997)
-    np.testing.assert_array_equal(decision[some], [cut_rows(measure, log_odds[[row]])[0] for row in some])
+    np.testing.assert_array_equal(
+        decision[some], [RowCuts(measure).margins(log_odds[[row]])[0] for row in some]
+    )
     assert peak < 3 * log_odds.nbytes
-    assert cut_rows(measure, log_odds[:0]).shape == (0, 10)
+    assert RowCuts(measure).margins(log_odds[:0]).shape == (0, 10)

@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 from .._compat import FloatArray, IntArray, Interval, StrOptions
 from ..estimators import (
     BinaryClassifier,
-    DecisionFunctionMixin,
     ProgressLogger,
     atomic_fit,
     check_row_weights,
@@ -65,7 +64,7 @@ class Enclosure(NamedTuple):
         return 0.5 * ((1.0 + self.excess) ** 2 - 1.0) * self.radius**2 / self.ball.squared_norm
 
 
-class CoreVectorMachine(DecisionFunctionMixin, BinaryClassifier):
+class CoreVectorMachine(BinaryClassifier):
     """Kernel classifier trained as a minimum enclosing ball.
 
     Minimizes ``||w||^2 + b^2 - 2 rho + C sum_i xi_i^2`` subject to ``y_i (w'phi(x_i) + b) >= rho - xi_i``,

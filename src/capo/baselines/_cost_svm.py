@@ -21,9 +21,7 @@ from sklearn.utils.validation import check_is_fitted, check_memory
 from .. import measures
 from .._compat import BoolArray, FloatArray, HasMethods, IntArray, Interval, StrOptions
 from ..estimators import (
-    BinaryClassifier,
-    DecisionFunctionMixin,
-    MeasureScoreMixin,
+    MeasureClassifier,
     atomic_fit,
     check_positive_grid,
     reject_confidence,
@@ -49,7 +47,7 @@ class SVMParams(NamedTuple):
     gamma: float | None
 
 
-class CostSVMClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifier):
+class CostSVMClassifier(MeasureClassifier):
     """Support vector machine whose C, class cost and kernel width are chosen by a performance measure.
 
     The classic approach to measures other than accuracy (Morik, Brockhausen and Joachims, 1999; Lewis,

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .._compat import FloatArray, HasMethods, IntArray, Interval, StrOptions
+from .. import measures
+from .._compat import FloatArray, HasMethods, Interval, StrOptions
 from ..decisions import ZeroThreshold
 from ..estimators import (
     SVMPERF_CS,
     BaseAdaptedClassifier,
-    TrainedAuxiliaries,
     atomic_fit,
     reject_confidence,
-    scale_outputs,
+    reject_row_prices,
 )
 from ..exceptions import InvalidInputError
 from ..inspection import Summary, summarize
 from ..learning.adaptation import Objective, parse_C
 from ..learning.center import UnitPrior, ZeroPrior
-from ..learning.combination import AdaptationData
+from ..learning.combination import AdaptationData, scale_outputs
 from ..learning.cross_fit import Auxiliary, CrossFitResult, JobRunner, TrainingJob, TrainingSet, rows_or_all
+from ..learning.folds import fold_numbers
 from ..learning.outputs import LabelOutput, OutputKind, ScoreOutput
 from ..learning.path import MAX_GRID_EXTENSIONS, CGrid, CVScorer
+from ..learning.task import BinaryTask
 from ..measures import Measure
 
 #: The least gain over the auxiliaries alone, in standard errors, for a C to be chosen.
@@ -187,25 +189,13 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
         self : PublishedCAPOClassifier
             The fitted classifier. If fitting fails, it remains as it was before.
         """
-        return self._fit(X, y, sample_weight, params)
-
-    @property
-    def _output_kind(self) -> OutputKind:
-        return LabelOutput() if self.outputs == "labels" else ScoreOutput()
-
-    def _objective(self, measure: Measure) -> Objective:
+        self._validate_params()
+        measure = measures.get(self.measure)
         reject_confidence(measure, self)
-        prior = UnitPrior() if self.prior == "unit" else ZeroPrior()
-        return Objective(
-            measure,
-            prior,
-            B=float(self.B),
-            nonnegative=False,
-            tol=float(self.tol),
-            threshold_rule=ZeroThreshold(),
-            min_std_errors=MIN_STD_ERRORS,
-            min_share_of_error=0.0,
-        )
+        reject_row_prices(measure)
+        params_of_task = {name: getattr(self, name) for name in PublishedTask.parameters() if name != "C"}
+        task = PublishedTask(**params_of_task, C=self._parse_C())
+        return self._fit(task, measure, X, y, sample_weight, params)
 
     def _parse_C(self) -> float | CGrid:
         C = parse_C(SVMPERF_CS if self.C is None else self.C)
@@ -214,34 +204,6 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
         if self.extend_grid and isinstance(C, CGrid):
             return replace(C, max_extensions=MAX_GRID_EXTENSIONS)
         return C
-
-    def _train_auxiliaries(
-        self, runner: JobRunner[OutputKind], data: AdaptationData, folds: IntArray, objective: Objective
-    ) -> TrainedAuxiliaries:
-        fitted, fold_outputs = fit_in_sample(runner)
-        trained = scale_outputs(runner, fitted, data, folds, fold_outputs=fold_outputs, nonnegative=False)
-        return trained if self.max_auxiliaries is None else self._select_best(trained, folds, objective)
-
-    def _select_best(
-        self, trained: TrainedAuxiliaries, folds: IntArray, objective: Objective
-    ) -> TrainedAuxiliaries:
-        """Keep the auxiliaries that are best by themselves, in the order in which they were given."""
-        data = trained.data
-        scorer = CVScorer(objective.measure, objective.threshold_rule, data.positive, data.weight, folds)
-        values = [scorer(column).value for column in data.held_out_outputs(folds).T]
-        kept = np.sort(np.argsort(values, kind="stable")[::-1][: self.max_auxiliaries])
-        fitted = trained.fitted
-        return TrainedAuxiliaries(
-            [trained.auxiliaries[i] for i in kept],
-            CrossFitResult(
-                fitted.raw_outputs[:, kept],
-                [fitted.models[i] for i in kept],
-                [fitted.seconds[i] for i in kept],
-            ),
-            trained.evaluation_outputs[:, :, kept],
-            [trained.scales[i] for i in kept],
-            data.take_auxiliaries(kept),
-        )
 
     def summary(self) -> Summary:
         """Return a printable summary of the fit: out-of-fold scores, weights, certificate and times.
@@ -255,16 +217,77 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
         return summarize(self, prior=UnitPrior.label, threshold="positive where f(x) is above 0")
 
 
-def fit_in_sample(runner: JobRunner[OutputKind]) -> tuple[CrossFitResult, FloatArray]:
-    """Train all auxiliaries in all folds and on all rows; the outputs are in sample.
+@dataclass(frozen=True)
+class InSampleResult(CrossFitResult):
+    """Auxiliaries whose outputs are in sample, and the raw outputs of each fold's models for all rows."""
 
-    Returns
-    -------
-    fitted : CrossFitResult
-        The models of all rows, with their outputs for the rows that they were trained on.
-    fold_outputs : ndarray of shape (n_folds, n_samples, n_auxiliaries)
-        The raw outputs of each fold's models for all rows.
-    """
+    fold_outputs: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class PublishedTask(BinaryTask):
+    """Two classes, with the objective and the outputs of the paper."""
+
+    outputs: str = "labels"
+    prior: str = "zero"
+    B: float = 1.0
+    max_auxiliaries: int | None = None
+
+    allow_partial: ClassVar[bool] = False
+
+    @classmethod
+    def parameters(cls) -> list[str]:
+        return [name for name in super().parameters() if name != "threshold"]
+
+    @property
+    def output(self) -> OutputKind:
+        return LabelOutput() if self.outputs == "labels" else ScoreOutput()
+
+    def objective(self, measure: Measure) -> Objective:
+        return Objective(
+            measure,
+            UnitPrior() if self.prior == "unit" else ZeroPrior(),
+            B=float(self.B),
+            nonnegative=False,
+            tol=float(self.tol),
+            threshold_rule=ZeroThreshold(),
+            min_std_errors=MIN_STD_ERRORS,
+            min_share_of_error=0.0,
+        )
+
+    def train(self, runner: JobRunner[Any], measure: Any) -> tuple[Sequence[Auxiliary], CrossFitResult]:
+        fitted = fit_in_sample(runner)
+        if self.max_auxiliaries is None:
+            return runner.auxiliaries, fitted
+        kept = self._best_auxiliaries(runner.training, fitted, measure)
+        assert fitted.fold_outputs is not None
+        return [runner.auxiliaries[i] for i in kept], InSampleResult(
+            fitted.raw_outputs[:, kept],
+            [fitted.models[i] for i in kept],
+            [fitted.seconds[i] for i in kept],
+            fold_outputs=fitted.fold_outputs[:, :, kept],
+        )
+
+    def _best_auxiliaries(
+        self, training: TrainingSet, fitted: InSampleResult, measure: Measure
+    ) -> NDArray[np.intp]:
+        """Return the auxiliaries that are best by themselves, in the order in which they were given."""
+        positive, folds = training.targets == 1, fold_numbers(training.splits, training.n_rows)
+        data = AdaptationData(fitted.raw_outputs, None, positive, training.weight)
+        data, _ = scale_outputs(
+            self.output, data, folds, data.outputs, fold_raw=fitted.fold_outputs, nonnegative=False
+        )
+        by_fold = np.stack([data.in_fold(fold).outputs for fold in range(len(training.splits))])
+        scorer = CVScorer(measure, ZeroThreshold(), positive, training.weight, folds)
+        values = [scorer(by_fold[folds, np.arange(len(folds)), j]).value for j in range(by_fold.shape[2])]
+        return np.sort(np.argsort(values, kind="stable")[::-1][: self.max_auxiliaries])
+
+    def fold_outputs(self, fitted: CrossFitResult) -> FloatArray | None:
+        return fitted.fold_outputs if isinstance(fitted, InSampleResult) else None
+
+
+def fit_in_sample(runner: JobRunner[OutputKind]) -> InSampleResult:
+    """Train all auxiliaries in all folds and on all rows; the outputs are in sample."""
     training, auxiliaries = runner.training, runner.auxiliaries
     jobs = [job for i, each in enumerate(auxiliaries) for job in _jobs(i, each, training)]
     raw_outputs = np.zeros((training.n_rows, len(auxiliaries)))
@@ -282,7 +305,7 @@ def fit_in_sample(runner: JobRunner[OutputKind]) -> tuple[CrossFitResult, FloatA
         if auxiliaries[job.auxiliary].is_frozen:
             fold_outputs[:, :, job.auxiliary] = result.outputs
         seconds[job.auxiliary] += result.seconds
-    return CrossFitResult(raw_outputs, models, seconds), fold_outputs
+    return InSampleResult(raw_outputs, models, seconds, fold_outputs=fold_outputs)
 
 
 def _jobs(number: int, auxiliary: Auxiliary, training: TrainingSet) -> list[TrainingJob]:

@@ -27,7 +27,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import BoolArray, FloatArray, IntArray, Interval, StrOptions
-from ..estimators import BinaryClassifier, DecisionFunctionMixin, atomic_fit, check_row_weights
+from ..estimators import BinaryClassifier, atomic_fit, check_row_weights
 from ..exceptions import InvalidInputError
 from ..tables.targets import encode_binary_labels
 
@@ -50,7 +50,7 @@ class Units(NamedTuple):
         return np.asarray(softmax(log_density + np.log(self.priors), axis=1))
 
 
-class RBFNetworkClassifier(DecisionFunctionMixin, BinaryClassifier):
+class RBFNetworkClassifier(BinaryClassifier):
     """Radial basis function network: k-means in each class, then a logistic regression on the clusters.
 
     Each cluster becomes a unit, a Gaussian with a diagonal covariance matrix. The features of the

@@ -384,11 +384,11 @@ class Drift:
         """Estimate the share of positives, and whether more than it has changed, for two classes."""
         import numpy as np
 
-        from ..decisions import estimate_prevalence
-        from ..estimators import MAX_MIXTURE_DISTANCE, class_scores, current_shift, sampling_error
+        from ..decisions import MAX_MIXTURE_DISTANCE, estimate_prevalence, sampling_error
+        from ..estimators import class_scores, current_shift
 
         if self._scores:
-            log_odds = np.concatenate(self._scores) + self.model.combination_.threshold_log_odds
+            log_odds = np.concatenate(self._scores) + self.model.decision_.log_odds
             found = estimate_prevalence(log_odds - current_shift(self.model), class_scores(self.model))
             self.is_label_shift = found.distance <= MAX_MIXTURE_DISTANCE + sampling_error(found.n_rows)
             self.prevalence = found

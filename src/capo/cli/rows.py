@@ -133,7 +133,7 @@ def read_prices(loaded: LoadedModel, batch: Batch, *, is_needed: bool = False) -
 
 def row_decision(model: CAPOClassifier, decision: FloatArray, prices: RowPrices) -> FloatArray:
     """Decisions at the thresholds of the rows, in place of those at the model's one threshold."""
-    return decision + model.combination_.threshold_log_odds - prices.log_odds
+    return decision + model.decision_.log_odds - prices.log_odds
 
 
 def missing_price_notes(loaded: LoadedModel, batch: Batch) -> list[str]:

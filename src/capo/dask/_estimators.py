@@ -25,7 +25,6 @@ from ..estimators import (
     CAPOClassifier,
     SVMPerfClassifier,
     atomic_fit,
-    check_class_weights,
     fit_linear,
     reject_confidence,
     warn_not_converged,
@@ -33,7 +32,7 @@ from ..estimators import (
 from ..exceptions import InvalidInputError
 from ..inspection import Summary
 from ..measures import Cost, Measure
-from ..tables.targets import positive_mask
+from ..tables.targets import check_class_weights, positive_mask
 from ._adaptation import DistributedOracle, adapt, choose_threshold, fit_sample, make_inputs
 from ._partitions import BlockSummary, Partitions, divide_rows, find_classes, make_block, split_rows
 
@@ -345,7 +344,7 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
         with TemporaryDirectory(prefix="capo-", ignore_cleanup_errors=True) as folder:
             blocks = blocks.persist(folder) if self.persist else blocks
             summary = blocks.reduce(BlockSummary.merge, BlockSummary.from_block)
-            check_class_weights(summary.counts[:, 0], np.array([False, True]), classes)
+            check_class_weights(summary.counts[:, 0], np.arange(2), classes)
             oracle = DistributedOracle(blocks, measure, summary, self.tol)
             solver = CuttingPlane(oracle.design, oracle)
             threshold = partial(choose_threshold, oracle, measure)

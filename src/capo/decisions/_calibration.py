@@ -29,6 +29,50 @@ MIN_CURVATURE = 1e-12
 
 
 @dataclass(frozen=True)
+class ClassScores:
+    """Out-of-fold log-odds of the training rows, and how far each row is a positive one.
+
+    Attributes
+    ----------
+    log_odds : ndarray of shape (n_rows,)
+        The log-odds of the positive class.
+    positive : ndarray of shape (n_rows,)
+        Whether a row is positive, or the probability that it is.
+    weight : ndarray of shape (n_rows,), optional
+        How many rows each row stood for in training; the log-odds are calibrated for the weighted rows.
+    """
+
+    log_odds: FloatArray
+    positive: BoolArray | FloatArray
+    weight: FloatArray | None = None
+
+    @property
+    def prevalence(self) -> float:
+        """The share of positives."""
+        return float(np.average(self.positive, weights=self.weight))
+
+    @property
+    def mean_probability(self) -> float:
+        """The mean of the probabilities: what they were calibrated to, up to the error of the calibration."""
+        return float(np.average(expit(self.log_odds), weights=self.weight))
+
+    @property
+    def masses(self) -> tuple[FloatArray, FloatArray]:
+        """How many positive and how many negative rows each row stands for."""
+        positive = np.asarray(self.positive, dtype=np.float64)
+        weight = 1.0 if self.weight is None else self.weight
+        return weight * positive, weight * (1.0 - positive)
+
+    def distributions(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The share of the positive and of the negative rows with scores up to each point."""
+        order = np.argsort(self.log_odds, kind="stable")
+        position = np.searchsorted(self.log_odds[order], points, side="right")
+        parts = (np.concatenate(([0.0], np.cumsum(mass[order]))) for mass in self.masses)
+        positive, negative = (part[position] / max(part[-1], 1e-300) for part in parts)
+        return positive, negative
+
+
+@dataclass(frozen=True)
 class PlattCalibrator:
     """``P(y = 1 | s) = 1 / (1 + exp(-(slope s + intercept)))``.
 

@@ -27,6 +27,8 @@ from scipy.special import bdtr, bdtrik
 from .._compat import BoolArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ..measures import ConfusionMeasure, LinearMeasure, Measure
+from ._calibration import ClassScores
+from ._threshold import Decision
 
 
 @dataclass(frozen=True)
@@ -144,10 +146,13 @@ class Constraint:
         return constraint
 
     @classmethod
-    def from_measure(cls, measure: Measure) -> Self | None:
-        """The constraint of a measure such as ``recall_at_precision``; None for other measures."""
+    def from_measure(cls, measure: Measure) -> Self:
+        """The constraint of a measure such as ``recall_at_precision``; an error for other measures."""
         if measure.name not in _OF_MEASURES:
-            return None
+            raise InvalidInputError(
+                f"the measure {measure.label} has no constraint: pass one, such as constraint='precision >= "
+                "0.9'."
+            )
         name, parameter = _OF_MEASURES[measure.name]
         return cls(name, float(measure.params[parameter]))
 
@@ -193,8 +198,8 @@ ALL_ROWS_CUT = -NO_ROW_CUT
 
 
 @dataclass(frozen=True)
-class Guarantee:
-    """A constraint that holds on new rows with a stated confidence.
+class Guarantee(Decision):
+    """A threshold that keeps a constraint on new rows with a stated confidence.
 
     Attributes
     ----------
@@ -230,6 +235,19 @@ class Guarantee:
     p_value: float
     n_rows_needed: int | None = None
     by_group: bool = False
+
+    @property
+    def log_odds(self) -> float:
+        """The log-odds at the threshold, as of other thresholds."""
+        return self.cut
+
+    def margins(self, scores: FloatArray) -> FloatArray:
+        """Return the log-odds minus those at the threshold."""
+        return scores - self.cut
+
+    def describe(self) -> str:
+        """Return the decision in one sentence."""
+        return str(self)
 
     def __str__(self) -> str:
         return self._describe_guarantee() if self.is_certified else self._describe_failure()
@@ -289,45 +307,25 @@ COARSE_STRIDE = 20
 MAX_DOUBLINGS = 10
 
 
-@dataclass(frozen=True)
-class TrainingScores:
-    """Out-of-fold scores of the training rows, on the scale of the model's scores.
+def expected_gains(passed: BoolArray, gain: FloatArray) -> FloatArray:
+    """Return the expected gain at the last test that passes, for each threshold to start with.
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n_rows,)
-        The scores; higher is more positive.
-    positive : ndarray of shape (n_rows,)
-        Whether a row is positive, or the probability that it is.
+    `passed` and `gain` are those of simulated tests, of shape (n_samples, n_cuts).
     """
-
-    scores: FloatArray
-    positive: BoolArray | FloatArray
-
-
-@dataclass(frozen=True)
-class SimulatedTests:
-    """Simulated tests: for each sample and threshold, whether it passed, and what is gained there."""
-
-    passed: BoolArray
-    gain: FloatArray
-
-    def expected_gains(self) -> FloatArray:
-        """The expected gain at the last test that passes, for each start."""
-        n_samples, n_cuts = self.passed.shape
-        last = np.zeros(n_samples, dtype=np.intp)
-        gains = np.zeros(n_cuts)
-        rows = np.arange(n_samples)
-        for start in range(n_cuts - 1, -1, -1):
-            extends = self.passed[:, start + 1] if start + 1 < n_cuts else np.zeros(n_samples, dtype=bool)
-            last = np.where(extends, last, start)
-            gains[start] = np.where(self.passed[:, start], self.gain[rows, last], 0.0).mean()
-        return gains
+    n_samples, n_cuts = passed.shape
+    last = np.zeros(n_samples, dtype=np.intp)
+    gains = np.zeros(n_cuts)
+    rows = np.arange(n_samples)
+    for start in range(n_cuts - 1, -1, -1):
+        extends = passed[:, start + 1] if start + 1 < n_cuts else np.zeros(n_samples, dtype=bool)
+        last = np.where(extends, last, start)
+        gains[start] = np.where(passed[:, start], gain[rows, last], 0.0).mean()
+    return gains
 
 
 def plan_cuts(
     constraint: Constraint,
-    training: TrainingScores,
+    training: ClassScores,
     n_rows: int,
     confidence: float = 0.95,
     random_state: int = 0,
@@ -338,7 +336,7 @@ def plan_cuts(
     ----------
     constraint : Constraint
         A constraint on a rate that is not monotone in the threshold: precision, fdr or npv.
-    training : TrainingScores
+    training : ClassScores
         Scores and labels that calibration rows are simulated from.
     n_rows : int
         Number of calibration rows.
@@ -355,22 +353,29 @@ def plan_cuts(
     Examples
     --------
     >>> import numpy as np
-    >>> from capo.decisions import Constraint, TrainingScores, plan_cuts
-    >>> training = TrainingScores(np.arange(1000.0), np.arange(1000) > 800)
+    >>> from capo.decisions import Constraint, ClassScores, plan_cuts
+    >>> training = ClassScores(np.arange(1000.0), np.arange(1000) > 800)
     >>> cuts = plan_cuts(Constraint("precision", 0.9), training, n_rows=500)
     >>> bool(cuts[0] > cuts[-1])
     True
     """
-    cuts = _spaced_cuts(constraint, training.scores, n_rows, confidence)
+    cuts = _spaced_cuts(constraint, training.log_odds, n_rows, confidence)
     if len(cuts) == 0:
         return cuts
-    simulated = _simulate(constraint, training, cuts, n_rows, confidence, random_state)
-    gains = simulated.expected_gains()
+    # Calibration samples from laws that the training rows support.
+    rng = np.random.default_rng(random_state)
+    counts = _smooth(_count_between(constraint, training, cuts))
+    laws = rng.dirichlet(counts.ravel(), size=N_SIMULATIONS)
+    samples = rng.multinomial(n_rows, laws).reshape(N_SIMULATIONS, 2, -1)
+    failures, others = np.cumsum(samples[:, :, :-1], axis=2).swapaxes(0, 1)
+    passed = failures <= constraint.max_failures(np.arange(n_rows + 1), 1.0 - confidence)[failures + others]
+    gained = laws.reshape(N_SIMULATIONS, 2, -1)[:, 1, :-1]
+    gains = expected_gains(passed, np.cumsum(gained, axis=1))
     return cuts[int(np.argmax(gains >= (1.0 - MAX_PLANNED_LOSS) * gains.max())) :]
 
 
 def count_rows_needed(
-    constraint: Constraint, training: TrainingScores, n_rows: int, n_trials: int, confidence: float
+    constraint: Constraint, training: ClassScores, n_rows: int, n_trials: int, confidence: float
 ) -> int | None:
     """Return about how many calibration rows make success likely, or None if no number does.
 
@@ -388,28 +393,24 @@ def count_rows_needed(
         return None
     for n_more in numbers:
         shares, trials = _expected_trials(constraint, training, n_more, confidence)
-        if _power(constraint, shares, trials, confidence) >= TARGET_POWER:
+        allowed = constraint.max_failures(trials, 1.0 - confidence)
+        power = np.where(allowed < 0, 0.0, bdtr(np.maximum(allowed, 0), trials, shares))
+        if power.max() >= TARGET_POWER:  # of the most promising threshold
             return int(n_more)
     return None
 
 
 def _expected_trials(
-    constraint: Constraint, training: TrainingScores, n_rows: int, confidence: float
+    constraint: Constraint, training: ClassScores, n_rows: int, confidence: float
 ) -> tuple[FloatArray, IntArray]:
     """The share of failures and the number of trials at each threshold, if the training rows are typical."""
-    cuts = _spaced_cuts(constraint, training.scores, n_rows, confidence)[::COARSE_STRIDE]
+    cuts = _spaced_cuts(constraint, training.log_odds, n_rows, confidence)[::COARSE_STRIDE]
     totals = np.cumsum(_smooth(_count_between(constraint, training, cuts)), axis=1)[:, :-1]
     n_training = totals.sum(axis=0)
-    return totals[0] / n_training, np.round(n_training * n_rows / len(training.scores)).astype(np.intp)
+    return totals[0] / n_training, np.round(n_training * n_rows / len(training.log_odds)).astype(np.intp)
 
 
-def _power(constraint: Constraint, shares: FloatArray, trials: IntArray, confidence: float) -> float:
-    """The probability that the most promising threshold passes."""
-    allowed = constraint.max_failures(trials, 1.0 - confidence)
-    return float(np.where(allowed < 0, 0.0, bdtr(np.maximum(allowed, 0), trials, shares)).max())
-
-
-def _trial_share(constraint: Constraint, training: TrainingScores) -> float:
+def _trial_share(constraint: Constraint, training: ClassScores) -> float:
     """The share of the training rows that a rate of one class, or of all rows, refers to."""
     positive = float(np.mean(training.positive))
     shares = {"tp": positive, "fn": positive, "fp": 1.0 - positive, "tn": 1.0 - positive}
@@ -447,32 +448,13 @@ def _between_values(cuts: FloatArray, ascending: FloatArray) -> FloatArray:
     return middles if len(middles) else cuts
 
 
-def _simulate(
-    constraint: Constraint,
-    training: TrainingScores,
-    cuts: FloatArray,
-    n_rows: int,
-    confidence: float,
-    seed: int,
-) -> SimulatedTests:
-    """Draw calibration samples from laws that the training rows support, and test all thresholds."""
-    rng = np.random.default_rng(seed)
-    counts = _count_between(constraint, training, cuts)
-    laws = rng.dirichlet(_smooth(counts).ravel(), size=N_SIMULATIONS)
-    samples = rng.multinomial(n_rows, laws).reshape(N_SIMULATIONS, 2, -1)
-    failures, others = np.cumsum(samples[:, :, :-1], axis=2).swapaxes(0, 1)
-    passed = failures <= constraint.max_failures(np.arange(n_rows + 1), 1.0 - confidence)[failures + others]
-    gained = laws.reshape(N_SIMULATIONS, 2, -1)[:, 1, :]
-    return SimulatedTests(passed, np.cumsum(gained[:, :-1], axis=1))
-
-
-def _count_between(constraint: Constraint, training: TrainingScores, cuts: FloatArray) -> FloatArray:
+def _count_between(constraint: Constraint, training: ClassScores, cuts: FloatArray) -> FloatArray:
     """Training rows between successive thresholds: those that would be failures, and the others."""
     probability = np.asarray(training.positive, dtype=np.float64)
     if constraint.rate.safe_end == "none":
-        interval, failure = np.searchsorted(-cuts, -training.scores, side="right"), 1.0 - probability
+        interval, failure = np.searchsorted(-cuts, -training.log_odds, side="right"), 1.0 - probability
     else:
-        interval, failure = np.searchsorted(cuts, training.scores, side="left"), probability
+        interval, failure = np.searchsorted(cuts, training.log_odds, side="left"), probability
     return np.stack(
         [np.bincount(interval, part, minlength=len(cuts) + 1) for part in (failure, 1.0 - failure)]
     )
@@ -489,7 +471,7 @@ def certify(
     constraint: Constraint,
     scores: FloatArray,
     positive: BoolArray,
-    training: TrainingScores,
+    training: ClassScores,
     *,
     confidence: float = 0.95,
     objective: Measure | None = None,
@@ -510,7 +492,7 @@ def certify(
         The model's scores of the calibration rows; higher is more positive.
     positive : ndarray of bool, shape (n_calibration_rows,)
         Their labels.
-    training : TrainingScores
+    training : ClassScores
         Scores and labels of other rows, on the same scale, from which the thresholds are planned.
     confidence : float, default=0.95
         The probability, over calibration samples, that the constraint holds.
@@ -532,11 +514,11 @@ def certify(
     Examples
     --------
     >>> import numpy as np
-    >>> from capo.decisions import Constraint, TrainingScores, certify
+    >>> from capo.decisions import Constraint, ClassScores, certify
     >>> rng = np.random.default_rng(0)
     >>> y = rng.random(4000) < 0.3
     >>> s = rng.normal(size=4000) + 2 * y
-    >>> training = TrainingScores(s[:2000], y[:2000])
+    >>> training = ClassScores(s[:2000], y[:2000])
     >>> found = certify(Constraint.parse("precision >= 0.8"), s[2000:], y[2000:], training)
     >>> found.is_certified
     True

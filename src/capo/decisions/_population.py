@@ -18,62 +18,22 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-from .._compat import BoolArray, FloatArray, IntArray
-from ..exceptions import ConstraintWarning, InvalidInputError
+from .._compat import FloatArray, IntArray
+from ..exceptions import ConstraintWarning, InvalidInputError, LabelShiftError
 from ..measures import Measure
-from ._calibration import PlattCalibrator
+from ._calibration import ClassScores, PlattCalibrator
 from ._threshold import expected_value_threshold
 
+#: New scores that are further from every mixture of the two classes show more than another base rate.
+MAX_MIXTURE_DISTANCE = 0.06
+#: With fewer rows of a class by the estimate, there is no threshold to be placed between the classes.
+MIN_EXPECTED_ROWS = 1.0
 #: Shares of positives that are tried for the nearest mixture.
 N_SHARES = 201
 #: Log-odds that differ by no more than this count as equal.
 SCORE_TOLERANCE = 0.25
 #: Log-odds of 95%.
 MAX_DOUBTFUL_LOG_ODDS = float(logit(0.95))
-
-
-@dataclass(frozen=True)
-class ClassScores:
-    """Out-of-fold log-odds of the training rows, and how far each row is a positive one.
-
-    Attributes
-    ----------
-    log_odds : ndarray of shape (n_rows,)
-        The log-odds of the positive class.
-    positive : ndarray of shape (n_rows,)
-        Whether a row is positive, or the probability that it is.
-    weight : ndarray of shape (n_rows,), optional
-        How many rows each row stood for in training; the log-odds are calibrated for the weighted rows.
-    """
-
-    log_odds: FloatArray
-    positive: BoolArray | FloatArray
-    weight: FloatArray | None = None
-
-    @property
-    def prevalence(self) -> float:
-        """The share of positives."""
-        return float(np.average(self.positive, weights=self.weight))
-
-    @property
-    def mean_probability(self) -> float:
-        """The mean of the probabilities: what they were calibrated to, up to the error of the calibration."""
-        return float(np.average(expit(self.log_odds), weights=self.weight))
-
-    @property
-    def masses(self) -> tuple[FloatArray, FloatArray]:
-        """How many positive and how many negative rows each row stands for."""
-        positive = np.asarray(self.positive, dtype=np.float64)
-        weight = 1.0 if self.weight is None else self.weight
-        return weight * positive, weight * (1.0 - positive)
-
-    def distributions(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The share of the positive and of the negative rows with scores up to each point."""
-        order = np.argsort(self.log_odds, kind="stable")
-        position = np.searchsorted(self.log_odds[order], points, side="right")
-        parts = (np.concatenate(([0.0], np.cumsum(mass[order]))) for mass in self.masses)
-        positive, negative = (part[position] / max(part[-1], 1e-300) for part in parts)
-        return positive, negative
 
 
 def mixture_distance(log_odds: FloatArray, training: ClassScores) -> float:
@@ -274,7 +234,7 @@ class Population:
         What was added to the model's log-odds; 0 if nothing was changed.
     estimate : PrevalenceEstimate or None
         How the prevalence was estimated; None if it was given.
-    trained_threshold : float or None
+    trained_threshold : float
         The log-odds of the threshold as trained, to which a later adjustment without a change returns.
     """
 
@@ -282,22 +242,47 @@ class Population:
     trained_prevalence: float
     log_odds_shift: float
     estimate: PrevalenceEstimate | None = None
-    trained_threshold: float | None = None
+    trained_threshold: float = 0.0
 
     @classmethod
-    def from_estimate(cls, estimate: PrevalenceEstimate, training: ClassScores) -> Population:
-        """The population with an estimated prevalence; unchanged if its interval holds the trained one."""
-        if not estimate.is_changed:
-            return cls(estimate.value, estimate.trained, 0.0, estimate)
+    def from_rows(
+        cls, log_odds: FloatArray, training: ClassScores, max_distance: float, random_state: int
+    ) -> Population:
+        """The population of rows with these log-odds; unchanged if the interval holds the trained prevalence.
+
+        Raises an error if more than the share of positives has changed.
+        """
+        if not (isinstance(max_distance, (int, float, np.number)) and 0 <= max_distance <= 1):
+            raise InvalidInputError(f"max_distance must be a number from 0 to 1: got {max_distance!r}.")
+        found = estimate_prevalence(log_odds, training, random_state=random_state)
+        if not MIN_EXPECTED_ROWS <= found.value * found.n_rows <= found.n_rows - MIN_EXPECTED_ROWS:
+            raise LabelShiftError(
+                f"{found.value:.2%} positive as estimated from {found.n_rows:,} new rows is less than one "
+                "row of a class as trained, which is hardly among them: the model is not adjusted. Pass more "
+                "rows, label some of them, or pass the prevalence if it is known."
+            )
+        if found.distance > max_distance + sampling_error(len(log_odds)):
+            raise LabelShiftError(
+                f"the scores of the new rows are no mixture of the two classes as trained (distance "
+                f"{found.distance:.3f}, beyond {max_distance:g} and the sampling error): more than the share "
+                "of positives has changed, and adjusting the model to it could make it worse. Label some of "
+                "the new rows and train on them, or pass the prevalence if it is known."
+            )
         # An estimate of 0 or 1 is rounded to half a row: no score makes a class impossible.
-        half = 0.5 / estimate.n_rows
-        shift = _log_odds_shift(float(np.clip(estimate.value, half, 1.0 - half)), training)
-        return cls(estimate.value, estimate.trained, shift, estimate)
+        half = 0.5 / found.n_rows
+        value = float(np.clip(found.value, half, 1.0 - half))
+        shift = _log_odds_shift(value, training) if found.is_changed else 0.0
+        return cls(found.value, found.trained, shift, found)
 
     @classmethod
     def from_prevalence(cls, prevalence: float, training: ClassScores) -> Population:
         """The population with a prevalence that is known."""
-        return cls(prevalence, training.prevalence, _log_odds_shift(prevalence, training))
+        if not (isinstance(prevalence, (int, float, np.number)) and 0 < prevalence < 1):
+            raise InvalidInputError(
+                f"prevalence must be a share of positives above 0 and below 1: got {prevalence!r}."
+            )
+        value = float(prevalence)
+        return cls(value, training.prevalence, _log_odds_shift(value, training))
 
     def __str__(self) -> str:
         if self.estimate is None:
@@ -321,6 +306,11 @@ class Population:
             "distance": None if found is None else found.distance,
             "rows": None if found is None else found.n_rows,
         }
+
+
+def sampling_error(n_rows: int) -> float:
+    """The distance that so many rows have from their own distribution in 95% of samples, at most."""
+    return 1.36 / float(np.sqrt(n_rows))
 
 
 def adjust_threshold(

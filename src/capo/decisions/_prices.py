@@ -21,14 +21,15 @@ from scipy.special import expit
 from .._compat import BoolArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ..measures import Cost, cost_log_odds
+from ._threshold import Decision
 
 #: The prices, in the order in which they are named.
 PRICE_NAMES = ("cost_fp", "cost_fn", "benefit_tp")
 
 
 @dataclass(frozen=True)
-class RowPrices:
-    """The prices of some rows, in the user's money.
+class RowPrices(Decision):
+    """The prices of some rows, in the user's money: each row has a threshold of its own.
 
     Attributes
     ----------
@@ -90,6 +91,14 @@ class RowPrices:
         """The probability above which each row is positive: 1 where nothing is at stake."""
         return np.asarray(expit(self.log_odds))
 
+    def margins(self, scores: FloatArray) -> FloatArray:
+        """Return the log-odds minus those at the threshold of each row."""
+        return scores - self.log_odds
+
+    def describe(self) -> str:
+        """Return the decision in one sentence."""
+        return "positive if that is worth more in expectation, at the prices of the row"
+
     def expected_savings(self, probability: FloatArray) -> FloatArray:
         """What calling each row positive instead of negative is worth in expectation."""
         return np.asarray(probability * self.stakes - (1.0 - probability) * self.cost_fp)
@@ -128,16 +137,6 @@ class PriceTerms:
         """Separate numbers from prices of each row."""
         per_row = tuple(name for name in PRICE_NAMES if np.ndim(values[name]) > 0)
         return cls({name: float(values[name]) for name in PRICE_NAMES if name not in per_row}, per_row)
-
-    def resolve(self, given: Mapping[str, Any], n_rows: int) -> RowPrices | None:
-        """The prices of new rows; None if no price that each row had in training is given.
-
-        Prices that were numbers in training are the same, unless they are given again.
-        """
-        if all(value is None for value in given.values()):
-            return None
-        values = self.complete(given, "pass all of them, or none to use one threshold for all rows")
-        return RowPrices.from_values(n_rows, **values)
 
     def complete(self, given: Mapping[str, Any], advice: str) -> dict[str, Any]:
         """Add the prices that were numbers in training; raise an error if one of each row is missing.
@@ -248,7 +247,7 @@ class Savings:
     @property
     def baseline(self) -> str:
         """The better way to treat all rows alike."""
-        return "calling no row positive" if _none_is_better(self) else "calling every row positive"
+        return f"calling {'no' if self.total_of_none >= self.total_of_all else 'every'} row positive"
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values."""
@@ -260,10 +259,6 @@ class Savings:
             f"{format_money(self.low)} to {format_money(self.high)}) compared with {self.baseline}; total "
             f"{format_money(self.total)}"
         )
-
-
-def _none_is_better(savings: Savings) -> bool:
-    return savings.total_of_none >= savings.total_of_all
 
 
 def format_money(value: float) -> str:
@@ -311,9 +306,12 @@ def estimate_savings(
     )
     total, total_of_none, total_of_all = (float(each.sum()) for each in (values, of_none, of_all))
     gains = np.column_stack((values - of_none, values - of_all))
-    gains = gains if groups is None else _sum_by_group(gains, groups)
-    resampled = _resample_totals(gains, random_state).min(axis=1)
-    low, high = np.quantile(resampled, INTERVAL_QUANTILES)
+    if groups is not None:
+        _, codes = np.unique(np.asarray(groups), return_inverse=True)
+        gains = np.column_stack([np.bincount(codes, weights=column) for column in gains.T])
+    rng, n_units = np.random.default_rng(random_state), len(gains)
+    draws = (rng.integers(n_units, size=n_units) for _ in range(N_RESAMPLES))
+    low, high = np.quantile([gains[rows].sum(axis=0).min() for rows in draws], INTERVAL_QUANTILES)
     return Savings(
         total=total,
         total_of_none=total_of_none,
@@ -324,15 +322,3 @@ def estimate_savings(
         n_rows=len(prices),
         n_predicted=int(np.sum(predicted)),
     )
-
-
-def _sum_by_group(values: FloatArray, groups: ArrayLike) -> FloatArray:
-    """The sums of each column over the rows of each group."""
-    _, codes = np.unique(np.asarray(groups), return_inverse=True)
-    return np.column_stack([np.bincount(codes, weights=column) for column in values.T])
-
-
-def _resample_totals(values: FloatArray, random_state: int) -> FloatArray:
-    """The sums of each column over rows drawn with replacement."""
-    rng, n_rows = np.random.default_rng(random_state), len(values)
-    return np.array([values[rng.integers(n_rows, size=n_rows)].sum(axis=0) for _ in range(N_RESAMPLES)])

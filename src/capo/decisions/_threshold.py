@@ -9,17 +9,63 @@ row with weights is all it needs.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from .._compat import BoolArray, FloatArray
 from ..exceptions import ConstraintWarning
 from ..measures import Measure
 from ._calibration import PlattCalibrator, normalize_weights
+
+
+class Decision(ABC):
+    """Turns scores into labels.
+
+    A fitted classifier has one as `decision_`. Scores are log-odds for two classes and for labels, and
+    probabilities for many classes.
+    """
+
+    @abstractmethod
+    def margins(self, scores: FloatArray) -> FloatArray:
+        """Return the decision function; for two classes and for labels, above 0 is positive."""
+
+    def decide(self, scores: FloatArray) -> NDArray[Any]:
+        """Return which rows or labels are positive; for many classes, the position of the class."""
+        return self.margins(scores) > 0
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return the decision in one sentence."""
+
+
+@dataclass(frozen=True)
+class Threshold(Decision):
+    """Rows are positive if their log-odds are above a number.
+
+    Attributes
+    ----------
+    log_odds : float
+        The log-odds of the positive class at the threshold.
+    reason : str
+        Where the threshold comes from.
+    """
+
+    log_odds: float
+    reason: str
+
+    def margins(self, scores: FloatArray) -> FloatArray:
+        """Return the log-odds minus those at the threshold."""
+        return scores - self.log_odds
+
+    def describe(self) -> str:
+        """Return the decision in one sentence."""
+        return f"positive if the probability is above {expit(self.log_odds):.4g}, {self.reason}"
+
 
 #: A threshold that gives every row the same label lies this far beyond all scores.
 MARGIN_BEYOND_SCORES = 1e-3
@@ -53,33 +99,23 @@ class OperatingPoint:
         return float(expit(self.log_odds))
 
 
-def mean_point(points: Sequence[OperatingPoint]) -> OperatingPoint:
-    """Return the mean of the thresholds and calibrations of several repeats of the folds."""
-    calibration = PlattCalibrator(
-        float(np.mean([each.calibration.slope for each in points])),
-        float(np.mean([each.calibration.intercept for each in points])),
-    )
-    return OperatingPoint(float(np.mean([each.score for each in points])), calibration)
-
-
-class ThresholdRule(Protocol):
+class ThresholdRule(ABC):
     """Chooses the operating point for scores that are out of fold."""
 
-    @property
-    def shift_invariant(self) -> bool:
-        """Whether scores may be shifted without changing the labels that result."""
-
-    @property
-    def learns(self) -> bool:
-        """Whether the threshold depends on the labels."""
-
-    @property
-    def needs_log_odds(self) -> bool:
-        """Whether scores must be log-odds, measured from a threshold that is known."""
+    #: Where its thresholds come from, as a part of a sentence.
+    reason: ClassVar[str] = "which has the best expected value of the measure"
+    #: Whether scores may be shifted without changing the labels that result.
+    shift_invariant: ClassVar[bool] = True
+    #: Whether the threshold depends on the labels.
+    learns: ClassVar[bool] = True
+    #: Whether scores must be log-odds, measured from a threshold that is known.
+    needs_log_odds: ClassVar[bool] = False
 
     def toward_zero(self) -> ThresholdRule:
         """Return the rule for log-odds that are measured from a threshold that is known."""
+        return self
 
+    @abstractmethod
     def __call__(
         self, measure: Measure, scores: FloatArray, positive: BoolArray, weight: FloatArray | None
     ) -> OperatingPoint:
@@ -98,7 +134,7 @@ def expected_value_threshold(
 
 
 @dataclass(frozen=True)
-class ExpectedValueThreshold:
+class ExpectedValueThreshold(ThresholdRule):
     """The threshold with the best expected value of the measure under calibrated probabilities.
 
     Attributes
@@ -109,9 +145,6 @@ class ExpectedValueThreshold:
     """
 
     observed_share: float = 0.0
-    shift_invariant: ClassVar[bool] = True
-    learns: ClassVar[bool] = True
-    needs_log_odds: ClassVar[bool] = False
 
     def toward_zero(self) -> ThresholdRule:
         """Return the rule that shrinks the threshold toward 0."""
@@ -145,7 +178,7 @@ class ExpectedValueThreshold:
 
 
 @dataclass(frozen=True)
-class ShrunkenThreshold:
+class ShrunkenThreshold(ThresholdRule):
     """The threshold with the best expected value, shrunk toward a score of 0.
 
     The scores are log-odds, measured from the threshold of a model from elsewhere. Log-odds that are learned
@@ -161,12 +194,7 @@ class ShrunkenThreshold:
 
     rule: ExpectedValueThreshold
     shift_invariant: ClassVar[bool] = False
-    learns: ClassVar[bool] = True
     needs_log_odds: ClassVar[bool] = True
-
-    def toward_zero(self) -> ThresholdRule:
-        """Return this rule."""
-        return self
 
     def __call__(
         self, measure: Measure, scores: FloatArray, positive: BoolArray, weight: FloatArray | None
@@ -180,17 +208,11 @@ class ShrunkenThreshold:
 
 
 @dataclass(frozen=True)
-class FixedThreshold:
+class FixedThreshold(ThresholdRule):
     """A probability of the positive class, given by the user."""
 
     probability: float
-    shift_invariant: ClassVar[bool] = True
-    learns: ClassVar[bool] = True
-    needs_log_odds: ClassVar[bool] = False
-
-    def toward_zero(self) -> ThresholdRule:
-        """Return this rule: what the user gave is kept."""
-        return self
+    reason: ClassVar[str] = "as given"
 
     def __call__(
         self, measure: Measure, scores: FloatArray, positive: BoolArray, weight: FloatArray | None
@@ -201,16 +223,12 @@ class FixedThreshold:
 
 
 @dataclass(frozen=True)
-class ZeroThreshold:
+class ZeroThreshold(ThresholdRule):
     """A score of 0, for which measures of labels are optimized; rankings get the best expected value."""
 
     shift_invariant: ClassVar[bool] = False
     learns: ClassVar[bool] = False
-    needs_log_odds: ClassVar[bool] = False
-
-    def toward_zero(self) -> ThresholdRule:
-        """Return this rule: its threshold is 0."""
-        return self
+    reason: ClassVar[str] = "where the score is 0"
 
     def __call__(
         self, measure: Measure, scores: FloatArray, positive: BoolArray, weight: FloatArray | None

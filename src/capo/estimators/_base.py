@@ -11,23 +11,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from narwhals.exceptions import DuplicateError
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import validate_data
 
-from .._compat import BoolArray, FloatArray, check_sample_weight, check_y
+from .._compat import FloatArray, check_sample_weight
 from ..engine import Iteration, Solution, Status
 from ..exceptions import InterruptedFitWarning, InvalidInputError
 from ..learning.auxiliaries import set_random_states
 from ..learning.cross_fit import CrossFitResult
-from ..measures import Measure
+from ..measures import Cost, Measure
 from ..tables.features import check_features, make_delta_features
-from ..tables.kinds import is_dataframe
 from ..tables.parsing import check_numbers
 from ..tables.schema import FeatureSchema
 from ..tables.targets import positive_mask
@@ -69,21 +67,21 @@ def reject_lazy_frame(X: Any) -> None:
         raise InvalidInputError(f"X is a lazy frame ({type(X).__name__}): pass X.collect().")
 
 
-def check_class_weights(weight: FloatArray, positive: BoolArray, classes: NDArray[Any]) -> None:
-    """Raise an error if all rows of a class have the weight 0."""
-    for label, rows in zip(classes.tolist(), (~positive, positive), strict=True):
-        if not weight[rows].any():
-            raise InvalidInputError(
-                f"the sample weights are 0 for all rows of the class {label!r}: each class needs some weight."
-            )
-
-
 def reject_confidence(measure: Any, estimator: Any) -> None:
     """Raise an error if the measure has a confidence, which only a CAPOClassifier of two classes keeps."""
     if isinstance(measure, Measure) and measure.params.get("confidence") is not None:
         raise InvalidInputError(
             f"{type(estimator).__name__} cannot keep the confidence of {measure.label}: use CAPOClassifier "
             "with two classes, or leave the confidence out."
+        )
+
+
+def reject_row_prices(measure: Measure) -> None:
+    """Raise an error if the measure has prices of each row, which do not follow the rows into folds."""
+    if isinstance(measure, Cost) and measure.per_row:
+        raise InvalidInputError(
+            "a measure with prices of each row cannot be used with rows that are split into folds: pass "
+            "cost_fp, cost_fn and benefit_tp to the fit of CAPOClassifier('cost') instead."
         )
 
 
@@ -99,6 +97,11 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
     """Base of the classifiers: two classes, and dense or sparse numeric input."""
 
     classes_: NDArray[Any]
+
+    if TYPE_CHECKING:
+
+        def decision_function(self, X: Any) -> NDArray[np.float64]:
+            """The score of each row."""
 
     #: Sparse formats and dtypes that are used without conversion.
     _accept_sparse: Any = "csr"
@@ -116,6 +119,11 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
         check_numbers(X)
         return _use_int32_indices(X)
 
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the label of each row: the second class where `decision_function` is above 0."""
+        above = self.decision_function(X) > 0
+        return np.asarray(self.classes_[above.astype(int)])
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -123,79 +131,10 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-class TableInputMixin:
-    """Checks tables that auxiliaries get as they are: data frames, arrays and sparse matrices."""
+class MeasureClassifier(BinaryClassifier):
+    """Base of the classifiers of two classes whose `score` is the measure that was optimized."""
 
-    def _check_X(self, X: Any, *, reset: bool) -> Any:
-        """Return a data frame as it is, anything else as an array or CSR matrix of numbers."""
-        reject_operator(X, self)
-        try:
-            reject_lazy_frame(X)
-            frame = is_dataframe(X)
-        except DuplicateError as error:
-            raise InvalidInputError(f"the columns of X must have different names: {error}") from error
-        if not frame:
-            X = self._check_array(X)
-        elif 0 in X.shape:
-            n_rows, n_columns = X.shape
-            empty = "0 columns (0 feature(s))" if n_rows else f"0 rows (0 sample(s)) and {n_columns} columns"
-            raise InvalidInputError(f"X has {empty}: at least one row and one column are needed.")
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        check_numbers(X)
-        return X
-
-    def _check_array(self, X: Any) -> Any:
-        try:
-            return check_array(
-                X, accept_sparse="csr", dtype="numeric", ensure_all_finite="allow-nan", estimator=self
-            )
-        except ValueError as error:
-            if "could not convert string" not in str(error):
-                raise
-            raise InvalidInputError(
-                f"X is an array with text ({error}): pass a data frame, whose columns of text are encoded as "
-                "categories."
-            ) from error
-
-    def _check_y(self, X: Any, y: Any) -> NDArray[Any]:
-        """Return the labels as an array with one entry per row of X."""
-        if y is None:
-            raise InvalidInputError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        labels = check_y(y, y_numeric=False, estimator=self)
-        if len(labels) != X.shape[0]:
-            raise InvalidInputError(
-                f"Found input variables with inconsistent numbers of samples: X has {X.shape[0]} rows, y has "
-                f"{len(labels)}."
-            )
-        return np.asarray(labels)
-
-
-class DecisionFunctionMixin:
-    """Adds `predict` to a classifier with a `decision_function`."""
-
-    if TYPE_CHECKING:
-        classes_: NDArray[Any]
-
-        def decision_function(self, X: Any) -> NDArray[np.float64]:
-            """The score of each row."""
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the label of each row: the second class where `decision_function` is above 0."""
-        above = self.decision_function(X) > 0
-        return np.asarray(self.classes_[above.astype(int)])
-
-
-class MeasureScoreMixin:
-    """Makes the measure that was optimized the `score` of a classifier with a `decision_function`."""
-
-    if TYPE_CHECKING:
-        classes_: NDArray[Any]
-        measure_: Measure
-
-        def decision_function(self, X: Any) -> NDArray[np.float64]:
-            """The score of each row."""
+    measure_: Measure
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The measure that was optimized, on these rows; higher is better."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logit
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import measures
 from .._compat import (
-    BoolArray,
-    FloatArray,
     HasMethods,
     IntArray,
     Interval,
@@ -21,35 +25,64 @@ from .._compat import (
     check_method_params,
     safe_indexing,
 )
-from ..decisions import ExpectedValueThreshold, FixedThreshold
-from ..exceptions import InvalidInputError
+from ..decisions import (
+    MAX_MIXTURE_DISTANCE,
+    PRICE_NAMES,
+    ClassScores,
+    Constraint,
+    Guarantee,
+    Population,
+    PriceTerms,
+    RowPrices,
+    Savings,
+    Threshold,
+    adjust_threshold,
+    certify,
+    estimate_savings,
+)
+from ..exceptions import DataWarning, InvalidInputError
 from ..inspection import Summary, summarize
-from ..learning.adaptation import Objective, parse_C
-from ..learning.auxiliaries import AUXILIARY_SETS, default_n_folds, is_fast_set
+from ..learning.adaptation import parse_C
+from ..learning.auxiliaries import AUXILIARY_SETS, is_fast_set
 from ..learning.center import StackPrior
-from ..learning.combination import AdaptationData
-from ..learning.cross_fit import JobRunner, cross_fit
-from ..learning.folds import check_groups, is_fold_number, parts_of_folds, rarer_class_size
-from ..learning.outputs import OutputKind, ScoreOutput
-from ..learning.path import CGrid
-from ..measures import Measure
+from ..learning.folds import TimeFolds, check_groups
+from ..learning.outputs import is_frozen
+from ..learning.task import TASKS, BinaryTask, Task, find_task, solver_attributes
+from ..measures import Cost, Measure
 from ..measures.multiclass import MulticlassMeasure
 from ..measures.multilabel import MultilabelMeasure
+from ..tables.checks import warn_of_copies
 from ..tables.schema import DemandedKind
-from ._adapted import TrainedAuxiliaries, scale_outputs
-from ._base import atomic_fit, reject_confidence
-from ._deployment import (
-    DeployableClassifier,
-    certify_threshold,
-    check_can_hold_out,
-    move_threshold,
-    split_calibration,
-    warn_of_seen_rows,
+from ..tables.targets import positive_mask
+from ._adapted import BaseAdaptedClassifier
+from ._base import atomic_fit, check_row_weights, reject_confidence, reject_row_prices
+
+if TYPE_CHECKING:
+    from ..engine import Solution
+    from ..learning.combination import LinearCombination
+
+#: Parameters that some kinds of targets do not have, with the values that mean nothing else.
+OPTIONAL_PARAMETERS = {"pos_label": None, "delta": "linear", "C": "auto", "threshold": "auto", "tol": 1e-3}
+#: Share of the training rows, or of their groups, that `fit` holds out if the measure has a confidence.
+CALIBRATION_SHARE = 0.3
+#: The confidence where none is given.
+DEFAULT_CONFIDENCE = 0.95
+#: The name of the old model among the auxiliaries.
+OLD_MODEL = "old"
+#: Warnings of rows that break a promise without an error.
+_DEPENDENT_ROWS = (
+    "{share} of the calibration rows are exact copies of others: copies are no independent draws, and the "
+    "promise may not hold. Drop duplicated rows if new data will not contain them, or pass groups: a row and "
+    "its copies are one group."
 )
-from ._many import make_delegate
+_SEEN_ROWS = (
+    "{share} of the rows have an exact copy on the other side of the split into training and calibration "
+    "rows, so that the model has seen calibration rows and the promise may not hold. Drop duplicated rows if "
+    "new data will not contain them, or pass groups: a row and its copies are one group."
+)
 
 
-class CAPOClassifier(DeployableClassifier):
+class CAPOClassifier(BaseAdaptedClassifier):
     """Combine classifiers and adapt them to a performance measure.
 
     Learns, in one convex problem solved to a certified gap, weights for the auxiliary classifiers'
@@ -64,9 +97,25 @@ class CAPOClassifier(DeployableClassifier):
     C = 0, the prior, among the candidates; the threshold is the one with the best expected value of the
     measure.
 
-    This is for two classes. For y with more classes the work is done by a `MulticlassCAPOClassifier`, and for
-    a label matrix by a `MultilabelCAPOClassifier`, with the same parameters. It is then in `delegate_`, and
-    its fitted attributes are attributes of this classifier too, in place of those below.
+    That is for two classes. For y with more classes the auxiliaries' calibrated outputs are combined into
+    probabilities by a multinomial logistic regression with one weight per auxiliary,
+
+        log P(k | x) = sum_j w_j log p_jk(x) + c_k - log(normalizer),      w >= 0,
+
+    and, where it lowers the log loss out of fold by more than one standard error, a regularized matrix that
+    corrects how the auxiliaries confuse classes (`stack_.correction`). A rule with a gain matrix G predicts
+    the class with the largest expected gain, ``argmax_k sum_j P(j | x) G[j, k]``. G is the one whose labels
+    of the training rows have the best expected value of the measure. It is used if its gain over the most
+    probable class, in folds that it has not seen, exceeds one standard error.
+
+    For a label matrix, what is adapted depends on the average of the measure:
+
+    - over labels (``"f1_macro"``): one adaptation as above for each label, with its own weights and
+      threshold;
+    - over all entries (``"f1_micro"``): the stack of each label, and one adaptation of all entries of the
+      label matrix, with the same threshold for all labels;
+    - over rows (``"f1_samples"``, ``"precision_at_k"``): the stack of each label, and for each row the set of
+      labels with the best expected value, for labels that are independent given the row.
 
     Parameters
     ----------
@@ -80,14 +129,15 @@ class CAPOClassifier(DeployableClassifier):
         With a confidence, as in ``measures.get("recall_at_precision", floor=0.9, confidence=0.95)``, 30% of
         the rows are held out, and the threshold keeps the constraint on new rows with that confidence
         (`guarantee_`).
-    auxiliaries : {"auto", "fast", "best"} or list, default="auto"
+    auxiliaries : {"auto", "fast"} or list, default="auto"
         Classifiers, (name, classifier) pairs, or names of built-in auxiliaries such as "boosting" or
         "linear" (`capo.learning.auxiliaries.auxiliary_names()` lists them). "auto", also in a list, stands
         for the default set: boosted trees, two kinds of random trees, a linear and a kernel machine, and
-        with 100 or more columns a support vector machine, which need no preparation of the table; "fast" for a small
-        boosting and a linear machine, at about a quarter of the cost; "best" for the default set and a
-        support vector machine. A classifier needs `decision_function`, `predict_proba` or only `predict`; it
-        is trained on X as given and labels 0 and 1. One in a `sklearn.frozen.FrozenEstimator`, or without
+        with 100 or more columns a support vector machine, which need no preparation of the table; "fast" for
+        a small boosting and a linear machine, at about a quarter of the cost. With many classes or labels the
+        sets are slightly different; a classifier that takes a label matrix is then trained once, any other
+        once per label. A classifier needs `decision_function`, `predict_proba` or only `predict`; it
+        is trained on X as given and labels 0, 1, ... One in a `sklearn.frozen.FrozenEstimator`, or without
         `fit`, is used without training, and should not have seen these rows.
     pos_label : label, optional
         The label of the positive class; the larger one by default. The measure, `threshold_`, `log_odds`,
@@ -95,23 +145,23 @@ class CAPOClassifier(DeployableClassifier):
         same, and `predict_proba` and `decision_function` follow its order, as scikit-learn requires: a
         scorer such as "roc_auc" takes the larger label as positive.
     cv : int, splitter or iterable, optional
-        Folds for cross-fitting and for the choice of C: by default 5, but 3 with ``auxiliaries="fast"`` on
-        tables of two classes with more than 2,000 rows and at least 60 of each class. An integer means
-        stratified folds of shuffled rows, or of groups if `fit` is given ``groups``. Pass a splitter for any
-        other structure, such as `capo.learning.folds.TimeFolds`. Rows that are never held out, as the first
-        ones of `TimeSeriesSplit`, train the auxiliaries only. With repeated folds, as those of
-        `capo.learning.folds.RepeatedFolds` or `RepeatedStratifiedKFold`, the weights are learned from the
-        outputs of all repeats, and the threshold and the out-of-fold values are means over the repeats.
+        Folds for cross-fitting and for the choice of C; 5 by default. An integer means stratified folds of
+        shuffled rows, or of groups if `fit` is given ``groups``; those of a label matrix are stratified by
+        the rarest label of each row. Pass a splitter for any other structure, such as
+        `capo.learning.folds.TimeFolds`. Of two classes, rows that are never held out, as the first ones of
+        `TimeSeriesSplit`, train the auxiliaries only.
     delta : "linear", "rbf", None or transformer, default="linear"
         Phi, the features of the delta function: the table's columns (missing values filled, numbers
         standardized, categories one-hot encoded), 300 random features of a Gaussian kernel on them,
-        none, or a transformer of yours. It is trained on all rows and should not use y.
+        none, or a transformer of yours. It is trained on all rows and should not use y. Not for many classes;
+        for a label matrix, used by averages over labels.
     C : "auto", float or array-like, default="auto"
         Weight of the measure against the size of the change; a grid, or "auto" for a path from 0.01
         upwards, in larger steps with ``auxiliaries="fast"``, that is extended while its last C is the best.
         Of the values of C whose gain over C = 0 exceeds three standard errors and a quarter of the standard
         error of the value itself, and remains a gain whichever fold is left out, the best is used; if there
-        is none, C = 0, the stack, is kept. With fewer than 5 rows of a class per fold, "auto" keeps C = 0.
+        is none, C = 0, the stack, is kept. With fewer than 5 rows of a class per fold, "auto" keeps C = 0,
+        and so it does with more than 10 labels, or 200,000 entries for an average over entries.
     threshold : "auto" or float, default="auto"
         The probability above which a row is positive; "auto" takes the one with the best expected
         value of the measure under calibrated out-of-fold probabilities.
@@ -134,8 +184,13 @@ class CAPOClassifier(DeployableClassifier):
 
     Attributes
     ----------
+    target_type_ : str
+        The kind of target: "binary", "multiclass" or "multilabel".
+    decision_ : capo.decisions.Decision
+        From log-odds, or from probabilities of many classes, to labels: a threshold, a guarantee, a rule of
+        classes, thresholds of labels or the cut of each row.
     combination_ : capo.learning.combination.FittedCombination
-        The fitted model as a formula: weights, scales of the auxiliaries' outputs, threshold.
+        The fitted model as a formula: weights and scales of the auxiliaries' outputs.
     auxiliary_weights_ : dict of str to float
         The weight of each auxiliary's calibrated log-odds in the log-odds of the model.
     delta_coef_ : dict of str to float
@@ -148,8 +203,6 @@ class CAPOClassifier(DeployableClassifier):
         The C that was chosen.
     score_, score_std_ : float
         The out-of-fold value of the chosen model, and its standard deviation over folds.
-    n_repeats_ : int
-        How often each row was held out.
     cv_results_ : dict of str to ndarray
         All C's that were tried: "param_C", "test_score", "std_test_score", "gain" over the first C and
         its standard error "gain_std_error", "rank_test_score", "n_iter".
@@ -169,10 +222,10 @@ class CAPOClassifier(DeployableClassifier):
         The measure that was optimized.
     oof_decision_ : ndarray of shape (n_samples,)
         The `positive_decision` for each training row, from models that have not seen it; NaN for a row that
-        was never held out. Of repeated folds it is that of the first repeat.
+        was never held out. For a label matrix, the decision function.
     oof_thresholds_ : ndarray of shape (n_samples,)
         What each row's decision is compared with out of fold, a threshold chosen without the row: `score_`
-        is the measure of ``oof_decision_ - oof_thresholds_``, or the mean of such values over repeats.
+        is the measure of ``oof_decision_ - oof_thresholds_``.
     oof_positive_ : ndarray of bool, shape (n_samples,)
         Which training rows are positive.
     sample_weight_ : ndarray of shape (n_samples,) or None
@@ -203,14 +256,42 @@ class CAPOClassifier(DeployableClassifier):
         Number of columns.
     feature_names_in_ : ndarray of str
         Names of the columns, if X had any.
-    delegate_ : MulticlassCAPOClassifier or MultilabelCAPOClassifier
-        The classifier that does the work if y has more than two classes, if the measure is one of many
-        classes only, or if y is a label matrix.
+    stack_ : capo.learning.classes.ProbabilityStack
+        For many classes: from the auxiliaries' raw outputs to probabilities.
+    rule_ : capo.measures.DecisionRule
+        For many classes: from probabilities to labels.
+    uses_rule_ : bool
+        Whether `rule_` is the one with the best expected value; if not, the most probable class is predicted.
+    value_, bound_ : float
+        For many classes and labels: the expected value of the measure on the training rows, and a bound on
+        that of any labeling of these rows; `gap_` is their difference. The bound is infinite if none is
+        known.
+    is_exact_ : bool
+        Whether the best labeling is found for the measure of many classes; else the bound is that of a
+        relaxation.
+    rule_score_, most_probable_score_ : capo.learning.path.CVScore
+        The out-of-fold values of the rule with the best expected value, and of the most probable class.
+    log_loss_, calibration_error_ : float
+        Of the out-of-fold probabilities of many classes: the log loss, and the mean distance between the
+        probability of the most probable class and the share of correct rows, in 15 bins.
+    oof_probabilities_, oof_labels_ : ndarray
+        The probabilities and the label of each training row, from models and a rule that have not seen it.
+    class_counts_ : ndarray of int, shape (n_classes,)
+        Number of training rows of each class.
+    label_models_ : list of capo.learning.labels.LabelModel
+        For each label the weights, C, the solver's gap and the out-of-fold value.
+    thresholds_ : ndarray of shape (n_labels,)
+        The probability above which each label is predicted; for averages over rows it depends on the row.
+    n_labels_ : int
+        Number of labels.
+    rare_labels_, constant_labels_ : list of str
+        Labels with fewer than 10 positive rows, and labels that are predicted by their base rate, since the
+        rows of one of their classes are missing or all in one fold.
+    oof_log_odds_ : ndarray of shape (n_samples, n_labels)
+        The log-odds of each label of each training row, from models that have not seen the row.
 
     See Also
     --------
-    MulticlassCAPOClassifier : Many classes, and its fitted attributes.
-    MultilabelCAPOClassifier : Many labels, and its fitted attributes.
     SVMPerfClassifier : The linear classifier for a measure, without auxiliaries.
     capo.baselines.PublishedCAPOClassifier : Classifier adaptation as published.
 
@@ -218,6 +299,11 @@ class CAPOClassifier(DeployableClassifier):
     ----------
     N. Li, I. W. Tsang, Z.-H. Zhou. Efficient optimization of performance measures by classifier
     adaptation. IEEE Transactions on Pattern Analysis and Machine Intelligence 35(6), 2013.
+
+    H. Narasimhan, H. G. Ramaswamy, A. Saha, S. Agarwal. Consistent multiclass algorithms for complex
+    performance measures. ICML 2015.
+
+    N. Ye, K. M. A. Chai, W. S. Lee, H. L. Chieu. Optimizing F-measures: a tale of two approaches. ICML 2012.
 
     Examples
     --------
@@ -280,8 +366,6 @@ class CAPOClassifier(DeployableClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    _allows_other_folds = True
-
     @atomic_fit
     def fit(
         self,
@@ -321,73 +405,528 @@ class CAPOClassifier(DeployableClassifier):
         self : CAPOClassifier
             The fitted classifier. If fitting fails, it remains as it was before.
         """
-        delegate = make_delegate(self, y)
-        prices = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp}
-        is_priced = any(value is not None for value in prices.values())
-        if delegate is not None:
-            reject_confidence(self.measure, delegate)
+        self._validate_params()
+        kind, measure = find_task(self.measure, y)
+        task = self._make_task(kind)
+        given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp}
+        is_priced = any(value is not None for value in given.values())
+        if kind is not BinaryTask:
+            reject_confidence(self.measure, self)
             if is_priced:
                 raise InvalidInputError("prices of each row need two classes: y has another kind of target.")
-            self.delegate_ = delegate.fit(X, y, sample_weight, **params)
-            return self
-        self._validate_params()
+            return self._fit(task, measure, X, y, sample_weight, params)
         if is_priced:
-            return self._fit_prices(X, y, sample_weight, prices, params)
-        if measures.get(self.measure).params.get("confidence") is not None:
-            return self._fit_and_guarantee(X, y, sample_weight, params)
-        return self._fit(X, y, sample_weight, params)
+            return self._fit_with_prices(task, measure, X, y, sample_weight, given, params)
+        reject_row_prices(measure)
+        if measure.params.get("confidence") is not None:
+            return self._fit_with_guarantee(task, measure, X, y, sample_weight, params)
+        return self._fit(task, measure, X, y, sample_weight, params)
 
-    def _fit_and_guarantee(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, params: dict[str, Any]
+    def _make_task(self, kind: type[Task]) -> Task:
+        """Return the task with its parameters; raise an error if one is set that the task does not have."""
+        for name, default in OPTIONAL_PARAMETERS.items():
+            value = getattr(self, name)
+            if name not in kind.parameters() and not _is_default(value, default):
+                raise InvalidInputError(
+                    f"Only binary classification is supported with {name}={value!r}, but y has another kind "
+                    f"of target: leave {name} at its default, {default!r}."
+                )
+        params = {name: getattr(self, name) for name in kind.parameters()}
+        if "C" in params:
+            params["C"] = parse_C(self.C, coarse=kind is BinaryTask and is_fast_set(self.auxiliaries))
+        return kind(**params)
+
+    def _fit_with_guarantee(
+        self, task: Task, measure: Measure, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]
     ) -> Self:
         """Train on some of the rows, and choose the threshold on those that were held out."""
-        check_can_hold_out(sample_weight, self.cv, self.threshold)
+        self._check_can_hold_out(sample_weight)
         X = self._check_X(X, reset=True)
-        self._check_labels(X, y, None)
-        labels, groups = np.asarray(y), params.get("groups")
-        train, held_out = split_calibration(len(labels), groups, self.random_state)
+        labels, groups = self._check_y(X, y), params.get("groups")
+        task.encode(labels, len(labels))
+        train, held_out = _split_calibration(len(labels), groups, self.random_state)
         if groups is None:
-            warn_of_seen_rows(X, held_out, stacklevel=4)
+            sides = np.isin(np.arange(len(labels)), held_out).astype(np.intp)
+            warn_of_copies(X, sides, _SEEN_ROWS, stacklevel=4)
         train_params = dict(check_method_params(X, params, train))
-        self._fit(safe_indexing(X, train), labels[train], None, train_params)
+        self._fit(task, measure, safe_indexing(X, train), labels[train], None, train_params)
         held_groups = None if groups is None else np.asarray(groups)[held_out]
-        self.guarantee_ = certify_threshold(
-            self, safe_indexing(X, held_out), labels[held_out], groups=held_groups
-        )
-        move_threshold(self, self.guarantee_.cut)
+        _replace_decision(self, self._certify(safe_indexing(X, held_out), labels[held_out], held_groups))
         return self
 
-    @property
-    def _output_kind(self) -> OutputKind:
-        return ScoreOutput()
+    def _check_can_hold_out(self, sample_weight: ArrayLike | None) -> None:
+        """Raise an error if calibration rows cannot be held out, or would not choose the threshold."""
+        if not isinstance(self.threshold, str):
+            raise InvalidInputError(
+                "a measure with a confidence chooses the threshold on calibration rows: leave threshold at "
+                f"'auto', or use the measure without a confidence. Got threshold={self.threshold!r}."
+            )
+        if sample_weight is not None:
+            raise InvalidInputError(
+                "a measure with a confidence cannot be combined with sample_weight: the exact test counts "
+                "rows. Train without a confidence, and call guarantee on rows that were drawn with these "
+                "weights."
+            )
+        if isinstance(self.cv, TimeFolds):
+            raise InvalidInputError(
+                "a measure with a confidence holds out rows at random, which folds in the order of time do "
+                "not allow: train without a confidence, and call guarantee on later rows."
+            )
+        if not (self.cv is None or isinstance(self.cv, (int, np.integer)) or hasattr(self.cv, "split")):
+            raise InvalidInputError(
+                "a measure with a confidence holds out calibration rows, so that cv cannot be a list of "
+                "splits: pass a number or a splitter, or call guarantee on calibration rows of your own."
+            )
 
-    def _objective(self, measure: Measure) -> Objective:
-        threshold = self.threshold
-        rule = ExpectedValueThreshold() if isinstance(threshold, str) else FixedThreshold(float(threshold))
-        return Objective(measure, StackPrior(), tol=float(self.tol), threshold_rule=rule)
-
-    def _choose_folds(self, positive: BoolArray, params: dict[str, Any], weight: FloatArray | None) -> Any:
-        if self.cv is not None:
-            return self.cv
-        groups = params.get("groups")
-        labels = None if groups is None else check_groups(groups, len(positive))
-        return default_n_folds(self.auxiliaries, len(positive), rarer_class_size(positive, labels, weight))
-
-    def _divide_folds(
-        self, folds: IntArray, positive: BoolArray, params: dict[str, Any], weight: FloatArray | None
-    ) -> IntArray | None:
-        # Only of folds of ours it is known which rows belong together.
-        return (
-            parts_of_folds(folds, positive, params.get("groups"), weight) if is_fold_number(self.cv) else None
+    def _fit_with_prices(
+        self, task: Task, measure: Measure, X: Any, y: Any, sample_weight: Any, given: Any, params: Any
+    ) -> Self:
+        """Fit with the prices that are given, which replace those of the measure."""
+        if not isinstance(measure, Cost):
+            raise InvalidInputError(
+                f"prices are for the measure 'cost': got {measure.label}. Use CAPOClassifier('cost')."
+            )
+        if not isinstance(self.threshold, str):
+            raise InvalidInputError(
+                "with prices of each row the threshold follows from the prices: leave threshold at 'auto'."
+            )
+        if measure.per_row:
+            raise InvalidInputError("pass the prices of each row to fit only, not to the measure as well.")
+        values = {name: measure.params[name] if price is None else price for name, price in given.items()}
+        X = self._check_X(X, reset=True)
+        prices = RowPrices.from_values(len(self._check_y(X, y)), **values)
+        if not (prices.cost_fp.any() or prices.stakes.any()):
+            raise InvalidInputError("all prices are 0: at least one row must have a price above 0.")
+        self._fit(task, prices.measure, X, y, sample_weight, params)
+        weight, rows = self.sample_weight_, ~np.isnan(self.oof_decision_)
+        self.prices_, self.measure_ = PriceTerms.from_values(values), prices.mean_measure(weight)
+        # The groups of folds in the order of time are times.
+        groups = None if isinstance(self.cv, TimeFolds) else params.get("groups")
+        self.savings_ = estimate_savings(
+            prices.take_rows(rows),
+            self.oof_positive_[rows],
+            (self.oof_decision_ - self.oof_thresholds_)[rows] > 0,
+            None if weight is None else weight[rows],
+            groups=None if groups is None else np.asarray(groups)[rows],
         )
+        return self
 
-    def _parse_C(self) -> float | CGrid:
-        return parse_C(self.C, coarse=is_fast_set(self.auxiliaries))
+    def predict(
+        self, X: Any, *, cost_fp: Any = None, cost_fn: Any = None, benefit_tp: Any = None
+    ) -> NDArray[Any]:
+        """Predict the label of each row, or the label matrix, by `decision_`.
 
-    def _train_auxiliaries(
-        self, runner: JobRunner[OutputKind], data: AdaptationData, folds: IntArray, objective: Objective
-    ) -> TrainedAuxiliaries:
-        return scale_outputs(runner, cross_fit(runner), data, folds)
+        Of two classes, a row is positive where its probability is above `threshold_`. With prices, it is
+        positive where calling it so is worth more in expectation than not, which is a threshold of its own.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features)
+            The table, with the columns of the training table.
+        cost_fp, cost_fn, benefit_tp : float or array-like of shape (n_samples,), optional
+            The prices of these rows, if the model was trained with prices of each row. Those that were a
+            number in training need not be given again.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Labels; of a label matrix, 1 where a label is predicted, else 0.
+        """
+        return self._predict(X, self._price_decision(X, cost_fp, cost_fn, benefit_tp))
+
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        cost_fp: Any = None,
+        cost_fn: Any = None,
+        benefit_tp: Any = None,
+    ) -> float:
+        """Return the measure that was optimized, on these rows; higher is better.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features)
+            The table, with the columns of the training table.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            The labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+        cost_fp, cost_fn, benefit_tp : float or array-like of shape (n_samples,), optional
+            The prices of these rows, as for `predict`; without them, those of training on average.
+
+        Returns
+        -------
+        float
+            The value.
+        """
+        prices = self._price_decision(X, cost_fp, cost_fn, benefit_tp)
+        return self._score(X, y, sample_weight, self.measure_ if prices is None else prices.measure, prices)
+
+    def savings(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        cost_fp: Any = None,
+        cost_fn: Any = None,
+        benefit_tp: Any = None,
+        groups: ArrayLike | None = None,
+        random_state: int = 0,
+    ) -> Savings:
+        """Return what the predictions for labeled rows are worth in money, with a bootstrap interval.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features)
+            The table, with the columns of the training table.
+        y : array-like of shape (n_samples,)
+            The labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            How many rows each row stands for.
+        cost_fp, cost_fn, benefit_tp : float or array-like of shape (n_samples,), optional
+            The prices of these rows, as for `predict`; none if all of them were numbers in training.
+        groups : array-like of shape (n_samples,), optional
+            The group of each row, such as a customer: the bootstrap then draws whole groups.
+        random_state : int, default=0
+            Seed of the bootstrap.
+
+        Returns
+        -------
+        capo.decisions.Savings
+            Totals, and the saving compared with treating all rows alike.
+        """
+        given: dict[str, Any] = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp}
+        self._check_two_classes("savings need a model of two classes that was trained with prices.")
+        if all(value is None for value in given.values()):
+            if self.prices_ is None or self.prices_.per_row:
+                raise InvalidInputError(
+                    "savings need the prices of the rows: pass cost_fp, cost_fn or benefit_tp."
+                )
+            given = dict(self.prices_.constants)
+        log_odds, positive = self.log_odds(X), positive_mask(y, self.label_pair)
+        prices = self.row_prices(len(log_odds), **given)
+        assert prices is not None
+        if len(positive) != len(prices):
+            raise InvalidInputError(f"X has {len(prices)} rows, but y has {len(positive)}.")
+        weight = None if sample_weight is None else check_row_weights(sample_weight, positive)
+        groups = None if groups is None else check_groups(groups, len(positive))
+        predicted = prices.decide(log_odds)
+        return estimate_savings(prices, positive, predicted, weight, groups=groups, random_state=random_state)
+
+    def row_prices(
+        self, n_rows: int, *, cost_fp: Any = None, cost_fn: Any = None, benefit_tp: Any = None
+    ) -> RowPrices | None:
+        """Return the prices of new rows, with those that were a number in training; None if none are given.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of rows.
+        cost_fp, cost_fn, benefit_tp : float or array-like of shape (n_rows,), optional
+            The prices, as for `predict`.
+
+        Returns
+        -------
+        capo.decisions.RowPrices or None
+            The prices, with the threshold and the expected saving of each row.
+        """
+        check_is_fitted(self, "auxiliaries_")
+        given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp}
+        if all(value is None for value in given.values()):
+            return None
+        if self.prices_ is None:
+            raise InvalidInputError(
+                "the model was trained without prices of each row: pass them to fit as well."
+            )
+        advice = "pass all of them, or none to use one threshold for all rows"
+        found = RowPrices.from_values(n_rows, **self.prices_.complete(given, advice))
+        if self.guarantee_ is not None:
+            raise InvalidInputError(
+                "the guarantee of this model holds for its one threshold, not for those of the rows: leave "
+                "the prices out, or use the model without a guarantee."
+            )
+        return found
+
+    def _price_decision(self, X: Any, cost_fp: Any, cost_fn: Any, benefit_tp: Any) -> RowPrices | None:
+        """The prices of the rows of X; None if none are given, with a warning if training had some."""
+        given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp}
+        if any(value is not None for value in given.values()):
+            self._check_two_classes("prices of each row need a model of two classes: this one has more.")
+            return self.row_prices(self._check_X(X, reset=False).shape[0], **given)
+        if self.prices_ is not None and self.prices_.per_row and self.guarantee_ is None:
+            warnings.warn(
+                f"the model was trained with {' and '.join(self.prices_.per_row)} of each row, but none is "
+                f"given: one threshold, {self.threshold_:.4g}, is used for all rows.",
+                DataWarning,
+                stacklevel=3,
+            )
+        return None
+
+    def guarantee(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        constraint: str | Constraint | None = None,
+        confidence: float | None = None,
+        objective: Any = None,
+        groups: ArrayLike | None = None,
+        random_state: int = 0,
+    ) -> Self:
+        """Return this model with a threshold that keeps a constraint on new rows with a given confidence.
+
+        If the rows of X are independent draws from where the model will be used, and neither training nor an
+        earlier choice has used them, the constraint holds on new rows with probability `confidence`,
+        whatever the distribution. If no threshold passes the test, no row is predicted positive (for a
+        constraint on recall, fnr or npv: every row), and ``guarantee_`` says how many rows would be needed.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features)
+            Calibration rows that nothing in this model has seen.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        constraint : str or capo.decisions.Constraint, optional
+            Such as ``"precision >= 0.9"`` or ``"fpr <= 0.05"``; `capo.decisions.rate_names()` lists the
+            rates. By default that of the measure, such as recall_at_precision.
+        confidence : float, optional
+            By default that of the measure, or 0.95.
+        objective : str, Measure or callable, optional
+            What to maximize subject to the constraint; by default the highest recall for a precision, fdr,
+            fpr, specificity or positive_rate, and the fewest predicted positives for the others.
+        groups : array-like of shape (n_samples,), optional
+            Rows of one group may depend on each other: one row is drawn from each group, and the promise is
+            about a random row of a new group.
+        random_state : int, default=0
+            Seed of the plan of the thresholds, and of the draw from groups.
+
+        Returns
+        -------
+        CAPOClassifier
+            A copy with its own `threshold_` and with `guarantee_`; this model is unchanged.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from capo import CAPOClassifier
+        >>> X, y = make_classification(3000, class_sep=1.5, random_state=0)
+        >>> model = CAPOClassifier(auxiliaries=[GaussianNB()], delta=None, random_state=0)
+        >>> model = model.fit(X[:1000], y[:1000])
+        >>> promised = model.guarantee(X[1000:], y[1000:], constraint="precision >= 0.9")
+        >>> print(promised.guarantee_)
+        precision >= 0.9 on new rows like the calibration rows, with 95% confidence: ...
+        """
+        self._check_two_classes(
+            "a guarantee is for a model of two classes and a measure of them, such as 'f1': to guarantee a "
+            "rate of one class or label, train a model of it against the rest."
+        )
+        if groups is None:
+            X = self._check_X(X, reset=False)
+            warn_of_copies(X, np.arange(X.shape[0]), _DEPENDENT_ROWS, stacklevel=2)
+        certified = copy(self)
+        found = self._certify(X, y, groups, constraint, confidence, objective, random_state)
+        _replace_decision(certified, found)
+        return certified
+
+    def _certify(
+        self,
+        X: Any,
+        y: ArrayLike,
+        groups: ArrayLike | None,
+        constraint: str | Constraint | None = None,
+        confidence: float | None = None,
+        objective: Any = None,
+        random_state: int = 0,
+    ) -> Guarantee:
+        """Find the threshold that keeps a constraint on calibration rows."""
+        if constraint is None:
+            constraint = Constraint.from_measure(self.measure_)
+        elif not isinstance(constraint, Constraint):
+            constraint = Constraint.parse(constraint)
+        if confidence is None:
+            confidence = self.measure_.params.get("confidence") or DEFAULT_CONFIDENCE
+        scores = self.log_odds(X)
+        positive = positive_mask(self._check_y(scores, y), self.label_pair)
+        if groups is not None:  # one random row of each group
+            labels = check_groups(groups, len(positive))
+            order = np.random.default_rng(random_state).permutation(len(labels))
+            _, first = np.unique(labels[order], return_index=True)
+            rows = np.sort(order[first])
+            scores, positive = scores[rows], positive[rows]
+        found = certify(
+            constraint,
+            scores,
+            positive,
+            _oof_scores(self),
+            confidence=confidence,
+            objective=None if objective is None else measures.get(objective),
+            random_state=random_state,
+        )
+        return replace(found, by_group=groups is not None)
+
+    def for_population(
+        self,
+        X: Any = None,
+        *,
+        prevalence: float | None = None,
+        max_distance: float = MAX_MIXTURE_DISTANCE,
+        random_state: int = 0,
+    ) -> Self:
+        """Return this model adjusted to a population with another share of positives.
+
+        The probabilities are those of the new population, and the threshold is the one with the best
+        expected value of the measure there. The share of positives is estimated from unlabeled rows by
+        maximum likelihood (the EM algorithm), assuming that each class looks as it did in training; if its
+        95% interval holds the share in training, nothing is changed.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features), optional
+            Unlabeled rows of the new population.
+        prevalence : float, optional
+            The share of positives in the new population, if it is known; X then only places the threshold.
+        max_distance : float, default=0.06
+            If the scores of X are further than this, plus the sampling error, from every mixture of the
+            two classes as trained, more than the share of positives has changed, and the model is not
+            adjusted.
+        random_state : int, default=0
+            Seed of the bootstrap.
+
+        Returns
+        -------
+        CAPOClassifier
+            A copy with its own probabilities and threshold and with `population_`; this model is unchanged.
+
+        Raises
+        ------
+        LabelShiftError
+            If more than the share of positives has changed.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from capo import CAPOClassifier
+        >>> X, y = make_classification(2000, class_sep=1.5, random_state=0)
+        >>> model = CAPOClassifier(auxiliaries=[GaussianNB()], delta=None, random_state=0).fit(X, y)
+        >>> rare = model.for_population(prevalence=0.02)
+        >>> bool(rare.predict(X).sum() < model.predict(X).sum())
+        True
+        """
+        self._check_two_classes(
+            "a model can be adjusted to a population if it has two classes and a measure of them, such as "
+            "'f1'."
+        )
+        if self.guarantee_ is not None:
+            raise InvalidInputError(
+                "the guarantee of this model does not hold in another population: adjust the model without a "
+                "guarantee, then call guarantee with labeled rows of the new population."
+            )
+        training, before, shift = class_scores(self), self.population_, current_shift(self)
+        log_odds = None if X is None else self.log_odds(X) - shift
+        if prevalence is not None:
+            population = Population.from_prevalence(prevalence, training)
+        elif log_odds is not None:
+            population = Population.from_rows(log_odds, training, max_distance, random_state)
+        else:
+            raise InvalidInputError("pass rows of the new population, or its prevalence.")
+        trained = self.decision_.log_odds if before is None else before.trained_threshold
+        if population.log_odds_shift == 0:
+            threshold = trained
+        elif isinstance(self.threshold, str):
+            threshold = adjust_threshold(self.measure_, log_odds, training, population)
+        else:
+            threshold = float(logit(self.threshold))
+        adjusted = copy(self)
+        adjusted.population_ = replace(population, trained_threshold=trained)
+        weights = self.combination_.weights
+        weights = replace(weights, intercept=weights.intercept + population.log_odds_shift - shift)
+        adjusted.combination_ = replace(self.combination_, weights=weights)
+        adjusted.intercept_ = weights.intercept
+        _shift_oof(adjusted, population.log_odds_shift - shift)
+        _replace_decision(adjusted, Threshold(threshold, f"in a population with {population}"))
+        return adjusted
+
+    def refit_on(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
+        """Return a model for the place of these labeled rows: this one beside models trained on them.
+
+        This model is used as it is, as a frozen auxiliary. The auxiliaries that it was trained with are
+        trained on the new rows, and the stack weighs all of them, shrunk toward this model: with 50 rows the
+        result is close to this model with another threshold, with 1,000 to models of the new rows. Weights,
+        calibration and threshold are learned from out-of-fold outputs. The same by hand, for a model of any
+        kind, is ``CAPOClassifier(measure, auxiliaries=[FrozenEstimator(old), "auto"])``.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix of shape (n_samples, n_features)
+            Rows from where the model is to be used, with the columns of the training table. This model must
+            not have been trained on them.
+        y : array-like of shape (n_samples,)
+            Their labels; at least 2 rows of each class.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+        **params : dict
+            Further arguments of `fit`: ``groups``, or prices of the rows. Prices that were a number in
+            training need not be given again.
+
+        Returns
+        -------
+        CAPOClassifier
+            A new model; this one is its auxiliary "old" and is unchanged. A guarantee of this model does
+            not hold for the new one.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from capo import CAPOClassifier
+        >>> X, y = make_classification(600, random_state=0)
+        >>> old = CAPOClassifier(auxiliaries=[LogisticRegression()], delta=None, random_state=0)
+        >>> old = old.fit(X[:500], y[:500])
+        >>> new = old.refit_on(X[500:] + 0.5, y[500:])
+        >>> list(new.auxiliaries_)
+        ['old', 'logisticregression']
+        """
+        self._check_two_classes(
+            "refit_on is for a model of two classes and a measure of them, such as 'f1': for others, train "
+            "with auxiliaries=[FrozenEstimator(model), 'auto']."
+        )
+        labels = self._check_y(self._check_X(X, reset=False), y)
+        known, found = self.label_pair.tolist(), np.unique(labels).tolist()
+        if unknown := [label for label in found if label not in known]:
+            raise InvalidInputError(
+                f"y has the label {unknown[0]!r}, but the model was trained on {known[0]!r} and {known[1]!r}."
+            )
+        if len(found) < 2:
+            raise InvalidInputError(
+                f"all {len(labels):,} new rows are {found[0]!r}: at least 2 rows of each class are needed."
+            )
+        if self.prices_ is not None:
+            given = {name: params.get(name) for name in PRICE_NAMES}
+            params = {**params, **self.prices_.complete(given, "pass the prices of the new rows")}
+        return self._make_refit().fit(X, y, sample_weight, **params)
+
+    def _make_refit(self) -> Self:
+        """Return an unfitted classifier with these parameters, and this model as a frozen auxiliary."""
+        # What was frozen in this model is a part of it: it is not used twice.
+        trained = [
+            pair for pair in self._given_auxiliaries() if isinstance(pair[1], str) or not is_frozen(pair[1])
+        ]
+        names = {name for name, _ in trained}
+        candidates = (OLD_MODEL, *(f"{OLD_MODEL}{number}" for number in range(2, 99)))
+        name = next(each for each in candidates if each not in names)
+        auxiliaries = [each if isinstance(each, str) else (key, each) for key, each in trained] or ["auto"]
+        params = {
+            **self.get_params(deep=False),
+            "pos_label": self.pos_label_,
+            "auxiliaries": [(name, FrozenEstimator(self)), *auxiliaries],
+        }
+        return type(self)(**params)
 
     def summary(self) -> Summary:
         """Return a printable summary of the fit: out-of-fold scores, weights, certificate and times.
@@ -398,6 +937,75 @@ class CAPOClassifier(DeployableClassifier):
             Prints as a table; has an HTML form for notebooks.
         """
         check_is_fitted(self)
-        if self._delegate is not None:
-            return self._delegate.summary()
         return summarize(self, prior=StackPrior.label)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        changed = {
+            name for name, value in OPTIONAL_PARAMETERS.items() if not _is_default(getattr(self, name), value)
+        }
+        for_classes, for_labels = (
+            changed <= set(TASKS[kind].parameters()) for kind in ("multiclass", "multilabel")
+        )
+        tags.classifier_tags.multi_class = for_classes
+        tags.classifier_tags.multi_label = tags.target_tags.multi_output = for_labels
+        return tags
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and bool(value == default)
+
+
+def _split_calibration(n_rows: int, groups: ArrayLike | None, random_state: Any) -> tuple[IntArray, IntArray]:
+    """Positions for training and for calibration: not stratified, since the test needs independent rows."""
+    random = check_random_state(random_state)
+    labels = np.arange(n_rows) if groups is None else check_groups(groups, n_rows)
+    names, group = np.unique(labels, return_inverse=True)
+    is_held_out = np.zeros(len(names), dtype=bool)
+    is_held_out[random.permutation(len(names))[: int(np.ceil(CALIBRATION_SHARE * len(names)))]] = True
+    return np.flatnonzero(~is_held_out[group]), np.flatnonzero(is_held_out[group])
+
+
+def _oof_scores(model: CAPOClassifier) -> ClassScores:
+    """The out-of-fold log-odds of the training rows."""
+    rows, weight = ~np.isnan(model.oof_decision_), model.sample_weight_
+    log_odds = model.oof_decision_[rows] + model.decision_.log_odds
+    return ClassScores(log_odds, model.oof_positive_[rows], None if weight is None else weight[rows])
+
+
+def class_scores(model: CAPOClassifier) -> ClassScores:
+    """The out-of-fold log-odds of the training rows as trained, before any adjustment."""
+    found = _oof_scores(model)
+    return replace(found, log_odds=found.log_odds - current_shift(model))
+
+
+def current_shift(model: CAPOClassifier) -> float:
+    """What an earlier adjustment has added to the model's log-odds."""
+    return 0.0 if model.population_ is None else model.population_.log_odds_shift
+
+
+def _replace_decision(model: CAPOClassifier, decision: Threshold | Guarantee) -> None:
+    """Give a fitted model another threshold."""
+    _shift_oof(model, model.decision_.log_odds - decision.log_odds)
+    model.decision_ = decision
+
+
+def _shift_oof(model: CAPOClassifier, amount: float) -> None:
+    """Add a constant to the out-of-fold decisions and thresholds."""
+    model.oof_decision_ = model.oof_decision_ + amount
+    model.oof_thresholds_ = model.oof_thresholds_ + amount
+
+
+def replace_weights(
+    model: CAPOClassifier, weights: LinearCombination, log_odds: float, solution: Solution | None
+) -> None:
+    """Give a fitted model other weights, whose scores are log-odds, and another threshold.
+
+    The out-of-fold values remain those of the model's own training rows.
+    """
+    model.combination_ = replace(model.combination_, weights=weights)
+    model.auxiliary_weights_ = dict(zip(model.auxiliary_weights_, weights.auxiliary.tolist(), strict=True))
+    model.delta_coef_ = dict(zip(model.delta_coef_, weights.delta.tolist(), strict=True))
+    model.intercept_ = weights.intercept
+    model.__dict__.update(solver_attributes(solution))
+    _replace_decision(model, replace(model.decision_, log_odds=log_odds))

@@ -32,12 +32,11 @@ from ..engine import (
 from ..exceptions import InvalidInputError, TrivialSolutionWarning
 from ..kernels import KernelExpansion, KernelFactor, KernelLike, factorize_kernel, make_kernel
 from ..kernels import names as kernel_names
+from ..learning.task import solver_attributes
 from ..measures import Measure
 from ..tables.targets import encode_binary_labels
 from ._base import (
-    BinaryClassifier,
-    DecisionFunctionMixin,
-    MeasureScoreMixin,
+    MeasureClassifier,
     ProgressLogger,
     atomic_fit,
     reject_confidence,
@@ -66,7 +65,7 @@ class TrainingData:
     classes: NDArray[Any]
 
 
-class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifier):
+class SVMPerfClassifier(MeasureClassifier):
     """Linear or kernel classifier that optimizes a performance measure instead of a loss per row.
 
     Minimizes, to a certified gap,
@@ -300,7 +299,7 @@ class SVMPerfClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
             "measure_": measure,
             "threshold_": threshold,
             **self._coefficients(solution.v, threshold, factor),
-            **_certificate(solution),
+            **solver_attributes(solution),
         }
 
     def _factorize(self, data: TrainingData) -> KernelFactor:
@@ -396,22 +395,11 @@ def fit_linear(
     solution = model._solve(solver)
     threshold = choose_threshold(solution.v)
     model.classes_, model.measure_, model.threshold_ = classes, measures.get(model.measure), threshold
-    attributes = {**model._coefficients(solution.v, threshold, None), **_certificate(solution)}
+    attributes = {**model._coefficients(solution.v, threshold, None), **solver_attributes(solution)}
     for name, value in attributes.items():
         setattr(model, name, value)
     model._warn_about_solution(stacklevel=5)
     return model
-
-
-def _certificate(solution: Solution) -> dict[str, Any]:
-    """The attributes of the solver's result, by name."""
-    return {
-        "solution_": solution,
-        "primal_": solution.primal,
-        "dual_": solution.dual,
-        "gap_": solution.gap,
-        "n_iter_": solution.n_iter,
-    }
 
 
 def _bound_whole_kernel(

@@ -16,17 +16,15 @@ from .. import measures
 from .._compat import BoolArray, FloatArray, Interval
 from ..decisions import ZeroThreshold
 from ..kernels import KernelFactor, KernelLike, default_gamma_grid, factorize_kernel, make_kernel
-from ..learning.adaptation import Objective, make_folds
+from ..learning.adaptation import Objective, make_search
 from ..learning.center import ZeroPrior
 from ..learning.combination import AdaptationData
 from ..learning.folds import Split, check_fold_sizes, fold_numbers, split_folds
-from ..learning.path import MAX_GRID_EXTENSIONS, CGrid, CVScorer, GridPoint, PathSearch
+from ..learning.path import MAX_GRID_EXTENSIONS, CGrid, GridPoint
 from ..measures import Measure
 from ..tables.targets import encode_binary_labels
 from ._base import (
-    BinaryClassifier,
-    DecisionFunctionMixin,
-    MeasureScoreMixin,
+    MeasureClassifier,
     ProgressLogger,
     atomic_fit,
     check_positive_grid,
@@ -47,7 +45,7 @@ class KernelGridPoint(NamedTuple):
     point: GridPoint
 
 
-class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifier):
+class SVMPerfClassifierCV(MeasureClassifier):
     """`SVMPerfClassifier` that chooses C, and with a kernel gamma, in cross-validation.
 
     For each gamma the folds move up the C's together, sharing the cuts of the smaller ones, so that a
@@ -209,14 +207,13 @@ class SVMPerfClassifierCV(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassi
         measure, progress = measures.get(self.measure), ProgressLogger(self.verbose)
         objective = Objective(measure, ZeroPrior(), tol=float(self.tol), threshold_rule=ZeroThreshold())
         folds = fold_numbers(splits, len(positive))
-        scorer = CVScorer(measure, objective.threshold_rule, positive, weight, folds)
         Cs = check_positive_grid(SVMPERF_CS if self.Cs is None else self.Cs, "Cs")
         grid = CGrid(tuple(sorted(Cs)), MAX_GRID_EXTENSIONS if self.extend_grid else 0)
         points: list[KernelGridPoint] = []
         for gamma in self._gamma_grid(table, weight):
             features = table if gamma is None else self._factorize(table, gamma, random).rows
             data = AdaptationData(np.zeros((len(positive), 0)), features, positive, weight)
-            search = PathSearch(make_folds(data, folds, objective), scorer, progress.log)
+            search = make_search(data, folds, objective, progress.log)
             points += [KernelGridPoint(gamma, point) for point in search.run(grid)]
         return points
 

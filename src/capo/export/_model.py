@@ -183,7 +183,7 @@ def _log_odds(model: Any, table: GraphTable, X: Any) -> str:
 
 def _score(model: Any, graph: GraphBuilder, log_odds: str) -> str:
     """The log-odds minus those at the thresholds."""
-    return graph.op("Sub", log_odds, np.array([[each.threshold_log_odds for each in _combinations(model)]]))
+    return graph.op("Sub", log_odds, np.reshape(model.decision_.log_odds, (1, -1)))
 
 
 def _apply_scales(graph: GraphBuilder, raw: str, scales: Sequence[OutputScale]) -> str:

@@ -542,7 +542,7 @@ def compare_on_fold(
     share = sum(cross_fitted) / (sum(cross_fitted) + timings["pairs of folds"])
     n_folds = len(next(iter(model.auxiliary_scores_.values())).leave_one_out)
     seconds = {
-        DEFAULT_LEARNER: cross_fitted[learner] / (1 + getattr(model, "n_repeats_", 1) * n_folds),
+        DEFAULT_LEARNER: cross_fitted[learner] / (1 + n_folds),
         TUNED_THRESHOLD: cross_fitted[learner],
         TUNED_STACK: share * timings["auxiliaries"] + stack_seconds,
         CAPO: sum(timings[step] for step in ("auxiliaries", *LATER_STEPS) if step in timings),
@@ -585,7 +585,7 @@ def _compare_binary(
     stack_test = stack.fit(oof, positive, **params).decision_function(held_out)
     stack_seconds = time.perf_counter() - start
     if test.prices is None:
-        thresholds: Any = tune(stack_oof), model.combination_.threshold_log_odds
+        thresholds: Any = tune(stack_oof), model.decision_.log_odds
     else:
         thresholds = test.prices.log_odds, test.prices.log_odds
     values = {

@@ -354,7 +354,7 @@ def evaluate(
         class_names = negative_and_positive(model) if target_type(model) == "binary" else model.classes_
     if prices is not None:
         measure = prices.measure
-        scores = scores + model.combination_.threshold_log_odds - prices.log_odds if model else scores
+        scores = scores + model.decision_.log_odds - prices.log_odds if model else scores
         savings = estimate_savings(
             prices,
             np.asarray(y, dtype=bool),

@@ -561,9 +561,7 @@ def _effect_scale(parts: Sequence[Part]) -> tuple[str, Callable[[FloatArray], Fl
     model = parts[0][0]
     if not hasattr(model, "combination_"):
         return "decision", lambda decisions: decisions
-    offsets = np.concatenate(
-        [np.full(len(rows), model.combination_.threshold_log_odds) for model, rows in parts]
-    )
+    offsets = np.concatenate([np.full(len(rows), model.decision_.log_odds) for model, rows in parts])
 
     def to_probability(decisions: FloatArray) -> FloatArray:
         return np.asarray(expit(decisions + np.tile(offsets, len(decisions) // len(offsets))))

@@ -140,7 +140,6 @@ def summarize(model: Any, *, prior: str = "stack (C = 0)", threshold: str | None
         n_rows = model.n_positive_ + model.n_negative_
         measure = measure if model.prices_ is None else model.measure_.name
         rows = f"{n_rows:,} rows, {model.n_positive_:,} positive ({model.n_positive_ / n_rows:.1%})"
-        rows += f"; means of {model.n_repeats_} repeats of the folds" if model.n_repeats_ > 1 else ""
         lines += _path_lines(model, prior)
         notes |= _binary_notes(model, lines, threshold)
     return Summary(f"{type(model).__name__} for {measure}: {rows}", measure, lines, notes)

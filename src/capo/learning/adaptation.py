@@ -9,7 +9,7 @@ upper bound of the measure's loss. C = 0 is the prior itself.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -19,22 +19,13 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from .._compat import FloatArray, IntArray
-from ..decisions import ExpectedValueThreshold, OperatingPoint, ThresholdRule, mean_point
+from ..decisions import ExpectedValueThreshold, OperatingPoint, ThresholdRule
 from ..engine import CuttingPlane, Solution, Status, check_C
 from ..exceptions import ConstraintWarning, InvalidInputError
 from ..measures import Measure
 from .center import Prior, StackPrior
-from .combination import AdaptationData, LinearCombination, RepeatData, common_scale, pool_repeats
-from .path import (
-    AUTO_GRID,
-    COARSE_AUTO_GRID,
-    CGrid,
-    CVScorer,
-    FoldScores,
-    GridPoint,
-    PathSearch,
-    RepeatedPathSearch,
-)
+from .combination import AdaptationData, LinearCombination, common_scale
+from .path import AUTO_GRID, COARSE_AUTO_GRID, CGrid, CVScorer, FoldScores, GridPoint, PathSearch
 
 #: The least gain over C = 0 in standard errors: with five folds, chance exceeds it in 2% of cases for one C.
 MIN_STD_ERRORS = 3.0
@@ -77,11 +68,6 @@ class Objective:
     threshold_rule: ThresholdRule = field(default_factory=ExpectedValueThreshold)
     min_std_errors: float = MIN_STD_ERRORS
     min_share_of_error: float = MIN_SHARE_OF_ERROR
-
-    @property
-    def chooses_threshold(self) -> bool:
-        """Whether the measure needs a threshold, and the rule learns it from scores."""
-        return self.measure.needs_threshold and self.threshold_rule.learns
 
     def for_data(self, data: AdaptationData) -> Objective:
         """The objective whose threshold is shrunk toward the one that the data know, if they know one."""
@@ -132,36 +118,24 @@ class SplitProblem:
     ) -> None:
         self.test_rows = test_rows
         self._train, self._test = data.take_rows(train_rows), data.take_rows(test_rows)
-        self._train_rows, self._objective = train_rows, objective
-        self._rule = objective.threshold_rule
+        self._objective = objective.for_rows(train_rows)
 
     @cached_property
     def _problem(self) -> AdaptationProblem:
-        return AdaptationProblem(self._train, self._objective.for_rows(self._train_rows))
+        return AdaptationProblem(self._train, self._objective)
 
     def test_scores(self, C: float) -> tuple[FloatArray, int]:
         """Return the scores of the test rows at this C on the common scale, and the solver's iterations."""
-        weights, n_iter = self._solve(C)
-        return weights.scores(self._test.outputs, self._test.features), n_iter
-
-    def all_scores(self, C: float) -> tuple[FloatArray, FloatArray, int]:
-        """Return the scores of the test rows, those of the training rows, and the solver's iterations."""
-        weights, n_iter = self._solve(C)
-        test, train = (weights.scores(each.outputs, each.features) for each in (self._test, self._train))
-        return test, train, n_iter
-
-    def _solve(self, C: float) -> tuple[LinearCombination, int]:
-        """Return the weights at this C on the common scale, and the solver's iterations."""
-        solution, weights = None, self._classifier() if C == 0 else None
+        objective, rule = self._objective, self._objective.threshold_rule
+        weights, solution = None, None
+        if C == 0 and (rule.shift_invariant or rule.needs_log_odds):
+            # The scale and the shift that the problem gives to the model at C = 0 do not matter.
+            weights = objective.prior.classifier(self._train, objective)
         if weights is None:
             weights, solution = self._problem.solve(C, self._problem.cv_tol, MAX_CV_ITER)
-        weights = common_scale(weights, self._train, self._rule)
-        return weights, 0 if solution is None else solution.n_iter
-
-    def _classifier(self) -> LinearCombination | None:
-        """The model at C = 0, where the scale and the shift that the problem gives it do not matter."""
-        is_scaled_anyway = self._rule.shift_invariant or self._rule.needs_log_odds
-        return self._objective.prior.classifier(self._train, self._objective) if is_scaled_anyway else None
+        weights = common_scale(weights, self._train, rule)
+        scores = weights.scores(self._test.outputs, self._test.features)
+        return scores, 0 if solution is None else solution.n_iter
 
 
 class FoldProblem:
@@ -208,59 +182,20 @@ class FoldProblem:
         return FoldScores(test, others, n_iter + sum(iterations for _, iterations in parts))
 
 
-class PartProblem:
-    """The problem of one part of a fold, trained on the other parts of the same fold.
-
-    The outputs of all of these rows come from the same models, which have seen none of them. The threshold is
-    chosen on the scores of the training rows, which the weights were learned from.
-
-    Parameters
-    ----------
-    data : AdaptationData
-        The rows, with the outputs of this part.
-    test_rows : ndarray of int
-        The rows of this part.
-    train_rows : ndarray of int
-        The rows of the other parts of the fold.
-    objective : Objective
-        What is solved.
-    """
-
-    def __init__(
-        self, data: AdaptationData, test_rows: IntArray, train_rows: IntArray, objective: Objective
-    ) -> None:
-        self.test_rows, self._train_rows = test_rows, train_rows
-        self._n_rows = len(data.positive)
-        self._split = SplitProblem(data, train_rows, test_rows, objective)
-
-    def scores(self, C: float) -> FoldScores:
-        """Return the scores of the rows of the part, and of the fold's other rows; NaN for all others."""
-        test, train, n_iter = self._split.all_scores(C)
-        scores = np.full(self._n_rows, np.nan)
-        scores[self._train_rows] = train
-        return FoldScores(test, np.delete(scores, self.test_rows), n_iter)
-
-
-def make_parts(data: AdaptationData, folds: IntArray, objective: Objective) -> list[PartProblem]:
-    """Return the problem of each part of the folds."""
-    parts, in_parts = np.asarray(data.parts), data.in_parts()
-    problems = []
-    for part in np.unique(parts):
-        rows = parts == part
-        others = (folds == folds[rows][0]) & ~rows
-        problems.append(
-            PartProblem(in_parts.in_fold(part), np.flatnonzero(rows), np.flatnonzero(others), objective)
-        )
-    return problems
-
-
-def make_folds(
-    data: AdaptationData, folds: IntArray, objective: Objective, *, nested: bool = False
-) -> list[FoldProblem]:
-    """Return the problem of each fold; `folds` has the number of the fold that holds out each row."""
-    return [
+def make_search(
+    data: AdaptationData,
+    folds: IntArray,
+    objective: Objective,
+    log: Callable[..., None] = lambda *line: None,
+    *,
+    nested: bool = False,
+) -> PathSearch:
+    """Return the search over C; `folds` has the number of the fold that holds out each row."""
+    problems = [
         FoldProblem(data.in_fold(fold), folds, fold, objective, nested=nested) for fold in np.unique(folds)
     ]
+    scorer = CVScorer(objective.measure, objective.threshold_rule, data.positive, data.weight, folds)
+    return PathSearch(problems, scorer, log)
 
 
 #: With fewer rows of a class per fold than this, a choice among many C's is dominated by
@@ -283,8 +218,8 @@ class AdaptationResult:
     points : list of GridPoint
         All C's that were tried; C = 0, where it is one of them, is the prior.
     scores : ndarray of shape (n_samples,)
-        The out-of-fold scores on which the threshold was chosen, those of the first repeat. They differ from
-        those of `chosen` where evaluation has models that were trained without pairs of folds.
+        The out-of-fold scores on which the threshold was chosen. They differ from those of `chosen` where
+        evaluation has models that were trained without pairs of folds.
     solution : Solution, optional
         The solver's certificate for all rows; None if C = 0 was chosen.
     """
@@ -335,100 +270,41 @@ def adapt(
     objective: Objective,
     C: float | CGrid,
     log: Callable[..., None] = lambda *line: None,
-    further: Sequence[RepeatData] = (),
 ) -> AdaptationResult:
     """Adapt the auxiliaries' outputs to the measure.
 
-    A number is used as C; of a grid, the best C whose gain over C = 0 is significant is chosen. `further` are
-    other repeats of the folds: the weights are learned from the rows of all repeats, thresholds and
-    calibrations are means, and so are the values out of fold, each of which is that of one repeat.
+    A number is used as C; of a grid, the best C whose gain over C = 0 is significant is chosen.
     """
     objective = objective.for_data(data)
-    repeats = [RepeatData(data, folds), *further]
-    evaluation = [RepeatData(each.data.for_evaluation(), each.folds) for each in repeats]
-    has_pairs = any(new.data is not old.data for new, old in zip(evaluation, repeats, strict=True))
+    rule, evaluation = objective.threshold_rule, data.for_evaluation()
     with warnings.catch_warnings():
         # The user is warned once, for the final threshold.
         warnings.simplefilter("ignore", ConstraintWarning)
-        searches = _make_searches(evaluation, objective)
-        search = RepeatedPathSearch(searches, log)
-        chosen = _choose(search, C, objective, _rarer_class_per_fold(data, folds))
-        pooled = pool_repeats([each.data for each in repeats])
-        weights, solution = AdaptationProblem(pooled, _pool_objective(objective, repeats)).solve(chosen.C)
-        scores = [each.find(chosen.C).scores for each in searches]
-        if has_pairs:
-            scores = [each.evaluate(chosen.C).scores for each in _make_searches(repeats, objective)]
-        points = search.points
-        if objective.chooses_threshold and has_pairs:
-            nested = RepeatedPathSearch(_make_searches(evaluation, objective, nested=True))
-            points, chosen = _evaluate_again(nested, points, chosen)
-        elif data.parts is not None and not further:
-            points, chosen = _evaluate_parts(_make_part_search(repeats[0], objective), points, chosen)
-    point = mean_point([_choose_threshold(objective, data, each) for each in scores])
-    weights = common_scale(weights, pooled, objective.threshold_rule)
+        search = make_search(evaluation, folds, objective, log)
+        chosen = _choose(search, C, objective)
+        weights, solution = AdaptationProblem(data, objective).solve(chosen.C)
+        points, scores = search.points, chosen.scores
+        if evaluation is not data:
+            scores = make_search(data, folds, objective).evaluate(chosen.C).scores
+            if objective.measure.needs_threshold and rule.learns:
+                # C = 0 and the chosen C are reported with thresholds that have not seen the rows at all.
+                nested = make_search(evaluation, folds, objective, nested=True)
+                reported = {each: nested.evaluate(each) for each in sorted({points[0].C, chosen.C})}
+                points, chosen = [reported.get(point.C, point) for point in points], reported[chosen.C]
+    point = rule(objective.measure, scores, data.positive, data.weight)
+    weights = common_scale(weights, data, rule)
     weights = weights.transform(point.calibration.slope, point.calibration.intercept)
-    return AdaptationResult(weights, point, chosen, points, scores[0], solution)
+    return AdaptationResult(weights, point, chosen, points, scores, solution)
 
 
-def _make_searches(
-    repeats: Sequence[RepeatData], objective: Objective, *, nested: bool = False
-) -> list[PathSearch]:
-    """The search in each repeat; all of them leave out the rows of the first one's folds in turn."""
-    measure, rule, blocks = objective.measure, objective.threshold_rule, repeats[0].folds
-    return [
-        PathSearch(
-            make_folds(data, folds, objective, nested=nested),
-            CVScorer(measure, rule, data.positive, data.weight, folds, blocks),
-        )
-        for data, folds in repeats
-    ]
-
-
-def _pool_objective(objective: Objective, repeats: Sequence[RepeatData]) -> Objective:
-    """The objective of the rows of all repeats."""
-    if len(repeats) == 1:
-        return objective
-    return objective.for_rows(np.tile(np.arange(len(repeats[0].folds)), len(repeats)))
-
-
-def _choose_threshold(objective: Objective, data: AdaptationData, scores: FloatArray) -> OperatingPoint:
-    return objective.threshold_rule(objective.measure, scores, data.positive, data.weight)
-
-
-def _make_part_search(repeat: RepeatData, objective: Objective) -> PathSearch:
-    """The search whose folds are the parts of the folds; the jackknife leaves out the folds themselves."""
-    data, folds = repeat
-    measure, rule, parts = objective.measure, objective.threshold_rule, np.asarray(data.parts)
-    scorer = CVScorer(measure, rule, data.positive, data.weight, parts, folds, folds)
-    return PathSearch(make_parts(data, folds, objective), scorer)
-
-
-def _evaluate_again(
-    search: PathSearch, points: list[GridPoint], chosen: GridPoint
-) -> tuple[list[GridPoint], GridPoint]:
-    """Evaluate C = 0 and the chosen C, which are reported, by a search that has not seen the rows at all."""
-    reported = {C: search.evaluate(C) for C in sorted({0.0 if points[0].C == 0 else chosen.C, chosen.C})}
-    return [reported.get(point.C, point) for point in points], reported[chosen.C]
-
-
-def _evaluate_parts(
-    search: PathSearch, points: list[GridPoint], chosen: GridPoint
-) -> tuple[list[GridPoint], GridPoint]:
-    """Evaluate C = 0 and the chosen C by the parts of the folds; the others keep their gain over C = 0."""
-    reported, chosen = _evaluate_again(search, points, chosen)
-    old, new = points[0].cv_score, reported[0].cv_score
-    shifted = [
-        point if point.C in (0.0, chosen.C) else replace(point, cv_score=point.cv_score.shift_from(old, new))
-        for point in reported
-    ]
-    return shifted if points[0].C == 0 else reported, chosen
-
-
-def _choose(
-    search: PathSearch, C: float | CGrid, objective: Objective, rarer_class_per_fold: float
-) -> GridPoint:
+def _choose(search: PathSearch, C: float | CGrid, objective: Objective) -> GridPoint:
+    """Evaluate the C's and return the one to use; with "auto" and few rows of a class, C = 0."""
+    positive, weight, folds = search.scorer.positive, search.scorer.weight, search.scorer.folds
+    counted = positive if weight is None else positive[weight > 0]
+    n_rarer = min(int(counted.sum()), int((~counted).sum()))
+    has_few_rows = n_rarer / len(np.unique(folds)) < MIN_CLASS_ROWS_PER_FOLD
     # R has one threshold for all rows: it bounds no loss of rows with thresholds of their own.
-    keeps_prior = rarer_class_per_fold < MIN_CLASS_ROWS_PER_FOLD or objective.measure.row_log_odds is not None
+    keeps_prior = has_few_rows or objective.measure.row_log_odds is not None
     if C in (AUTO_GRID, COARSE_AUTO_GRID) and objective.prior.is_classifier and keeps_prior:
         C = 0.0
     grid = CGrid((C,)) if isinstance(C, float) else C
@@ -436,9 +312,3 @@ def _choose(
     if isinstance(C, float):
         return search.points[-1]
     return search.best_significant(objective.min_std_errors, objective.min_share_of_error)
-
-
-def _rarer_class_per_fold(data: AdaptationData, folds: IntArray) -> float:
-    """Rows of the rarer class in a fold, on average."""
-    positive = data.positive if data.weight is None else data.positive[data.weight > 0]
-    return min(int(positive.sum()), int((~positive).sum())) / len(np.unique(folds))

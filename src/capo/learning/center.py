@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -54,29 +54,17 @@ class Formulation(NamedTuple):
     combination: Callable[[FloatArray], LinearCombination]
 
 
-class Prior(Protocol):
-    """Formulates the adaptation problem around a starting point."""
+class Prior(ABC):
+    """Formulates the adaptation problem around the model at C = 0."""
 
-    @property
-    def label(self) -> str:
-        """The model at C = 0, as tables name it."""
+    #: The model at C = 0, as tables name it.
+    label: ClassVar[str]
+    #: Whether the model at C = 0 is a usable classifier, so that C = 0 is a candidate.
+    is_classifier: ClassVar[bool] = True
 
-    @property
-    def is_classifier(self) -> bool:
-        """Whether the model at C = 0 is a usable classifier, so that C = 0 is a candidate."""
-
-    def formulate(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> Formulation:
-        """Return the problem for some rows in the solver's terms."""
-
-    def classifier(self, data: AdaptationData, objective: Objective) -> LinearCombination | None:
-        """Return the model at C = 0 on a scale of its own; None if only the problem knows it."""
-
-    def cv_tol(self, tol: float, prior_risk: float) -> float:
-        """Return the solver's tolerance in cross-validation."""
-
-
-class _LearnedWeightsPrior(ABC):
-    """A prior in the space of all weights: those of the auxiliaries are learned with the others."""
+    @abstractmethod
+    def center(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> LinearCombination:
+        """Return the model at C = 0."""
 
     def formulate(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> Formulation:
         """Return the problem for some rows in the solver's terms."""
@@ -91,21 +79,20 @@ class _LearnedWeightsPrior(ABC):
 
         return Formulation(design, oracle, v0, bounded, combination)
 
-    @abstractmethod
-    def center(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> LinearCombination:
-        """Return the starting point."""
-
     def classifier(self, data: AdaptationData, objective: Objective) -> LinearCombination | None:
-        """Return None."""
+        """Return the model at C = 0 on a scale of its own; None if only the problem knows it."""
         return None
+
+    def cv_tol(self, tol: float, prior_risk: float) -> float:
+        """Return the solver's tolerance in cross-validation: a share of the prior's risk."""
+        return max(tol, float(np.clip(CV_GAP_SHARE * prior_risk, MIN_CV_TOL, MAX_CV_TOL)))
 
 
 @dataclass(frozen=True)
-class StackPrior(_LearnedWeightsPrior):
+class StackPrior(Prior):
     """The logistic regression on the auxiliaries' outputs, at the scale with the least risk."""
 
     label: ClassVar[str] = "stack (C = 0)"
-    is_classifier: ClassVar[bool] = True
 
     def center(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> LinearCombination:
         """Return the stack."""
@@ -119,13 +106,9 @@ class StackPrior(_LearnedWeightsPrior):
         weights, intercept = fit_stack(data, nonnegative=objective.nonnegative)
         return LinearCombination(weights, np.zeros(_features(data).shape[1]), intercept)
 
-    def cv_tol(self, tol: float, prior_risk: float) -> float:
-        """Return a share of the prior's risk."""
-        return _share_of_risk(tol, prior_risk)
-
 
 @dataclass(frozen=True)
-class ZeroPrior(_LearnedWeightsPrior):
+class ZeroPrior(Prior):
     """All weights 0, as published for several auxiliaries."""
 
     label: ClassVar[str] = "zero"
@@ -141,30 +124,25 @@ class ZeroPrior(_LearnedWeightsPrior):
 
 
 @dataclass(frozen=True)
-class UnitPrior:
+class UnitPrior(Prior):
     """The auxiliaries with weights fixed at 1, as published for one auxiliary: only the rest is learned."""
 
     label: ClassVar[str] = "auxiliaries (C = 0)"
-    is_classifier: ClassVar[bool] = True
+
+    def center(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> LinearCombination:
+        """Return the sum of the outputs."""
+        return LinearCombination(np.ones(data.outputs.shape[1]), np.zeros(_features(data).shape[1]), 0.0)
 
     def formulate(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> Formulation:
-        """Return the problem for some rows in the solver's terms."""
-        design = augment(_features(data))
-        n_auxiliaries, n_coef = data.outputs.shape[1], design.shape[1]
+        """Return the problem of the delta function and the intercept in the solver's terms."""
+        design, center = augment(_features(data)), self.center(data, objective, oracle)
+        v0 = np.zeros(design.shape[1])
 
         def combination(v: FloatArray) -> LinearCombination:
-            return LinearCombination(np.ones(n_auxiliaries), v[:-1].copy(), float(v[-1]))
+            return LinearCombination(center.auxiliary, v[:-1].copy(), float(v[-1]))
 
         offset_oracle = _OffsetOracle(oracle, data.outputs.sum(axis=1))
-        return Formulation(design, offset_oracle, np.zeros(n_coef), np.zeros(n_coef, dtype=bool), combination)
-
-    def classifier(self, data: AdaptationData, objective: Objective) -> LinearCombination | None:
-        """Return None."""
-        return None
-
-    def cv_tol(self, tol: float, prior_risk: float) -> float:
-        """Return a share of the prior's risk."""
-        return _share_of_risk(tol, prior_risk)
+        return Formulation(design, offset_oracle, v0, np.zeros(len(v0), dtype=bool), combination)
 
 
 def fit_stack(data: AdaptationData, *, nonnegative: bool) -> tuple[FloatArray, float]:
@@ -223,10 +201,6 @@ def _stack_curvature(data: AdaptationData, weights: FloatArray, intercept: float
 
 def _features(data: AdaptationData) -> FloatArray:
     return np.zeros((len(data.positive), 0)) if data.features is None else data.features
-
-
-def _share_of_risk(tol: float, prior_risk: float) -> float:
-    return max(tol, float(np.clip(CV_GAP_SHARE * prior_risk, MIN_CV_TOL, MAX_CV_TOL)))
 
 
 @dataclass(frozen=True)

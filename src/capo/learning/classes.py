@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from .._compat import BoolArray, FloatArray, IntArray
-from ..decisions import fit_softmax, normalize_weights
+from ..decisions import ClassDecision, fit_softmax, normalize_weights
 from ..measures import DecisionRule, ExpectedRows, evaluate_rule
 from ..measures.multiclass import ConfusionMatrixMeasure, MulticlassMeasure, RuleSearch
 from .outputs import ClassCalibrator
@@ -33,12 +34,6 @@ MAX_CORRECTION_ITER = 60
 MAX_CORRECTION_WORK = 1e8
 #: Nor if it has more coefficients than this.
 MAX_CORRECTION_COEFFICIENTS = 2_000
-
-
-def is_affordable(n_rows: int, n_auxiliaries: int, n_classes: int) -> bool:
-    """Whether a correction is tried for data of this size."""
-    n_coef = n_auxiliaries * n_classes**2
-    return n_coef <= MAX_CORRECTION_COEFFICIENTS and n_rows * n_coef <= MAX_CORRECTION_WORK
 
 
 def center_inputs(inputs: FloatArray) -> FloatArray:
@@ -80,11 +75,6 @@ def fit_corrections(
         coef = start.reshape(n_features, n_classes)
         found.append(np.vstack((coef, -mean @ coef)))
     return found
-
-
-def apply_correction(correction: FloatArray, features: FloatArray) -> FloatArray:
-    """Return what a correction adds to the scores."""
-    return np.asarray(features @ correction[:-1] + correction[-1])
 
 
 #: Penalty on the distance of the stack's weights from the plain average, in units of one row.
@@ -150,7 +140,7 @@ class ProbabilityStack:
         inputs = self.inputs(raw)
         scores = np.einsum("j,jik->ik", self.weights, inputs) + self.intercepts
         if self.correction is not None:
-            scores = scores + apply_correction(self.correction, center_inputs(inputs))
+            scores = scores + center_inputs(inputs) @ self.correction[:-1] + self.correction[-1]
         return np.asarray(log_softmax(scores, axis=1))
 
     def inputs(self, raw: Sequence[FloatArray]) -> FloatArray:
@@ -176,8 +166,7 @@ class ProbabilityStack:
         return [replace(self, correction=each) for each in found]
 
 
-@dataclass(frozen=True)
-class StackFit:
+class StackFit(NamedTuple):
     """The stack, and the probabilities of the training rows.
 
     Attributes
@@ -196,35 +185,6 @@ class StackFit:
     probabilities: FloatArray
     fold_probabilities: FloatArray
 
-    def held_out_probabilities(self, folds: IntArray) -> FloatArray:
-        """Return the probabilities of each row as the fold has them that holds it out."""
-        return np.asarray(self.fold_probabilities[folds, np.arange(len(folds))])
-
-
-@dataclass(frozen=True)
-class _StackRows:
-    """Raw outputs of shape (n_samples, n_auxiliaries, n_classes), positions of the classes, and weights."""
-
-    raw: FloatArray
-    codes: IntArray
-    weight: FloatArray | None
-
-    def take(self, rows: BoolArray) -> _StackRows:
-        return _StackRows(
-            self.raw[rows], self.codes[rows], None if self.weight is None else self.weight[rows]
-        )
-
-    def fit(self, n_candidates: int) -> list[ProbabilityStack]:
-        """Return the stack without a correction and, if more are wanted, with the first penalties."""
-        stack = ProbabilityStack.fit(self.raw, self.codes, self.weight)
-        corrections = stack.with_corrections(self.raw, self.codes, self.weight) if n_candidates > 1 else []
-        return [stack, *corrections][:n_candidates]
-
-    def held_out_logs(self, held_out: BoolArray, trained: BoolArray, n_candidates: int) -> FloatArray:
-        """Return log-probabilities of some rows from candidates that are fitted to others."""
-        outputs = list(np.moveaxis(self.raw[held_out], 1, 0))
-        return np.stack([each.log_probabilities(outputs) for each in self.take(trained).fit(n_candidates)])
-
 
 def fit_stack(
     raw: FloatArray,
@@ -240,57 +200,58 @@ def fit_stack(
     `capo.learning.cross_fit.CrossFitResult`.
     """
     n_rows, n_auxiliaries, n_classes = raw.shape
-    n_candidates = 1 + len(RIDGES) * is_affordable(n_rows, n_auxiliaries, n_classes)
-    rows = _StackRows(raw, codes, sample_weight)
-    n_folds = int(folds.max()) + 1
-    by_fold = [rows] * n_folds if pair_raw is None else [replace(rows, raw=each) for each in pair_raw]
-    logs = _cross_validate(by_fold, folds, n_candidates)
+    n_coef, n_folds = n_auxiliaries * n_classes**2, int(folds.max()) + 1
+    is_affordable = n_coef <= MAX_CORRECTION_COEFFICIENTS and n_rows * n_coef <= MAX_CORRECTION_WORK
+
+    def fit(raw: FloatArray, rows: BoolArray | slice, n_candidates: int) -> list[ProbabilityStack]:
+        """Return the stack of some rows without a correction, and with the first penalties."""
+        data = raw[rows], codes[rows], None if sample_weight is None else sample_weight[rows]
+        stack = ProbabilityStack.fit(*data)
+        return [stack, *(stack.with_corrections(*data) if n_candidates > 1 else [])][:n_candidates]
+
+    def held_out_logs(
+        raw: FloatArray, held_out: BoolArray, trained: BoolArray, n_candidates: int
+    ) -> FloatArray:
+        """Return log-probabilities of some rows from candidates that are fitted to others."""
+        outputs = list(np.moveaxis(raw[held_out], 1, 0))
+        return np.stack([each.log_probabilities(outputs) for each in fit(raw, trained, n_candidates)])
+
+    def cross_validate(by_fold: Sequence[FloatArray], n_candidates: int) -> FloatArray:
+        """Return the log-probabilities of all rows by the candidates of the other folds."""
+        logs = np.empty((n_candidates, n_rows, n_classes))
+        for fold in np.unique(folds):
+            held_out = folds == fold
+            logs[:, held_out] = held_out_logs(by_fold[fold], held_out, ~held_out, n_candidates)
+        return logs
+
+    by_fold = [raw] * n_folds if pair_raw is None else list(pair_raw)
+    logs = cross_validate(by_fold, 1 + len(RIDGES) * is_affordable)
     best = _choose_correction(logs, codes, sample_weight, folds)
-    stack, evaluated = rows.fit(best + 1)[best], np.exp(logs[best])
+    stack, evaluated = fit(raw, slice(None), best + 1)[best], np.exp(logs[best])
     if pair_raw is None:
         return StackFit(stack, evaluated, np.broadcast_to(evaluated, (n_folds, *evaluated.shape)))
-    probabilities = np.exp(_cross_validate([rows] * n_folds, folds, best + 1)[best])
-    nested = [_nested_probabilities(each, folds, fold, best) for fold, each in enumerate(by_fold)]
-    fold_probabilities = np.where((folds == np.arange(n_folds)[:, None])[..., None], evaluated, nested)
-    return StackFit(stack, probabilities, fold_probabilities)
-
-
-def _cross_validate(by_fold: Sequence[_StackRows], folds: IntArray, n_candidates: int) -> FloatArray:
-    """Return the log-probabilities of all rows by the candidates of the other folds."""
-    logs = np.empty((n_candidates, *by_fold[0].raw[:, 0].shape))
-    for fold in np.unique(folds):
-        held_out = folds == fold
-        logs[:, held_out] = by_fold[fold].held_out_logs(held_out, ~held_out, n_candidates)
-    return logs
-
-
-def _nested_probabilities(rows: _StackRows, folds: IntArray, fold: int, best: int) -> FloatArray:
-    """Return the probabilities that a fold has for the others, each from stacks that have seen neither."""
-    probabilities = np.zeros(rows.raw[:, 0].shape)
-    for other in np.setdiff1d(folds, fold):
-        held_out = folds == other
-        logs = rows.held_out_logs(held_out, ~held_out & (folds != fold), best + 1)
-        probabilities[held_out] = np.exp(logs[best])
-    return probabilities
+    nested = np.broadcast_to(evaluated, (n_folds, *evaluated.shape)).copy()
+    for fold in range(n_folds):
+        for other in np.setdiff1d(folds, fold):
+            rows = folds == other
+            trained = ~rows & (folds != fold)
+            nested[fold, rows] = np.exp(held_out_logs(by_fold[fold], rows, trained, best + 1)[best])
+    return StackFit(stack, np.exp(cross_validate([raw] * n_folds, best + 1)[best]), nested)
 
 
 def _choose_correction(
     logs: FloatArray, codes: IntArray, sample_weight: FloatArray | None, folds: IntArray
 ) -> int:
     """Return the position of the candidate with the least log loss; 0 unless another is clearly better."""
-    rows = np.arange(len(codes))
-    scores = [_log_score(each[rows, codes], sample_weight, folds) for each in logs]
+    weight = np.ones(len(codes)) if sample_weight is None else sample_weight
+
+    def score(logs: FloatArray) -> CVScore:
+        return CVScore.jackknife(lambda rows: float(np.average(logs[rows], weights=weight[rows])), folds)
+
+    scores = [score(each) for each in logs[:, np.arange(len(codes)), codes]]
     best = max(range(len(scores)), key=lambda position: scores[position].value)
     gain = scores[best].value - scores[0].value
     return best if gain > MIN_CORRECTION_STD_ERRORS * scores[best].gain_std_error(scores[0]) else 0
-
-
-def _log_score(logs: FloatArray, sample_weight: FloatArray | None, folds: IntArray) -> CVScore:
-    """Return the negative log loss, and its values without each fold."""
-    weight = np.ones(len(logs)) if sample_weight is None else sample_weight
-    kept = [folds != fold for fold in np.unique(folds)]
-    leave_one_out = [float(np.average(logs[rows], weights=weight[rows])) for rows in kept]
-    return CVScore(float(np.average(logs, weights=weight)), np.array(leave_one_out))
 
 
 #: The rule is used if its gain over the most probable class exceeds this many standard errors.
@@ -298,36 +259,8 @@ MIN_GAIN_STD_ERRORS = 1.0
 
 
 @dataclass(frozen=True)
-class RuleChoice:
-    """The rule that is used, with its out-of-fold value and that of the most probable class.
-
-    Attributes
-    ----------
-    search : RuleSearch
-        The rule that is used, the value that it is expected to reach and a bound on what any can reach.
-    is_adapted : bool
-        Whether the rule with the best expected value is used; else the most probable class is predicted.
-    score, most_probable_score : CVScore
-        The out-of-fold values of the rule with the best expected value and of the most probable class.
-    labels : ndarray of int, shape (n_samples,)
-        The out-of-fold labels by the kind of rule that is used.
-    """
-
-    search: RuleSearch
-    is_adapted: bool
-    score: CVScore
-    most_probable_score: CVScore
-    labels: IntArray
-
-    @property
-    def used_score(self) -> CVScore:
-        """The out-of-fold value of the rule that is used."""
-        return self.score if self.is_adapted else self.most_probable_score
-
-
-@dataclass(frozen=True)
-class RuleChooser:
-    """Chooses the rule for one measure on out-of-fold probabilities.
+class ClassScorer:
+    """Computes the `CVScore` of out-of-fold labels for one measure, one set of rows and their folds.
 
     Attributes
     ----------
@@ -335,7 +268,7 @@ class RuleChooser:
         The measure.
     codes : ndarray of int, shape (n_samples,)
         The position of each row's class.
-    sample_weight : ndarray of shape (n_samples,), optional
+    weight : ndarray of shape (n_samples,), optional
         Weights of the rows.
     folds : ndarray of int, shape (n_samples,)
         The number of the fold in which each row is held out.
@@ -343,63 +276,68 @@ class RuleChooser:
 
     measure: MulticlassMeasure
     codes: IntArray
-    sample_weight: FloatArray | None
+    weight: FloatArray | None
     folds: IntArray
 
-    def __call__(self, probabilities: FloatArray, fold_probabilities: FloatArray | None = None) -> RuleChoice:
-        """Return the rule; that of the most probable class unless another has proven itself out of fold.
+    def __call__(self, labels: IntArray, probabilities: FloatArray) -> CVScore:
+        """Return the value of out-of-fold labels and probabilities."""
+
+        def value(rows: BoolArray | slice) -> float:
+            weight = None if self.weight is None else self.weight[rows]
+            return self.measure.score(self.codes[rows], labels[rows], probabilities[rows], weight)
+
+        return CVScore.jackknife(value, self.folds)
+
+    def choose_rule(self, probabilities: FloatArray, fold_probabilities: FloatArray) -> dict[str, Any]:
+        """Choose the rule; that of the most probable class unless another has proven itself out of fold.
 
         Parameters
         ----------
         probabilities : ndarray of shape (n_samples, n_classes)
             The out-of-fold probabilities from which the rule is learned.
-        fold_probabilities : ndarray of shape (n_folds, n_samples, n_classes), optional
-            For each fold, the probabilities with which it is evaluated (see `StackFit`); `probabilities` if
-            they are not given.
+        fold_probabilities : ndarray of shape (n_folds, n_samples, n_classes)
+            For each fold, the probabilities with which it is evaluated (see `StackFit`).
+
+        Returns
+        -------
+        dict of str to object
+            The rule as ``"decision_"``, the positions of the out-of-fold labels as ``"oof_labels_"``, and
+            other fitted attributes of a classifier.
         """
-        search = self.measure.search(ExpectedRows(probabilities, self.sample_weight))
-        if fold_probabilities is None:
-            n_folds = int(self.folds.max()) + 1
-            fold_probabilities = np.broadcast_to(probabilities, (n_folds, *probabilities.shape))
+        measure = self.measure
+        search = measure.search(ExpectedRows(probabilities, self.weight))
         held_out = fold_probabilities[self.folds, np.arange(len(self.folds))]
-        most_probable = held_out.argmax(axis=1)
-        labels = self._held_out_labels(fold_probabilities)
-        score, baseline = self.evaluate(labels, held_out), self.evaluate(most_probable, held_out)
-        gain = score.value - baseline.value
-        if gain > MIN_GAIN_STD_ERRORS * score.gain_std_error(baseline):
-            return RuleChoice(search, True, score, baseline, labels)
-        return RuleChoice(self._without_rule(search, probabilities), False, score, baseline, most_probable)
-
-    def evaluate(self, labels: IntArray, probabilities: FloatArray) -> CVScore:
-        """Return the value of out-of-fold labels and probabilities."""
-        leave_one_out = [
-            self._value(labels, probabilities, self.folds != fold) for fold in np.unique(self.folds)
-        ]
-        return CVScore(self._value(labels, probabilities, slice(None)), np.array(leave_one_out))
-
-    def _value(self, labels: IntArray, probabilities: FloatArray, rows: BoolArray | slice) -> float:
-        weight = self._weight(rows)
-        return self.measure.score(self.codes[rows], labels[rows], probabilities[rows], weight)
-
-    def _weight(self, rows: BoolArray | slice) -> FloatArray | None:
-        return None if self.sample_weight is None else self.sample_weight[rows]
+        labels, most_probable = self._held_out_labels(fold_probabilities), held_out.argmax(axis=1)
+        score, baseline = self(labels, held_out), self(most_probable, held_out)
+        is_adapted = score.value - baseline.value > MIN_GAIN_STD_ERRORS * score.gain_std_error(baseline)
+        if not is_adapted and isinstance(measure, ConfusionMatrixMeasure):
+            rule = DecisionRule.most_probable(probabilities.shape[1])
+            value = evaluate_rule(measure, ExpectedRows(probabilities, self.weight), rule).value
+            search = RuleSearch(rule, value, search.bound, search.is_exact)
+        used = score if is_adapted else baseline
+        return {
+            "decision_": ClassDecision(search.rule),
+            "uses_rule_": is_adapted,
+            "value_": search.value,
+            "bound_": search.bound,
+            "gap_": search.gap,
+            "is_exact_": search.is_exact,
+            "score_": used.value,
+            "score_std_": used.std,
+            "rule_score_": score,
+            "most_probable_score_": baseline,
+            "oof_labels_": labels if is_adapted else most_probable,
+        }
 
     def _held_out_labels(self, fold_probabilities: FloatArray) -> IntArray:
         """Return the labels of each fold's rows by the rule of the other folds."""
         labels = np.empty(len(self.codes), dtype=np.intp)
         for fold in np.unique(self.folds):
             others, probabilities = self.folds != fold, fold_probabilities[fold]
-            rows = ExpectedRows(probabilities[others], self._weight(others))
-            labels[~others] = self.measure.find_rule(rows).predict(probabilities[~others])
+            weight = None if self.weight is None else self.weight[others]
+            rule = self.measure.find_rule(ExpectedRows(probabilities[others], weight))
+            labels[~others] = rule.predict(probabilities[~others])
         return labels
-
-    def _without_rule(self, search: RuleSearch, probabilities: FloatArray) -> RuleSearch:
-        """Return the most probable class as the rule, with the bound of the search."""
-        rule = DecisionRule.most_probable(probabilities.shape[1])
-        if not isinstance(self.measure, ConfusionMatrixMeasure):
-            return search
-        rows = ExpectedRows(probabilities, self.sample_weight)
-        return RuleSearch(rule, evaluate_rule(self.measure, rows, rule).value, search.bound, search.is_exact)
 
 
 def calibration_error(

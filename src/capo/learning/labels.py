@@ -9,13 +9,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._compat import BoolArray, FloatArray, IntArray
-from ..decisions import ExpectedValueThreshold, PlattCalibrator, cut_rows, expected_value
+from ..decisions import (
+    Decision,
+    ExpectedValueThreshold,
+    LabelThresholds,
+    PlattCalibrator,
+    RowCuts,
+    expected_value,
+)
 from ..measures import Measure
 from ..measures import get as get_measure
 from ..measures.multilabel import EntryAverage, LabelAverage, MultilabelMeasure, RowAverage
 from .adaptation import AdaptationResult, Objective, adapt
-from .center import StackPrior
-from .combination import AdaptationData, FittedCombination, LinearCombination, OutputScaler
+from .combination import AdaptationData, FittedCombination, LinearCombination, scale_outputs
 from .folds import pairs_of_folds
 from .outputs import OutputScale, ScoreOutput
 from .path import AUTO_GRID, CGrid, CVScore
@@ -73,7 +79,7 @@ class LabelData:
         data = AdaptationData(np.zeros((len(positive), 0)), self.features, positive, self.weight)
         has_pairs = self.pair_raw is not None and pairs_of_folds(self.folds, positive, self.weight)
         pair_raw = self.pair_raw[..., k] if self.pair_raw is not None and has_pairs else None
-        return OutputScaler(ScoreOutput(), self.folds).scale(data, self.raw[:, :, k], pair_raw=pair_raw)
+        return scale_outputs(ScoreOutput(), data, self.folds, self.raw[:, :, k], pair_raw=pair_raw)
 
     def can_be_adapted(self, k: int) -> bool:
         """Whether both classes of a label are in two folds or more: each fold then learns from both."""
@@ -93,7 +99,7 @@ class LabelModel:
     Attributes
     ----------
     combination : FittedCombination
-        From raw outputs and features to log-odds, and the threshold.
+        From raw outputs and features to log-odds.
     C : float
         The C that was chosen; 0 is the stack.
     gap : float
@@ -111,14 +117,17 @@ class LabelModel:
     n_positive: int
 
 
-@dataclass(frozen=True)
-class LabelModels:
+class LabelModels(NamedTuple):
     """The models of all labels, and what they predict for training rows that they have not seen.
 
     Attributes
     ----------
     models : list of LabelModel
         One for each label.
+    decision : Decision
+        From the log-odds of all labels to the labels of a row.
+    thresholds : ndarray of shape (n_labels,)
+        The log-odds at the threshold of each label.
     oof_log_odds : ndarray of shape (n_samples, n_labels)
         Log-odds of the labels, from models and calibrations that have not seen the row.
     oof_decision : ndarray of shape (n_samples, n_labels)
@@ -128,6 +137,8 @@ class LabelModels:
     """
 
     models: list[LabelModel]
+    decision: Decision
+    thresholds: FloatArray
     oof_log_odds: FloatArray
     oof_decision: FloatArray
     value: float
@@ -141,18 +152,21 @@ class _Predictions(NamedTuple):
     ----------
     log_odds : ndarray of shape (n_samples,)
         Log-odds at the final calibration.
-    threshold : float
-        The final threshold.
+    learned_log_odds : ndarray of shape (n_samples,)
+        The same scores, by the calibration of the folds that do not hold out the row.
     fold_log_odds : ndarray of shape (n_folds, n_samples)
         Log-odds with which each fold is evaluated, by calibrations of the other folds.
     oof_decision : ndarray of shape (n_samples,)
         Those of the fold that holds out the row, minus the threshold of the other folds.
+    threshold : float
+        The final threshold.
     """
 
     log_odds: FloatArray
-    threshold: float
+    learned_log_odds: FloatArray
     fold_log_odds: FloatArray
     oof_decision: FloatArray
+    threshold: float
 
     def oof_log_odds(self, folds: IntArray) -> FloatArray:
         """Log-odds of each row as the fold has them that holds it out."""
@@ -171,50 +185,59 @@ def fit_label_models(
         return _fit_entries(measure, data, C, tol, log)
     if isinstance(measure, RowAverage) or not tries_adaptation(C, data.n_labels):
         C = 0.0
-    objective = Objective(_binary_measure(measure), StackPrior(), tol=tol, threshold_rule=LABEL_THRESHOLD)
-    labels: list[_AdaptedLabel | None] = []
-    for k in range(data.n_labels):
-        labels.append(_adapt_label(objective, data, k, C) if data.can_be_adapted(k) else None)
-        log("label %d of %d", k + 1, data.n_labels)
-    predictions = _predict_all(objective.measure, data, labels)
-    models = [_label_model(data, k, each, predictions[k]) for k, each in enumerate(labels)]
+    # For averages over rows, the labels of a row need good probabilities only.
+    binary = measure.measure if isinstance(measure, LabelAverage) else get_measure("accuracy")
+    models, predictions = _fit_labels(
+        Objective(binary, tol=tol, threshold_rule=LABEL_THRESHOLD), data, C, log
+    )
+    thresholds = np.array([each.threshold for each in predictions])
     log_odds = np.column_stack([each.log_odds for each in predictions])
     oof_log_odds = np.column_stack([each.oof_log_odds(data.folds) for each in predictions])
+    decision: Decision = LabelThresholds(thresholds)
+    oof_decision = np.column_stack([each.oof_decision for each in predictions])
     if isinstance(measure, RowAverage):
-        decision, oof_decision = cut_rows(measure, log_odds), cut_rows(measure, oof_log_odds)
-    else:
-        decision = log_odds - np.array([each.threshold for each in predictions])
-        oof_decision = np.column_stack([each.oof_decision for each in predictions])
-    value, bound = expected_value(measure, log_odds, decision, data.weight)
-    return LabelModels(models, oof_log_odds, oof_decision, value, bound)
+        decision = RowCuts(measure)
+        oof_decision = decision.margins(oof_log_odds)
+    value, bound = expected_value(measure, log_odds, decision.margins(log_odds), data.weight)
+    return LabelModels(models, decision, thresholds, oof_log_odds, oof_decision, value, bound)
 
 
-def _binary_measure(measure: MultilabelMeasure) -> Measure:
-    """The measure that each label is adapted to; a row's labels need good probabilities only."""
-    return measure.measure if isinstance(measure, LabelAverage) else get_measure("accuracy")
+def _fit_labels(
+    objective: Objective, data: LabelData, C: float | CGrid, log: Callable[..., None]
+) -> tuple[list[LabelModel], list[_Predictions]]:
+    """Return the model of each label, and what it predicts for the training rows."""
+    fitted = []
+    for k in range(data.n_labels):
+        n_positive = int(data.positive[data.has_weight, k].sum())
+        if not data.can_be_adapted(k):
+            fitted.append(_fit_constant(data, n_positive))
+        else:
+            label, scales = data.label(k)
+            result = adapt(label, data.folds, objective, C)
+            combination = FittedCombination(result.weights, tuple(scales), ScoreOutput())
+            predictions = _predict_training_rows(objective.measure, label, data.folds, result)
+            fitted.append((_make_model(combination, result, n_positive), predictions))
+        log("label %d of %d", k + 1, data.n_labels)
+    return [model for model, _ in fitted], [predictions for _, predictions in fitted]
 
 
-class _AdaptedLabel(NamedTuple):
-    """The data of a label with the scales of its outputs, and the result of its adaptation."""
-
-    data: AdaptationData
-    scales: list[OutputScale]
-    result: AdaptationResult
+def _make_model(combination: FittedCombination, result: AdaptationResult, n_positive: int) -> LabelModel:
+    gap = result.solution.gap if result.solution else 0.0
+    return LabelModel(combination, result.chosen.C, gap, result.chosen.cv_score, n_positive)
 
 
-def _adapt_label(objective: Objective, data: LabelData, k: int, C: float | CGrid) -> _AdaptedLabel:
-    label, scales = data.label(k)
-    return _AdaptedLabel(label, scales, adapt(label, data.folds, objective, C))
-
-
-def _predict_all(measure: Measure, data: LabelData, labels: list[_AdaptedLabel | None]) -> list[_Predictions]:
-    """Return the predictions of all labels."""
-    return [
-        _constant_predictions(data, k)
-        if each is None
-        else _predict_training_rows(measure, each.data, data.folds, each.result)
-        for k, each in enumerate(labels)
-    ]
+def _fit_constant(data: LabelData, n_positive: int) -> tuple[LabelModel, _Predictions]:
+    """Return the base rate, for a label whose rows of one class are all in one fold or missing."""
+    n_auxiliaries, n_negative = data.raw.shape[1], int(data.has_weight.sum()) - n_positive
+    n_features = 0 if data.features is None else data.features.shape[1]
+    log_odds = float(np.log((n_positive + 0.5) / (n_negative + 0.5)))
+    weights = LinearCombination(np.zeros(n_auxiliaries), np.zeros(n_features), log_odds)
+    combination = FittedCombination(weights, (OutputScale(None),) * n_auxiliaries, ScoreOutput())
+    score = CVScore(float("nan"), np.full(len(np.unique(data.folds)), np.nan))
+    constant = np.full(len(data.positive), log_odds)
+    by_fold = np.broadcast_to(constant, (int(data.folds.max()) + 1, len(constant)))
+    predictions = _Predictions(constant, constant, by_fold, constant, 0.0)
+    return LabelModel(combination, 0.0, 0.0, score, n_positive), predictions
 
 
 def _predict_training_rows(
@@ -223,64 +246,23 @@ def _predict_training_rows(
     """Return log-odds and decisions; those out of fold by the calibration and threshold of other folds."""
     point, chosen = result.point, result.chosen
     fold_log_odds = np.empty(chosen.fold_scores.shape)
-    oof_decision = np.empty(len(folds))
+    learned_log_odds, oof_decision = np.empty(len(folds)), np.empty(len(folds))
+
+    def calibrate(scores: FloatArray, rows: BoolArray) -> PlattCalibrator:
+        weight = None if label.weight is None else label.weight[rows]
+        return PlattCalibrator.fit(scores[rows], label.positive[rows], weight)
+
     for fold in np.unique(folds):
-        held_out = folds == fold
-        calibration = _calibrate_without(chosen.fold_scores[fold], label, held_out)
+        held_out, others = folds == fold, folds != fold
+        calibration = calibrate(chosen.fold_scores[fold], others)
         fold_log_odds[fold] = calibration.log_odds(chosen.fold_scores[fold])
         # A ranking of all rows must not depend on the thresholds of the folds.
         needs_threshold = measure.needs_threshold
         cut = calibration.log_odds(chosen.thresholds[held_out]) if needs_threshold else point.log_odds
         oof_decision[held_out] = fold_log_odds[fold, held_out] - cut
+        learned_log_odds[held_out] = calibrate(result.scores, others).log_odds(result.scores[held_out])
     log_odds = point.calibration.log_odds(result.scores)
-    return _Predictions(log_odds, point.log_odds, fold_log_odds, oof_decision)
-
-
-def _calibrate_without(scores: FloatArray, label: AdaptationData, held_out: BoolArray) -> PlattCalibrator:
-    """Return the calibration of scores by the rows that are not held out."""
-    others = ~held_out
-    weight = None if label.weight is None else label.weight[others]
-    return PlattCalibrator.fit(scores[others], label.positive[others], weight)
-
-
-def _calibrate_in_folds(label: _AdaptedLabel, folds: IntArray) -> FloatArray:
-    """Return the log-odds of each row by the calibration of the other folds."""
-    scores, log_odds = label.result.scores, np.empty(len(folds))
-    for fold in np.unique(folds):
-        held_out = folds == fold
-        log_odds[held_out] = _calibrate_without(scores, label.data, held_out).log_odds(scores[held_out])
-    return log_odds
-
-
-def _constant_predictions(data: LabelData, k: int) -> _Predictions:
-    """The base rate, for a label whose rows of one class are all in one fold or missing."""
-    counted = data.positive[data.has_weight, k]
-    n_positive, n_negative = int(counted.sum()), int((~counted).sum())
-    constant = np.full(len(data.positive), np.log((n_positive + 0.5) / (n_negative + 0.5)))
-    by_fold = np.broadcast_to(constant, (int(data.folds.max()) + 1, len(constant)))
-    return _Predictions(constant, 0.0, by_fold, constant)
-
-
-def _label_model(
-    data: LabelData, k: int, label: _AdaptedLabel | None, predictions: _Predictions
-) -> LabelModel:
-    n_positive = int(data.positive[data.has_weight, k].sum())
-    if label is not None:
-        weights, scales = label.result.weights, tuple(label.scales)
-        combination = FittedCombination(weights, scales, ScoreOutput(), predictions.threshold)
-        return _adapted_model(combination, label.result, n_positive)
-    n_auxiliaries = data.raw.shape[1]
-    n_features = 0 if data.features is None else data.features.shape[1]
-    constant = float(predictions.log_odds[0])
-    weights = LinearCombination(np.zeros(n_auxiliaries), np.zeros(n_features), constant)
-    combination = FittedCombination(weights, (OutputScale(None),) * n_auxiliaries, ScoreOutput(), 0.0)
-    score = CVScore(float("nan"), np.full(len(np.unique(data.folds)), np.nan))
-    return LabelModel(combination, 0.0, 0.0, score, n_positive)
-
-
-def _adapted_model(combination: FittedCombination, result: AdaptationResult, n_positive: int) -> LabelModel:
-    gap = result.solution.gap if result.solution else 0.0
-    return LabelModel(combination, result.chosen.C, gap, result.chosen.cv_score, n_positive)
+    return _Predictions(log_odds, learned_log_odds, fold_log_odds, oof_decision, point.log_odds)
 
 
 def _fit_entries(
@@ -289,43 +271,33 @@ def _fit_entries(
     """Solve one binary problem of all entries, whose scores are the log-odds of each label's stack."""
     if C is AUTO_GRID and data.positive.size > MAX_ENTRIES_FOR_PATH:
         C = 0.0
-    stack = Objective(get_measure("accuracy"), StackPrior(), tol=tol)
-    labels = [
-        _adapt_label(stack, data, k, 0.0) if data.can_be_adapted(k) else None for k in range(data.n_labels)
-    ]
-    predictions = _predict_all(stack.measure, data, labels)
+    labels, predictions = _fit_labels(Objective(get_measure("accuracy"), tol=tol), data, 0.0, log)
     by_fold = np.concatenate([each.fold_log_odds for each in predictions], axis=1)[:, :, None]
-    learned = [
-        each.log_odds if label is None else _calibrate_in_folds(label, data.folds)
-        for each, label in zip(predictions, labels, strict=True)
-    ]
     entries = AdaptationData(
-        np.concatenate(learned)[:, None],
+        np.concatenate([each.learned_log_odds for each in predictions])[:, None],
         None,
         data.positive.T.ravel(),
         None if data.weight is None else np.tile(data.weight, data.n_labels),
-        pair_outputs=None if data.pair_raw is None else list(by_fold),
+        pair_outputs=None if data.pair_raw is None else lambda fold: (by_fold[fold], None),
     )
     folds = np.tile(data.folds, data.n_labels)
-    result = adapt(entries, folds, Objective(measure.measure, StackPrior(), tol=tol), C, log)
+    result = adapt(entries, folds, Objective(measure.measure, tol=tol), C, log)
+    # The log-odds of each label are transformed as those of all entries are.
+    factor, shift = float(result.weights.auxiliary[0]), result.weights.intercept
     models = [
-        _entry_model(_label_model(data, k, each, predictions[k]), result) for k, each in enumerate(labels)
+        _make_model(
+            replace(each.combination, weights=each.combination.weights.transform(factor, shift)),
+            result,
+            each.n_positive,
+        )
+        for each in labels
     ]
     predicted = _predict_training_rows(measure.measure, entries, folds, result)
     log_odds, oof_log_odds, oof_decision = (
         column.reshape(data.n_labels, -1).T
         for column in (predicted.log_odds, predicted.oof_log_odds(folds), predicted.oof_decision)
     )
-    value, bound = expected_value(measure, log_odds, log_odds - result.point.log_odds, data.weight)
-    return LabelModels(models, oof_log_odds, oof_decision, value, bound)
-
-
-def _entry_model(model: LabelModel, result: AdaptationResult) -> LabelModel:
-    """Return the model of a label with its log-odds transformed as those of all entries are."""
-    factor, shift = float(result.weights.auxiliary[0]), result.weights.intercept
-    combination = replace(
-        model.combination,
-        weights=model.combination.weights.transform(factor, shift),
-        threshold_log_odds=result.point.log_odds,
-    )
-    return _adapted_model(combination, result, model.n_positive)
+    thresholds = np.full(data.n_labels, predicted.threshold)
+    decision = LabelThresholds(thresholds)
+    value, bound = expected_value(measure, log_odds, decision.margins(log_odds), data.weight)
+    return LabelModels(models, decision, thresholds, oof_log_odds, oof_decision, value, bound)

@@ -3,8 +3,7 @@
 The value is that of all rows together, each scored by a model that has not seen it; a measure of
 labels uses thresholds that have not seen it either. The standard error is that of the jackknife over
 folds. Unlike the standard deviation of a mean over folds it also exists where a fold has no positive
-row. If the folds are repeated, the value is the mean over the repeats, and the jackknife leaves out the rows
-of each fold of the first repeat: repeats are no new rows, and do not make the error of few rows smaller.
+row.
 
 The folds move up the grid together, so that each C starts from the cuts of the smaller ones. The
 search continues past the end of the grid as long as the last C is the best, and stops early when the
@@ -44,11 +43,12 @@ class CVScore:
     max_std: float = math.inf
 
     @classmethod
-    def mean(cls, scores: Sequence[CVScore]) -> CVScore:
-        """Return the mean over repeats, whose values leave out the same rows in turn."""
-        value = float(np.mean([each.value for each in scores]))
-        leave_one_out = np.mean([each.leave_one_out for each in scores], axis=0)
-        return cls(value, leave_one_out, scores[0].max_std)
+    def jackknife(
+        cls, value: Callable[[BoolArray | slice], float], folds: IntArray, max_std: float = math.inf
+    ) -> CVScore:
+        """Return the value of all rows and those without each fold; `value` computes that of some rows."""
+        leave_one_out = [value(folds != fold) for fold in np.unique(folds)]
+        return cls(value(slice(None)), np.array(leave_one_out), max_std)
 
     @property
     def std(self) -> float:
@@ -63,14 +63,6 @@ class CVScore:
     def gain_std_error(self, baseline: CVScore) -> float:
         """The standard error of the difference between two values of the same rows."""
         return _jackknife_error(self.leave_one_out - baseline.leave_one_out)
-
-    def shift_from(self, old: CVScore, new: CVScore) -> CVScore:
-        """Return a score whose gain over `new` is that of this score over `old`, with its standard error."""
-        return replace(
-            self,
-            value=new.value + (self.value - old.value),
-            leave_one_out=new.leave_one_out + (self.leave_one_out - old.leave_one_out),
-        )
 
     def is_significant_gain(
         self, baseline: CVScore, min_std_errors: float, min_share_of_error: float = 0.0
@@ -107,10 +99,6 @@ class CVScorer:
         Weights of the rows.
     folds : ndarray of int, shape (n_samples,)
         The number of the fold in which each row is held out.
-    blocks : ndarray of int, shape (n_samples,), optional
-        The rows that the jackknife leaves out together have the same number; by default the rows of a fold.
-    strata : ndarray of int, shape (n_samples,), optional
-        A fold's threshold is chosen on the other folds that have the same number; by default on all others.
     """
 
     measure: Measure
@@ -118,8 +106,6 @@ class CVScorer:
     positive: BoolArray
     weight: FloatArray | None
     folds: IntArray
-    blocks: IntArray | None = None
-    strata: IntArray | None = None
 
     def __call__(self, scores: FloatArray) -> CVScore:
         """Evaluate out-of-fold scores.
@@ -129,43 +115,35 @@ class CVScorer:
         scores : ndarray of shape (n_samples,) or (n_folds, n_samples)
             The score of each row; or, for each fold, scores from models that have not seen the fold.
         """
-        by_fold = np.broadcast_to(scores, (self._fold_numbers[-1] + 1, len(self.folds)))
+        by_fold = np.broadcast_to(scores, (self.folds.max() + 1, len(self.folds)))
         held_out = by_fold[self.folds, np.arange(len(self.folds))]
         return self.evaluate(held_out - self.thresholds(by_fold))
 
     def evaluate(self, decisions: FloatArray) -> CVScore:
         """Evaluate scores from which their thresholds have been subtracted."""
-        blocks = self.folds if self.blocks is None else self.blocks
-        leave_one_out = [self._value(decisions, blocks != block) for block in np.unique(blocks)]
-        return CVScore(self._value(decisions, slice(None)), np.array(leave_one_out), self.measure.max_std)
+
+        def value(rows: BoolArray | slice) -> float:
+            measure = self.measure.for_rows(rows)
+            return measure.score(self.positive[rows], decisions[rows], self._weight(rows))
+
+        return CVScore.jackknife(value, self.folds, self.measure.max_std)
 
     def thresholds(self, by_fold: FloatArray) -> FloatArray:
         """For each row, the threshold chosen on the scores that its fold has for the other folds."""
         thresholds = np.zeros(len(self.folds))
-        for fold in self._fold_numbers if self.measure.needs_threshold else ():
-            held_out = self.folds == fold
-            others = ~held_out
-            if self.strata is not None:
-                others &= self.strata == self.strata[held_out][0]
-            thresholds[held_out] = self._held_out_thresholds(by_fold[fold, others], others, held_out)
+        for fold in np.unique(self.folds) if self.measure.needs_threshold else ():
+            held_out, others = self.folds == fold, self.folds != fold
+            point = self.threshold(
+                self.measure.for_rows(others),
+                by_fold[fold, others],
+                self.positive[others],
+                self._weight(others),
+            )
+            row_log_odds = self.measure.for_rows(held_out).row_log_odds
+            thresholds[held_out] = (
+                point.score if row_log_odds is None else point.calibration.scores(row_log_odds)
+            )
         return thresholds
-
-    def _held_out_thresholds(
-        self, scores: FloatArray, others: BoolArray, held_out: BoolArray
-    ) -> float | FloatArray:
-        """The threshold of the rows held out, or one for each where rows have thresholds of their own."""
-        measure = self.measure.for_rows(others)
-        point = self.threshold(measure, scores, self.positive[others], self._weight(others))
-        row_log_odds = self.measure.for_rows(held_out).row_log_odds
-        return point.score if row_log_odds is None else point.calibration.scores(row_log_odds)
-
-    @property
-    def _fold_numbers(self) -> IntArray:
-        return np.unique(self.folds)
-
-    def _value(self, scores: FloatArray, rows: BoolArray | slice) -> float:
-        measure = self.measure.for_rows(rows)
-        return measure.score(self.positive[rows], scores[rows], self._weight(rows))
 
     def _weight(self, rows: BoolArray | slice) -> FloatArray | None:
         return None if self.weight is None else self.weight[rows]
@@ -344,10 +322,6 @@ class PathSearch:
             row[np.delete(np.arange(len(scores)), fold.test_rows)] = each.others
         return by_fold
 
-    def find(self, C: float) -> GridPoint:
-        """Return the point of a C that has been evaluated."""
-        return next(point for point in self.points if point.C == C)
-
     def _next_beyond(self, step: float) -> list[float]:
         """The next C past the end at which the best one is, if it is at an end."""
         Cs, best = [point.C for point in self.points], self.best.C
@@ -378,28 +352,3 @@ class PathSearch:
             if point.cv_score.is_significant_gain(first.cv_score, min_std_errors, min_share_of_error)
         ]
         return max(significant, key=lambda point: point.cv_score.value, default=first)
-
-
-class RepeatedPathSearch(PathSearch):
-    """Evaluates each C in several repeats of the folds, by the mean of their values.
-
-    Everything else in a point is that of the first repeat.
-
-    Parameters
-    ----------
-    repeats : sequence of PathSearch
-        The search in each repeat.
-    log : callable
-        Is called with a format string and its values after each C.
-    """
-
-    def __init__(self, repeats: Sequence[PathSearch], log: Callable[..., None] = lambda *line: None) -> None:
-        super().__init__(repeats[0].fold_paths, repeats[0].scorer, log)
-        self.repeats = repeats
-
-    def evaluate(self, C: float) -> GridPoint:
-        """Solve the folds of all repeats for one C and add the point."""
-        found = [each.evaluate(C) for each in self.repeats]
-        score = CVScore.mean([point.cv_score for point in found])
-        self.points.append(replace(found[0], cv_score=score, n_iter=sum(point.n_iter for point in found)))
-        return self.points[-1]

@@ -160,7 +160,7 @@ def render_report(
         else:
             if len(prices) != len(scores):
                 raise InvalidInputError(f"there are prices of {len(prices)} rows, but {len(scores)} rows.")
-            log_odds = scores + model.combination_.threshold_log_odds
+            log_odds = scores + model.decision_.log_odds
             predicted = log_odds > prices.log_odds
             savings = evaluation.savings if evaluation else None
             savings = savings or estimate_savings(

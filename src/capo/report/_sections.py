@@ -354,7 +354,7 @@ def list_policies(
     threshold = format_threshold(model.threshold_)
     decisions = {
         "the threshold of each row": predicted,
-        f"one threshold, {threshold}, for all rows": log_odds > model.combination_.threshold_log_odds,
+        f"one threshold, {threshold}, for all rows": log_odds > model.decision_.log_odds,
         "no row positive": np.zeros_like(predicted),
         "every row positive": np.ones_like(predicted),
     }

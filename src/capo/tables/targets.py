@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from .._compat import BoolArray, IntArray, is_pandas_na, is_scalar_nan
+from .._compat import BoolArray, FloatArray, IntArray, is_pandas_na, is_scalar_nan
 from ..exceptions import InvalidInputError, list_labels
 
 #: With a larger share of positive rows, a positive class that was not chosen by the user is questioned.
@@ -177,3 +177,12 @@ def _as_numbers(values: NDArray[Any]) -> NDArray[Any]:
 def _first_repeated(names: NDArray[Any]) -> str:
     found, counts = np.unique(names, return_counts=True)
     return str(found[counts > 1][0])
+
+
+def check_class_weights(weight: FloatArray, codes: IntArray, classes: NDArray[Any]) -> None:
+    """Raise an error if all rows of a class have the weight 0."""
+    for code, label in enumerate(classes.tolist()):
+        if not weight[codes == code].any():
+            raise InvalidInputError(
+                f"the sample weights are 0 for all rows of the class {label!r}: each class needs some weight."
+            )

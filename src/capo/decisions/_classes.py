@@ -1,17 +1,96 @@
-"""Decisions about labels from their probabilities, and what they are worth in expectation."""
+"""Decisions about classes and labels, and what they are worth in expectation."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from .._compat import FloatArray
 from ..exceptions import ConstraintWarning
-from ..measures import ConfusionMeasure, FunctionMeasure, Measure
+from ..measures import ConfusionMeasure, DecisionRule, FunctionMeasure, Measure
 from ..measures.multiclass import best_cut
 from ..measures.multilabel import EntryAverage, LabelAverage, MultilabelMeasure, RowAverage
+from ._threshold import Decision
+
+
+@dataclass(frozen=True)
+class ClassDecision(Decision):
+    """Each row gets the class with the largest expected gain.
+
+    Attributes
+    ----------
+    rule : DecisionRule
+        The gain of each predicted class for each true class.
+    """
+
+    rule: DecisionRule
+
+    def margins(self, scores: FloatArray) -> FloatArray:
+        """Return the expected gain of each class; for two classes, the second one's minus the first one's."""
+        gains = self.rule.decision(scores)
+        return gains[:, 1] - gains[:, 0] if gains.shape[1] == 2 else gains
+
+    def decide(self, scores: FloatArray) -> NDArray[Any]:
+        """Return the position of each row's class."""
+        return self.rule.predict(scores)
+
+    def describe(self) -> str:
+        """Return the decision in one sentence."""
+        best = "is most probable" if self.rule.is_most_probable else "has the largest expected gain"
+        return f"the class that {best}"
+
+
+@dataclass(frozen=True)
+class LabelThresholds(Decision):
+    """Each label is positive if its log-odds are above its threshold.
+
+    Attributes
+    ----------
+    log_odds : ndarray of shape (n_labels,)
+        The log-odds at the threshold of each label.
+    """
+
+    log_odds: FloatArray
+
+    def margins(self, scores: FloatArray) -> FloatArray:
+        """Return the log-odds minus those at the thresholds."""
+        return scores - self.log_odds
+
+    def describe(self) -> str:
+        """Return the decision in one sentence."""
+        low, high = expit(self.log_odds.min()), expit(self.log_odds.max())
+        return f"the labels above their thresholds, which are probabilities from {low:.4g} to {high:.4g}"
+
+
+@dataclass(frozen=True)
+class RowCuts(Decision):
+    """Each row gets the set of labels with the best expected value of a measure.
+
+    Attributes
+    ----------
+    measure : RowAverage
+        The measure.
+    """
+
+    measure: RowAverage
+
+    def margins(self, scores: FloatArray) -> FloatArray:
+        """Return the log-odds minus the cut of each row."""
+        decision = np.empty(scores.shape)
+        for start in range(0, len(scores), CUT_BLOCK_ROWS):
+            rows = slice(start, start + CUT_BLOCK_ROWS)
+            decision[rows] = _cut_block(self.measure, scores[rows])
+        return decision
+
+    def describe(self) -> str:
+        """Return the decision in one sentence."""
+        return f"the labels of each row with the best expected {self.measure.label}"
+
 
 #: A row's cut lies halfway between its last predicted label and the next one, or this far beyond an end.
 CUT_MARGIN = 1.0
@@ -19,16 +98,8 @@ CUT_MARGIN = 1.0
 CUT_BLOCK_ROWS = 10_000
 
 
-def cut_rows(measure: RowAverage, log_odds: FloatArray) -> FloatArray:
-    """Return log-odds minus the cut of each row: positive for the labels that are best to predict."""
-    decision = np.empty(log_odds.shape)
-    for start in range(0, len(log_odds), CUT_BLOCK_ROWS):
-        rows = slice(start, start + CUT_BLOCK_ROWS)
-        decision[rows] = _cut_block(measure, log_odds[rows])
-    return decision
-
-
 def _cut_block(measure: RowAverage, log_odds: FloatArray) -> FloatArray:
+    """Return log-odds minus the cut of each row: positive for the labels that are best to predict."""
     counts, _ = measure.cut(expit(log_odds))
     n_labels = log_odds.shape[1]
     order = np.argsort(-log_odds, axis=1, kind="stable")
