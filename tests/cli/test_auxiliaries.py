@@ -1,6 +1,4 @@
-"""The auxiliaries that options name: one by one, in presets, within a budget."""
-
-import re
+"""The auxiliaries that options name: one by one or in presets."""
 
 import numpy as np
 import polars as pl
@@ -68,26 +66,3 @@ def test_every_auxiliary_takes_sparse_rows(name, capsys, tmp_path):
 )
 def test_auxiliaries_are_a_list_an_option_each_or_a_preset(given, preset, expected):
     assert parse_auxiliaries(ModelOptions(auxiliaries=given, preset=preset)) == expected
-
-
-def test_a_budget_leaves_out_what_takes_too_long(folder, capsys, tmp_path):
-    fit = ("fit", folder / "train.csv", "-t", "y", "-a", "nb,linear", "--delta", "none", "--folds", "2")
-    code, out, err = run(capsys, *fit, "--budget", "1h", "-o", tmp_path / "m.capo")
-    assert code == 0
-    assert re.search(r"estimated time \S+ s, within the budget of 60 min: nb, linear", err)
-    assert re.search(r"^linear ", out, re.MULTILINE)
-    code, out, err = run(capsys, *fit, "--budget", "0.0001", "-o", tmp_path / "m.capo")
-    assert code == 0
-    assert re.search(
-        r"Left out because of the budget of 0.0 s, with their estimated times: (nb|linear) \(", err
-    )
-    assert "more than the budget of 0.0 s, although only the least is trained" in err
-    assert len(re.findall("^(nb|linear) ", out, re.MULTILINE)) == 1
-
-
-def test_a_comparison_within_a_budget(folder, capsys):
-    compare = ("compare", folder / "train.csv", "-t", "y", "-a", "nb", "--delta", "none", "--folds", "2")
-    code, out, err = run(capsys, *compare, "--budget", "5m")
-    assert code == 0
-    assert re.search(r"estimated time \S+ s, within the budget of 5.0 min: nb", err)
-    assert "capo" in out

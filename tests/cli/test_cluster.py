@@ -60,7 +60,6 @@ def test_a_model_of_many_files_predicts_and_says_what_it_was_trained_on(place, a
         (("--cluster", "tls://127.0.0.1:9"), "no Dask scheduler answers at tls://127.0.0.1:9: "),
         (("--cluster", "local", "--group", "word"), "--cluster cannot be combined with --group"),
         (("--cluster", "local", "--cost-fn", "5"), "cannot be combined with --cost-fp, --cost-fn"),
-        (("--out-of-core", "yes", "--budget", "5s"), "--out-of-core cannot be combined with --budget"),
         (("--out-of-core", "maybe"), "--out-of-core must be auto, yes or no"),
     ],
 )

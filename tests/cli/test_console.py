@@ -14,11 +14,9 @@ from capo.cli.console import (
     CommandInterrupted,
     Console,
     FitCounter,
-    parse_duration,
     replace_non_finite,
 )
 from capo.cli.output import is_stdout
-from capo.exceptions import InvalidInputError
 from capo.learning.cross_fit import MODEL_PROGRESS
 
 from .cases import FAST, run, table
@@ -112,19 +110,6 @@ def test_the_bar_of_a_narrow_terminal_is_one_line(monkeypatch, capsys):
         line = step._line("32 of 99 steps, about 44 s left; C=100: 0.7282 out of fold")
     terminal = Terminal(width=72)
     assert len(terminal.render_lines(line)) == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("60s", 60), ("5m", 300), ("1h", 3600), (" 1.5 H", 5400), ("90", 90), (".5", 0.5)]
-)
-def test_durations(text, seconds):
-    assert parse_duration(text, "--budget") == seconds
-
-
-@pytest.mark.parametrize("text", ["", "0", "0s", "-5s", "1d", "5 min 3", "inf", "nan", "1e3", "9" * 400])
-def test_durations_that_cannot_be_used(text):
-    with pytest.raises(InvalidInputError, match="--budget takes a time above 0 such as 60s, 5m or 1h, or a"):
-        parse_duration(text, "--budget")
 
 
 def test_an_interruption_is_raised_as_command_interrupted():

@@ -7,8 +7,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from capo import load
-
 from .cases import exit_code, run
 
 #: The nearest neighbors recognize a group.
@@ -84,27 +82,3 @@ def test_intervals_are_those_of_groups(grouped, capsys):
     assert width["groups"] > 3 * width["rows"]
     assert "the table has no column 'patient': the intervals treat its rows as independent" in notes["rows"]
     assert "intervals treat" not in notes["groups"]
-
-
-def test_folds_can_be_repeated(grouped, capsys):
-    options = ("-m", "roc_auc", "-a", "linear", "--delta", "none", "--group", "patient", "--repeats", "2")
-    code, out, _ = run(capsys, "fit", grouped / "t.csv", "-t", "y", *options, "-o", grouped / "r.capo")
-    assert code == 0
-    assert "means of 2 repeats of the folds" in out
-    assert "RepeatedFolds" in str(load(grouped / "r.capo").get_params()["cv"])
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--time", "a"), "which --time does not allow"),
-        (("--cluster", "local"), "--cluster cannot be combined with --repeats"),
-        (("-t", "patient", "-m", "f1_macro"), "--repeats is for targets of two classes"),
-    ],
-)
-def test_repeats_are_refused_where_folds_cannot_be_drawn_again(grouped, capsys, options, message):
-    target = () if "-t" in options else ("-t", "y")
-    command = ("fit", grouped / "t.csv", *target, *options, "--repeats", "2", "-o", grouped / "x.capo")
-    code, _, err = run(capsys, *command)
-    assert code == 2
-    assert message in err

@@ -11,7 +11,6 @@ import json
 import logging
 import math
 import os
-import re
 import sys
 import time
 import warnings
@@ -63,28 +62,8 @@ def _message_stream(stream: Any) -> io.TextIOWrapper:
     return io.TextIOWrapper(file, encoding=stream.encoding, line_buffering=True)
 
 
-#: Seconds of each unit.
-UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 #: Durations of more units than this are shown in the next larger unit.
 MAX_SHOWN_UNITS = 100
-
-
-def parse_duration(text: str, option: str) -> float:
-    """Return the seconds of a duration such as 60s, 5m, 1.5h or 60.
-
-    Examples
-    --------
-    >>> from capo.cli.console import parse_duration
-    >>> parse_duration("5m", "--budget")
-    300.0
-    """
-    found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*([smh]?)", text.strip().lower(), re.ASCII)
-    seconds = float(found[1]) * UNIT_SECONDS[found[2] or "s"] if found else 0.0
-    if not 0 < seconds < float("inf"):
-        raise InvalidInputError(
-            f"{option} takes a time above 0 such as 60s, 5m or 1h, or a number of seconds: got {text!r}."
-        )
-    return seconds
 
 
 def format_duration(seconds: float) -> str:

@@ -21,12 +21,12 @@ from .options import (
     ExplanationOptions,
     FitClusterOptions,
     FitColumnOptions,
-    FitModelOptions,
     GuaranteeOptions,
     JobsOption,
     JsonOption,
     ModelArgument,
     ModelFileOptions,
+    ModelOptions,
     ModelOutputOption,
     OptionalModelOutputOption,
     OptionalTableOptions,
@@ -99,7 +99,7 @@ def fit(
     table: TableOptions,
     output: ModelOutputOption,
     columns: FitColumnOptions,
-    options: FitModelOptions,
+    options: ModelOptions,
     cluster: FitClusterOptions,
     console: TrainingConsoleOptions,
 ) -> None:
@@ -112,7 +112,6 @@ def fit(
       capo fit train.parquet -t y -m fbeta --measure-arg beta=2 --positive yes --id customer -o m.capo
       capo fit train.csv -t y -m recall_at_precision --measure-arg floor=0.9 -a lgbm,rf,linear -o m.capo
       capo fit train.csv -t y -m '10*tp - 2*fp - 5*fn' -o profit.capo
-      capo fit train.csv -t y --budget 60s -o m.capo
       capo fit train.csv -t species -m f1_macro -o species.capo
       capo fit train.csv -t sports,politics,arts -m f1_samples -o topics.capo
       capo fit train.csv -t tags --label-separator ';' -m f1_micro -o tags.capo

@@ -424,17 +424,8 @@ class ModelOptions:
             "--preset",
             metavar="NAME",
             show_default="balanced",
-            help="Which built-in classifiers to combine: fast (about a quarter of the time), balanced, or "
-            "best (some more time). Not together with --auxiliaries.",
-        ),
-    ] = None
-    budget: Annotated[
-        str | None,
-        _option_model(
-            "--budget",
-            metavar="TIME",
-            help="Time for training, such as 60s, 5m or 1h: classifiers that would take longer are left out, "
-            "as estimated from trainings on samples.",
+            help="Which built-in classifiers to combine: fast (about a quarter of the time) or "
+            "balanced. Not together with --auxiliaries.",
         ),
     ] = None
     delta: Annotated[
@@ -447,10 +438,7 @@ class ModelOptions:
     ] = "linear"
     folds: Annotated[
         int | None,
-        _folds_option(
-            help="Folds for cross-fitting the auxiliaries and choosing C: by default 5, or 3 with --preset "
-            "fast on more than 2,000 rows of two classes, with at least 60 of each."
-        ),
+        _folds_option(help="Folds for cross-fitting the auxiliaries and choosing C; 5 by default."),
     ] = None
     jobs: JobsOption = 1
     seed: SeedOption = 0
@@ -465,22 +453,6 @@ class ModelOptions:
     def measure_name(self) -> str:
         """The measure that was named, or the default: prices make it the cost."""
         return self.measure or ("cost" if self.prices else "f1")
-
-
-@dataclass(frozen=True, kw_only=True)
-class FitModelOptions(ModelOptions):
-    """The model of ``capo fit``: folds may be repeated."""
-
-    repeats: Annotated[
-        int,
-        _option_model(
-            "--repeats",
-            metavar="NUMBER",
-            min=1,
-            help="Draw the folds so many times, for small tables: the out-of-fold values and the threshold "
-            "depend less on chance. Training takes as many times longer.",
-        ),
-    ] = 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -153,7 +153,7 @@ def name_part(part: TablePart) -> Iterator[None]:
 N_TABLE_COPIES = 8
 #: Bytes for each row that the forests of all folds take, if there are any.
 FOREST_BYTES_PER_ROW = 15_000
-FORESTS = frozenset({"trees", "full_trees", "rf", "auto", "best"})
+FORESTS = frozenset({"trees", "full_trees", "rf", "auto"})
 #: Smaller files are read at once.
 MIN_CHECKED_BYTES = 2**25
 MODES = ("auto", "yes", "no")

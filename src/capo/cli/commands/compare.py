@@ -31,7 +31,7 @@ def run_compare(
     check_output(output, *table.paths, *option_files(columns, options))
     folds = options.folds
     model_options = replace(options, folds=N_CROSS_FIT_FOLDS)
-    data, model = prepare_training(table, columns, model_options, console, n_models=folds)
+    data, model = prepare_training(table, columns, model_options, console)
     with console.step("comparing", n_fits=folds) as step:
         # Prices are refused for other targets when the table is read.
         priced = {"prices": data.prices} if data.prices else {}

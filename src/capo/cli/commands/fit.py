@@ -17,7 +17,7 @@ from ...io.source import NoRowsError
 from ...io.table_schema import profile_columns
 from ...learning.folds import DEFAULT_N_FOLDS
 from ..console import Console
-from ..options import ColumnOptions, FitClusterOptions, FitModelOptions
+from ..options import ColumnOptions, FitClusterOptions, ModelOptions
 from .cluster import divide, needs_parts, open_scheduler, read_parts
 from .kinds import model_kind
 from .models import check_model_output, log_model_output, table_sha256
@@ -35,7 +35,7 @@ N_TRIED_PARTS = 8
 def fit_in_parts(
     table: TableReader,
     columns: ColumnOptions,
-    options: FitModelOptions,
+    options: ModelOptions,
     cluster: FitClusterOptions,
     console: Console,
 ) -> tuple[DaskCAPOClassifier, TableTrainingData]:
@@ -60,7 +60,7 @@ def fit_in_parts(
 
 
 def _prepare_training(
-    parts: Sequence[TablePart], columns: ColumnOptions, options: FitModelOptions, console: Console
+    parts: Sequence[TablePart], columns: ColumnOptions, options: ModelOptions, console: Console
 ) -> tuple[TableTrainingData, CAPOClassifier]:
     """The training data of a part with rows of both classes, and the unfitted classifier."""
     error: InvalidInputError = NoRowsError("none of the files has rows.")
@@ -80,7 +80,7 @@ def _spread(parts: Sequence[TablePart]) -> list[TablePart]:
     return list(parts[::step])
 
 
-def find_conflicts(columns: ColumnOptions, options: FitModelOptions) -> dict[str, object]:
+def find_conflicts(columns: ColumnOptions, options: ModelOptions) -> dict[str, object]:
     """The values of the options that are not possible if a table is read in parts."""
     return {
         "--weight": columns.weight,
@@ -88,15 +88,13 @@ def find_conflicts(columns: ColumnOptions, options: FitModelOptions) -> dict[str
         "--time": columns.time,
         "--label-separator": columns.label_separator,
         "--cost-fp, --cost-fn and --benefit-tp": options.prices,
-        "--budget": options.budget,
-        "--repeats": options.repeats > 1,
     }
 
 
 def run_fit(
     table: TableReader,
     columns: ColumnOptions,
-    options: FitModelOptions,
+    options: ModelOptions,
     cluster: FitClusterOptions,
     output: Path,
     console: Console,
@@ -120,9 +118,9 @@ def run_fit(
 
 
 def _fit_in_memory(
-    table: TableReader, columns: ColumnOptions, options: FitModelOptions, console: Console
+    table: TableReader, columns: ColumnOptions, options: ModelOptions, console: Console
 ) -> tuple[CAPOClassifier, TableTrainingData]:
-    data, model = prepare_training(table, columns, options, console, n_repeats=options.repeats)
+    data, model = prepare_training(table, columns, options, console)
     if not columns.time:
         _note_few_groups(data, options.folds or DEFAULT_N_FOLDS, console)
     with console.step("training"):

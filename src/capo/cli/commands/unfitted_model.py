@@ -18,16 +18,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ... import measures
-from ..._compat import safe_indexing
 from ...estimators import CAPOClassifier
 from ...exceptions import CapoError, InvalidInputError, UnknownMeasureError, suggest_names
 from ...io.parts import TablePart
 from ...io.table_schema import Schema, TableSchema
 from ...learning.auxiliaries import auxiliary_names, check_auxiliary_name
-from ...learning.budget import BudgetChoice, choose_within_budget
-from ...learning.folds import DEFAULT_N_FOLDS, RepeatedFolds, TimeFolds
+from ...learning.folds import DEFAULT_N_FOLDS, TimeFolds
 from ...measures import multiclass, multilabel
-from ..console import Console, format_duration, parse_duration
+from ..console import Console
 from ..options import ColumnOptions, ModelOptions
 from .training_data import TableTrainingData, TargetKind, read_training_data
 
@@ -169,56 +167,8 @@ def _read_matrix(path: Path) -> tuple[list[str], NDArray[np.float64]]:
     return columns, values[[rows.index(name) for name in columns]]
 
 
-def choose_auxiliaries(
-    model: CAPOClassifier,
-    data: TableTrainingData,
-    seconds: float,
-    console: Console,
-    *,
-    n_folds: int,
-    n_models: int = 1,
-) -> None:
-    """Give the model those of its auxiliaries that can be trained in time, and log the estimate.
-
-    There are `n_models` models to train, each of them without one part of the rows if there are several.
-    """
-    X, y = data.X, np.asarray(data.y)
-    if n_models > 1:
-        rows = np.flatnonzero(np.arange(len(y)) % n_models)
-        X, y = safe_indexing(X, rows), y[rows]
-    with console.step("timing the auxiliaries on samples"):
-        choice = choose_within_budget(
-            X,
-            y,
-            seconds,
-            model.auxiliaries,
-            n_folds=n_folds,
-            n_models=n_models,
-            many_classes=data.target.kind == "multiclass",
-            n_jobs=model.n_jobs,
-            random_state=model.random_state,
-        )
-    model.set_params(auxiliaries=choice.auxiliaries)
-    _log_choice(choice, seconds, console)
-
-
-def _log_choice(choice: BudgetChoice, seconds: float, console: Console) -> None:
-    estimate, budget = format_duration(choice.total_seconds), format_duration(seconds)
-    used = ", ".join(choice.names)
-    if choice.left_out:
-        left_out = ", ".join(f"{name} ({format_duration(choice.seconds[name])})" for name in choice.left_out)
-        console.note(f"Left out because of the budget of {budget}, with their estimated times: {left_out}.")
-    if choice.total_seconds > seconds:
-        console.note(
-            f"Training is estimated to take {estimate}, more than the budget of {budget}, although only the "
-            f"least is trained: {used}."
-        )
-    else:
-        console.log(f"estimated time {estimate}, within the budget of {budget}: {used}")
-
-
 #: The built-in set of auxiliaries of each preset.
-PRESETS = {"fast": "fast", "balanced": "auto", "best": "best"}
+PRESETS = {"fast": "fast", "balanced": "auto"}
 DELTAS = {"linear": "linear", "rbf": "rbf", "none": None}
 
 
@@ -232,29 +182,18 @@ def prepare_training(
     columns: ColumnOptions,
     options: ModelOptions,
     console: Console,
-    *,
-    n_models: int = 1,
-    n_repeats: int = 1,
 ) -> tuple[TableTrainingData, CAPOClassifier]:
-    """Read the training data and make the unfitted model; options are checked before the table is read.
-
-    `n_models` are trained within the budget, each with folds that are drawn `n_repeats` times.
-    """
+    """Read the training data and make the unfitted model; options are checked before the table is read."""
     measure = RequestedMeasure.parse(options.measure_name, options.measure_args or [])
     many_classes = measure.check()
     delta, auxiliaries = _parse_delta(options.delta), parse_auxiliaries(options)
-    if n_repeats > 1 and columns.time:
-        raise InvalidInputError("--repeats draws folds at random, which --time does not allow: remove one.")
-    budget = None if options.budget is None else parse_duration(options.budget, "--budget")
     data = read_training_data(table, columns, options.prices, console, many_classes=many_classes)
     kind = data.target.kind
-    if n_repeats > 1 and kind != "binary":
-        raise InvalidInputError("--repeats is for targets of two classes: leave it out.")
     model = CAPOClassifier(
         measure.for_target(kind, data.y),
         auxiliaries=auxiliaries,
         pos_label=data.target.pos_label,
-        cv=_make_cv(columns, options, n_repeats),
+        cv=TimeFolds(options.folds or DEFAULT_N_FOLDS) if columns.time else options.folds,
         # Many classes have no delta function: there is none to leave out.
         delta="linear" if kind == "multiclass" and delta is None else delta,
         column_kinds=_text_kinds(data.schema),
@@ -262,9 +201,6 @@ def prepare_training(
         random_state=options.seed,
         verbose=2,  # the console decides how much of it is shown
     )
-    if budget is not None:
-        n_folds = options.folds or DEFAULT_N_FOLDS
-        choose_auxiliaries(model, data, budget, console, n_folds=n_folds, n_models=n_models * n_repeats)
     return data, model
 
 
@@ -274,14 +210,6 @@ def _text_kinds(schema: Schema) -> dict[str, dict[str, Any]] | None:
         return None
     kinds = {name: kind.to_dict() for name, kind in schema.columns.items() if kind.role in ("text", "tags")}
     return kinds or None
-
-
-def _make_cv(columns: ColumnOptions, options: ModelOptions, n_repeats: int) -> Any:
-    """The value of `CAPOClassifier.cv`."""
-    n_folds = options.folds or DEFAULT_N_FOLDS
-    if columns.time:
-        return TimeFolds(n_folds)
-    return options.folds if n_repeats == 1 else RepeatedFolds(n_folds, n_repeats, options.seed)
 
 
 def parse_auxiliaries(options: ModelOptions) -> str | list[str]:
@@ -301,7 +229,7 @@ def parse_auxiliaries(options: ModelOptions) -> str | list[str]:
 
 def _parse_preset(preset: str, auxiliaries: list[str] | None) -> str:
     if preset not in PRESETS:
-        raise InvalidInputError(f"--preset must be fast, balanced or best: got {preset!r}.")
+        raise InvalidInputError(f"--preset must be fast or balanced: got {preset!r}.")
     if auxiliaries is not None:
         raise InvalidInputError(
             "--preset and --auxiliaries both choose the classifiers: remove one, or add the set to "
