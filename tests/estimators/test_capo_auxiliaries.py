@@ -200,9 +200,8 @@ def test_auto_in_a_list_is_the_default_set():
 def test_a_set_is_given_by_name_alone_or_in_a_list():
     fast = CAPOClassifier(auxiliaries="fast", C=0.0, cv=2, random_state=0).fit(*NOISY)
     assert list(fast.auxiliaries_) == ["quick", "linear"]
-    assert [name for name, _ in resolve_auxiliaries([("best", "best"), ("nb", "nb")], NOISY[0])] == [
+    assert [name for name, _ in resolve_auxiliaries([("auto", "auto"), ("nb", "nb")], NOISY[0])] == [
         *default_auxiliary_names(NOISY[0]),
-        "svm",
         "nb",
     ]
     assert "svm" in default_auxiliary_names(np.zeros((50, 100)))
@@ -295,87 +294,10 @@ def test_a_constraint_that_cannot_be_met_leaves_the_nearest_cut():
     assert 0.9 < np.mean(Y[model.oof_decision_ > 0] == 0) < 0.999
 
 
-@pytest.mark.parametrize(
-    ("auxiliaries", "n_rows", "cv", "n_folds"),
-    [
-        ("fast", 2001, None, 3),
-        ("fast", 2001, 3, 3),
-        ("fast", 2000, None, 5),
-        ("fast", 2001, 4, 4),
-        ("auto", 2001, None, 5),
-        (["fast", ("mine", GaussianNB())], 2001, None, 5),
-    ],
-)
-def test_the_fast_set_has_fewer_folds_on_larger_tables(monkeypatch, auxiliaries, n_rows, cv, n_folds):
-    found = []
-
-    def stop(model, runner, *rest):
-        found.append(len(runner.training.splits))
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(CAPOClassifier, "_train_auxiliaries", stop)
-    X, y = np.arange(n_rows)[:, None] * 0.1, np.arange(n_rows) % 2
-    with pytest.raises(KeyboardInterrupt):
-        CAPOClassifier(auxiliaries=auxiliaries, cv=cv, random_state=0).fit(X, y)
-    assert found == [n_folds]
-
-
-@pytest.mark.parametrize(("n_positive", "n_groups", "n_folds"), [(75, 2100, 3), (59, 2100, 5), (300, 100, 5)])
-def test_the_fast_set_has_fewer_folds_where_they_can_be_divided(monkeypatch, n_positive, n_groups, n_folds):
-    """With 100 groups, 50 have positive rows."""
-    found = []
-
-    def stop(model, runner, data, *rest):
-        found.extend([len(runner.training.splits), data.parts is not None])
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(CAPOClassifier, "_train_auxiliaries", stop)
-    rows = np.arange(2100)
-    y = (rows % 2 == 0) & (rows < 2 * n_positive)
-    with pytest.raises(KeyboardInterrupt):
-        CAPOClassifier(auxiliaries="fast", random_state=0).fit(
-            rows[:, None] * 0.1, y.astype(int), groups=rows % n_groups
-        )
-    assert found == [n_folds, n_folds == 3]
-
-
-@pytest.mark.parametrize("measure", ["f1", "roc_auc"])
-def test_the_parts_of_a_few_folds_change_what_is_reported_and_nothing_else(monkeypatch, measure):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(300, 3)), np.arange(300) % 2
-    X[:, 0] += y
-    models = [GaussianNB(), LogisticRegression()]
-    divided = CAPOClassifier(measure, auxiliaries=models, cv=3, random_state=0).fit(X, y)
-    monkeypatch.setattr(CAPOClassifier, "_divide_folds", lambda *rest: None)
-    whole = CAPOClassifier(measure, auxiliaries=models, cv=3, random_state=0).fit(X, y)
-    assert divided.auxiliary_weights_ == whole.auxiliary_weights_
-    assert divided.threshold_ == whole.threshold_
-    assert divided.score_ != whole.score_
-    decisions = divided.oof_decision_ - divided.oof_thresholds_
-    assert divided.measure_.score(y == 1, decisions) == pytest.approx(divided.score_)
-    assert len(np.unique(divided.oof_thresholds_)) == (9 if measure == "f1" else 1)
-
-
 @pytest.mark.parametrize(("auxiliaries", "n_values"), [("fast", 7), ("auto", 12), (["quick", "linear"], 12)])
 def test_the_fast_set_tries_fewer_values_of_C(auxiliaries, n_values):
     grid = CAPOClassifier(auxiliaries=auxiliaries)._parse_C()
     assert len(grid.with_zero().values) == n_values
-
-
-@pytest.mark.parametrize(("k", "is_divided"), [(66, True), (67, False)])
-def test_folds_are_divided_if_the_measure_has_enough_rows(monkeypatch, k, is_divided):
-    """A part of a fold of 100 rows has at least 66 rows to learn from."""
-    found = []
-
-    def stop(model, runner, data, *rest):
-        found.append(data.parts is not None)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(CAPOClassifier, "_train_auxiliaries", stop)
-    model = CAPOClassifier(measures.get("precision_at_k", k=k), auxiliaries=[GaussianNB()], cv=3)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(np.arange(300)[:, None] * 0.1, np.arange(300) % 2)
-    assert found == [is_divided]
 
 
 @pytest.mark.parametrize("factor", [2.0**-30, 2.0**30])  # without rounding errors, which decide about ties

@@ -33,24 +33,16 @@ from ..learning.auxiliaries import (
     resolve_auxiliaries,
     set_random_states,
 )
-from ..learning.combination import (
-    AdaptationData,
-    FittedCombination,
-    OutputScaler,
-    RepeatData,
-    known_threshold,
-)
-from ..learning.cross_fit import Auxiliary, CrossFitResult, JobRunner, RepeatOutputs, TrainingSet
-from ..learning.folds import Split, check_fold_sizes, fold_numbers, parts_suffice, split_folds, split_repeats
+from ..learning.combination import AdaptationData, FittedCombination, OutputScaler
+from ..learning.cross_fit import Auxiliary, CrossFitResult, JobRunner, TrainingSet
+from ..learning.folds import check_fold_sizes, fold_numbers, split_folds
 from ..learning.outputs import (
     OutputKind,
     OutputScale,
     RawOutput,
-    apply_scales,
     count_numbers,
     iter_row_blocks,
     iter_tree_blocks,
-    mean_scale,
     predict_block,
 )
 from ..learning.path import CGrid, CVScore, CVScorer
@@ -286,10 +278,6 @@ class TrainedAuxiliaries:
         From raw outputs to the common scale.
     data : AdaptationData
         The outputs on that scale, with the features of the delta function and the labels.
-    further : tuple of RepeatData
-        The same for all repeats of the folds but the first, if there are several.
-    further_outputs : tuple of ndarray
-        The raw outputs that each fold of these is evaluated with.
     """
 
     auxiliaries: list[Auxiliary]
@@ -297,40 +285,16 @@ class TrainedAuxiliaries:
     evaluation_outputs: FloatArray
     scales: list[OutputScale]
     data: AdaptationData
-    further: tuple[RepeatData, ...] = ()
-    further_outputs: tuple[FloatArray, ...] = ()
 
 
 def evaluate_auxiliaries(trained: TrainedAuxiliaries, folds: IntArray, objective: Objective) -> list[CVScore]:
     """Return the out-of-fold value of each auxiliary by itself, from outputs that no label has scaled."""
     data, measure, rule = trained.data, objective.measure, objective.threshold_rule
-    if data.parts is not None:
-        return _evaluate_in_parts(trained, folds, objective)
-    repeats = zip(
-        (folds, *(each.folds for each in trained.further)),
-        (trained.evaluation_outputs, *trained.further_outputs),
-        strict=True,
-    )
+    scorer = CVScorer(measure, rule, data.positive, data.weight, folds)
+    outputs = np.moveaxis(trained.evaluation_outputs, -1, 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstraintWarning)
-        scores = [
-            [
-                CVScorer(measure, rule, data.positive, data.weight, own_folds, folds)(scale.clip(each))
-                for scale, each in zip(trained.scales, np.moveaxis(outputs, -1, 0), strict=True)
-            ]
-            for own_folds, outputs in repeats
-        ]
-    return [CVScore.mean(each) for each in zip(*scores, strict=True)]
-
-
-def _evaluate_in_parts(trained: TrainedAuxiliaries, folds: IntArray, objective: Objective) -> list[CVScore]:
-    """Return the value of each auxiliary, with thresholds that are chosen on other parts of the same fold."""
-    data, measure, rule = trained.data, objective.measure, objective.threshold_rule
-    scorer = CVScorer(measure, rule, data.positive, data.weight, np.asarray(data.parts), folds, folds)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConstraintWarning)
-        columns = zip(trained.scales, trained.fitted.raw_outputs.T, strict=True)
-        return [scorer(scale.clip(column)) for scale, column in columns]
+        return [scorer(scale.clip(each)) for scale, each in zip(trained.scales, outputs, strict=True)]
 
 
 def scale_outputs(
@@ -355,44 +319,7 @@ def scale_outputs(
     scaler = OutputScaler(runner.output_kind, folds, nonnegative)
     scaled, scales = scaler.scale(data, raw, fold_outputs, pairs)
     evaluation = fold_outputs if pairs is None else pairs
-    trained = TrainedAuxiliaries(list(runner.auxiliaries), fitted, evaluation, scales, scaled)
-    return _add_repeats(trained, runner, data, scaler) if fitted.further_outputs else trained
-
-
-def _add_repeats(
-    trained: TrainedAuxiliaries, runner: JobRunner[OutputKind], data: AdaptationData, scaler: OutputScaler
-) -> TrainedAuxiliaries:
-    """Add the other repeats. The weights are learned from outputs on the mean of the repeats' scales."""
-    fitted = trained.fitted
-    scaled = [
-        _scale_repeat(training, outputs, data, scaler)
-        for training, outputs in zip(runner.training.repeats[1:], fitted.further_outputs, strict=True)
-    ]
-    all_scales = (trained.scales, *(scales for _, scales in scaled))
-    scales = [mean_scale(each) for each in zip(*all_scales, strict=True)]
-
-    def on_mean_scale(own: AdaptationData, raw: FloatArray) -> AdaptationData:
-        outputs, threshold = apply_scales(scales, raw.T), known_threshold(scales, own.center)
-        return replace(own, outputs=outputs, known_threshold=threshold)
-
-    return replace(
-        trained,
-        scales=scales,
-        data=on_mean_scale(trained.data, fitted.raw_outputs),
-        further=tuple(
-            RepeatData(on_mean_scale(each.data, outputs.raw), each.folds)
-            for (each, _), outputs in zip(scaled, fitted.further_outputs, strict=True)
-        ),
-        further_outputs=tuple(raw if pairs is None else pairs for raw, pairs in fitted.further_outputs),
-    )
-
-
-def _scale_repeat(
-    training: TrainingSet, outputs: RepeatOutputs, data: AdaptationData, scaler: OutputScaler
-) -> tuple[RepeatData, list[OutputScale]]:
-    folds = fold_numbers(training.splits, training.n_rows)
-    scaled, scales = replace(scaler, folds=folds).scale(data, outputs.raw, None, outputs.pairs)
-    return RepeatData(scaled, folds), scales
+    return TrainedAuxiliaries(list(runner.auxiliaries), fitted, evaluation, scales, scaled)
 
 
 def _stack_center(auxiliaries: Sequence[Auxiliary]) -> FloatArray | None:
@@ -427,7 +354,7 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, BinaryClassifier):
     pos_label_: Any
     #: How often each row was held out.
     n_repeats_: int = 1
-    #: Whether folds may leave rows that are never held out, or hold out every row several times.
+    #: Whether folds may leave rows that are never held out.
     _allows_other_folds: bool = False
     #: Which training rows are positive; None in models of files that were written before 0.2.
     oof_positive_: BoolArray | None = None
@@ -482,61 +409,39 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, BinaryClassifier):
         X = self._check_X(X, reset=True)
         positive, weight = self._check_labels(X, y, sample_weight)
         auxiliaries, split_params = self._bind_auxiliaries(X, weight, random, sample_weight, params)
-        repeats = self._split(X, positive, split_params, random, weight)
-        for splits in repeats:
-            check_fold_sizes(objective.measure, splits, len(positive), weight)
-        folds = fold_numbers(repeats[0], len(positive))
+        splits = split_folds(
+            self.cv,
+            X,
+            positive,
+            split_params,
+            random,
+            allow_partial=self._allows_other_folds,
+            weight=weight,
+        )
+        check_fold_sizes(objective.measure, splits, len(positive), weight)
+        folds = fold_numbers(splits, len(positive))
         warn_of_data(X, folds, stacklevel=4)
         counted = positive if weight is None else positive[weight > 0]
         if self.pos_label is None:
             warn_of_majority_class(self.label_pair, counted, stacklevel=4)
         self.delta_, features = timer("delta", fit_delta, self.delta, X, self.schema_, random)
         targets = positive.astype(np.int64)
-        training = TrainingSet(X, targets, self.label_pair, repeats[0], weight, repeats[1:])
+        training = TrainingSet(X, targets, self.label_pair, splits, weight)
         runner = JobRunner(auxiliaries, training, self._output_kind, self.memory, self.n_jobs, progress.log)
-        parts = self._divide_folds(folds, positive, split_params, weight) if runner.has_training else None
-        if parts is not None and not parts_suffice(objective.measure, folds, parts, weight):
-            parts = None
-        data = AdaptationData(np.zeros((len(positive), 0)), features, positive, weight, parts=parts)
+        data = AdaptationData(np.zeros((len(positive), 0)), features, positive, weight)
         rows = np.flatnonzero(folds >= 0)
         if len(rows) < len(folds):
             data, folds, objective = data.take_rows(rows), folds[rows], objective.for_rows(rows)
         with library_threads_for(count_numbers(X), find_libraries=True):
             trained = timer("auxiliaries", self._train_auxiliaries, runner, data, folds, objective)
-            result = timer(
-                "adaptation", adapt, trained.data, folds, objective, C, progress.log, trained.further
-            )
+            result = timer("adaptation", adapt, trained.data, folds, objective, C, progress.log)
             scores = evaluate_auxiliaries(trained, folds, objective)
-        self.measure_, self.n_repeats_ = objective.measure, len(repeats)
+        self.measure_ = objective.measure
         self.n_positive_, self.n_negative_ = int(counted.sum()), int((~counted).sum())
         self.sample_weight_ = weight
         self._store(trained, scores, result, timer)
         self._scatter(rows, positive)
         return self
-
-    def _split(
-        self,
-        X: Any,
-        positive: BoolArray,
-        params: dict[str, Any],
-        random: np.random.RandomState | None,
-        weight: FloatArray | None,
-    ) -> list[list[Split]]:
-        """The folds of each repeat."""
-        cv = self._choose_folds(positive, params, weight)
-        if self._allows_other_folds:
-            return split_repeats(cv, X, positive, params, random, weight=weight)
-        return [split_folds(cv, X, positive, params, random, weight=weight)]
-
-    def _choose_folds(self, positive: BoolArray, params: dict[str, Any], weight: FloatArray | None) -> Any:
-        """The number of folds, a splitter or the folds themselves."""
-        return self.cv
-
-    def _divide_folds(
-        self, folds: IntArray, positive: BoolArray, params: dict[str, Any], weight: FloatArray | None
-    ) -> IntArray | None:
-        """The parts of the folds by which the model is evaluated; None if it is evaluated by the folds."""
-        return None
 
     def _check_labels(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None

@@ -12,8 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import measures
 from .._compat import (
-    BoolArray,
-    FloatArray,
     HasMethods,
     IntArray,
     Interval,
@@ -25,11 +23,10 @@ from ..decisions import ExpectedValueThreshold, FixedThreshold
 from ..exceptions import InvalidInputError
 from ..inspection import Summary, summarize
 from ..learning.adaptation import Objective, parse_C
-from ..learning.auxiliaries import AUXILIARY_SETS, default_n_folds, is_fast_set
+from ..learning.auxiliaries import AUXILIARY_SETS, is_fast_set
 from ..learning.center import StackPrior
 from ..learning.combination import AdaptationData
 from ..learning.cross_fit import JobRunner, cross_fit
-from ..learning.folds import check_groups, is_fold_number, parts_of_folds, rarer_class_size
 from ..learning.outputs import OutputKind, ScoreOutput
 from ..learning.path import CGrid
 from ..measures import Measure
@@ -80,28 +77,25 @@ class CAPOClassifier(DeployableClassifier):
         With a confidence, as in ``measures.get("recall_at_precision", floor=0.9, confidence=0.95)``, 30% of
         the rows are held out, and the threshold keeps the constraint on new rows with that confidence
         (`guarantee_`).
-    auxiliaries : {"auto", "fast", "best"} or list, default="auto"
+    auxiliaries : {"auto", "fast"} or list, default="auto"
         Classifiers, (name, classifier) pairs, or names of built-in auxiliaries such as "boosting" or
         "linear" (`capo.learning.auxiliaries.auxiliary_names()` lists them). "auto", also in a list, stands
         for the default set: boosted trees, two kinds of random trees, a linear and a kernel machine, and
-        with 100 or more columns a support vector machine, which need no preparation of the table; "fast" for a small
-        boosting and a linear machine, at about a quarter of the cost; "best" for the default set and a
-        support vector machine. A classifier needs `decision_function`, `predict_proba` or only `predict`; it
-        is trained on X as given and labels 0 and 1. One in a `sklearn.frozen.FrozenEstimator`, or without
-        `fit`, is used without training, and should not have seen these rows.
+        with 100 or more columns a support vector machine, which need no preparation of the table; "fast" for
+        a small boosting and a linear machine, at about a third of the cost. A classifier needs
+        `decision_function`, `predict_proba` or only `predict`; it is trained on X as given and labels 0 and
+        1. One in a `sklearn.frozen.FrozenEstimator`, or without `fit`, is used without training, and should
+        not have seen these rows.
     pos_label : label, optional
         The label of the positive class; the larger one by default. The measure, `threshold_`, `log_odds`,
         `positive_decision` and the out-of-fold values are about this class. `classes_` is sorted all the
         same, and `predict_proba` and `decision_function` follow its order, as scikit-learn requires: a
         scorer such as "roc_auc" takes the larger label as positive.
     cv : int, splitter or iterable, optional
-        Folds for cross-fitting and for the choice of C: by default 5, but 3 with ``auxiliaries="fast"`` on
-        tables of two classes with more than 2,000 rows and at least 60 of each class. An integer means
-        stratified folds of shuffled rows, or of groups if `fit` is given ``groups``. Pass a splitter for any
-        other structure, such as `capo.learning.folds.TimeFolds`. Rows that are never held out, as the first
-        ones of `TimeSeriesSplit`, train the auxiliaries only. With repeated folds, as those of
-        `capo.learning.folds.RepeatedFolds` or `RepeatedStratifiedKFold`, the weights are learned from the
-        outputs of all repeats, and the threshold and the out-of-fold values are means over the repeats.
+        Folds for cross-fitting and for the choice of C; 5 by default. An integer means stratified folds of
+        shuffled rows, or of groups if `fit` is given ``groups``. Pass a splitter for any other structure,
+        such as `capo.learning.folds.TimeFolds`. Rows that are never held out, as the first ones of
+        `TimeSeriesSplit`, train the auxiliaries only.
     delta : "linear", "rbf", None or transformer, default="linear"
         Phi, the features of the delta function: the table's columns (missing values filled, numbers
         standardized, categories one-hot encoded), 300 random features of a Gaussian kernel on them,
@@ -148,8 +142,6 @@ class CAPOClassifier(DeployableClassifier):
         The C that was chosen.
     score_, score_std_ : float
         The out-of-fold value of the chosen model, and its standard deviation over folds.
-    n_repeats_ : int
-        How often each row was held out.
     cv_results_ : dict of str to ndarray
         All C's that were tried: "param_C", "test_score", "std_test_score", "gain" over the first C and
         its standard error "gain_std_error", "rank_test_score", "n_iter".
@@ -169,10 +161,10 @@ class CAPOClassifier(DeployableClassifier):
         The measure that was optimized.
     oof_decision_ : ndarray of shape (n_samples,)
         The `positive_decision` for each training row, from models that have not seen it; NaN for a row that
-        was never held out. Of repeated folds it is that of the first repeat.
+        was never held out.
     oof_thresholds_ : ndarray of shape (n_samples,)
         What each row's decision is compared with out of fold, a threshold chosen without the row: `score_`
-        is the measure of ``oof_decision_ - oof_thresholds_``, or the mean of such values over repeats.
+        is the measure of ``oof_decision_ - oof_thresholds_``.
     oof_positive_ : ndarray of bool, shape (n_samples,)
         Which training rows are positive.
     sample_weight_ : ndarray of shape (n_samples,) or None
@@ -365,21 +357,6 @@ class CAPOClassifier(DeployableClassifier):
         threshold = self.threshold
         rule = ExpectedValueThreshold() if isinstance(threshold, str) else FixedThreshold(float(threshold))
         return Objective(measure, StackPrior(), tol=float(self.tol), threshold_rule=rule)
-
-    def _choose_folds(self, positive: BoolArray, params: dict[str, Any], weight: FloatArray | None) -> Any:
-        if self.cv is not None:
-            return self.cv
-        groups = params.get("groups")
-        labels = None if groups is None else check_groups(groups, len(positive))
-        return default_n_folds(self.auxiliaries, len(positive), rarer_class_size(positive, labels, weight))
-
-    def _divide_folds(
-        self, folds: IntArray, positive: BoolArray, params: dict[str, Any], weight: FloatArray | None
-    ) -> IntArray | None:
-        # Only of folds of ours it is known which rows belong together.
-        return (
-            parts_of_folds(folds, positive, params.get("groups"), weight) if is_fold_number(self.cv) else None
-        )
 
     def _parse_C(self) -> float | CGrid:
         return parse_C(self.C, coarse=is_fast_set(self.auxiliaries))

@@ -90,7 +90,7 @@ class MulticlassCAPOClassifier(AuxiliaryMetaEstimatorMixin, ClassifierMixin, Bas
         What to optimize: a name from `capo.measures.multiclass.names()`; a measure made with
         `capo.measures.multiclass.get`; a measure of two classes, which stands for its mean over the
         classes; or a vectorized function of the confusion matrix, with true classes in rows and predicted classes in columns.
-    auxiliaries : {"auto", "fast", "best"} or list, default="auto"
+    auxiliaries : {"auto", "fast"} or list, default="auto"
         Classifiers, (name, classifier) pairs, or names of built-in auxiliaries, as for `CAPOClassifier`. They
         are trained on labels 0, 1, ..., the positions of the classes in `classes_`. "boosting" has a penalty
         that it does not have with two classes, without which classes of a few rows make it diverge.
@@ -428,7 +428,7 @@ class MultilabelCAPOClassifier(AuxiliaryMetaEstimatorMixin, ClassifierMixin, Bas
         What to optimize: a name from `capo.measures.multilabel.names()`, a measure made with
         `capo.measures.multilabel.get`, or a measure of two classes, which stands for its mean over the
         labels.
-    auxiliaries : {"auto", "fast", "best"} or list, default="auto"
+    auxiliaries : {"auto", "fast"} or list, default="auto"
         Classifiers, (name, classifier) pairs, or names of built-in auxiliaries, as for `CAPOClassifier`. A
         classifier that takes a label matrix is trained once, any other once per label. "auto" is boosted
         trees, random trees, a linear and a kernel machine; with more than 10 labels, random trees and a

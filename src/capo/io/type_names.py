@@ -42,7 +42,7 @@ from ..kernels import Kernel, KernelExpansion
 from ..learning.auxiliaries import ConstantLabel, LabelwiseClassifier, class_separation, to_dense
 from ..learning.classes import ProbabilityStack
 from ..learning.combination import FittedCombination, LinearCombination
-from ..learning.folds import RepeatedFolds, TimeFolds
+from ..learning.folds import TimeFolds
 from ..learning.labels import LabelModel
 from ..learning.outputs import ClassCalibrator, LabelOutput, OutputScale, ScoreOutput
 from ..learning.path import CVScore
@@ -79,7 +79,6 @@ ESTIMATORS: dict[str, type[Any]] = {
     "SVMPerfClassifier": SVMPerfClassifier,
     "SVMPerfClassifierCV": SVMPerfClassifierCV,
     "TagIndicators": TagIndicators,
-    "RepeatedFolds": RepeatedFolds,
     "TimeFolds": TimeFolds,
     "WordFeatures": WordFeatures,
 }
