@@ -10,9 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from capo.decisions import PlattCalibrator
 from capo.exceptions import InvalidInputError
-from capo.learning.outputs import ClassOutput, LabelOutput, OutputScale, ScoreOutput, mean_scale
+from capo.learning.outputs import ClassOutput, LabelOutput, ScoreOutput
 
 RNG = np.random.default_rng(0)
 Y = RNG.random(300) < 0.3
@@ -106,12 +105,6 @@ def test_rows_without_weight_do_not_limit_others():
     without = ScoreOutput().fit_scale(raw[:-1], Y[:-1], None)
     assert (limited.max_raw, limited.certain_raw) == (without.max_raw, without.certain_raw)
     assert limited.max_raw == pytest.approx(np.log(38))
-
-
-def test_the_mean_scale_has_the_limits_that_are_known():
-    one, other = OutputScale(PlattCalibrator(1, 0), 5.0, 4.0, 4.0), OutputScale(PlattCalibrator(3, 1), 5.0)
-    assert mean_scale([one, other]) == OutputScale(PlattCalibrator(2, 0.5), 5.0, 4.0, 4.0)
-    assert mean_scale([other, other]).max_raw == np.inf
 
 
 @pytest.mark.parametrize("values", [np.where(Y, 1.0, 0.0), np.where(Y, 0.9, 1e-9)])

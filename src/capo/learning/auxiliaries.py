@@ -4,7 +4,7 @@ They take data frames with text, categories
 and missing values as they are. For a sparse matrix the trees use the columns that separate the classes
 best, and a second boosting uses its leading singular directions in place of the kernel machine.
 
-"auto" is the default, "fast" costs less, "best" costs more.
+"auto" is the default, "fast" costs less.
 
 A name stands for a function that returns an unfitted classifier for data with the columns of X.
 
@@ -45,7 +45,6 @@ from ..exceptions import IgnoredWeightWarning, InvalidInputError, MissingExtraEr
 from ..tables.features import make_linear_features, make_rbf_features, make_tree_features, n_ordinal_columns
 from ..tables.schema import FeatureSchema, infer_schema
 from .cross_fit import Auxiliary
-from .folds import DEFAULT_N_FOLDS, MAX_ROWS_FOR_PAIRS, MIN_CLASS_ROWS_FOR_PARTS
 from .outputs import MAX_MARGIN, ScoreOutput, probability_log_odds
 
 #: Random trees with larger leaves, fully grown ones, and those for many classes.
@@ -224,18 +223,16 @@ def _check_dense(X: Any, name: str) -> None:
         raise InvalidInputError(f"the auxiliary {name!r} does not support sparse matrices: remove it.")
 
 
-#: The set that is used by default, the one that costs less, and the one that costs more.
-AUTO, FAST, BEST = "auto", "fast", "best"
+#: The set that is used by default, and the one that costs less.
+AUTO, FAST = "auto", "fast"
 #: Names that stand for a set of auxiliaries.
-AUXILIARY_SETS = (AUTO, FAST, BEST)
+AUXILIARY_SETS = (AUTO, FAST)
 #: Up to this many rows a support vector machine with the exact kernel costs no more than the rest.
 MAX_ROWS_FOR_SVM = 10_000
 #: With at least this many columns the default set has the exact kernel, which a small basis is far from.
 MIN_COLUMNS_FOR_SVM = 100
 #: With more labels than this, the default set has no models that take seconds per label.
 MAX_LABELS_FOR_SLOW_AUXILIARIES = 10
-#: Folds of the set that costs less, on tables without models of pairs of folds.
-N_FAST_FOLDS = 3
 
 
 def default_auxiliary_names(X: Any, set_name: str = AUTO) -> list[str]:
@@ -245,18 +242,8 @@ def default_auxiliary_names(X: Any, set_name: str = AUTO) -> list[str]:
     if issparse(X):
         return ["boosting", "trees", "linear"] + (["latent"] if X.shape[1] > 2 else [])
     names = ["boosting", "trees", "full_trees", "linear", "kernel"]
-    wants_svm = set_name == BEST or X.shape[1] >= MIN_COLUMNS_FOR_SVM
-    return [*names, "svm"] if wants_svm and X.shape[0] <= MAX_ROWS_FOR_SVM else names
-
-
-def default_n_folds(auxiliaries: Any, n_rows: int, n_rarer: int) -> int:
-    """Return the number of folds that auxiliaries, as a user gives them, are trained in by default.
-
-    Few folds need enough rows, or groups, of the rarer class for the parts that they are evaluated by.
-    """
-    can_be_divided = n_rarer >= N_FAST_FOLDS * MIN_CLASS_ROWS_FOR_PARTS
-    has_few = is_fast_set(auxiliaries) and n_rows > MAX_ROWS_FOR_PAIRS and can_be_divided
-    return N_FAST_FOLDS if has_few else DEFAULT_N_FOLDS
+    has_svm = X.shape[1] >= MIN_COLUMNS_FOR_SVM and X.shape[0] <= MAX_ROWS_FOR_SVM
+    return [*names, "svm"] if has_svm else names
 
 
 def is_fast_set(auxiliaries: Any) -> bool:
@@ -408,7 +395,7 @@ _FACTORIES: dict[str, FeatureMaker] = {
 
 
 def auxiliary_names() -> list[str]:
-    """Return all names that can be given as auxiliaries; "auto", "fast" and "best" stand for sets of them.
+    """Return all names that can be given as auxiliaries; "auto" and "fast" stand for sets of them.
 
     Each is an estimator after the preparation of the columns that suits it:
 
@@ -466,7 +453,7 @@ def name_auxiliaries(auxiliaries: object, reserved: Container[str] = ()) -> list
     """
     if isinstance(auxiliaries, str | Mapping) or not isinstance(auxiliaries, Sequence) or not auxiliaries:
         raise InvalidInputError(
-            "auxiliaries must be 'auto', 'fast', 'best' or a list with at least one classifier, name of an "
+            "auxiliaries must be 'auto', 'fast' or a list with at least one classifier, name of an "
             f"auxiliary or (name, classifier) pair: got {auxiliaries!r}."
         )
     pairs = [_as_pair(each) for each in auxiliaries]

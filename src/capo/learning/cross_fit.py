@@ -13,10 +13,10 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from joblib import Memory
@@ -217,8 +217,6 @@ class TrainingSet:
         Training and held-out rows of each fold; together the folds hold out a row at most once.
     weight : ndarray of shape (n_samples,), optional
         Weights of the rows: those of weight 0 are not counted.
-    further_splits : sequence of list of tuple
-        The folds of further repeats, if every row is held out several times.
     """
 
     X: Any
@@ -226,12 +224,6 @@ class TrainingSet:
     classes: NDArray[Any]
     splits: Sequence[Split]
     weight: FloatArray | None = None
-    further_splits: Sequence[Sequence[Split]] = ()
-
-    @property
-    def repeats(self) -> list[TrainingSet]:
-        """The rows with the folds of each repeat."""
-        return [replace(self, splits=each, further_splits=()) for each in (self.splits, *self.further_splits)]
 
     @property
     def n_rows(self) -> int:
@@ -299,15 +291,12 @@ class TrainingJob:
         The rows to train on; None for all of them.
     predict_rows : ndarray of int or None
         The rows to predict; None for all of them.
-    repeat : int
-        The number of the repeat whose folds these are.
     """
 
     auxiliary: int
     held_out: tuple[int, ...] = ()
     train_rows: IntArray | None = None
     predict_rows: IntArray | None = None
-    repeat: int = 0
 
     @property
     def is_pair(self) -> bool:
@@ -323,13 +312,6 @@ class JobResult:
     model: Any
     outputs: FloatArray
     seconds: float
-
-
-class RepeatOutputs(NamedTuple):
-    """The raw outputs of one repeat: those of its folds, and those of its pairs of folds if it has any."""
-
-    raw: FloatArray
-    pairs: FloatArray | None
 
 
 @dataclass(frozen=True)
@@ -349,8 +331,6 @@ class CrossFitResult:
         without pairs of folds, which serve evaluation only.
     pair_seconds : float
         The training time of these models.
-    further_outputs : tuple of RepeatOutputs
-        The outputs of all repeats but the first, which has those above.
     """
 
     raw_outputs: FloatArray
@@ -358,7 +338,6 @@ class CrossFitResult:
     seconds: list[float]
     pair_outputs: FloatArray | None = None
     pair_seconds: float = 0.0
-    further_outputs: tuple[RepeatOutputs, ...] = ()
 
 
 Output = TypeVar("Output", bound=RawOutput)
@@ -405,7 +384,7 @@ class JobRunner(Generic[Output]):
         keys = [sharing_key(each.estimator) or number for number, each in enumerate(self.auxiliaries)]
         groups: dict[Any, list[TrainingJob]] = {}
         for job in jobs:
-            groups.setdefault((job.repeat, job.held_out, keys[job.auxiliary]), []).append(job)
+            groups.setdefault((job.held_out, keys[job.auxiliary]), []).append(job)
         return self._run_groups(list(groups.values()))
 
     def _run_groups(self, groups: Sequence[Sequence[TrainingJob]]) -> Iterator[JobResult]:
@@ -432,37 +411,26 @@ class JobRunner(Generic[Output]):
 
 def cross_fit(runner: JobRunner[Any]) -> CrossFitResult:
     """Train all auxiliaries in all folds and on all rows; the outputs are out of fold."""
-    repeats, n_auxiliaries = runner.training.repeats, len(runner.auxiliaries)
-    pairs = [each.fold_pairs for each in repeats]
+    training, n_auxiliaries = runner.training, len(runner.auxiliaries)
+    pairs = training.fold_pairs
     jobs = [
         job
         for number, auxiliary in enumerate(runner.auxiliaries)
-        for repeat, training in enumerate(repeats)
-        for job in _jobs_of_repeat(repeat, training_jobs(number, auxiliary, training, pairs[repeat]))
+        for job in training_jobs(number, auxiliary, training, pairs)
     ]
-    stores = [
-        _OutputStore(training, n_auxiliaries, has_pairs=bool(each))
-        for training, each in zip(repeats, pairs, strict=True)
-    ]
+    store = _OutputStore(training, n_auxiliaries, has_pairs=bool(pairs))
     models: list[Any] = [None] * n_auxiliaries
     seconds, pair_seconds = [0.0] * n_auxiliaries, 0.0
     for result in runner.run_shared(jobs):
         job = result.job
-        for store in [stores[job.repeat]] if job.held_out else stores:
-            store.add(result)
+        store.add(result)
         if job.is_pair:
             pair_seconds += result.seconds
             continue
         seconds[job.auxiliary] += result.seconds
         if not job.held_out:
             models[job.auxiliary] = result.model
-    first, *further = (RepeatOutputs(store.raw_outputs, store.pair_outputs) for store in stores)
-    return CrossFitResult(first.raw, models, seconds, first.pairs, pair_seconds, tuple(further))
-
-
-def _jobs_of_repeat(repeat: int, jobs: list[TrainingJob]) -> list[TrainingJob]:
-    """The jobs of one repeat; the model of all rows, or a frozen one, is that of the first."""
-    return [replace(job, repeat=repeat) for job in jobs if job.held_out or not repeat]
+    return CrossFitResult(store.raw_outputs, models, seconds, store.pair_outputs, pair_seconds)
 
 
 class _OutputStore:

@@ -90,29 +90,6 @@ def is_certain(raw: FloatArray) -> BoolArray:
     return np.asarray(np.abs(np.abs(raw) - CERTAIN_LOG_ODDS) < CERTAIN_LOG_ODDS_TOL)
 
 
-def mean_scale(scales: Sequence[OutputScale]) -> OutputScale:
-    """Return the scale whose calibration is the mean of those of several repeats of the folds."""
-    calibrators = [scale.calibrator for scale in scales if scale.calibrator is not None]
-    if not calibrators:
-        return scales[0]
-    calibrator = PlattCalibrator(
-        float(np.mean([each.slope for each in calibrators])),
-        float(np.mean([each.intercept for each in calibrators])),
-    )
-    return OutputScale(
-        calibrator,
-        scales[0].max_log_odds,
-        _mean_of_finite([each.max_raw for each in scales]),
-        _mean_of_finite([each.certain_raw for each in scales]),
-    )
-
-
-def _mean_of_finite(values: Sequence[float]) -> float:
-    """The mean of the limits that are known."""
-    finite = [value for value in values if np.isfinite(value)]
-    return float(np.mean(finite)) if finite else np.inf
-
-
 class RawOutput(Protocol):
     """Which output of an auxiliary is used."""
 
