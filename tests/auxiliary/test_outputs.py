@@ -164,7 +164,7 @@ def test_the_output_of_a_rule_does_not_depend_on_the_other_rows(labels):
 def test_labels_that_could_be_others_are_refused():
     with pytest.raises(InvalidInputError, match="returned the labels 0 and 1, but y has 1 and 2"):
         LabelOutput().predict(Rule((0, 1)), X, np.array([1, 2]))
-    with pytest.raises(InvalidInputError, match="predicted the label 0, which y does not have"):
+    with pytest.raises(InvalidInputError, match="returned the labels 0 and 2, but y has 1 and 2 and 3"):
         ClassOutput().predict(Rule((0, 2)), X, np.array([1, 2, 3]))
 
 

@@ -42,7 +42,6 @@ from ..learning.outputs import (
     RawOutput,
     count_numbers,
     iter_row_blocks,
-    iter_tree_blocks,
     predict_block,
 )
 from ..learning.path import CGrid, CVScore, CVScorer
@@ -638,7 +637,7 @@ class BaseAdaptedClassifier(AuxiliaryMetaEstimatorMixin, BinaryClassifier):
         """
         check_is_fitted(self, "auxiliaries_")
         X = self._check_X(X, reset=False)
-        return np.concatenate([self._block_log_odds(block) for block in iter_tree_blocks(X)])
+        return np.concatenate([self._block_log_odds(block) for block in iter_row_blocks(X)])
 
     def _block_log_odds(self, X: Any) -> FloatArray:
         used = self._raw_outputs((name for name, weight in self.auxiliary_weights_.items() if weight), X)

@@ -31,7 +31,6 @@ from ..inspection import Summary, summarize_multiclass, summarize_multilabel
 from ..learning.adaptation import parse_C
 from ..learning.auxiliaries import (
     AUXILIARY_SETS,
-    LabelColumnsOutput,
     label_fold_codes,
     labelwise_auxiliary,
     use_class_defaults,
@@ -47,7 +46,7 @@ from ..learning.labels import (
     fit_label_models,
     tries_adaptation,
 )
-from ..learning.outputs import ClassOutput, RawOutput, count_numbers, iter_row_blocks
+from ..learning.outputs import ClassOutput, LabelColumnsOutput, RawOutput, count_numbers, iter_row_blocks
 from ..learning.path import CGrid, CVScore
 from ..measures import Measure, multiclass, multilabel
 from ..measures.multiclass import MulticlassMeasure

@@ -29,12 +29,13 @@ from ...estimators import (
     SVMPerfClassifierCV,
 )
 from ...exceptions import ExportError, InvalidInputError
-from ...learning.auxiliaries import ConstantLabel, LabelColumnsOutput, LabelwiseClassifier
+from ...learning.auxiliaries import ConstantLabel, LabelwiseClassifier
 from ...learning.outputs import (
     CERTAIN_LOG_ODDS,
     CERTAIN_LOG_ODDS_TOL,
     ClassCalibrator,
     ClassOutput,
+    LabelColumnsOutput,
     OutputScale,
     class_positions_of,
     positive_class_index,
