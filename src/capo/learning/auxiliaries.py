@@ -75,16 +75,9 @@ BOOSTING = {
     "l2_regularization": 1.0,
     "max_features": 0.5,
 }
-#: Boosting with fewer and larger steps, for the set that costs less.
-QUICK_BOOSTING = {
-    "learning_rate": 0.15,
-    "max_iter": 60,
-    "early_stopping": False,
-    "max_leaf_nodes": 15,
-    "l2_regularization": 1.0,
-}
-#: Boosting of each label of a label matrix.
+#: Boosting with fewer and larger steps, of each label of a label matrix and for the set that costs less.
 LABEL_BOOSTING = {"learning_rate": 0.15, "max_iter": 60, "l2_regularization": 1.0}
+QUICK_BOOSTING = {**LABEL_BOOSTING, "early_stopping": False, "max_leaf_nodes": 15}
 #: Boosting of many classes. Without a penalty, the trees of a class with a few rows diverge and spoil all
 #: probabilities.
 CLASS_BOOSTING = {"l2_regularization": 1.0, "min_samples_leaf": 5}
@@ -120,26 +113,19 @@ def to_dense(X: Any) -> Any:
     return X.toarray() if issparse(X) else X
 
 
-def _make_boosting(params: dict[str, Any]) -> Factory:
-    def make(X: Any, schema: FeatureSchema) -> Pipeline:
-        if issparse(X):
-            densifier = FunctionTransformer(to_dense, accept_sparse=True)
-            return make_pipeline(_best_columns(X), densifier, HistGradientBoostingClassifier(**params))
-        encoded = list(range(n_ordinal_columns(schema)))
-        boosting = HistGradientBoostingClassifier(categorical_features=encoded or None, **params)
-        return make_pipeline(make_tree_features(X, schema), boosting)
-
-    return make
+def _make_boosting(X: Any, schema: FeatureSchema, params: dict[str, Any]) -> Pipeline:
+    if issparse(X):
+        densifier = FunctionTransformer(to_dense, accept_sparse=True)
+        return make_pipeline(_best_columns(X), densifier, HistGradientBoostingClassifier(**params))
+    encoded = list(range(n_ordinal_columns(schema)))
+    boosting = HistGradientBoostingClassifier(categorical_features=encoded or None, **params)
+    return make_pipeline(make_tree_features(X, schema), boosting)
 
 
 def _make_random_trees(X: Any, schema: FeatureSchema, n_trees: int, **params: Any) -> Pipeline:
     features = _best_columns(X) if issparse(X) else make_tree_features(X, schema)
     trees = ExtraTreesClassifier(n_trees, **{"min_samples_leaf": MIN_SAMPLES_LEAF, **params})
     return make_pipeline(features, trees)
-
-
-def _make_trees(X: Any, schema: FeatureSchema) -> Pipeline:
-    return _make_random_trees(X, schema, 40, criterion="entropy", **_row_samples(X))
 
 
 def _make_full_trees(X: Any, schema: FeatureSchema) -> Pipeline:
@@ -150,18 +136,11 @@ def _make_full_trees(X: Any, schema: FeatureSchema) -> Pipeline:
     return _make_random_trees(X, schema, 60, criterion="entropy", **params)
 
 
-def _make_class_trees(X: Any, schema: FeatureSchema) -> Pipeline:
-    return _make_random_trees(X, schema, 100)
-
-
-def _make_kernel_machine(n_components: int) -> Factory:
-    def make(X: Any, schema: FeatureSchema) -> Pipeline:
-        _check_dense(X, "kernel")
-        features = make_rbf_features(X, n_components, schema, uses_labels=True)
-        # In one pipeline, so that the features before the kernel are shared with other auxiliaries.
-        return make_pipeline(*(step for _, step in features.steps), LogisticRegression(C=0.3, max_iter=300))
-
-    return make
+def _make_kernel_machine(X: Any, schema: FeatureSchema, n_components: int) -> Pipeline:
+    _check_dense(X, "kernel")
+    features = make_rbf_features(X, n_components, schema, uses_labels=True)
+    # In one pipeline, so that the features before the kernel are shared with other auxiliaries.
+    return make_pipeline(*(step for _, step in features.steps), LogisticRegression(C=0.3, max_iter=300))
 
 
 def _make_svm(X: Any, schema: FeatureSchema) -> Pipeline:
@@ -223,12 +202,12 @@ def _make_c45(X: Any, schema: FeatureSchema) -> Any:
 
 
 _FACTORIES: dict[str, Factory] = {
-    "boosting": _make_boosting(BOOSTING),
-    "quick": _make_boosting(QUICK_BOOSTING),
-    "trees": _make_trees,
+    "boosting": lambda X, schema: _make_boosting(X, schema, BOOSTING),
+    "quick": lambda X, schema: _make_boosting(X, schema, QUICK_BOOSTING),
+    "trees": lambda X, schema: _make_random_trees(X, schema, 40, criterion="entropy", **_row_samples(X)),
     "full_trees": _make_full_trees,
     "linear": lambda X, schema: _on_linear_features(X, schema, LogisticRegression(max_iter=1000)),
-    "kernel": _make_kernel_machine(200),
+    "kernel": lambda X, schema: _make_kernel_machine(X, schema, 200),
     "svm": _make_svm,
     "latent": _make_latent,
     "lgbm": lambda X, schema: _on_tree_features(
@@ -248,13 +227,17 @@ _FACTORIES: dict[str, Factory] = {
         X, schema, _import_classifier("capo.baselines", "RBFNetworkClassifier")()
     ),
 }
-#: Those that are others for many classes, and for the labels of a label matrix.
-_CLASS_FACTORIES: dict[str, Factory] = {
-    "boosting": _make_boosting(CLASS_BOOSTING),
-    "trees": _make_class_trees,
-    "kernel": _make_kernel_machine(500),
+#: Some are others for many classes, and for the labels of a label matrix.
+_CLASS_FACTORIES = {
+    **_FACTORIES,
+    "boosting": lambda X, schema: _make_boosting(X, schema, CLASS_BOOSTING),
+    "trees": lambda X, schema: _make_random_trees(X, schema, 100),
+    "kernel": lambda X, schema: _make_kernel_machine(X, schema, 500),
 }
-_LABEL_FACTORIES: dict[str, Factory] = {**_CLASS_FACTORIES, "boosting": _make_boosting(LABEL_BOOSTING)}
+_LABEL_FACTORIES = {
+    **_CLASS_FACTORIES,
+    "boosting": lambda X, schema: _make_boosting(X, schema, LABEL_BOOSTING),
+}
 
 
 def auxiliary_names() -> list[str]:
@@ -329,45 +312,62 @@ def label_auxiliary_names(X: Any, n_labels: int, set_name: str = AUTO) -> list[s
     return [name for name in names if name != "svm"]
 
 
-def use_class_defaults(pairs: list[tuple[str, Any]], X: Any, schema: FeatureSchema) -> list[tuple[str, Any]]:
-    """Return auxiliaries as a user gives them, with those for many classes in place of binary ones."""
-    return _replace_names(pairs, lambda name: class_auxiliary_names(X, name), _CLASS_FACTORIES, X, schema)
+def resolve_auxiliaries(
+    pairs: Sequence[tuple[str, Any]], X: Any, schema: FeatureSchema | None = None
+) -> list[tuple[str, Any]]:
+    """Return the pairs with each registered name replaced by its estimator for data like X.
+
+    The name of a set is replaced by all of its auxiliaries; a registered name beside it that belongs to the
+    set is made once.
+    """
+    schema = infer_schema(X) if schema is None else schema
+    return _resolve(pairs, lambda name: default_auxiliary_names(X, name), _FACTORIES, X, schema)
+
+
+def use_class_defaults(
+    pairs: Sequence[tuple[str, Any]], X: Any, schema: FeatureSchema
+) -> list[tuple[str, Any]]:
+    """Return the pairs as `resolve_auxiliaries`, with the estimators for many classes."""
+    return _resolve(pairs, lambda name: class_auxiliary_names(X, name), _CLASS_FACTORIES, X, schema)
 
 
 def use_label_defaults(
-    pairs: list[tuple[str, Any]], X: Any, schema: FeatureSchema, n_labels: int
+    pairs: Sequence[tuple[str, Any]], X: Any, schema: FeatureSchema, n_labels: int
 ) -> list[tuple[str, Any]]:
-    """Return auxiliaries as a user gives them, with those for a label matrix in place of binary ones."""
-    return _replace_names(
-        pairs, lambda name: label_auxiliary_names(X, n_labels, name), _LABEL_FACTORIES, X, schema
-    )
+    """Return the pairs as `resolve_auxiliaries`, with the estimators for a label matrix."""
+    return _resolve(pairs, lambda name: label_auxiliary_names(X, n_labels, name), _LABEL_FACTORIES, X, schema)
 
 
-def _replace_names(
-    pairs: list[tuple[str, Any]],
+def _resolve(
+    pairs: Sequence[tuple[str, Any]],
     members: Callable[[str], list[str]],
     factories: Mapping[str, Factory],
     X: Any,
     schema: FeatureSchema,
 ) -> list[tuple[str, Any]]:
-    """Replace the name of a set by its members, and names in `factories` by their estimators."""
-    given = {name for name, _ in pairs}
-    replaced: list[tuple[str, Any]] = []
+    """Replace names by estimators; `members` are the names in a set."""
+    own = {name for name, estimator in pairs if not isinstance(estimator, str) or name != estimator}
+    resolved: dict[str, Any] = {}
     for name, estimator in pairs:
-        is_set = isinstance(estimator, str) and estimator in AUXILIARY_SETS
-        own = [(each, each) for each in members(estimator) if each not in given] if is_set else None
-        replaced += [(name, estimator)] if own is None else own
-    return [
-        (name, factories[each](X, schema) if isinstance(each, str) and each in factories else each)
-        for name, each in replaced
-    ]
+        if not isinstance(estimator, str):
+            resolved[name] = estimator
+        elif estimator not in AUXILIARY_SETS:
+            resolved[name] = factories[estimator](X, schema)
+        else:
+            names = members(estimator)
+            if clash := sorted(own.intersection(names)):
+                raise InvalidInputError(
+                    f"the name {clash[0]!r} is that of an auxiliary of the set {estimator!r}: give yours "
+                    "another name."
+                )
+            resolved.update((each, factories[each](X, schema)) for each in names)
+    return list(resolved.items())
 
 
 def make_auxiliaries(name: str, X: Any, schema: FeatureSchema) -> list[tuple[str, Any]]:
     """Return the unfitted auxiliary of this name, or those of the set of this name, for data like X."""
     check_auxiliary_name(name)
-    names = default_auxiliary_names(X, name) if name in AUXILIARY_SETS else [name]
-    return [(each, _FACTORIES[each](X, schema)) for each in names]
+    return resolve_auxiliaries([(name, name)], X, schema)
 
 
 #: Seeds are drawn below this.
@@ -385,7 +385,8 @@ def name_auxiliaries(auxiliaries: object, reserved: Container[str] = ()) -> list
             f"auxiliary or (name, classifier) pair: got {auxiliaries!r}."
         )
     pairs = [_as_pair(each) for each in auxiliaries]
-    names = _fill_names(pairs)
+    unnamed = iter(name_estimators([estimator for name, estimator in pairs if name is None]))
+    names = [next(unnamed)[0] if name is None else name for name, _ in pairs]
     invalid = [name for name in names if name in reserved or "__" in name]
     if invalid:
         raise InvalidInputError(
@@ -395,37 +396,6 @@ def name_auxiliaries(auxiliaries: object, reserved: Container[str] = ()) -> list
     if len(set(names)) < len(names):
         raise InvalidInputError(f"the names of the auxiliaries must differ: got {', '.join(names)}.")
     return list(zip(names, [estimator for _, estimator in pairs], strict=True))
-
-
-def resolve_auxiliaries(
-    pairs: Sequence[tuple[str, Any]], X: Any, schema: FeatureSchema | None = None
-) -> list[tuple[str, Any]]:
-    """Return the pairs with each registered name replaced by its estimator for data like X.
-
-    The name of a set is replaced by all of its auxiliaries; a registered name beside it that belongs to the
-    set is made once.
-    """
-    schema = infer_schema(X) if schema is None else schema
-    reserved = {name for name, estimator in pairs if not _is_bare(name, estimator)}
-    resolved: dict[str, Any] = {}
-    for name, estimator in pairs:
-        if isinstance(estimator, str) and estimator in AUXILIARY_SETS:
-            default = make_auxiliaries(estimator, X, schema)
-            if clash := sorted(reserved & dict(default).keys()):
-                raise InvalidInputError(
-                    f"the name {clash[0]!r} is that of an auxiliary of the set {estimator!r}: give yours "
-                    "another name."
-                )
-            resolved.update(default)
-        else:
-            is_name = isinstance(estimator, str)
-            resolved[name] = make_auxiliaries(estimator, X, schema)[0][1] if is_name else estimator
-    return list(resolved.items())
-
-
-def _is_bare(name: str, estimator: Any) -> bool:
-    """Whether an auxiliary was given by its registered name alone."""
-    return isinstance(estimator, str) and name == estimator
 
 
 def set_random_states(estimator: Any, random: RandomState | None) -> Any:
@@ -481,13 +451,6 @@ def _as_pair(entry: Any) -> tuple[str | None, Any]:
     elif not hasattr(estimator, "predict"):
         raise InvalidInputError(f"an auxiliary must have a predict method: got {estimator!r}.")
     return name, estimator
-
-
-def _fill_names(pairs: Sequence[tuple[str | None, Any]]) -> list[str]:
-    """Return the names given, and scikit-learn's names of the classifiers without one."""
-    unnamed = [(estimator if name is None else None) for name, estimator in pairs]
-    default_names = (name for name, _ in name_estimators([each for each in unnamed if each is not None]))
-    return [next(default_names) if name is None else name for name, _ in pairs]
 
 
 def _weight_parameter(estimator: Any) -> str | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from itertools import chain
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import Memory, parallel_config
@@ -127,8 +128,7 @@ class TrainingJob:
         return len(self.held_out) == 2
 
 
-@dataclass(frozen=True)
-class JobResult:
+class JobResult(NamedTuple):
     """The raw outputs of a job's model, its CPU time, and the model itself if it is that of all rows."""
 
     job: TrainingJob
@@ -202,8 +202,7 @@ class JobRunner(Generic[Output]):
         groups: dict[Any, list[TrainingJob]] = {}
         for job in jobs:
             groups.setdefault((job.held_out, keys[job.auxiliary]), []).append(job)
-        cached = check_memory(self.memory).cache(_fit_and_predict, ignore=["rows"])
-        number = 0
+        cached = check_memory(self.memory).cache(_fit_and_predict)
         with warnings.catch_warnings():
             # joblib's memory warns that hashing a large table takes time.
             warnings.filterwarnings("ignore", "Persisting input arguments", UserWarning)
@@ -217,8 +216,7 @@ class JobRunner(Generic[Output]):
                 )
                 for group in groups.values()
             )
-            for result in (each for group_results in results for each in group_results):
-                number += 1
+            for number, result in enumerate(chain.from_iterable(results), start=1):
                 yield result
                 self.log(MODEL_PROGRESS, self.auxiliaries[result.job.auxiliary].name, number, len(jobs))
 
@@ -226,61 +224,35 @@ class JobRunner(Generic[Output]):
 def cross_fit(runner: JobRunner[Any]) -> CrossFitResult:
     """Train all auxiliaries in all folds and on all rows; the outputs are out of fold."""
     training, n_auxiliaries = runner.training, len(runner.auxiliaries)
-    pairs = training.fold_pairs
+    splits, pairs = training.splits, training.fold_pairs
     jobs = [
         job
         for number, auxiliary in enumerate(runner.auxiliaries)
-        for job in training_jobs(number, auxiliary, training, pairs)
+        for job in _training_jobs(number, auxiliary, training, pairs)
     ]
-    store = _OutputStore(training, n_auxiliaries, has_pairs=bool(pairs))
+    raw: FloatArray = np.full((training.n_rows, n_auxiliaries), np.nan)
+    by_fold = np.zeros((len(splits) if pairs else 0, *raw.shape))
     models: list[Any] = [None] * n_auxiliaries
     seconds, pair_seconds = [0.0] * n_auxiliaries, 0.0
-    for result in runner.run(jobs):
-        job = result.job
-        store.add(job, result.outputs)
-        if job.is_pair:
-            pair_seconds += result.seconds
-            continue
-        seconds[job.auxiliary] += result.seconds
-        if not job.held_out:
-            models[job.auxiliary] = result.model
-    return CrossFitResult(store.raw_outputs, models, seconds, store.pair_outputs, pair_seconds)
-
-
-class _OutputStore:
-    """Outputs of all auxiliaries, which may have several columns; the first one shows how many."""
-
-    def __init__(self, training: TrainingSet, n_auxiliaries: int, *, has_pairs: bool) -> None:
-        self._training, self._has_pairs = training, has_pairs
-        self.raw_outputs: FloatArray = np.full((training.n_rows, n_auxiliaries), np.nan)
-        self.pair_outputs: FloatArray | None = None
-
-    def add(self, job: TrainingJob, outputs: FloatArray) -> None:
-        """Store the outputs of a model."""
-        if not len(outputs):
-            return
-        self._allocate(outputs.shape[1:])
-        if not job.is_pair:
-            self.raw_outputs[rows_or_all(job.predict_rows), job.auxiliary] = outputs
-        if self.pair_outputs is not None:
-            self._add_to_folds(self.pair_outputs, job, outputs)
-
-    def _allocate(self, columns: tuple[int, ...]) -> None:
-        if self.raw_outputs.shape[2:] != columns:
-            self.raw_outputs = np.full((*self.raw_outputs.shape[:2], *columns), np.nan)
-        if self._has_pairs and self.pair_outputs is None:
-            self.pair_outputs = np.zeros((len(self._training.splits), *self.raw_outputs.shape))
-
-    def _add_to_folds(self, pair_outputs: FloatArray, job: TrainingJob, outputs: FloatArray) -> None:
-        """Store what a model gives to each fold that it has not seen."""
-        splits = self._training.splits
+    for job, model, outputs, job_seconds in runner.run(jobs):
+        columns = outputs.shape[1:]  # one for each class or label, if there are several
+        if len(outputs) and raw.shape[2:] != columns:
+            raw, by_fold = np.full((*raw.shape, *columns), np.nan), np.zeros((*by_fold.shape, *columns))
         if job.is_pair:
             (j, k), n_first = job.held_out, len(splits[job.held_out[0]][1])
-            pair_outputs[k, splits[j][1], job.auxiliary] = outputs[:n_first]
-            pair_outputs[j, splits[k][1], job.auxiliary] = outputs[n_first:]
-        else:  # the model of a fold, or a frozen model, which has seen no fold
-            folds = job.held_out[0] if job.held_out else slice(None)
-            pair_outputs[folds, rows_or_all(job.predict_rows), job.auxiliary] = outputs
+            by_fold[k, splits[j][1], job.auxiliary] = outputs[:n_first]
+            by_fold[j, splits[k][1], job.auxiliary] = outputs[n_first:]
+            pair_seconds += job_seconds
+            continue
+        seconds[job.auxiliary] += job_seconds
+        if len(outputs):
+            raw[rows_or_all(job.predict_rows), job.auxiliary] = outputs
+            # A frozen model has seen no fold.
+            folds = job.held_out[:1] if pairs and job.held_out else slice(None)
+            by_fold[folds, rows_or_all(job.predict_rows), job.auxiliary] = outputs
+        if not job.held_out:
+            models[job.auxiliary] = model
+    return CrossFitResult(raw, models, seconds, by_fold if pairs else None, pair_seconds)
 
 
 def rows_or_all(rows: IntArray | None) -> IntArray | slice:
@@ -288,7 +260,7 @@ def rows_or_all(rows: IntArray | None) -> IntArray | slice:
     return slice(None) if rows is None else rows
 
 
-def training_jobs(
+def _training_jobs(
     number: int, auxiliary: Auxiliary, training: TrainingSet, pairs: Sequence[tuple[int, int]]
 ) -> list[TrainingJob]:
     """Return the trainings of an auxiliary: in folds, without pairs of folds, and on all rows."""
@@ -315,19 +287,24 @@ class _FoldRows:
     """
 
     def __init__(self, training: TrainingSet, job: TrainingJob) -> None:
-        self._X, self._job = training.X, job
-        self.y = training.targets[rows_or_all(job.train_rows)]
+        self._X, self.targets, self.classes = training.X, training.targets, training.classes
+        self.train_rows, self.predict_rows = job.train_rows, job.predict_rows
         self._fitted: dict[Any, Any] = {}
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        """What identifies results in a cache."""
+        return self._X, self.targets, self.classes, self.train_rows, self.predict_rows
 
     @cached_property
     def table(self) -> Any:
         """The rows to train on."""
-        return _take_rows(self._X, self._job.train_rows)
+        return self._X if self.train_rows is None else safe_indexing(self._X, self.train_rows)
 
     @cached_property
     def features(self) -> SharedFeatures:
         """The features of the rows to predict."""
-        return SharedFeatures(_take_rows(self._X, self._job.predict_rows))
+        rows = self.predict_rows
+        return SharedFeatures(self._X if rows is None else safe_indexing(self._X, rows))
 
     def cache(self, fit_transform: Callable[..., Any], **_: Any) -> Callable[..., Any]:
         """Return the function by which a pipeline fits a transformer, for this memory."""
@@ -342,9 +319,23 @@ class _FoldRows:
 
         return fit_once
 
-
-def _take_rows(X: Any, rows: IntArray | None) -> Any:
-    return X if rows is None else safe_indexing(X, rows)
+    def fit(self, estimator: Any, fit_params: dict[str, Any]) -> Any:
+        """Return a clone of an estimator, trained on the rows."""
+        model, params = clone(estimator), check_method_params(self._X, fit_params, self.train_rows)
+        is_pipeline = type(model) is Pipeline
+        shares = is_pipeline and model.memory is None
+        if shares:
+            model.memory = self
+        # Parameters of a pipeline's step, by its name, exist only without metadata routing.
+        by_step = any("__" in name for name in params)
+        routing = config_context(enable_metadata_routing=False) if by_step else nullcontext()
+        is_forest = type(model[-1] if is_pipeline else model) in FORESTS
+        threads = parallel_config("threading", n_jobs=count_threads()) if is_forest else nullcontext()
+        with routing, threads:
+            model.fit(self.table, self.targets[rows_or_all(self.train_rows)], **params)
+        if shares:
+            model.memory = None
+        return model
 
 
 def _is_random(transformer: Any) -> bool:
@@ -371,17 +362,7 @@ def _run_group(
     with library_threads_for(count_numbers(training.X)):
         for auxiliary, job in zip(auxiliaries, jobs, strict=True):
             try:
-                found = fit_and_predict(
-                    auxiliary.estimator,
-                    auxiliary.fit_params,
-                    job.train_rows,
-                    job.predict_rows,
-                    training.X,
-                    training.targets,
-                    training.classes,
-                    output,
-                    rows,
-                )
+                found = fit_and_predict(auxiliary.estimator, auxiliary.fit_params, rows, output)
             except Exception as error:
                 raise AuxiliaryError(_failure_message(auxiliary, job, error)) from error
             results.append(JobResult(job, *found))
@@ -389,48 +370,15 @@ def _run_group(
 
 
 def _fit_and_predict(
-    estimator: Any,
-    fit_params: dict[str, Any],
-    train_rows: IntArray | None,
-    predict_rows: IntArray | None,
-    X: Any,
-    y: NDArray[Any],
-    classes: NDArray[Any],
-    output: RawOutput,
-    rows: _FoldRows,
+    estimator: Any, fit_params: dict[str, Any], rows: _FoldRows, output: RawOutput
 ) -> tuple[Any, FloatArray, float]:
-    """Train on some rows and predict others; only the model of all rows is returned.
-
-    `rows` are these rows. The other arguments identify the result in a cache.
-    """
+    """Train on some rows and predict others; only the model of all rows is returned."""
     start = time.perf_counter()
-    model, outputs = estimator, np.zeros(0)
-    if not is_frozen(estimator):
-        model = _fit_clone(estimator, check_method_params(X, fit_params, train_rows), rows)
-    if predict_rows is None or len(predict_rows):
+    model, outputs = estimator if is_frozen(estimator) else rows.fit(estimator, fit_params), np.zeros(0)
+    if rows.predict_rows is None or len(rows.predict_rows):
         transformers, classifier = split_pipeline(model)
-        outputs = output.predict(classifier, rows.features.transform(transformers), classes)
-    return model if train_rows is None else None, outputs, time.perf_counter() - start
-
-
-def _fit_clone(estimator: Any, params: dict[str, Any], rows: _FoldRows) -> Any:
-    model = clone(estimator)
-    shares = type(model) is Pipeline and model.memory is None
-    if shares:
-        model.memory = rows
-    # Parameters of a pipeline's step, by its name, exist only without metadata routing.
-    by_step = any("__" in name for name in params)
-    with config_context(enable_metadata_routing=False) if by_step else nullcontext(), _threads_for(model):
-        model.fit(rows.table, rows.y, **params)
-    if shares:
-        model.memory = None
-    return model
-
-
-def _threads_for(model: Any) -> AbstractContextManager[Any]:
-    """A context in which random trees are grown in threads."""
-    is_forest = type(model[-1] if type(model) is Pipeline else model) in FORESTS
-    return parallel_config("threading", n_jobs=count_threads()) if is_forest else nullcontext()
+        outputs = output.predict(classifier, rows.features.transform(transformers), rows.classes)
+    return model if rows.train_rows is None else None, outputs, time.perf_counter() - start
 
 
 def _failure_message(auxiliary: Auxiliary, job: TrainingJob, error: Exception) -> str:

@@ -56,7 +56,9 @@ def split_folds(
     if is_fold_number(cv):
         return _stratify(cv, positive, split_params, random, weight, _max_binary_folds)
     _max_binary_folds(positive, None)
-    return _apply_splitter(cv, X, positive, split_params, allow_partial=allow_partial)
+    splits = _apply_splitter(check_cv(cv, positive, classifier=True), X, positive, split_params)
+    check_splits(splits, positive, allow_partial=allow_partial)
+    return splits
 
 
 def split_class_folds(
@@ -76,18 +78,18 @@ def split_class_folds(
     """
     if is_fold_number(cv):
         return _stratify(cv, codes, split_params, random, weight, _max_class_folds)
-    return _apply_splitter(cv, X, codes, split_params)
+    splits = _apply_splitter(check_cv(cv, codes, classifier=True), X, codes, split_params)
+    check_splits(splits, codes)
+    return splits
 
 
 def _apply_splitter(
-    cv: Any, X: Any, labels: NDArray[Any], split_params: Mapping[str, Any], *, allow_partial: bool = False
+    splitter: Any, X: Any, labels: NDArray[Any], split_params: Mapping[str, Any]
 ) -> list[Split]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        parts = check_cv(cv, labels, classifier=True).split(X, labels, **split_params)
-        splits = [(np.asarray(train), np.asarray(test)) for train, test in parts]
-    check_splits(splits, labels, allow_partial=allow_partial)
-    return splits
+        parts = splitter.split(X, labels, **split_params)
+        return [(np.asarray(train), np.asarray(test)) for train, test in parts]
 
 
 def _stratify(
@@ -105,9 +107,8 @@ def _stratify(
     own, own_groups = labels[counted], None if groups is None else groups[counted]
     splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
     n_folds = min(int(n_folds or DEFAULT_N_FOLDS), max_folds(own, own_groups))
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        splits = list(splitter(n_folds, shuffle=True, random_state=random).split(own, own, own_groups))
+    folds = splitter(n_folds, shuffle=True, random_state=random)
+    splits = _apply_splitter(folds, own, own, {"groups": own_groups})
     if own_groups is not None and not all(_has_two_classes(own[train]) for train, _ in splits):
         splits = _halve_groups(own_groups, own, random) or splits
     check_splits(splits, own)
@@ -240,20 +241,14 @@ def pairs_of_folds(
     numbers = np.unique(folds[folds >= 0]).tolist()
     if len(folds) > MAX_ROWS_FOR_PAIRS or not MIN_FOLDS_FOR_PAIRS <= len(numbers) <= MAX_FOLDS_FOR_PAIRS:
         return []
-    counts = _class_counts(folds, labels)
+    classes, codes = np.unique(labels, return_inverse=True)
+    counts = np.zeros((int(folds.max()) + 2, len(classes)), dtype=np.intp)
+    np.add.at(counts, (folds, codes), 1)  # the last line is of rows that are never held out
     n_rows = counts.sum(axis=0)
     counted = n_rows >= (len(numbers) if len(n_rows) > 2 else 0)
     pairs = list(combinations(numbers, 2))
     rarest = min(int((n_rows - counts[j] - counts[k])[counted].min(initial=len(folds))) for j, k in pairs)
     return pairs if counted.sum() > 1 and rarest >= MIN_CLASS_ROWS_FOR_PAIRS else []
-
-
-def _class_counts(folds: IntArray, labels: NDArray[Any]) -> IntArray:
-    """Return the number of rows of each fold and class; the last line is of rows that are never held out."""
-    classes, codes = np.unique(labels, return_inverse=True)
-    counts = np.zeros((int(folds.max()) + 2, len(classes)), dtype=np.intp)
-    np.add.at(counts, (folds, codes), 1)
-    return counts
 
 
 def check_splits(splits: list[Split], labels: NDArray[Any], *, allow_partial: bool = False) -> None:

@@ -100,28 +100,6 @@ class RawOutput(Protocol):
         """
 
 
-class OutputKind(RawOutput, Protocol):
-    """Which output of an auxiliary of two classes is used, and how it is scaled."""
-
-    @property
-    def name(self) -> str:
-        """The name of the kind, "scores" or "labels"."""
-
-    def fit_scale(
-        self,
-        raw: FloatArray,
-        positive: BoolArray,
-        weight: FloatArray | None,
-        *,
-        nonnegative: bool = True,
-        shrink: bool = False,
-    ) -> OutputScale:
-        """Return the scale for raw outputs, which should be out of fold.
-
-        With `shrink`, a few rows that contradict the order of the outputs do not abolish it.
-        """
-
-
 @dataclass(frozen=True)
 class ScoreOutput:
     """Margins or log-odds where a classifier has them, calibrated to log-odds."""
@@ -145,7 +123,10 @@ class ScoreOutput:
         nonnegative: bool = True,
         shrink: bool = False,
     ) -> OutputScale:
-        """Return the scale for raw outputs, which should be out of fold."""
+        """Return the scale for raw outputs, which should be out of fold.
+
+        With `shrink`, a few rows that contradict the order of the outputs do not abolish it.
+        """
         counted = raw if weight is None else raw[np.asarray(weight) > 0]
         limits = OutputScale(None, float(np.log(len(counted) + 1.0)), *_resolution_limits(counted))
         clipped = limits.clip(raw)
@@ -166,6 +147,10 @@ class LabelOutput:
     def fit_scale(self, *_: Any, **options: Any) -> OutputScale:
         """Return the scale that leaves labels unchanged."""
         return OutputScale(None)
+
+
+#: Which output of an auxiliary of two classes is used, and how it is scaled.
+OutputKind = ScoreOutput | LabelOutput
 
 
 @dataclass(frozen=True)
@@ -212,13 +197,9 @@ def _label_probabilities(found: Any, estimator: Any) -> FloatArray:
     """The probability of each label, from one array or a list of arrays of the classes of each label."""
     if not isinstance(found, list):
         return np.asarray(found, dtype=np.float64)
-    columns = []
-    for probabilities, known in zip(found, estimator.classes_, strict=True):
-        is_constant = len(known) == 1  # all training rows had the same class
-        columns.append(
-            np.full(len(probabilities), float(known[0] > 0)) if is_constant else probabilities[:, 1]
-        )
-    return np.column_stack(columns)
+    columns = zip(found, estimator.classes_, strict=True)
+    # The probability of the only class is 1.
+    return np.column_stack([each[:, -1] if known[-1] > 0 else 1.0 - each[:, -1] for each, known in columns])
 
 
 def apply_scales(scales: Sequence[OutputScale], raw: Sequence[FloatArray] | FloatArray) -> FloatArray:
@@ -344,7 +325,7 @@ def _one_column(values: Any, method: str, n_rows: int) -> NDArray[Any]:
     if column.shape != (n_rows,):
         raise InvalidInputError(
             f"its {method} returned an array of shape {column.shape} for {n_rows} rows: "
-            "one value per row is needed."
+            f"one {'label' if method == 'predict' else 'number'} per row is needed."
         )
     return column
 
@@ -355,14 +336,13 @@ FEATURE_BLOCK_ROWS = 20_000
 MIN_SHARED_ROWS = 1_000
 
 
-def iter_row_blocks(X: Any, n_rows: int | None = None) -> Iterator[Any]:
-    """Yield blocks of rows, by default as many as features are computed for; X itself if it is small."""
-    n_rows = n_rows or FEATURE_BLOCK_ROWS
-    if X.shape[0] <= n_rows:
+def iter_row_blocks(X: Any) -> Iterator[Any]:
+    """Yield blocks of rows, as many as features are computed for at once; X itself if it is small."""
+    if X.shape[0] <= FEATURE_BLOCK_ROWS:
         yield X
         return
-    for start in range(0, X.shape[0], n_rows):
-        yield safe_indexing(X, slice(start, start + n_rows))
+    for start in range(0, X.shape[0], FEATURE_BLOCK_ROWS):
+        yield safe_indexing(X, slice(start, start + FEATURE_BLOCK_ROWS))
 
 
 def count_numbers(X: Any) -> int:

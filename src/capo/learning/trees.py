@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -49,19 +48,12 @@ KERNEL_MACHINE = (Nystroem, StandardScaler, LogisticRegression)
 FORESTS = (ExtraTreesClassifier, RandomForestClassifier)
 
 
-@dataclass(frozen=True)
-class _Column:
+class _Column(NamedTuple):
     """The thresholds of a column, and the leaves that each bin leaves over in each tree; the last for NaN."""
 
     number: int
     thresholds: FloatArray
     leaves: NDArray[Any]
-
-    def bins(self, values: FloatArray) -> IntArray:
-        """Return the bin of each value: the number of thresholds below it."""
-        found = np.searchsorted(self.thresholds, values)
-        found[np.isnan(values)] = len(self.thresholds) + 1
-        return found
 
 
 @dataclass(frozen=True)
@@ -87,7 +79,10 @@ class LeafTables:
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Return the decision function of each row."""
-        bins = [column.bins(X[:, column.number]) for column in self.columns]
+        bins = []
+        for number, thresholds, _ in self.columns:
+            values = X[:, number]
+            bins.append(np.where(np.isnan(values), len(thresholds) + 1, np.searchsorted(thresholds, values)))
         result = np.empty(len(X))
         for start in range(0, len(X), TABLE_BLOCK_ROWS):
             rows = slice(start, start + TABLE_BLOCK_ROWS)
@@ -253,8 +248,8 @@ class SharedFeatures:
         For the id of a transformer, what is equal for equal transformers; the id itself by default.
     """
 
-    def __init__(self, X: Any, keys: Mapping[int, Any] = MappingProxyType({})) -> None:
-        self._X, self._keys = X, keys
+    def __init__(self, X: Any, keys: Mapping[int, Any] | None = None) -> None:
+        self._X, self._keys = X, keys or {}
         # With the transformers: an id is unique only as long as its object lives.
         self._known: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 
