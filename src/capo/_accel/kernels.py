@@ -66,12 +66,9 @@ def find_slots(
 @kernel(types.void(INT32, FLOAT64, FLOAT64_OUT))
 def add_weights(slots: IntArray, weight: FloatArray, mass: FloatArray) -> None:
     """Add the weight of each row to its slot; 1 for each row if there are no weights."""
-    if len(weight) == 0:
-        for i in range(len(slots)):
-            mass[slots[i]] += 1.0
-    else:
-        for i in range(len(slots)):
-            mass[slots[i]] += weight[i]
+    has_weight = len(weight) > 0
+    for i in range(len(slots)):
+        mass[slots[i]] += weight[i] if has_weight else 1.0
 
 
 @kernel(types.void(INT32, FLOAT64, FLOAT64, FLOAT64_OUT, FLOAT64_OUT))
@@ -79,25 +76,19 @@ def add_weights_and_scores(
     slots: IntArray, weight: FloatArray, scores: FloatArray, mass: FloatArray, total: FloatArray
 ) -> None:
     """Add the weight and the weighted score of each row to its slot."""
-    if len(weight) == 0:
-        for i in range(len(slots)):
-            mass[slots[i]] += 1.0
-            total[slots[i]] += scores[i]
-    else:
-        for i in range(len(slots)):
-            mass[slots[i]] += weight[i]
-            total[slots[i]] += scores[i] * weight[i]
+    has_weight = len(weight) > 0
+    for i in range(len(slots)):
+        row_weight = weight[i] if has_weight else 1.0
+        mass[slots[i]] += row_weight
+        total[slots[i]] += scores[i] * row_weight
 
 
 @kernel(types.void(FLOAT64, INT32, FLOAT64, FLOAT64_OUT))
 def take(table: FloatArray, slots: IntArray, weight: FloatArray, out: FloatArray) -> None:
     """The number of each row's slot, times the weight of the row if there are weights."""
-    if len(weight) == 0:
-        for i in range(len(slots)):
-            out[i] = table[slots[i]]
-    else:
-        for i in range(len(slots)):
-            out[i] = table[slots[i]] * weight[i]
+    has_weight = len(weight) > 0
+    for i in range(len(slots)):
+        out[i] = table[slots[i]] * (weight[i] if has_weight else 1.0)
 
 
 @kernel(types.float64(FLOAT64, FLOAT64, BOOL, FLOAT64, FLOAT64_OUT), sum_in_any_order=True)
@@ -184,16 +175,9 @@ def abs_matvec(X: NDArray[np.float32], size: FloatArray, out: FloatArray) -> Non
 @kernel(types.void(_ROWS, FLOAT64, FLOAT64_OUT), sum_in_any_order=True)
 def add_abs_rmatvec(X: NDArray[np.float32], size: FloatArray, out: FloatArray) -> None:
     """Add ``|X|' size`` to `out`."""
-    n_rows, n_columns = X.shape
-    whole = n_rows - n_rows % 4
-    for i in range(0, whole, 4):
-        a, b, c, d = size[i], size[i + 1], size[i + 2], size[i + 3]
-        for j in range(n_columns):
-            first = abs(X[i, j]) * a + abs(X[i + 1, j]) * b
-            out[j] += first + (abs(X[i + 2, j]) * c + abs(X[i + 3, j]) * d)
-    for i in range(whole, n_rows):
+    for i in range(X.shape[0]):
         a = size[i]
-        for j in range(n_columns):
+        for j in range(X.shape[1]):
             out[j] += abs(X[i, j]) * a
 
 
