@@ -5,9 +5,8 @@ OMP_NUM_THREADS=1 python -m benchmarks.presets --data FOLDER        8 tables, on
 Each table is cut in half; at most 5,000 rows are trained on. LightGBM has its default parameters and gets the
 same data frame with its categories. The CPU time is that of `fit`, of the process and of its children. The
 values are ROC area and F1 on the test rows, F1 of LightGBM with a threshold that is tuned on out-of-fold
-probabilities; the time of the tuning is not counted. "fast" has 3 folds on tables with more than 2,000 rows;
-it is also measured with 5. Results go to benchmarks/presets/results.csv; those of systems that are not
-measured again stay.
+probabilities; the time of the tuning is not counted. Results go to benchmarks/presets/results.csv; those of
+systems that are not measured again stay.
 """
 
 from __future__ import annotations
@@ -40,9 +39,7 @@ MAX_ROWS, MAX_TEST_ROWS = 5_000, 10_000
 LIGHTGBM = "LightGBM"
 PRESETS: dict[str, dict[str, Any]] = {
     "fast": {"auxiliaries": "fast"},
-    "fast, 5 folds": {"auxiliaries": "fast", "cv": 5},
     "balanced": {"auxiliaries": "auto"},
-    "best": {"auxiliaries": "best"},
 }
 RESULTS = Path(__file__).parent / "results.csv"
 
