@@ -16,6 +16,7 @@ from __future__ import annotations
 import difflib
 import warnings
 from collections.abc import Callable, Container, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any, Self
 
@@ -85,8 +86,6 @@ CLASS_BOOSTING = {"l2_regularization": 1.0, "min_samples_leaf": 5}
 MAX_SPARSE_COLUMNS = 300
 #: Components of the truncated singular value decomposition.
 N_LATENT_COMPONENTS = 60
-#: The value of missing numbers for trees that cannot take them.
-MISSING_NUMBER = -1e9
 #: The auxiliaries that other packages contain, by the names of the packages.
 PACKAGES = {"lightgbm": "lgbm", "xgboost": "xgb"}
 
@@ -113,7 +112,7 @@ def to_dense(X: Any) -> Any:
     return X.toarray() if issparse(X) else X
 
 
-def _make_boosting(X: Any, schema: FeatureSchema, params: dict[str, Any]) -> Pipeline:
+def _make_boosting(params: dict[str, Any], X: Any, schema: FeatureSchema) -> Pipeline:
     if issparse(X):
         densifier = FunctionTransformer(to_dense, accept_sparse=True)
         return make_pipeline(_best_columns(X), densifier, HistGradientBoostingClassifier(**params))
@@ -136,7 +135,7 @@ def _make_full_trees(X: Any, schema: FeatureSchema) -> Pipeline:
     return _make_random_trees(X, schema, 60, criterion="entropy", **params)
 
 
-def _make_kernel_machine(X: Any, schema: FeatureSchema, n_components: int) -> Pipeline:
+def _make_kernel_machine(n_components: int, X: Any, schema: FeatureSchema) -> Pipeline:
     _check_dense(X, "kernel")
     features = make_rbf_features(X, n_components, schema, uses_labels=True)
     # In one pipeline, so that the features before the kernel are shared with other auxiliaries.
@@ -145,7 +144,7 @@ def _make_kernel_machine(X: Any, schema: FeatureSchema, n_components: int) -> Pi
 
 def _make_svm(X: Any, schema: FeatureSchema) -> Pipeline:
     _check_dense(X, "svm")
-    return _on_linear_features(X, schema, SVC(C=10.0))
+    return _on_linear_features(lambda: SVC(C=10.0), X, schema)
 
 
 def _make_latent(X: Any, schema: FeatureSchema) -> Pipeline:
@@ -174,13 +173,13 @@ def _check_dense(X: Any, name: str) -> None:
         raise InvalidInputError(f"the auxiliary {name!r} does not support sparse matrices: remove it.")
 
 
-def _on_linear_features(X: Any, schema: FeatureSchema, classifier: Any) -> Pipeline:
-    return make_pipeline(make_linear_features(X, schema, uses_labels=True), classifier)
+def _on_linear_features(make: Callable[[], Any], X: Any, schema: FeatureSchema) -> Pipeline:
+    return make_pipeline(make_linear_features(X, schema, uses_labels=True), make())
 
 
-def _on_tree_features(X: Any, schema: FeatureSchema, *steps: Any) -> Any:
+def _on_tree_features(make: Callable[[], Any], X: Any, schema: FeatureSchema) -> Any:
     """Trees take a sparse matrix as it is."""
-    return steps[-1] if issparse(X) else make_pipeline(make_tree_features(X, schema), *steps)
+    return make() if issparse(X) else make_pipeline(make_tree_features(X, schema), make())
 
 
 def _import_classifier(module: str, name: str) -> Any:
@@ -196,48 +195,41 @@ def _import_classifier(module: str, name: str) -> Any:
         ) from error
 
 
+def _import_baseline(name: str) -> Any:
+    return _import_classifier("capo.baselines", name)
+
+
 def _make_c45(X: Any, schema: FeatureSchema) -> Any:
-    imputer = SimpleImputer(strategy="constant", fill_value=MISSING_NUMBER)
-    return _on_tree_features(X, schema, imputer, _import_classifier("capo.baselines", "C45Classifier")())
+    tree, imputer = _import_baseline("C45Classifier")(), SimpleImputer(strategy="constant", fill_value=-1e9)
+    return tree if issparse(X) else make_pipeline(make_tree_features(X, schema), imputer, tree)
 
 
 _FACTORIES: dict[str, Factory] = {
-    "boosting": lambda X, schema: _make_boosting(X, schema, BOOSTING),
-    "quick": lambda X, schema: _make_boosting(X, schema, QUICK_BOOSTING),
+    "boosting": partial(_make_boosting, BOOSTING),
+    "quick": partial(_make_boosting, QUICK_BOOSTING),
     "trees": lambda X, schema: _make_random_trees(X, schema, 40, criterion="entropy", **_row_samples(X)),
     "full_trees": _make_full_trees,
-    "linear": lambda X, schema: _on_linear_features(X, schema, LogisticRegression(max_iter=1000)),
-    "kernel": lambda X, schema: _make_kernel_machine(X, schema, 200),
+    "linear": partial(_on_linear_features, lambda: LogisticRegression(max_iter=1000)),
+    "kernel": partial(_make_kernel_machine, 200),
     "svm": _make_svm,
     "latent": _make_latent,
-    "lgbm": lambda X, schema: _on_tree_features(
-        X, schema, _import_classifier("lightgbm", "LGBMClassifier")(verbose=-1)
-    ),
-    "xgb": lambda X, schema: _on_tree_features(X, schema, _import_classifier("xgboost", "XGBClassifier")()),
-    "rf": lambda X, schema: _on_tree_features(
-        X, schema, RandomForestClassifier(200, min_samples_leaf=MIN_SAMPLES_LEAF)
-    ),
-    "knn": lambda X, schema: _on_linear_features(X, schema, KNeighborsClassifier(25, algorithm="brute")),
-    "nb": lambda X, schema: _on_linear_features(X, schema, BernoulliNB()),
-    "cvm": lambda X, schema: _on_linear_features(
-        X, schema, _import_classifier("capo.baselines", "CoreVectorMachine")(C=10.0)
-    ),
+    "lgbm": partial(_on_tree_features, lambda: _import_classifier("lightgbm", "LGBMClassifier")(verbose=-1)),
+    "xgb": partial(_on_tree_features, lambda: _import_classifier("xgboost", "XGBClassifier")()),
+    "rf": partial(_on_tree_features, lambda: RandomForestClassifier(200, min_samples_leaf=MIN_SAMPLES_LEAF)),
+    "knn": partial(_on_linear_features, lambda: KNeighborsClassifier(25, algorithm="brute")),
+    "nb": partial(_on_linear_features, BernoulliNB),
+    "cvm": partial(_on_linear_features, lambda: _import_baseline("CoreVectorMachine")(C=10.0)),
     "c45": _make_c45,
-    "rbfnet": lambda X, schema: _on_linear_features(
-        X, schema, _import_classifier("capo.baselines", "RBFNetworkClassifier")()
-    ),
+    "rbfnet": partial(_on_linear_features, lambda: _import_baseline("RBFNetworkClassifier")()),
 }
 #: Some are others for many classes, and for the labels of a label matrix.
-_CLASS_FACTORIES = {
+_CLASS_FACTORIES: dict[str, Factory] = {
     **_FACTORIES,
-    "boosting": lambda X, schema: _make_boosting(X, schema, CLASS_BOOSTING),
+    "boosting": partial(_make_boosting, CLASS_BOOSTING),
     "trees": lambda X, schema: _make_random_trees(X, schema, 100),
-    "kernel": lambda X, schema: _make_kernel_machine(X, schema, 500),
+    "kernel": partial(_make_kernel_machine, 500),
 }
-_LABEL_FACTORIES = {
-    **_CLASS_FACTORIES,
-    "boosting": lambda X, schema: _make_boosting(X, schema, LABEL_BOOSTING),
-}
+_LABEL_FACTORIES = {**_CLASS_FACTORIES, "boosting": partial(_make_boosting, LABEL_BOOSTING)}
 
 
 def auxiliary_names() -> list[str]:
@@ -546,18 +538,17 @@ class LabelwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 def labelwise_auxiliary(auxiliary: Auxiliary) -> Auxiliary:
     """Return the auxiliary in the form that takes a label matrix."""
-    estimator = auxiliary.estimator
-    shares_features = not isinstance(estimator, Pipeline) or _shares_features(estimator)
-    if auxiliary.is_frozen or (shares_features and _takes_label_matrices(estimator)):
+    estimator, params = auxiliary.estimator, auxiliary.fit_params
+    is_pipeline = isinstance(estimator, Pipeline)
+    shares_features = not is_pipeline or _shares_features(estimator)
+    takes_matrix = isinstance(estimator, BaseEstimator) and get_tags(estimator).classifier_tags.multi_label
+    if auxiliary.is_frozen or (shares_features and takes_matrix):
         return auxiliary
-    if not isinstance(estimator, Pipeline) or not shares_features:
-        return Auxiliary(auxiliary.name, LabelwiseClassifier(estimator), auxiliary.fit_params)
+    if not is_pipeline or not shares_features:
+        return Auxiliary(auxiliary.name, LabelwiseClassifier(estimator), params)
     # Only the last step is trained once per label.
     shared = make_pipeline(*estimator[:-1], LabelwiseClassifier(estimator[-1]))
-    params = {
-        f"labelwiseclassifier__{name.rpartition('__')[2]}": value
-        for name, value in auxiliary.fit_params.items()
-    }
+    params = {f"labelwiseclassifier__{name.rpartition('__')[2]}": value for name, value in params.items()}
     return Auxiliary(auxiliary.name, shared, params)
 
 
@@ -566,10 +557,6 @@ def label_fold_codes(positive: NDArray[np.bool_]) -> IntArray:
     counts = np.where(positive, positive.sum(axis=0), len(positive) + 1)
     codes = np.where(positive.any(axis=1), counts.argmin(axis=1), positive.shape[1])
     return np.unique(codes, return_inverse=True)[1]
-
-
-def _takes_label_matrices(estimator: Any) -> bool:
-    return bool(isinstance(estimator, BaseEstimator) and get_tags(estimator).classifier_tags.multi_label)
 
 
 def _shares_features(pipeline: Pipeline) -> bool:

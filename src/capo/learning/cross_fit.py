@@ -29,7 +29,6 @@ from .trees import FORESTS, SharedFeatures, active_steps, content_key, split_pip
 
 #: Models without pairs of folds are trained up to this many rows times classes or labels.
 MAX_OUTPUTS_FOR_PAIRS = 10_000
-NO_ROWS: IntArray = np.arange(0)
 #: What is logged after each training: the auxiliary, how many models are trained, and how many there will be.
 MODEL_PROGRESS = "auxiliary %s: model %d of %d"
 
@@ -199,21 +198,16 @@ class JobRunner(Generic[Output]):
         They run in one process, where they share the transformer and its features.
         """
         keys = [_first_step_key(each.estimator) or number for number, each in enumerate(self.auxiliaries)]
-        groups: dict[Any, list[TrainingJob]] = {}
+        groups: dict[Any, list[tuple[Auxiliary, TrainingJob]]] = {}
         for job in jobs:
-            groups.setdefault((job.held_out, keys[job.auxiliary]), []).append(job)
+            group = groups.setdefault((job.held_out, keys[job.auxiliary]), [])
+            group.append((self.auxiliaries[job.auxiliary], job))
         cached = check_memory(self.memory).cache(_fit_and_predict)
         with warnings.catch_warnings():
             # joblib's memory warns that hashing a large table takes time.
             warnings.filterwarnings("ignore", "Persisting input arguments", UserWarning)
             results = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-                delayed(_run_group)(
-                    cached,
-                    [self.auxiliaries[job.auxiliary] for job in group],
-                    group,
-                    self.training,
-                    self.output_kind,
-                )
+                delayed(_run_group)(cached, group, self.training, self.output_kind)
                 for group in groups.values()
             )
             for number, result in enumerate(chain.from_iterable(results), start=1):
@@ -275,7 +269,7 @@ def _training_jobs(
             )
             for j, k in pairs
         ),
-        TrainingJob(number, predict_rows=NO_ROWS),
+        TrainingJob(number, predict_rows=np.arange(0)),
     ]
 
 
@@ -352,15 +346,14 @@ def _first_step_key(estimator: Any) -> Any:
 
 def _run_group(
     fit_and_predict: Callable[..., tuple[Any, FloatArray, float]],
-    auxiliaries: Sequence[Auxiliary],
-    jobs: Sequence[TrainingJob],
+    group: Sequence[tuple[Auxiliary, TrainingJob]],
     training: TrainingSet,
     output: RawOutput,
 ) -> list[JobResult]:
     """Return the results of jobs with the same rows; an error names the auxiliary."""
-    rows, results = _FoldRows(training, jobs[0]), []
+    rows, results = _FoldRows(training, group[0][1]), []
     with library_threads_for(count_numbers(training.X)):
-        for auxiliary, job in zip(auxiliaries, jobs, strict=True):
+        for auxiliary, job in group:
             try:
                 found = fit_and_predict(auxiliary.estimator, auxiliary.fit_params, rows, output)
             except Exception as error:

@@ -92,6 +92,10 @@ def _apply_splitter(
         return [(np.asarray(train), np.asarray(test)) for train, test in parts]
 
 
+def _has_two_classes(labels: NDArray[Any]) -> bool:
+    return len(np.unique(labels)) > 1
+
+
 def _stratify(
     n_folds: int | None,
     labels: NDArray[Any],
@@ -178,10 +182,6 @@ def _place_other_rows(
     return [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(len(splits))]
 
 
-def _has_two_classes(labels: NDArray[Any]) -> bool:
-    return len(np.unique(labels)) > 1
-
-
 def _halve_groups(
     groups: NDArray[Any], labels: NDArray[Any], random: RandomState | None
 ) -> list[Split] | None:
@@ -259,12 +259,12 @@ def check_splits(splits: list[Split], labels: NDArray[Any], *, allow_partial: bo
     held_out = np.zeros(len(labels), dtype=int)
     for number, (train, test) in enumerate(splits):
         held_out[test] += 1
-        if len(set(labels[train].tolist())) < 2:
+        if not _has_two_classes(labels[train]):
             raise InvalidInputError(
                 f"fold {number} of cv leaves only one class in the training rows. Use stratified folds, or "
                 "fewer of them."
             )
-    if allow_partial and len(set(labels[held_out > 0].tolist())) < 2:
+    if allow_partial and not _has_two_classes(labels[held_out > 0]):
         raise InvalidInputError("cv holds out rows of only one class: use folds of both classes.")
     is_complete = (held_out == 1).all() or (allow_partial and (held_out <= 1).all())
     if len(splits) < 2 or not is_complete:

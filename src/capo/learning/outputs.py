@@ -115,22 +115,13 @@ class ScoreOutput:
         return LabelOutput().predict(estimator, X, classes)
 
     def fit_scale(
-        self,
-        raw: FloatArray,
-        positive: BoolArray,
-        weight: FloatArray | None,
-        *,
-        nonnegative: bool = True,
-        shrink: bool = False,
+        self, raw: FloatArray, positive: BoolArray, weight: FloatArray | None, **options: bool
     ) -> OutputScale:
-        """Return the scale for raw outputs, which should be out of fold.
-
-        With `shrink`, a few rows that contradict the order of the outputs do not abolish it.
-        """
+        """Return the scale for raw outputs, which should be out of fold; `options` are the calibrator's."""
         counted = raw if weight is None else raw[np.asarray(weight) > 0]
         limits = OutputScale(None, float(np.log(len(counted) + 1.0)), *_resolution_limits(counted))
         clipped = limits.clip(raw)
-        calibrator = PlattCalibrator.fit(clipped, positive, weight, nonnegative=nonnegative, shrink=shrink)
+        calibrator = PlattCalibrator.fit(clipped, positive, weight, **options)
         return replace(limits, calibrator=calibrator)
 
 
@@ -144,7 +135,7 @@ class LabelOutput:
         """Return +1 for rows that the classifier labels positive, and -1 for the others."""
         return 2.0 * _indicators(estimator, X, classes)[:, 1] - 1.0
 
-    def fit_scale(self, *_: Any, **options: Any) -> OutputScale:
+    def fit_scale(self, *_: Any, **options: bool) -> OutputScale:
         """Return the scale that leaves labels unchanged."""
         return OutputScale(None)
 

@@ -198,10 +198,9 @@ def evaluate(estimator: Any, method: str, X: Any) -> Any:
         if type(estimator) is Pipeline and is_kernel_machine([step for _, step in estimator.steps]):
             return _kernel_machine_scores(estimator, X)
         is_table = type(X) is np.ndarray and X.shape[1:] == (getattr(estimator, "n_features_in_", None),)
-        if is_table and len(X) >= MIN_TABLE_ROWS and has_leaf_tables(estimator):
-            tables = find_leaf_tables(estimator)
-            if tables is not None:
-                return tables(np.asarray(X, dtype=np.float64))
+        is_large = is_table and len(X) >= MIN_TABLE_ROWS and has_leaf_tables(estimator)
+        if is_large and (tables := find_leaf_tables(estimator)):
+            return tables(np.asarray(X, dtype=np.float64))
     return getattr(estimator, method)(X)
 
 
@@ -286,7 +285,4 @@ def split_pipeline(model: Any) -> tuple[list[Any], Any]:
 
 def active_steps(pipeline: Pipeline) -> list[tuple[str, Any]]:
     """Return the named steps of a pipeline without those that change nothing."""
-    is_idle = [
-        each is None or (isinstance(each, str) and each == "passthrough") for _, each in pipeline.steps
-    ]
-    return [step for step, idle in zip(pipeline.steps, is_idle, strict=True) if not idle]
+    return [step for step in pipeline.steps if step[1] is not None and not isinstance(step[1], str)]
