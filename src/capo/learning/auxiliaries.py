@@ -229,7 +229,7 @@ _CLASS_FACTORIES: dict[str, Factory] = {
     "trees": lambda X, schema: _make_random_trees(X, schema, 100),
     "kernel": partial(_make_kernel_machine, 500),
 }
-_LABEL_FACTORIES = {**_CLASS_FACTORIES, "boosting": partial(_make_boosting, LABEL_BOOSTING)}
+_LABEL_FACTORIES = _CLASS_FACTORIES | {"boosting": partial(_make_boosting, LABEL_BOOSTING)}
 
 
 def auxiliary_names() -> list[str]:
