@@ -148,11 +148,9 @@ def column_reader(X: Any) -> Reader:
 
 
 def _to_csc(X: Any) -> Any:
-    """The matrix in CSC format, without duplicate entries."""
-    X = sparse.csc_array(X)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
+    """A copy of the matrix in CSC format, without duplicate entries."""
+    X = sparse.csc_array(X, copy=True)
+    X.sum_duplicates()
     return X
 
 
@@ -195,17 +193,16 @@ class Tree:
         """The training rows of the node."""
         return np.concatenate([self.rows[node] for node in self.below(root) if node in self.rows])
 
+    def take_rows(self, root: int) -> IntArray:
+        """Remove and return the training rows of the node."""
+        return np.concatenate([self.rows.pop(node) for node in self.below(root) if node in self.rows])
+
     def cut_off(self, node: int) -> None:
         """Make the node a leaf."""
-        rows = self.rows_below(node)
-        for under in self.below(node):
-            self.rows.pop(under, None)
-        self.rows[node], self.left[node], self.right[node] = rows, -1, -1
+        self.rows[node], self.left[node], self.right[node] = self.take_rows(node), -1, -1
 
-    def replace(self, node: int, larger: int, smaller: int) -> None:
+    def replace(self, node: int, larger: int) -> None:
         """Replace a node by its larger branch."""
-        for under in self.below(smaller):
-            self.rows.pop(under, None)
         for part in self._parts()[:4]:
             part[node] = part[larger]
 
@@ -253,18 +250,17 @@ class Tree:
         while stack:
             node, indent, test = stack.pop()
             is_leaf = self.left[node] < 0
-            if test or is_leaf:
-                yield indent + test + (self._leaf(node, classes) if is_leaf else "")
-            if not is_leaf:
+            if is_leaf:
+                label = classes[int(self.P[node] > self.W[node] - self.P[node])]
+                wrong = f"/{self.errors(node):.1f}" if self.errors(node) else ""
+                yield f"{indent}{test}: {label} ({self.W[node]:.1f}{wrong})"
+            else:
+                if test:
+                    yield indent + test
                 indent += "|   " if test else ""
                 name, threshold = names[self.column[node]], f"{self.threshold[node]:.10g}"
                 stack.append((self.right[node], indent, f"{name} > {threshold}"))
                 stack.append((self.left[node], indent, f"{name} <= {threshold}"))
-
-    def _leaf(self, node: int, classes: list[Any]) -> str:
-        label = classes[int(self.P[node] > self.W[node] - self.P[node])]
-        wrong = f"/{self.errors(node):.1f}" if self.errors(node) else ""
-        return f": {label} ({self.W[node]:.1f}{wrong})"
 
 
 def total_entropy(W: Any, P: Any) -> Any:
@@ -434,7 +430,7 @@ class Pruner:
 
     def _raise(self, node: int, smaller: int, larger: int) -> None:
         tree = self.tree
-        for leaf, rows in tree.routes(larger, tree.rows_below(smaller), self.rows.read):
+        for leaf, rows in tree.routes(larger, tree.take_rows(smaller), self.rows.read):
             tree.rows[leaf] = np.concatenate([tree.rows[leaf], rows])
         for under in reversed(list(tree.below(larger))):
             if tree.left[under] < 0:
@@ -442,7 +438,7 @@ class Pruner:
             else:
                 left, right = tree.left[under], tree.right[under]
                 tree.W[under], tree.P[under] = tree.W[left] + tree.W[right], tree.P[left] + tree.P[right]
-        tree.replace(node, larger, smaller)
+        tree.replace(node, larger)
 
 
 class C45Classifier(BinaryClassifier):

@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, check_memory
 
 from .. import measures
-from .._compat import BoolArray, FloatArray, HasMethods, IntArray, Interval, StrOptions
+from .._compat import BoolArray, FloatArray, HasMethods, Interval, StrOptions
 from ..estimators import (
     BinaryClassifier,
     DecisionFunctionMixin,
@@ -183,7 +183,12 @@ class CostSVMClassifier(MeasureScoreMixin, DecisionFunctionMixin, BinaryClassifi
     ) -> tuple[SVMParams, float, float]:
         """The best parameters in cross-validation, their mean score and the CPU seconds."""
         random = check_random_state(self.random_state)
-        rows = _sample_rows(positive, self.max_rows, random)
+        rows = np.arange(len(positive))
+        if self.max_rows is not None and len(rows) > self.max_rows:
+            sample, _ = train_test_split(
+                rows, train_size=self.max_rows, stratify=positive, random_state=random
+            )
+            rows = np.sort(sample)
         table_cv, positive_cv = table[rows], positive[rows]
         groups_cv = None if groups is None else check_groups(groups, len(positive))[rows]
         grid = self._grid(table)
@@ -250,12 +255,3 @@ def held_out_scores(
                 model.fit(inputs[train][:, columns], positive[train])
                 out[test] = model.decision_function(inputs[test][:, columns])
     return scores, time.process_time() - start
-
-
-def _sample_rows(positive: BoolArray, max_rows: int | None, random: np.random.RandomState) -> IntArray:
-    """Indices of a stratified random sample; all rows if there are at most `max_rows`."""
-    rows = np.arange(len(positive))
-    if max_rows is None or len(rows) <= max_rows:
-        return rows
-    sample, _ = train_test_split(rows, train_size=max_rows, stratify=positive, random_state=random)
-    return np.sort(sample)
