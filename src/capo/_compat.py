@@ -5,7 +5,6 @@ A release of scikit-learn that moves one of these names is followed here, in one
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -34,16 +33,6 @@ except ImportError:
     from sklearn.utils._estimator_html_repr import _VisualBlock as VisualBlock
 
 
-try:
-    from sklearn.tree._classes import CRITERIA_CLF, DENSE_SPLITTERS
-    from sklearn.tree._tree import DepthFirstTreeBuilder
-
-    #: Whether `grow_tree` is available: in other releases, trees are trained by their own `fit`.
-    CAN_GROW_TREES = True
-except ImportError:
-    CAN_GROW_TREES = False
-
-
 def make_target_encoder(n_folds: int) -> TargetEncoder:
     """Return a target encoder with shuffled folds that are the same in every fit.
 
@@ -54,38 +43,6 @@ def make_target_encoder(n_folds: int) -> TargetEncoder:
     return TargetEncoder(cv=StratifiedKFold(n_folds, shuffle=True, random_state=0))
 
 
-def grow_tree(
-    fitted: Any,
-    X: NDArray[np.float32],
-    y: NDArray[np.float64],
-    seed: int,
-    sample_weight: NDArray[np.float64] | None = None,
-) -> Any:
-    """Return a classification tree like a fitted one, grown with another seed.
-
-    Its parameters may differ from the defaults in the criterion, the splitter, `max_features` and
-    `min_samples_leaf`, an integer. `y` are the positions of the classes, in one column, and `sample_weight`
-    how often each row was drawn.
-    """
-    n_classes = np.array([fitted.n_classes_], dtype=np.intp)
-    min_samples_leaf, max_depth = fitted.min_samples_leaf, np.iinfo(np.int32).max
-    splitter = DENSE_SPLITTERS[fitted.splitter](
-        CRITERIA_CLF[fitted.criterion](1, n_classes),
-        fitted.max_features_,
-        min_samples_leaf,
-        0.0,
-        np.random.RandomState(seed),
-        None,
-    )
-    tree = copy(fitted)
-    tree.random_state, tree.tree_ = seed, Tree(X.shape[1], n_classes, 1)
-    builder = DepthFirstTreeBuilder(
-        splitter, max(2, 2 * min_samples_leaf), min_samples_leaf, 0.0, max_depth, 0.0
-    )
-    builder.build(tree.tree_, X, y, sample_weight, fitted._compute_missing_values_in_feature_mask(X))
-    return tree
-
-
 #: The module of the loss functions: scikit-learn before 1.9 registers it as "_loss".
 LOSS_MODULE: str = CyLossFunction.__module__
 #: The loss functions of boosted classifiers, by name.
@@ -94,15 +51,12 @@ LOSSES: dict[str, Any] = {
 }
 
 
-__all___typing = ["BoolArray", "FloatArray", "IntArray"]
-
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
 #: Positions of rows, columns or folds.
 IntArray = NDArray[np.intp]
 
 __all__ = [
-    "CAN_GROW_TREES",
     "LOSSES",
     "LOSS_MODULE",
     "BinMapper",
@@ -119,7 +73,6 @@ __all__ = [
     "check_method_params",
     "check_sample_weight",
     "check_y",
-    "grow_tree",
     "is_pandas_na",
     "is_scalar_nan",
     "make_target_encoder",

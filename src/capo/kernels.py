@@ -83,13 +83,21 @@ class Kernel:
     def __call__(self, X: Any, Z: Any) -> FloatArray:
         """The kernel matrix of the rows of X with the rows of Z."""
         if callable(self.kind):
-            return _check_matrix(self.kind(X, Z), (X.shape[0], Z.shape[0]))
+            matrix, shape = np.asarray(self.kind(X, Z), dtype=np.float64), (X.shape[0], Z.shape[0])
+            if matrix.shape != shape or not np.isfinite(matrix).all():
+                raise InvalidInputError(
+                    f"the kernel must return finite numbers of shape {shape}, one per pair of rows: got "
+                    f"{matrix.shape}."
+                )
+            return matrix
         precision = np.result_type(X.dtype, Z.dtype)
         X, Z = X.astype(precision, copy=False), Z.astype(precision, copy=False)
+        if self.kind != "poly" and not issparse(X) and not issparse(Z) and len(Z):
+            # Distances from a common point are the same, with smaller rounding errors.
+            X, Z = X - Z[0], Z - Z[0]
+        scaled = np.asarray(safe_sparse_dot(X, Z.T, dense_output=True))
         if self.kind == "poly":
-            return self._power(self.gamma * _inner(X, Z) + self.coef0)
-        X, Z = _shift(X, Z)
-        scaled = _inner(X, Z)
+            return self._power(self.gamma * scaled + self.coef0)
         scaled *= -2.0 * self.gamma
         scaled += self.gamma * row_norms(X, squared=True)[:, None]
         scaled += self.gamma * row_norms(Z, squared=True)
@@ -101,7 +109,9 @@ class Kernel:
             rows = (X[i : i + 1] for i in range(X.shape[0]))
             return np.array([self(row, row)[0, 0] for row in rows])
         if self.kind == "poly":
-            return self._power(self.gamma * _squared_norms(X) + self.coef0)
+            blocks = iter_row_blocks(X.shape[0], X.shape[1], BLOCK_SIZE)
+            norms = [row_norms(X[block].astype(np.float64), squared=True) for block in blocks]
+            return self._power(self.gamma * np.concatenate([np.zeros(0), *norms]) + self.coef0)
         return np.ones(X.shape[0])
 
     def _power(self, base: FloatArray) -> FloatArray:
@@ -111,36 +121,6 @@ class Kernel:
                 f"negative: got {base.min():.3g}. Use an integer as degree, or raise coef0."
             )
         return np.asarray(base**self.degree)
-
-
-def _shift(X: Any, Z: Any) -> tuple[Any, Any]:
-    """Subtract a common point, which leaves distances the same and reduces rounding errors."""
-    if issparse(X) or issparse(Z) or not len(Z):
-        return X, Z
-    return X - Z[0], Z - Z[0]
-
-
-def _inner(X: Any, Z: Any) -> FloatArray:
-    return np.asarray(safe_sparse_dot(X, Z.T, dense_output=True))
-
-
-def _check_matrix(values: Any, shape: tuple[int, int]) -> FloatArray:
-    """Check that a user's kernel returned a matrix of finite numbers of the right shape."""
-    matrix = np.asarray(values, dtype=np.float64)
-    if matrix.shape != shape or not np.isfinite(matrix).all():
-        raise InvalidInputError(
-            f"the kernel must return finite numbers of shape {shape}, one per pair of rows: got "
-            f"{matrix.shape}."
-        )
-    return matrix
-
-
-def _squared_norms(X: Any) -> FloatArray:
-    """||x||^2 of each row, in double precision."""
-    norms = np.empty(X.shape[0])
-    for block in iter_row_blocks(X.shape[0], X.shape[1], BLOCK_SIZE):
-        norms[block] = row_norms(X[block].astype(np.float64), squared=True)
-    return norms
 
 
 def mean_squared_distance(X: Any, weight: FloatArray | None = None) -> float:
@@ -288,8 +268,10 @@ def _choose_pivots(
     F = np.zeros((len(residuals), max_rank), dtype=np.float32, order="F")
     pivots = np.zeros(0, dtype=np.intp)
     while len(pivots) < max_rank and (residuals > row_tol).any():
-        n_pivots = min(MAX_PIVOT_BLOCK, max_rank - len(pivots))
-        sample = _sample(np.where(residuals > row_tol, residuals, 0.0), n_pivots, random)
+        # Without replacement, with probabilities proportional to the residuals.
+        mass = np.where(residuals > row_tol, residuals, 0.0)
+        n_pivots = min(MAX_PIVOT_BLOCK, max_rank - len(pivots), int(np.count_nonzero(mass)))
+        sample = np.sort(random.choice(len(mass), n_pivots, replace=False, p=mass / mass.sum()))
         factor = F[:, : len(pivots)]
         new = kernel(X, X[sample]) - factor @ factor[sample].T
         kept, triangle = _cholesky(new[sample], tol, float(diagonal.max()))
@@ -311,12 +293,6 @@ def _cholesky(matrix: FloatArray, tol: float, scale: float = 0.0) -> tuple[NDArr
 def _solve_lower(triangle: FloatArray, b: FloatArray, **options: Any) -> FloatArray:
     """Solve a lower triangular system; SciPy 1.13 does not take one without equations."""
     return np.asarray(solve_triangular(triangle, b, lower=True, **options)) if triangle.size else b
-
-
-def _sample(mass: FloatArray, count: int, random: np.random.RandomState) -> NDArray[np.intp]:
-    """Indices of rows sampled without replacement, with probabilities proportional to their mass."""
-    count = min(count, int(np.count_nonzero(mass)))
-    return np.sort(random.choice(len(mass), count, replace=False, p=mass / mass.sum()))
 
 
 @dataclass(frozen=True)

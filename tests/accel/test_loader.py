@@ -52,7 +52,7 @@ def test_small_problems_are_not_compiled_unless_the_bits_are_the_same():
 def test_small_problems_do_not_import_numba():
     code = (
         "import sys; from capo._accel.loader import load_kernels\n"
-        "assert load_kernels('vectors', 1, same_bits=True) is None and 'numba' not in sys.modules"
+        "assert load_kernels(1, same_bits=True) is None and 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -77,7 +77,7 @@ def test_a_numba_that_cannot_be_found_out_about_is_not_used(monkeypatch):
 
 def test_small_problems_do_not_report_a_broken_numba(monkeypatch):
     pytest.importorskip("numba")
-    monkeypatch.setattr(_loader, "_import_kernels", lambda name: (None, "broken"))
+    monkeypatch.setattr(_loader, "_import_kernels", lambda: (None, "broken"))
     with warnings.catch_warnings(action="error"):
         assert load_kernels(1, same_bits=True) is None
 
@@ -103,7 +103,7 @@ def test_a_broken_numba_is_reported_once_and_numpy_is_used(monkeypatch, error):
     monkeypatch.setattr(_loader, "find_spec", lambda name: True)
     monkeypatch.setattr(_loader, "import_module", fail)
     with pytest.warns(CapoWarning, match="NumPy is used") as found:
-        assert [load_kernels(name, MIN_STEPS) for name in ("vectors", "bins", "bins")] == [None] * 3
+        assert [load_kernels(MIN_STEPS) for _ in range(3)] == [None] * 3
     assert len(found) == 1
     assert str(error) in str(found[0].message)
 
@@ -118,7 +118,7 @@ def test_a_cache_that_cannot_be_written_is_reported(tmp_path, monkeypatch):
         "from capo._accel.loader import load_kernels\n"
         "with warnings.catch_warnings(record=True) as found:\n"
         "    warnings.simplefilter('always')\n"
-        "    assert load_kernels('vectors', 1e12) is None\n"
+        "    assert load_kernels(1e12) is None\n"
         "assert 'NUMBA_CACHE_DIR' in str(found[0].message), found\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

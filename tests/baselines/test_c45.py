@@ -17,7 +17,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from capo.baselines import C45Classifier, NodeSplit, Tree, added_errors, sort_entries, total_entropy
+from capo.baselines import C45Classifier, Tree
+from capo.baselines._c45 import added_errors, sort_entries, total_entropy
 from capo.exceptions import InvalidInputError
 
 X, Y = load_breast_cancer(return_X_y=True)
@@ -273,7 +274,7 @@ def test_quinlans_golf():
     assert model.describe(names).splitlines()[0] == "overcast <= 0"
     assert model.describe(names).splitlines()[-1] == "overcast > 0: play (4.0)"
     # in sunny weather Quinlan's tree asks for humidity <= 75: the rows have 70 and 85, the table 75
-    assert sort_entries(X, np.ones(14, dtype=bool)).threshold_for(NodeSplit(4, 70.0, 85.0)) == 75.0
+    assert sort_entries(X).threshold_between(4, 70.0, 85.0) == 75.0
     sunny = C45Classifier(pruning=False).fit(X[:5], y[:5])
     assert sunny.describe(names) == "humidity <= 70: play (2.0)\nhumidity > 70: don't (3.0)"
 

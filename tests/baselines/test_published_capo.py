@@ -14,7 +14,8 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 from capo import SVMPerfClassifier, measures
-from capo.baselines import PublishedCAPOClassifier, fit_in_sample
+from capo.baselines import PublishedCAPOClassifier
+from capo.baselines._published_capo import fit_in_sample
 from capo.learning.cross_fit import Auxiliary, JobRunner, TrainingSet
 from capo.learning.outputs import LabelOutput
 

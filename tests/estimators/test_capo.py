@@ -226,7 +226,6 @@ def test_predictions_in_blocks_are_those_of_all_rows(monkeypatch, kind):
     model = CAPOClassifier(auxiliaries=["linear", "trees"], C=10.0, cv=2, random_state=0).fit(data, target)
     whole = model.decision_function(data[:60])
     monkeypatch.setattr("capo.learning.outputs.FEATURE_BLOCK_ROWS", 7)
-    monkeypatch.setattr("capo.learning.outputs.MAX_TREE_BLOCK_ROWS", 20)
     np.testing.assert_allclose(model.decision_function(data[:60]), whole, rtol=1e-12)
 
 

@@ -14,8 +14,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from capo.learning.auxiliaries import make_auxiliaries
-from capo.learning.outputs import LabelOutput, ScoreOutput, iter_tree_blocks, predict_block
-from capo.learning.trees import evaluate, forest_probability, is_kernel_machine
+from capo.learning.outputs import LabelOutput, ScoreOutput, predict_block
+from capo.learning.trees import evaluate, is_kernel_machine
 from capo.tables.encoders import KnownCategoryFilter
 from capo.tables.schema import infer_schema
 
@@ -32,11 +32,9 @@ def outputs(models, rows, output=None):
 
 
 @pytest.mark.parametrize("forest", [ExtraTreesClassifier, RandomForestClassifier])
-@pytest.mark.parametrize("min_rows", [1, 1000])
-def test_random_trees_give_the_probabilities_of_scikit_learn(monkeypatch, forest, min_rows):
-    monkeypatch.setattr("capo.learning.trees.MIN_ORDERED_ROWS", min_rows)
+def test_random_trees_give_the_probabilities_of_scikit_learn(forest):
     model = forest(15, random_state=0).fit(X[:200], Y[:200])
-    np.testing.assert_array_equal(forest_probability(model, X), model.predict_proba(X)[:, 1])
+    np.testing.assert_array_equal(evaluate(model, "predict_proba", X), model.predict_proba(X)[:, 1])
 
 
 def test_random_trees_of_other_targets_predict_as_they_are():
@@ -47,7 +45,7 @@ def test_random_trees_of_other_targets_predict_as_they_are():
 @pytest.mark.parametrize("gamma", [None, 0.3])
 @pytest.mark.parametrize("to_matrix", [np.asarray, sparse.csr_array])
 def test_a_kernel_machine_is_one_product_after_the_kernel(monkeypatch, gamma, to_matrix):
-    monkeypatch.setattr("capo.learning.trees.KERNEL_BLOCK_ROWS", 70)
+    monkeypatch.setattr("capo.kernels.BLOCK_SIZE", 70 * 60)
     steps = Nystroem(gamma=gamma, n_components=60, random_state=0), StandardScaler(), LogisticRegression()
     model = make_pipeline(*steps).fit(to_matrix(COMPLETE), Y)
     found = evaluate(model, "decision_function", to_matrix(COMPLETE))
@@ -124,11 +122,3 @@ def test_nested_steps_that_do_nothing_and_functions_without_a_name():
     nested = make_pipeline("passthrough", FunctionTransformer(lambda rows: 2 * rows), StandardScaler())
     model = Pipeline([("features", nested), ("none", None), ("last", LogisticRegression())]).fit(COMPLETE, Y)
     np.testing.assert_array_equal(outputs({"own": model}, COMPLETE)["own"], model.decision_function(COMPLETE))
-
-
-@pytest.mark.parametrize(("n_columns", "n_blocks"), [(1, 3), (40, 3), (100, 7), (4000, 13)])
-def test_wide_tables_have_smaller_blocks(n_columns, n_blocks):
-    table = np.broadcast_to(0.0, (250_000, n_columns))
-    blocks = [block.shape[0] for block in iter_tree_blocks(table)]
-    assert len(blocks) == n_blocks
-    assert sum(blocks) == 250_000

@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
-from sklearn.ensemble import ExtraTreesClassifier
 
-from capo.learning import cross_fit as _training
 from capo.learning.auxiliaries import default_auxiliary_names, make_auxiliaries
-from capo.learning.cross_fit import fit_classifier
 from capo.tables.schema import infer_schema
 
 
@@ -60,15 +57,3 @@ def test_boosting_learns_from_all_rows(name):
     X, y = rng.normal(size=(10_001, 3)), np.arange(10_001) % 2
     boosting = make(name, len(X)).set_params(max_iter=2, random_state=0).fit(X, y)
     assert not boosting.do_early_stopping_
-
-
-def test_without_private_names_of_scikit_learn_trees_are_fitted_by_it(monkeypatch):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(200, 3)), np.arange(200) % 2
-    pipeline = make_auxiliaries("trees", X, infer_schema(X))[0][1]
-    pipeline[-1].set_params(random_state=0)
-    monkeypatch.setattr(_training, "CAN_GROW_TREES", False)
-    monkeypatch.setattr(_training, "grow_tree", None)
-    found = fit_classifier(pipeline, X, y, {})
-    expected = ExtraTreesClassifier(**found[-1].get_params()).fit(X, y)
-    np.testing.assert_array_equal(found.predict_proba(X), expected.predict_proba(X))

@@ -10,10 +10,10 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from capo.learning.cross_fit import Auxiliary, FoldTables, JobRunner, TrainingSet, cross_fit, sharing_key
+from capo.learning.cross_fit import Auxiliary, JobRunner, TrainingSet, cross_fit
 from capo.learning.outputs import ScoreOutput
 
 N_FOLDS = 3
@@ -40,10 +40,13 @@ class CountedScaler(StandardScaler):
 class RandomShift(BaseEstimator):
     """Adds a random number; it has no `fit_transform`."""
 
+    shifts: ClassVar[list[int]] = []
+
     def __init__(self, random_state=None):
         self.random_state = random_state
 
     def fit(self, X, y=None):
+        self.shifts.append(1)
         self.shift_ = np.random.default_rng(self.random_state).normal()
         return self
 
@@ -54,10 +57,13 @@ class RandomShift(BaseEstimator):
 MODELS = {
     "trees": make_pipeline(CountedScaler(), ExtraTreesClassifier(5, random_state=0)),
     "linear": make_pipeline("passthrough", CountedScaler(), LogisticRegression()),
+    "longer": make_pipeline(CountedScaler(), StandardScaler(), LogisticRegression(C=0.1)),
     "nested": make_pipeline(make_pipeline(CountedScaler(), StandardScaler()), LogisticRegression(C=0.1)),
     "other": make_pipeline(CountedScaler(with_mean=False), LogisticRegression()),
     "alone": GaussianNB(),
 }
+
+LAST = {"linear": LogisticRegression(), "bayes": GaussianNB()}
 
 
 def run(models, **params):
@@ -86,7 +92,7 @@ def test_results_do_not_depend_on_processes(n_jobs):
 
 def test_equal_transformers_are_fitted_once_in_each_fold():
     CountedScaler.calls.clear()
-    run({name: MODELS[name] for name in ("trees", "linear", "nested")})
+    run({name: MODELS[name] for name in ("trees", "linear", "longer")})
     assert CountedScaler.calls.count("fit") == N_FOLDS + 1
     # `fit_transform` of a scaler transforms too
     assert CountedScaler.calls.count("transform") == 2 * N_FOLDS + 1
@@ -104,16 +110,21 @@ def test_models_of_a_cache_are_shared_with_new_ones(tmp_path):
     )
 
 
-def test_random_transformers_are_not_shared():
-    tables = FoldTables(X, Y, None, None)
-    for seed, n_different in ((None, 2), (0, 1)):
-        features = [tables.fit_transform(RandomShift(seed))[1][0, 0] for _ in range(2)]
-        assert len(set(features)) == n_different
-    assert sharing_key(make_pipeline(RandomShift(), GaussianNB())) is None
+@pytest.mark.parametrize(("seed", "n_fits"), [(None, 2), (0, 1)])
+def test_random_transformers_are_not_shared(seed, n_fits):
+    RandomShift.shifts.clear()
+    pipelines = {name: make_pipeline(RandomShift(seed), each) for name, each in LAST.items()}
+    run(pipelines)
+    assert len(RandomShift.shifts) == n_fits * (N_FOLDS + 1)
 
 
-def test_keys_are_equal_for_equal_first_transformers():
-    keys = {name: sharing_key(model) for name, model in MODELS.items()}
-    assert keys["trees"] == keys["linear"] == keys["nested"] != keys["other"]
-    assert keys["alone"] is None
-    assert sharing_key(Pipeline([("none", "passthrough")])) is None
+def test_weights_and_memories_are_kept():
+    weight = np.where(Y, 3.0, 1.0)
+    params = {"logisticregression__sample_weight": weight}
+    model = make_pipeline(CountedScaler(), LogisticRegression())
+    training = TrainingSet(X, Y, np.array([0, 1]), SPLITS)
+    found = cross_fit(JobRunner([Auxiliary("linear", model, params)], training, ScoreOutput())).models[0]
+    np.testing.assert_array_equal(
+        found.decision_function(X), clone(model).fit(X, Y, **params).decision_function(X)
+    )
+    assert found.memory is None

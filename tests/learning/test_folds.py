@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import RandomState
 
-from capo.learning.folds import parts_of_folds, rarer_class_size, split_folds
+from capo.learning.folds import split_folds
 
 
 def rows_of_groups(counts):
@@ -56,39 +56,3 @@ def test_rows_of_weight_0_have_no_influence_on_the_folds_of_others(counts, n_fol
         assert np.flatnonzero(counted)[test_counted].tolist() == test[counted[test]].tolist()
         assert not (by_group and set(groups[train]) & set(groups[test]))
     assert sorted(np.concatenate([test for _, test in splits])) == list(range(len(groups)))
-
-
-def test_a_few_folds_are_divided_into_parts():
-    rng = np.random.default_rng(0)
-    folds, positive = np.arange(900) % 3, rng.permutation(np.arange(900) < 150)
-    parts = parts_of_folds(folds, positive)
-    for fold in range(3):
-        own, counts = np.unique(parts[folds == fold], return_counts=True)
-        assert own.tolist() == [3 * fold, 3 * fold + 1, 3 * fold + 2]
-        assert set(counts) == {100}
-        n_positive = np.bincount(parts[(folds == fold) & positive])[own]
-        assert np.ptp(n_positive) <= 1
-    np.testing.assert_array_equal(parts, parts_of_folds(folds, positive))
-    assert parts_of_folds(np.arange(900) % 4, positive) is None
-    assert parts_of_folds(np.where(folds == 0, -1, folds), positive) is None
-    assert parts_of_folds(folds, np.arange(900) < 59) is None
-    assert parts_of_folds(folds, positive, weight=np.arange(900) % 10 < 3.0) is None
-
-
-def test_parts_keep_groups_together():
-    groups = np.repeat(np.arange(60), 10)
-    folds, positive = groups % 3, np.arange(600) % 10 < 4
-    parts = parts_of_folds(folds, positive, groups)
-    assert len(np.unique(parts)) == 9
-    assert all(len(np.unique(parts[groups == group])) == 1 for group in range(60))
-    assert parts_of_folds(folds, positive, groups // 9) is None
-
-
-def test_the_size_of_the_rarer_class_is_that_of_what_counts():
-    positive, groups = (
-        np.array([True, True, True, False, False, False, False]),
-        np.array([0, 0, 1, 1, 2, 2, 3]),
-    )
-    assert rarer_class_size(positive) == 3
-    assert rarer_class_size(positive, groups) == 2
-    assert rarer_class_size(positive, weight=np.array([0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])) == 2

@@ -66,12 +66,9 @@ def find_slots(
 @kernel(types.void(INT32, FLOAT64, FLOAT64_OUT))
 def add_weights(slots: IntArray, weight: FloatArray, mass: FloatArray) -> None:
     """Add the weight of each row to its slot; 1 for each row if there are no weights."""
-    if len(weight) == 0:
-        for i in range(len(slots)):
-            mass[slots[i]] += 1.0
-    else:
-        for i in range(len(slots)):
-            mass[slots[i]] += weight[i]
+    has_weight = len(weight) > 0
+    for i in range(len(slots)):
+        mass[slots[i]] += weight[i] if has_weight else 1.0
 
 
 @kernel(types.void(INT32, FLOAT64, FLOAT64, FLOAT64_OUT, FLOAT64_OUT))
@@ -79,25 +76,19 @@ def add_weights_and_scores(
     slots: IntArray, weight: FloatArray, scores: FloatArray, mass: FloatArray, total: FloatArray
 ) -> None:
     """Add the weight and the weighted score of each row to its slot."""
-    if len(weight) == 0:
-        for i in range(len(slots)):
-            mass[slots[i]] += 1.0
-            total[slots[i]] += scores[i]
-    else:
-        for i in range(len(slots)):
-            mass[slots[i]] += weight[i]
-            total[slots[i]] += scores[i] * weight[i]
+    has_weight = len(weight) > 0
+    for i in range(len(slots)):
+        row_weight = weight[i] if has_weight else 1.0
+        mass[slots[i]] += row_weight
+        total[slots[i]] += scores[i] * row_weight
 
 
 @kernel(types.void(FLOAT64, INT32, FLOAT64, FLOAT64_OUT))
 def take(table: FloatArray, slots: IntArray, weight: FloatArray, out: FloatArray) -> None:
     """The number of each row's slot, times the weight of the row if there are weights."""
-    if len(weight) == 0:
-        for i in range(len(slots)):
-            out[i] = table[slots[i]]
-    else:
-        for i in range(len(slots)):
-            out[i] = table[slots[i]] * weight[i]
+    has_weight = len(weight) > 0
+    for i in range(len(slots)):
+        out[i] = table[slots[i]] * (weight[i] if has_weight else 1.0)
 
 
 @kernel(types.float64(FLOAT64, FLOAT64, BOOL, FLOAT64, FLOAT64_OUT), sum_in_any_order=True)
@@ -184,78 +175,10 @@ def abs_matvec(X: NDArray[np.float32], size: FloatArray, out: FloatArray) -> Non
 @kernel(types.void(_ROWS, FLOAT64, FLOAT64_OUT), sum_in_any_order=True)
 def add_abs_rmatvec(X: NDArray[np.float32], size: FloatArray, out: FloatArray) -> None:
     """Add ``|X|' size`` to `out`."""
-    n_rows, n_columns = X.shape
-    whole = n_rows - n_rows % 4
-    for i in range(0, whole, 4):
-        a, b, c, d = size[i], size[i + 1], size[i + 2], size[i + 3]
-        for j in range(n_columns):
-            first = abs(X[i, j]) * a + abs(X[i + 1, j]) * b
-            out[j] += first + (abs(X[i + 2, j]) * c + abs(X[i + 3, j]) * d)
-    for i in range(whole, n_rows):
+    for i in range(X.shape[0]):
         a = size[i]
-        for j in range(n_columns):
+        for j in range(X.shape[1]):
             out[j] += abs(X[i, j]) * a
-
-
-#: A node: rows with a larger value than the threshold go to the right child, which follows the left one. The
-#: children of a leaf are the leaf itself. NaN goes to the right where `nan_right` is 1.
-NODE = np.dtype(
-    [("threshold", np.float32), ("column", np.uint16), ("nan_right", np.uint16), ("left", np.uint32)]
-)
-_NODES = read_only(numba.from_dtype(NODE))
-_COUNTS = read_only(types.uint32)
-_TREES_ROWS = read_only(types.float32)
-
-
-def _choose_child(nodes: Any, X: Any, row: Any, position: Any) -> Any:
-    """The child that a row goes to, without a branch; `row` is where its values begin."""
-    node = nodes[position]
-    value = X[row + np.uint64(node.column)]
-    return node.left + np.uint32((value > node.threshold) | (np.isnan(value) & (node.nan_right != 0)))
-
-
-_next_node: Any = numba.njit(inline="always")(_choose_child)
-
-
-@kernel(types.void(_NODES, FLOAT64, _COUNTS, _TREES_ROWS, types.uint64, FLOAT64_OUT))
-def add_leaf_values(
-    nodes: NDArray[Any],
-    values: FloatArray,
-    roots: NDArray[np.uint32],
-    X: NDArray[np.float32],
-    n_columns: int,
-    out: FloatArray,
-) -> None:
-    """Add the value of each row's leaf in each tree; X is flat, row by row.
-
-    Eight rows descend at the same time, so that the processor need not wait for one node after the other.
-    """
-    n_rows = len(out)
-    for root in roots:
-        for first in range(0, n_rows, 8):
-            last = n_rows - 1
-            r0 = np.uint64(first) * n_columns
-            r1 = np.uint64(min(first + 1, last)) * n_columns
-            r2 = np.uint64(min(first + 2, last)) * n_columns
-            r3 = np.uint64(min(first + 3, last)) * n_columns
-            r4 = np.uint64(min(first + 4, last)) * n_columns
-            r5 = np.uint64(min(first + 5, last)) * n_columns
-            r6 = np.uint64(min(first + 6, last)) * n_columns
-            r7 = np.uint64(min(first + 7, last)) * n_columns
-            a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = root
-            moved = True
-            while moved:
-                b0, b1 = _next_node(nodes, X, r0, a0), _next_node(nodes, X, r1, a1)
-                b2, b3 = _next_node(nodes, X, r2, a2), _next_node(nodes, X, r3, a3)
-                b4, b5 = _next_node(nodes, X, r4, a4), _next_node(nodes, X, r5, a5)
-                b6, b7 = _next_node(nodes, X, r6, a6), _next_node(nodes, X, r7, a7)
-                changed = (a0 ^ b0) | (a1 ^ b1) | (a2 ^ b2) | (a3 ^ b3)
-                changed |= (a4 ^ b4) | (a5 ^ b5) | (a6 ^ b6) | (a7 ^ b7)
-                moved = changed != 0
-                a0, a1, a2, a3, a4, a5, a6, a7 = b0, b1, b2, b3, b4, b5, b6, b7
-            leaves = (a0, a1, a2, a3, a4, a5, a6, a7)
-            for k in range(min(8, n_rows - first)):
-                out[first + k] += values[leaves[k]]
 
 
 @kernel(types.void(FLOAT64, FLOAT64, types.float64, FLOAT64_OUT))

@@ -59,17 +59,13 @@ def load_kernels(n_steps: float, *, same_bits: bool = False) -> ModuleType | Non
 def _import_kernels() -> tuple[ModuleType | None, str]:
     """Compile the kernels, or load them from the cache; None and the reason if that fails."""
     try:
-        if find_spec("numba") is None or _is_compiler_off():
+        # With its setting NUMBA_DISABLE_JIT, Numba would run the kernels in Python.
+        if find_spec("numba") is None or import_module("numba").config.DISABLE_JIT:
             return None, ""
         logger.debug("compiled code: loading; only the first time takes seconds")
         return import_module(f"{__package__}.kernels"), ""
     except Exception as error:
         return None, str(error)
-
-
-def _is_compiler_off() -> bool:
-    """Whether Numba would run the kernels in Python, as its setting NUMBA_DISABLE_JIT has it."""
-    return bool(import_module("numba").config.DISABLE_JIT)
 
 
 @cache

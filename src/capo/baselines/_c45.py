@@ -47,14 +47,6 @@ class TrainingRows(NamedTuple):
         return float(self.weight[rows].sum()), float(self.positive[rows].sum())
 
 
-class NodeSplit(NamedTuple):
-    """A cut of a column between two neighboring values."""
-
-    column: int
-    lower: float
-    upper: float
-
-
 class Entries(NamedTuple):
     """Entries sorted by (column, value); an entry of row n is the placeholder for the zeros of its column."""
 
@@ -103,11 +95,11 @@ class Entries(NamedTuple):
         sums = np.cumsum(w)
         return sums - np.repeat(sums[starts] - w[starts], np.diff(starts, append=len(w)))
 
-    def threshold_for(self, split: NodeSplit) -> float:
-        """The largest value of the column that is not above the midpoint of the split."""
-        values = self.value[self.column_slice(split.column)]
-        middle = (split.lower + split.upper) / 2
-        middle = middle if middle < split.upper else split.lower
+    def threshold_between(self, column: int, lower: float, upper: float) -> float:
+        """The largest value of the column that is not above the midpoint of two neighboring values."""
+        values = self.value[self.column_slice(column)]
+        middle = (lower + upper) / 2
+        middle = middle if middle < upper else lower
         return float(values[np.searchsorted(values, middle, side="right") - 1])
 
     def goes_left(self, column: int, threshold: float, n: int) -> BoolArray:
@@ -125,17 +117,17 @@ class Entries(NamedTuple):
         return self.select(mask[self.row]).drop_idle_zeros(len(rows), placeholder), rows
 
 
-def sort_entries(X: Any, mask: BoolArray) -> Entries:
-    """The sorted non-zero entries of the rows in the mask, and a placeholder for the zeros of each column."""
+def sort_entries(X: Any) -> Entries:
+    """The sorted non-zero entries, and a placeholder for the zeros of each column."""
     X = _to_csc(X)
     n, d = X.shape
     entries = Entries(np.repeat(np.arange(d), np.diff(X.indptr)), X.data, X.indices.astype(np.intp))
-    entries = entries.select(mask[entries.row] & (entries.value != 0))
+    entries = entries.select(entries.value != 0)
     column = np.concatenate([entries.column, np.arange(d)])
     value = np.concatenate([entries.value, np.zeros(d)])
     row = np.concatenate([entries.row, np.full(d, n)])
     order = np.lexsort((value, column))
-    return Entries(column[order], value[order], row[order]).drop_idle_zeros(int(mask.sum()), n)
+    return Entries(column[order], value[order], row[order]).drop_idle_zeros(n, n)
 
 
 def column_reader(X: Any) -> Reader:
@@ -156,11 +148,9 @@ def column_reader(X: Any) -> Reader:
 
 
 def _to_csc(X: Any) -> Any:
-    """The matrix in CSC format, without duplicate entries."""
-    X = sparse.csc_array(X)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
+    """A copy of the matrix in CSC format, without duplicate entries."""
+    X = sparse.csc_array(X, copy=True)
+    X.sum_duplicates()
     return X
 
 
@@ -203,17 +193,16 @@ class Tree:
         """The training rows of the node."""
         return np.concatenate([self.rows[node] for node in self.below(root) if node in self.rows])
 
+    def take_rows(self, root: int) -> IntArray:
+        """Remove and return the training rows of the node."""
+        return np.concatenate([self.rows.pop(node) for node in self.below(root) if node in self.rows])
+
     def cut_off(self, node: int) -> None:
         """Make the node a leaf."""
-        rows = self.rows_below(node)
-        for under in self.below(node):
-            self.rows.pop(under, None)
-        self.rows[node], self.left[node], self.right[node] = rows, -1, -1
+        self.rows[node], self.left[node], self.right[node] = self.take_rows(node), -1, -1
 
-    def replace(self, node: int, larger: int, smaller: int) -> None:
+    def replace(self, node: int, larger: int) -> None:
         """Replace a node by its larger branch."""
-        for under in self.below(smaller):
-            self.rows.pop(under, None)
         for part in self._parts()[:4]:
             part[node] = part[larger]
 
@@ -261,18 +250,17 @@ class Tree:
         while stack:
             node, indent, test = stack.pop()
             is_leaf = self.left[node] < 0
-            if test or is_leaf:
-                yield indent + test + (self._leaf(node, classes) if is_leaf else "")
-            if not is_leaf:
+            if is_leaf:
+                label = classes[int(self.P[node] > self.W[node] - self.P[node])]
+                wrong = f"/{self.errors(node):.1f}" if self.errors(node) else ""
+                yield f"{indent}{test}: {label} ({self.W[node]:.1f}{wrong})"
+            else:
+                if test:
+                    yield indent + test
                 indent += "|   " if test else ""
                 name, threshold = names[self.column[node]], f"{self.threshold[node]:.10g}"
                 stack.append((self.right[node], indent, f"{name} > {threshold}"))
                 stack.append((self.left[node], indent, f"{name} <= {threshold}"))
-
-    def _leaf(self, node: int, classes: list[Any]) -> str:
-        label = classes[int(self.P[node] > self.W[node] - self.P[node])]
-        wrong = f"/{self.errors(node):.1f}" if self.errors(node) else ""
-        return f": {label} ({self.W[node]:.1f}{wrong})"
 
 
 def total_entropy(W: Any, P: Any) -> Any:
@@ -288,7 +276,7 @@ AVERAGE_SLACK = 1e-3
 def grow(entries: Entries, rows: TrainingRows, min_samples_leaf: int) -> Tree:
     """Split the nodes until no split is useful."""
     tree, all_entries = Tree(), entries
-    stack = [(entries, np.flatnonzero(rows.weight), -1, tree.left)]
+    stack = [(entries, np.arange(len(rows.weight)), -1, tree.left)]
     while stack:
         entries, node_rows, parent, children = stack.pop()
         W, P = rows.totals(node_rows)
@@ -298,9 +286,9 @@ def grow(entries: Entries, rows: TrainingRows, min_samples_leaf: int) -> Tree:
         split = _best_split(entries, rows, W, P, min_samples_leaf)
         if split is None:
             continue
-        tree.column[node] = split.column
-        tree.threshold[node] = threshold = all_entries.threshold_for(split)
-        goes_left = entries.goes_left(split.column, threshold, len(rows.weight))
+        tree.column[node] = split[0]
+        tree.threshold[node] = threshold = all_entries.threshold_between(*split)
+        goes_left = entries.goes_left(split[0], threshold, len(rows.weight))
         del tree.rows[node]
         stack.append((*entries.branch(~goes_left, node_rows), node, tree.right))
         stack.append((*entries.branch(goes_left, node_rows), node, tree.left))
@@ -309,11 +297,13 @@ def grow(entries: Entries, rows: TrainingRows, min_samples_leaf: int) -> Tree:
 
 def _best_split(
     entries: Entries, rows: TrainingRows, W: float, P: float, min_samples_leaf: int
-) -> NodeSplit | None:
-    """The feature with the best gain ratio among those of at least average gain."""
+) -> tuple[int, float, float] | None:
+    """The feature with the best gain ratio among those of at least average gain, and the values at its cut."""
     if min_samples_leaf > W / 2 or min(P, W - P) <= TIE or not len(entries.column):
         return None
-    position, W_left, P_left = entries.cuts(rows, W, P, _min_branch_weight(W, min_samples_leaf))
+    # J48's rule for the smallest weight of a branch, for two classes.
+    min_weight = max(min_samples_leaf, min(0.1 * W / 2, 25.0))
+    position, W_left, P_left = entries.cuts(rows, W, P, min_weight)
     if not len(position):
         return None
     gain = (total_entropy(W, P) - total_entropy(W_left, P_left) - total_entropy(W - W_left, P - P_left)) / W
@@ -327,7 +317,7 @@ def _best_split(
     ratio = np.where(eligible, reduced * W / total_entropy(W, W_left[best]), 0.0)
     chosen = best[np.flatnonzero(ratio >= ratio.max() - TIE)[0]]
     at = position[chosen]
-    return NodeSplit(int(column[chosen]), float(entries.value[at]), float(entries.value[at + 1]))
+    return int(column[chosen]), float(entries.value[at]), float(entries.value[at + 1])
 
 
 def _best_cuts(gain: FloatArray, column: IntArray) -> tuple[IntArray, IntArray]:
@@ -336,11 +326,6 @@ def _best_cuts(gain: FloatArray, column: IntArray) -> tuple[IntArray, IntArray]:
     n_cuts = np.diff(starts, append=len(column))
     top = np.flatnonzero(gain >= np.repeat(np.maximum.reduceat(gain, starts), n_cuts) - TIE)
     return top[np.flatnonzero(np.diff(column[top], prepend=-1))], n_cuts
-
-
-def _min_branch_weight(W: float, min_samples_leaf: int) -> float:
-    """Smallest weight on each side of a cut: J48's rule, for two classes."""
-    return max(min_samples_leaf, min(0.1 * W / 2, 25.0))
 
 
 #: Pruning may raise the expected errors by this much.
@@ -387,15 +372,9 @@ def collapse(tree: Tree) -> None:
     for node in reversed(range(len(errors))):
         if tree.left[node] >= 0:
             errors[node] = errors[tree.left[node]] + errors[tree.right[node]]
-    stack = [0]
-    while stack:
-        node = stack.pop()
-        if tree.left[node] < 0:
-            continue
-        if errors[node] >= tree.errors(node) - 1e-3:
-            tree.cut_off(node)
-        else:
-            stack += (tree.right[node], tree.left[node])
+    for node in tree.below(0):
+        if tree.left[node] >= 0 and errors[node] >= tree.errors(node) - 1e-3:
+            tree.cut_off(node)  # what was below it is not visited
 
 
 class Pruner:
@@ -444,18 +423,14 @@ class Pruner:
         if self.tree.left[larger] < 0:
             return math.inf  # replacing the node by a leaf is considered separately
         expected = self.expected[larger]
-        for leaf, rows in self._reroute(smaller, larger):
+        for leaf, rows in self.tree.routes(larger, self.tree.rows_below(smaller), self.rows.read):
             W, P = self.rows.totals(rows)
             expected += self._leaf_errors(self.tree.W[leaf] + W, self.tree.P[leaf] + P) - self.expected[leaf]
         return expected
 
-    def _reroute(self, smaller: int, larger: int) -> Iterator[tuple[int, IntArray]]:
-        """The leaves of the larger branch that the rows of the smaller one reach."""
-        return self.tree.routes(larger, self.tree.rows_below(smaller), self.rows.read)
-
     def _raise(self, node: int, smaller: int, larger: int) -> None:
         tree = self.tree
-        for leaf, rows in self._reroute(smaller, larger):
+        for leaf, rows in tree.routes(larger, tree.take_rows(smaller), self.rows.read):
             tree.rows[leaf] = np.concatenate([tree.rows[leaf], rows])
         for under in reversed(list(tree.below(larger))):
             if tree.left[under] < 0:
@@ -463,7 +438,7 @@ class Pruner:
             else:
                 left, right = tree.left[under], tree.right[under]
                 tree.W[under], tree.P[under] = tree.W[left] + tree.W[right], tree.P[left] + tree.P[right]
-        tree.replace(node, larger, smaller)
+        tree.replace(node, larger)
 
 
 class C45Classifier(BinaryClassifier):
@@ -575,22 +550,19 @@ class C45Classifier(BinaryClassifier):
         self._validate_params()
         table, labels = self._validate_fit_data(X, y)
         weight = check_row_weights(sample_weight, table)
-        encode_binary_labels(labels[weight > 0])  # both classes must have weight
-        classes, positive = encode_binary_labels(labels)
-        tree = self._grow_tree(table, weight, positive)
-        gain = tree.gains(table.shape[1])
-        self.classes_, self._tree = classes, tree
-        self.n_leaves_, self.depth_ = tree.left.count(-1), tree.depth()
-        self.feature_importances_ = gain / gain.sum() if gain.any() else gain
-        return self
-
-    def _grow_tree(self, table: Any, weight: FloatArray, positive: BoolArray) -> Tree:
+        kept = np.flatnonzero(weight)
+        self.classes_, positive = encode_binary_labels(labels[kept])
+        table, weight = table[kept], weight[kept]
         rows = TrainingRows(column_reader(table), weight, np.where(positive, weight, 0.0))
-        tree = grow(sort_entries(table, weight > 0), rows, self.min_samples_leaf)
+        tree = grow(sort_entries(table), rows, self.min_samples_leaf)
         collapse(tree)
         if self.pruning:
             Pruner(tree, rows, self.confidence, self.subtree_raising).run()
-        return tree.compact()
+        self._tree = tree = tree.compact()
+        gain = tree.gains(table.shape[1])
+        self.n_leaves_, self.depth_ = tree.left.count(-1), tree.depth()
+        self.feature_importances_ = gain / gain.sum() if gain.any() else gain
+        return self
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Class probabilities: the shares of the classes among the training rows of the leaf.

@@ -50,20 +50,6 @@ class Ball(NamedTuple):
     squared_norm: float  # of the center
 
 
-class Enclosure(NamedTuple):
-    """A ball, its radius, the largest relative distance of a row outside it, and the iterations it took."""
-
-    ball: Ball
-    radius: float
-    excess: float
-    n_iter: int
-
-    @property
-    def shortfall(self) -> float:
-        """How much smaller the furthest row's margin is than that of the support vectors, relative to it."""
-        return 0.5 * ((1.0 + self.excess) ** 2 - 1.0) * self.radius**2 / self.ball.squared_norm
-
-
 class CoreVectorMachine(BinaryClassifier):
     """Kernel classifier trained as a minimum enclosing ball.
 
@@ -199,25 +185,19 @@ class CoreVectorMachine(BinaryClassifier):
         classes, positive = encode_binary_labels(labels[rows])
         kernel = make_kernel(self.kernel, table, self.gamma, self.degree, self.coef0, weight)
         problem = BallProblem(kernel, table, positive, self.C * weight)
-        found = self._enclose(problem)
-        self._warn_if_inexact(found)
-        self.classes_, self.kernel_ = classes, kernel
-        self._set_solution(found, problem)
-        self.support_ = rows[found.ball.rows]
-        return self
-
-    def _set_solution(self, found: Enclosure, problem: BallProblem) -> None:
-        ball = found.ball
+        ball, self.excess_, self.n_iter_ = self._enclose(problem)
+        self.radius_ = problem.radius(ball)
+        self.shortfall_ = 0.5 * ((1.0 + self.excess_) ** 2 - 1.0) * self.radius_**2 / ball.squared_norm
+        self._warn_if_inexact()
         # The center determines the classifier up to a factor; with this one the margin rho is 1.
         coef = problem.sign[ball.rows] * ball.weights / ball.squared_norm
-        self.support_vectors_ = problem.X[ball.rows]
-        self.dual_coef_ = coef[None, :]
+        self.classes_, self.kernel_, self.support_ = classes, kernel, rows[ball.rows]
+        self.support_vectors_, self.dual_coef_ = table[ball.rows], coef[None, :]
         self.intercept_ = np.array([coef.sum()])
-        self.radius_, self.excess_, self.n_iter_ = found.radius, found.excess, found.n_iter
-        self.shortfall_ = found.shortfall
+        return self
 
-    def _enclose(self, problem: BallProblem) -> Enclosure:
-        """A ball around all rows, from the balls of growing core sets."""
+    def _enclose(self, problem: BallProblem) -> tuple[Ball, float, int]:
+        """A ball around all rows, from growing core sets; the largest excess of a row, and the iterations."""
         progress = ProgressLogger(self.verbose)
         random = check_random_state(self.random_state)
         core = problem.initial_core(random)
@@ -228,7 +208,7 @@ class CoreVectorMachine(BinaryClassifier):
             if np.isin(outside, core).all():  # no row is outside, or only by rounding errors
                 break
             core = np.union1d(ball.rows, outside)
-        return Enclosure(ball, problem.radius(ball), excess, n_iter)
+        return ball, excess, n_iter
 
     def _furthest_rows(
         self, problem: BallProblem, ball: Ball, random: np.random.RandomState
@@ -250,19 +230,19 @@ class CoreVectorMachine(BinaryClassifier):
                 break
         return candidates[_furthest(excess, self.tol, len(ball.rows))], float(excess.max())
 
-    def _warn_if_inexact(self, found: Enclosure) -> None:
+    def _warn_if_inexact(self) -> None:
         """Warn if `tol` was not reached, or if it was too large for an exact solution."""
-        if found.excess > self.tol:
+        if self.excess_ > self.tol:
             warnings.warn(
-                f"a row is outside the ball by {found.excess:.3g} times its radius after {found.n_iter} "
+                f"a row is outside the ball by {self.excess_:.3g} times its radius after {self.n_iter_} "
                 f"iterations, more than tol={self.tol:g}. Raise max_iter or tol, lower C, or scale the "
                 "features to a similar range.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        elif self.tol <= EXACT_TOL and found.shortfall > MAX_SHORTFALL:
+        elif self.tol <= EXACT_TOL and self.shortfall_ > MAX_SHORTFALL:
             warnings.warn(
-                f"the margin of a row is too small by {found.shortfall:.2g} times the margin of the support "
+                f"the margin of a row is too small by {self.shortfall_:.2g} times the margin of the support "
                 f"vectors, although tol={self.tol:g} was reached: some rows have norms far larger than the "
                 "margin. Center and scale the features, clip outliers, lower C, or lower tol.",
                 ConvergenceWarning,

@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, check_memory
 
 from .. import measures
-from .._compat import BoolArray, FloatArray, HasMethods, IntArray, Interval, StrOptions
+from .._compat import BoolArray, FloatArray, HasMethods, Interval, StrOptions
 from ..estimators import (
     MeasureClassifier,
     atomic_fit,
@@ -181,7 +181,12 @@ class CostSVMClassifier(MeasureClassifier):
     ) -> tuple[SVMParams, float, float]:
         """The best parameters in cross-validation, their mean score and the CPU seconds."""
         random = check_random_state(self.random_state)
-        rows = _sample_rows(positive, self.max_rows, random)
+        rows = np.arange(len(positive))
+        if self.max_rows is not None and len(rows) > self.max_rows:
+            sample, _ = train_test_split(
+                rows, train_size=self.max_rows, stratify=positive, random_state=random
+            )
+            rows = np.sort(sample)
         table_cv, positive_cv = table[rows], positive[rows]
         groups_cv = None if groups is None else check_groups(groups, len(positive))[rows]
         grid = self._grid(table)
@@ -194,7 +199,10 @@ class CostSVMClassifier(MeasureClassifier):
             ) from error
         compute_scores = check_memory(self.memory).cache(held_out_scores)
         scores, seconds = compute_scores(grid, table_cv, positive_cv, splits)
-        values = [_mean_score(measure, each, positive_cv, splits) for each in scores]
+        values = [
+            float(np.mean([measure.score(positive_cv[test], each[test]) for _, test in splits]))
+            for each in scores
+        ]
         best = int(np.argmax(values))
         return grid[best], values[best], seconds
 
@@ -231,37 +239,17 @@ def held_out_scores(
     """For each setting of the grid the scores of the held-out rows, and the CPU seconds of all."""
     start = time.process_time()
     scores = [np.zeros(len(positive)) for _ in grid]
+    kernels: dict[float, FloatArray] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for number, params in enumerate(grid):
-            if params.gamma is None:
-                inputs = X
-            elif number == 0 or params.gamma != grid[number - 1].gamma:
-                inputs = make_kernel("rbf", X, params.gamma)(X, X)
+        for params, out in zip(grid, scores, strict=True):
+            model, inputs = make_svm(params, MAX_CV_ITER), X
+            if params.gamma is not None:
+                if params.gamma not in kernels:  # the kernel matrix of one gamma at a time
+                    kernels = {params.gamma: make_kernel("rbf", X, params.gamma)(X, X)}
+                model, inputs = model.set_params(kernel="precomputed"), kernels[params.gamma]
             for train, test in splits:
-                scores[number][test] = _fit_and_score(params, inputs, positive, train, test)
+                columns = slice(None) if params.gamma is None else train
+                model.fit(inputs[train][:, columns], positive[train])
+                out[test] = model.decision_function(inputs[test][:, columns])
     return scores, time.process_time() - start
-
-
-def _fit_and_score(params: SVMParams, inputs: Any, positive: BoolArray, train: Any, test: Any) -> FloatArray:
-    """Scores of the held-out rows; `inputs` are the features, or the kernel matrix of all rows."""
-    model = make_svm(params, MAX_CV_ITER)
-    if params.gamma is None:
-        return np.asarray(model.fit(inputs[train], positive[train]).decision_function(inputs[test]))
-    model.set_params(kernel="precomputed")
-    model.fit(inputs[np.ix_(train, train)], positive[train])
-    return np.asarray(model.decision_function(inputs[np.ix_(test, train)]))
-
-
-def _mean_score(measure: Measure, scores: FloatArray, positive: BoolArray, splits: Any) -> float:
-    """The measure on the held-out rows, averaged over the folds."""
-    return float(np.mean([measure.score(positive[test], scores[test]) for _, test in splits]))
-
-
-def _sample_rows(positive: BoolArray, max_rows: int | None, random: np.random.RandomState) -> IntArray:
-    """Indices of a stratified random sample; all rows if there are at most `max_rows`."""
-    rows = np.arange(len(positive))
-    if max_rows is None or len(rows) <= max_rows:
-        return rows
-    sample, _ = train_test_split(rows, train_size=max_rows, stratify=positive, random_state=random)
-    return np.sort(sample)

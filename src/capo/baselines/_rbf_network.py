@@ -13,7 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,21 +33,6 @@ from ..tables.targets import encode_binary_labels
 
 #: ``init(X, n_clusters, random_state)``, as for scikit-learn's KMeans.
 InitFunction = Callable[[Any, int, np.random.RandomState], ArrayLike]
-
-
-class Units(NamedTuple):
-    """Priors, centers and standard deviations of the Gaussian units."""
-
-    priors: FloatArray
-    centers: FloatArray
-    stds: FloatArray
-
-    def memberships(self, X: Any) -> FloatArray:
-        """q_k(x) of all rows and units."""
-        log_density = np.column_stack(
-            [_log_density(X, center, std) for center, std in zip(self.centers, self.stds, strict=True)]
-        )
-        return np.asarray(softmax(log_density + np.log(self.priors), axis=1))
 
 
 class RBFNetworkClassifier(BinaryClassifier):
@@ -169,13 +154,13 @@ class RBFNetworkClassifier(BinaryClassifier):
         rows = np.flatnonzero(weight)
         table, weight = table[rows], weight[rows]
         classes, positive = encode_binary_labels(labels[rows])
-        units = self._find_units(table, positive, weight)
-        coef, intercept = self._fit_regression(units.memberships(table), positive, weight)
-        self.classes_, self.coef_, self.intercept_ = classes, coef, intercept
-        self.priors_, self.centers_, self.stds_ = units
+        self.classes_ = classes
+        self.priors_, self.centers_, self.stds_ = self._find_units(table, positive, weight)
+        self.coef_, self.intercept_ = self._fit_regression(self._memberships(table), positive, weight)
         return self
 
-    def _find_units(self, X: Any, positive: BoolArray, weight: FloatArray) -> Units:
+    def _find_units(self, X: Any, positive: BoolArray, weight: FloatArray) -> list[FloatArray]:
+        """Priors, centers and standard deviations of the Gaussian units."""
         random = check_random_state(self.random_state)
         min_std = self.min_std * _replace_zeros(np.sqrt(_moments(X, weight)[1]))
         parts = []
@@ -187,7 +172,7 @@ class RBFNetworkClassifier(BinaryClassifier):
             clusters = _cluster(scaled, weight[rows], centers)
             parts.append(_fit_gaussians(X[rows], weight[rows], clusters, min_std))
         priors, centers, stds = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return Units(priors / weight.sum(), centers, stds)
+        return [priors / weight.sum(), centers, stds]
 
     def _initial_centers(
         self, X: Any, weight: FloatArray, scale: FloatArray, positive: bool, random: np.random.RandomState
@@ -231,7 +216,13 @@ class RBFNetworkClassifier(BinaryClassifier):
             Memberships; each row sums to 1.
         """
         check_is_fitted(self)
-        return Units(self.priors_, self.centers_, self.stds_).memberships(self._validate_predict_data(X))
+        return self._memberships(self._validate_predict_data(X))
+
+    def _memberships(self, X: Any) -> FloatArray:
+        """q_k(x) of all rows and units."""
+        units = zip(self.centers_, self.stds_, strict=True)
+        log_density = np.column_stack([_log_density(X, center, std) for center, std in units])
+        return np.asarray(softmax(log_density + np.log(self.priors_), axis=1))
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Log-odds of the positive class.

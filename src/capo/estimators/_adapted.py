@@ -30,7 +30,7 @@ from ..learning.auxiliaries import (
 )
 from ..learning.cross_fit import Auxiliary, JobRunner, TrainingSet
 from ..learning.folds import check_fold_sizes, fold_numbers
-from ..learning.outputs import count_numbers, iter_row_blocks, iter_tree_blocks, predict_block
+from ..learning.outputs import count_numbers, iter_row_blocks, predict_block
 from ..learning.task import TASKS, Task, TrainingOutputs
 from ..measures import Measure
 from ..tables.checks import warn_of_data, warn_of_majority_class
@@ -285,7 +285,7 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         """Return what is decided by: log-odds, or probabilities of many classes."""
         check_is_fitted(self, "auxiliaries_")
         X = self._check_X(X, reset=False)
-        return np.concatenate([self._block_scores(block) for block in iter_tree_blocks(X)])
+        return np.concatenate([self._block_scores(block) for block in iter_row_blocks(X)])
 
     def _block_scores(self, X: Any) -> FloatArray:
         task = self.task_
@@ -293,12 +293,7 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         used = self._raw_outputs((name for name, needed in is_used if needed), X)
         unused = np.zeros((X.shape[0], *(() if self.target_type_ == "binary" else self.classes_.shape)))
         raw = [used.get(name, unused) for name in self.auxiliaries_]
-        parts, start = [], 0
-        for block in iter_row_blocks(X):
-            rows = slice(start, start + block.shape[0])
-            parts.append(task.scores(self, [each[rows] for each in raw], self._used_features(block)))
-            start = rows.stop
-        return np.concatenate(parts)
+        return task.scores(self, raw, self._used_features(X))
 
     def auxiliary_outputs(self, X: Any) -> FloatArray:
         """Return the raw output of each auxiliary for each row, before calibration.

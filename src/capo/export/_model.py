@@ -25,12 +25,12 @@ from .._compat import FloatArray
 from ..baselines import PublishedCAPOClassifier
 from ..estimators import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
 from ..exceptions import ExportError, InvalidInputError
-from ..learning.auxiliaries import LabelColumnsOutput
 from ..learning.outputs import (
     CERTAIN_LOG_ODDS,
     CERTAIN_LOG_ODDS_TOL,
     ClassCalibrator,
     ClassOutput,
+    LabelColumnsOutput,
     OutputScale,
     class_positions_of,
     positive_class_index,

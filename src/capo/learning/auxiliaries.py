@@ -1,12 +1,11 @@
-"""The auxiliary classifiers: the default set, names, validation.
+"""The auxiliary classifiers: the default sets, names, validation.
 
-They take data frames with text, categories
-and missing values as they are. For a sparse matrix the trees use the columns that separate the classes
-best, and a second boosting uses its leading singular directions in place of the kernel machine.
+They take data frames with text, categories and missing values as they are. For a sparse matrix the trees use
+the columns that separate the classes best, and a second boosting uses its leading singular directions in
+place of the kernel machine. "auto" is the default set, "fast" costs less.
 
-"auto" is the default, "fast" costs less, "best" costs more.
-
-A name stands for a function that returns an unfitted classifier for data with the columns of X.
+A name stands for a function that returns an unfitted classifier for data with the columns of X, which
+`schema` describes. Some are others for many classes, or for the labels of a label matrix.
 
 Classifiers that take a label matrix by themselves, such as random trees, are trained on it once. Any other is
 trained once per label, on features that the labels share.
@@ -17,10 +16,9 @@ from __future__ import annotations
 import difflib
 import warnings
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import RandomState
@@ -45,11 +43,19 @@ from ..exceptions import IgnoredWeightWarning, InvalidInputError, MissingExtraEr
 from ..tables.features import make_linear_features, make_rbf_features, make_tree_features, n_ordinal_columns
 from ..tables.schema import FeatureSchema, infer_schema
 from .cross_fit import Auxiliary
-from .folds import DEFAULT_N_FOLDS, MAX_ROWS_FOR_PAIRS, MIN_CLASS_ROWS_FOR_PARTS
-from .outputs import MAX_MARGIN, ScoreOutput, probability_log_odds
+from .outputs import ScoreOutput
 
-#: Random trees with larger leaves, fully grown ones, and those for many classes.
-N_TREES, N_FULL_TREES, N_CLASS_TREES = 40, 60, 100
+#: The set that is used by default, and the one that costs less.
+AUTO, FAST = "auto", "fast"
+#: Names that stand for a set of auxiliaries.
+AUXILIARY_SETS = (AUTO, FAST)
+#: Up to this many rows a support vector machine with the exact kernel costs no more than the rest.
+MAX_ROWS_FOR_SVM = 10_000
+#: With at least this many columns the default set has the exact kernel, which a small basis is far from.
+MIN_COLUMNS_FOR_SVM = 100
+#: With more labels than this, the default set has no models that take seconds per label.
+MAX_LABELS_FOR_SLOW_AUXILIARIES = 10
+
 #: Rows that each leaf of a random tree needs, unless it is fully grown.
 MIN_SAMPLES_LEAF = 2
 #: A split of a fully grown tree sees this share of the columns, but no more than so many.
@@ -70,104 +76,21 @@ BOOSTING = {
     "l2_regularization": 1.0,
     "max_features": 0.5,
 }
-#: Boosting with fewer and larger steps, for the set that costs less.
-QUICK_BOOSTING = {
-    "learning_rate": 0.15,
-    "max_iter": 60,
-    "early_stopping": False,
-    "max_leaf_nodes": 15,
-    "l2_regularization": 1.0,
-}
-#: Boosting of each label of a label matrix.
+#: Boosting with fewer and larger steps, of each label of a label matrix and for the set that costs less.
 LABEL_BOOSTING = {"learning_rate": 0.15, "max_iter": 60, "l2_regularization": 1.0}
-#: Penalty on the leaves of boosted trees of many classes.
-CLASS_BOOSTING_L2 = 1.0
-#: Rows that each leaf of a boosted tree of many classes needs.
-CLASS_BOOSTING_MIN_SAMPLES_LEAF = 5
-#: Columns of the kernel's basis, for two classes and for more.
-N_KERNEL_COMPONENTS, N_CLASS_KERNEL_COMPONENTS = 200, 500
+QUICK_BOOSTING = {**LABEL_BOOSTING, "early_stopping": False, "max_leaf_nodes": 15}
+#: Boosting of many classes. Without a penalty, the trees of a class with a few rows diverge and spoil all
+#: probabilities.
+CLASS_BOOSTING = {"l2_regularization": 1.0, "min_samples_leaf": 5}
 #: Columns of a sparse matrix that trees use.
 MAX_SPARSE_COLUMNS = 300
 #: Components of the truncated singular value decomposition.
 N_LATENT_COMPONENTS = 60
+#: The auxiliaries that other packages contain, by the names of the packages.
+PACKAGES = {"lightgbm": "lgbm", "xgboost": "xgb"}
 
-
-def make_boosting(X: Any, schema: FeatureSchema) -> Pipeline:
-    """Return boosted trees for data like X, whose columns `schema` describes."""
-    return _make_boosting(X, schema, BOOSTING)
-
-
-def make_quick_boosting(X: Any, schema: FeatureSchema) -> Pipeline:
-    """Return fewer boosted trees, for data like X."""
-    return _make_boosting(X, schema, QUICK_BOOSTING)
-
-
-def make_class_boosting(X: Any, schema: FeatureSchema) -> Pipeline:
-    """Return boosted trees of many classes for data like X.
-
-    Without a penalty, the trees of a class with a few rows diverge and spoil all probabilities.
-    """
-    params = {"l2_regularization": CLASS_BOOSTING_L2, "min_samples_leaf": CLASS_BOOSTING_MIN_SAMPLES_LEAF}
-    return _make_boosting(X, schema, params)
-
-
-def make_label_boosting(X: Any, schema: FeatureSchema) -> Pipeline:
-    """Return boosted trees of one label of a label matrix, for data like X."""
-    return _make_boosting(X, schema, LABEL_BOOSTING)
-
-
-def make_trees(X: Any, schema: FeatureSchema) -> Pipeline:
-    """Return random trees of two classes for data like X, whose columns `schema` describes."""
-    return _make_trees(X, schema, N_TREES, criterion="entropy", **_row_samples(X))
-
-
-def make_full_trees(X: Any, schema: FeatureSchema) -> Pipeline:
-    """Return fully grown random trees of two classes, whose splits see more of the columns, for data like X.
-
-    They follow details that the average of larger leaves misses, and more of the noise.
-    """
-    n_columns = min(X.shape[1], MAX_SPARSE_COLUMNS) if issparse(X) else X.shape[1]
-    share = min(FULL_TREES_MAX_FEATURES, FULL_TREES_MAX_COLUMNS / n_columns)
-    params = {"min_samples_leaf": 1, "max_features": share, **_row_samples(X)}
-    return _make_trees(X, schema, N_FULL_TREES, criterion="entropy", **params)
-
-
-def make_class_trees(X: Any, schema: FeatureSchema) -> Pipeline:
-    """Return random trees for many classes or labels, and data like X."""
-    return _make_trees(X, schema, N_CLASS_TREES)
-
-
-def make_linear(X: Any, schema: FeatureSchema) -> Pipeline:
-    """Return a logistic regression for data like X, whose columns `schema` describes."""
-    return make_pipeline(make_linear_features(X, schema, uses_labels=True), LogisticRegression(max_iter=1000))
-
-
-def make_kernel_machine(X: Any, schema: FeatureSchema, n_components: int = N_KERNEL_COMPONENTS) -> Pipeline:
-    """Return a logistic regression on a Nystroem basis, for data like X, whose columns `schema` describes."""
-    _check_dense(X, "kernel")
-    features = make_rbf_features(X, n_components, schema, uses_labels=True)
-    return make_pipeline(features, LogisticRegression(C=0.3, max_iter=300))
-
-
-def make_class_kernel_machine(X: Any, schema: FeatureSchema) -> Pipeline:
-    """Return a kernel machine with a larger basis, for many classes and data like X."""
-    return make_kernel_machine(X, schema, N_CLASS_KERNEL_COMPONENTS)
-
-
-def make_svm(X: Any, schema: FeatureSchema) -> Pipeline:
-    """Return a support vector machine with the Gaussian kernel for data like X, described by `schema`."""
-    _check_dense(X, "svm")
-    return make_pipeline(make_linear_features(X, schema, uses_labels=True), SVC(C=10.0))
-
-
-def make_latent(X: Any, schema: FeatureSchema) -> Pipeline:
-    """Return boosted trees on the leading singular directions of a sparse matrix like X."""
-    if not issparse(X) or X.shape[1] <= 2:
-        raise InvalidInputError(
-            "the auxiliary 'latent' requires a sparse matrix with more than 2 columns: remove it."
-        )
-    svd = TruncatedSVD(min(N_LATENT_COMPONENTS, X.shape[1] - 1))
-    return make_pipeline(svd, HistGradientBoostingClassifier())
+#: Makes an unfitted classifier for data like X, whose columns the schema describes.
+Factory = Callable[[Any, FeatureSchema], Any]
 
 
 def class_separation(X: Any, y: Any) -> tuple[Any, Any]:
@@ -189,18 +112,48 @@ def to_dense(X: Any) -> Any:
     return X.toarray() if issparse(X) else X
 
 
-def _make_boosting(X: Any, schema: FeatureSchema, params: dict[str, Any]) -> Pipeline:
+def _make_boosting(params: dict[str, Any], X: Any, schema: FeatureSchema) -> Pipeline:
     if issparse(X):
-        return make_pipeline(_best_columns(X), _densifier(), HistGradientBoostingClassifier(**params))
+        densifier = FunctionTransformer(to_dense, accept_sparse=True)
+        return make_pipeline(_best_columns(X), densifier, HistGradientBoostingClassifier(**params))
     encoded = list(range(n_ordinal_columns(schema)))
     boosting = HistGradientBoostingClassifier(categorical_features=encoded or None, **params)
     return make_pipeline(make_tree_features(X, schema), boosting)
 
 
-def _make_trees(X: Any, schema: FeatureSchema, n_trees: int, **params: Any) -> Pipeline:
+def _make_random_trees(X: Any, schema: FeatureSchema, n_trees: int, **params: Any) -> Pipeline:
     features = _best_columns(X) if issparse(X) else make_tree_features(X, schema)
     trees = ExtraTreesClassifier(n_trees, **{"min_samples_leaf": MIN_SAMPLES_LEAF, **params})
     return make_pipeline(features, trees)
+
+
+def _make_full_trees(X: Any, schema: FeatureSchema) -> Pipeline:
+    """Fully grown trees follow details that the average of larger leaves misses, and more of the noise."""
+    n_columns = min(X.shape[1], MAX_SPARSE_COLUMNS) if issparse(X) else X.shape[1]
+    share = min(FULL_TREES_MAX_FEATURES, FULL_TREES_MAX_COLUMNS / n_columns)
+    params = {"min_samples_leaf": 1, "max_features": share, **_row_samples(X)}
+    return _make_random_trees(X, schema, 60, criterion="entropy", **params)
+
+
+def _make_kernel_machine(n_components: int, X: Any, schema: FeatureSchema) -> Pipeline:
+    _check_dense(X, "kernel")
+    features = make_rbf_features(X, n_components, schema, uses_labels=True)
+    # In one pipeline, so that the features before the kernel are shared with other auxiliaries.
+    return make_pipeline(*(step for _, step in features.steps), LogisticRegression(C=0.3, max_iter=300))
+
+
+def _make_svm(X: Any, schema: FeatureSchema) -> Pipeline:
+    _check_dense(X, "svm")
+    return _on_linear_features(lambda: SVC(C=10.0), X, schema)
+
+
+def _make_latent(X: Any, schema: FeatureSchema) -> Pipeline:
+    if not issparse(X) or X.shape[1] <= 2:
+        raise InvalidInputError(
+            "the auxiliary 'latent' requires a sparse matrix with more than 2 columns: remove it."
+        )
+    svd = TruncatedSVD(min(N_LATENT_COMPONENTS, X.shape[1] - 1))
+    return make_pipeline(svd, HistGradientBoostingClassifier())
 
 
 def _row_samples(X: Any) -> dict[str, Any]:
@@ -215,200 +168,72 @@ def _best_columns(X: Any) -> SelectKBest:
     return SelectKBest(class_separation, k=min(MAX_SPARSE_COLUMNS, X.shape[1]))
 
 
-def _densifier() -> FunctionTransformer:
-    return FunctionTransformer(to_dense, accept_sparse=True)
-
-
 def _check_dense(X: Any, name: str) -> None:
     if issparse(X):
         raise InvalidInputError(f"the auxiliary {name!r} does not support sparse matrices: remove it.")
 
 
-#: The set that is used by default, the one that costs less, and the one that costs more.
-AUTO, FAST, BEST = "auto", "fast", "best"
-#: Names that stand for a set of auxiliaries.
-AUXILIARY_SETS = (AUTO, FAST, BEST)
-#: Up to this many rows a support vector machine with the exact kernel costs no more than the rest.
-MAX_ROWS_FOR_SVM = 10_000
-#: With at least this many columns the default set has the exact kernel, which a small basis is far from.
-MIN_COLUMNS_FOR_SVM = 100
-#: With more labels than this, the default set has no models that take seconds per label.
-MAX_LABELS_FOR_SLOW_AUXILIARIES = 10
-#: Folds of the set that costs less, on tables without models of pairs of folds.
-N_FAST_FOLDS = 3
+def _on_linear_features(make: Callable[[], Any], X: Any, schema: FeatureSchema) -> Pipeline:
+    return make_pipeline(make_linear_features(X, schema, uses_labels=True), make())
 
 
-def default_auxiliary_names(X: Any, set_name: str = AUTO) -> list[str]:
-    """Return the names of the auxiliaries of a built-in set for data like X."""
-    if set_name == FAST:
-        return ["quick", "linear"]
-    if issparse(X):
-        return ["boosting", "trees", "linear"] + (["latent"] if X.shape[1] > 2 else [])
-    names = ["boosting", "trees", "full_trees", "linear", "kernel"]
-    wants_svm = set_name == BEST or X.shape[1] >= MIN_COLUMNS_FOR_SVM
-    return [*names, "svm"] if wants_svm and X.shape[0] <= MAX_ROWS_FOR_SVM else names
+def _on_tree_features(make: Callable[[], Any], X: Any, schema: FeatureSchema) -> Any:
+    """Trees take a sparse matrix as it is."""
+    return make() if issparse(X) else make_pipeline(make_tree_features(X, schema), make())
 
 
-def default_n_folds(auxiliaries: Any, n_rows: int, n_rarer: int) -> int:
-    """Return the number of folds that auxiliaries, as a user gives them, are trained in by default.
-
-    Few folds need enough rows, or groups, of the rarer class for the parts that they are evaluated by.
-    """
-    can_be_divided = n_rarer >= N_FAST_FOLDS * MIN_CLASS_ROWS_FOR_PARTS
-    has_few = is_fast_set(auxiliaries) and n_rows > MAX_ROWS_FOR_PAIRS and can_be_divided
-    return N_FAST_FOLDS if has_few else DEFAULT_N_FOLDS
-
-
-def is_fast_set(auxiliaries: Any) -> bool:
-    """Whether auxiliaries, as a user gives them, are the set that costs less."""
-    return isinstance(auxiliaries, str) and auxiliaries == FAST
+def _import_classifier(module: str, name: str) -> Any:
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"the auxiliary needs {module}, which is not installed: pip install {module}."
+        ) from error
+    except (ImportError, OSError) as error:  # such as a missing libgomp
+        raise MissingExtraError(
+            f"the auxiliary needs {module}, which is installed but cannot be imported: {error}."
+        ) from error
 
 
-def class_auxiliary_names(X: Any, set_name: str = AUTO) -> list[str]:
-    """Return the names of the auxiliaries of a built-in set for many classes and data like X."""
-    if set_name == FAST:
-        return ["trees", "linear"]
-    if issparse(X):
-        return default_auxiliary_names(X)
-    return ["boosting", "trees", "linear", "kernel"] + (["svm"] if X.shape[0] <= MAX_ROWS_FOR_SVM else [])
+def _import_baseline(name: str) -> Any:
+    return _import_classifier("capo.baselines", name)
 
 
-def label_auxiliary_names(X: Any, n_labels: int, set_name: str = AUTO) -> list[str]:
-    """Return the names of the auxiliaries of a built-in set for a label matrix and data like X."""
-    slow = n_labels > MAX_LABELS_FOR_SLOW_AUXILIARIES
-    names = class_auxiliary_names(X, FAST if slow else set_name)
-    return [name for name in names if name != "svm"]
+def _make_c45(X: Any, schema: FeatureSchema) -> Any:
+    tree, imputer = _import_baseline("C45Classifier")(), SimpleImputer(strategy="constant", fill_value=-1e9)
+    return tree if issparse(X) else make_pipeline(make_tree_features(X, schema), imputer, tree)
 
 
-def expand_sets(
-    pairs: list[tuple[str, Any]], members: Callable[[str], list[str]], makers: Mapping[str, Callable[[], Any]]
-) -> list[tuple[str, Any]]:
-    """Return auxiliaries as a user gives them, with the members of a set in place of its name.
-
-    `makers` make those auxiliaries that are not the same as for two classes.
-    """
-    given = {name for name, _ in pairs}
-    auxiliaries: list[tuple[str, Any]] = []
-    for name, estimator in pairs:
-        if isinstance(estimator, str) and estimator in AUXILIARY_SETS:
-            auxiliaries += [(each, each) for each in members(estimator) if each not in given]
-        else:
-            auxiliaries.append((name, estimator))
-    return [
-        (name, makers[each]() if isinstance(each, str) and each in makers else each)
-        for name, each in auxiliaries
-    ]
-
-
-def use_class_defaults(pairs: list[tuple[str, Any]], X: Any, schema: FeatureSchema) -> list[tuple[str, Any]]:
-    """Return auxiliaries as a user gives them, with those for many classes in place of binary ones."""
-    makers = {
-        "boosting": partial(make_class_boosting, X, schema),
-        "trees": partial(make_class_trees, X, schema),
-        "kernel": partial(make_class_kernel_machine, X, schema),
-    }
-    return expand_sets(pairs, partial(class_auxiliary_names, X), makers)
-
-
-def use_label_defaults(
-    pairs: list[tuple[str, Any]], X: Any, schema: FeatureSchema, n_labels: int
-) -> list[tuple[str, Any]]:
-    """Return auxiliaries as a user gives them, with those for a label matrix in place of binary ones."""
-    makers = {
-        "boosting": partial(make_label_boosting, X, schema),
-        "trees": partial(make_class_trees, X, schema),
-        "kernel": partial(make_class_kernel_machine, X, schema),
-    }
-    return expand_sets(pairs, partial(label_auxiliary_names, X, n_labels), makers)
-
-
-#: Makes an unfitted transformer or classifier for data like X, whose columns the schema describes.
-FeatureMaker = Callable[[Any, FeatureSchema], Any]
-#: Trees of a random forest.
-N_FOREST_TREES = 200
-#: The value of missing numbers for trees that cannot take them.
-MISSING_NUMBER = -1e9
-
-
-@dataclass(frozen=True)
-class _Factory:
-    """Makes a pipeline of features and a classifier for data with the columns of X.
-
-    The classifier's package is imported when it is needed; `extra` is what to install if it is missing.
-    """
-
-    features: FeatureMaker
-    module: str
-    name: str
-    params: dict[str, Any]
-    extra: str | None = None
-
-    def __call__(self, X: Any, schema: FeatureSchema) -> Any:
-        """Return the unfitted classifier."""
-        model = self._classifier()(**self.params)
-        # Trees take a sparse matrix as it is.
-        unchanged = issparse(X) and self.features is not _linear_features
-        return model if unchanged else make_pipeline(self.features(X, schema), model)
-
-    def _classifier(self) -> Any:
-        try:
-            return getattr(import_module(self.module), self.name)
-        except ModuleNotFoundError as error:
-            raise MissingExtraError(
-                f"the auxiliary needs {self.module}, which is not installed: pip install {self.extra}."
-            ) from error
-        except (ImportError, OSError) as error:  # such as a missing libgomp
-            raise MissingExtraError(
-                f"the auxiliary needs {self.module}, which is installed but cannot be imported: {error}."
-            ) from error
-
-
-def _linear_features(X: Any, schema: FeatureSchema) -> Any:
-    """Return features for linear models, which may use the labels."""
-    return make_linear_features(X, schema, uses_labels=True)
-
-
-def _imputed_tree_features(X: Any, schema: FeatureSchema) -> Any:
-    """Return features for trees that take no missing values."""
-    imputer = SimpleImputer(strategy="constant", fill_value=MISSING_NUMBER)
-    return make_pipeline(make_tree_features(X, schema), imputer)
-
-
-def _make_forest(X: Any, schema: FeatureSchema) -> Any:
-    model = RandomForestClassifier(N_FOREST_TREES, min_samples_leaf=MIN_SAMPLES_LEAF)
-    return model if issparse(X) else make_pipeline(make_tree_features(X, schema), model)
-
-
-def _make_neighbors(X: Any, schema: FeatureSchema) -> Any:
-    return make_pipeline(_linear_features(X, schema), KNeighborsClassifier(25, algorithm="brute"))
-
-
-def _make_naive_bayes(X: Any, schema: FeatureSchema) -> Any:
-    return make_pipeline(_linear_features(X, schema), BernoulliNB())
-
-
-_FACTORIES: dict[str, FeatureMaker] = {
-    "boosting": make_boosting,
-    "quick": make_quick_boosting,
-    "trees": make_trees,
-    "full_trees": make_full_trees,
-    "linear": make_linear,
-    "kernel": make_kernel_machine,
-    "svm": make_svm,
-    "latent": make_latent,
-    "lgbm": _Factory(make_tree_features, "lightgbm", "LGBMClassifier", {"verbose": -1}, "lightgbm"),
-    "xgb": _Factory(make_tree_features, "xgboost", "XGBClassifier", {}, "xgboost"),
-    "rf": _make_forest,
-    "knn": _make_neighbors,
-    "nb": _make_naive_bayes,
-    "cvm": _Factory(_linear_features, "capo.baselines", "CoreVectorMachine", {"C": 10.0}),
-    "c45": _Factory(_imputed_tree_features, "capo.baselines", "C45Classifier", {}),
-    "rbfnet": _Factory(_linear_features, "capo.baselines", "RBFNetworkClassifier", {}),
+_FACTORIES: dict[str, Factory] = {
+    "boosting": partial(_make_boosting, BOOSTING),
+    "quick": partial(_make_boosting, QUICK_BOOSTING),
+    "trees": lambda X, schema: _make_random_trees(X, schema, 40, criterion="entropy", **_row_samples(X)),
+    "full_trees": _make_full_trees,
+    "linear": partial(_on_linear_features, lambda: LogisticRegression(max_iter=1000)),
+    "kernel": partial(_make_kernel_machine, 200),
+    "svm": _make_svm,
+    "latent": _make_latent,
+    "lgbm": partial(_on_tree_features, lambda: _import_classifier("lightgbm", "LGBMClassifier")(verbose=-1)),
+    "xgb": partial(_on_tree_features, lambda: _import_classifier("xgboost", "XGBClassifier")()),
+    "rf": partial(_on_tree_features, lambda: RandomForestClassifier(200, min_samples_leaf=MIN_SAMPLES_LEAF)),
+    "knn": partial(_on_linear_features, lambda: KNeighborsClassifier(25, algorithm="brute")),
+    "nb": partial(_on_linear_features, BernoulliNB),
+    "cvm": partial(_on_linear_features, lambda: _import_baseline("CoreVectorMachine")(C=10.0)),
+    "c45": _make_c45,
+    "rbfnet": partial(_on_linear_features, lambda: _import_baseline("RBFNetworkClassifier")()),
 }
+#: Some are others for many classes, and for the labels of a label matrix.
+_CLASS_FACTORIES: dict[str, Factory] = {
+    **_FACTORIES,
+    "boosting": partial(_make_boosting, CLASS_BOOSTING),
+    "trees": lambda X, schema: _make_random_trees(X, schema, 100),
+    "kernel": partial(_make_kernel_machine, 500),
+}
+_LABEL_FACTORIES = _CLASS_FACTORIES | {"boosting": partial(_make_boosting, LABEL_BOOSTING)}
 
 
 def auxiliary_names() -> list[str]:
-    """Return all names that can be given as auxiliaries; "auto", "fast" and "best" stand for sets of them.
+    """Return all names that can be given as auxiliaries; "auto" and "fast" stand for sets of them.
 
     Each is an estimator after the preparation of the columns that suits it:
 
@@ -442,17 +267,99 @@ def check_auxiliary_name(name: str) -> None:
     """Raise an error that suggests the nearest name if there is no auxiliary of this name."""
     known = auxiliary_names()
     if name not in known:
-        packages = {each.extra: key for key, each in _FACTORIES.items() if isinstance(each, _Factory)}
-        near = [packages[name]] if name in packages else difflib.get_close_matches(name, known, n=1)
+        near = [PACKAGES[name]] if name in PACKAGES else difflib.get_close_matches(name, known, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Choose from {', '.join(known)}."
         raise InvalidInputError(f"there is no auxiliary {name!r}. {hint}")
+
+
+def is_fast_set(auxiliaries: Any) -> bool:
+    """Whether auxiliaries, as a user gives them, are the set that costs less."""
+    return isinstance(auxiliaries, str) and auxiliaries == FAST
+
+
+def default_auxiliary_names(X: Any, set_name: str = AUTO) -> list[str]:
+    """Return the names of the auxiliaries of a built-in set for data like X."""
+    if set_name == FAST:
+        return ["quick", "linear"]
+    if issparse(X):
+        return ["boosting", "trees", "linear"] + (["latent"] if X.shape[1] > 2 else [])
+    names = ["boosting", "trees", "full_trees", "linear", "kernel"]
+    has_svm = X.shape[1] >= MIN_COLUMNS_FOR_SVM and X.shape[0] <= MAX_ROWS_FOR_SVM
+    return [*names, "svm"] if has_svm else names
+
+
+def class_auxiliary_names(X: Any, set_name: str = AUTO) -> list[str]:
+    """Return the names of the auxiliaries of a built-in set for many classes and data like X."""
+    if set_name == FAST:
+        return ["trees", "linear"]
+    if issparse(X):
+        return default_auxiliary_names(X)
+    return ["boosting", "trees", "linear", "kernel"] + (["svm"] if X.shape[0] <= MAX_ROWS_FOR_SVM else [])
+
+
+def label_auxiliary_names(X: Any, n_labels: int, set_name: str = AUTO) -> list[str]:
+    """Return the names of the auxiliaries of a built-in set for a label matrix and data like X."""
+    slow = n_labels > MAX_LABELS_FOR_SLOW_AUXILIARIES
+    names = class_auxiliary_names(X, FAST if slow else set_name)
+    return [name for name in names if name != "svm"]
+
+
+def resolve_auxiliaries(
+    pairs: Sequence[tuple[str, Any]], X: Any, schema: FeatureSchema | None = None
+) -> list[tuple[str, Any]]:
+    """Return the pairs with each registered name replaced by its estimator for data like X.
+
+    The name of a set is replaced by all of its auxiliaries; a registered name beside it that belongs to the
+    set is made once.
+    """
+    schema = infer_schema(X) if schema is None else schema
+    return _resolve(pairs, lambda name: default_auxiliary_names(X, name), _FACTORIES, X, schema)
+
+
+def use_class_defaults(
+    pairs: Sequence[tuple[str, Any]], X: Any, schema: FeatureSchema
+) -> list[tuple[str, Any]]:
+    """Return the pairs as `resolve_auxiliaries`, with the estimators for many classes."""
+    return _resolve(pairs, lambda name: class_auxiliary_names(X, name), _CLASS_FACTORIES, X, schema)
+
+
+def use_label_defaults(
+    pairs: Sequence[tuple[str, Any]], X: Any, schema: FeatureSchema, n_labels: int
+) -> list[tuple[str, Any]]:
+    """Return the pairs as `resolve_auxiliaries`, with the estimators for a label matrix."""
+    return _resolve(pairs, lambda name: label_auxiliary_names(X, n_labels, name), _LABEL_FACTORIES, X, schema)
+
+
+def _resolve(
+    pairs: Sequence[tuple[str, Any]],
+    members: Callable[[str], list[str]],
+    factories: Mapping[str, Factory],
+    X: Any,
+    schema: FeatureSchema,
+) -> list[tuple[str, Any]]:
+    """Replace names by estimators; `members` are the names in a set."""
+    own = {name for name, estimator in pairs if not isinstance(estimator, str) or name != estimator}
+    resolved: dict[str, Any] = {}
+    for name, estimator in pairs:
+        if not isinstance(estimator, str):
+            resolved[name] = estimator
+        elif estimator not in AUXILIARY_SETS:
+            resolved[name] = factories[estimator](X, schema)
+        else:
+            names = members(estimator)
+            if clash := sorted(own.intersection(names)):
+                raise InvalidInputError(
+                    f"the name {clash[0]!r} is that of an auxiliary of the set {estimator!r}: give yours "
+                    "another name."
+                )
+            resolved.update((each, factories[each](X, schema)) for each in names)
+    return list(resolved.items())
 
 
 def make_auxiliaries(name: str, X: Any, schema: FeatureSchema) -> list[tuple[str, Any]]:
     """Return the unfitted auxiliary of this name, or those of the set of this name, for data like X."""
     check_auxiliary_name(name)
-    names = default_auxiliary_names(X, name) if name in AUXILIARY_SETS else [name]
-    return [(each, _FACTORIES[each](X, schema)) for each in names]
+    return resolve_auxiliaries([(name, name)], X, schema)
 
 
 #: Seeds are drawn below this.
@@ -466,11 +373,12 @@ def name_auxiliaries(auxiliaries: object, reserved: Container[str] = ()) -> list
     """
     if isinstance(auxiliaries, str | Mapping) or not isinstance(auxiliaries, Sequence) or not auxiliaries:
         raise InvalidInputError(
-            "auxiliaries must be 'auto', 'fast', 'best' or a list with at least one classifier, name of an "
+            "auxiliaries must be 'auto', 'fast' or a list with at least one classifier, name of an "
             f"auxiliary or (name, classifier) pair: got {auxiliaries!r}."
         )
     pairs = [_as_pair(each) for each in auxiliaries]
-    names = _fill_names(pairs)
+    unnamed = iter(name_estimators([estimator for name, estimator in pairs if name is None]))
+    names = [next(unnamed)[0] if name is None else name for name, _ in pairs]
     invalid = [name for name in names if name in reserved or "__" in name]
     if invalid:
         raise InvalidInputError(
@@ -480,37 +388,6 @@ def name_auxiliaries(auxiliaries: object, reserved: Container[str] = ()) -> list
     if len(set(names)) < len(names):
         raise InvalidInputError(f"the names of the auxiliaries must differ: got {', '.join(names)}.")
     return list(zip(names, [estimator for _, estimator in pairs], strict=True))
-
-
-def resolve_auxiliaries(
-    pairs: Sequence[tuple[str, Any]], X: Any, schema: FeatureSchema | None = None
-) -> list[tuple[str, Any]]:
-    """Return the pairs with each registered name replaced by its estimator for data like X.
-
-    The name of a set is replaced by all of its auxiliaries; a registered name beside it that belongs to the
-    set is made once.
-    """
-    schema = infer_schema(X) if schema is None else schema
-    reserved = {name for name, estimator in pairs if not _is_bare(name, estimator)}
-    resolved: dict[str, Any] = {}
-    for name, estimator in pairs:
-        if isinstance(estimator, str) and estimator in AUXILIARY_SETS:
-            default = make_auxiliaries(estimator, X, schema)
-            if clash := sorted(reserved & dict(default).keys()):
-                raise InvalidInputError(
-                    f"the name {clash[0]!r} is that of an auxiliary of the set {estimator!r}: give yours "
-                    "another name."
-                )
-            resolved.update(default)
-        else:
-            is_name = isinstance(estimator, str)
-            resolved[name] = make_auxiliaries(estimator, X, schema)[0][1] if is_name else estimator
-    return list(resolved.items())
-
-
-def _is_bare(name: str, estimator: Any) -> bool:
-    """Whether an auxiliary was given by its registered name alone."""
-    return isinstance(estimator, str) and name == estimator
 
 
 def set_random_states(estimator: Any, random: RandomState | None) -> Any:
@@ -566,13 +443,6 @@ def _as_pair(entry: Any) -> tuple[str | None, Any]:
     elif not hasattr(estimator, "predict"):
         raise InvalidInputError(f"an auxiliary must have a predict method: got {estimator!r}.")
     return name, estimator
-
-
-def _fill_names(pairs: Sequence[tuple[str | None, Any]]) -> list[str]:
-    """Return the names given, and scikit-learn's names of the classifiers without one."""
-    unnamed = [(estimator if name is None else None) for name, estimator in pairs]
-    default_names = (name for name, _ in name_estimators([each for each in unnamed if each is not None]))
-    return [next(default_names) if name is None else name for name, _ in pairs]
 
 
 def _weight_parameter(estimator: Any) -> str | None:
@@ -666,67 +536,19 @@ class LabelwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
-@dataclass(frozen=True)
-class LabelColumnsOutput:
-    """Log-odds or margins of each label; +1 and -1 for a classifier that can only predict."""
-
-    name: ClassVar[str] = "label scores"
-
-    def predict(self, estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
-        """Return the raw output of a fitted classifier, one number per row and label."""
-        if hasattr(estimator, "decision_function"):
-            scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
-        elif hasattr(estimator, "predict_proba"):
-            scores = _label_log_odds(estimator, X)
-        else:
-            predicted = estimator.predict(X)
-            scores = np.where(
-                np.asarray(predicted.toarray() if issparse(predicted) else predicted) > 0, 1.0, -1.0
-            )
-        shape = (X.shape[0], len(classes))
-        if scores.shape != shape:
-            raise InvalidInputError(
-                f"its scores have the shape {scores.shape}: one number for each of {shape[0]} rows and "
-                f"{shape[1]} labels is needed."
-            )
-        if np.isnan(scores).any():
-            raise InvalidInputError(f"its scores are NaN in {int(np.isnan(scores).any(axis=1).sum())} rows.")
-        return np.clip(scores, -MAX_MARGIN, MAX_MARGIN)
-
-
-def _label_log_odds(estimator: Any, X: Any) -> FloatArray:
-    """Return log-odds from `predict_proba`, which returns one array or a list of arrays, one per label."""
-    found = estimator.predict_proba(X)
-    if isinstance(found, list):
-        columns = [
-            _positive_share(np.asarray(p), np.asarray(known))
-            for p, known in zip(found, estimator.classes_, strict=True)
-        ]
-        found = np.column_stack(columns)
-    return probability_log_odds(np.asarray(found, dtype=np.float64))
-
-
-def _positive_share(probabilities: FloatArray, known: NDArray[Any]) -> FloatArray:
-    """Return the probability of 1, from those of the classes that the training rows had."""
-    if len(known) == 1:
-        return np.full(len(probabilities), float(known[0] > 0))
-    return np.asarray(probabilities[:, 1])
-
-
 def labelwise_auxiliary(auxiliary: Auxiliary) -> Auxiliary:
     """Return the auxiliary in the form that takes a label matrix."""
-    estimator = auxiliary.estimator
-    shares_features = not isinstance(estimator, Pipeline) or _shares_features(estimator)
-    if auxiliary.is_frozen or (shares_features and _takes_label_matrices(estimator)):
+    estimator, params = auxiliary.estimator, auxiliary.fit_params
+    is_pipeline = isinstance(estimator, Pipeline)
+    shares_features = not is_pipeline or _shares_features(estimator)
+    takes_matrix = isinstance(estimator, BaseEstimator) and get_tags(estimator).classifier_tags.multi_label
+    if auxiliary.is_frozen or (shares_features and takes_matrix):
         return auxiliary
-    if not isinstance(estimator, Pipeline) or not shares_features:
-        return Auxiliary(auxiliary.name, LabelwiseClassifier(estimator), auxiliary.fit_params)
+    if not is_pipeline or not shares_features:
+        return Auxiliary(auxiliary.name, LabelwiseClassifier(estimator), params)
     # Only the last step is trained once per label.
     shared = make_pipeline(*estimator[:-1], LabelwiseClassifier(estimator[-1]))
-    params = {
-        f"labelwiseclassifier__{name.rpartition('__')[2]}": value
-        for name, value in auxiliary.fit_params.items()
-    }
+    params = {f"labelwiseclassifier__{name.rpartition('__')[2]}": value for name, value in params.items()}
     return Auxiliary(auxiliary.name, shared, params)
 
 
@@ -735,10 +557,6 @@ def label_fold_codes(positive: NDArray[np.bool_]) -> IntArray:
     counts = np.where(positive, positive.sum(axis=0), len(positive) + 1)
     codes = np.where(positive.any(axis=1), counts.argmin(axis=1), positive.shape[1])
     return np.unique(codes, return_inverse=True)[1]
-
-
-def _takes_label_matrices(estimator: Any) -> bool:
-    return bool(isinstance(estimator, BaseEstimator) and get_tags(estimator).classifier_tags.multi_label)
 
 
 def _shares_features(pipeline: Pipeline) -> bool:

@@ -1,204 +1,36 @@
-"""Faster training of classifiers, with the same result.
-
-Of random trees, only the first one is fitted by scikit-learn, which checks its data and parameters and finds
-the classes; the others are grown from it by scikit-learn's builder, in threads.
-
-The first transformer of a pipeline may be fitted by a function that knows the features of other pipelines.
-"""
+"""Cross-fitting: auxiliaries are trained without each fold, and give outputs for the rows of that fold."""
 
 from __future__ import annotations
 
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from copy import copy
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
+from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
-from joblib import Memory
+from joblib import Memory, parallel_config
 from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_memory
 
-from .._accel.threads import library_threads_for, map_in_threads
-from .._compat import CAN_GROW_TREES, FloatArray, IntArray, check_method_params, grow_tree, safe_indexing
+from .._accel.threads import count_threads, library_threads_for
+from .._compat import FloatArray, IntArray, check_method_params, safe_indexing
 from ..exceptions import AuxiliaryError, CapoError
 from .folds import Split, fold_numbers, pairs_of_folds
 from .outputs import RawOutput, count_numbers, is_frozen
-from .trees import SharedFeatures, content_key, is_passthrough, iter_steps, split_pipeline
-
-#: Parameters that may differ from scikit-learn's defaults where all trees but the first are grown here.
-TREE_PARAMS = {
-    "n_estimators",
-    "criterion",
-    "min_samples_leaf",
-    "max_features",
-    "random_state",
-    "bootstrap",
-    "max_samples",
-}
-
-#: From an unfitted transformer to a fitted one, and its features of the training rows.
-FirstFit = Callable[[Any], tuple[Any, Any]]
-
-
-def fit_classifier(
-    model: Any, X: Any, y: NDArray[Any], params: dict[str, Any], fit_first: FirstFit | None = None
-) -> Any:
-    """Fit a classifier as its `fit` does, and return it; `fit_first` fits the first step of a pipeline."""
-    if params or type(model) is not Pipeline or model.memory is not None or is_passthrough(model[-1]):
-        return model.fit(X, y, **params)
-    features = _fit_steps(model, len(model.steps) - 1, X, y, fit_first)
-    fit = _fit_trees if _has_usual_trees(model[-1], features, y) else _fit_plainly
-    fit(model[-1], features, y)
-    return model
-
-
-def fit_transform(transformer: Any, X: Any, y: NDArray[Any]) -> Any:
-    """Fit a transformer, and return the features of the training rows."""
-    if hasattr(transformer, "fit_transform"):
-        return transformer.fit_transform(X, y)
-    return transformer.fit(X, y).transform(X)
-
-
-def _fit_steps(pipeline: Pipeline, n_steps: int, X: Any, y: NDArray[Any], fit_first: FirstFit | None) -> Any:
-    """Fit the first steps of a pipeline, and those of pipelines inside it; return the features."""
-    for position, (name, step) in enumerate(pipeline.steps[:n_steps]):
-        if is_passthrough(step):
-            continue
-        if type(step) is Pipeline:
-            X = _fit_steps(step, len(step.steps), X, y, fit_first)
-        elif fit_first is None:
-            X = fit_transform(step, X, y)
-        else:
-            fitted, X = fit_first(step)
-            pipeline.steps[position] = (name, fitted)
-        fit_first = None
-    return X
-
-
-def _fit_plainly(classifier: Any, X: Any, y: NDArray[Any]) -> None:
-    classifier.fit(X, y)
-
-
-def _has_usual_trees(classifier: Any, X: Any, y: NDArray[Any]) -> bool:
-    """Whether a classifier consists of random trees of an array, with no other parameters than usual ones."""
-    if not CAN_GROW_TREES or type(classifier) is not ExtraTreesClassifier or type(X) is not np.ndarray:
-        return False
-    if y.ndim > 1 or X.dtype.kind not in "fiub" or len(X) != len(y):
-        return False
-    params, defaults = classifier.get_params(), ExtraTreesClassifier().get_params()
-    others = {
-        name for name, value in params.items() if name not in TREE_PARAMS and value is not defaults[name]
-    }
-    integers = [params[name] for name in ("n_estimators", "min_samples_leaf", "random_state")]
-    is_usual = all(isinstance(each, Integral) and not isinstance(each, bool) for each in integers)
-    return (
-        is_usual
-        and params["n_estimators"] > 0
-        and all(np.isscalar(params[name]) and params[name] == defaults[name] for name in others)
-    )
-
-
-def _fit_trees(forest: ExtraTreesClassifier, X: NDArray[Any], y: NDArray[Any]) -> None:
-    """Fit random trees: the first one by scikit-learn, the others from it."""
-    n_trees, X = forest.n_estimators, np.ascontiguousarray(X, dtype=np.float32)
-    try:
-        forest.set_params(n_estimators=1).fit(X, y)
-    finally:
-        forest.set_params(n_estimators=n_trees)
-    first = forest.estimators_[0]
-    targets = np.searchsorted(forest.classes_, y).astype(np.float64)[:, None]
-    seeds = np.random.RandomState(forest.random_state).randint(np.iinfo(np.int32).max, size=n_trees)
-    forest.estimators_ += [_with_seed(first, int(seed)) for seed in seeds[1:]]
-    samples = forest.estimators_samples_ if forest.bootstrap else None
-
-    def grow(number: int) -> Any:
-        counts = None if samples is None else np.bincount(samples[number], minlength=len(X)).astype(float)
-        return grow_tree(first, X, targets, int(seeds[number]), counts)
-
-    forest.estimators_[1:] = map_in_threads(grow, range(1, n_trees))
-
-
-def _with_seed(tree: Any, seed: int) -> Any:
-    """A copy of a tree that stands for the one to be grown with this seed."""
-    tree = copy(tree)
-    tree.random_state = seed
-    return tree
-
-
-class FoldTables:
-    """The rows that models are trained on, and those that they predict.
-
-    Parameters
-    ----------
-    X : data frame, array or sparse matrix
-        The table.
-    y : ndarray
-        The labels, or a label matrix.
-    train_rows, predict_rows : ndarray of int or None
-        Which rows; None for all of them.
-    """
-
-    def __init__(
-        self, X: Any, y: NDArray[Any], train_rows: IntArray | None, predict_rows: IntArray | None
-    ) -> None:
-        self._X, self._predict_rows = X, predict_rows
-        self.train_rows = train_rows
-        self.y = y if train_rows is None else y[train_rows]
-        self._fitted: dict[Any, tuple[Any, Any]] = {}
-
-    @cached_property
-    def train_table(self) -> Any:
-        """The rows to train on."""
-        return _take_rows(self._X, self.train_rows)
-
-    @cached_property
-    def predict_features(self) -> SharedFeatures:
-        """The features of the rows to predict."""
-        return SharedFeatures(_take_rows(self._X, self._predict_rows))
-
-    def fit_transform(self, transformer: Any) -> tuple[Any, Any]:
-        """Return a fitted transformer of the rows to train on, and their features.
-
-        The transformer may be that of another model with the same content, unless it is random.
-        """
-        if _is_random(transformer):
-            return transformer, fit_transform(transformer, self.train_table, self.y)
-        key = content_key(transformer)
-        if key not in self._fitted:
-            self._fitted[key] = transformer, fit_transform(transformer, self.train_table, self.y)
-        return self._fitted[key]
-
-
-def sharing_key(estimator: Any) -> Any:
-    """Return a key that is equal for unfitted estimators whose first transformers are; None without any."""
-    if type(estimator) is not Pipeline:
-        return None
-    first = next((step for _, step in iter_steps(estimator)), None)
-    return None if first is None or _is_random(first) else content_key(first)
-
-
-def _is_random(transformer: Any) -> bool:
-    """Whether two fits of a transformer may differ."""
-    params = transformer.get_params() if hasattr(transformer, "get_params") else {}
-    return any(name.split("__")[-1] == "random_state" and value is None for name, value in params.items())
-
-
-def _take_rows(X: Any, rows: IntArray | None) -> Any:
-    return X if rows is None else safe_indexing(X, rows)
-
+from .trees import FORESTS, SharedFeatures, active_steps, content_key, split_pipeline
 
 #: Models without pairs of folds are trained up to this many rows times classes or labels.
 MAX_OUTPUTS_FOR_PAIRS = 10_000
+#: What is logged after each training: the auxiliary, how many models are trained, and how many there will be.
+MODEL_PROGRESS = "auxiliary %s: model %d of %d"
 
 
 @dataclass(frozen=True)
@@ -217,8 +49,6 @@ class TrainingSet:
         Training and held-out rows of each fold; together the folds hold out a row at most once.
     weight : ndarray of shape (n_samples,), optional
         Weights of the rows: those of weight 0 are not counted.
-    further_splits : sequence of list of tuple
-        The folds of further repeats, if every row is held out several times.
     """
 
     X: Any
@@ -226,12 +56,6 @@ class TrainingSet:
     classes: NDArray[Any]
     splits: Sequence[Split]
     weight: FloatArray | None = None
-    further_splits: Sequence[Sequence[Split]] = ()
-
-    @property
-    def repeats(self) -> list[TrainingSet]:
-        """The rows with the folds of each repeat."""
-        return [replace(self, splits=each, further_splits=()) for each in (self.splits, *self.further_splits)]
 
     @property
     def n_rows(self) -> int:
@@ -257,18 +81,9 @@ class TrainingSet:
             return []
         folds = fold_numbers(self.splits, self.n_rows)
         columns = np.atleast_2d(self.targets.T)
-        pairs = next(
-            (found for column in columns if (found := pairs_of_folds(folds, column, self.weight))), []
-        )
-        return pairs if all(self._has_two_classes(self.rows_without(*pair)) for pair in pairs) else []
-
-    def _has_two_classes(self, rows: IntArray) -> bool:
-        return len(np.unique(self.targets[rows])) > 1
-
-
-NO_ROWS: IntArray = np.arange(0)
-#: What is logged after each training: the auxiliary, how many models are trained, and how many there will be.
-MODEL_PROGRESS = "auxiliary %s: model %d of %d"
+        pairs = next(filter(None, (pairs_of_folds(folds, column, self.weight) for column in columns)), [])
+        is_possible = all(len(np.unique(self.targets[self.rows_without(*pair)])) > 1 for pair in pairs)
+        return pairs if is_possible else []
 
 
 @dataclass(frozen=True)
@@ -299,15 +114,12 @@ class TrainingJob:
         The rows to train on; None for all of them.
     predict_rows : ndarray of int or None
         The rows to predict; None for all of them.
-    repeat : int
-        The number of the repeat whose folds these are.
     """
 
     auxiliary: int
     held_out: tuple[int, ...] = ()
     train_rows: IntArray | None = None
     predict_rows: IntArray | None = None
-    repeat: int = 0
 
     @property
     def is_pair(self) -> bool:
@@ -315,21 +127,13 @@ class TrainingJob:
         return len(self.held_out) == 2
 
 
-@dataclass(frozen=True)
-class JobResult:
+class JobResult(NamedTuple):
     """The raw outputs of a job's model, its CPU time, and the model itself if it is that of all rows."""
 
     job: TrainingJob
     model: Any
     outputs: FloatArray
     seconds: float
-
-
-class RepeatOutputs(NamedTuple):
-    """The raw outputs of one repeat: those of its folds, and those of its pairs of folds if it has any."""
-
-    raw: FloatArray
-    pairs: FloatArray | None
 
 
 @dataclass(frozen=True)
@@ -349,8 +153,6 @@ class CrossFitResult:
         without pairs of folds, which serve evaluation only.
     pair_seconds : float
         The training time of these models.
-    further_outputs : tuple of RepeatOutputs
-        The outputs of all repeats but the first, which has those above.
     """
 
     raw_outputs: FloatArray
@@ -358,7 +160,6 @@ class CrossFitResult:
     seconds: list[float]
     pair_outputs: FloatArray | None = None
     pair_seconds: float = 0.0
-    further_outputs: tuple[RepeatOutputs, ...] = ()
 
 
 Output = TypeVar("Output", bound=RawOutput)
@@ -391,115 +192,61 @@ class JobRunner(Generic[Output]):
     n_jobs: int | None = None
     log: Callable[..., None] = lambda *line: None
 
-    @property
-    def has_training(self) -> bool:
-        """Whether any auxiliary is trained."""
-        return not all(each.is_frozen for each in self.auxiliaries)
-
     def run(self, jobs: Sequence[TrainingJob]) -> Iterator[JobResult]:
-        """Yield the result of each job, in their order."""
-        return self._run_groups([[job] for job in jobs])
+        """Yield the result of each job; those with the same rows and first transformer follow each other.
 
-    def run_shared(self, jobs: Sequence[TrainingJob]) -> Iterator[JobResult]:
-        """Yield the result of each job; those with the same rows and the same features follow each other."""
-        keys = [sharing_key(each.estimator) or number for number, each in enumerate(self.auxiliaries)]
-        groups: dict[Any, list[TrainingJob]] = {}
+        They run in one process, where they share the transformer and its features.
+        """
+        keys = [_first_step_key(each.estimator) or number for number, each in enumerate(self.auxiliaries)]
+        groups: dict[Any, list[tuple[Auxiliary, TrainingJob]]] = {}
         for job in jobs:
-            groups.setdefault((job.repeat, job.held_out, keys[job.auxiliary]), []).append(job)
-        return self._run_groups(list(groups.values()))
-
-    def _run_groups(self, groups: Sequence[Sequence[TrainingJob]]) -> Iterator[JobResult]:
-        """Yield the result of each job; the jobs of a group have the same rows, and run in one process."""
-        cached = check_memory(self.memory).cache(_fit_and_predict, ignore=["tables"])
-        n_jobs, number = sum(map(len, groups)), 0
-        with _no_warning_about_large_arguments():
+            group = groups.setdefault((job.held_out, keys[job.auxiliary]), [])
+            group.append((self.auxiliaries[job.auxiliary], job))
+        cached = check_memory(self.memory).cache(_fit_and_predict)
+        with warnings.catch_warnings():
+            # joblib's memory warns that hashing a large table takes time.
+            warnings.filterwarnings("ignore", "Persisting input arguments", UserWarning)
             results = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-                delayed(_run_group)(
-                    cached,
-                    [self.auxiliaries[job.auxiliary] for job in group],
-                    group,
-                    self.training,
-                    self.output_kind,
-                )
-                for group in groups
+                delayed(_run_group)(cached, group, self.training, self.output_kind)
+                for group in groups.values()
             )
-            for group, group_results in zip(groups, results, strict=True):
-                for job, result in zip(group, group_results, strict=True):
-                    number += 1
-                    yield JobResult(job, *result)
-                    self.log(MODEL_PROGRESS, self.auxiliaries[job.auxiliary].name, number, n_jobs)
+            for number, result in enumerate(chain.from_iterable(results), start=1):
+                yield result
+                self.log(MODEL_PROGRESS, self.auxiliaries[result.job.auxiliary].name, number, len(jobs))
 
 
 def cross_fit(runner: JobRunner[Any]) -> CrossFitResult:
     """Train all auxiliaries in all folds and on all rows; the outputs are out of fold."""
-    repeats, n_auxiliaries = runner.training.repeats, len(runner.auxiliaries)
-    pairs = [each.fold_pairs for each in repeats]
+    training, n_auxiliaries = runner.training, len(runner.auxiliaries)
+    splits, pairs = training.splits, training.fold_pairs
     jobs = [
         job
         for number, auxiliary in enumerate(runner.auxiliaries)
-        for repeat, training in enumerate(repeats)
-        for job in _jobs_of_repeat(repeat, training_jobs(number, auxiliary, training, pairs[repeat]))
+        for job in _training_jobs(number, auxiliary, training, pairs)
     ]
-    stores = [
-        _OutputStore(training, n_auxiliaries, has_pairs=bool(each))
-        for training, each in zip(repeats, pairs, strict=True)
-    ]
+    raw: FloatArray = np.full((training.n_rows, n_auxiliaries), np.nan)
+    by_fold = np.zeros((len(splits) if pairs else 0, *raw.shape))
     models: list[Any] = [None] * n_auxiliaries
     seconds, pair_seconds = [0.0] * n_auxiliaries, 0.0
-    for result in runner.run_shared(jobs):
-        job = result.job
-        for store in [stores[job.repeat]] if job.held_out else stores:
-            store.add(result)
-        if job.is_pair:
-            pair_seconds += result.seconds
-            continue
-        seconds[job.auxiliary] += result.seconds
-        if not job.held_out:
-            models[job.auxiliary] = result.model
-    first, *further = (RepeatOutputs(store.raw_outputs, store.pair_outputs) for store in stores)
-    return CrossFitResult(first.raw, models, seconds, first.pairs, pair_seconds, tuple(further))
-
-
-def _jobs_of_repeat(repeat: int, jobs: list[TrainingJob]) -> list[TrainingJob]:
-    """The jobs of one repeat; the model of all rows, or a frozen one, is that of the first."""
-    return [replace(job, repeat=repeat) for job in jobs if job.held_out or not repeat]
-
-
-class _OutputStore:
-    """Outputs of all auxiliaries, which may have several columns; the first one shows how many."""
-
-    def __init__(self, training: TrainingSet, n_auxiliaries: int, *, has_pairs: bool) -> None:
-        self._training, self._has_pairs = training, has_pairs
-        self.raw_outputs: FloatArray = np.full((training.n_rows, n_auxiliaries), np.nan)
-        self.pair_outputs: FloatArray | None = None
-
-    def add(self, result: JobResult) -> None:
-        """Store the outputs of a model."""
-        job, outputs = result.job, result.outputs
-        if not len(outputs):
-            return
-        self._allocate(outputs.shape[1:])
-        if not job.is_pair:
-            self.raw_outputs[rows_or_all(job.predict_rows), job.auxiliary] = outputs
-        if self.pair_outputs is not None:
-            self._add_to_folds(self.pair_outputs, job, outputs)
-
-    def _allocate(self, columns: tuple[int, ...]) -> None:
-        if self.raw_outputs.shape[2:] != columns:
-            self.raw_outputs = np.full((*self.raw_outputs.shape[:2], *columns), np.nan)
-        if self._has_pairs and self.pair_outputs is None:
-            self.pair_outputs = np.zeros((len(self._training.splits), *self.raw_outputs.shape))
-
-    def _add_to_folds(self, pair_outputs: FloatArray, job: TrainingJob, outputs: FloatArray) -> None:
-        """Store what a model gives to each fold that it has not seen."""
-        splits = self._training.splits
+    for job, model, outputs, job_seconds in runner.run(jobs):
+        columns = outputs.shape[1:]  # one for each class or label, if there are several
+        if len(outputs) and raw.shape[2:] != columns:
+            raw, by_fold = np.full((*raw.shape, *columns), np.nan), np.zeros((*by_fold.shape, *columns))
         if job.is_pair:
             (j, k), n_first = job.held_out, len(splits[job.held_out[0]][1])
-            pair_outputs[k, splits[j][1], job.auxiliary] = outputs[:n_first]
-            pair_outputs[j, splits[k][1], job.auxiliary] = outputs[n_first:]
-        else:  # the model of a fold, or a frozen model, which has seen no fold
-            folds = job.held_out[0] if job.held_out else slice(None)
-            pair_outputs[folds, rows_or_all(job.predict_rows), job.auxiliary] = outputs
+            by_fold[k, splits[j][1], job.auxiliary] = outputs[:n_first]
+            by_fold[j, splits[k][1], job.auxiliary] = outputs[n_first:]
+            pair_seconds += job_seconds
+            continue
+        seconds[job.auxiliary] += job_seconds
+        if len(outputs):
+            raw[rows_or_all(job.predict_rows), job.auxiliary] = outputs
+            # A frozen model has seen no fold.
+            folds = job.held_out[:1] if pairs and job.held_out else slice(None)
+            by_fold[folds, rows_or_all(job.predict_rows), job.auxiliary] = outputs
+        if not job.held_out:
+            models[job.auxiliary] = model
+    return CrossFitResult(raw, models, seconds, by_fold if pairs else None, pair_seconds)
 
 
 def rows_or_all(rows: IntArray | None) -> IntArray | slice:
@@ -507,7 +254,7 @@ def rows_or_all(rows: IntArray | None) -> IntArray | slice:
     return slice(None) if rows is None else rows
 
 
-def training_jobs(
+def _training_jobs(
     number: int, auxiliary: Auxiliary, training: TrainingSet, pairs: Sequence[tuple[int, int]]
 ) -> list[TrainingJob]:
     """Return the trainings of an auxiliary: in folds, without pairs of folds, and on all rows."""
@@ -522,93 +269,109 @@ def training_jobs(
             )
             for j, k in pairs
         ),
-        TrainingJob(number, predict_rows=NO_ROWS),
+        TrainingJob(number, predict_rows=np.arange(0)),
     ]
+
+
+class _FoldRows:
+    """The rows that models are trained on and those that they predict, with what the models share.
+
+    Pipelines take it as their `memory`: it has the transformers that were fitted to the rows before. One with
+    the same content is not fitted again, unless it is random.
+    """
+
+    def __init__(self, training: TrainingSet, job: TrainingJob) -> None:
+        self._X, self.targets, self.classes = training.X, training.targets, training.classes
+        self.train_rows, self.predict_rows = job.train_rows, job.predict_rows
+        self._fitted: dict[Any, Any] = {}
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        """What identifies results in a cache."""
+        return self._X, self.targets, self.classes, self.train_rows, self.predict_rows
+
+    @cached_property
+    def table(self) -> Any:
+        """The rows to train on."""
+        return self._X if self.train_rows is None else safe_indexing(self._X, self.train_rows)
+
+    @cached_property
+    def features(self) -> SharedFeatures:
+        """The features of the rows to predict."""
+        rows = self.predict_rows
+        return SharedFeatures(self._X if rows is None else safe_indexing(self._X, rows))
+
+    def cache(self, fit_transform: Callable[..., Any], **_: Any) -> Callable[..., Any]:
+        """Return the function by which a pipeline fits a transformer, for this memory."""
+
+        def fit_once(transformer: Any, X: Any, y: Any, **options: Any) -> Any:
+            if X is not self.table or _is_random(transformer) or any((options.get("params") or {}).values()):
+                return fit_transform(transformer, X, y, **options)
+            key = content_key(transformer)
+            if key not in self._fitted:
+                self._fitted[key] = fit_transform(transformer, X, y, **options)
+            return self._fitted[key]
+
+        return fit_once
+
+    def fit(self, estimator: Any, fit_params: dict[str, Any]) -> Any:
+        """Return a clone of an estimator, trained on the rows."""
+        model, params = clone(estimator), check_method_params(self._X, fit_params, self.train_rows)
+        is_pipeline = type(model) is Pipeline
+        shares = is_pipeline and model.memory is None
+        if shares:
+            model.memory = self
+        # Parameters of a pipeline's step, by its name, exist only without metadata routing.
+        by_step = any("__" in name for name in params)
+        routing = config_context(enable_metadata_routing=False) if by_step else nullcontext()
+        is_forest = type(model[-1] if is_pipeline else model) in FORESTS
+        threads = parallel_config("threading", n_jobs=count_threads()) if is_forest else nullcontext()
+        with routing, threads:
+            model.fit(self.table, self.targets[rows_or_all(self.train_rows)], **params)
+        if shares:
+            model.memory = None
+        return model
+
+
+def _is_random(transformer: Any) -> bool:
+    """Whether two fits of a transformer may differ."""
+    params = transformer.get_params() if hasattr(transformer, "get_params") else {}
+    return any(name.split("__")[-1] == "random_state" and value is None for name, value in params.items())
+
+
+def _first_step_key(estimator: Any) -> Any:
+    """What is equal for pipelines whose first transformers are; None for other estimators."""
+    steps = active_steps(estimator) if type(estimator) is Pipeline else []
+    return content_key(steps[0][1]) if len(steps) > 1 else None
 
 
 def _run_group(
     fit_and_predict: Callable[..., tuple[Any, FloatArray, float]],
-    auxiliaries: Sequence[Auxiliary],
-    jobs: Sequence[TrainingJob],
+    group: Sequence[tuple[Auxiliary, TrainingJob]],
     training: TrainingSet,
     output: RawOutput,
-) -> list[tuple[Any, FloatArray, float]]:
-    """Return the models of jobs with the same rows, their outputs and their times."""
-    tables = FoldTables(training.X, training.targets, jobs[0].train_rows, jobs[0].predict_rows)
+) -> list[JobResult]:
+    """Return the results of jobs with the same rows; an error names the auxiliary."""
+    rows, results = _FoldRows(training, group[0][1]), []
     with library_threads_for(count_numbers(training.X)):
-        return [
-            _run_job(fit_and_predict, auxiliary, job, training, output, tables)
-            for auxiliary, job in zip(auxiliaries, jobs, strict=True)
-        ]
-
-
-def _run_job(
-    fit_and_predict: Callable[..., tuple[Any, FloatArray, float]],
-    auxiliary: Auxiliary,
-    job: TrainingJob,
-    training: TrainingSet,
-    output: RawOutput,
-    tables: FoldTables,
-) -> tuple[Any, FloatArray, float]:
-    """Return a model, its outputs and its time; an error names the auxiliary."""
-    try:
-        return fit_and_predict(
-            auxiliary.estimator,
-            auxiliary.fit_params,
-            job.train_rows,
-            job.predict_rows,
-            training.X,
-            training.targets,
-            training.classes,
-            output,
-            tables,
-        )
-    except Exception as error:
-        raise AuxiliaryError(_failure_message(auxiliary, job, error)) from error
+        for auxiliary, job in group:
+            try:
+                found = fit_and_predict(auxiliary.estimator, auxiliary.fit_params, rows, output)
+            except Exception as error:
+                raise AuxiliaryError(_failure_message(auxiliary, job, error)) from error
+            results.append(JobResult(job, *found))
+    return results
 
 
 def _fit_and_predict(
-    estimator: Any,
-    fit_params: dict[str, Any],
-    train_rows: IntArray | None,
-    predict_rows: IntArray | None,
-    X: Any,
-    y: NDArray[Any],
-    classes: NDArray[Any],
-    output: RawOutput,
-    tables: FoldTables,
+    estimator: Any, fit_params: dict[str, Any], rows: _FoldRows, output: RawOutput
 ) -> tuple[Any, FloatArray, float]:
-    """Train on some rows and predict others; only the model of all rows is returned.
-
-    `tables` are these rows. The other arguments identify the result in a cache.
-    """
+    """Train on some rows and predict others; only the model of all rows is returned."""
     start = time.perf_counter()
-    model = estimator if is_frozen(estimator) else _fit_clone(estimator, fit_params, X, tables)
-    has_rows = predict_rows is None or len(predict_rows) > 0
-    outputs = _predict(model, tables, classes, output) if has_rows else np.zeros(0)
-    return model if train_rows is None else None, outputs, time.perf_counter() - start
-
-
-def _fit_clone(estimator: Any, fit_params: dict[str, Any], X: Any, tables: FoldTables) -> Any:
-    model = clone(estimator)
-    params = check_method_params(X, fit_params, tables.train_rows)
-    # Parameters of a pipeline's step, by its name, exist only without metadata routing.
-    by_step = any("__" in name for name in params)
-    with config_context(enable_metadata_routing=False) if by_step else nullcontext():
-        return fit_classifier(model, tables.train_table, tables.y, params, tables.fit_transform)
-
-
-def _predict(model: Any, tables: FoldTables, classes: NDArray[Any], output: RawOutput) -> FloatArray:
-    transformers, classifier = split_pipeline(model)
-    return output.predict(classifier, tables.predict_features.transform(transformers), classes)
-
-
-@contextmanager
-def _no_warning_about_large_arguments() -> Iterator[None]:
-    with warnings.catch_warnings():
-        # joblib's memory warns that hashing a large table takes time.
-        warnings.filterwarnings("ignore", "Persisting input arguments", UserWarning)
-        yield
+    model, outputs = estimator if is_frozen(estimator) else rows.fit(estimator, fit_params), np.zeros(0)
+    if rows.predict_rows is None or len(rows.predict_rows):
+        transformers, classifier = split_pipeline(model)
+        outputs = output.predict(classifier, rows.features.transform(transformers), rows.classes)
+    return model if rows.train_rows is None else None, outputs, time.perf_counter() - start
 
 
 def _failure_message(auxiliary: Auxiliary, job: TrainingJob, error: Exception) -> str:

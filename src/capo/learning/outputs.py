@@ -1,4 +1,4 @@
-"""What an auxiliary says of each row: scores, labels, probabilities of classes.
+"""The outputs of auxiliaries: scores, labels, probabilities of classes.
 
 `ScoreOutput` takes a classifier's margins or log-odds, calibrated to a scale that all auxiliaries
 share. A sample of n rows cannot distinguish odds above about n to 1, so that beyond log(n) the
@@ -10,19 +10,18 @@ before calibration.
 
 `LabelOutput` takes predicted labels, as -1 and +1, without calibration.
 
-Pipelines whose first steps are equal share the features of each block of rows. Random trees are applied to
-larger blocks than the others, because each tree is loaded into the cache of the processor once per block.
-
-A classifier gives log-probabilities, margins, or only labels. `ClassCalibrator` turns them into
+`ClassOutput` takes log-probabilities of classes, margins, or only labels. `ClassCalibrator` turns them into
 log-probabilities by one slope and an intercept per class. A sample of n rows cannot distinguish probabilities
 below about 1 / n from 0, so that this is the least probability.
+
+`LabelColumnsOutput` takes the log-odds or margins of each label of a label matrix.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -30,13 +29,12 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import log_softmax, logit
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import check_array
 
 from .._accel.threads import library_threads_for
 from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
 from ..decisions import PlattCalibrator, fit_softmax, robust_scale
 from ..exceptions import InvalidInputError
-from .trees import ContentKeys, SharedFeatures, evaluate, is_binary_forest, split_pipeline
+from .trees import SharedFeatures, content_key, evaluate, split_pipeline
 
 #: Probabilities closer than this to 0 and 1 are clipped before their log-odds are taken.
 PROBABILITY_EPS = 1e-12
@@ -46,8 +44,9 @@ CERTAIN_LOG_ODDS, CERTAIN_LOG_ODDS_TOL = float(logit(1.0 - PROBABILITY_EPS)), 1e
 PROBABILITY_TOL = 1e-6
 #: Margins are clipped to this size, infinite ones included.
 MAX_MARGIN = 1e100
-#: Methods that give more than a label, the preferred one first.
+#: Methods that give more than a label, the preferred one first; for many classes, probabilities are.
 SCORE_METHODS = ("decision_function", "predict_proba")
+CLASS_SCORE_METHODS = SCORE_METHODS[::-1]
 
 
 @dataclass(frozen=True)
@@ -90,58 +89,14 @@ def is_certain(raw: FloatArray) -> BoolArray:
     return np.asarray(np.abs(np.abs(raw) - CERTAIN_LOG_ODDS) < CERTAIN_LOG_ODDS_TOL)
 
 
-def mean_scale(scales: Sequence[OutputScale]) -> OutputScale:
-    """Return the scale whose calibration is the mean of those of several repeats of the folds."""
-    calibrators = [scale.calibrator for scale in scales if scale.calibrator is not None]
-    if not calibrators:
-        return scales[0]
-    calibrator = PlattCalibrator(
-        float(np.mean([each.slope for each in calibrators])),
-        float(np.mean([each.intercept for each in calibrators])),
-    )
-    return OutputScale(
-        calibrator,
-        scales[0].max_log_odds,
-        _mean_of_finite([each.max_raw for each in scales]),
-        _mean_of_finite([each.certain_raw for each in scales]),
-    )
-
-
-def _mean_of_finite(values: Sequence[float]) -> float:
-    """The mean of the limits that are known."""
-    finite = [value for value in values if np.isfinite(value)]
-    return float(np.mean(finite)) if finite else np.inf
-
-
 class RawOutput(Protocol):
     """Which output of an auxiliary is used."""
 
     def predict(self, estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
-        """Return the raw output of a fitted classifier, one entry per row."""
+        """Return the raw output of a fitted classifier, one entry per row.
 
-
-class OutputKind(Protocol):
-    """Which output of an auxiliary is used, and how it is scaled."""
-
-    @property
-    def name(self) -> str:
-        """The name of the kind, "scores" or "labels"."""
-
-    def predict(self, estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
-        """Return the raw output of a fitted classifier, one number per row."""
-
-    def fit_scale(
-        self,
-        raw: FloatArray,
-        positive: BoolArray,
-        weight: FloatArray | None,
-        *,
-        nonnegative: bool = True,
-        shrink: bool = False,
-    ) -> OutputScale:
-        """Return the scale for raw outputs, which should be out of fold.
-
-        With `shrink`, a few rows that contradict the order of the outputs do not abolish it.
+        `classes` are the user's labels. A classifier that came fitted may have been trained on them; all
+        others have been trained on their positions.
         """
 
 
@@ -152,11 +107,7 @@ class ScoreOutput:
     name: ClassVar[str] = "scores"
 
     def predict(self, estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
-        """Return the raw output of a fitted classifier, one number per row.
-
-        `classes` are the user's two labels. A classifier that came fitted may have been trained on
-        them; all others have been trained on 0 and 1.
-        """
+        """Return the raw output of a fitted classifier, one number per row."""
         for method in SCORE_METHODS:
             if hasattr(estimator, method):
                 values = np.asarray(evaluate(estimator, method, X), dtype=np.float64)
@@ -164,19 +115,13 @@ class ScoreOutput:
         return LabelOutput().predict(estimator, X, classes)
 
     def fit_scale(
-        self,
-        raw: FloatArray,
-        positive: BoolArray,
-        weight: FloatArray | None,
-        *,
-        nonnegative: bool = True,
-        shrink: bool = False,
+        self, raw: FloatArray, positive: BoolArray, weight: FloatArray | None, **options: bool
     ) -> OutputScale:
-        """Return the scale for raw outputs, which should be out of fold."""
+        """Return the scale for raw outputs, which should be out of fold; `options` are the calibrator's."""
         counted = raw if weight is None else raw[np.asarray(weight) > 0]
         limits = OutputScale(None, float(np.log(len(counted) + 1.0)), *_resolution_limits(counted))
         clipped = limits.clip(raw)
-        calibrator = PlattCalibrator.fit(clipped, positive, weight, nonnegative=nonnegative, shrink=shrink)
+        calibrator = PlattCalibrator.fit(clipped, positive, weight, **options)
         return replace(limits, calibrator=calibrator)
 
 
@@ -188,24 +133,64 @@ class LabelOutput:
 
     def predict(self, estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
         """Return +1 for rows that the classifier labels positive, and -1 for the others."""
-        labels = _one_column(estimator.predict(X), "predict", X.shape[0])
-        pair = _label_pair(np.unique(getattr(estimator, "classes_", labels)), classes, estimator)
-        unknown = [label for label in np.unique(labels).tolist() if label not in pair]
-        if unknown:
-            raise InvalidInputError(f"its predict returned {unknown[0]!r}, which is not one of its classes.")
-        return np.where(labels == pair[1], 1.0, -1.0)
+        return 2.0 * _indicators(estimator, X, classes)[:, 1] - 1.0
 
-    def fit_scale(
-        self,
-        raw: FloatArray,
-        positive: BoolArray,
-        weight: FloatArray | None,
-        *,
-        nonnegative: bool = True,
-        shrink: bool = False,
-    ) -> OutputScale:
+    def fit_scale(self, *_: Any, **options: bool) -> OutputScale:
         """Return the scale that leaves labels unchanged."""
         return OutputScale(None)
+
+
+#: Which output of an auxiliary of two classes is used, and how it is scaled.
+OutputKind = ScoreOutput | LabelOutput
+
+
+@dataclass(frozen=True)
+class ClassOutput:
+    """Log-probabilities, margins or, for a classifier that can only predict, indicators of the label."""
+
+    def predict(self, estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
+        """Return the raw output of a fitted classifier, one number per row and class."""
+        for method in CLASS_SCORE_METHODS:
+            if hasattr(estimator, method):
+                values = np.asarray(getattr(estimator, method)(X), dtype=np.float64)
+                known = class_positions_of(estimator, classes)
+                scores = _class_columns(values, known, len(classes), method)
+                if scores is not None:
+                    return scores
+        return _indicators(estimator, X, classes)
+
+
+@dataclass(frozen=True)
+class LabelColumnsOutput:
+    """Log-odds or margins of each label; +1 and -1 for a classifier that can only predict."""
+
+    def predict(self, estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
+        """Return the raw output of a fitted classifier, one number per row and label."""
+        method = next((each for each in SCORE_METHODS if hasattr(estimator, each)), "predict")
+        values = getattr(estimator, method)(X)
+        if method == "predict_proba":
+            scores = probability_log_odds(_label_probabilities(values, estimator))
+        elif method == "predict":
+            labels = values.toarray() if issparse(values) else np.asarray(values)
+            scores = np.where(labels > 0, 1.0, -1.0)
+        else:
+            scores = np.asarray(values, dtype=np.float64)
+        shape = X.shape[0], len(classes)
+        if scores.shape != shape:
+            raise InvalidInputError(
+                f"its scores have the shape {scores.shape}: one number for each of {shape[0]} rows and "
+                f"{shape[1]} labels is needed."
+            )
+        return _clip(scores, method)
+
+
+def _label_probabilities(found: Any, estimator: Any) -> FloatArray:
+    """The probability of each label, from one array or a list of arrays of the classes of each label."""
+    if not isinstance(found, list):
+        return np.asarray(found, dtype=np.float64)
+    columns = zip(found, estimator.classes_, strict=True)
+    # The probability of the only class is 1.
+    return np.column_stack([each[:, -1] if known[-1] > 0 else 1.0 - each[:, -1] for each, known in columns])
 
 
 def apply_scales(scales: Sequence[OutputScale], raw: Sequence[FloatArray] | FloatArray) -> FloatArray:
@@ -223,27 +208,55 @@ def positive_class_index(estimator: Any, classes: NDArray[Any]) -> int:
 
     It is 0 for a classifier that came fitted if the positive class is the smaller of its labels.
     """
-    known = np.asarray(getattr(estimator, "classes_", (0, 1)))
-    positive = _label_pair(known, classes, estimator)[1]
-    if positive not in known.tolist():
-        raise InvalidInputError(
-            f"the classifier was trained on rows of the class {known.tolist()[0]!r} only."
-        )
-    return known.tolist().index(positive)
+    positions = class_positions_of(estimator, classes)
+    if 1 not in positions:
+        known = np.asarray(estimator.classes_).tolist()
+        raise InvalidInputError(f"the classifier was trained on rows of the class {known[0]!r} only.")
+    return positions.index(1)
 
 
-def candidate_labels(estimator: Any, classes: NDArray[Any]) -> tuple[list[Any], ...]:
-    """Return the lists of labels that a classifier may use: the user's or their positions, likelier first.
+def class_positions_of(estimator: Any, classes: NDArray[Any]) -> list[int]:
+    """Return the position in `classes` of each class that a classifier knows."""
+    if not hasattr(estimator, "classes_"):
+        return list(range(len(classes)))
+    known = np.asarray(estimator.classes_)
+    labels = _matching_labels(known, classes, estimator)
+    return [labels.index(label) for label in known.tolist()]
+
+
+def _matching_labels(known: NDArray[Any], classes: NDArray[Any], estimator: Any) -> list[Any]:
+    """Return the labels that a classifier uses for the classes: the user's, or their positions.
 
     A classifier that came fitted and has no `classes_` shows its labels only by what it predicts, which
     depends on the rows. Only the user's labels are accepted then if one of them is the position of another.
     """
     own, positions = classes.tolist(), list(range(len(classes)))
-    if not is_frozen(estimator):
-        return positions, own
-    shared = [label for label in own if label in positions]
-    ambiguous = len(shared) < len(own) and any(own.index(label) != label for label in shared)
-    return (own,) if ambiguous and not hasattr(estimator, "classes_") else (own, positions)
+    candidates = [positions, own]
+    if is_frozen(estimator):
+        shared = [label for label in own if label in positions]
+        ambiguous = len(shared) < len(own) and any(own.index(label) != label for label in shared)
+        only_own = ambiguous and not hasattr(estimator, "classes_") and known.dtype != bool
+        candidates = [own] if only_own else [own, positions]
+    labels = [False, True] if known.dtype == bool else known.tolist()
+    for candidate in candidates:
+        if all(label in candidate for label in labels):
+            return candidate
+    found, wanted = (" and ".join(repr(label) for label in each[:5]) for each in (labels, own))
+    if hasattr(estimator, "classes_"):
+        raise InvalidInputError(f"the classifier was trained on the labels {found}, but y has {wanted}.")
+    raise InvalidInputError(
+        f"its predict returned the labels {found}, but y has {wanted}: return those of y, or booleans."
+    )
+
+
+def _indicators(estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
+    """Return 1 in the column of the class that a classifier predicts, and 0 in the others."""
+    labels = _one_column(estimator.predict(X), "predict", X.shape[0])
+    known = _matching_labels(np.unique(getattr(estimator, "classes_", labels)), classes, estimator)
+    unknown = [label for label in np.unique(labels).tolist() if label not in known]
+    if unknown:
+        raise InvalidInputError(f"its predict returned {unknown[0]!r}, which is not one of its classes.")
+    return (labels[:, None] == np.asarray(known)).astype(np.float64)
 
 
 def _positive_column(
@@ -289,26 +302,10 @@ def check_probabilities(values: FloatArray) -> None:
         )
 
 
-def _label_pair(known: NDArray[Any], classes: NDArray[Any], estimator: Any) -> list[Any]:
-    """Return the classifier's labels of the negative and the positive class: the user's, or 0 and 1."""
-    labels = [False, True] if known.dtype == bool else known.tolist()
-    candidates = candidate_labels(estimator, classes)
-    if known.dtype == bool and [0, 1] not in candidates:
-        candidates = (*candidates, [0, 1])
-    for pair in candidates:
-        if all(label in pair for label in labels):
-            return pair
-    own, wanted = (" and ".join(repr(label) for label in each[:5]) for each in (labels, classes.tolist()))
-    if hasattr(estimator, "classes_"):
-        raise InvalidInputError(f"the classifier was trained on the labels {own}, but y has {wanted}.")
-    raise InvalidInputError(
-        f"its predict returned the labels {own}, but y has {wanted}: return those of y, or booleans."
-    )
-
-
 def _clip(values: FloatArray, method: str) -> FloatArray:
-    if np.isnan(values).any():
-        raise InvalidInputError(f"its {method} returned NaN for {int(np.isnan(values).sum())} rows.")
+    is_nan = np.isnan(values).reshape(len(values), -1).any(axis=1)
+    if is_nan.any():
+        raise InvalidInputError(f"its {method} returned NaN for {int(is_nan.sum())} rows.")
     return np.clip(values, -MAX_MARGIN, MAX_MARGIN)
 
 
@@ -319,33 +316,24 @@ def _one_column(values: Any, method: str, n_rows: int) -> NDArray[Any]:
     if column.shape != (n_rows,):
         raise InvalidInputError(
             f"its {method} returned an array of shape {column.shape} for {n_rows} rows: "
-            "one number per row is needed."
+            f"one {'label' if method == 'predict' else 'number'} per row is needed."
         )
     return column
 
 
 #: Rows whose features are computed at once: kernel features take some kilobytes per row.
 FEATURE_BLOCK_ROWS = 20_000
-#: Rows and numbers that random trees are applied to at once.
-MAX_TREE_BLOCK_ROWS, MAX_TREE_BLOCK_SIZE = 100_000, 4_000_000
 #: With fewer rows, finding out which transformers are equal costs more than it saves.
 MIN_SHARED_ROWS = 1_000
 
 
-def iter_row_blocks(X: Any, n_rows: int | None = None) -> Iterator[Any]:
-    """Yield blocks of rows, by default as many as features are computed for; X itself if it is small."""
-    n_rows = n_rows or FEATURE_BLOCK_ROWS
-    if X.shape[0] <= n_rows:
+def iter_row_blocks(X: Any) -> Iterator[Any]:
+    """Yield blocks of rows, as many as features are computed for at once; X itself if it is small."""
+    if X.shape[0] <= FEATURE_BLOCK_ROWS:
         yield X
         return
-    for start in range(0, X.shape[0], n_rows):
-        yield safe_indexing(X, slice(start, start + n_rows))
-
-
-def iter_tree_blocks(X: Any) -> Iterator[Any]:
-    """Yield blocks of rows for `predict_block`, as large as random trees profit from."""
-    fitting = MAX_TREE_BLOCK_SIZE // max(X.shape[1], 1)
-    return iter_row_blocks(X, int(np.clip(fitting, FEATURE_BLOCK_ROWS, MAX_TREE_BLOCK_ROWS)))
+    for start in range(0, X.shape[0], FEATURE_BLOCK_ROWS):
+        yield safe_indexing(X, slice(start, start + FEATURE_BLOCK_ROWS))
 
 
 def count_numbers(X: Any) -> int:
@@ -375,72 +363,25 @@ def predict_block(
     guard : callable
         Returns, for a name, the context in which its classifier is used.
     """
-
-    def predict(classifier: Any, features: Any) -> FloatArray:
-        return output.predict(classifier, features, classes)
-
-    predictions = {name: _BlockPrediction(*split_pipeline(each), predict) for name, each in models.items()}
-    outputs = {}
-    key = ContentKeys() if X.shape[0] >= MIN_SHARED_ROWS else id
+    pipelines = {name: split_pipeline(model) for name, model in models.items()}
+    finds_equal = X.shape[0] >= MIN_SHARED_ROWS
+    keys = {
+        id(each): content_key(each) if finds_equal else id(each)
+        for transformers, _ in pipelines.values()
+        for each in transformers
+    }
+    outputs: dict[str, list[FloatArray]] = {name: [] for name in models}
     with library_threads_for(count_numbers(X)):
         for block in iter_row_blocks(X):
-            shared = SharedFeatures(block, key)
-            for name, prediction in predictions.items():
+            shared = SharedFeatures(block, keys)
+            for name, (transformers, classifier) in pipelines.items():
                 with guard(name):
-                    prediction.add(shared.transform(prediction.transformers))
-        for name, prediction in predictions.items():
-            with guard(name):
-                outputs[name] = prediction.result()
-    return outputs
-
-
-@dataclass
-class _BlockPrediction:
-    """The outputs of one classifier, part after part; random trees wait for the features of all parts."""
-
-    transformers: list[Any]
-    classifier: Any
-    predict: Callable[[Any, Any], FloatArray]
-    outputs: list[FloatArray] = field(default_factory=list)
-    tree_inputs: list[NDArray[np.float32]] = field(default_factory=list)
-
-    def add(self, features: Any) -> None:
-        """Predict a part, or keep its features."""
-        if is_binary_forest(self.classifier) and type(features) is np.ndarray:
-            numbers = check_array(features, dtype=np.float32, ensure_all_finite="allow-nan")
-            self.tree_inputs.append(numbers)
-        else:
-            self.outputs.append(self.predict(self.classifier, features))
-
-    def result(self) -> FloatArray:
-        """Return the outputs of all parts."""
-        if self.tree_inputs:
-            return self.predict(self.classifier, np.concatenate(self.tree_inputs))
-        return np.concatenate(self.outputs)
+                    outputs[name].append(output.predict(classifier, shared.transform(transformers), classes))
+    return {name: np.concatenate(each) for name, each in outputs.items()}
 
 
 #: The smallest slope, in units of the scores' spread, so that the order of scores is never lost.
 MIN_SLOPE = 1e-6
-#: Methods that give more than a label, the preferred one first.
-CLASS_SCORE_METHODS = ("predict_proba", "decision_function")
-
-
-@dataclass(frozen=True)
-class ClassOutput:
-    """Log-probabilities, margins or, for a classifier that can only predict, indicators of the label."""
-
-    name: ClassVar[str] = "class scores"
-
-    def predict(self, estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
-        """Return the raw output of a fitted classifier, one number per row and class."""
-        for method in CLASS_SCORE_METHODS:
-            if hasattr(estimator, method):
-                values = np.asarray(getattr(estimator, method)(X), dtype=np.float64)
-                known = class_positions_of(estimator, classes)
-                scores = _class_columns(values, known, len(classes), method)
-                if scores is not None:
-                    return scores
-        return _indicators(estimator, X, classes)
 
 
 @dataclass(frozen=True)
@@ -479,17 +420,6 @@ class ClassCalibrator:
         return np.log((probabilities + self.floor) / (1.0 + n_classes * self.floor))
 
 
-def class_positions_of(estimator: Any, classes: NDArray[Any]) -> list[int]:
-    """Return the position in `classes` of each class that a classifier knows."""
-    codes, own = list(range(len(classes))), classes.tolist()
-    known = np.asarray(getattr(estimator, "classes_", codes)).tolist()
-    for labels in (own, codes) if is_frozen(estimator) else (codes, own):
-        if all(label in labels for label in known):
-            return [labels.index(label) for label in known]
-    unknown = next(label for label in known if label not in own)
-    raise InvalidInputError(f"the classifier was trained on the label {unknown!r}, which y does not have.")
-
-
 def _class_columns(values: FloatArray, known: list[int], n_classes: int, method: str) -> FloatArray | None:
     """Return one column per class; None if the columns of `values` are not those of the known classes."""
     is_probability = method == "predict_proba"
@@ -498,30 +428,11 @@ def _class_columns(values: FloatArray, known: list[int], n_classes: int, method:
         values = np.column_stack((1.0 - one, one) if is_probability else (-0.5 * one, 0.5 * one))
     if values.shape[1] != len(known):
         return None
-    if np.isnan(values).any():
-        raise InvalidInputError(
-            f"its {method} returned NaN for {int(np.isnan(values).any(axis=1).sum())} rows."
-        )
+    values = _clip(values, method)
     if is_probability:
         check_probabilities(values)
-    values = np.log(np.maximum(values, PROBABILITY_EPS)) if is_probability else values
-    values = np.clip(values, -MAX_MARGIN, MAX_MARGIN)
+        values = np.log(np.maximum(values, PROBABILITY_EPS))
     missing = np.log(PROBABILITY_EPS) if is_probability else values.min(axis=1, keepdims=True)
     scores = np.broadcast_to(missing, (len(values), n_classes)).copy()
     scores[:, known] = values
     return scores
-
-
-def _indicators(estimator: Any, X: Any, classes: NDArray[Any]) -> FloatArray:
-    """Return 1 in the column of the label that a classifier predicts, and 0 in the others."""
-    labels = np.asarray(estimator.predict(X)).ravel()
-    if labels.shape != (X.shape[0],):
-        raise InvalidInputError(
-            f"its predict returned an array of shape {labels.shape} for {X.shape[0]} rows: one label per row "
-            "is needed."
-        )
-    for known in candidate_labels(estimator, classes):
-        if np.isin(labels, known).all():
-            return (labels[:, None] == np.asarray(known)).astype(np.float64)
-    unknown = np.setdiff1d(labels, classes).tolist()[0]
-    raise InvalidInputError(f"the classifier predicted the label {unknown!r}, which y does not have.")

@@ -41,7 +41,6 @@ from ..tables.targets import (
 )
 from .adaptation import Objective, adapt
 from .auxiliaries import (
-    LabelColumnsOutput,
     label_fold_codes,
     labelwise_auxiliary,
     use_class_defaults,
@@ -52,7 +51,7 @@ from .combination import AdaptationData, FittedCombination, scale_outputs
 from .cross_fit import Auxiliary, CrossFitResult, JobRunner, TrainingSet, cross_fit
 from .folds import Split, split_class_folds, split_folds
 from .labels import MIN_POSITIVE_ROWS, LabelData, fit_label_models, tries_adaptation
-from .outputs import ClassOutput, OutputKind, RawOutput, ScoreOutput
+from .outputs import ClassOutput, LabelColumnsOutput, OutputKind, RawOutput, ScoreOutput
 from .path import AUTO_GRID, CGrid, CVScore, CVScorer
 
 Log = Callable[..., None]
