@@ -89,7 +89,7 @@ def test_a_full_disk_raises_an_error():
 LIMITED = """
 import resource, signal, sys
 from capo.exceptions import OutputError
-from capo.io import atomic_write
+from capo.io.atomic import atomic_write
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
 try:
@@ -116,7 +116,7 @@ KILLED = """
 import os, signal, sys
 if sys.argv[2] == "named":
     del os.O_TMPFILE
-from capo.io import atomic_write
+from capo.io.atomic import atomic_write
 with atomic_write(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()
@@ -175,7 +175,7 @@ def test_check_writable(tmp_path):
 
 
 def test_a_pipe_is_written_to_directly():
-    code = "from capo.io import atomic_write\nwith atomic_write('/dev/stdout') as file: file.write(b'there')"
+    code = "from capo.io.atomic import atomic_write as w\nwith w('/dev/stdout') as file: file.write(b'there')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert done.stdout == b"there"
 

@@ -18,8 +18,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from capo.exceptions import TableError
 from capo.io import source as _line_blocks
-from capo.io.delimited import find_preamble
-from capo.io.formats import open_table
+from capo.io.formats import find_preamble, open_table
 from capo.io.table_schema import ColumnRoles, infer_table_schema
 
 PLAIN = b"a,b,c\n1,x,2.5\n4,y z,\n"
