@@ -224,7 +224,7 @@ def test_outputs_that_cannot_be_written(folder, model, capsys, tmp_path):
         ),
         (
             lambda t: t.with_columns(x=pl.lit("many")),
-            "'x' was numeric in training, but row 1 contains 'many'",
+            "'x' held numbers in training, but row 1 contains 'many'",
         ),
     ],
 )

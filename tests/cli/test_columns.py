@@ -90,7 +90,7 @@ def test_types_are_written_changed_and_used(tables, tmp_path, capsys):
     fit = ("fit", tables / "train.csv", "-t", "y", *FAST, "-o", tmp_path / "m.capo")
     assert run(capsys, *fit, "--types", path)[0] == 0
     shown = run(capsys, "show", tmp_path / "m.capo")[1]
-    assert "zip (numeric)" in shown
+    assert "zip (number)" in shown
     assert "town" not in shown
 
 

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 import capo
 from capo import CAPOClassifier, SVMPerfClassifier
 from capo.io.model_file import FORMAT_VERSION
-from capo.tables.encoders import DropEmptyColumns
+from capo.tables.features import DropEmptyColumns
 
 FOLDER = Path(__file__).parent
 

@@ -15,7 +15,7 @@ from capo.baselines import (
     RBFNetworkClassifier,
 )
 from capo.exceptions import InvalidInputError
-from capo.tables.parsing import check_numbers
+from capo.tables.checks import check_numbers
 from capo.tables.schema import infer_schema
 
 RNG = np.random.default_rng(0)

@@ -58,8 +58,7 @@ from ..measures import Cost, Measure
 from ..tables.checks import warn_of_data, warn_of_majority_class
 from ..tables.features import check_features
 from ..tables.kinds import is_dataframe
-from ..tables.parsing import describe_mismatch
-from ..tables.schema import DemandedKind, FeatureSchema, infer_schema
+from ..tables.schema import DemandedKind, FeatureSchema, describe_mismatch, infer_schema
 from ..tables.targets import encode_binary_labels, positive_mask
 from ._base import (
     BinaryClassifier,

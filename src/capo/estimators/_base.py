@@ -28,7 +28,7 @@ from ..learning.cross_fit import CrossFitResult
 from ..measures import Measure
 from ..tables.features import check_features, make_delta_features
 from ..tables.kinds import is_dataframe
-from ..tables.parsing import check_numbers
+from ..tables.checks import check_numbers
 from ..tables.schema import FeatureSchema
 from ..tables.targets import positive_mask
 

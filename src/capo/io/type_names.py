@@ -47,17 +47,16 @@ from ..learning.labels import LabelModel
 from ..learning.outputs import ClassCalibrator, LabelOutput, OutputScale, ScoreOutput
 from ..learning.path import CVScore
 from ..measures import DecisionRule, multiclass, multilabel
-from ..tables.encoders import (
+from ..tables.features import (
     CategoryOneHotEncoder,
     DateParts,
     DropEmptyColumns,
     KnownCategoryFilter,
     TagIndicators,
     WordFeatures,
+    clip_standardized,
 )
-from ..tables.features import clip_standardized
-from ..tables.parsing import ColumnParser
-from ..tables.schema import KINDS, ColumnInfo, FeatureSchema
+from ..tables.schema import KINDS, ColumnInfo, ColumnParser, FeatureSchema
 
 #: Written as constructor parameters and fitted attributes.
 ESTIMATORS: dict[str, type[Any]] = {

@@ -7,7 +7,7 @@ would be rare by chance: if its values were drawn independently, each with its f
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -17,13 +17,13 @@ from scipy.sparse import csr_array, issparse
 from scipy.stats import rankdata
 
 from .._compat import BoolArray, FloatArray, IntArray
-from ..exceptions import DataWarning, list_labels
-from .kinds import ParsedKind, is_dataframe, is_missing, to_text
-from .parsing import parse_column
-from .schema import ColumnInfo, FeatureSchema, infer_schema
+from ..exceptions import DataWarning, InvalidInputError, list_labels
+from .kinds import ParsedKind, find_numbered_columns, is_dataframe, is_missing, to_text
+from .schema import ColumnInfo, FeatureSchema, infer_schema, parse_column
 from .targets import MAX_POSITIVE_SHARE
-from .texts import NumberedColumn, numbered_columns
 
+#: Larger numbers are rejected like infinite ones: sums of their squares could overflow.
+MAX_MAGNITUDE = 1e100
 #: The ROC area of a single column from which on it gives the target away, whatever the other columns do.
 MIN_LEAK_AUC = 0.995
 #: A lower ROC area is enough for a column of a few values that stands out: the next best errs so many times
@@ -39,6 +39,63 @@ MAX_CODES, N_BINS = 200, 30
 MAX_RELATIVE_RUNS, MIN_SORTED_DEVIATIONS = 0.7, 6.0
 #: Shorter names of targets are not looked for in names of columns.
 MIN_NAME_LENGTH = 3
+
+
+def check_numbers(X: Any) -> None:
+    """Raise if X holds a number that would overflow, or a missing value in a sparse matrix.
+
+    Parameters
+    ----------
+    X : data frame, array or sparse matrix
+        Only columns of floating-point numbers are checked.
+    """
+    if issparse(X):
+        _check_sparse(X)
+    elif is_dataframe(X):
+        for name, values in _float_columns(X):
+            _check_column(values, f"the column {name!r} of X")
+    elif _has_large_number(X):
+        column = int(np.nanargmax(np.fmax.reduce(np.abs(X), axis=0)))
+        _check_column(X[:, column], f"column {column} of X (counted from 0)")
+
+
+def _float_columns(X: Any) -> Iterator[tuple[str, NDArray[Any]]]:
+    columns = nw.from_native(X, eager_only=True).iter_columns()  # names may be numbers
+    return ((column.name, column.to_numpy()) for column in columns if column.dtype.is_float())
+
+
+def _check_sparse(X: Any) -> None:
+    if X.dtype.kind == "f" and np.isnan(X.data).any():
+        raise InvalidInputError(
+            "X is a sparse matrix with missing values (NaN), which only data frames and arrays may have: "
+            "fill them in, or pass an array."
+        )
+    if _has_large_number(X.data):
+        entries = X.tocoo()
+        position = int(np.argmax(np.abs(entries.data)))
+        column = f"column {entries.col[position]} of X (counted from 0)"
+        _raise_large_number(entries.data[position], column, entries.row[position])
+
+
+def _has_large_number(values: NDArray[Any]) -> bool:
+    if values.dtype.kind != "f" or not values.size:
+        return False
+    largest, smallest = np.fmax.reduce(values, axis=None), np.fmin.reduce(values, axis=None)
+    return max(float(largest), -float(smallest)) > MAX_MAGNITUDE
+
+
+def _check_column(values: NDArray[Any], name: str) -> None:
+    if _has_large_number(values):
+        row = int(np.nanargmax(np.abs(values)))
+        _raise_large_number(values[row], name, row)
+
+
+def _raise_large_number(value: Any, column: str, row: int) -> None:
+    found = "infinity" if np.isinf(value) else f"{value:.3g}"
+    raise InvalidInputError(
+        f"{column} contains {found} in row {row}: numbers beyond {MAX_MAGNITUDE:g} overflow. Scale or "
+        "clip the column, or remove the row."
+    )
 
 
 class DataFinding(NamedTuple):
@@ -356,7 +413,7 @@ MAX_DUPLICATE_SHARE = 0.05
 
 def warn_of_data(X: Any, folds: IntArray, *, stacklevel: int) -> None:
     """Warn of columns that look like an index or an identifier, and of copies of rows across folds."""
-    messages = [_describe_numbered(column) for column in numbered_columns(X)]
+    messages = [_describe_numbered(name, reason) for name, reason in find_numbered_columns(X).items()]
     share = duplicate_share(X, folds)
     if share > MAX_DUPLICATE_SHARE:
         messages.append(
@@ -374,11 +431,11 @@ def warn_of_copies(X: Any, parts: IntArray, template: str, *, stacklevel: int) -
         warnings.warn(template.format(share=f"{share:.0%}"), DataWarning, stacklevel=stacklevel + 1)
 
 
-def _describe_numbered(column: NumberedColumn) -> str:
-    fact = f"The column {column.name!r} has a different whole number in each row"
-    if column.is_index:
+def _describe_numbered(name: str, reason: str) -> str:
+    fact = f"The column {name!r} has a different whole number in each row"
+    if reason:
         return (
-            f"{fact}, and {column.reason}: the auxiliaries that are given by name and the delta function do "
+            f"{fact}, and {reason}: the auxiliaries that are given by name and the delta function do "
             "not use it. Drop it, or convert it to float to use it."
         )
     return f"{fact}. If it is an identifier, drop it: what is learned from it does not hold for new rows."

@@ -24,14 +24,13 @@ from ...io.table_schema import (
     Schema,
     SchemaInference,
     SparseSchema,
-    infer_label_matrix_schema,
     infer_table_schema,
     read_times,
 )
 from ...tables.checks import check_data
 from ...tables.dates import DateKind
 from ...tables.kinds import BooleanKind, ColumnValues, ParsedKind, find_yes_label
-from ...tables.schema import KINDS, ColumnInfo, DemandedKind, FeatureSchema, recognize_column
+from ...tables.schema import KINDS, ColumnInfo, DemandedKind, FeatureSchema, recognize
 from ...tables.targets import MAX_POSITIVE_SHARE, encode_binary_labels
 from ..console import Console
 from ..options import ColumnOptions
@@ -160,7 +159,7 @@ def _check_is_categorical(labels: list[Any], n_rows: int, target: str) -> None:
 
 def _explain_values(labels: list[Any]) -> str:
     """What the values of a target are, if they are not classes; otherwise ""."""
-    kind = recognize_column(ColumnValues.count("target", labels), "target").kind
+    kind = recognize(ColumnValues.count("target", labels)).kind
     if isinstance(kind, DateKind):
         return "They are dates: is this the right column?"
     if isinstance(kind, BooleanKind):
@@ -291,7 +290,9 @@ def read_training_data(
     else:
         target = _check_binary_target(y, weight, options, schema)
     findings = (
-        [] if isinstance(schema, SparseSchema) else check_data(X, target.main_class, target=options.target)
+        []
+        if isinstance(schema, SparseSchema)
+        else check_data(X, target.main_class, inference.features, target=options.target)
     )
     if options.time:
         findings = [finding for finding in findings if finding.topic != "sorted"]
@@ -322,11 +323,9 @@ def _infer_schema(batch: Batch, options: ColumnOptions) -> SchemaInference:
                 "--label-separator is for one target column with all labels of a row: got "
                 f"{len(label_columns)} target columns."
             )
-        return infer_label_matrix_schema(
-            batch, _column_roles(options, options.target), options.label_separator
-        )
+        return infer_table_schema(batch, _column_roles(options, options.target), options.label_separator)
     if label_columns:
-        return infer_label_matrix_schema(batch, _column_roles(options, "", label_columns))
+        return infer_table_schema(batch, _column_roles(options, "", label_columns))
     return infer_table_schema(batch, _column_roles(options, options.target))
 
 

@@ -33,12 +33,10 @@ from scipy.sparse import issparse
 
 from ...exceptions import ExportError, InvalidInputError, MissingExtraError
 from ...tables.dates import DateKind
-from ...tables.encoders import DateParts, TagIndicators, WordFeatures
-from ...tables.kinds import ColumnKind, is_dataframe, is_missing, is_number
+from ...tables.features import DateParts, TagIndicators, WordFeatures
+from ...tables.kinds import CategoryKind, ColumnKind, is_dataframe, is_missing, is_number
 from ...tables.numbers import NumberKind
-from ...tables.parsing import ColumnParser, check_not_misread, parse_column
-from ...tables.schema import kind_from_dict
-from ...tables.texts import CategoryKind
+from ...tables.schema import ColumnParser, check_not_misread, kind_from_dict, parse_column
 
 if TYPE_CHECKING:
     import polars as pl
@@ -459,15 +457,13 @@ def _lossless_series(column: TableColumn, is_text: bool, kind: ColumnKind | None
     """The column with all that its file had; an error if numbers or dates may have lost their spelling."""
     import polars as pl  # noqa: PLC0415 (an extra)
 
-    from ...tables.canonical_values import is_plain_number  # noqa: PLC0415 (needs the extra)
-
     if not is_text and column.column.dtype.is_numeric():
         numbers = column.column.cast(nw.Float64).to_numpy()
         if column.column.dtype.is_float():
             check_not_misread(kind, numbers, column.name)
         return pl.Series(column.name, numbers, nan_to_null=True)
     values = column.values()
-    is_spelled = isinstance(kind, NumberKind) and not is_plain_number(kind)
+    is_spelled = isinstance(kind, NumberKind) and not kind.is_plain
     if is_spelled and any(map(is_number, values)):
         return _numeric_series(column.name, values)
     other = next((value for value in values if not isinstance(value, str | bool | np.bool | None)), None)
