@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import ClassVar, Self
 
-from .kinds import ColumnValues, ParsedKind, Recognition
+from .kinds import ColumnValues, ParsedKind, Recognition, read_values
 
 _MONTH_NAMES = (
     "jan january januar janner janvier janv enero ene gennaio gen janeiro januari",
@@ -28,33 +28,10 @@ _MONTH_NAMES = (
 )
 _MONTH_NUMBERS = {name: month for month, names in enumerate(_MONTH_NAMES, start=1) for name in names.split()}
 #: Hours to the east of Greenwich.
-_ZONE_HOURS = {
-    "z": 0.0,
-    "utc": 0.0,
-    "gmt": 0.0,
-    "wet": 0.0,
-    "bst": 1.0,
-    "cet": 1.0,
-    "cest": 2.0,
-    "eet": 2.0,
-    "eest": 3.0,
-    "msk": 3.0,
-    "ist": 5.5,
-    "sgt": 8.0,
-    "hkt": 8.0,
-    "jst": 9.0,
-    "kst": 9.0,
-    "aest": 10.0,
-    "aedt": 11.0,
-    "est": -5.0,
-    "edt": -4.0,
-    "cst": -6.0,
-    "cdt": -5.0,
-    "mst": -7.0,
-    "mdt": -6.0,
-    "pst": -8.0,
-    "pdt": -7.0,
-}
+_ZONE_HOURS = read_values(
+    "z=0 utc=0 gmt=0 wet=0 bst=1 cet=1 cest=2 eet=2 eest=3 msk=3 ist=5.5 sgt=8 hkt=8 jst=9 kst=9 aest=10 "
+    "aedt=11 est=-5 edt=-4 cst=-6 cdt=-5 mst=-7 mdt=-6 pst=-8 pdt=-7"
+)
 _ZONE_NAMES = "|".join(sorted(_ZONE_HOURS, key=len, reverse=True))
 _EPOCH = date(1970, 1, 1).toordinal()
 _CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:[.,]\d+)?))?"
@@ -267,16 +244,12 @@ def _zone_seconds(zone: str) -> float:
 
 
 #: Seconds of the units of time by their names; "m" beside hours or seconds is a minute.
-_UNIT_SECONDS = {
-    **dict.fromkeys(("y", "yr", "yrs", "year", "years"), 31557600.0),
-    **dict.fromkeys(("mo", "mos", "mon", "mons", "month", "months"), 2629800.0),
-    **dict.fromkeys(("w", "wk", "wks", "week", "weeks"), 604800.0),
-    **dict.fromkeys(("d", "day", "days", "tag", "tage"), 86400.0),
-    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours", "std"), 3600.0),
-    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60.0),
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds", "sek"), 1.0),
-    "ms": 1e-3,
-}
+_UNIT_SECONDS = read_values(
+    "y=31557600 yr=31557600 yrs=31557600 year=31557600 years=31557600 mo=2629800 mos=2629800 mon=2629800 "
+    "mons=2629800 month=2629800 months=2629800 w=604800 wk=604800 wks=604800 week=604800 weeks=604800 d=86400 "
+    "day=86400 days=86400 tag=86400 tage=86400 h=3600 hr=3600 hrs=3600 hour=3600 hours=3600 std=3600 m=60 min=60 "
+    "mins=60 minute=60 minutes=60 s=1 sec=1 secs=1 second=1 seconds=1 sek=1 ms=1e-3"
+)
 _UNITS = "|".join(sorted(_UNIT_SECONDS, key=len, reverse=True))
 _COUNT = re.compile(rf"(\d+(?:[.,]\d+)?)\s*({_UNITS})\.?(?![a-z])", re.IGNORECASE)
 _UNIT_COUNTS = re.compile(

@@ -76,6 +76,12 @@ def to_text(value: Any) -> str | None:
     return None if not text or text in MISSING_TEXTS else text
 
 
+def read_values(text: str) -> dict[str, float]:
+    """Read a table of names and their values, such as "km=1e3 m=1"."""
+    pairs = (each.split("=") for each in text.split())
+    return {name: float(value) for name, value in pairs}
+
+
 class TableTransformer(TransformerMixin, BaseEstimator):
     """A transformer that takes text and missing values."""
 

@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from .._compat import FloatArray
-from .kinds import MAX_ODD_TEXTS, ColumnValues, ParsedKind, Recognition
+from .kinds import MAX_ODD_TEXTS, ColumnValues, ParsedKind, Recognition, read_values
 
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'", "\u2212": "-"})
 _PARTS = re.compile(
@@ -135,19 +135,9 @@ _CURRENCY = (
     r"|CZK|HUF|BRL|MXN|ZAR|TRY|RUB|KRW)"
 )
 #: Multiples after an amount of money.
-_MULTIPLES = {
-    "k": 1e3,
-    "m": 1e6,
-    "mn": 1e6,
-    "mio": 1e6,
-    "mio.": 1e6,
-    "million": 1e6,
-    "b": 1e9,
-    "bn": 1e9,
-    "mrd": 1e9,
-    "mrd.": 1e9,
-    "billion": 1e9,
-}
+_MULTIPLES = read_values(
+    "k=1e3 m=1e6 mn=1e6 mio=1e6 mio.=1e6 million=1e6 b=1e9 bn=1e9 mrd=1e9 mrd.=1e9 billion=1e9"
+)
 _MULTIPLE = "|".join(sorted(map(re.escape, _MULTIPLES), key=len, reverse=True))
 #: What surrounds an amount, with a space between what is before and after it.
 _AMOUNT = re.compile(
@@ -155,16 +145,14 @@ _AMOUNT = re.compile(
     r"(?P<per>(?:/|per |p\.).+)?"
 )
 #: Units that can be converted into each other, as multiples of the first; those of time are durations.
-_UNIT_FAMILIES: tuple[dict[str, float], ...] = (
-    {"m": 1, "mm": 1e-3, "cm": 1e-2, "dm": 0.1, "km": 1e3, "in": 0.0254, "ft": 0.3048, "yd": 0.9144}
-    | {"mi": 1609.344},
-    {"kg": 1, "mg": 1e-6, "g": 1e-3, "t": 1e3, "lb": 0.45359237, "lbs": 0.45359237, "oz": 0.028349523125},
-    {"B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
-    | {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30},
-    {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "m": 1e6, "bn": 1e9, "B": 1e9, "Mio": 1e6, "Mrd": 1e9},
-    {"l": 1, "L": 1, "ml": 1e-3, "mL": 1e-3, "cl": 1e-2, "dl": 0.1, "hl": 100},
-    {"W": 1, "kW": 1e3, "MW": 1e6},
-    {"Wh": 1, "kWh": 1e3, "MWh": 1e6},
+_UNIT_FAMILIES = (
+    read_values("m=1 mm=1e-3 cm=1e-2 dm=0.1 km=1e3 in=0.0254 ft=0.3048 yd=0.9144 mi=1609.344"),
+    read_values("kg=1 mg=1e-6 g=1e-3 t=1e3 lb=0.45359237 lbs=0.45359237 oz=0.028349523125"),
+    read_values("B=1 kB=1e3 KB=1e3 MB=1e6 GB=1e9 TB=1e12 KiB=1024 MiB=1048576 GiB=1073741824"),
+    read_values("=1 k=1e3 K=1e3 M=1e6 m=1e6 bn=1e9 B=1e9 Mio=1e6 Mrd=1e9"),
+    read_values("l=1 L=1 ml=1e-3 mL=1e-3 cl=1e-2 dl=0.1 hl=100"),
+    read_values("W=1 kW=1e3 MW=1e6"),
+    read_values("Wh=1 kWh=1e3 MWh=1e6"),
 )
 
 
