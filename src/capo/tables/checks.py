@@ -7,14 +7,14 @@ would be rare by chance: if its values were drawn independently, each with its f
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
-from scipy.stats import rankdata
+from sklearn.metrics import roc_auc_score
 
 from .._compat import BoolArray, FloatArray, IntArray
 from ..exceptions import DataWarning, InvalidInputError, list_labels
@@ -50,31 +50,25 @@ def check_numbers(X: Any) -> None:
         Only columns of floating-point numbers are checked.
     """
     if issparse(X):
-        _check_sparse(X)
+        if X.dtype.kind == "f" and np.isnan(X.data).any():
+            raise InvalidInputError(
+                "X is a sparse matrix with missing values (NaN), which only data frames and arrays may have: "
+                "fill them in, or pass an array."
+            )
+        if _has_large_number(X.data):
+            entries = X.tocoo()
+            position = int(np.argmax(np.abs(entries.data)))
+            row, column = entries.row[position], entries.col[position]
+            _raise_large_number(entries.data[position], f"column {column} of X (counted from 0)", row)
     elif is_dataframe(X):
-        for name, values in _float_columns(X):
-            _check_column(values, f"the column {name!r} of X")
+        for series in nw.from_native(X, eager_only=True).iter_columns():
+            values = series.to_numpy() if series.dtype.is_float() else np.empty(0)
+            if _has_large_number(values):
+                row = int(np.nanargmax(np.abs(values)))
+                _raise_large_number(values[row], f"the column {series.name!r} of X", row)
     elif _has_large_number(X):
-        column = int(np.nanargmax(np.fmax.reduce(np.abs(X), axis=0)))
-        _check_column(X[:, column], f"column {column} of X (counted from 0)")
-
-
-def _float_columns(X: Any) -> Iterator[tuple[str, NDArray[Any]]]:
-    columns = nw.from_native(X, eager_only=True).iter_columns()  # names may be numbers
-    return ((column.name, column.to_numpy()) for column in columns if column.dtype.is_float())
-
-
-def _check_sparse(X: Any) -> None:
-    if X.dtype.kind == "f" and np.isnan(X.data).any():
-        raise InvalidInputError(
-            "X is a sparse matrix with missing values (NaN), which only data frames and arrays may have: "
-            "fill them in, or pass an array."
-        )
-    if _has_large_number(X.data):
-        entries = X.tocoo()
-        position = int(np.argmax(np.abs(entries.data)))
-        column = f"column {entries.col[position]} of X (counted from 0)"
-        _raise_large_number(entries.data[position], column, entries.row[position])
+        row, column = np.unravel_index(np.nanargmax(np.abs(X)), X.shape)
+        _raise_large_number(X[row, column], f"column {column} of X (counted from 0)", int(row))
 
 
 def _has_large_number(values: NDArray[Any]) -> bool:
@@ -82,12 +76,6 @@ def _has_large_number(values: NDArray[Any]) -> bool:
         return False
     largest, smallest = np.fmax.reduce(values, axis=None), np.fmin.reduce(values, axis=None)
     return max(float(largest), -float(smallest)) > MAX_MAGNITUDE
-
-
-def _check_column(values: NDArray[Any], name: str) -> None:
-    if _has_large_number(values):
-        row = int(np.nanargmax(np.abs(values)))
-        _raise_large_number(values[row], name, row)
 
 
 def _raise_large_number(value: Any, column: str, row: int) -> None:
@@ -208,11 +196,11 @@ class ColumnCodes(NamedTuple):
 
     def roc_area(self, positive: BoolArray) -> float:
         """The ROC area of the column by itself; its codes are scored by the labels of other rows."""
-        areas = [_roc_area(_cross_fitted_rates(self.codes, positive), positive)]
+        areas = [roc_auc_score(positive, _cross_fitted_rates(self.codes, positive))]
         if self.numbers is not None:
             present = ~np.isnan(self.numbers)
             is_common = present.mean() > 0.5 and 0 < positive[present].sum() < present.sum()
-            area = _roc_area(self.numbers[present], positive[present]) if is_common else 0.5
+            area = roc_auc_score(positive[present], self.numbers[present]) if is_common else 0.5
             areas += [area, 1.0 - area]
         return max(areas)
 
@@ -238,12 +226,6 @@ def _cross_fitted_rates(codes: NDArray[np.intp], positive: BoolArray) -> FloatAr
     return rates
 
 
-def _roc_area(scores: FloatArray, positive: BoolArray) -> float:
-    n_positive = int(positive.sum())
-    above = rankdata(scores)[positive].sum() - n_positive * (n_positive + 1) / 2
-    return float(above / (n_positive * (len(positive) - n_positive)))
-
-
 def _find_leaks(columns: dict[str, ColumnCodes], positive: BoolArray, target: str) -> Iterable[DataFinding]:
     areas = {name: column.roc_area(positive) for name, column in columns.items()}
     for name, area in areas.items():
@@ -261,24 +243,18 @@ def _find_leaks(columns: dict[str, ColumnCodes], positive: BoolArray, target: st
 
 
 def _find_constants(columns: dict[str, ColumnCodes]) -> Iterable[DataFinding]:
-    constant = {name: column.is_empty for name, column in columns.items() if column.is_constant}
-    if names := tuple(name for name, is_empty in constant.items() if is_empty):
-        verb = "is" if len(names) == 1 else "are"
-        yield DataFinding(
-            "empty", names, f"{_list_columns(names)} {verb} empty in all rows and cannot contribute."
+    topics: tuple[Literal["empty", "constant"], ...] = ("empty", "constant")
+    for topic in topics:
+        names = tuple(
+            name
+            for name, column in columns.items()
+            if column.is_constant and column.is_empty == (topic == "empty")
         )
-    if names := tuple(name for name, is_empty in constant.items() if not is_empty):
-        verb = "has" if len(names) == 1 else "have"
-        yield DataFinding(
-            "constant",
-            names,
-            f"{_list_columns(names)} {verb} the same value in all rows and cannot contribute.",
-        )
-
-
-def _list_columns(names: tuple[str, ...]) -> str:
-    shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
-    return f"The column{'s' if len(names) > 1 else ''} {shown}"
+        if names:
+            shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+            reason = "all values are missing" if topic == "empty" else "all rows have the same value"
+            subject = "columns" if len(names) > 1 else "column"
+            yield DataFinding(topic, names, f"The {subject} {shown} cannot contribute: {reason}.")
 
 
 def _find_order(positive: BoolArray) -> Iterable[DataFinding]:
@@ -409,19 +385,25 @@ def _sparse_hashes(X: Any) -> list[NDArray[np.uint64]]:
 
 #: A larger share of rows with a copy in another fold gives a warning.
 MAX_DUPLICATE_SHARE = 0.05
+_COPIES = (
+    "{share} of the rows have an exact copy in another fold, so that out-of-fold values may be too "
+    "optimistic. Drop duplicated rows if new data will not contain them, or hold them out together as a "
+    "group."
+)
 
 
 def warn_of_data(X: Any, folds: IntArray, *, stacklevel: int) -> None:
     """Warn of columns that look like an index or an identifier, and of copies of rows across folds."""
-    messages = [_describe_numbered(name, reason) for name, reason in find_numbered_columns(X).items()]
-    share = duplicate_share(X, folds)
-    if share > MAX_DUPLICATE_SHARE:
-        messages.append(
-            f"{share:.0%} of the rows have an exact copy in another fold, so that out-of-fold values may be "
-            "too optimistic. Remove copies that new rows would not be, or hold them out together as a group."
-        )
-    for message in messages:
+    for name, reason in find_numbered_columns(X).items():
+        advice = ". If it is an identifier, drop it: what is learned from it does not hold for new rows."
+        if reason:
+            advice = (
+                f", and {reason}: the auxiliaries that are given by name and the delta function do not use "
+                "it. Drop it, or convert it to float to use it."
+            )
+        message = f"The column {name!r} has a different whole number in each row{advice}"
         warnings.warn(message, DataWarning, stacklevel=stacklevel + 1)
+    warn_of_copies(X, folds, _COPIES, stacklevel=stacklevel + 1)
 
 
 def warn_of_copies(X: Any, parts: IntArray, template: str, *, stacklevel: int) -> None:
@@ -429,16 +411,6 @@ def warn_of_copies(X: Any, parts: IntArray, template: str, *, stacklevel: int) -
     share = duplicate_share(X, parts)
     if share > MAX_DUPLICATE_SHARE:
         warnings.warn(template.format(share=f"{share:.0%}"), DataWarning, stacklevel=stacklevel + 1)
-
-
-def _describe_numbered(name: str, reason: str) -> str:
-    fact = f"The column {name!r} has a different whole number in each row"
-    if reason:
-        return (
-            f"{fact}, and {reason}: the auxiliaries that are given by name and the delta function do "
-            "not use it. Drop it, or convert it to float to use it."
-        )
-    return f"{fact}. If it is an identifier, drop it: what is learned from it does not hold for new rows."
 
 
 def warn_of_majority_class(classes: NDArray[np.generic], positive: BoolArray, *, stacklevel: int) -> None:

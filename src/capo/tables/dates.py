@@ -244,12 +244,16 @@ def _zone_seconds(zone: str) -> float:
 
 
 #: Seconds of the units of time by their names; "m" beside hours or seconds is a minute.
-_UNIT_SECONDS = read_values(
-    "y=31557600 yr=31557600 yrs=31557600 year=31557600 years=31557600 mo=2629800 mos=2629800 mon=2629800 "
-    "mons=2629800 month=2629800 months=2629800 w=604800 wk=604800 wks=604800 week=604800 weeks=604800 d=86400 "
-    "day=86400 days=86400 tag=86400 tage=86400 h=3600 hr=3600 hrs=3600 hour=3600 hours=3600 std=3600 m=60 min=60 "
-    "mins=60 minute=60 minutes=60 s=1 sec=1 secs=1 second=1 seconds=1 sek=1 ms=1e-3"
-)
+_UNIT_SECONDS = {
+    **dict.fromkeys(("y", "yr", "yrs", "year", "years"), 31557600.0),
+    **dict.fromkeys(("mo", "mos", "mon", "mons", "month", "months"), 2629800.0),
+    **dict.fromkeys(("w", "wk", "wks", "week", "weeks"), 604800.0),
+    **dict.fromkeys(("d", "day", "days", "tag", "tage"), 86400.0),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours", "std"), 3600.0),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds", "sek"), 1.0),
+    "ms": 1e-3,
+}
 _UNITS = "|".join(sorted(_UNIT_SECONDS, key=len, reverse=True))
 _COUNT = re.compile(rf"(\d+(?:[.,]\d+)?)\s*({_UNITS})\.?(?![a-z])", re.IGNORECASE)
 _UNIT_COUNTS = re.compile(

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import repeat
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -316,34 +315,40 @@ class KnownCategoryFilter(OneToOneFeatureMixin, TableTransformer):
         validate_data(self, X, reset=False, skip_check_array=True)
         result = np.empty(X.shape, dtype=object)
         for position, (column, categories) in enumerate(zip(iter_columns(X), self.categories_, strict=True)):
-            result[:, position] = self._known_values(column, categories)
-        return result
-
-    def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.object_]:
-        """Collect the categories of each column, and replace missing values by NaN."""
-        validate_data(self, X, skip_check_array=True)
-        self.categories_ = []
-        result = np.empty(X.shape, dtype=object)
-        for position, column in enumerate(iter_columns(X)):
-            self.categories_.append(self._categories(column))
-            result[:, position] = self._known_values(column, self.categories_[-1])
+            known = _KnownCategories(categories, self.as_text)
+            try:
+                result[:, position] = list(map(known.__getitem__, column))
+            except TypeError as error:  # a list cannot be looked up
+                raise InvalidInputError(
+                    f"a column of categories contains a value that cannot be a category: {error}."
+                ) from error
         return result
 
     def _categories(self, column: list[Any]) -> list[Any]:
-        found = {self._category(value) for value in _distinct(column) if not is_missing(value)}
-        return sorted(found, key=_sort_key)
+        # 1, 1.0 and True are equal but have different texts.
+        distinct = set(zip(map(type, column), column, strict=True))
+        present = [value for _, value in distinct if not is_missing(value)]
+        return sorted({str(value) if self.as_text else value for value in present}, key=_sort_key)
 
-    def _known_values(self, column: list[Any], categories: list[Any]) -> list[Any]:
-        known = _KnownCategories(categories, self._category)
-        try:
-            return list(map(known.__getitem__, column))
-        except TypeError as error:  # a list cannot be looked up
-            raise InvalidInputError(
-                f"a column of categories contains a value that is none: {error}."
-            ) from error
 
-    def _category(self, value: Any) -> Any:
-        return str(value) if self.as_text else value
+class _KnownCategories(dict[Any, Any]):
+    """From values to known categories; other values are compared by their category, and become NaN."""
+
+    def __init__(self, categories: list[Any], as_text: bool) -> None:
+        super().__init__(zip(categories, categories, strict=True))
+        self[None] = np.nan
+        self._as_text = as_text
+
+    def __missing__(self, value: Any) -> Any:
+        # Nothing is stored: values that are equal, such as 1 and True, may have different texts.
+        if is_missing(value):
+            return np.nan
+        return self.get(str(value) if self._as_text else value, np.nan)
+
+
+def _sort_key(value: object) -> tuple[str, Any]:
+    """By type, then by value where the type has an order, else by text."""
+    return type(value).__name__, value if isinstance(value, str | int | float) else str(value)
 
 
 class CategoryOneHotEncoder(OneHotEncoder):
@@ -393,11 +398,7 @@ class CategoryOneHotEncoder(OneHotEncoder):
         if max(map(len, counts)) >= self.max_categories:  # the most frequent ones are kept
             return X
         columns = [
-            [
-                value
-                for value, count in each.items()
-                for value in repeat(value, min(count, self.min_frequency))
-            ]
+            [value for value, count in each.items() for _ in range(min(count, self.min_frequency))]
             for each in counts
         ]
         n_rows = max(map(len, columns))
@@ -406,31 +407,6 @@ class CategoryOneHotEncoder(OneHotEncoder):
             # A column in which all categories are rare has all rows already.
             enough[:, position] = column + [each.most_common(1)[0][0]] * (n_rows - len(column))
         return enough
-
-
-class _KnownCategories(dict[Any, Any]):
-    """From values to known categories; other values are compared by their category, and become NaN."""
-
-    def __init__(self, categories: list[Any], to_category: Callable[[Any], Any]) -> None:
-        super().__init__(zip(categories, categories, strict=True))
-        self[None] = np.nan
-        self._to_category = to_category
-
-    def __missing__(self, value: Any) -> Any:
-        # Nothing is stored: values that are equal, such as 1 and True, may have different texts.
-        return np.nan if is_missing(value) else self.get(self._to_category(value), np.nan)
-
-
-def _distinct(values: list[Any]) -> Iterable[Any]:
-    """The different values; 1, 1.0 and True are equal but have different texts."""
-    if len(set(map(type, values)) - {type(None)}) <= 1:
-        return set(values)
-    return [value for _, value in set(zip(map(type, values), values, strict=True))]
-
-
-def _sort_key(value: object) -> tuple[str, Any]:
-    """By type, then by value where the type has an order, else by text."""
-    return type(value).__name__, value if isinstance(value, str | int | float) else str(value)
 
 
 #: The parts of dates, in their order.
@@ -470,9 +446,10 @@ class DateParts(TableTransformer):
         """Find the first day, and the parts to keep."""
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
         days = np.floor(X / _SECONDS_PER_DAY)
-        limits = np.array([_limits(each) for each in days.T])
-        self.origin_, self.last_ = limits.T
-        columns = zip(X.T, *limits.T, strict=True)
+        has_dates = ~np.isnan(X).all(axis=0)
+        self.origin_ = np.where(has_dates, np.fmin.reduce(days), 0.0)
+        self.last_ = np.where(has_dates, np.fmax.reduce(days), 0.0)
+        columns = zip(X.T, self.origin_, self.last_, strict=True)
         self.is_kept_: BoolArray = np.array([_parts_to_keep(_date_parts(*each), y) for each in columns])
         return self
 
@@ -489,11 +466,6 @@ class DateParts(TableTransformer):
         parts = np.array(DATE_PARTS, dtype=object)
         pairs = zip(names, self.is_kept_, strict=True)
         return np.array([f"{name} {part}" for name, kept in pairs for part in parts[kept]], dtype=object)
-
-
-def _limits(days: FloatArray) -> tuple[float, float]:
-    """The first and the last day; zeros if there are none."""
-    return (0.0, 0.0) if np.isnan(days).all() else (float(np.nanmin(days)), float(np.nanmax(days)))
 
 
 def _date_parts(seconds: FloatArray, origin: float, last: float) -> FloatArray:
@@ -534,23 +506,16 @@ def _recurs(values: FloatArray, days: FloatArray, periods: FloatArray, y: Any) -
     The days tell the rest: differences between periods, trends within them, and special single days.
     """
     present = ~np.isnan(values)
-    values, days, labels = values[present], days[present], _as_array(y)[present]
+    labels = np.asarray(y.toarray() if issparse(y) else y)[present]
+    values, days = values[present], days[present]
     _, period = np.unique(periods[present], return_inverse=True)
     _, value = np.unique(values, return_inverse=True)
     if not len(values) or period.max() == 0 or value.max() == 0:
         return False
-    residuals = (_detrend(target, days, period) for target in _targets(labels))
+    # 1 for the rows of a class and 0 for the others, for each class, or for each label of a label matrix.
+    targets = labels.T if labels.ndim > 1 else (labels == label for label in np.unique(labels))
+    residuals = (_detrend(target.astype(np.float64), days, period) for target in targets)
     return any(_recurrence(value, period, residual) > MIN_PART_DEVIATIONS for residual in residuals)
-
-
-def _as_array(y: Any) -> NDArray[Any]:
-    return np.asarray(y.toarray() if issparse(y) else y)
-
-
-def _targets(labels: NDArray[Any]) -> Iterator[FloatArray]:
-    """1 for the rows of a class and 0 for the others, for each class, or for each label of a label matrix."""
-    columns = labels.T if labels.ndim > 1 else (labels == label for label in np.unique(labels))
-    return (column.astype(np.float64) for column in columns)
 
 
 def _detrend(target: FloatArray, days: FloatArray, period: IntArray) -> FloatArray:
