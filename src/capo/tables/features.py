@@ -7,7 +7,6 @@ encoding of columns with many categories, and to choose the parts of dates.
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
@@ -73,18 +72,12 @@ def make_linear_features(X: Any, schema: FeatureSchema | None = None, *, uses_la
     schema = schema or infer_schema(X)
     one_hot = CategoryOneHotEncoder(min_frequency=MIN_CATEGORY_COUNT, max_categories=MAX_ONE_HOT_COLUMNS)
     categories = schema.of_role("category")
-    many = (
-        [column for column in categories if column.n_different > MAX_ONE_HOT_COLUMNS] if uses_labels else []
-    )
+    many = [column for column in categories if uses_labels and column.n_different > MAX_ONE_HOT_COLUMNS]
     return _column_transformer(
-        [
-            ("numeric", _make_scaler(), _plain_numbers(schema)),
-            *_category_encoders(one_hot, categories),
-            *_target_encoders(many, [_make_scaler()]),
-            *_parsers(schema, [_make_scaler()]),
-            *_tag_indicators(schema),
-            *_word_features(schema, None),
-        ]
+        ("numeric", _make_scaler(), _plain_numbers(schema)),
+        *_category_encoders("", categories, one_hot),
+        *_category_encoders("many ", many, make_target_encoder(N_TARGET_FOLDS), _make_scaler()),
+        *_other_encoders(schema, _make_scaler(), None),
     )
 
 
@@ -108,14 +101,10 @@ def make_tree_features(X: Any, schema: FeatureSchema | None = None) -> Any:
     )
     many = [column for column in schema.of_role("category") if column not in few]
     return _column_transformer(
-        [
-            *_category_encoders(ordinal, few),
-            ("numeric", _numeric_tree_steps(X, numeric), numeric),
-            *_target_encoders(many, []),
-            *_parsers(schema, [DropEmptyColumns()]),
-            *_tag_indicators(schema),
-            *_word_features(schema, N_WORD_COMPONENTS),
-        ]
+        *_category_encoders("", few, ordinal),
+        ("numeric", _numeric_tree_steps(X, numeric), numeric),
+        *_category_encoders("many ", many, make_target_encoder(N_TARGET_FOLDS)),
+        *_other_encoders(schema, DropEmptyColumns(), N_WORD_COMPONENTS),
     )
 
 
@@ -155,9 +144,10 @@ def check_features(features: Any) -> Any:
     )
 
 
-def _column_transformer(transformers: list[Any]) -> Any:
+def _column_transformer(*transformers: tuple[str, Any, list[Any]]) -> Any:
     """A column transformer that returns arrays even where scikit-learn is set to return data frames."""
-    combined = ColumnTransformer(transformers, verbose_feature_names_out=False)
+    used = [each for each in transformers if each[2] or each[0] == "numeric"]
+    combined = ColumnTransformer(used, verbose_feature_names_out=False)
     if get_config()["transform_output"] == "default":
         return combined
     return combined.set_output(transform="default")
@@ -179,64 +169,41 @@ def _ordinal_columns(schema: FeatureSchema) -> list[ColumnInfo]:
     return [column for column in schema.of_role("category") if column.n_different <= MAX_ORDINAL_CODES]
 
 
-def _by_type(columns: list[ColumnInfo]) -> list[tuple[str, Any, list[Any]]]:
-    """The filter for columns with a data type of categories and for columns of text, where there are any."""
-    parts = [("categorical", KnownCategoryFilter(), True), ("text", KnownCategoryFilter(as_text=True), False)]
-    found = [
-        (name, known, [each.key for each in columns if each.is_typed == typed])
-        for name, known, typed in parts
-    ]
-    return [part for part in found if part[2]]
+def _category_encoders(prefix: str, columns: list[ColumnInfo], *steps: Any) -> list[Any]:
+    """The steps for columns with a data type of categories, and for columns of text.
 
-
-def _category_encoders(encoder: Any, columns: list[ColumnInfo]) -> list[Any]:
-    return [(name, make_pipeline(known, clone(encoder)), keys) for name, known, keys in _by_type(columns)]
-
-
-def _target_encoders(columns: list[ColumnInfo], steps: list[Any]) -> list[Any]:
-    """Cross-fitted target encoding: the code of a training row does not use the row's own label."""
+    Target encoding is cross-fitted: the code of a training row does not use the row's own label.
+    """
     return [
-        (f"many {name}", make_pipeline(known, make_target_encoder(N_TARGET_FOLDS), *map(clone, steps)), keys)
-        for name, known, keys in _by_type(columns)
+        (
+            f"{prefix}{name}",
+            make_pipeline(KnownCategoryFilter(as_text=not is_typed), *map(clone, steps)),
+            [column.key for column in columns if column.is_typed == is_typed],
+        )
+        for name, is_typed in (("categorical", True), ("text", False))
     ]
 
 
-def _parsers(schema: FeatureSchema, steps: list[Any]) -> list[Any]:
-    """Parsed numbers, and parts of dates."""
-    groups = [
-        ("parsed", [column for column in schema.of_role("numeric") if not column.is_typed], []),
-        ("dates", schema.of_role("date"), [DateParts()]),
+def _other_encoders(schema: FeatureSchema, last_step: Any, n_components: int | None) -> list[Any]:
+    """The encoders of parsed numbers, parts of dates, tags and free text."""
+    parsed = [column for column in schema.of_role("numeric") if not column.is_typed]
+    dates, tags, texts = (schema.of_role(role) for role in ("date", "tags", "text"))
+    encoders = [
+        ("parsed", make_pipeline(ColumnParser(_kinds(parsed)), clone(last_step)), parsed),
+        ("dates", make_pipeline(ColumnParser(_kinds(dates)), DateParts(), clone(last_step)), dates),
+        ("tags", TagIndicators(_kinds(tags)), tags),
+        ("words", WordFeatures(n_components), texts),
     ]
-    return [
-        (name, make_pipeline(ColumnParser(_kinds(columns)), *parts, *map(clone, steps)), _keys(columns))
-        for name, columns, parts in groups
-        if columns
-    ]
-
-
-def _tag_indicators(schema: FeatureSchema) -> list[Any]:
-    columns = schema.of_role("tags")
-    return [("tags", TagIndicators(_kinds(columns)), _keys(columns))] if columns else []
-
-
-def _word_features(schema: FeatureSchema, n_components: int | None) -> list[Any]:
-    columns = schema.of_role("text")
-    return [("words", WordFeatures(n_components), _keys(columns))] if columns else []
+    return [(name, encoder, [column.key for column in columns]) for name, encoder, columns in encoders]
 
 
 def _kinds(columns: list[ColumnInfo]) -> list[Any]:
     return [column.kind for column in columns]
 
 
-def _keys(columns: list[ColumnInfo]) -> list[Any]:
-    return [column.key for column in columns]
-
-
 def _numeric_tree_steps(X: Any, numeric: list[Any]) -> Any:
     values = [np.asarray(safe_indexing(X, name, axis=1), dtype=np.float64) for name in numeric]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a column without any value
-        ranges = np.array([np.nanmax(column) - np.nanmin(column) for column in values])
+    ranges = np.array([np.fmax.reduce(column) - np.fmin.reduce(column) for column in values])
     steps: list[Any] = []
     if any(np.isnan(column).any() for column in values):
         steps.append(DropEmptyColumns())
