@@ -13,7 +13,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -96,16 +96,17 @@ class TableReader:
         """Read the rows in batches; of several files, those without rows are skipped."""
         row, columns, paths = 1, None, self.paths
         for path in paths:
-            batches = self._file_batches(ByteSource(path))
-            for number, batch in enumerate(batches if len(paths) == 1 else _skip_without_rows(batches)):
-                if not number:  # later rows of JSON lines may have keys that the first ones lack
-                    columns = _check_same_columns(batch, columns, path)
-                yield replace(batch, first_row=row)
-                row += len(batch)
+            with suppress(NoRowsError) if len(paths) > 1 else nullcontext():
+                for number, batch in enumerate(replace(self, path=path)._file_batches()):
+                    if not number:  # later rows of JSON lines may have keys that the first ones lack
+                        columns = _check_same_columns(batch, columns, path)
+                    yield replace(batch, first_row=row)
+                    row += len(batch)
         if row == 1:
             raise NoRowsError(f"none of the {len(paths):,} files of {self.name} has rows.")
 
-    def _file_batches(self, source: ByteSource) -> Iterator[Batch]:
+    def _file_batches(self) -> Iterator[Batch]:
+        source = ByteSource(self.path)
         with source.open() as opened:
             head, stream = read_head(opened)
             if not head:
@@ -120,7 +121,7 @@ class TableReader:
             elif format == "svmlight":
                 yield from _read_svmlight(stream, head, source.name)
             else:
-                yield from read_delimited(stream, head, source.name, self.delimiter, self.encoding)
+                yield from read_delimited(self, stream, head)
 
     def read(self) -> Batch:
         """Read all rows."""
@@ -162,11 +163,6 @@ def detect_format(name: str, stem: str, head: bytes) -> str:
         if stem.lower().endswith(suffix):
             return format
     return "svmlight" if _TYPICAL_SVMLIGHT_LINE.match(head.split(b"\n", 1)[0]) else "csv"
-
-
-def _skip_without_rows(batches: Iterator[Batch]) -> Iterator[Batch]:
-    with suppress(NoRowsError):
-        yield from batches
 
 
 def _check_same_columns(batch: Batch, columns: list[str] | None, path: str) -> list[str] | None:
@@ -211,33 +207,27 @@ MAX_SHOWN_NAME = 40
 
 
 def read_delimited(
-    stream: io.BufferedReader,
-    head: bytes,
-    name: str,
-    delimiter: str | None,
-    encoding: str | None,
-    *,
-    n_skipped_rows: int = 0,
-    n_skipped_lines: int = 0,
+    table: TableReader, stream: io.BufferedReader, head: bytes, *, skipped: tuple[int, int] = (0, 0)
 ) -> Iterator[Batch]:
     """Yield the rows after the header in batches of text columns.
 
-    Skipped rows and lines are those that the file has between its header and the first row of the stream.
+    `skipped` has the numbers of rows and lines of the file between its header and the rows of the stream.
     """
-    blocks = read_line_blocks(stream, head, name, encoding)
+    name = table.name
+    blocks = read_line_blocks(stream, head, name, table.encoding)
     first = next(blocks, b"").lstrip(b"\n")
     if not first.strip():
         raise NoRowsError(f"{name} is empty.")
     preamble = find_preamble(first)
-    header, block = _split_header(first.split(b"\n", preamble.n_lines)[-1].lstrip(b"\n"))
-    separator = delimiter or preamble.delimiter or _guess_delimiter(header)
+    header, block = _split_header(first.split(b"\n", preamble.n_lines)[-1].lstrip(b"\n"), name)
+    separator = table.delimiter or preamble.delimiter or _guess_delimiter(header)
     columns = _parse_header(header, separator, name)
     yield from _parse_blocks(
         chain([block] if block else [], blocks),
         partial(_parse_delimited, columns=columns, separator=separator, name=name),
         f"{name} has a header but no rows.",
-        row=1 + n_skipped_rows,
-        line=2 + header.count("\n") + preamble.n_lines + n_skipped_lines,
+        row=1 + skipped[0],
+        line=2 + header.count("\n") + preamble.n_lines + skipped[1],
         decimal_comma=separator != ",",
     )
 
@@ -278,18 +268,14 @@ def _begins_table(lines: list[str]) -> bool:
     return len(lines) >= MIN_TABLE_LINES and len(counts) == 1 and counts != {0} and has_names
 
 
-def _split_header(block: bytes) -> tuple[str, bytes]:
+def _split_header(block: bytes, name: str) -> tuple[str, bytes]:
     """The first line and the rest of a block."""
     ends = find_line_ends(np.frombuffer(block, dtype=np.uint8))
     end = int(ends[0]) if ends.size else len(block)
-    line = block[:end]
     try:
-        return line.decode(), block[end + 1 :]
+        return block[:end].decode(), block[end + 1 :]
     except UnicodeDecodeError as error:
-        raise TableError(
-            f"the header is not valid UTF-8 (byte 0x{line[error.start]:02x}): give the encoding of the file, "
-            "for example --encoding cp1252."
-        ) from error
+        raise TableError(_explain_parse_error(block[:end], f"the header of {name}", 1)) from error
 
 
 def _split_fields(header: str, separator: str) -> list[str]:

@@ -77,23 +77,16 @@ class FilePart:
             source = ByteSource(self.path)
             with source.open() as stream:
                 return concat_batches(list(read_parquet(source, stream, self.start, self.n_rows)))
-        table, (start, stop, n_lines_before, header) = self.table, self.lines
+        start, stop, n_lines_before, header = self.lines
         try:
             with Path(self.path).open("rb") as file:
                 file.seek(start)
                 data = header + file.read(stop - start)
         except OSError as error:
             raise TableError(f"{self.path} cannot be read: {error.strerror or error}.") from error
-        batches = read_delimited(
-            io.BufferedReader(io.BytesIO(data)),
-            data[:HEAD_SIZE],
-            table.name,
-            table.delimiter,
-            table.encoding,
-            n_skipped_rows=self.start,
-            n_skipped_lines=n_lines_before,
-        )
-        return concat_batches(list(batches))
+        lines: io.BufferedReader = io.BufferedReader(io.BytesIO(data))
+        skipped = (self.start, n_lines_before)
+        return concat_batches(list(read_delimited(self.table, lines, data[:HEAD_SIZE], skipped=skipped)))
 
 
 #: Rows that can be read at once: of a whole table, or some rows of a file.

@@ -7,6 +7,7 @@ import codecs
 import gzip
 import io
 import lzma
+import re
 import sys
 import zipfile
 import zlib
@@ -60,9 +61,7 @@ class ByteSource:
 
     def __init__(self, path: str) -> None:
         self.name = "standard input" if path == "-" else path
-        self.stem = path
-        for suffix in (".gz", ".bz2", ".xz", ".zip"):
-            self.stem = self.stem.removesuffix(suffix)
+        self.stem = re.sub(r"\.(gz|bz2|xz|zip)$", "", path)
         self.path = None if path == "-" else Path(path)
 
     @contextmanager
@@ -111,9 +110,8 @@ class ByteSource:
             return f"there is no file {self.name}."
         if isinstance(error, IsADirectoryError):
             return f"{self.name} is a folder without tables, such as .parquet or .csv files: give a file."
-        if isinstance(error, PermissionError):
-            return f"{self.name} cannot be read: permission denied."
-        return f"{self.name} cannot be read: {error.strerror or error}."
+        reason = "permission denied" if isinstance(error, PermissionError) else error.strerror or error
+        return f"{self.name} cannot be read: {reason}."
 
 
 def read_head(stream: BinaryIO | io.BufferedReader) -> tuple[bytes, io.BufferedReader]:

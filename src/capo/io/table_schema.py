@@ -23,16 +23,7 @@ from polars import selectors
 from .._compat import FloatArray
 from ..decisions import PRICE_NAMES
 from ..exceptions import InvalidInputError, TableError
-from ..tables.canonical_values import (
-    INTEGER_PATTERN,
-    canonical_features,
-    check_magnitude,
-    check_scalar_dtype,
-    clean_columns,
-    non_numeric_columns,
-    to_numeric,
-    to_text,
-)
+from ..tables import canonical_values as canonical
 from ..tables.dates import DateKind
 from ..tables.kinds import CategoryKind, CodeKind, ColumnKind, ColumnValues, IdentifierKind, ParsedKind
 from ..tables.numbers import NumberKind, has_pointed_thousands
@@ -153,13 +144,13 @@ def _parse_label(text: str, kind: LabelKind) -> int | str | None:
         return int(float(text)) if re.match(_INTEGER_LABEL, text) else None
     if text.lower() in ("true", "false"):
         return text.lower()
-    return re.sub(INTEGER_PATTERN, r"\1", text)
+    return re.sub(canonical.INTEGER_PATTERN, r"\1", text)
 
 
 def _read_complete_texts(batch: Batch, name: str, role: str) -> pl.Series:
     """Read a column as text, no value of which may be missing; `role` is its name in messages."""
     require_column(name, batch.frame.columns, role)
-    cleaned = clean_columns(batch.frame, [name])
+    cleaned = canonical.clean_columns(batch.frame, [name])
     missing = cleaned[name].is_null().arg_true()
     if len(missing):
         position = int(missing[0])
@@ -169,13 +160,13 @@ def _read_complete_texts(batch: Batch, name: str, role: str) -> pl.Series:
             f"the {role} {name!r} is missing in {len(missing):,} of {len(batch):,} rows, first in row "
             f"{batch.first_row + position:,}{note}: remove these rows."
         )
-    return to_text(cleaned)[name]
+    return canonical.to_text(cleaned)[name]
 
 
 def _read_numbers(batch: Batch, name: str, role: str) -> pl.Series:
     """Read a column as numbers, with null for a value that is missing or not a number."""
     require_column(name, batch.frame.columns, role)
-    return to_numeric(clean_columns(batch.frame, [name]), batch.decimal_comma)[name]
+    return canonical.to_numeric(canonical.clean_columns(batch.frame, [name]), batch.decimal_comma)[name]
 
 
 @dataclass(frozen=True)
@@ -228,7 +219,7 @@ class TableSchema:
                 f"the table lacks {len(missing)} column{plural} that the model needs: "
                 f"{list_columns(missing)}.{extra}"
             )
-        return canonical_features(
+        return canonical.canonical_features(
             batch.frame, self.columns, decimal_comma=batch.decimal_comma, first_row=batch.first_row
         )
 
@@ -259,7 +250,7 @@ class TableSchema:
             raise TableError(
                 f"the weights in {self.weight!r} must be non-negative numbers without missing values."
             )
-        check_magnitude(weights.to_frame(), batch.first_row)
+        canonical.check_magnitude(weights.to_frame(), batch.first_row)
         return weights.to_numpy()
 
     def groups(self, batch: Batch) -> NDArray[np.generic] | None:
@@ -275,7 +266,7 @@ class TableSchema:
         frame = batch.frame
         names = [name for name in self.ids if name in frame.columns]
         for name in names:
-            check_scalar_dtype(name, frame.schema[name])
+            canonical.check_scalar_dtype(name, frame.schema[name])
         return frame.select(names)
 
     def with_ids(self, ids: Sequence[str]) -> Self:
@@ -285,7 +276,7 @@ class TableSchema:
     def example_row(self) -> pl.DataFrame:
         """Return one row with the columns and data types of `features`."""
         missing = pl.DataFrame({name: pl.Series([None], dtype=pl.String) for name in self.columns})
-        return canonical_features(missing, self.columns)
+        return canonical.canonical_features(missing, self.columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the schema to JSON values."""
@@ -329,7 +320,7 @@ class LabelMatrixSchema(TableSchema):
 
 def _split_labels(batch: Batch, name: str, separator: str) -> list[list[str]]:
     """The labels of each row; none for a missing value."""
-    texts = to_text(clean_columns(batch.frame, [name]))[name].fill_null("").to_list()
+    texts = canonical.to_text(canonical.clean_columns(batch.frame, [name]))[name].fill_null("").to_list()
     return [[each.strip() for each in text.split(separator) if each.strip()] for text in texts]
 
 
@@ -503,7 +494,7 @@ def infer_features(batch: Batch, roles: ColumnRoles) -> tuple[FeatureSchema, lis
     names = [name for name in batch.frame.columns if name not in roles.non_features]
     given = {**roles.kinds, **dict.fromkeys(roles.categories, CategoryKind.name)}
     given = {name: kind for name, kind in given.items() if name in names}
-    cleaned = clean_columns(batch.frame, names)
+    cleaned = canonical.clean_columns(batch.frame, names)
     texts = cleaned.select(pl.col(pl.String))
     has_commas = batch.decimal_comma and any(texts.select(pl.all().str.contains(_DECIMAL_COMMA).any()).row(0))
     options = {"decimal_comma": batch.decimal_comma, "has_decimal_commas": has_commas}
@@ -515,7 +506,7 @@ def infer_features(batch: Batch, roles: ColumnRoles) -> tuple[FeatureSchema, lis
             f"{len(text):,} columns contain text ({text[0]!r}, {text[1]!r}, ...), but at most "
             f"{MAX_TEXT_COLUMNS:,} are supported. Leave columns out with --drop, or convert them to numbers."
         )
-    check_magnitude(typed.select(selectors.numeric()), batch.first_row)
+    canonical.check_magnitude(typed.select(selectors.numeric()), batch.first_row)
     schema = infer_columns(typed, given, **options)
     notes = [f"The column {column.key!r} {note}" for column in schema.columns if (note := _note(column))]
     return schema, [*notes, *_comma_notes(texts.select(numeric.columns))]
@@ -523,11 +514,11 @@ def infer_features(batch: Batch, roles: ColumnRoles) -> tuple[FeatureSchema, lis
 
 def _convert_numbers(texts: pl.DataFrame, options: Mapping[str, bool]) -> pl.DataFrame:
     """The columns of plain numbers, as integers or floating-point numbers."""
-    numeric = to_numeric(texts, options["decimal_comma"])
-    numeric = numeric.drop(non_numeric_columns(texts, numeric))
+    numeric = canonical.to_numeric(texts, options["decimal_comma"])
+    numeric = numeric.drop(canonical.non_numeric_columns(texts, numeric))
     numeric = numeric.drop([name for name in numeric.columns if _is_spelled(texts[name], options)])
     integers = texts.select(pl.col(numeric.columns).cast(pl.Int64, strict=False))
-    return numeric.with_columns(integers.drop(non_numeric_columns(numeric, integers)))
+    return numeric.with_columns(integers.drop(canonical.non_numeric_columns(numeric, integers)))
 
 
 def _is_spelled(texts: pl.Series, options: Mapping[str, bool]) -> bool:
@@ -649,7 +640,7 @@ def _read_prices(batch: Batch, name: str, kinds: Mapping[str, ColumnKind]) -> Fl
 def read_times(batch: Batch, name: str) -> FloatArray:
     """Read a column of dates or numbers, none of which may be missing, as numbers that grow with time."""
     require_column(name, batch.frame.columns, "time")
-    texts = clean_columns(batch.frame, [name])[name].cast(pl.String)
+    texts = canonical.clean_columns(batch.frame, [name])[name].cast(pl.String)
     kind = recognize(ColumnValues.count(name, texts, decimal_comma=batch.decimal_comma)).kind
     if not isinstance(kind, ParsedKind) or texts.null_count():
         problem = "has missing values" if isinstance(kind, ParsedKind) else f"holds {kind.description}"

@@ -166,9 +166,7 @@ class ColumnCodes(NamedTuple):
     @classmethod
     def of(cls, column: ColumnInfo, X: Any) -> ColumnCodes:
         """Return the codes of a column of a data frame."""
-        frame = nw.from_native(X, eager_only=True)
-        position = frame.columns.index(column.key) if isinstance(column.key, str) else column.key
-        series = frame[:, position]
+        series = column.select(X)
         if column.kind.role in ("numeric", "date"):
             assert isinstance(column.kind, ParsedKind)
             return cls.of_numbers(parse_column(column.kind, series))

@@ -111,6 +111,11 @@ class ColumnInfo:
         """Whether the user gave the kind."""
         return self.reason == GIVEN
 
+    def select(self, X: Any) -> Any:
+        """Return the column of a data frame as a narwhals series."""
+        frame = nw.from_native(X, eager_only=True)
+        return frame[:, frame.columns.index(self.key) if isinstance(self.key, str) else self.key]
+
 
 @dataclass(frozen=True)
 class FeatureSchema:
@@ -295,7 +300,7 @@ def _has_lists(column: Any) -> bool:
     """Whether the values are lists of texts; raise if they are other collections."""
     collections = (list, tuple, dict, set, np.ndarray)
     values = [value for value in column.to_list() if isinstance(value, collections)]
-    if not all(_is_list_of_texts(value) for value in values):
+    if any(isinstance(value, dict | set) or not all(isinstance(v, str) for v in value) for value in values):
         raise InvalidInputError(
             f"the column {column.name!r} of X contains lists or other collections, not single values: "
             "convert it to columns of numbers or text, or leave it out."
@@ -303,50 +308,25 @@ def _has_lists(column: Any) -> bool:
     return bool(values)
 
 
-def _is_list_of_texts(value: Any) -> bool:
-    return not isinstance(value, dict | set) and all(isinstance(each, str) for each in value)
-
-
 def describe_mismatch(X: Any, schema: FeatureSchema) -> str:
     """Return how X differs from the training table, with what to do; empty if no difference was found."""
     names = [column.key for column in schema.columns if isinstance(column.key, str)]
-    if not is_dataframe(X):
-        return _describe_array(names) if names else ""
-    numeric = [column for column in schema.of_role("numeric") if column.is_typed]
-    return next(filter(None, (_describe_text(X, column) for column in numeric)), "")
-
-
-def _describe_array(names: list[str]) -> str:
-    more = ", ..." if len(names) > MAX_NAMED_COLUMNS else ""
-    return (
-        "X is an array, but the model was trained on a data frame, whose columns it takes by name "
-        f"({', '.join(map(repr, names[:MAX_NAMED_COLUMNS]))}{more}): pass a data frame with these columns, "
-        "such as pandas.DataFrame(X, columns=model.feature_names_in_)."
-    )
-
-
-def _describe_text(X: Any, column: ColumnInfo) -> str:
-    """A sentence if a column of numbers contains text in X."""
-    frame = nw.from_native(X, eager_only=True)
-    position = frame.columns.index(column.key) if isinstance(column.key, str) else column.key
-    series = frame[:, position]
-    if series.dtype.is_numeric():
-        return ""
-    texts = [value for value in series.to_list() if not (is_missing(value) or _is_number(value))]
-    if not texts:
-        return ""
-    return (
-        f"the column {column.key!r} of X had only numbers when the model was trained, but has {texts[0]!r} "
-        f"now, in {len(texts):,} of {len(series):,} rows: correct such values, or leave them missing."
-    )
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
+    if is_dataframe(X):
+        try:
+            for column in schema.of_role("numeric"):
+                if column.is_typed and not (series := column.select(X)).dtype.is_numeric():
+                    parse_column(NumberKind(), series)
+        except InvalidInputError as error:
+            return f"{error} Correct such values, or leave them missing."
+    elif names:
+        shown = ", ".join(map(repr, names[:MAX_NAMED_COLUMNS]))
+        more = ", ..." if len(names) > MAX_NAMED_COLUMNS else ""
+        return (
+            "X is an array, but the model was trained on a data frame, whose columns it takes by name "
+            f"({shown}{more}): pass a data frame with these columns, such as pandas.DataFrame(X, "
+            "columns=model.feature_names_in_)."
+        )
+    return ""
 
 
 class ColumnParser(OneToOneFeatureMixin, TableTransformer):

@@ -63,8 +63,8 @@ def encode_class_labels(y: NDArray[np.generic]) -> tuple[NDArray[Any], IntArray]
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise InvalidInputError(
-            f"y has only one class, {list_labels(classes.tolist())}: a classifier needs two. Check the labels "
-            "and the split."
+            f"y has only one class, {list_labels(classes.tolist())}: a classifier needs two. Check the "
+            "labels and the split."
         )
     return classes, codes
 

@@ -157,7 +157,7 @@ def test_batches_are_split_in_order(tmp_path):
         (gzip.compress(PLAIN, mtime=0)[:-12], "is compressed, but damaged or truncated"),
         (b"BZhjunkjunk", "cannot be read|damaged or truncated"),
         (b"a,b\n\xff\xfe,1\n", "is not valid UTF-8: line 2"),
-        (b"\xe9,b\n1,2\n", "the header is not valid UTF-8"),
+        (b"\xe9,b\n1,2\n", "the header of .* is not valid UTF-8: line 1"),
     ],
 )
 def test_invalid_files_raise_an_error(data, message, tmp_path, small_blocks):
