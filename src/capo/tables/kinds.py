@@ -240,18 +240,19 @@ class ParsedKind(ColumnKind):
 
     def accept(self, values: ColumnValues, what: str, *doubts: str) -> Recognition | None:
         """Recognize the kind in a column if it can parse all texts but a few, which count as missing."""
-        kind = self.with_missing(values)
-        n_odd_rows = sum(values.counts[text] for text in kind.missing)
-        if len(kind.missing) > MAX_ODD_TEXTS or n_odd_rows > MAX_ODD_SHARE * values.n_values:
+        parsed = {text: self.parse_or_missing(text) for text in values.counts}
+        missing = tuple(text for text, number in parsed.items() if number is None)
+        n_odd_rows = sum(values.counts[text] for text in missing)
+        if len(missing) > MAX_ODD_TEXTS or n_odd_rows > MAX_ODD_SHARE * values.n_values:
             return None
-        texts = [text for text in values.counts if text.lower() not in MISSING_MARKERS]
-        n_parsed = len(texts) - len(kind.missing)
-        share = f"{n_parsed:,} of {len(texts):,}" if kind.missing else f"all {n_parsed:,}"
-        lost = [text for text in texts if math.isnan(kind.parse_or_missing(text) or 0.0)]
+        texts = [text for text in parsed if text.lower() not in MISSING_MARKERS]
+        n_parsed = len(texts) - len(missing)
+        share = f"{n_parsed:,} of {len(texts):,}" if missing else f"all {n_parsed:,}"
+        lost = [text for text in texts if text in missing or math.isnan(parsed[text] or 0.0)]
         verb = "counts" if len(lost) == 1 else "count"
         doubt = f"{', '.join(map(repr, lost))} {verb} as missing" if lost else ""
         reason = f"{share} different values are {what}"
-        return Recognition(kind, reason, "; ".join(filter(None, (*doubts, doubt))))
+        return Recognition(replace(self, missing=missing), reason, "; ".join(filter(None, (*doubts, doubt))))
 
     @classmethod
     def _candidates(cls, values: ColumnValues) -> Iterable[Self]:
