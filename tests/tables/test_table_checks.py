@@ -33,7 +33,7 @@ WITH_LARGE = {
 
 @pytest.mark.parametrize("kind", WITH_LARGE)
 def test_a_large_number_is_named_with_its_place(kind):
-    column = "the column 'c' of X" if kind == "frame" else r"column 2 of X \(counted from 0\)"
+    column = "the column 'c'" if kind == "frame" else r"column 2 of X \(counted from 0\)"
     with pytest.raises(
         InvalidInputError, match=f"^{column} contains -1e\\+300 in row 7: numbers beyond 1e\\+100"
     ):

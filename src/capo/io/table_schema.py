@@ -18,12 +18,12 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from polars import selectors
 
 from .._compat import FloatArray
 from ..decisions import PRICE_NAMES
 from ..exceptions import InvalidInputError, TableError
 from ..tables import canonical_values as canonical
+from ..tables.checks import check_columns
 from ..tables.dates import DateKind
 from ..tables.kinds import CategoryKind, CodeKind, ColumnKind, ColumnValues, IdentifierKind, ParsedKind
 from ..tables.numbers import NumberKind, has_pointed_thousands
@@ -250,7 +250,7 @@ class TableSchema:
             raise TableError(
                 f"the weights in {self.weight!r} must be non-negative numbers without missing values."
             )
-        canonical.check_magnitude(weights.to_frame(), batch.first_row)
+        check_columns(weights.to_frame(), first_row=batch.first_row, error=TableError)
         return weights.to_numpy()
 
     def groups(self, batch: Batch) -> NDArray[np.generic] | None:
@@ -506,7 +506,7 @@ def infer_features(batch: Batch, roles: ColumnRoles) -> tuple[FeatureSchema, lis
             f"{len(text):,} columns contain text ({text[0]!r}, {text[1]!r}, ...), but at most "
             f"{MAX_TEXT_COLUMNS:,} are supported. Leave columns out with --drop, or convert them to numbers."
         )
-    canonical.check_magnitude(typed.select(selectors.numeric()), batch.first_row)
+    check_columns(typed, first_row=batch.first_row, error=TableError)
     schema = infer_columns(typed, given, **options)
     notes = [f"The column {column.key!r} {note}" for column in schema.columns if (note := _note(column))]
     return schema, [*notes, *_comma_notes(texts.select(numeric.columns))]

@@ -16,7 +16,7 @@ import narwhals.stable.v2 as nw
 import polars as pl
 
 from ..exceptions import TableError
-from .checks import MAX_MAGNITUDE
+from .checks import check_columns
 from .dates import DateKind
 from .kinds import MISSING_TEXTS, CategoryKind, ColumnKind, ParsedKind
 from .numbers import NumberKind
@@ -85,7 +85,7 @@ def canonical_features(
         elif isinstance(kind, ParsedKind):
             converted[name] = _parse_series(cleaned[name], kind, converted.get(name), first_row)
     result = pl.DataFrame([converted[name] for name in columns])
-    check_magnitude(result.select(pl.col(pl.Float64).fill_nan(None)), first_row)
+    check_columns(result, first_row=first_row, error=TableError)
     return result
 
 
@@ -165,15 +165,3 @@ def non_numeric_columns(cleaned: pl.DataFrame, numeric: pl.DataFrame) -> list[st
     """The columns with at least one value that is not a number."""
     before, after = cleaned.null_count().row(0), numeric.null_count().row(0)
     return [name for name, old, new in zip(cleaned.columns, before, after, strict=True) if new > old]
-
-
-def check_magnitude(numeric: pl.DataFrame, first_row: int) -> None:
-    """Raise if a number is infinite or too large."""
-    too_large = numeric.select((pl.all().abs() > MAX_MAGNITUDE).any())
-    for name in too_large.columns:
-        if too_large[name].any():
-            row = first_row + int((numeric[name].abs() > MAX_MAGNITUDE).arg_true()[0])
-            raise TableError(
-                f"the column {name!r} contains a number in row {row:,} that is infinite or beyond "
-                f"{MAX_MAGNITUDE:g}: correct it, or leave the column out."
-            )

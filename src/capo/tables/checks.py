@@ -61,14 +61,19 @@ def check_numbers(X: Any) -> None:
             row, column = entries.row[position], entries.col[position]
             _raise_large_number(entries.data[position], f"column {column} of X (counted from 0)", row)
     elif is_dataframe(X):
-        for series in nw.from_native(X, eager_only=True).iter_columns():
-            values = series.to_numpy() if series.dtype.is_float() else np.empty(0)
-            if _has_large_number(values):
-                row = int(np.nanargmax(np.abs(values)))
-                _raise_large_number(values[row], f"the column {series.name!r} of X", row)
+        check_columns(X)
     elif _has_large_number(X):
         row, column = np.unravel_index(np.nanargmax(np.abs(X)), X.shape)
         _raise_large_number(X[row, column], f"column {column} of X (counted from 0)", int(row))
+
+
+def check_columns(X: Any, *, first_row: int = 0, error: type[InvalidInputError] = InvalidInputError) -> None:
+    """Raise `error` if a data frame holds a number that would overflow; rows count from `first_row`."""
+    for column in nw.from_native(X, eager_only=True).iter_columns():
+        values = column.to_numpy() if column.dtype.is_float() else np.empty(0)
+        if _has_large_number(values):
+            row = int(np.nanargmax(np.abs(values)))
+            _raise_large_number(values[row], f"the column {column.name!r}", first_row + row, error)
 
 
 def _has_large_number(values: NDArray[Any]) -> bool:
@@ -78,11 +83,13 @@ def _has_large_number(values: NDArray[Any]) -> bool:
     return max(float(largest), -float(smallest)) > MAX_MAGNITUDE
 
 
-def _raise_large_number(value: Any, column: str, row: int) -> None:
+def _raise_large_number(
+    value: Any, column: str, row: int, error: type[InvalidInputError] = InvalidInputError
+) -> None:
     found = "infinity" if np.isinf(value) else f"{value:.3g}"
-    raise InvalidInputError(
-        f"{column} contains {found} in row {row}: numbers beyond {MAX_MAGNITUDE:g} overflow. Scale or "
-        "clip the column, or remove the row."
+    raise error(
+        f"{column} contains {found} in row {row:,}: numbers beyond {MAX_MAGNITUDE:g} overflow. Scale or clip "
+        "the column, or remove the row."
     )
 
 
