@@ -214,7 +214,7 @@ def test_misleading_data_is_noted_and_an_error_if_strict(tables, tmp_path, capsy
     code, _, err = run(capsys, *fit)
     assert code == 0
     assert "note: The column 'end' nearly gives the target away by itself (ROC area 1.000)" in err
-    assert "note: The column 'plan' has the same value in all rows" in err
+    assert "note: The column 'plan' cannot contribute: all rows have the same value" in err
     assert "note: The rows are sorted by the target" in err
     code, _, err = run(capsys, *fit, "--strict")
     assert code == 2
