@@ -62,7 +62,7 @@ def packages() -> list[str]:
 
 def names(package: str) -> list[str]:
     """The names of a package that its page describes: its ``__all__``, or a selection of it."""
-    return SELECTED_NAMES.get(package, importlib.import_module(package).__all__)
+    return SELECTED_NAMES.get(package) or importlib.import_module(package).__all__
 
 
 def page(package: str) -> str:
