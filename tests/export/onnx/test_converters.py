@@ -23,8 +23,12 @@ from sklearn.preprocessing import (
 )
 
 from capo.export.onnx import GraphBuilder, convert_classifier, convert_transformer, make_input_table
-from capo.tables.features import KnownCategoryFilter
-from capo.tables.features import make_linear_features, make_rbf_features, make_tree_features
+from capo.tables.features import (
+    KnownCategoryFilter,
+    make_linear_features,
+    make_rbf_features,
+    make_tree_features,
+)
 
 from .runtime import make_array, make_frame, run
 
