@@ -19,8 +19,8 @@ import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits
 
 from capo.tables.checks import check_data, duplicate_share
+from capo.tables.kinds import find_numbered_columns
 from capo.tables.targets import MAX_POSITIVE_SHARE
-from capo.tables.texts import numbered_columns
 
 from ..data import folder
 from ..provenance import record_run
@@ -88,7 +88,7 @@ def plant_order(frame: pd.DataFrame, positive: np.ndarray, seed: int) -> tuple[p
 def topics(frame: pd.DataFrame, positive: np.ndarray) -> set[str]:
     """What is noted about a table."""
     found = {finding.topic for finding in check_data(frame, positive)}
-    found |= {"id" for column in numbered_columns(frame) if column.is_index}
+    found |= {"id" for reason in find_numbered_columns(frame).values() if reason}
     found |= {"majority"} if positive.mean() > MAX_POSITIVE_SHARE else set()
     folds = np.random.default_rng(0).integers(0, 5, len(frame))
     return found | ({"copies"} if duplicate_share(frame, folds) > MAX_DUPLICATE_SHARE else set())

@@ -28,7 +28,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
-from capo.tables.encoders import WordFeatures
+from capo.tables.features import WordFeatures
 
 from ..data import folder
 from ..provenance import record_run

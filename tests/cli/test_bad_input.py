@@ -48,7 +48,7 @@ def refused(capsys, sentence, *arguments):
         (b"x,y\n1,a\n2,\n3,b\n", (), "the target 'y' is missing in 1 of 3 rows, first in row 2"),
         (b"x,x,y\n1,2,a\n", (), "must be unique: 'x' appears more than once"),
         (b"x,y\n\xe9,a\nb,b\n", (), "is not valid UTF-8: line 2"),
-        (b"x,y\ninf,a\n1,b\n", (), "'x' contains a number in row 1 that is infinite"),
+        (b"x,y\ninf,a\n1,b\n", (), "'x' contains infinity in row 1: "),
         (b"y\na\nb\n", (), "the table has no feature columns"),
         (b"x,y\n1,a\n2,b\n", (), "y has a single row of one of its classes"),
         (GOOD, ("-m", "f_1"), "there is no measure 'f_1'. Did you mean 'f1'"),
@@ -86,7 +86,7 @@ def refused(capsys, sentence, *arguments):
         (
             GOOD.replace(b"\n0,", b"\n1e200,"),
             ("--drop", "x"),
-            "'id' contains a number in row 1 that is infinite or beyond",
+            "'id' contains 1e+200 in row 1: numbers beyond",
         ),
         (GOOD, ("--format", "xml"), "unknown format 'xml'"),
         (
@@ -223,7 +223,7 @@ def test_outputs_that_cannot_be_written(folder, model, capsys, tmp_path):
         ),
         (
             lambda t: t.with_columns(x=pl.lit("many")),
-            "'x' was numeric in training, but row 1 contains 'many'",
+            "'x' held numbers in training, but row 1 contains 'many'",
         ),
     ],
 )

@@ -90,7 +90,7 @@ def test_types_are_written_changed_and_used(tables, tmp_path, capsys):
     fit = ("fit", tables / "train.csv", "-t", "y", *FAST, "-o", tmp_path / "m.capo")
     assert run(capsys, *fit, "--types", path)[0] == 0
     shown = run(capsys, "show", tmp_path / "m.capo")[1]
-    assert "zip (numeric)" in shown
+    assert "zip (number)" in shown
     assert "town" not in shown
 
 
@@ -214,7 +214,7 @@ def test_misleading_data_is_noted_and_an_error_if_strict(tables, tmp_path, capsy
     code, _, err = run(capsys, *fit)
     assert code == 0
     assert "note: The column 'end' nearly gives the target away by itself (ROC area 1.000)" in err
-    assert "note: The column 'plan' has the same value in all rows" in err
+    assert "note: The column 'plan' cannot contribute: all rows have the same value" in err
     assert "note: The rows are sorted by the target" in err
     code, _, err = run(capsys, *fit, "--strict")
     assert code == 2

@@ -211,7 +211,7 @@ def test_report_is_a_page(folder, model, capsys, tmp_path):
 def test_show_tells_without_opening(model, capsys):
     code, out, _ = run(capsys, "show", model)
     assert code == 0
-    assert "x (numeric), z (numeric), word (text)" in out
+    assert "x (number), z (number), word (category)" in out
     assert str(capo.load(model).summary()) in out
     assert json.loads(run(capsys, "show", model, "--json")[1])["classes"] == ["no", "yes"]
 

@@ -176,7 +176,7 @@ def test_constant_features_are_not_an_error(name):
 
 def test_scoring_with_labels_it_was_not_trained_on():
     model = SVMPerfClassifier(C=10.0).fit(X, np.where(Y, "yes", "no"))
-    with pytest.raises(InvalidInputError, match=r"label 'No', which .* 'no' and 'yes'"):
+    with pytest.raises(InvalidInputError, match=r"label 'No', which .* 'no', 'yes'"):
         model.score(X, np.where(Y, "Yes", "No"))
 
 

@@ -25,8 +25,12 @@ from sklearn.preprocessing import (
 from capo.export._classifiers import convert_classifier
 from capo.export._graph import GraphBuilder, make_input_table
 from capo.export._transformers import convert_transformer
-from capo.tables.encoders import KnownCategoryFilter
-from capo.tables.features import make_linear_features, make_rbf_features, make_tree_features
+from capo.tables.features import (
+    KnownCategoryFilter,
+    make_linear_features,
+    make_rbf_features,
+    make_tree_features,
+)
 
 from .runtime import make_array, make_frame, run
 

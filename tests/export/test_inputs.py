@@ -192,7 +192,7 @@ def test_numbers_are_read_from_text():
 @pytest.mark.parametrize("value", ["abc", True, "1,5"])
 def test_text_in_a_numeric_column_is_rejected(value):
     table = pl.DataFrame({"a": [value]})
-    with pytest.raises(TableError, match=rf"^the column 'a' was numeric in training, but row 1 .*'{value}'"):
+    with pytest.raises(TableError, match=rf"^the column 'a' held numbers in training, but row 1 .*'{value}'"):
         onnx_inputs(table, make_graph(a=DOUBLE))
 
 

@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from capo.learning.auxiliaries import make_auxiliaries
 from capo.learning.outputs import LabelOutput, ScoreOutput, predict_block
 from capo.learning.trees import evaluate, is_kernel_machine
-from capo.tables.encoders import KnownCategoryFilter
+from capo.tables.features import KnownCategoryFilter
 from capo.tables.schema import infer_schema
 
 RNG = np.random.default_rng(0)

@@ -76,11 +76,11 @@ def test_constant_columns_and_namesakes_of_the_target():
     noisy = positive ^ (rng.random(N) < 0.05)
     findings = check_data(frame.assign(churn_score=noisy.astype(int)), positive, target="churn")
     assert [finding.columns for finding in findings] == [("churn_score",), ("empty",), ("country",)]
-    assert findings[1].message == "The column 'empty' is empty in all rows and cannot contribute."
-    assert findings[2].message == "The column 'country' has the same value in all rows and cannot contribute."
+    assert findings[1].message == "The column 'empty' cannot contribute: all values are missing."
+    assert findings[2].message == "The column 'country' cannot contribute: all rows have the same value."
     found = check_data(frame.assign(other=noisy.astype(int), blank=None), positive)
     assert [finding.topic for finding in found] == ["empty", "constant"]
-    assert found[0].message.startswith("The columns 'empty', 'blank' are empty in all rows")
+    assert found[0].message.startswith("The columns 'empty', 'blank' cannot contribute")
 
 
 def test_small_classes_and_arrays_are_not_judged():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.preprocessing import OneHotEncoder
 
-from capo.tables.encoders import CategoryOneHotEncoder, DropEmptyColumns, KnownCategoryFilter
+from capo.tables.features import CategoryOneHotEncoder, DropEmptyColumns, KnownCategoryFilter
 
 
 def test_categories_are_compared_as_text_or_unchanged():

@@ -5,8 +5,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from capo.tables.kinds import find_index_reason, find_numbered_columns
 from capo.tables.schema import infer_schema
-from capo.tables.texts import describe_numbered_column, numbered_columns
 
 N = 60
 SCATTERED = np.random.default_rng(0).choice(10**6, N, replace=False)
@@ -29,33 +29,26 @@ SCATTERED = np.random.default_rng(0).choice(10**6, N, replace=False)
     ],
 )
 def test_an_index_is_recognized(name, values):
-    column = describe_numbered_column(name, values.astype(float))
-    assert column is not None
-    assert column.is_index
+    assert find_index_reason(name, values.astype(float))
 
 
 @pytest.mark.parametrize("name", ["income", "paid", "valid", "grid", "monkey", "arrow"])
 def test_other_different_numbers_are_only_reported(name):
-    column = describe_numbered_column(name, SCATTERED.astype(float))
-    assert column is not None
-    assert not column.is_index
+    assert find_index_reason(name, SCATTERED.astype(float)) == ""
 
 
 @pytest.mark.parametrize(
     "values", [SCATTERED / 7, np.append(SCATTERED[1:], SCATTERED[1]), np.append(SCATTERED[1:], np.nan)]
 )
 def test_other_numbers_are_features(values):
-    assert describe_numbered_column("id", values.astype(float)) is None
+    assert find_index_reason("id", values.astype(float)) is None
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
 def test_an_index_of_a_data_frame_is_not_a_feature(make):
     frame = make({"id": SCATTERED, "rooms": np.arange(N) // 2, "income": SCATTERED[::-1].copy()})
-    assert [(column.name, column.is_index) for column in numbered_columns(frame)] == [
-        ("id", True),
-        ("income", False),
-    ]
+    found = find_numbered_columns(frame)
+    assert {name: bool(reason) for name, reason in found.items()} == {"id": True, "income": False}
     assert [column.kind.name for column in infer_schema(frame).columns] == ["identifier", "number", "number"]
     assert infer_schema(frame[["id"]]).columns[0].kind.name == "number"  # nothing else to learn from
-    assert numbered_columns(frame[:19]) == []
-    assert numbered_columns(np.arange(N)[:, None]) == []
+    assert find_numbered_columns(frame[:19]) == find_numbered_columns(np.arange(N)[:, None]) == {}

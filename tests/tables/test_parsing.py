@@ -12,11 +12,15 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from capo.exceptions import InvalidInputError
-from capo.tables.encoders import DateParts, TagIndicators, WordFeatures
-from capo.tables.features import make_linear_features, make_tree_features
-from capo.tables.parsing import ColumnParser
-from capo.tables.schema import infer_schema
-from capo.tables.texts import TagsKind
+from capo.tables.features import (
+    DateParts,
+    TagIndicators,
+    WordFeatures,
+    make_linear_features,
+    make_tree_features,
+)
+from capo.tables.kinds import TagsKind
+from capo.tables.schema import ColumnParser, infer_schema
 
 MOMENTS = st.datetimes(datetime(1600, 1, 1), datetime(2400, 1, 1))
 

@@ -15,7 +15,7 @@ from capo.baselines import (
     RBFNetworkClassifier,
 )
 from capo.exceptions import InvalidInputError
-from capo.tables.parsing import check_numbers
+from capo.tables.checks import check_numbers
 from capo.tables.schema import infer_schema
 
 RNG = np.random.default_rng(0)
@@ -33,7 +33,7 @@ WITH_LARGE = {
 
 @pytest.mark.parametrize("kind", WITH_LARGE)
 def test_a_large_number_is_named_with_its_place(kind):
-    column = "the column 'c' of X" if kind == "frame" else r"column 2 of X \(counted from 0\)"
+    column = "the column 'c'" if kind == "frame" else r"column 2 of X \(counted from 0\)"
     with pytest.raises(
         InvalidInputError, match=f"^{column} contains -1e\\+300 in row 7: numbers beyond 1e\\+100"
     ):
@@ -103,5 +103,5 @@ def test_columns_of_collections(value):
 def test_lists_where_there_were_categories():
     frame = pd.DataFrame({"a": X[:, 0], "tags": np.where(Y, "red", "blue")})
     model = CAPOClassifier("f1", auxiliaries=["nb"], cv=2, random_state=0).fit(frame, Y)
-    with pytest.raises(ValueError, match="a column of categories contains a value that is none"):
+    with pytest.raises(ValueError, match="a column of categories contains a value that cannot be a category"):
         model.predict(frame.assign(tags=[[1]] * len(frame)))

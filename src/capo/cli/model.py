@@ -94,14 +94,14 @@ def _check_target(batch: Batch, roles: ColumnRoles, console: Console) -> list[Da
     from ..tables.checks import check_data
 
     try:
-        schema = infer_table_schema(batch, roles).schema
-        labels, X = schema.labels(batch), schema.features(batch)
+        inference = infer_table_schema(batch, roles)
+        labels, X = inference.schema.labels(batch), inference.schema.features(batch)
     except InvalidInputError as error:
         console.note(f"A model cannot be trained on this table: {error}")
         return []
     classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     main_class = 1 if len(classes) == 2 else int(counts.argmax())
-    return check_data(X, codes == main_class, target=roles.target)
+    return check_data(X, codes == main_class, inference.features, target=roles.target)
 
 
 def _column_data(column: ColumnInfo) -> dict[str, Any]:

@@ -29,7 +29,6 @@ from ..io.table_schema import (
     SchemaInference,
     SparseSchema,
     TableSchema,
-    infer_label_matrix_schema,
     infer_table_schema,
     read_times,
 )
@@ -39,7 +38,7 @@ from ..measures import multiclass, multilabel
 from ..tables.checks import check_data
 from ..tables.dates import DateKind
 from ..tables.kinds import BooleanKind, ColumnValues, ParsedKind, find_yes_label
-from ..tables.schema import KINDS, DemandedKind, recognize_column
+from ..tables.schema import KINDS, DemandedKind, recognize
 from ..tables.targets import MAX_POSITIVE_SHARE, encode_binary_labels
 from .console import Console
 
@@ -349,7 +348,9 @@ class TrainingPlan:
             prices = price_columns.read(batch, schema)
         target = self._check_target(y, weight, schema)
         findings = (
-            [] if isinstance(schema, SparseSchema) else check_data(X, target.main_class, target=self._target)
+            []
+            if isinstance(schema, SparseSchema)
+            else check_data(X, target.main_class, inference.features, target=self._target)
         )
         for remark in inference.remarks:
             console.note(remark)
@@ -405,9 +406,7 @@ class TrainingPlan:
                 "--label-separator is for one target column with all labels of a row: got "
                 f"{len(roles.label_columns)} target columns."
             )
-        if separator or roles.label_columns:
-            return infer_label_matrix_schema(batch, roles, separator or "")
-        return infer_table_schema(batch, roles)
+        return infer_table_schema(batch, roles, separator or "")
 
     def _check_target(self, y: NDArray[Any], weight: FloatArray | None, schema: Schema) -> _Target:
         """Check the labels, and their sample weights."""
@@ -509,7 +508,7 @@ def _check_is_categorical(labels: list[Any], n_rows: int, target_name: str) -> N
 
 def _explain_values(labels: list[Any]) -> str:
     """What the values of a target are, if they are not classes; otherwise ""."""
-    kind = recognize_column(ColumnValues.count("target", labels), "target").kind
+    kind = recognize(ColumnValues.count("target", labels)).kind
     if isinstance(kind, DateKind):
         return "They are dates: is this the right column?"
     if isinstance(kind, BooleanKind):

@@ -25,7 +25,7 @@ from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
 from ..engine import BoundedDesign, augment
 from ..exceptions import InvalidInputError, OutputError, list_labels
 from ..measures import ClassTotals
-from ..tables.parsing import check_numbers
+from ..tables.checks import check_numbers
 from ..tables.targets import check_no_missing_labels, encode_binary_labels
 
 #: Results that one task of a reduction merges.

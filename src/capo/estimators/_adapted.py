@@ -33,11 +33,10 @@ from ..learning.folds import check_fold_sizes, fold_numbers
 from ..learning.outputs import count_numbers, iter_row_blocks, predict_block
 from ..learning.task import TASKS, Task, TrainingOutputs
 from ..measures import Measure
-from ..tables.checks import warn_of_data, warn_of_majority_class
+from ..tables.checks import check_numbers, warn_of_data, warn_of_majority_class
 from ..tables.features import check_features
 from ..tables.kinds import is_dataframe
-from ..tables.parsing import check_numbers, describe_mismatch
-from ..tables.schema import DemandedKind, FeatureSchema, infer_schema
+from ..tables.schema import DemandedKind, FeatureSchema, describe_mismatch, infer_schema
 from ._base import (
     ProgressLogger,
     StepTimer,

@@ -25,8 +25,8 @@ from ..exceptions import InterruptedFitWarning, InvalidInputError
 from ..learning.auxiliaries import set_random_states
 from ..learning.cross_fit import CrossFitResult
 from ..measures import Cost, Measure
+from ..tables.checks import check_numbers
 from ..tables.features import check_features, make_delta_features
-from ..tables.parsing import check_numbers
 from ..tables.schema import FeatureSchema
 from ..tables.targets import positive_mask
 

@@ -258,7 +258,7 @@ def _auxiliary_output(model: Any, name: str, table: GraphTable, X: Any) -> str:
                 lambda scores: np.asarray(softmax(scores, axis=1)),
             )
             return raw
-        kind = LabelColumnsOutput() if target_type == "multilabel" else model.combination_.output_kind
+        kind: Any = LabelColumnsOutput() if target_type == "multilabel" else model.combination_.output_kind
         labels = model.classes_ if target_type == "multilabel" else model.label_pair
         raw = outputs.signed_label() if kind.name == "labels" else outputs.score()
         if target_type == "binary" and positive_class_index(estimator, labels) == 0:

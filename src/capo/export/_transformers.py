@@ -36,16 +36,17 @@ from sklearn.preprocessing import (
 from .._compat import FloatArray
 from ..exceptions import ExportError
 from ..learning.auxiliaries import to_dense
-from ..tables.encoders import (
+from ..tables.features import (
+    MAX_STANDARDIZED,
     CategoryOneHotEncoder,
     DateParts,
     KnownCategoryFilter,
     TagIndicators,
     WordFeatures,
+    clip_standardized,
 )
-from ..tables.features import MAX_STANDARDIZED, clip_standardized
 from ..tables.kinds import is_missing
-from ..tables.parsing import ColumnParser
+from ..tables.schema import ColumnParser
 from ._graph import (
     ML_DOMAIN,
     OPSETS,

@@ -22,11 +22,9 @@ from scipy.sparse import issparse
 
 from ..exceptions import ExportError, InvalidInputError, MissingExtraError
 from ..tables.dates import DateKind
-from ..tables.kinds import ColumnKind, is_dataframe, is_missing, is_number
+from ..tables.kinds import CategoryKind, ColumnKind, is_dataframe, is_missing, is_number
 from ..tables.numbers import NumberKind
-from ..tables.parsing import check_not_misread, parse_column
-from ..tables.schema import kind_from_dict
-from ..tables.texts import CategoryKind
+from ..tables.schema import check_not_misread, kind_from_dict, parse_column
 
 if TYPE_CHECKING:
     import polars as pl
@@ -339,8 +337,6 @@ def _lossless_series(column: Any, is_text: bool, kind: ColumnKind | None) -> pl.
     """The column with all that its file had; an error if numbers or dates may have lost their spelling."""
     import polars as pl  # noqa: PLC0415 (an extra)
 
-    from ..tables.canonical_values import is_plain_number  # noqa: PLC0415 (needs the extra)
-
     name = str(column.name)
     if not is_text and column.dtype.is_numeric():
         numbers = column.cast(nw.Float64).to_numpy()
@@ -349,7 +345,7 @@ def _lossless_series(column: Any, is_text: bool, kind: ColumnKind | None) -> pl.
         return pl.Series(name, numbers, nan_to_null=True)
     values = _values(column)
     number = next((value for value in values if is_number(value)), None)
-    if isinstance(kind, NumberKind) and not is_plain_number(kind) and number is not None:
+    if isinstance(kind, NumberKind) and not kind.is_plain and number is not None:
         # Values that are numbers already stay numbers: their text may be read in another spelling.
         text = next((value for value in values if isinstance(value, str)), None)
         if text is not None:

@@ -1,213 +1,43 @@
 """Readers of all formats, and the choice of the reader.
 
-The keys of nested objects are columns such as ``user.age``.
+The first line of a CSV file holds the names of the columns; a title and comments above it are left out. The
+keys of nested objects are columns such as ``user.age``.
 """
 
 from __future__ import annotations
 
 import codecs
+import csv
 import glob
 import io
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from sklearn.datasets import load_svmlight_file
 
 from ..exceptions import MissingExtraError, TableError
-from .delimited import read_delimited
 from .source import (
     EXCEL_SIGNATURES,
+    MAX_LINE_SIZE,
     Batch,
     ByteSource,
     NoRowsError,
     SparseRows,
     concat_batches,
+    find_line_ends,
     read_head,
     read_line_blocks,
-    recode_to_utf8,
+    unquoted,
 )
-
-
-def flatten_structs(frame: pl.DataFrame) -> pl.DataFrame:
-    """Replace each column of objects by one column for each field, such as ``user.age``, at any depth."""
-    while nested := [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.Struct)]:
-        prefixed = [pl.col(name).name.prefix_fields(f"{name}.") for name in nested]
-        frame = frame.with_columns(prefixed).unnest(nested)
-    return frame
-
-
-def read_json_lines(
-    stream: io.BufferedReader, head: bytes, name: str, encoding: str | None
-) -> Iterator[Batch]:
-    """Yield the rows in batches; a key that a line lacks is a missing value."""
-    row, line, columns = 1, 1, dict[str, None]()
-    for block in read_line_blocks(recode_to_utf8(stream, head, encoding, name), name):
-        frame = _parse_block(block, name, line)
-        columns |= dict.fromkeys(frame.columns)
-        absent = [pl.lit(None, pl.String).alias(column) for column in columns if column not in frame.columns]
-        if frame.height:
-            yield Batch(frame.with_columns(absent).select(list(columns)), row)
-        row, line = row + frame.height, line + block.count(b"\n")
-    if row == 1:
-        raise TableError(f"{name} is empty.")
-
-
-def _parse_block(block: bytes, name: str, line: int) -> pl.DataFrame:
-    if not block.strip():
-        return pl.DataFrame()
-    try:
-        return flatten_structs(pl.read_ndjson(io.BytesIO(block), infer_schema_length=None))
-    except (pl.exceptions.PolarsError, ValueError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise TableError(
-            f"{name} cannot be read as JSON lines from line {line:,} on: {reason}. Each line must be one "
-            'object, such as {"age": 31, "town": "Ulm"}.'
-        ) from error
-
-
-#: Rows per batch.
-PARQUET_BATCH_SIZE = 20_000
-
-
-def read_parquet(
-    source: ByteSource, stream: io.BufferedReader, start: int = 0, n_rows: int | None = None
-) -> Iterator[Batch]:
-    """Yield the rows in batches: all of them, or `n_rows` from the row `start`, counted from 0."""
-    row = start + 1
-    with _table_errors(source.name):
-        frame = _scan_parquet(source, stream)
-        if n_rows is not None:
-            frame = frame.slice(start, n_rows)
-        for part in frame.collect_batches(chunk_size=PARQUET_BATCH_SIZE, maintain_order=True):
-            if part.height:
-                yield Batch(flatten_structs(part), row)
-            row += part.height
-    if row == start + 1:
-        raise NoRowsError(f"{source.name} has columns but no rows.")
-
-
-def count_parquet(source: ByteSource, stream: io.BufferedReader) -> tuple[int, int]:
-    """The numbers of rows and columns, from the metadata."""
-    with _table_errors(source.name):
-        frame = _scan_parquet(source, stream)
-        return int(frame.select(pl.len()).collect().item()), len(frame.collect_schema())
-
-
-def _scan_parquet(source: ByteSource, stream: io.BufferedReader) -> pl.LazyFrame:
-    """Scan an uncompressed file in place, and anything else in memory."""
-    path = source.path
-    if path is not None and path.is_file() and str(path) == source.stem:
-        return pl.scan_parquet(path, glob=False)
-    return pl.scan_parquet(io.BytesIO(stream.read()), glob=False)
-
-
-@contextmanager
-def _table_errors(name: str) -> Iterator[None]:
-    try:
-        yield
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise TableError(f"{name} cannot be read as a Parquet file: {reason}.") from error
-
-
-#: How the library names the column at a position, counted from 0, if it has no name.
-_UNNAMED = "__UNNAMED__{}"
-#: Rows above the names of the columns, such as a title, at most.
-MAX_TITLE_ROWS = 20
-
-
-def read_excel(stream: io.BufferedReader, name: str) -> Iterator[Batch]:
-    """Yield all rows of the first sheet, whose first row holds the names of the columns.
-
-    A title and other rows above the names are left out: rows that are not filled to the last column.
-    """
-    content = stream.read()
-    try:
-        frame = _read_sheet(content)
-        if _has_title(frame):
-            frame = _read_sheet(content, {"header_row": _find_header(content)})
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            f"{name} is an Excel file, which needs fastexcel: pip install 'capo-learn[excel]', or save the "
-            "sheet as CSV."
-        ) from error
-    except Exception as error:  # the errors of the library have no common base
-        raise TableError(f"{name} cannot be read as an Excel file: {error}.") from error
-    if not frame.height:
-        raise TableError(f"{name} has no rows in its first sheet.")
-    names = {_UNNAMED.format(position): f"column_{position + 1}" for position in range(frame.width)}
-    yield Batch(frame.rename(names, strict=False), 1)
-
-
-def _read_sheet(content: bytes, options: dict[str, Any] | None = None, **params: Any) -> pl.DataFrame:
-    return pl.read_excel(
-        io.BytesIO(content), engine="calamine", infer_schema_length=None, read_options=options, **params
-    )
-
-
-def _has_title(frame: pl.DataFrame) -> bool:
-    """Whether the first row cannot hold the names of the columns: half have none, and the last is one."""
-    unnamed = [name == _UNNAMED.format(position) for position, name in enumerate(frame.columns)]
-    return frame.width > 1 and unnamed[-1] and 2 * sum(unnamed) >= frame.width
-
-
-def _find_header(content: bytes) -> int:
-    """The position of the first row without an empty cell; 0 if there is none near the top."""
-    top = _read_sheet(content, {"n_rows": MAX_TITLE_ROWS}, has_header=False, drop_empty_rows=False)
-    is_complete = top.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
-    return int(is_complete.arg_max() or 0)
-
-
-_NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_PAIR = rb"(?:qid:\d+|\d+:" + _NUMBER + rb")"
-_VALID_LINE = re.compile(rb"\s*(?:" + _NUMBER + rb"(?:\s+" + _PAIR + rb")*\s*)?(?:#.*)?")
-_TYPICAL_LINE = re.compile(rb"\s*" + _NUMBER + rb"(?:[ \t]+" + _PAIR + rb")+\s*(?:#.*)?$")
-
-
-def is_svmlight_line(line: bytes) -> bool:
-    """Whether a line is in svmlight format and could not be a line of a CSV file."""
-    return _TYPICAL_LINE.match(line) is not None
-
-
-def read_svmlight(stream: io.BufferedReader, head: bytes, name: str) -> Iterator[Batch]:
-    """Yield the rows in batches; column 0 always exists, even if the file counts features from 1."""
-    row, line = 1, 1
-    for block in read_line_blocks(recode_to_utf8(stream, head, None, name), name):
-        rows = _parse_block_svmlight(block, name, line)
-        if len(rows):
-            yield Batch(rows, row)
-        row, line = row + len(rows), line + block.count(b"\n")
-    if row == 1:
-        raise NoRowsError(f"{name} is empty.")
-
-
-def _parse_block_svmlight(block: bytes, name: str, first_line: int) -> SparseRows:
-    _check_lines(block, name, first_line)
-    try:
-        X, labels = load_svmlight_file(io.BytesIO(block), zero_based=True)
-    except (ValueError, OverflowError) as error:
-        reason = str(error).rstrip(".")
-        raise TableError(f"{name} cannot be parsed from line {first_line:,} on: {reason}.") from error
-    if not np.isfinite(X.data).all() or not np.isfinite(labels).all():
-        raise TableError(f"{name} contains an infinite number in or after line {first_line:,}.")
-    return SparseRows(X, labels)
-
-
-def _check_lines(block: bytes, name: str, first_line: int) -> None:
-    for number, line in enumerate(block.splitlines(), start=first_line):
-        if not _VALID_LINE.fullmatch(line):
-            shown = line[:40].decode(errors="replace")
-            raise TableError(
-                f"line {number:,} of {name} is not in svmlight format, 'label index:value index:value ...': "
-                f"{shown!r}."
-            )
-
 
 FORMATS = ("csv", "parquet", "jsonl", "excel", "svmlight")
 FORMAT_BY_SUFFIX = {
@@ -251,26 +81,32 @@ class TableReader:
     @property
     def paths(self) -> list[str]:
         """The files: one, or in the order of their names those that a pattern or a folder stands for."""
-        if self.path == "-" or Path(self.path).is_file():
+        path = Path(self.path)
+        if self.path == "-" or path.is_file():
             return [self.path]
-        if Path(self.path).is_dir():
-            return list_tables(Path(self.path)) or [self.path]
-        return sorted(path for path in glob.glob(self.path) if Path(path).is_file()) or [self.path]
+        found = map(str, path.iterdir()) if path.is_dir() else glob.glob(self.path)
+        files = [file for file in sorted(found) if Path(file).is_file()]
+        if path.is_dir():  # hidden files and those like _SUCCESS are no tables
+            names = tuple(FORMAT_BY_SUFFIX)
+            files = [file for file in files if Path(file).name[0] not in "._"]
+            files = [file for file in files if ByteSource(file).stem.lower().endswith(names)]
+        return files or [self.path]
 
     def batches(self) -> Iterator[Batch]:
         """Read the rows in batches; of several files, those without rows are skipped."""
         row, columns, paths = 1, None, self.paths
         for path in paths:
-            batches = self._file_batches(ByteSource(path))
-            for number, batch in enumerate(batches if len(paths) == 1 else _skip_without_rows(batches)):
-                if not number:  # later rows of JSON lines may have keys that the first ones lack
-                    columns = _check_same_columns(batch, columns, path)
-                yield replace(batch, first_row=row)
-                row += len(batch)
+            with suppress(NoRowsError) if len(paths) > 1 else nullcontext():
+                for number, batch in enumerate(replace(self, path=path)._file_batches()):
+                    if not number:  # later rows of JSON lines may have keys that the first ones lack
+                        columns = _check_same_columns(batch, columns, path)
+                    yield replace(batch, first_row=row)
+                    row += len(batch)
         if row == 1:
             raise NoRowsError(f"none of the {len(paths):,} files of {self.name} has rows.")
 
-    def _file_batches(self, source: ByteSource) -> Iterator[Batch]:
+    def _file_batches(self) -> Iterator[Batch]:
+        source = ByteSource(self.path)
         with source.open() as opened:
             head, stream = read_head(opened)
             if not head:
@@ -279,13 +115,13 @@ class TableReader:
             if format == "parquet":
                 yield from read_parquet(source, stream)
             elif format == "jsonl":
-                yield from read_json_lines(stream, head, source.name, self.encoding)
+                yield from _read_json_lines(stream, head, source.name, self.encoding)
             elif format == "excel":
-                yield from read_excel(stream, source.name)
+                yield from _read_excel(stream, source.name)
             elif format == "svmlight":
-                yield from read_svmlight(stream, head, source.name)
+                yield from _read_svmlight(stream, head, source.name)
             else:
-                yield from read_delimited(stream, head, source.name, self.delimiter, self.encoding)
+                yield from read_delimited(self, stream, head)
 
     def read(self) -> Batch:
         """Read all rows."""
@@ -314,36 +150,19 @@ def detect_format(name: str, stem: str, head: bytes) -> str:
         return "parquet"
     if head.startswith(EXCEL_SIGNATURES):
         return "excel"
-    if _is_json(head):
-        return _json_format(name, head)
+    text = head.removeprefix(codecs.BOM_UTF8).lstrip()
+    if _JSON_START.match(text):
+        line = text.split(b"\n", 1)[0].strip()
+        if line.startswith(b"{") and line.endswith(b"}"):
+            return "jsonl"
+        raise TableError(
+            f"{name} is a JSON file, but not one with an object in each line: convert it to JSON lines, CSV "
+            "or Parquet."
+        )
     for suffix, format in FORMAT_BY_SUFFIX.items():
         if stem.lower().endswith(suffix):
             return format
-    return "svmlight" if is_svmlight_line(head.split(b"\n", 1)[0]) else "csv"
-
-
-def _json_format(name: str, head: bytes) -> str:
-    """JSON lines if the first line is an object; an error for other JSON."""
-    line = head.removeprefix(codecs.BOM_UTF8).lstrip().split(b"\n", 1)[0].strip()
-    if line.startswith(b"{") and line.endswith(b"}"):
-        return "jsonl"
-    raise TableError(
-        f"{name} is a JSON file, but not one with an object in each line: convert it to JSON lines, CSV or "
-        "Parquet."
-    )
-
-
-def list_tables(folder: Path) -> list[str]:
-    """The tables in a folder in the order of their names; hidden files and those like _SUCCESS are none."""
-    files = (path for path in sorted(folder.iterdir()) if path.is_file() and path.name[0] not in "._")
-    return [
-        str(path) for path in files if ByteSource(path.name).stem.lower().endswith(tuple(FORMAT_BY_SUFFIX))
-    ]
-
-
-def _skip_without_rows(batches: Iterator[Batch]) -> Iterator[Batch]:
-    with suppress(NoRowsError):
-        yield from batches
+    return "svmlight" if _TYPICAL_SVMLIGHT_LINE.match(head.split(b"\n", 1)[0]) else "csv"
 
 
 def _check_same_columns(batch: Batch, columns: list[str] | None, path: str) -> list[str] | None:
@@ -356,7 +175,341 @@ def _check_same_columns(batch: Batch, columns: list[str] | None, path: str) -> l
     return columns or found
 
 
-def _is_json(head: bytes) -> bool:
-    """Whether a file begins with a JSON object or array, in one line or in several."""
-    text = head.removeprefix(codecs.BOM_UTF8).lstrip()
-    return _JSON_START.match(text) is not None
+def _parse_blocks(
+    blocks: Iterable[bytes],
+    parse: Callable[[bytes, int], pl.DataFrame | SparseRows],
+    without_rows: str,
+    *,
+    row: int = 1,
+    line: int = 1,
+    decimal_comma: bool = False,
+) -> Iterator[Batch]:
+    """Yield the rows of blocks of lines; `parse` gets the number of the first line, for messages."""
+    first = row
+    for block in blocks:
+        rows = parse(block, line)
+        if len(rows):
+            yield Batch(rows, row, decimal_comma)
+        row, line = row + len(rows), line + block.count(b"\n")
+    if row == first:
+        raise NoRowsError(without_rows)
+
+
+#: Delimiters that are detected, and their names in messages.
+DELIMITER_NAMES = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}
+#: Lines above the names of the columns, at most, and lines below that must have as many values.
+MAX_TITLE_LINES, MIN_TABLE_LINES = 20, 3
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?')
+_NUMBER = re.compile(r"[+-]?[\d.,]+%?")
+MAX_COLUMNS = 100_000
+#: Longer names are shortened in messages.
+MAX_SHOWN_NAME = 40
+
+
+def read_delimited(
+    table: TableReader, stream: io.BufferedReader, head: bytes, *, skipped: tuple[int, int] = (0, 0)
+) -> Iterator[Batch]:
+    """Yield the rows after the header in batches of text columns.
+
+    `skipped` has the numbers of rows and lines of the file between its header and the rows of the stream.
+    """
+    name = table.name
+    blocks = read_line_blocks(stream, head, name, table.encoding)
+    first = next(blocks, b"").lstrip(b"\n")
+    if not first.strip():
+        raise NoRowsError(f"{name} is empty.")
+    preamble = find_preamble(first)
+    header, block = _split_header(first.split(b"\n", preamble.n_lines)[-1].lstrip(b"\n"), name)
+    separator = table.delimiter or preamble.delimiter or _guess_delimiter(header)
+    columns = _parse_header(header, separator, name)
+    yield from _parse_blocks(
+        chain([block] if block else [], blocks),
+        partial(_parse_delimited, columns=columns, separator=separator, name=name),
+        f"{name} has a header but no rows.",
+        row=1 + skipped[0],
+        line=2 + header.count("\n") + preamble.n_lines + skipped[1],
+        decimal_comma=separator != ",",
+    )
+
+
+class Preamble(NamedTuple):
+    """The number of lines above the names of the columns, and a delimiter that they name."""
+
+    n_lines: int = 0
+    delimiter: str | None = None
+
+
+def find_preamble(text: bytes) -> Preamble:
+    """Find the lines above the names of the columns in the beginning of a file in UTF-8.
+
+    These are Excel's line ``sep=;``, or else a title and comments: lines with a single value, or that begin
+    with #, above a line of names with which the number of values begins to be the same in each line.
+    """
+    known = text.removeprefix(codecs.BOM_UTF8).split(b"\n")[: MAX_TITLE_LINES + MIN_TABLE_LINES + 1]
+    lines = [line.decode(errors="replace") for line in known[:-1]]
+    if lines and (found := _SEPARATOR_LINE.fullmatch(lines[0])):
+        return Preamble(1, found[1])
+    if not lines or '"' in lines[0]:
+        return Preamble()
+    for number, line in enumerate(lines[:MAX_TITLE_LINES]):
+        if number and _begins_table(lines[number : number + MIN_TABLE_LINES + 1]):
+            return Preamble(number)
+        if line.strip() and not line.startswith("#") and any(map(line.count, DELIMITER_NAMES)):
+            break
+    return Preamble()
+
+
+def _begins_table(lines: list[str]) -> bool:
+    """Whether the lines are names of columns and rows with as many values."""
+    delimiter = max(DELIMITER_NAMES, key=lines[0].count)
+    counts = {line.count(delimiter) for line in lines if line.strip()}
+    names = [name.strip() for name in lines[0].split(delimiter)]
+    has_names = not any(_NUMBER.fullmatch(name) for name in names) and sum(map(bool, names)) * 2 > len(names)
+    return len(lines) >= MIN_TABLE_LINES and len(counts) == 1 and counts != {0} and has_names
+
+
+def _split_header(block: bytes, name: str) -> tuple[str, bytes]:
+    """The first line and the rest of a block."""
+    ends = find_line_ends(np.frombuffer(block, dtype=np.uint8))
+    end = int(ends[0]) if ends.size else len(block)
+    try:
+        return block[:end].decode(), block[end + 1 :]
+    except UnicodeDecodeError as error:
+        raise TableError(_explain_parse_error(block[:end], f"the header of {name}", 1)) from error
+
+
+def _split_fields(header: str, separator: str) -> list[str]:
+    previous_limit = csv.field_size_limit(MAX_LINE_SIZE)
+    try:
+        return next(csv.reader(io.StringIO(header), delimiter=separator), [])
+    except csv.Error as error:
+        raise TableError(f"the header cannot be parsed: {error}.") from error
+    finally:
+        csv.field_size_limit(previous_limit)
+
+
+def _guess_delimiter(header: str) -> str:
+    """The delimiter that splits the header into the most columns."""
+    return max(DELIMITER_NAMES, key=lambda delimiter: len(_split_fields(header, delimiter)))
+
+
+def _parse_header(header: str, separator: str, name: str) -> list[str]:
+    """The column names; an empty one is replaced by the column's number."""
+    fields = [field.strip() for field in _split_fields(header, separator)]
+    columns = [field or f"column_{number}" for number, field in enumerate(fields, start=1)]
+    guess = _guess_delimiter(header)
+    if len(columns) == 1 and len(_split_fields(header, guess)) > 1:
+        raise TableError(
+            f"{name} has only one column, {_shorten(columns[0])!r}, with "
+            f"{DELIMITER_NAMES.get(separator, repr(separator))} as the delimiter. Its delimiter seems to be "
+            f"{DELIMITER_NAMES[guess]}."
+        )
+    if len(columns) > MAX_COLUMNS:
+        raise TableError(f"{name} has {len(columns):,} columns; at most {MAX_COLUMNS:,} are supported.")
+    if repeated := sorted(column for column, count in Counter(columns).items() if count > 1):
+        shown = ", ".join(repr(_shorten(column)) for column in repeated[:5])
+        verb = "appear" if len(repeated) > 1 else "appears"
+        raise TableError(
+            f"the column names of {name} must be unique: {shown} {verb} more than once. Rename all but one."
+        )
+    return columns
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_SHOWN_NAME else text[: MAX_SHOWN_NAME - 3] + "..."
+
+
+def _parse_delimited(
+    block: bytes, line: int, *, columns: Sequence[str], separator: str, name: str
+) -> pl.DataFrame:
+    block = _check_fields(block, len(columns), separator, name, line)
+    try:
+        return pl.read_csv(
+            block,
+            has_header=False,
+            separator=separator,
+            schema=dict.fromkeys(columns, pl.String),
+            raise_if_empty=False,
+        )
+    except pl.exceptions.PolarsError as error:
+        raise TableError(_explain_parse_error(block, name, line)) from error
+
+
+def _explain_parse_error(block: bytes, name: str, line: int) -> str:
+    try:
+        block.decode()
+    except UnicodeDecodeError as error:
+        invalid_line = line + block[: error.start].count(b"\n")
+        return (
+            f"{name} is not valid UTF-8: line {invalid_line:,} contains the byte "
+            f"0x{block[error.start]:02x}. Give the encoding of the file, for example --encoding cp1252. If "
+            "it was joined from files with different encodings, convert them to one encoding first."
+        )
+    return (
+        f"{name} cannot be parsed from line {line:,} on because of its quotes. A value that contains "
+        "quotes or delimiters must be quoted, with the quotes inside it doubled."
+    )
+
+
+def _check_fields(block: bytes, n_columns: int, separator: str, name: str, line: int) -> bytes:
+    """Check the number of fields in each line, and return the block without blank lines.
+
+    Polars would fill short lines with missing values.
+    """
+    text = np.frombuffer(block, dtype=np.uint8)
+    ends = find_line_ends(text)
+    if ends.size == 0 or ends[-1] != len(text) - 1:
+        raise TableError(f"{name} has an unclosed quote in or after line {line:,}.")
+    delimiters = np.flatnonzero(unquoted(text, ord(separator)))
+    n_fields = np.diff(np.searchsorted(delimiters, ends), prepend=0) + 1
+    starts = np.append(0, ends[:-1] + 1)
+    blank = (ends == starts) & (n_columns > 1)
+    wrong = np.flatnonzero((n_fields != n_columns) & ~blank)
+    if wrong.size:
+        wrong_line = line + block[: starts[wrong[0]]].count(b"\n")
+        raise TableError(
+            f"line {wrong_line:,} of {name} has {n_fields[wrong[0]]} values, but the header has {n_columns} "
+            "columns. Correct the line, or give the delimiter with --delimiter."
+        )
+    return np.delete(text, ends[blank]).tobytes() if blank.any() else block
+
+
+def _read_json_lines(
+    stream: io.BufferedReader, head: bytes, name: str, encoding: str | None
+) -> Iterator[Batch]:
+    """Yield the rows in batches; a key that a line lacks is a missing value."""
+    columns = dict[str, None]()
+
+    def parse(block: bytes, line: int) -> pl.DataFrame:
+        if not block.strip():
+            return pl.DataFrame()
+        try:
+            frame = _flatten_structs(pl.read_ndjson(io.BytesIO(block), infer_schema_length=None))
+        except (pl.exceptions.PolarsError, ValueError) as error:
+            raise TableError(
+                f"{name} cannot be read as JSON lines from line {line:,} on: {_first_line(error)}. Each line "
+                'must be one object, such as {"age": 31, "town": "Ulm"}.'
+            ) from error
+        columns.update(dict.fromkeys(frame.columns))
+        absent = [pl.lit(None, pl.String).alias(column) for column in columns if column not in frame.columns]
+        return frame.with_columns(absent).select(list(columns))
+
+    return _parse_blocks(read_line_blocks(stream, head, name, encoding), parse, f"{name} is empty.")
+
+
+def _flatten_structs(frame: pl.DataFrame) -> pl.DataFrame:
+    """Replace each column of objects by one column for each field, such as ``user.age``, at any depth."""
+    while nested := [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.Struct)]:
+        prefixed = [pl.col(name).name.prefix_fields(f"{name}.") for name in nested]
+        frame = frame.with_columns(prefixed).unnest(nested)
+    return frame
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0].rstrip(".")
+
+
+#: Rows per batch.
+PARQUET_BATCH_SIZE = 20_000
+
+
+def read_parquet(
+    source: ByteSource, stream: io.BufferedReader, start: int = 0, n_rows: int | None = None
+) -> Iterator[Batch]:
+    """Yield the rows in batches: all of them, or `n_rows` from the row `start`, counted from 0."""
+    row = start + 1
+    with _scan_parquet(source, stream) as frame:
+        rows = frame.slice(start, n_rows)
+        for part in rows.collect_batches(chunk_size=PARQUET_BATCH_SIZE, maintain_order=True):
+            if part.height:
+                yield Batch(_flatten_structs(part), row)
+            row += part.height
+    if row == start + 1:
+        raise NoRowsError(f"{source.name} has columns but no rows.")
+
+
+def count_parquet(source: ByteSource) -> tuple[int, int]:
+    """The numbers of rows and columns, from the metadata."""
+    with source.open() as stream, _scan_parquet(source, stream) as frame:
+        return int(frame.select(pl.len()).collect().item()), len(frame.collect_schema())
+
+
+@contextmanager
+def _scan_parquet(source: ByteSource, stream: io.BufferedReader) -> Iterator[pl.LazyFrame]:
+    """Scan an uncompressed file in place, and anything else in memory."""
+    path = source.path
+    try:
+        if path is not None and path.is_file() and str(path) == source.stem:
+            yield pl.scan_parquet(path, glob=False)
+        else:
+            yield pl.scan_parquet(io.BytesIO(stream.read()), glob=False)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise TableError(f"{source.name} cannot be read as a Parquet file: {_first_line(error)}.") from error
+
+
+#: How the library names the column at a position, counted from 0, if it has no name.
+_UNNAMED = "__UNNAMED__{}"
+#: Rows above the names of the columns, such as a title, at most.
+MAX_TITLE_ROWS = 20
+
+
+def _read_excel(stream: io.BufferedReader, name: str) -> Iterator[Batch]:
+    """Yield all rows of the first sheet, whose first row holds the names of the columns.
+
+    A title and other rows above the names are left out: rows that are not filled to the last column.
+    """
+    content = stream.read()
+    try:
+        frame = _read_sheet(content)
+        unnamed = [column == _UNNAMED.format(position) for position, column in enumerate(frame.columns)]
+        if frame.width > 1 and unnamed[-1] and 2 * sum(unnamed) >= frame.width:
+            top = _read_sheet(content, {"n_rows": MAX_TITLE_ROWS}, has_header=False, drop_empty_rows=False)
+            is_complete = top.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
+            frame = _read_sheet(content, {"header_row": int(is_complete.arg_max() or 0)})
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"{name} is an Excel file, which needs fastexcel: pip install 'capo-learn[excel]', or save the "
+            "sheet as CSV."
+        ) from error
+    except Exception as error:  # the errors of the library have no common base
+        raise TableError(f"{name} cannot be read as an Excel file: {error}.") from error
+    if not frame.height:
+        raise TableError(f"{name} has no rows in its first sheet.")
+    names = {_UNNAMED.format(position): f"column_{position + 1}" for position in range(frame.width)}
+    yield Batch(frame.rename(names, strict=False), 1)
+
+
+def _read_sheet(content: bytes, options: dict[str, Any] | None = None, **params: Any) -> pl.DataFrame:
+    return pl.read_excel(
+        io.BytesIO(content), engine="calamine", infer_schema_length=None, read_options=options, **params
+    )
+
+
+_FLOAT = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_PAIR = rb"(?:qid:\d+|\d+:" + _FLOAT + rb")"
+_SVMLIGHT_LINE = re.compile(rb"\s*(?:" + _FLOAT + rb"(?:\s+" + _PAIR + rb")*\s*)?(?:#.*)?")
+#: A line that could not be one of a CSV file.
+_TYPICAL_SVMLIGHT_LINE = re.compile(rb"\s*" + _FLOAT + rb"(?:[ \t]+" + _PAIR + rb")+\s*(?:#.*)?$")
+
+
+def _read_svmlight(stream: io.BufferedReader, head: bytes, name: str) -> Iterator[Batch]:
+    """Yield the rows in batches; column 0 always exists, even if the file counts features from 1."""
+
+    def parse(block: bytes, line: int) -> SparseRows:
+        for number, text in enumerate(block.splitlines(), start=line):
+            if not _SVMLIGHT_LINE.fullmatch(text):
+                raise TableError(
+                    f"line {number:,} of {name} is not in svmlight format, 'label index:value index:value "
+                    f"...': {text[:40].decode(errors='replace')!r}."
+                )
+        try:
+            X, labels = load_svmlight_file(io.BytesIO(block), zero_based=True)
+        except (ValueError, OverflowError) as error:
+            raise TableError(
+                f"{name} cannot be parsed from line {line:,} on: {_first_line(error)}."
+            ) from error
+        if not np.isfinite(X.data).all() or not np.isfinite(labels).all():
+            raise TableError(f"{name} contains an infinite number in or after line {line:,}.")
+        return SparseRows(X, labels)
+
+    return _parse_blocks(read_line_blocks(stream, head, name), parse, f"{name} is empty.")

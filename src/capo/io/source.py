@@ -7,13 +7,13 @@ import codecs
 import gzip
 import io
 import lzma
+import re
 import sys
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -61,16 +61,14 @@ class ByteSource:
 
     def __init__(self, path: str) -> None:
         self.name = "standard input" if path == "-" else path
-        self.stem = path
-        for suffix in (".gz", ".bz2", ".xz", ".zip"):
-            self.stem = self.stem.removesuffix(suffix)
+        self.stem = re.sub(r"\.(gz|bz2|xz|zip)$", "", path)
         self.path = None if path == "-" else Path(path)
 
     @contextmanager
     def open(self) -> Iterator[io.BufferedReader]:
         """Open the decompressed stream; every failure becomes a `TableError`."""
         try:
-            with self._open_raw() as raw:
+            with sys.stdin.buffer if self.path is None else self.path.open("rb") as raw:
                 yield self._decompress(raw)
         except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile) as error:
             raise TableError(
@@ -78,9 +76,6 @@ class ByteSource:
             ) from error
         except OSError as error:
             raise TableError(self._error_message(error)) from error
-
-    def _open_raw(self) -> BinaryIO:
-        return sys.stdin.buffer if self.path is None else self.path.open("rb")
 
     def _decompress(self, raw: BinaryIO) -> io.BufferedReader:
         head, stream = read_head(raw)
@@ -115,9 +110,8 @@ class ByteSource:
             return f"there is no file {self.name}."
         if isinstance(error, IsADirectoryError):
             return f"{self.name} is a folder without tables, such as .parquet or .csv files: give a file."
-        if isinstance(error, PermissionError):
-            return f"{self.name} cannot be read: permission denied."
-        return f"{self.name} cannot be read: {error.strerror or error}."
+        reason = "permission denied" if isinstance(error, PermissionError) else error.strerror or error
+        return f"{self.name} cannot be read: {reason}."
 
 
 def read_head(stream: BinaryIO | io.BufferedReader) -> tuple[bytes, io.BufferedReader]:
@@ -253,67 +247,25 @@ def detect_encoding(head: bytes, encoding: str | None) -> str | None:
     return next((known for mark, known in _BYTE_ORDER_MARKS.items() if head.startswith(mark)), encoding)
 
 
-def recode_to_utf8(
-    stream: io.BufferedReader, head: bytes, encoding: str | None, name: str
-) -> io.BufferedReader:
-    """Return the text in UTF-8; a byte order mark takes precedence over `encoding`."""
-    encoding = detect_encoding(head, encoding)
-    if encoding is None:
-        return stream
-    try:
-        "".encode(encoding)  # raises if this is not an encoding of text
-        decoder = codecs.getincrementaldecoder(encoding)()
-    except (LookupError, UnicodeError) as error:
-        raise TableError(
-            f"unknown encoding {encoding!r}. Common encodings are utf-8, latin-1, cp1252 and utf-16."
-        ) from error
-    return io.BufferedReader(_Utf8Recoder(stream, decoder, name, encoding))
+def read_line_blocks(
+    stream: io.BufferedReader, head: bytes, name: str, encoding: str | None = None
+) -> Iterator[bytes]:
+    """Yield blocks of complete lines in UTF-8, each ending in a newline; quoted newlines end no line.
+
+    A byte order mark in the first bytes of the stream takes precedence over `encoding`.
+    """
+    return complete_lines(_read_text(stream, detect_encoding(head, encoding), name), name)
 
 
-class _Utf8Recoder(io.RawIOBase):
-    """A stream of text in another encoding, read as UTF-8."""
-
-    def __init__(
-        self, stream: io.BufferedReader, decoder: codecs.IncrementalDecoder, name: str, encoding: str
-    ) -> None:
-        self.stream, self.decoder, self.name, self.encoding = stream, decoder, name, encoding
-        self.pending, self.at_end = b"", False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: object) -> int:
-        while not self.pending and not self.at_end:
-            data = self.stream.read(len(buffer))  # type: ignore[arg-type]
-            self.at_end = not data
-            try:
-                self.pending = self.decoder.decode(data, final=self.at_end).encode()
-            except (UnicodeError, ValueError) as error:
-                raise TableError(
-                    f"{self.name} cannot be decoded as {self.encoding}: {error}. Give another encoding with "
-                    "--encoding."
-                ) from error
-        size = min(len(self.pending), len(buffer))  # type: ignore[arg-type]
-        buffer[:size], self.pending = self.pending[:size], self.pending[size:]  # type: ignore[index]
-        return size
-
-
-def read_line_blocks(stream: io.BufferedReader, name: str) -> Iterator[bytes]:
-    """Yield blocks of complete lines, which may contain newlines inside quotes, each ending in a newline."""
-    return _complete_lines(_read_text(stream, name), name)
-
-
-def read_byte_blocks(stream: io.BufferedReader, name: str) -> Iterator[bytes]:
-    """Yield blocks of complete lines as they are in the file, in an encoding that extends ASCII."""
-    return _complete_lines(iter(partial(stream.read, BLOCK_SIZE), b""), name)
-
-
-def _complete_lines(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
+def complete_lines(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
     """Divide the bytes after line ends; a newline is added to a last line that lacks it."""
     rest = b""
     for data in chunks:
         rest += data
-        end = _complete_lines_size(rest)
+        end = rest.rfind(b"\n") + 1
+        if _QUOTE in rest:
+            ends = find_line_ends(np.frombuffer(rest, dtype=np.uint8))
+            end = int(ends[-1]) + 1 if ends.size else 0
         if end:
             yield rest[:end]
             rest = rest[end:]
@@ -325,39 +277,51 @@ def _complete_lines(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
         yield rest if rest.endswith(b"\n") else rest + b"\n"
 
 
-def _read_text(stream: io.BufferedReader, name: str) -> Iterator[bytes]:
-    while data := stream.read(BLOCK_SIZE):
+def _read_text(stream: io.BufferedReader, encoding: str | None, name: str) -> Iterator[bytes]:
+    """Yield blocks of bytes in UTF-8 with LF as line ends; without an encoding, the bytes are not decoded."""
+    decoder = None if encoding is None else _make_decoder(encoding)
+    rest, at_end = b"", False
+    while not at_end:
+        data = stream.read(BLOCK_SIZE)
+        at_end = not data
+        if decoder is not None:
+            try:
+                data = decoder.decode(data, final=at_end).encode()
+            except UnicodeError as error:
+                raise TableError(
+                    f"{name} cannot be decoded as {encoding}: {error}. Give another encoding with --encoding."
+                ) from error
         if b"\0" in data:
             raise TableError(
                 f"{name} is not a text table: it contains binary data. If it is UTF-16 text, give "
                 "--encoding utf-16."
             )
-        if data.endswith(b"\r"):
-            data += stream.read(1)
-        yield _normalize_newlines(data)
+        data = rest + data
+        rest = b"\r" if data.endswith(b"\r") and not at_end else b""  # a newline may follow
+        yield _normalize_newlines(data.removesuffix(rest))
+
+
+def _make_decoder(encoding: str) -> codecs.IncrementalDecoder:
+    try:
+        "".encode(encoding)  # raises if this is not an encoding of text
+        return codecs.getincrementaldecoder(encoding)()
+    except (LookupError, UnicodeError) as error:
+        raise TableError(
+            f"unknown encoding {encoding!r}. Common encodings are utf-8, latin-1, cp1252 and utf-16."
+        ) from error
 
 
 def _normalize_newlines(data: bytes) -> bytes:
     """Convert CR LF and CR line ends to LF."""
-    if b"\r" not in data:
-        return data
     return data.replace(b"\r\n", b"\n") if b"\n" in data else data.replace(b"\r", b"\n")
 
 
-def _complete_lines_size(data: bytes) -> int:
-    if _QUOTE not in data:
-        return data.rfind(b"\n") + 1
-    ends = find_line_ends(np.frombuffer(data, dtype=np.uint8))
-    return int(ends[-1]) + 1 if ends.size else 0
-
-
-def unquoted_mask(text: NDArray[np.uint8]) -> BoolArray | None:
-    """Which bytes are outside quotes; None if there are no quotes."""
-    quotes = text == _QUOTE
-    return None if not quotes.any() else np.cumsum(quotes, dtype=np.uint8) % 2 == 0
+def unquoted(text: NDArray[np.uint8], byte: int) -> BoolArray:
+    """Where a byte occurs outside quotes."""
+    found, quotes = text == byte, text == _QUOTE
+    return found & (np.cumsum(quotes, dtype=np.uint8) % 2 == 0) if quotes.any() else found
 
 
 def find_line_ends(text: NDArray[np.uint8]) -> NDArray[np.intp]:
     """The positions of newlines outside quotes."""
-    unquoted, newlines = unquoted_mask(text), text == _NEWLINE
-    return np.flatnonzero(newlines if unquoted is None else newlines & unquoted)
+    return np.flatnonzero(unquoted(text, _NEWLINE))

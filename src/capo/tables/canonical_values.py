@@ -12,14 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import narwhals.stable.v2 as nw
 import polars as pl
 
 from ..exceptions import TableError
+from .checks import check_columns
 from .dates import DateKind
-from .kinds import MISSING_MARKERS, MISSING_TEXTS, ColumnKind, ParsedKind
+from .kinds import MISSING_TEXTS, CategoryKind, ColumnKind, ParsedKind
 from .numbers import NumberKind
-from .parsing import MAX_MAGNITUDE, parse_texts
-from .texts import CategoryKind
+from .schema import parse_column
 
 #: Joins the tags of a column of lists to one text.
 TAG_SEPARATOR = "\x1f"
@@ -63,7 +64,7 @@ def canonical_features(
     Examples
     --------
     >>> import polars as pl
-    >>> from capo.tables.texts import CategoryKind
+    >>> from capo.tables.kinds import CategoryKind
     >>> from capo.tables.numbers import MoneyKind, NumberKind
     >>> from capo.tables.canonical_values import canonical_features
     >>> raw = pl.DataFrame({"age": ["31", "NA"], "price": ["$5", "$1.50"], "code": ["07", "7.0"]})
@@ -72,85 +73,34 @@ def canonical_features(
     [(31.0, 5.0, '07'), (nan, 1.5, '7')]
     """
     cleaned = clean_columns(frame, list(columns))
-    plain = [name for name, kind in columns.items() if is_plain_number(kind)]
-    numeric = _checked_numbers(cleaned.select(plain), columns, decimal_comma, first_row)
-    text = to_text(cleaned.select(name for name, kind in columns.items() if not isinstance(kind, ParsedKind)))
-    converted = {series.name: series for series in numeric.get_columns()}
-    converted |= {series.name: _typed_text(series, columns[series.name]) for series in text.get_columns()}
-    for name in columns.keys() - converted.keys():
-        converted[name] = _parse_series(cleaned[name], columns[name], first_row)
-    return pl.DataFrame([converted[name] for name in columns])
+    plain = [name for name, kind in columns.items() if isinstance(kind, NumberKind) and kind.is_plain]
+    numeric = to_numeric(cleaned.select(plain), decimal_comma)
+    texts = to_text(
+        cleaned.select(name for name, kind in columns.items() if not isinstance(kind, ParsedKind))
+    )
+    converted = {series.name: series for series in (*numeric, *texts)}
+    for name, kind in columns.items():
+        if isinstance(kind, CategoryKind):  # a model takes other texts for what they look like
+            converted[name] = converted[name].cast(pl.Categorical)
+        elif isinstance(kind, ParsedKind):
+            converted[name] = _parse_series(cleaned[name], kind, converted.get(name), first_row)
+    result = pl.DataFrame([converted[name] for name in columns])
+    check_columns(result, first_row=first_row, error=TableError)
+    return result
 
 
-def is_plain_number(kind: ColumnKind) -> bool:
-    """Whether a kind is that of numbers without separators, signs or units, which are converted at once."""
-    return type(kind) is NumberKind and (kind.thousands, kind.decimal) == ("", ".")
-
-
-def _typed_text(texts: pl.Series, kind: ColumnKind) -> pl.Series:
-    """Categories with a data type that says so: a model takes other texts for what they look like."""
-    return texts.cast(pl.Categorical) if isinstance(kind, CategoryKind) else texts
-
-
-def _parse_series(cleaned: pl.Series, kind: ColumnKind, first_row: int) -> pl.Series:
-    """A column of dates, or of numbers with separators, signs or units."""
-    assert isinstance(kind, ParsedKind)
-    if cleaned.dtype.is_numeric() and not isinstance(kind, DateKind):
-        values = cleaned.cast(pl.Float64).fill_null(float("nan")).to_numpy()
-        return pl.Series(cleaned.name, kind.convert_numbers(values))
-
-    def on_error(position: int, text: str) -> None:
-        raise TableError(
-            f"the column {cleaned.name!r} held {kind.description} in training, but row "
-            f"{first_row + position:,} contains {text!r}."
-        )
-
-    # Dates in digits may be numbers, which have a decimal point where others of the column are missing.
-    texts = to_text(cleaned.to_frame()).to_series() if cleaned.dtype.is_numeric() else cleaned
-    numbers = pl.Series(cleaned.name, parse_texts(kind, texts, on_error))
+def _parse_series(
+    cleaned: pl.Series, kind: ParsedKind, numeric: pl.Series | None, first_row: int
+) -> pl.Series:
+    """Parse a column; of plain numbers only those that polars could not convert, such as (1.5) and <3."""
+    if numeric is not None and numeric.null_count() == cleaned.null_count():
+        return numeric.fill_null(float("nan"))
+    unparsed = cleaned if numeric is None else cleaned.set(numeric.is_not_null(), None)
+    column = nw.from_native(unparsed, series_only=True)
+    numbers = pl.Series(cleaned.name, parse_column(kind, column, first_row=first_row, error=TableError))
     if isinstance(kind, DateKind):
         return (numbers.fill_nan(None) * 1e6).cast(pl.Int64).cast(pl.Datetime("us"))
-    check_magnitude(numbers.fill_nan(None).to_frame(), first_row)
-    return numbers
-
-
-def _checked_numbers(
-    cleaned: pl.DataFrame, columns: Mapping[str, ColumnKind], decimal_comma: bool, first_row: int
-) -> pl.DataFrame:
-    cleaned = cleaned.with_columns(_without_markers(cleaned, columns))
-    numeric = to_numeric(cleaned, decimal_comma)
-    spelled = non_numeric_columns(cleaned, numeric)
-    numeric = numeric.with_columns(
-        _parse_spelled(cleaned[name], numeric[name], columns[name], first_row) for name in spelled
-    )
-    check_magnitude(numeric, first_row)
-    return numeric.fill_null(float("nan"))
-
-
-def _parse_spelled(cleaned: pl.Series, numeric: pl.Series, kind: ColumnKind, first_row: int) -> pl.Series:
-    """A column of numbers with those that only the parser of its kind converts, such as (1.5) and <3."""
-    assert isinstance(kind, ParsedKind)
-    rows = (cleaned.is_not_null() & numeric.is_null()).arg_true()
-
-    def on_error(position: int, text: str) -> None:
-        raise TableError(
-            f"the column {cleaned.name!r} was numeric in training, but row {first_row + rows[position]:,} "
-            f"contains {text!r}."
-        )
-
-    parsed = pl.Series(parse_texts(kind, cleaned[rows], on_error)).fill_nan(None)
-    return numeric.scatter(rows, parsed)
-
-
-def _without_markers(cleaned: pl.DataFrame, columns: Mapping[str, ColumnKind]) -> list[pl.Expr]:
-    """Columns of texts with null for those that mean a missing value in a column of numbers."""
-    texts = [name for name, dtype in cleaned.schema.items() if dtype == pl.String]
-    return [pl.when(_is_marker(pl.col(name), columns[name]).not_()).then(pl.col(name)) for name in texts]
-
-
-def _is_marker(texts: pl.Expr, kind: ColumnKind) -> pl.Expr:
-    odd = kind.missing if isinstance(kind, ParsedKind) else ()
-    return texts.str.to_lowercase().is_in(list(MISSING_MARKERS)) | texts.is_in(list(odd))
+    return numbers if numeric is None else numeric.fill_null(numbers)
 
 
 def clean_columns(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
@@ -160,30 +110,21 @@ def clean_columns(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
 
 
 def _clean_column(name: str, dtype: pl.DataType) -> pl.Expr:
-    if dtype.is_numeric() or dtype == pl.Duration:
-        return _clean_numbers(name, dtype)
-    text = _column_as_text(name, dtype).str.strip_chars()
-    return pl.when(text.is_in(["", *MISSING_TEXTS]).not_()).then(text).alias(name)
-
-
-def _clean_numbers(name: str, dtype: pl.DataType) -> pl.Expr:
     column = pl.col(name)
     if dtype == pl.Duration:
         return column.dt.total_microseconds().cast(pl.Float64) / 1e6
-    if dtype.is_float():
-        return column.fill_nan(None)
-    return column if dtype.is_integer() else column.cast(pl.Float64)
-
-
-def _column_as_text(name: str, dtype: pl.DataType) -> pl.Expr:
-    """Lists of texts are joined, and time zones are converted to UTC."""
-    column = pl.col(name)
+    if dtype.is_numeric():
+        if dtype.is_float():
+            return column.fill_nan(None)
+        return column if dtype.is_integer() else column.cast(pl.Float64)
     if dtype == pl.List(pl.String):
-        return column.list.join(TAG_SEPARATOR, ignore_nulls=True)
-    check_scalar_dtype(name, dtype)
+        column = column.list.join(TAG_SEPARATOR, ignore_nulls=True)
+    else:
+        check_scalar_dtype(name, dtype)
     if isinstance(dtype, pl.Datetime) and dtype.time_zone is not None:
         column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    return column.cast(pl.String)
+    text = column.cast(pl.String).str.strip_chars()
+    return pl.when(text.is_in(["", *MISSING_TEXTS]).not_()).then(text).alias(name)
 
 
 def check_scalar_dtype(name: str, dtype: pl.DataType) -> None:
@@ -224,17 +165,3 @@ def non_numeric_columns(cleaned: pl.DataFrame, numeric: pl.DataFrame) -> list[st
     """The columns with at least one value that is not a number."""
     before, after = cleaned.null_count().row(0), numeric.null_count().row(0)
     return [name for name, old, new in zip(cleaned.columns, before, after, strict=True) if new > old]
-
-
-def check_magnitude(numeric: pl.DataFrame, first_row: int) -> None:
-    """Raise if a number is infinite or too large."""
-    if not numeric.width:
-        return
-    too_large = numeric.select((pl.all().abs() > MAX_MAGNITUDE).any()).row(0)
-    for name, has_large in zip(numeric.columns, too_large, strict=True):
-        if has_large:
-            position = int((numeric[name].abs() > MAX_MAGNITUDE).fill_null(False).arg_true()[0])
-            raise TableError(
-                f"the column {name!r} contains a number in row {first_row + position:,} that is infinite or "
-                f"beyond {MAX_MAGNITUDE:g}: correct it, or leave the column out."
-            )

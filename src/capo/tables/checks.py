@@ -14,16 +14,16 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
-from scipy.stats import rankdata
+from sklearn.metrics import roc_auc_score
 
 from .._compat import BoolArray, FloatArray, IntArray
-from ..exceptions import DataWarning, list_labels
-from .kinds import ParsedKind, is_dataframe, is_missing, to_text
-from .parsing import parse_column
-from .schema import ColumnInfo, FeatureSchema, infer_schema
+from ..exceptions import DataWarning, InvalidInputError, list_labels
+from .kinds import ParsedKind, find_numbered_columns, is_dataframe, is_missing, to_text
+from .schema import ColumnInfo, FeatureSchema, infer_schema, parse_column
 from .targets import MAX_POSITIVE_SHARE
-from .texts import NumberedColumn, numbered_columns
 
+#: Larger numbers are rejected like infinite ones: sums of their squares could overflow.
+MAX_MAGNITUDE = 1e100
 #: The ROC area of a single column from which on it gives the target away, whatever the other columns do.
 MIN_LEAK_AUC = 0.995
 #: A lower ROC area is enough for a column of a few values that stands out: the next best errs so many times
@@ -39,6 +39,58 @@ MAX_CODES, N_BINS = 200, 30
 MAX_RELATIVE_RUNS, MIN_SORTED_DEVIATIONS = 0.7, 6.0
 #: Shorter names of targets are not looked for in names of columns.
 MIN_NAME_LENGTH = 3
+
+
+def check_numbers(X: Any) -> None:
+    """Raise if X holds a number that would overflow, or a missing value in a sparse matrix.
+
+    Parameters
+    ----------
+    X : data frame, array or sparse matrix
+        Only columns of floating-point numbers are checked.
+    """
+    if issparse(X):
+        if X.dtype.kind == "f" and np.isnan(X.data).any():
+            raise InvalidInputError(
+                "X is a sparse matrix with missing values (NaN), which only data frames and arrays may have: "
+                "fill them in, or pass an array."
+            )
+        if _has_large_number(X.data):
+            entries = X.tocoo()
+            position = int(np.argmax(np.abs(entries.data)))
+            row, column = entries.row[position], entries.col[position]
+            _raise_large_number(entries.data[position], f"column {column} of X (counted from 0)", row)
+    elif is_dataframe(X):
+        check_columns(X)
+    elif _has_large_number(X):
+        row, column = np.unravel_index(np.nanargmax(np.abs(X)), X.shape)
+        _raise_large_number(X[row, column], f"column {column} of X (counted from 0)", int(row))
+
+
+def check_columns(X: Any, *, first_row: int = 0, error: type[InvalidInputError] = InvalidInputError) -> None:
+    """Raise `error` if a data frame holds a number that would overflow; rows count from `first_row`."""
+    for column in nw.from_native(X, eager_only=True).iter_columns():
+        values = column.to_numpy() if column.dtype.is_float() else np.empty(0)
+        if _has_large_number(values):
+            row = int(np.nanargmax(np.abs(values)))
+            _raise_large_number(values[row], f"the column {column.name!r}", first_row + row, error)
+
+
+def _has_large_number(values: NDArray[Any]) -> bool:
+    if values.dtype.kind != "f" or not values.size:
+        return False
+    largest, smallest = np.fmax.reduce(values, axis=None), np.fmin.reduce(values, axis=None)
+    return max(float(largest), -float(smallest)) > MAX_MAGNITUDE
+
+
+def _raise_large_number(
+    value: Any, column: str, row: int, error: type[InvalidInputError] = InvalidInputError
+) -> None:
+    found = "infinity" if np.isinf(value) else f"{value:.3g}"
+    raise error(
+        f"{column} contains {found} in row {row:,}: numbers beyond {MAX_MAGNITUDE:g} overflow. Scale or clip "
+        "the column, or remove the row."
+    )
 
 
 class DataFinding(NamedTuple):
@@ -121,9 +173,7 @@ class ColumnCodes(NamedTuple):
     @classmethod
     def of(cls, column: ColumnInfo, X: Any) -> ColumnCodes:
         """Return the codes of a column of a data frame."""
-        frame = nw.from_native(X, eager_only=True)
-        position = frame.columns.index(column.key) if isinstance(column.key, str) else column.key
-        series = frame[:, position]
+        series = column.select(X)
         if column.kind.role in ("numeric", "date"):
             assert isinstance(column.kind, ParsedKind)
             return cls.of_numbers(parse_column(column.kind, series))
@@ -151,11 +201,11 @@ class ColumnCodes(NamedTuple):
 
     def roc_area(self, positive: BoolArray) -> float:
         """The ROC area of the column by itself; its codes are scored by the labels of other rows."""
-        areas = [_roc_area(_cross_fitted_rates(self.codes, positive), positive)]
+        areas = [roc_auc_score(positive, _cross_fitted_rates(self.codes, positive))]
         if self.numbers is not None:
             present = ~np.isnan(self.numbers)
             is_common = present.mean() > 0.5 and 0 < positive[present].sum() < present.sum()
-            area = _roc_area(self.numbers[present], positive[present]) if is_common else 0.5
+            area = roc_auc_score(positive[present], self.numbers[present]) if is_common else 0.5
             areas += [area, 1.0 - area]
         return max(areas)
 
@@ -181,12 +231,6 @@ def _cross_fitted_rates(codes: NDArray[np.intp], positive: BoolArray) -> FloatAr
     return rates
 
 
-def _roc_area(scores: FloatArray, positive: BoolArray) -> float:
-    n_positive = int(positive.sum())
-    above = rankdata(scores)[positive].sum() - n_positive * (n_positive + 1) / 2
-    return float(above / (n_positive * (len(positive) - n_positive)))
-
-
 def _find_leaks(columns: dict[str, ColumnCodes], positive: BoolArray, target: str) -> Iterable[DataFinding]:
     areas = {name: column.roc_area(positive) for name, column in columns.items()}
     for name, area in areas.items():
@@ -204,24 +248,18 @@ def _find_leaks(columns: dict[str, ColumnCodes], positive: BoolArray, target: st
 
 
 def _find_constants(columns: dict[str, ColumnCodes]) -> Iterable[DataFinding]:
-    constant = {name: column.is_empty for name, column in columns.items() if column.is_constant}
-    if names := tuple(name for name, is_empty in constant.items() if is_empty):
-        verb = "is" if len(names) == 1 else "are"
-        yield DataFinding(
-            "empty", names, f"{_list_columns(names)} {verb} empty in all rows and cannot contribute."
+    topics: tuple[Literal["empty", "constant"], ...] = ("empty", "constant")
+    for topic in topics:
+        names = tuple(
+            name
+            for name, column in columns.items()
+            if column.is_constant and column.is_empty == (topic == "empty")
         )
-    if names := tuple(name for name, is_empty in constant.items() if not is_empty):
-        verb = "has" if len(names) == 1 else "have"
-        yield DataFinding(
-            "constant",
-            names,
-            f"{_list_columns(names)} {verb} the same value in all rows and cannot contribute.",
-        )
-
-
-def _list_columns(names: tuple[str, ...]) -> str:
-    shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
-    return f"The column{'s' if len(names) > 1 else ''} {shown}"
+        if names:
+            shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+            reason = "all values are missing" if topic == "empty" else "all rows have the same value"
+            subject = "columns" if len(names) > 1 else "column"
+            yield DataFinding(topic, names, f"The {subject} {shown} cannot contribute: {reason}.")
 
 
 def _find_order(positive: BoolArray) -> Iterable[DataFinding]:
@@ -352,19 +390,25 @@ def _sparse_hashes(X: Any) -> list[NDArray[np.uint64]]:
 
 #: A larger share of rows with a copy in another fold gives a warning.
 MAX_DUPLICATE_SHARE = 0.05
+_COPIES = (
+    "{share} of the rows have an exact copy in another fold, so that out-of-fold values may be too "
+    "optimistic. Drop duplicated rows if new data will not contain them, or hold them out together as a "
+    "group."
+)
 
 
 def warn_of_data(X: Any, folds: IntArray, *, stacklevel: int) -> None:
     """Warn of columns that look like an index or an identifier, and of copies of rows across folds."""
-    messages = [_describe_numbered(column) for column in numbered_columns(X)]
-    share = duplicate_share(X, folds)
-    if share > MAX_DUPLICATE_SHARE:
-        messages.append(
-            f"{share:.0%} of the rows have an exact copy in another fold, so that out-of-fold values may be "
-            "too optimistic. Remove copies that new rows would not be, or hold them out together as a group."
-        )
-    for message in messages:
+    for name, reason in find_numbered_columns(X).items():
+        advice = ". If it is an identifier, drop it: what is learned from it does not hold for new rows."
+        if reason:
+            advice = (
+                f", and {reason}: the auxiliaries that are given by name and the delta function do not use "
+                "it. Drop it, or convert it to float to use it."
+            )
+        message = f"The column {name!r} has a different whole number in each row{advice}"
         warnings.warn(message, DataWarning, stacklevel=stacklevel + 1)
+    warn_of_copies(X, folds, _COPIES, stacklevel=stacklevel + 1)
 
 
 def warn_of_copies(X: Any, parts: IntArray, template: str, *, stacklevel: int) -> None:
@@ -372,16 +416,6 @@ def warn_of_copies(X: Any, parts: IntArray, template: str, *, stacklevel: int) -
     share = duplicate_share(X, parts)
     if share > MAX_DUPLICATE_SHARE:
         warnings.warn(template.format(share=f"{share:.0%}"), DataWarning, stacklevel=stacklevel + 1)
-
-
-def _describe_numbered(column: NumberedColumn) -> str:
-    fact = f"The column {column.name!r} has a different whole number in each row"
-    if column.is_index:
-        return (
-            f"{fact}, and {column.reason}: the auxiliaries that are given by name and the delta function do "
-            "not use it. Drop it, or convert it to float to use it."
-        )
-    return f"{fact}. If it is an identifier, drop it: what is learned from it does not hold for new rows."
 
 
 def warn_of_majority_class(classes: NDArray[np.generic], positive: BoolArray, *, stacklevel: int) -> None:

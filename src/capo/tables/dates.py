@@ -5,19 +5,12 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import date
 from typing import ClassVar, Self
 
-from .kinds import (
-    ColumnValues,
-    ParsedKind,
-    Recognition,
-    are_few,
-    describe_parsed,
-    doubt_of_missing,
-    odd_texts,
-)
+from .kinds import ColumnValues, ParsedKind, Recognition, read_values
 
 _MONTH_NAMES = (
     "jan january januar janner janvier janv enero ene gennaio gen janeiro januari",
@@ -35,55 +28,14 @@ _MONTH_NAMES = (
 )
 _MONTH_NUMBERS = {name: month for month, names in enumerate(_MONTH_NAMES, start=1) for name in names.split()}
 #: Hours to the east of Greenwich.
-_ZONE_HOURS = {
-    "z": 0.0,
-    "utc": 0.0,
-    "gmt": 0.0,
-    "wet": 0.0,
-    "bst": 1.0,
-    "cet": 1.0,
-    "cest": 2.0,
-    "eet": 2.0,
-} | {
-    "eest": 3.0,
-    "msk": 3.0,
-    "ist": 5.5,
-    "sgt": 8.0,
-    "hkt": 8.0,
-    "jst": 9.0,
-    "kst": 9.0,
-    "aest": 10.0,
-    "aedt": 11.0,
-    "est": -5.0,
-    "edt": -4.0,
-    "cst": -6.0,
-    "cdt": -5.0,
-    "mst": -7.0,
-    "mdt": -6.0,
-    "pst": -8.0,
-    "pdt": -7.0,
-}
-#: A pattern of the names of time zones.
-ZONE_NAMES = "|".join(sorted(_ZONE_HOURS, key=len, reverse=True))
-
-
-def month_number(name: str) -> int | None:
-    """The number of a month from its name or abbreviation; None for another word."""
-    letters = unicodedata.normalize("NFKD", name.lower())
-    return _MONTH_NUMBERS.get("".join(each for each in letters if each.isalpha()))
-
-
-def zone_seconds(zone: str) -> float:
-    """The seconds by which a zone such as CET or +02:00 is ahead of UTC."""
-    if zone[:1] not in ("+", "-"):
-        return 3600.0 * _ZONE_HOURS.get(zone.lower(), 0.0)
-    digits = zone[1:].replace(":", "").ljust(4, "0")
-    return (-1.0 if zone[0] == "-" else 1.0) * (int(digits[:2]) * 3600.0 + int(digits[2:]) * 60.0)
-
-
+_ZONE_HOURS = read_values(
+    "z=0 utc=0 gmt=0 wet=0 bst=1 cet=1 cest=2 eet=2 eest=3 msk=3 ist=5.5 sgt=8 hkt=8 jst=9 kst=9 aest=10 "
+    "aedt=11 est=-5 edt=-4 cst=-6 cdt=-5 mst=-7 mdt=-6 pst=-8 pdt=-7"
+)
+_ZONE_NAMES = "|".join(sorted(_ZONE_HOURS, key=len, reverse=True))
 _EPOCH = date(1970, 1, 1).toordinal()
 _CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:[.,]\d+)?))?"
-_ZONE = rf"(?:(?P<zone>{ZONE_NAMES}|[+-]\d{{2}}:?\d{{2}}|[+-]\d{{2}})(?:\s?\[[\w/+-]+\])?)"
+_ZONE = rf"(?:(?P<zone>{_ZONE_NAMES}|[+-]\d{{2}}:?\d{{2}}|[+-]\d{{2}})(?:\s?\[[\w/+-]+\])?)"
 _TIME = rf"(?:(?:[ T,:]|, )\s*{_CLOCK}\s*(?P<half>[ap]\.?m\.?)?\s*(?:uhr|{_ZONE})?)?"
 _YEAR = r"(?P<year>\d{4}|\d{2})"
 _DAY = r"(?P<day>\d{1,2})"
@@ -180,40 +132,32 @@ class DateKind(ParsedKind):
     @classmethod
     def recognize(cls, values: ColumnValues) -> Recognition | None:
         head = list(values.counts)[:N_HEAD_VALUES]
-        counts = _COUNTS if is_time_name(values.name) else ()
+        layouts = (*_LAYOUTS, *_COUNTS) if is_time_name(values.name) else _LAYOUTS
         likely = [
-            layout
-            for layout in (*_LAYOUTS, *counts)
-            if any(_parse_layout(text, layout) is not None for text in head)
+            layout for layout in layouts if any(_parse_layout(text, layout) is not None for text in head)
         ]
-        fitting = cls._fit_layouts(values, likely) or cls._fit_layouts(values, _mix_layouts(likely))
-        is_digits = bool(fitting) and fitting[0].layout in (_COMPACT, *_COUNTS)
+        fitting = cls._fitting(likely, values) or cls._fitting(_mix_layouts(likely), values)
+        is_digits = bool(fitting) and fitting[0] in (_COMPACT, *_COUNTS)
         if not fitting or (is_digits and len(values.counts) < MIN_COMPACT_DATES):
             return None
-        kind, doubt = fitting[0], ""
-        if len(fitting) > 1 and fitting[1].layout == kind.layout.replace(_DAY_FIRST, _MONTH_FIRST):
+        layout, order = fitting[0], ""
+        if len(fitting) > 1 and fitting[1] == layout.replace(_DAY_FIRST, _MONTH_FIRST):
             is_month_first = any("/" in text for text in head if _LAYOUTS[_DAY_FIRST].fullmatch(text))
-            kind = fitting[int(is_month_first)]
-            doubt = f"the {'first' if is_month_first else 'second'} number is taken for the month"
+            layout = fitting[int(is_month_first)]
+            order = f"the {'first' if is_month_first else 'second'} number is taken for the month"
+        kind = cls(layout=layout)
         mixed = f"its dates are written in {len(kind.layouts)} ways" if len(kind.layouts) > 1 else ""
-        short = "the number after the month is taken for the year" if kind.layout == _TWO_DIGIT_YEAR else ""
-        missing = (*kind.missing, *filter(_NO_DATE.fullmatch, values.counts))
-        doubts = "; ".join(each for each in (mixed, doubt, short, doubt_of_missing(missing)) if each)
-        return Recognition(kind, describe_parsed(kind, values, f"dates: {kind.layout}"), doubts)
+        short = "the number after the month is taken for the year" if layout == _TWO_DIGIT_YEAR else ""
+        return kind.accept(values, f"dates: {layout}", mixed, order, short)
 
     @classmethod
-    def _fit_layouts(cls, values: ColumnValues, layouts: list[str]) -> list[Self]:
-        """The kinds with those of the layouts that fit all values, or all but a few."""
-        kinds = (cls(layout=layout) for layout in layouts)
-        fitting = (replace(kind, missing=odd_texts(kind, values)) for kind in kinds)
-        return [kind for kind in fitting if are_few(kind.missing, values)]
+    def _fitting(cls, layouts: list[str], values: ColumnValues) -> list[str]:
+        """Those of the layouts that fit all values, or all but a few."""
+        return [layout for layout in layouts if cls(layout=layout).accept(values, "dates") is not None]
 
     @classmethod
-    def _impose_unrecognized(cls, values: ColumnValues) -> Self:
-        layouts = (*_LAYOUTS, *_COUNTS, *_mix_layouts(list(_LAYOUTS)))
-        kinds = (cls(layout=layout) for layout in layouts)
-        best = min(kinds, key=lambda kind: len(odd_texts(kind, values)))
-        return replace(best, missing=odd_texts(best, values))
+    def _candidates(cls, values: ColumnValues) -> Iterator[Self]:
+        return (cls(layout=layout) for layout in (*_LAYOUTS, *_COUNTS, *_mix_layouts(list(_LAYOUTS))))
 
 
 def is_time_name(name: str) -> bool:
@@ -257,32 +201,46 @@ def _to_seconds(parts: dict[str, str | None]) -> float | None:
         day = _find_day(year, parts)
     except ValueError:
         return None
-    return None if seconds is None or day is None else (day.toordinal() - _EPOCH) * 86400.0 + seconds
+    return None if seconds is None else (day.toordinal() - _EPOCH) * 86400.0 + seconds
 
 
-def _find_day(year: int, parts: dict[str, str | None]) -> date | None:
+def _find_day(year: int, parts: dict[str, str | None]) -> date:
     """The day, or the first day of a quarter, week or month; a ValueError if there is no such day."""
     if quarter := parts.get("quarter"):
         return date(year, 3 * int(quarter) - 2, 1)
     if week := parts.get("week"):
         return date.fromisocalendar(year, int(week), 1)
-    text = parts["month"] or ""
-    month = int(text) if text.isdecimal() else month_number(text)
-    return None if month is None else date(year, month, int(parts.get("day") or 1))
+    month = parts["month"] or ""
+    if not month.isdecimal():
+        letters = unicodedata.normalize("NFKD", month.lower())
+        month = str(_MONTH_NUMBERS.get("".join(each for each in letters if each.isalpha()), 0))
+    return date(year, int(month), int(parts.get("day") or 1))
 
 
 def _time_of_day(parts: dict[str, str | None]) -> float | None:
     if not parts.get("hour"):
         return 0.0
-    hour, minute = int(parts["hour"] or 0), int(parts["minute"] or 0)
-    if half := parts.get("half"):
-        if not 1 <= hour <= 12:
-            return None
-        hour = hour % 12 + (12 if half[0] in "pP" else 0)
+    hour, minute = _clock_hour(parts["hour"], parts.get("half")), int(parts["minute"] or 0)
     second = float((parts.get("second") or "0").replace(",", "."))
-    if hour > 24 or minute > 59 or second >= 61:
+    if hour is None or hour > 24 or minute > 59 or second >= 61:
         return None
-    return hour * 3600.0 + minute * 60.0 + second - zone_seconds(parts.get("zone") or "")
+    return hour * 3600.0 + minute * 60.0 + second - _zone_seconds(parts.get("zone") or "")
+
+
+def _clock_hour(hour: str | None, half: str | None) -> float | None:
+    """The hour of the day; of a clock with 12 hours, None if there is no such hour."""
+    number = float(hour or 0)
+    if not half:
+        return number
+    return number % 12 + (12 if half[0] in "pP" else 0) if 1 <= number <= 12 else None
+
+
+def _zone_seconds(zone: str) -> float:
+    """The seconds by which a zone such as CET or +02:00 is ahead of UTC."""
+    if zone[:1] not in ("+", "-"):
+        return 3600.0 * _ZONE_HOURS.get(zone.lower(), 0.0)
+    digits = zone[1:].replace(":", "").ljust(4, "0")
+    return (-1.0 if zone[0] == "-" else 1.0) * (int(digits[:2]) * 3600.0 + int(digits[2:]) * 60.0)
 
 
 #: Seconds of the units of time by their names; "m" beside hours or seconds is a minute.
@@ -298,10 +256,10 @@ _UNIT_SECONDS = {
 }
 _UNITS = "|".join(sorted(_UNIT_SECONDS, key=len, reverse=True))
 _COUNT = re.compile(rf"(\d+(?:[.,]\d+)?)\s*({_UNITS})\.?(?![a-z])", re.IGNORECASE)
-_DURATIONS_COUNTS = re.compile(
+_UNIT_COUNTS = re.compile(
     rf"(?:{_COUNT.pattern}(?:\s*(?:,|and|und)?\s*|$))+".replace("(\\d+", "(?:\\d+"), re.IGNORECASE
 )
-_DURATIONS_CLOCK = re.compile(
+_CLOCK_PATTERN = re.compile(
     r"(?:(?P<days>\d+)\s*(?:d|days?),?\s+)?\+?(?P<first>\d+):(?P<second>[0-5]?\d)(?::(?P<third>[0-5]?\d(?:[.,]\d+)?))?"
     r"\s*(?P<half>[ap]\.?m\.?)?",
     re.IGNORECASE,
@@ -335,17 +293,14 @@ class DurationKind(ParsedKind):
         return None if seconds is None else sign * seconds
 
     def _parse_clock(self, text: str) -> float | None:
-        found = _DURATIONS_CLOCK.fullmatch(text)
+        found = _CLOCK_PATTERN.fullmatch(text)
         if found is None:
             return None
-        first, second, third = (
-            float((found[each] or "0").replace(",", ".")) for each in ("first", "second", "third")
-        )
-        if half := found["half"]:
-            if not 1 <= first <= 12:
-                return None
-            first = first % 12 + (12 if half[0] in "pP" else 0)
-        is_short = found["third"] is None and self.clock == _MINUTES and not half
+        first = _clock_hour(found["first"], found["half"])
+        second, third = (float((found[each] or "0").replace(",", ".")) for each in ("second", "third"))
+        if first is None:
+            return None
+        is_short = found["third"] is None and self.clock == _MINUTES and not found["half"]
         seconds = first * 60 + second if is_short else first * 3600 + second * 60 + third
         return float(found["days"] or 0) * 86400.0 + seconds
 
@@ -354,23 +309,15 @@ class DurationKind(ParsedKind):
         head = list(values.counts)[:50]
         if 2 * sum(cls().parse(text) is not None for text in head) < len(head) or not head:
             return None
-        n_colons = {text.count(":") for text in values.counts if _DURATIONS_CLOCK.fullmatch(text)}
-        kind = cls(clock=_MINUTES if n_colons == {1, 2} else _HOURS)
-        kind = replace(kind, missing=odd_texts(kind, values))
-        if not are_few(kind.missing, values):
-            return None
-        short = "times such as 48:03 are read as minutes and seconds" if kind.clock == _MINUTES else ""
-        doubts = "; ".join(filter(None, (short, doubt_of_missing(kind.missing))))
-        return Recognition(kind, describe_parsed(kind, values, cls.description), doubts)
-
-    @classmethod
-    def _impose_unrecognized(cls, values: ColumnValues) -> Self:
-        return cls(missing=odd_texts(cls(), values))
+        n_colons = {text.count(":") for text in values.counts if _CLOCK_PATTERN.fullmatch(text)}
+        is_short = n_colons == {1, 2}
+        doubt = "times such as 48:03 are read as minutes and seconds" if is_short else ""
+        return cls(clock=_MINUTES if is_short else _HOURS).accept(values, cls.description, doubt)
 
 
 def _parse_counts(text: str) -> float | None:
     """Parse numbers with units of time."""
-    if not _DURATIONS_COUNTS.fullmatch(text):
+    if not _UNIT_COUNTS.fullmatch(text):
         return None
     return sum(
         float(number.replace(",", ".")) * _UNIT_SECONDS[unit.lower()] for number, unit in _COUNT.findall(text)

@@ -1,36 +1,42 @@
-"""Feature pipelines: raw tables as numeric features for linear models, trees, kernels and the delta function.
+"""Raw tables as numeric features: encoders of columns, and pipelines of them.
 
-Each function returns an unfitted transformer that suits the schema of the given table. Labels are used only
-by the cross-fitted target encoding of columns with many categories.
+There are pipelines for linear models, trees, kernels and the delta function. Each function returns an
+unfitted transformer that suits the schema of the given table. Labels are used only by the cross-fitted target
+encoding of columns with many categories, and to choose the parts of dates.
 """
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import issparse
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack, issparse
 from sklearn import get_config
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
 from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OrdinalEncoder, StandardScaler
-from sklearn.utils.validation import check_array
-
-from .._compat import make_target_encoder, safe_indexing
-from .encoders import (
-    CategoryOneHotEncoder,
-    DateParts,
-    DropEmptyColumns,
-    KnownCategoryFilter,
-    TagIndicators,
-    WordFeatures,
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
 )
-from .parsing import ColumnParser
-from .schema import ColumnInfo, FeatureSchema, infer_schema
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_array, validate_data
+
+from .._compat import BoolArray, FloatArray, IntArray, make_target_encoder, safe_indexing
+from ..exceptions import InvalidInputError
+from .kinds import TableTransformer, TagsKind, is_missing, iter_columns, to_text
+from .schema import ColumnInfo, ColumnParser, FeatureSchema, infer_schema
 
 #: Standardized values are clipped to this many standard deviations from the mean.
 MAX_STANDARDIZED = 5.0
@@ -66,18 +72,12 @@ def make_linear_features(X: Any, schema: FeatureSchema | None = None, *, uses_la
     schema = schema or infer_schema(X)
     one_hot = CategoryOneHotEncoder(min_frequency=MIN_CATEGORY_COUNT, max_categories=MAX_ONE_HOT_COLUMNS)
     categories = schema.of_role("category")
-    many = (
-        [column for column in categories if column.n_different > MAX_ONE_HOT_COLUMNS] if uses_labels else []
-    )
+    many = [column for column in categories if uses_labels and column.n_different > MAX_ONE_HOT_COLUMNS]
     return _column_transformer(
-        [
-            ("numeric", _make_scaler(), _plain_numbers(schema)),
-            *_category_encoders(one_hot, categories),
-            *_target_encoders(many, [_make_scaler()]),
-            *_parsers(schema, [_make_scaler()]),
-            *_tag_indicators(schema),
-            *_word_features(schema, None),
-        ]
+        ("numeric", _make_scaler(), _plain_numbers(schema)),
+        *_category_encoders("", categories, one_hot),
+        *_category_encoders("many ", many, make_target_encoder(N_TARGET_FOLDS), _make_scaler()),
+        *_other_encoders(schema, _make_scaler(), None),
     )
 
 
@@ -101,14 +101,10 @@ def make_tree_features(X: Any, schema: FeatureSchema | None = None) -> Any:
     )
     many = [column for column in schema.of_role("category") if column not in few]
     return _column_transformer(
-        [
-            *_category_encoders(ordinal, few),
-            ("numeric", _numeric_tree_steps(X, numeric), numeric),
-            *_target_encoders(many, []),
-            *_parsers(schema, [DropEmptyColumns()]),
-            *_tag_indicators(schema),
-            *_word_features(schema, N_WORD_COMPONENTS),
-        ]
+        *_category_encoders("", few, ordinal),
+        ("numeric", _numeric_tree_steps(X, numeric), numeric),
+        *_category_encoders("many ", many, make_target_encoder(N_TARGET_FOLDS)),
+        *_other_encoders(schema, DropEmptyColumns(), N_WORD_COMPONENTS),
     )
 
 
@@ -148,9 +144,10 @@ def check_features(features: Any) -> Any:
     )
 
 
-def _column_transformer(transformers: list[Any]) -> Any:
+def _column_transformer(*transformers: tuple[str, Any, list[Any]]) -> Any:
     """A column transformer that returns arrays even where scikit-learn is set to return data frames."""
-    combined = ColumnTransformer(transformers, verbose_feature_names_out=False)
+    used = [each for each in transformers if each[2] or each[0] == "numeric"]
+    combined = ColumnTransformer(used, verbose_feature_names_out=False)
     if get_config()["transform_output"] == "default":
         return combined
     return combined.set_output(transform="default")
@@ -172,67 +169,486 @@ def _ordinal_columns(schema: FeatureSchema) -> list[ColumnInfo]:
     return [column for column in schema.of_role("category") if column.n_different <= MAX_ORDINAL_CODES]
 
 
-def _by_type(columns: list[ColumnInfo]) -> list[tuple[str, Any, list[Any]]]:
-    """The filter for columns with a data type of categories and for columns of text, where there are any."""
-    parts = [("categorical", KnownCategoryFilter(), True), ("text", KnownCategoryFilter(as_text=True), False)]
-    found = [
-        (name, known, [each.key for each in columns if each.is_typed == typed])
-        for name, known, typed in parts
-    ]
-    return [part for part in found if part[2]]
+def _category_encoders(prefix: str, columns: list[ColumnInfo], *steps: Any) -> list[Any]:
+    """The steps for columns with a data type of categories, and for columns of text.
 
-
-def _category_encoders(encoder: Any, columns: list[ColumnInfo]) -> list[Any]:
-    return [(name, make_pipeline(known, clone(encoder)), keys) for name, known, keys in _by_type(columns)]
-
-
-def _target_encoders(columns: list[ColumnInfo], steps: list[Any]) -> list[Any]:
-    """Cross-fitted target encoding: the code of a training row does not use the row's own label."""
+    Target encoding is cross-fitted: the code of a training row does not use the row's own label.
+    """
     return [
-        (f"many {name}", make_pipeline(known, make_target_encoder(N_TARGET_FOLDS), *map(clone, steps)), keys)
-        for name, known, keys in _by_type(columns)
+        (
+            f"{prefix}{name}",
+            make_pipeline(KnownCategoryFilter(as_text=not is_typed), *map(clone, steps)),
+            [column.key for column in columns if column.is_typed == is_typed],
+        )
+        for name, is_typed in (("categorical", True), ("text", False))
     ]
 
 
-def _parsers(schema: FeatureSchema, steps: list[Any]) -> list[Any]:
-    """Parsed numbers, and parts of dates."""
-    groups = [
-        ("parsed", [column for column in schema.of_role("numeric") if not column.is_typed], []),
-        ("dates", schema.of_role("date"), [DateParts()]),
+def _other_encoders(schema: FeatureSchema, last_step: Any, n_components: int | None) -> list[Any]:
+    """The encoders of parsed numbers, parts of dates, tags and free text."""
+    parsed = [column for column in schema.of_role("numeric") if not column.is_typed]
+    dates, tags, texts = (schema.of_role(role) for role in ("date", "tags", "text"))
+    encoders = [
+        ("parsed", make_pipeline(ColumnParser(_kinds(parsed)), clone(last_step)), parsed),
+        ("dates", make_pipeline(ColumnParser(_kinds(dates)), DateParts(), clone(last_step)), dates),
+        ("tags", TagIndicators(_kinds(tags)), tags),
+        ("words", WordFeatures(n_components), texts),
     ]
-    return [
-        (name, make_pipeline(ColumnParser(_kinds(columns)), *parts, *map(clone, steps)), _keys(columns))
-        for name, columns, parts in groups
-        if columns
-    ]
-
-
-def _tag_indicators(schema: FeatureSchema) -> list[Any]:
-    columns = schema.of_role("tags")
-    return [("tags", TagIndicators(_kinds(columns)), _keys(columns))] if columns else []
-
-
-def _word_features(schema: FeatureSchema, n_components: int | None) -> list[Any]:
-    columns = schema.of_role("text")
-    return [("words", WordFeatures(n_components), _keys(columns))] if columns else []
+    return [(name, encoder, [column.key for column in columns]) for name, encoder, columns in encoders]
 
 
 def _kinds(columns: list[ColumnInfo]) -> list[Any]:
     return [column.kind for column in columns]
 
 
-def _keys(columns: list[ColumnInfo]) -> list[Any]:
-    return [column.key for column in columns]
-
-
 def _numeric_tree_steps(X: Any, numeric: list[Any]) -> Any:
     values = [np.asarray(safe_indexing(X, name, axis=1), dtype=np.float64) for name in numeric]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a column without any value
-        ranges = np.array([np.nanmax(column) - np.nanmin(column) for column in values])
+    ranges = np.array([np.fmax.reduce(column) - np.fmin.reduce(column) for column in values])
     steps: list[Any] = []
     if any(np.isnan(column).any() for column in values):
         steps.append(DropEmptyColumns())
     if ((ranges > 0) & (ranges < MIN_TREE_RANGE)).any():
         steps.append(StandardScaler())
     return make_pipeline(*steps) if steps else "passthrough"
+
+
+class DropEmptyColumns(SelectorMixin, BaseEstimator):
+    """Drop the columns that have only missing values in the training data.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_features_in_,) of bool
+        Which columns are kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.tables.features import DropEmptyColumns
+    >>> DropEmptyColumns().fit_transform(np.array([[1.0, np.nan], [np.nan, np.nan]]))
+    array([[ 1.],
+           [nan]])
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the columns with at least one value."""
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        self.support_ = ~np.isnan(X).all(axis=0)
+        return self
+
+    def _get_support_mask(self) -> BoolArray:
+        return self.support_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class KnownCategoryFilter(OneToOneFeatureMixin, TableTransformer):
+    """Keep the categories of the training data and replace any other value by NaN.
+
+    Parameters
+    ----------
+    as_text : bool, default=False
+        Whether values are converted to text first, so that the number 1 and the text "1" are the same
+        category.
+
+    Attributes
+    ----------
+    categories_ : list of list
+        The categories of each column, sorted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.tables.features import KnownCategoryFilter
+    >>> known = KnownCategoryFilter().fit(np.array([["red"], ["blue"]], dtype=object))
+    >>> known.transform(np.array([["blue"], ["green"]], dtype=object))
+    array([['blue'],
+           [nan]], dtype=object)
+    """
+
+    def __init__(self, as_text: bool = False) -> None:
+        self.as_text = as_text
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Collect the categories of each column."""
+        validate_data(self, X, skip_check_array=True)
+        self.categories_ = [self._categories(column) for column in iter_columns(X)]
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.object_]:
+        """Replace the values that are not known categories by NaN."""
+        validate_data(self, X, reset=False, skip_check_array=True)
+        result = np.empty(X.shape, dtype=object)
+        for position, (column, categories) in enumerate(zip(iter_columns(X), self.categories_, strict=True)):
+            known = _KnownCategories(categories, self.as_text)
+            try:
+                result[:, position] = list(map(known.__getitem__, column))
+            except TypeError as error:  # a list cannot be looked up
+                raise InvalidInputError(
+                    f"a column of categories contains a value that cannot be a category: {error}."
+                ) from error
+        return result
+
+    def _categories(self, column: list[Any]) -> list[Any]:
+        # 1, 1.0 and True are equal but have different texts.
+        distinct = set(zip(map(type, column), column, strict=True))
+        present = [value for _, value in distinct if not is_missing(value)]
+        return sorted({str(value) if self.as_text else value for value in present}, key=_sort_key)
+
+
+class _KnownCategories(dict[Any, Any]):
+    """From values to known categories; other values are compared by their category, and become NaN."""
+
+    def __init__(self, categories: list[Any], as_text: bool) -> None:
+        super().__init__(zip(categories, categories, strict=True))
+        self[None] = np.nan
+        self._as_text = as_text
+
+    def __missing__(self, value: Any) -> Any:
+        # Nothing is stored: values that are equal, such as 1 and True, may have different texts.
+        if is_missing(value):
+            return np.nan
+        return self.get(str(value) if self._as_text else value, np.nan)
+
+
+def _sort_key(value: object) -> tuple[str, Any]:
+    """By type, then by value where the type has an order, else by text."""
+    return type(value).__name__, value if isinstance(value, str | int | float) else str(value)
+
+
+class CategoryOneHotEncoder(OneHotEncoder):
+    """One-hot encode categories, with one column for all rare ones; an unknown category counts as rare.
+
+    The result is that of scikit-learn's encoder. It counts the rows of each category one by one in Python;
+    here it is given each category only as often as it takes not to be rare.
+
+    Parameters
+    ----------
+    min_frequency : int, default=5
+        Categories with fewer training rows are rare.
+    max_categories : int, default=50
+        The largest number of columns for each column of categories.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.tables.features import CategoryOneHotEncoder
+    >>> colors = np.array([["red"], ["blue"], ["red"], ["green"]], dtype=object)
+    >>> CategoryOneHotEncoder(min_frequency=2).fit_transform(colors).toarray()
+    array([[1., 0.],
+           [0., 1.],
+           [1., 0.],
+           [0., 1.]])
+    """
+
+    categories = "auto"
+    drop = None
+    sparse_output = True
+    dtype = np.float64
+    handle_unknown = "infrequent_if_exist"
+    feature_name_combiner = "concat"
+
+    def __init__(self, min_frequency: int = 5, max_categories: int = 50) -> None:
+        self.min_frequency = min_frequency
+        self.max_categories = max_categories
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the categories of each column, and which of them are rare."""
+        super().fit(self._enough_rows(X) if isinstance(X, np.ndarray) and X.ndim == 2 and X.size else X)
+        return self
+
+    def _enough_rows(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Rows with each category of each column, as often as in X or, if that is less, as it takes."""
+        counts = [Counter(column.tolist()) for column in X.T]
+        if max(map(len, counts)) >= self.max_categories:  # the most frequent ones are kept
+            return X
+        columns = [
+            [value for value, count in each.items() for _ in range(min(count, self.min_frequency))]
+            for each in counts
+        ]
+        n_rows = max(map(len, columns))
+        enough = np.empty((n_rows, X.shape[1]), dtype=X.dtype)
+        for position, (column, each) in enumerate(zip(columns, counts, strict=True)):
+            # A column in which all categories are rare has all rows already.
+            enough[:, position] = column + [each.most_common(1)[0][0]] * (n_rows - len(column))
+        return enough
+
+
+#: The parts of dates, in their order.
+DATE_PARTS = ("days", "year", "month", "day", "weekday", "hour")
+#: With labels, a part is kept if its effect recurs in other periods by so many standard errors.
+MIN_PART_DEVIATIONS = 3.0
+_SECONDS_PER_DAY = 86400.0
+
+
+class DateParts(TableTransformer):
+    """Parts of dates, from seconds since 1970: days since the first, year, month, day, weekday, hour.
+
+    With labels, only the days and parts whose effect recurs from period to period are kept: a month's from
+    year to year, a weekday's from week to week. Others would be noise.
+
+    The days since the first are at most those of the last training row, and at least 0: what changes with
+    time is not extrapolated, so that new rows, which are later than all training rows, are like the last.
+
+    Attributes
+    ----------
+    origin_, last_ : ndarray of shape (n_features_in_,)
+        The first and the last day of the training rows, in days since 1970.
+    is_kept_ : ndarray of shape (n_features_in_, 6) of bool
+        Which parts are kept. A column without times of day has no hour.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.tables.features import DateParts
+    >>> seconds = np.array([["2024-12-31T06:00"], ["2025-01-01T18:30"]], dtype="M8[s]").astype(float)
+    >>> DateParts().fit_transform(seconds)
+    array([[0.000e+00, 2.024e+03, 1.200e+01, 3.100e+01, 1.000e+00, 6.000e+00],
+           [1.000e+00, 2.025e+03, 1.000e+00, 1.000e+00, 2.000e+00, 1.850e+01]])
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the first day, and the parts to keep."""
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        days = np.floor(X / _SECONDS_PER_DAY)
+        has_dates = ~np.isnan(X).all(axis=0)
+        self.origin_ = np.where(has_dates, np.fmin.reduce(days), 0.0)
+        self.last_ = np.where(has_dates, np.fmax.reduce(days), 0.0)
+        columns = zip(X.T, self.origin_, self.last_, strict=True)
+        self.is_kept_: BoolArray = np.array([_parts_to_keep(_date_parts(*each), y) for each in columns])
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Compute the parts."""
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
+        columns = zip(X.T, self.origin_, self.last_, self.is_kept_, strict=True)
+        return np.hstack([_date_parts(*column)[:, kept] for *column, kept in columns])
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of the parts."""
+        names = self.__dict__.get("feature_names_in_", input_features)
+        names = [f"x{number}" for number in range(self.n_features_in_)] if names is None else names
+        parts = np.array(DATE_PARTS, dtype=object)
+        pairs = zip(names, self.is_kept_, strict=True)
+        return np.array([f"{name} {part}" for name, kept in pairs for part in parts[kept]], dtype=object)
+
+
+def _date_parts(seconds: FloatArray, origin: float, last: float) -> FloatArray:
+    """All parts of a column; the calendar is computed as in the exported graph."""
+    days = np.floor(seconds / _SECONDS_PER_DAY)
+    # H. Hinnant, chrono-compatible low-level date algorithms: civil_from_days.
+    shifted = days + 719468
+    era = np.floor(shifted / 146097)
+    day_of_era = shifted - era * 146097
+    skipped = np.floor(day_of_era / 1460) - np.floor(day_of_era / 36524) + np.floor(day_of_era / 146096)
+    year_of_era = np.floor((day_of_era - skipped) / 365)
+    day_of_year = day_of_era - (365 * year_of_era + np.floor(year_of_era / 4) - np.floor(year_of_era / 100))
+    shifted_month = np.floor((5 * day_of_year + 2) / 153)
+    day = day_of_year - np.floor((153 * shifted_month + 2) / 5) + 1
+    is_late = np.floor(shifted_month / 10)  # January and February end the shifted year
+    month = shifted_month + 3 - 12 * is_late
+    year = year_of_era + era * 400 + is_late
+    weekday = days + 3 - 7 * np.floor((days + 3) / 7)
+    hour = (seconds - days * _SECONDS_PER_DAY) / 3600
+    return np.column_stack([np.clip(days, origin, last) - origin, year, month, day, weekday, hour])
+
+
+def _parts_to_keep(parts: FloatArray, y: Any) -> BoolArray:
+    """The days; the hour if there are times; with labels, of the others those that recur."""
+    kept = np.ones(len(DATE_PARTS), dtype=bool)
+    kept[-1] = np.nan_to_num(parts[:, -1]).any()
+    if y is not None:
+        days, year, month, day, weekday, hour = parts.T
+        weeks, months, hours = np.floor(days / 7), year * 12 + month, np.floor(hour)
+        checks = ((month, year), (day, months), (weekday, weeks), (hours, weeks))
+        kept[1:] &= [False, *(_recurs(values, days, periods, y) for values, periods in checks)]
+    return kept
+
+
+def _recurs(values: FloatArray, days: FloatArray, periods: FloatArray, y: Any) -> bool:
+    """Whether what a part tells about the labels in every second period holds in the others.
+
+    The days tell the rest: differences between periods, trends within them, and special single days.
+    """
+    present = ~np.isnan(values)
+    labels = np.asarray(y.toarray() if issparse(y) else y)[present]
+    values, days = values[present], days[present]
+    _, period = np.unique(periods[present], return_inverse=True)
+    _, value = np.unique(values, return_inverse=True)
+    if not len(values) or period.max() == 0 or value.max() == 0:
+        return False
+    # 1 for the rows of a class and 0 for the others, for each class, or for each label of a label matrix.
+    targets = labels.T if labels.ndim > 1 else (labels == label for label in np.unique(labels))
+    residuals = (_detrend(target.astype(np.float64), days, period) for target in targets)
+    return any(_recurrence(value, period, residual) > MIN_PART_DEVIATIONS for residual in residuals)
+
+
+def _detrend(target: FloatArray, days: FloatArray, period: IntArray) -> FloatArray:
+    """The target without its mean and its linear trend in each period."""
+    n_rows = np.bincount(period)
+    target = target - (np.bincount(period, target) / n_rows)[period]
+    days = days - (np.bincount(period, days) / n_rows)[period]
+    slope = np.bincount(period, days * target) / np.maximum(np.bincount(period, days * days), 1e-9)
+    return np.asarray(target - slope[period] * days)
+
+
+def _recurrence(value: IntArray, period: IntArray, residual: FloatArray) -> float:
+    """The covariance of a residual with its mean for the same value in other periods, in standard errors."""
+    products = np.empty(len(residual))
+    for half in (0, 1):
+        other, own = period % 2 != half, period % 2 == half
+        counts = np.bincount(value[other], minlength=value.max() + 1)
+        means = np.bincount(value[other], residual[other], value.max() + 1) / np.maximum(counts, 1)
+        products[own] = means[value[own]] * residual[own]
+    return float(products.sum() / max(np.sqrt(np.square(products).sum()), 1e-300))
+
+
+#: Tags of a column that are features, and the rows that each needs.
+MAX_TAG_FEATURES = 100
+MIN_TAG_ROWS = 5
+
+
+class TagIndicators(TableTransformer):
+    """One column of zeros and ones for each of the most frequent tags.
+
+    Parameters
+    ----------
+    kinds : sequence of TagsKind
+        The kind of each column.
+
+    Attributes
+    ----------
+    tags_ : list of list of str
+        The tags of each column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from capo.tables.features import TagIndicators
+    >>> from capo.tables.kinds import TagsKind
+    >>> table = pd.DataFrame({"genres": ["drama|crime", "crime", None] * 5})
+    >>> indicators = TagIndicators([TagsKind("|")]).fit(table)
+    >>> indicators.tags_, indicators.transform(table[:3]).tolist()
+    ([['crime', 'drama']], [[1.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
+    """
+
+    def __init__(self, kinds: Sequence[TagsKind]) -> None:
+        self.kinds = kinds
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Collect the frequent tags."""
+        validate_data(self, X, skip_check_array=True)
+        self.tags_ = [_frequent_tags(rows) for rows in self._rows(X)]
+        return self
+
+    def _rows(self, X: Any) -> Iterable[list[set[str]]]:
+        return (
+            [_tags(kind, value) for value in column]
+            for kind, column in zip(self.kinds, iter_columns(X), strict=True)
+        )
+
+    def transform(self, X: Any) -> FloatArray:
+        """Mark the tags of each row."""
+        validate_data(self, X, reset=False, skip_check_array=True)
+        columns = zip(self._rows(X), self.tags_, strict=True)
+        parts = [
+            np.array([[tag in row for tag in tags] for row in rows], dtype=np.float64)
+            for rows, tags in columns
+        ]
+        return np.hstack([part.reshape(X.shape[0], -1) for part in parts])
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of the columns and tags."""
+        names = self.__dict__.get("feature_names_in_", range(self.n_features_in_))
+        return np.array(
+            [f"{name} {tag}" for name, tags in zip(names, self.tags_, strict=True) for tag in tags],
+            dtype=object,
+        )
+
+
+def _tags(kind: TagsKind, value: Any) -> set[str]:
+    if isinstance(value, str):
+        return set(kind.split(value)) if kind.separator else {value}
+    if value is None or (not hasattr(value, "__iter__") and is_missing(value)):
+        return set()
+    return {str(tag) for tag in value if tag is not None}
+
+
+def _frequent_tags(rows: list[set[str]]) -> list[str]:
+    counts = Counter(tag for row in rows for tag in row)
+    frequent = [(-count, tag) for tag, count in counts.items() if count >= MIN_TAG_ROWS]
+    return [tag for _, tag in sorted(frequent)[:MAX_TAG_FEATURES]]
+
+
+#: Words of a column that are features, and the rows that each needs.
+MAX_WORDS = 2000
+MIN_WORD_ROWS = 2
+
+
+class WordFeatures(TableTransformer):
+    """TF-IDF of the words of each column of free text, or its leading singular directions.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        The number of singular directions for each column; all words by default.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the singular value decomposition.
+
+    Attributes
+    ----------
+    vectorizers_ : list of TfidfVectorizer or None
+        One for each column; None for a column without frequent words.
+    decompositions_ : list of TruncatedSVD or None
+        One for each column; None where all words are used.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from capo.tables.features import WordFeatures
+    >>> table = pd.DataFrame({"note": ["late delivery", "late again", None, "good delivery"]})
+    >>> WordFeatures().fit_transform(table).shape
+    (4, 2)
+    """
+
+    def __init__(self, n_components: int | None = None, random_state: Any = None) -> None:
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Collect the words."""
+        validate_data(self, X, skip_check_array=True)
+        fitted = [self._fit_column(_plain_texts(column)) for column in iter_columns(X)]
+        self.vectorizers_ = [vectorizer for vectorizer, _ in fitted]
+        self.decompositions_ = [decomposition for _, decomposition in fitted]
+        return self
+
+    def _fit_column(self, texts: list[str]) -> tuple[Any, Any]:
+        vectorizer = TfidfVectorizer(
+            sublinear_tf=True, strip_accents="unicode", min_df=MIN_WORD_ROWS, max_features=MAX_WORDS
+        )
+        try:
+            words = vectorizer.fit_transform(texts)
+        except ValueError:  # no word is in enough rows
+            return None, None
+        if self.n_components is None or words.shape[1] <= self.n_components:
+            return vectorizer, None
+        return vectorizer, TruncatedSVD(self.n_components, random_state=self.random_state).fit(words)
+
+    def transform(self, X: Any) -> Any:
+        """Compute the features."""
+        validate_data(self, X, reset=False, skip_check_array=True)
+        parts = [csr_array((X.shape[0], 0))]
+        columns = zip(iter_columns(X), self.vectorizers_, self.decompositions_, strict=True)
+        for column, vectorizer, decomposition in columns:
+            if vectorizer is not None:
+                words = vectorizer.transform(_plain_texts(column))
+                parts.append(csr_array(words if decomposition is None else decomposition.transform(words)))
+        features = hstack(parts, format="csr")
+        return features if self.n_components is None else features.toarray()
+
+
+def _plain_texts(values: Iterable[Any]) -> list[str]:
+    return [to_text(value) or "" for value in values]

@@ -7,8 +7,11 @@ graphs hold it as the name of the kind and its fields.
 
 from __future__ import annotations
 
+import math
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from decimal import Decimal
 from numbers import Real
@@ -27,6 +30,18 @@ MISSING_TEXTS = (
     *("NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "<NA>", "NULL", "null", "None", "?"),
     *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
+_MARKERS = (
+    "-|--|---|.|..|...|\u2013|\u2014|n.a.|na|n/a|n.d.|nd|nil|none|null|nan|missing|unknown|unk|unbekannt|tbd|"
+    "blank|(blank)|(null)|[null]|no data|\\n|not available|not applicable|not specified|k.a.|k. a.|"
+    "keine angabe|s/d|#missing|#value!|#ref!|#div/0!|#name?|#num!|#null!|#error!|#n/a"
+)
+#: Texts that mean a missing value in a column of numbers or dates, besides `MISSING_TEXTS`; in lower case.
+MISSING_MARKERS = frozenset(_MARKERS.split("|"))
+#: What the encoders of a model make of a kind; "none" is left out.
+Role = Literal["numeric", "date", "category", "text", "tags", "none"]
+#: Different texts that may be no number or date in a column of them, and the share of the rows with them.
+MAX_ODD_TEXTS = 3
+MAX_ODD_SHARE = 0.05
 
 
 def is_dataframe(X: object) -> bool:
@@ -42,15 +57,29 @@ def iter_columns(X: Any) -> Iterator[list[Any]]:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a number and not missing; True and False are none."""
-    if isinstance(value, bool) or is_missing(value):
-        return False
-    return isinstance(value, Real | Decimal)
+    """Whether a value is a number and not missing; True and False are not."""
+    return not isinstance(value, bool) and isinstance(value, Real | Decimal) and not is_missing(value)
 
 
 def is_missing(value: object) -> bool:
     """Whether a value is None, NaN, ``pandas.NA`` or ``NaT``."""
     return value is None or is_scalar_nan(value) or is_pandas_na(value) or str(value) == "NaT"
+
+
+def to_text(value: Any) -> str | None:
+    """A value as stripped text; None if it is missing."""
+    if not isinstance(value, str):
+        if is_missing(value):
+            return None
+        value = str(value)
+    text = value.strip()
+    return None if not text or text in MISSING_TEXTS else text
+
+
+def read_values(text: str) -> dict[str, float]:
+    """Read a table of names and their values, such as "km=1e3 m=1"."""
+    pairs = (each.split("=") for each in text.split())
+    return {name: float(value) for name, value in pairs}
 
 
 class TableTransformer(TransformerMixin, BaseEstimator):
@@ -60,50 +89,6 @@ class TableTransformer(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
         return tags
-
-
-#: What the encoders of a model make of a kind; "none" is left out.
-Role = Literal["numeric", "date", "category", "text", "tags", "none"]
-#: Texts that mean a missing value in a column of numbers or dates, besides `MISSING_TEXTS`; in lower case.
-MISSING_MARKERS = frozenset(
-    {
-        "-",
-        "--",
-        "---",
-        ".",
-        "..",
-        "...",
-        "n.a.",
-        "na",
-        "n/a",
-        "n.d.",
-        "nd",
-        "nil",
-        "none",
-        "null",
-        "nan",
-        "missing",
-    }
-    | {
-        "unknown",
-        "unk",
-        "unbekannt",
-        "tbd",
-        "\u2013",
-        "—",
-        "(blank)",
-        "blank",
-        "(null)",
-        "[null]",
-        "no data",
-        "\\n",
-    }
-    | {"not available", "not applicable", "not specified", "k.a.", "k. a.", "keine angabe", "s/d", "#missing"}
-    | {"#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!", "#error!", "#n/a"}
-)
-#: Different texts that may be no number or date in a column of them, and the share of the rows with them.
-MAX_ODD_TEXTS = 3
-MAX_ODD_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -120,24 +105,23 @@ class ColumnValues:
         The different texts in the order of their first occurrence, and in how many rows each occurs.
     decimal_comma : bool
         Whether a comma is a decimal point, because the file has another delimiter.
+    has_decimal_commas : bool
+        Whether the file has numbers with a decimal comma, so that a point may separate thousands.
     """
 
     name: str
     n_rows: int
     counts: dict[str, int]
     decimal_comma: bool = False
+    has_decimal_commas: bool = False
 
     @classmethod
-    def count(cls, name: str, values: Iterable[Any], decimal_comma: bool = False) -> Self:
+    def count(cls, name: str, values: Iterable[Any], **options: bool) -> Self:
         """Count the values of a column."""
-        counts: dict[str, int] = {}
-        n_rows = 0
-        for value in values:
-            n_rows += 1
-            text = to_text(value)
-            if text is not None:
-                counts[text] = counts.get(text, 0) + 1
-        return cls(name, n_rows, counts, decimal_comma)
+        counts = Counter(map(to_text, values))
+        n_missing = counts.pop(None, 0)
+        texts = {text: count for text, count in counts.items() if text is not None}
+        return cls(name, n_missing + counts.total(), texts, **options)
 
     @property
     def n_values(self) -> int:
@@ -153,20 +137,6 @@ class ColumnValues:
     def example(self) -> str:
         """The first value."""
         return next(iter(self.counts), "")
-
-    def all_different(self, min_rows: int) -> bool:
-        """Whether there are at least so many values and no two are equal."""
-        return min_rows <= self.n_values == len(self.counts)
-
-
-def to_text(value: Any) -> str | None:
-    """A value as stripped text; None if it is missing."""
-    if not isinstance(value, str):
-        if is_missing(value):
-            return None
-        value = str(value)
-    text = value.strip()
-    return None if not text or text in MISSING_TEXTS else text
 
 
 class Recognition(NamedTuple):
@@ -204,39 +174,33 @@ class ColumnKind(ABC):
         """Return the kind for values that are not recognized as of this kind."""
         return cls()
 
-    def with_fields(self, values: Mapping[str, Any], column: ColumnValues) -> Self:
-        """Return the kind with other values of some fields; a ValueError if they are not valid."""
-        if not values:
-            return self
-        unknown = sorted(set(values) - {field.name for field in fields(self)})
-        if unknown:
-            known = ", ".join(field.name for field in fields(self)) or "none"
-            raise ValueError(f"the kind {self.name!r} has no field {unknown[0]!r}, its fields are: {known}")
-        return type(self).from_state(self.to_state() | dict(values))
-
-    def to_state(self) -> dict[str, Any]:
-        """The fields as JSON values."""
-        return {
-            key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()
-        }
-
     def to_dict(self) -> dict[str, Any]:
         """Convert the kind to JSON values."""
-        return {"kind": self.name, **self.to_state()}
+        state = {key: list(each) if isinstance(each, tuple) else each for key, each in asdict(self).items()}
+        return {"kind": self.name, **state}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         """Restore a kind from its fields as JSON values; a ValueError if they are not valid."""
-        plain = cls()
-        is_valid = set(state) == {field.name for field in fields(cls)} and all(
-            isinstance(value, str)
-            if isinstance(getattr(plain, name), str)
-            else isinstance(value, list) and all(isinstance(each, str) for each in value)
+        plain = cls().to_dict()
+        is_valid = {"kind", *state} == set(plain) and all(
+            isinstance(value, type(plain[name])) and all(isinstance(each, str) for each in value)
             for name, value in state.items()
         )
         if not is_valid:
             raise ValueError(f"the fields of the column kind {cls.name!r} are not valid")
         return cls(**{key: tuple(each) if isinstance(each, list) else each for key, each in state.items()})
+
+    def with_fields(self, values: dict[str, Any]) -> Self:
+        """Return the kind with other values of some fields; a ValueError if they are not valid."""
+        known = [field.name for field in fields(self)]
+        unknown = sorted(set(values) - set(known))
+        if unknown:
+            raise ValueError(
+                f"the kind {self.name!r} has no field {unknown[0]!r}, its fields are: "
+                f"{', '.join(known) or 'none'}"
+            )
+        return self.from_state({name: (self.to_dict() | values)[name] for name in known})
 
 
 @dataclass(frozen=True)
@@ -251,12 +215,6 @@ class ParsedKind(ColumnKind):
 
     missing: tuple[str, ...] = ()
 
-    def with_fields(self, values: Mapping[str, Any], column: ColumnValues) -> Self:
-        if not values:
-            return self
-        kind = super().with_fields(values, column)
-        return replace(kind, missing=odd_texts(replace(kind, missing=()), column))
-
     @abstractmethod
     def parse(self, text: str) -> float | None:
         """Parse a text; None if it is not of this kind."""
@@ -268,77 +226,54 @@ class ParsedKind(ColumnKind):
     def parse_or_missing(self, text: str | None) -> float | None:
         """Parse a text, with NaN for a missing value; None if it is not of this kind."""
         if text is None:
-            return float("nan")
+            return math.nan
         number = self.parse(text)
         if number is None and (text in self.missing or text.lower() in MISSING_MARKERS):
-            return float("nan")
+            return math.nan
         return number
 
+    def with_missing(self, values: ColumnValues) -> Self:
+        """Return the kind for which the texts of a column that it cannot parse count as missing."""
+        plain = replace(self, missing=())
+        missing = (text for text in values.counts if plain.parse_or_missing(text) is None)
+        return replace(self, missing=tuple(missing))
 
-def odd_texts(kind: ParsedKind, values: ColumnValues) -> tuple[str, ...]:
-    """The texts that a kind cannot parse and that are no known marker of a missing value."""
-    return tuple(text for text in values.counts if kind.parse_or_missing(text) is None)
+    def accept(self, values: ColumnValues, what: str, *doubts: str) -> Recognition | None:
+        """Recognize the kind in a column if it can parse all texts but a few, which count as missing."""
+        parsed = {text: self.parse_or_missing(text) for text in values.counts}
+        missing = tuple(text for text, number in parsed.items() if number is None)
+        n_odd_rows = sum(values.counts[text] for text in missing)
+        if len(missing) > MAX_ODD_TEXTS or n_odd_rows > MAX_ODD_SHARE * values.n_values:
+            return None
+        texts = [text for text in parsed if text.lower() not in MISSING_MARKERS]
+        n_parsed = len(texts) - len(missing)
+        share = f"{n_parsed:,} of {len(texts):,}" if missing else f"all {n_parsed:,}"
+        lost = [text for text in texts if text in missing or math.isnan(parsed[text] or 0.0)]
+        verb = "counts" if len(lost) == 1 else "count"
+        doubt = f"{', '.join(map(repr, lost))} {verb} as missing" if lost else ""
+        reason = f"{share} different values are {what}"
+        return Recognition(replace(self, missing=missing), reason, "; ".join(filter(None, (*doubts, doubt))))
+
+    @classmethod
+    def _candidates(cls, values: ColumnValues) -> Iterable[Self]:
+        """The ways in which values that are not recognized may still be written."""
+        return (cls(),)
+
+    @classmethod
+    def _impose_unrecognized(cls, values: ColumnValues) -> Self:
+        found = (kind.with_missing(values) for kind in cls._candidates(values))
+        return min(found, key=lambda kind: len(kind.missing))
 
 
-def describe_parsed(kind: ParsedKind, values: ColumnValues, what: str) -> str:
-    """How many of the different values a kind can parse, such as "all 9 different values are dates"."""
-    texts = [text for text in values.counts if text.lower() not in MISSING_MARKERS]
-    n_parsed = sum(kind.parse(text) is not None for text in texts)
-    share = f"all {n_parsed:,}" if n_parsed == len(texts) else f"{n_parsed:,} of {len(texts):,}"
-    return f"{share} different values are {what}"
-
-
-def are_few(texts: tuple[str, ...], values: ColumnValues) -> bool:
-    """Whether texts are so few and so rare that they can count as missing."""
-    n_rows = sum(values.counts[text] for text in texts)
-    return len(texts) <= MAX_ODD_TEXTS and n_rows <= MAX_ODD_SHARE * values.n_values
-
-
-def doubt_of_missing(texts: tuple[str, ...]) -> str:
-    """The doubt about texts that count as missing."""
-    return (
-        f"{', '.join(map(repr, texts))} {'counts' if len(texts) == 1 else 'count'} as missing"
-        if texts
-        else ""
-    )
-
-
-_PAIRS = (
-    ("true", "false"),
-    ("t", "f"),
-    ("yes", "no"),
-    ("y", "n"),
-    ("on", "off"),
-    ("1", "0"),
-    ("1.0", "0.0"),
-    ("wahr", "falsch"),
-    ("ja", "nein"),
-    ("j", "n"),
-    ("oui", "non"),
-    ("vrai", "faux"),
-    ("sí", "no"),
-    ("si", "no"),
-    ("sim", "não"),
-    ("tak", "nie"),
-    ("ja", "nej"),
-    ("ja", "nee"),
-)
-_VALUES = {text: float(index == 0) for pair in _PAIRS for index, text in enumerate(pair)}
+_YES = "true t yes y on 1 1.0 wahr ja j oui vrai sí si sim tak"
+_NO = "false f no n off 0 0.0 falsch nein non faux não nie nej nee"
+_YES_OR_NO = {**dict.fromkeys(_YES.split(), 1.0), **dict.fromkeys(_NO.split(), 0.0)}
 
 
 def find_yes_label(labels: list[Any]) -> Any | None:
     """Return the one of two labels that means yes if the other means no, in any language; otherwise None."""
-    meanings = [_VALUES.get(label.lower()) if isinstance(label, str) else None for label in labels]
+    meanings = [_YES_OR_NO.get(label.lower()) if isinstance(label, str) else None for label in labels]
     return labels[meanings.index(1.0)] if sorted(map(str, meanings)) == ["0.0", "1.0"] else None
-
-
-def _zero_or_one(text: str) -> float:
-    """Return the number 0 or 1 in any spelling, such as 01; NaN for another text."""
-    try:
-        number = float("nan") if "_" in text else float(text)
-    except ValueError:
-        return float("nan")
-    return number if number in (0.0, 1.0) else float("nan")
 
 
 @dataclass(frozen=True)
@@ -351,7 +286,13 @@ class BooleanKind(ParsedKind):
 
     def parse(self, text: str) -> float | None:
         # Any other text is like a category that was not in training: missing.
-        return _VALUES.get(text.lower(), _zero_or_one(text))
+        if text.lower() in _YES_OR_NO:
+            return _YES_OR_NO[text.lower()]
+        try:
+            number = float(text)  # 0 and 1 may have other spellings, such as 01
+        except ValueError:
+            return math.nan
+        return number if number in (0.0, 1.0) and "_" not in text else math.nan
 
     def convert_numbers(self, values: FloatArray) -> FloatArray:
         return np.where(np.isin(values, (0.0, 1.0)), values, np.nan)
@@ -359,8 +300,214 @@ class BooleanKind(ParsedKind):
     @classmethod
     def recognize(cls, values: ColumnValues) -> Recognition | None:
         texts = {text.lower() for text in values.counts} - MISSING_MARKERS
-        if texts <= {"0", "1", "0.0", "1.0"} or any(text not in _VALUES for text in texts):
-            return None
-        if len({_VALUES[text] for text in texts}) < 2:
+        meanings = {_YES_OR_NO.get(text) for text in texts}
+        if texts <= {"0", "1", "0.0", "1.0"} or meanings != {0.0, 1.0}:
             return None
         return Recognition(cls(), f"its values are {', '.join(map(repr, list(values.counts)[:6]))}")
+
+
+#: With fewer rows, values that all differ are no evidence of an identifier.
+MIN_IDENTIFIER_ROWS = 20
+#: Different whole numbers that fill at least this share of their range are a count of the rows.
+MIN_INDEX_DENSITY = 0.5
+#: Names that readers of CSV files give to a column without a name, as the index of ``to_csv`` is.
+_NO_NAME = re.compile(r"(unnamed: \d+|column_\d+)?", re.IGNORECASE)
+#: Names of identifiers, as a word or as the end of a name in camel case.
+_IDENTIFIER_NAME = re.compile(
+    r"(^|[^a-z])(id|idx|index|key|uid|uuid|guid|pk|rowid|rownum|row|serial)($|[^a-z])", re.IGNORECASE
+)
+_CAMEL_CASE_IDENTIFIER = re.compile(r"[a-z](Id|ID)$")
+
+
+def find_index_reason(name: str, values: FloatArray) -> str | None:
+    """Return why a column of whole numbers that all differ is taken for an index or an identifier.
+
+    The empty text means that only its values differ, and None that they are no such numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.tables.kinds import find_index_reason
+    >>> find_index_reason("Unnamed: 0", np.arange(50.0))
+    'it has no name'
+    >>> find_index_reason("income", np.arange(50.0) ** 2)
+    ''
+    >>> find_index_reason("rooms", np.arange(50.0) // 2) is None
+    True
+    """
+    if len(values) < MIN_IDENTIFIER_ROWS or not np.isfinite(values).all():
+        return None
+    if (values != np.rint(values)).any() or len(np.unique(values)) < len(values):
+        return None
+    if _NO_NAME.fullmatch(name.strip()):
+        return "it has no name"
+    if _IDENTIFIER_NAME.search(name) or _CAMEL_CASE_IDENTIFIER.search(name):
+        return "its name is that of an identifier"
+    n_possible = float(values.max() - values.min()) + 1
+    return "its values count the rows" if len(values) >= MIN_INDEX_DENSITY * n_possible else ""
+
+
+def find_numbered_columns(X: Any) -> dict[str, str]:
+    """The columns of a data frame with whole numbers that differ in every row, with the reasons.
+
+    Only columns with an integer type are looked at; see `find_index_reason`.
+    """
+    if not is_dataframe(X):
+        return {}
+    columns = nw.from_native(X, eager_only=True).iter_columns()
+    integers = [column for column in columns if column.dtype.is_integer() and not column.null_count()]
+    found = {
+        column.name: find_index_reason(column.name, np.asarray(column.to_numpy(), dtype=np.float64))
+        for column in integers
+        if isinstance(column.name, str)
+    }
+    return {name: reason for name, reason in found.items() if reason is not None}
+
+
+#: Free text has at least this many words per value, on average.
+MIN_WORDS = 3.0
+#: Free text repeats itself less often than this: different values per value.
+MIN_DIFFERENT_SHARE = 0.5
+#: Separators of lists of tags.
+TAG_SEPARATORS = ("\x1f", "|", ";", ",")
+#: In lists of tags this share of the values has several, and each tag occurs so often on average.
+MIN_TAGGED_SHARE = 0.2
+MIN_TAG_COUNT = 5.0
+#: What a list is written in, with quotes around its tags.
+_OPENING = {"[": "]", "{": "}", "(": ")"}
+#: Longer texts between separators are no tags.
+MAX_TAG_LENGTH = 40
+#: Different tags of a column.
+MAX_TAGS = 2000
+#: Categories are in doubt if so many values begin with a digit, or so many are numbers and most differ.
+MIN_DIGIT_SHARE, MIN_NUMBER_SHARE, MIN_NUMBERS = 0.8, 0.3, 10
+_BEGINS_WITH_DIGIT, _PLAIN_NUMBER = re.compile(r"[^\w\s#]{0,2}\s*\d"), re.compile(r"[+-]?\d+(?:[.,]\d*)?")
+_LEADING_ZERO = re.compile(r"0\d+")
+
+
+@dataclass(frozen=True)
+class CategoryKind(ColumnKind):
+    """Texts as categories."""
+
+    name: ClassVar[str] = "category"
+    role: ClassVar = "category"
+    description: ClassVar[str] = "categories"
+
+    @classmethod
+    def recognize(cls, values: ColumnValues) -> Recognition | None:
+        n_texts = len(values.counts)
+        reason = "it has a single text" if n_texts == 1 else f"it has {n_texts:,} different texts"
+        return Recognition(cls(), reason, cls._doubt(values))
+
+    @classmethod
+    def _doubt(cls, values: ColumnValues) -> str:
+        """A doubt if most values begin with a digit and still are no numbers or dates."""
+        odd = next((text for text in values.counts if not _PLAIN_NUMBER.fullmatch(text)), "")
+        n_digits = sum(count for text, count in values.counts.items() if _BEGINS_WITH_DIGIT.match(text))
+        if odd and n_digits >= MIN_DIGIT_SHARE * max(values.n_values, 1):
+            return f"most values begin with a digit, but some, such as {odd!r}, are not numbers"
+        numbers = {text: count for text, count in values.counts.items() if _PLAIN_NUMBER.fullmatch(text)}
+        share = sum(numbers.values()) / max(values.n_values, 1)
+        if share < MIN_NUMBER_SHARE or 2 * len(numbers) < max(len(values.counts), MIN_NUMBERS):
+            return ""
+        return f"{share:.0%} of the values are numbers, but others, such as {odd!r}, are not" if odd else ""
+
+
+@dataclass(frozen=True)
+class CodeKind(CategoryKind):
+    """Digits with leading zeros, such as postal codes: categories, not numbers."""
+
+    name: ClassVar[str] = "code"
+    description: ClassVar[str] = "codes"
+
+    @classmethod
+    def recognize(cls, values: ColumnValues) -> Recognition | None:
+        texts = [text for text in values.counts if text.lower() not in MISSING_MARKERS]
+        zero = next((text for text in texts if _LEADING_ZERO.fullmatch(text)), None)
+        if zero is None or not all(text.isascii() and text.isdigit() for text in texts):
+            return None
+        return Recognition(cls(), f"digits with leading zeros, such as {zero!r}, are codes")
+
+
+@dataclass(frozen=True)
+class IdentifierKind(ColumnKind):
+    """Texts that differ in every row: left out."""
+
+    name: ClassVar[str] = "identifier"
+    role: ClassVar = "none"
+    description: ClassVar[str] = "identifiers, which are left out"
+
+    @classmethod
+    def recognize(cls, values: ColumnValues) -> Recognition | None:
+        is_unique = MIN_IDENTIFIER_ROWS <= values.n_values == len(values.counts)
+        return Recognition(cls(), "it has a different text in each row") if is_unique else None
+
+
+@dataclass(frozen=True)
+class TextKind(ColumnKind):
+    """Free text: its words are used."""
+
+    name: ClassVar[str] = "text"
+    role: ClassVar = "text"
+    description: ClassVar[str] = "free text"
+
+    @classmethod
+    def recognize(cls, values: ColumnValues) -> Recognition | None:
+        n_values = max(values.n_values, 1)
+        n_words = sum(len(text.split()) * count for text, count in values.counts.items()) / n_values
+        is_varied = len(values.counts) >= max(MIN_IDENTIFIER_ROWS, MIN_DIFFERENT_SHARE * n_values)
+        if not is_varied or n_words < MIN_WORDS:
+            return None
+        n_digits = sum(_is_mostly_digits(text) * count for text, count in values.counts.items())
+        doubt = "most of its characters are digits" if n_digits >= MIN_DIGIT_SHARE * n_values else ""
+        return Recognition(cls(), f"its values have {n_words:.0f} words on average and most differ", doubt)
+
+
+def _is_mostly_digits(text: str) -> bool:
+    letters = [each for each in text if each.isalnum()]
+    return 2 * sum(map(str.isdigit, letters)) >= len(letters)
+
+
+@dataclass(frozen=True)
+class TagsKind(ColumnKind):
+    """Lists of tags in one text: each tag is a feature.
+
+    Attributes
+    ----------
+    separator : str
+        What separates the tags.
+    """
+
+    name: ClassVar[str] = "tags"
+    role: ClassVar = "tags"
+    description: ClassVar[str] = "lists of tags"
+    separator: str = "|"
+
+    def split(self, text: str) -> list[str]:
+        """The tags of a text."""
+        if text[:1] in _OPENING and text[-1:] == _OPENING[text[0]]:
+            text = text[1:-1]
+        return [tag for tag in (part.strip().strip("'\"") for part in text.split(self.separator)) if tag]
+
+    @classmethod
+    def recognize(cls, values: ColumnValues) -> Recognition | None:
+        return next(filter(None, (cls(separator)._fit(values) for separator in TAG_SEPARATORS)), None)
+
+    def _fit(self, values: ColumnValues) -> Recognition | None:
+        n_tagged = sum(count for text, count in values.counts.items() if self.separator in text)
+        if n_tagged < MIN_TAGGED_SHARE * max(values.n_values, 1) or n_tagged < MIN_IDENTIFIER_ROWS:
+            return None
+        tags = Counter[str]()
+        for text, count in values.counts.items():
+            tags.update(dict.fromkeys(self.split(text), count))
+        is_reused = len(tags) < len(values.counts) and tags.total() >= MIN_TAG_COUNT * len(tags)
+        if not is_reused or len(tags) > MAX_TAGS or max(map(len, tags)) > MAX_TAG_LENGTH:
+            return None
+        return Recognition(
+            self, f"its values are lists of {len(tags):,} different tags, separated by {self.separator!r}"
+        )
+
+    @classmethod
+    def _impose_unrecognized(cls, values: ColumnValues) -> Self:
+        n_rows = {each: sum(each in text for text in values.counts) for each in TAG_SEPARATORS}
+        return cls(max(TAG_SEPARATORS, key=n_rows.__getitem__))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
@@ -12,16 +12,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from .._compat import FloatArray
-from .kinds import (
-    MAX_ODD_TEXTS,
-    ColumnValues,
-    ParsedKind,
-    Recognition,
-    are_few,
-    describe_parsed,
-    doubt_of_missing,
-    odd_texts,
-)
+from .kinds import MAX_ODD_TEXTS, ColumnValues, ParsedKind, Recognition, read_values
 
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'", "\u2212": "-"})
 _PARTS = re.compile(
@@ -31,8 +22,6 @@ _PARTS = re.compile(
     r"(?P<end>[-\u2013\u2014]{1,2}|\+)?\s*"
     r"(?P<suffix>[^\d\s(),:+-][^():]{0,24}?)?\s*(?P<close>\))?"
 )
-#: What stands for no cents after a decimal point: "CHF 20.-".
-_NO_CENTS = re.compile(r"[.,]$")
 
 
 class NumberParts(NamedTuple):
@@ -63,28 +52,22 @@ class NumberParts(NamedTuple):
         if found is None or bool(found["open"] or found["open2"]) != bool(found["close"]):
             return None
         number, end = found["number"].strip(), found["end"] or ""
-        has_no_cents = bool(_NO_CENTS.search(number)) and end not in ("", "+")
-        signs = f"{found['sign'] or ''}{found['sign2'] or ''}{'' if has_no_cents else end}"
+        signs = f"{found['sign'] or ''}{found['sign2'] or ''}"
+        if number[-1] in ".," and end not in ("", "+"):  # "CHF 20.-" has no cents
+            number = number[:-1]
+        else:
+            signs += end
         if "\u2013" in signs or "\u2014" in signs or signs.count("-") > 1:
             return None
         is_negative = "-" in signs or bool(found["close"])
         mark = (found["mark"] or "") + ("+" if end == "+" else "")
-        number = number[:-1] if has_no_cents else number
         return cls(number, found["prefix"] or "", found["suffix"] or "", is_negative, mark)
 
 
 #: A spelling of numbers: the separator of thousands and the decimal point.
 Style = tuple[str, str]
 #: All styles, from the most to the least usual.
-STYLES: tuple[Style, ...] = (
-    ("", "."),
-    (",", "."),
-    (".", ","),
-    (" ", ","),
-    (" ", "."),
-    ("'", "."),
-    ("", ","),
-)
+STYLES: tuple[Style, ...] = (("", "."), (",", "."), (".", ","), (" ", ","), (" ", "."), ("'", "."), ("", ","))
 #: "1.234" can be 1234 only if there are at least so many different digits after points.
 MIN_POINTED_ENDINGS = 5
 _POINTED = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+")
@@ -100,7 +83,7 @@ def _number_pattern(style: Style) -> re.Pattern[str]:
     return re.compile(rf"{grouped}{lakhs}(?:\d+(?:{decimal}\d*)?|{decimal}\d+)(?:[eE][+-]?\d+)?")
 
 
-def parse_number(text: str, style: Style) -> float | None:
+def _parse_number(text: str, style: Style) -> float | None:
     """Parse a number without a sign."""
     if not _number_pattern(style).fullmatch(text):
         return None
@@ -108,9 +91,7 @@ def parse_number(text: str, style: Style) -> float | None:
     return float((text.replace(thousands, "") if thousands else text).replace(decimal, "."))
 
 
-def choose_style(
-    numbers: list[str], decimal_comma: bool, *, is_money: bool = False
-) -> tuple[Style, str] | None:
+def _choose_style(numbers: list[str], values: ColumnValues, is_money: bool) -> tuple[Style, str] | None:
     """The style that all numbers have, and a doubt if another would give other values."""
     fitting = [style for style in STYLES if all(map(_number_pattern(style).fullmatch, numbers))]
     if not fitting:
@@ -123,28 +104,28 @@ def choose_style(
     separator = grouped[0][0]
     if separator not in ",.":
         return grouped[0], ""
-    is_decimal = decimal_comma if separator == "," else not (is_money or has_pointed_thousands(numbers))
+    if separator == ",":
+        is_decimal = values.decimal_comma
+    else:
+        is_decimal = not (is_money or has_pointed_thousands(numbers, values.has_decimal_commas))
     meaning = "a decimal point" if is_decimal else "a separator of thousands"
     doubt = "" if separator == "." and is_decimal else f"{separator!r} is read as {meaning}"
     return (plain if is_decimal else grouped)[0], doubt
 
 
-def has_pointed_thousands(numbers: list[str]) -> bool:
+def has_pointed_thousands(numbers: Iterable[str], has_decimal_commas: bool) -> bool:
     """Whether points are separators of thousands: all numbers from 1000 on have them, and none below.
 
-    Decimal fractions that are rounded to three digits would include 1.5 before they include 2.
+    Decimal fractions that are rounded to three digits would include 1.5 before they include 2. In a file that
+    has numbers with a decimal comma, numbers below 1000 are no condition.
     """
-    others = [each for each in numbers if "." not in each and each.strip("+-0")]
-    return (
-        bool(others) and may_have_pointed_thousands(numbers) and all(map(_BELOW_THOUSAND.fullmatch, others))
-    )
-
-
-def may_have_pointed_thousands(numbers: list[str]) -> bool:
-    """Whether every number with a point could be a whole number with separators of thousands."""
     pointed = [each for each in numbers if "." in each]
-    has_endings = len({each[-3:] for each in pointed}) >= MIN_POINTED_ENDINGS
-    return has_endings and all(map(_POINTED.fullmatch, pointed))
+    others = [each for each in numbers if "." not in each and each.strip("+-0")]
+    if len({each[-3:] for each in pointed}) < MIN_POINTED_ENDINGS or not all(
+        map(_POINTED.fullmatch, pointed)
+    ):
+        return False
+    return has_decimal_commas or (bool(others) and all(map(_BELOW_THOUSAND.fullmatch, others)))
 
 
 #: Values that are tried first; a kind that does not fit them is not tried on all values.
@@ -154,32 +135,24 @@ _CURRENCY = (
     r"|CZK|HUF|BRL|MXN|ZAR|TRY|RUB|KRW)"
 )
 #: Multiples after an amount of money.
-_MULTIPLES = {"k": 1e3, "m": 1e6, "mn": 1e6, "mio": 1e6, "mio.": 1e6, "million": 1e6, "bn": 1e9, "b": 1e9} | {
-    "mrd": 1e9,
-    "mrd.": 1e9,
-    "billion": 1e9,
-}
+_MULTIPLES = read_values(
+    "k=1e3 m=1e6 mn=1e6 mio=1e6 mio.=1e6 million=1e6 b=1e9 bn=1e9 mrd=1e9 mrd.=1e9 billion=1e9"
+)
 _MULTIPLE = "|".join(sorted(map(re.escape, _MULTIPLES), key=len, reverse=True))
 #: What surrounds an amount, with a space between what is before and after it.
 _AMOUNT = re.compile(
     rf"(?P<before>{_CURRENCY})? ?(?P<multiple>(?i:{_MULTIPLE}))?\s?(?P<after>{_CURRENCY})?\s?"
     r"(?P<per>(?:/|per |p\.).+)?"
 )
-#: Units that can be converted into each other, as multiples of the first.
-_UNIT_FAMILIES: tuple[dict[str, float], ...] = (
-    {"m": 1, "mm": 1e-3, "cm": 1e-2, "dm": 0.1, "km": 1e3, "in": 0.0254, "ft": 0.3048, "yd": 0.9144}
-    | {"mi": 1609.344},
-    {"kg": 1, "mg": 1e-6, "g": 1e-3, "t": 1e3, "lb": 0.45359237, "lbs": 0.45359237, "oz": 0.028349523125},
-    {"s": 1, "sec": 1, "ms": 1e-3, "min": 60, "mins": 60, "h": 3600, "hr": 3600, "hrs": 3600}
-    | {"hour": 3600, "hours": 3600, "d": 86400, "day": 86400, "days": 86400, "week": 604800, "weeks": 604800}
-    | {"month": 2629800, "months": 2629800, "y": 31557600, "yrs": 31557600, "year": 31557600}
-    | {"years": 31557600},
-    {"B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
-    | {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30},
-    {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "m": 1e6, "bn": 1e9, "B": 1e9, "Mio": 1e6, "Mrd": 1e9},
-    {"l": 1, "L": 1, "ml": 1e-3, "mL": 1e-3, "cl": 1e-2, "dl": 0.1, "hl": 100},
-    {"W": 1, "kW": 1e3, "MW": 1e6},
-    {"Wh": 1, "kWh": 1e3, "MWh": 1e6},
+#: Units that can be converted into each other, as multiples of the first; those of time are durations.
+_UNIT_FAMILIES = (
+    read_values("m=1 mm=1e-3 cm=1e-2 dm=0.1 km=1e3 in=0.0254 ft=0.3048 yd=0.9144 mi=1609.344"),
+    read_values("kg=1 mg=1e-6 g=1e-3 t=1e3 lb=0.45359237 lbs=0.45359237 oz=0.028349523125"),
+    read_values("B=1 kB=1e3 KB=1e3 MB=1e6 GB=1e9 TB=1e12 KiB=1024 MiB=1048576 GiB=1073741824"),
+    read_values("=1 k=1e3 K=1e3 M=1e6 m=1e6 bn=1e9 B=1e9 Mio=1e6 Mrd=1e9"),
+    read_values("l=1 L=1 ml=1e-3 mL=1e-3 cl=1e-2 dl=0.1 hl=100"),
+    read_values("W=1 kW=1e3 MW=1e6"),
+    read_values("Wh=1 kWh=1e3 MWh=1e6"),
 )
 
 
@@ -200,23 +173,34 @@ class NumberKind(ParsedKind):
     decimal: str = "."
 
     def __post_init__(self) -> None:
-        if self._style not in STYLES:
-            raise ValueError(f"numbers have no separators {self._style}")
+        if (self.thousands, self.decimal) not in STYLES:
+            raise ValueError(f"numbers have no separators {(self.thousands, self.decimal)}")
 
     @property
-    def _style(self) -> Style:
-        return self.thousands, self.decimal
+    def is_plain(self) -> bool:
+        """Whether the numbers have no separators, signs or units, so that they are converted at once."""
+        return type(self) is NumberKind and (self.thousands, self.decimal) == STYLES[0]
+
+    @classmethod
+    def _is_possible(cls, parts: NumberParts) -> bool:
+        """Whether a value with these surroundings may be in a column of this kind."""
+        return not parts.prefix and not parts.suffix
+
+    @classmethod
+    def _from_parts(cls, parts: list[NumberParts]) -> Self | None:
+        """The kind for numbers with these surroundings; None if they do not belong together."""
+        return cls()
 
     def _factor(self, parts: NumberParts) -> float | None:
         """The number that the surroundings of a number stand for; None if they are not of this kind."""
-        return None if parts.prefix or parts.suffix else 1.0
+        return 1.0 if self._is_possible(parts) else None
 
     def parse(self, text: str) -> float | None:
         parts = NumberParts.split(text)
         factor = None if parts is None else self._factor(parts)
         if parts is None or factor is None:
             return None
-        number = parse_number(parts.number, self._style)
+        number = _parse_number(parts.number, (self.thousands, self.decimal))
         return None if number is None else (-number if parts.is_negative else number) * factor
 
     def first_misread(self, values: FloatArray) -> float | None:
@@ -234,83 +218,49 @@ class NumberKind(ParsedKind):
         return float(known[is_grouped][0])
 
     @classmethod
-    def _with_surroundings(cls, parts: list[NumberParts]) -> Self | None:
-        """The kind for numbers with these surroundings."""
-        return cls() if not any(each.prefix or each.suffix for each in parts) else None
+    def recognize(cls, values: ColumnValues) -> Recognition | None:
+        head = list(map(NumberParts.split, islice(values.counts, N_HEAD_VALUES)))
+        numbers = [each for each in head if each is not None]
+        n_possible = sum(map(cls._is_possible, numbers))
+        if 2 * n_possible < len(head) or len(numbers) - n_possible > MAX_ODD_TEXTS:
+            return None
+        parts = [each for each in _split_all(values) if cls._is_possible(each)]
+        kind = cls._from_parts(parts) if parts and not _marks_matter(parts) else None
+        style = _choose_style([each.number for each in parts], values, cls is MoneyKind)
+        if kind is None or style is None:
+            return None
+        (thousands, decimal), doubt = style
+        kind = replace(kind, thousands=thousands, decimal=decimal)
+        return kind.accept(values, kind._describe(), doubt, kind._doubt(), _doubt_of_marks(parts))
 
     def _describe(self) -> str:
         spelling = [f"{self.thousands!r} between thousands"] if self.thousands else []
         spelling += ["a decimal comma"] if self.decimal == "," else []
         return f"{self.description} with {' and '.join(spelling)}" if spelling else self.description
 
-    @classmethod
-    def _is_possible(cls, parts: NumberParts) -> bool:
-        """Whether a value with these surroundings may be in a column of this kind."""
-        return not parts.prefix and not parts.suffix
-
-    @classmethod
-    def _possible_parts(cls, texts: Iterable[str]) -> list[NumberParts]:
-        """The parts of those texts that may be of this kind."""
-        found = (NumberParts.split(text) for text in texts)
-        return [each for each in found if each is not None and cls._is_possible(each)]
-
-    @classmethod
-    def _is_likely(cls, values: ColumnValues) -> bool:
-        """Whether most of the first values may be of this kind; all values are tried only then."""
-        head = list(islice(values.counts, N_HEAD_VALUES))
-        n_possible = len(cls._possible_parts(head))
-        n_numbers = sum(NumberParts.split(text) is not None for text in head)
-        return 2 * n_possible >= len(head) and n_numbers - n_possible <= MAX_ODD_TEXTS
-
-    @classmethod
-    def recognize(cls, values: ColumnValues) -> Recognition | None:
-        parts = cls._possible_parts(values.counts) if cls._is_likely(values) else []
-        kind = cls._with_surroundings(parts) if parts else None
-        if kind is None or _marks_matter(parts):
-            return None
-        numbers = [each.number for each in parts]
-        style = choose_style(numbers, values.decimal_comma, is_money=cls is MoneyKind)
-        if style is None:
-            return None
-        kind = replace(kind, thousands=style[0][0], decimal=style[0][1])
-        odd = odd_texts(kind, values)
-        if not are_few(odd, values):
-            return None
-        found = (style[1], kind._doubt(), _doubt_of_marks(parts), doubt_of_missing(odd))
-        doubts = [doubt for doubt in found if doubt]
-        reason = describe_parsed(kind, values, kind._describe())
-        return Recognition(replace(kind, missing=odd), reason, "; ".join(doubts))
-
     def _doubt(self) -> str:
         return ""
 
     @classmethod
-    def _impose_unrecognized(cls, values: ColumnValues) -> Self:
-        parts = [each for each in map(NumberParts.split, values.counts) if each is not None]
-        kind = cls._from_parts(parts)
-        candidates = [replace(kind, thousands=thousands, decimal=decimal) for thousands, decimal in STYLES]
-        best = min(candidates, key=lambda each: len(odd_texts(each, values)))
-        return replace(best, missing=odd_texts(best, values))
+    def _candidates(cls, values: ColumnValues) -> Iterator[Self]:
+        kind = cls._from_parts(list(_split_all(values))) or cls()
+        return (replace(kind, thousands=thousands, decimal=decimal) for thousands, decimal in STYLES)
 
-    @classmethod
-    def _from_parts(cls, parts: list[NumberParts]) -> Self:
-        return cls._with_surroundings(parts) or cls()
+
+def _split_all(values: ColumnValues) -> Iterator[NumberParts]:
+    return filter(None, map(NumberParts.split, values.counts))
 
 
 def _marks_matter(parts: list[NumberParts]) -> bool:
     """Whether values differ in nothing but their marks, such as "<=50" and ">50"."""
-    marks: dict[tuple[str, str, bool], str] = {}
-    keys = (((each.number, each.suffix, each.is_negative), each.mark) for each in parts)
-    return any(marks.setdefault(key, mark) != mark for key, mark in keys)
+    marked = {each._replace(prefix="") for each in parts}
+    return len({each._replace(mark="") for each in marked}) < len(marked)
 
 
 def _doubt_of_marks(parts: list[NumberParts]) -> str:
     marks = sorted({each.mark for each in parts} - {""})
-    return (
-        f"{' and '.join(map(repr, marks))} beside numbers {'is' if len(marks) == 1 else 'are'} ignored"
-        if marks
-        else ""
-    )
+    verb = "is" if len(marks) == 1 else "are"
+    return f"{' and '.join(map(repr, marks))} beside numbers {verb} ignored" if marks else ""
 
 
 @dataclass(frozen=True)
@@ -320,16 +270,12 @@ class PercentageKind(NumberKind):
     name: ClassVar[str] = "percentage"
     description: ClassVar[str] = "percentages"
 
-    def _factor(self, parts: NumberParts) -> float | None:
-        return 1.0 if parts.suffix in ("%", "") and not parts.prefix else None
-
     @classmethod
     def _is_possible(cls, parts: NumberParts) -> bool:
         return parts.suffix == "%" and not parts.prefix
 
-    @classmethod
-    def _with_surroundings(cls, parts: list[NumberParts]) -> Self | None:
-        return cls() if parts and all(each.suffix == "%" and not each.prefix for each in parts) else None
+    def _factor(self, parts: NumberParts) -> float | None:
+        return 1.0 if parts.suffix in ("%", "") and not parts.prefix else None
 
 
 @dataclass(frozen=True)
@@ -346,22 +292,22 @@ class MoneyKind(NumberKind):
     description: ClassVar[str] = "amounts of money"
     currencies: tuple[str, ...] = ()
 
-    def _factor(self, parts: NumberParts) -> float | None:
-        amount = _Amount.split(parts)
-        if amount is None or (amount.per and amount.currency not in self.currencies):
-            return None
-        return amount.factor
-
     @classmethod
     def _is_possible(cls, parts: NumberParts) -> bool:
         return _Amount.split(parts) is not None
 
     @classmethod
-    def _with_surroundings(cls, parts: list[NumberParts]) -> Self | None:
+    def _from_parts(cls, parts: list[NumberParts]) -> Self | None:
         amounts = [amount for amount in map(_Amount.split, parts) if amount is not None]
         named = sorted({amount.currency for amount in amounts} - {""})
         has_one_period = len({amount.per for amount in amounts}) == 1
         return cls(currencies=tuple(named)) if named and has_one_period else None
+
+    def _factor(self, parts: NumberParts) -> float | None:
+        amount = _Amount.split(parts)
+        if amount is None or (amount.per and amount.currency not in self.currencies):
+            return None
+        return amount.factor
 
     def _doubt(self) -> str:
         n_named = len(self.currencies)
@@ -417,7 +363,7 @@ class QuantityKind(NumberKind):
         return None if family is None else family.get(parts.suffix)
 
     @classmethod
-    def _with_surroundings(cls, parts: list[NumberParts]) -> Self | None:
+    def _from_parts(cls, parts: list[NumberParts]) -> Self | None:
         units = tuple(sorted({each.suffix for each in parts}))
         return cls(units=units) if any(units) and (_is_one_unit(set(units)) or _unit_family(units)) else None
 

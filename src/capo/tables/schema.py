@@ -1,85 +1,47 @@
-"""The schema of a table: the kind of each column, inferred once."""
+"""The schema of a table: what its columns hold, inferred once, and the parsing of their values to numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.base import OneToOneFeatureMixin
+from sklearn.utils.validation import validate_data
 
+from .._compat import FloatArray
 from ..exceptions import InvalidInputError
 from .dates import DateKind, DurationKind, is_time_name
 from .kinds import (
-    MISSING_MARKERS,
     BooleanKind,
+    CategoryKind,
+    CodeKind,
     ColumnKind,
     ColumnValues,
+    IdentifierKind,
     ParsedKind,
     Recognition,
     Role,
-    find_yes_label,
+    TableTransformer,
+    TagsKind,
+    TextKind,
+    find_index_reason,
     is_dataframe,
     is_missing,
+    is_number,
     to_text,
 )
-from .numbers import (
-    MoneyKind,
-    NumberKind,
-    PercentageKind,
-    QuantityKind,
-    has_pointed_thousands,
-    may_have_pointed_thousands,
-)
-from .texts import CategoryKind, CodeKind, IdentifierKind, TagsKind, TextKind, describe_numbered_column
-
-__all__ = [
-    "KINDS",
-    "MISSING_MARKERS",
-    "BooleanKind",
-    "CategoryKind",
-    "CodeKind",
-    "ColumnKind",
-    "ColumnValues",
-    "DateKind",
-    "DurationKind",
-    "IdentifierKind",
-    "MoneyKind",
-    "NumberKind",
-    "ParsedKind",
-    "PercentageKind",
-    "QuantityKind",
-    "Recognition",
-    "Role",
-    "TagsKind",
-    "TextKind",
-    "find_yes_label",
-    "has_pointed_thousands",
-    "is_time_name",
-    "kind_from_dict",
-    "may_have_pointed_thousands",
-    "recognize",
-    "to_text",
-]
+from .numbers import MoneyKind, NumberKind, PercentageKind, QuantityKind
 
 #: All kinds by name; a column is of the first that recognizes it.
 KINDS: dict[str, type[ColumnKind]] = {
     kind.name: kind
     for kind in (
-        BooleanKind,
-        CodeKind,
-        DateKind,
-        NumberKind,
-        PercentageKind,
-        MoneyKind,
-        QuantityKind,
-        DurationKind,
-        TagsKind,
-        TextKind,
-        IdentifierKind,
-        CategoryKind,
+        *(BooleanKind, CodeKind, DateKind, NumberKind, PercentageKind, MoneyKind, QuantityKind),
+        *(DurationKind, TagsKind, TextKind, IdentifierKind, CategoryKind),
     )
 }
 
@@ -90,25 +52,23 @@ def recognize(values: ColumnValues) -> Recognition:
     return next(each for each in found if each is not None)
 
 
-def kind_from_dict(values: dict[str, Any]) -> ColumnKind:
+def kind_from_dict(values: Any) -> ColumnKind:
     """Restore a kind from the values of `ColumnKind.to_dict`; a ValueError if they are not valid."""
-    state = dict(values)
+    state = dict(values) if isinstance(values, dict) else {"kind": values}
     name = state.pop("kind", None)
-    if name not in KINDS:
+    if not isinstance(name, str) or name not in KINDS:
         raise ValueError(f"there is no column kind {name!r}")
     return KINDS[name].from_state(state)
 
 
 #: Examples are cut to this length where the schema is printed.
 MAX_SHOWN_EXAMPLE = 24
-#: The reason of a kind that the user gave.
-GIVEN = "it was given"
+#: The reason of a kind that the user gave, and the doubt about a column of different whole numbers.
+GIVEN, MAY_BE_IDENTIFIER = "it was given", "it may be an identifier"
+#: Columns that an error names.
+MAX_NAMED_COLUMNS = 5
 #: Numbers from here on may be counts of seconds or of their fractions since 1970.
 MIN_TIME_COUNT = 5e8
-#: The name of the data type in reasons, by what narwhals calls it.
-_TYPE_REASON = "its data type is {}"
-
-
 #: A kind that a user demands: its name, or a mapping of the name as "kind" and of values of its fields.
 DemandedKind = str | Mapping[str, Any]
 
@@ -151,6 +111,11 @@ class ColumnInfo:
         """Whether the user gave the kind."""
         return self.reason == GIVEN
 
+    def select(self, X: Any) -> Any:
+        """Return the column of a data frame as a narwhals series."""
+        frame = nw.from_native(X, eager_only=True)
+        return frame[:, frame.columns.index(self.key) if isinstance(self.key, str) else self.key]
+
 
 @dataclass(frozen=True)
 class FeatureSchema:
@@ -171,30 +136,16 @@ class FeatureSchema:
     def __str__(self) -> str:
         rows = [("column", "kind", "example", "missing", "why")]
         for column in self.columns:
-            doubt = f"; please check: {column.doubt}" if column.doubt else ""
-            rows.append(
-                (
-                    str(column.key),
-                    column.kind.name,
-                    _shorten(column.example),
-                    f"{column.missing_share:.1%}",
-                    column.reason + doubt,
-                )
-            )
-        widths = [max(len(row[position]) for row in rows) for position in range(4)]
-        return "\n".join(_join_cells(row, widths) for row in rows)
+            example = column.example.replace("\n", " ")
+            if len(example) > MAX_SHOWN_EXAMPLE:
+                example = example[: MAX_SHOWN_EXAMPLE - 3] + "..."
+            why = f"{column.reason}; please check: {column.doubt}" if column.doubt else column.reason
+            rows.append((str(column.key), column.kind.name, example, f"{column.missing_share:.1%}", why))
+        widths = [*(max(len(row[position]) for row in rows) for position in range(4)), 0]
+        lines = (zip(row, widths, strict=True) for row in rows)
+        return "\n".join("  ".join(f"{cell:<{width}}" for cell, width in line) for line in lines)
 
     __repr__ = __str__
-
-
-def _join_cells(row: tuple[str, ...], widths: list[int]) -> str:
-    padded = [f"{cell:<{width}}" for cell, width in zip(row[:-1], widths, strict=True)]
-    return "  ".join([*padded, row[-1]])
-
-
-def _shorten(text: str) -> str:
-    shown = text.replace("\n", " ")
-    return shown if len(shown) <= MAX_SHOWN_EXAMPLE else shown[: MAX_SHOWN_EXAMPLE - 3] + "..."
 
 
 def infer_schema(X: Any, kinds: Mapping[str, DemandedKind] | None = None) -> FeatureSchema:
@@ -237,54 +188,51 @@ def infer_schema(X: Any, kinds: Mapping[str, DemandedKind] | None = None) -> Fea
         return FeatureSchema(
             tuple(ColumnInfo(each, number, True, "it is a number") for each in range(X.shape[1]))
         )
-    frame = nw.from_native(X, eager_only=True)
-    has_names = all(isinstance(name, str) for name in frame.columns)
-    demanded = dict(kinds or {})
-    columns = [
-        _infer_column(column, column.name if has_names else position, demanded.pop(column.name, None))
-        for position, column in enumerate(frame.iter_columns())
-    ]
-    if demanded:
-        raise InvalidInputError(f"there is no column {next(iter(demanded))!r}, whose kind is given.")
-    return _keep_some(FeatureSchema(tuple(columns)))
-
-
-def _keep_some(schema: FeatureSchema) -> FeatureSchema:
-    """The schema with identifiers as numbers or categories if there are no other columns."""
+    schema = infer_columns(X, kinds or {})
     if any(column.kind.role != "none" for column in schema.columns):
         return schema
+    # There is nothing but identifiers to learn from.
     return FeatureSchema(
         tuple(
-            replace(
-                column,
-                kind=NumberKind() if column.is_typed else CategoryKind(),
-                doubt="it may be an identifier",
-            )
+            replace(column, kind=NumberKind() if column.is_typed else CategoryKind(), doubt=MAY_BE_IDENTIFIER)
             for column in schema.columns
         )
     )
 
 
-def _infer_column(column: Any, key: Any, demanded: DemandedKind | None) -> ColumnInfo:
-    if demanded is not None:
-        return impose_kind(ColumnValues.count(str(column.name), column.to_list()), key, demanded)
-    typed = _kind_of_type(column)
-    if typed is None:
-        return recognize_column(ColumnValues.count(str(column.name), column.to_list()), key)
-    kind, reason = typed
-    n_rows = max(len(column), 1)
+def infer_columns(X: Any, kinds: Mapping[str, DemandedKind], **options: bool) -> FeatureSchema:
+    """Infer what each column of a data frame holds; `options` are those of `ColumnValues`."""
+    frame = nw.from_native(X, eager_only=True)
+    if unknown := [name for name in kinds if name not in frame.columns]:
+        raise InvalidInputError(f"there is no column {unknown[0]!r}, whose kind is given.")
+    has_names = all(isinstance(name, str) for name in frame.columns)
+    columns = enumerate(frame.iter_columns())
+    return FeatureSchema(
+        tuple(
+            _infer_column(column, column.name if has_names else position, kinds.get(column.name), options)
+            for position, column in columns
+        )
+    )
+
+
+def _infer_column(
+    column: Any, key: Any, demanded: DemandedKind | None, options: Mapping[str, bool]
+) -> ColumnInfo:
+    found = _recognize_type(column) if demanded is None else None
+    if found is None:
+        values = ColumnValues.count(str(column.name), column.to_list(), **options)
+        return recognize_column(values, key) if demanded is None else impose_kind(values, key, demanded)
+    kind, reason, doubt = found
     first = next((value for value in column.head(100).to_list() if not is_missing(value)), "")
-    is_typed = column.dtype != nw.Duration
+    missing_share = column.null_count() / max(len(column), 1)
     n_different = column.n_unique() if kind.role == "category" else 0
-    return ColumnInfo(key, kind, is_typed, reason, "", str(first), column.null_count() / n_rows, n_different)
+    is_typed = column.dtype != nw.Duration
+    return ColumnInfo(key, kind, is_typed, reason, doubt, str(first), missing_share, n_different)
 
 
 def recognize_column(values: ColumnValues, key: Any) -> ColumnInfo:
     """What a column of texts is taken for."""
-    kind, reason, doubt = recognize(values)
-    return ColumnInfo(
-        key, kind, False, reason, doubt, values.example, values.missing_share, len(values.counts)
-    )
+    return _describe_column(values, key, recognize(values))
 
 
 def impose_kind(values: ColumnValues, key: Any, demanded: DemandedKind) -> ColumnInfo:
@@ -295,44 +243,64 @@ def impose_kind(values: ColumnValues, key: Any, demanded: DemandedKind) -> Colum
         raise InvalidInputError(
             f"the column {values.name!r} has the unknown kind {name!r}: choose one of {', '.join(KINDS)}."
         )
+    kind = KINDS[name].impose(values)
     try:
-        kind = KINDS[name].impose(values).with_fields(fields, values)
+        kind = kind.with_fields(fields) if fields else kind
     except ValueError as error:
         raise InvalidInputError(f"the column {values.name!r} cannot be read as given: {error}.") from error
-    return ColumnInfo(key, kind, False, GIVEN, "", values.example, values.missing_share, len(values.counts))
+    if fields and isinstance(kind, ParsedKind):
+        kind = kind.with_missing(values)
+    return _describe_column(values, key, Recognition(kind, GIVEN))
 
 
-def _kind_of_type(column: Any) -> tuple[ColumnKind, str] | None:
-    """The kind of a column whose data type decides, with the reason; None for text."""
+def _describe_column(values: ColumnValues, key: Any, found: Recognition) -> ColumnInfo:
+    n_different = len(values.counts)
+    return ColumnInfo(
+        key, found.kind, False, found.reason, found.doubt, values.example, values.missing_share, n_different
+    )
+
+
+def _recognize_type(column: Any) -> Recognition | None:
+    """The kind of a column whose data type decides; None for text."""
     dtype = column.dtype
-    reason = _TYPE_REASON.format(dtype)
     if dtype.is_nested() or dtype == nw.Object:
-        return (TagsKind(separator=""), "its values are lists of texts") if _has_lists(column) else None
-    if dtype.is_integer() and isinstance(column.name, str) and not column.null_count():
-        numbered = describe_numbered_column(column.name, np.asarray(column.to_numpy(), dtype=np.float64))
-        if numbered is not None and numbered.is_index:
-            return IdentifierKind(), f"a different whole number in each row, and {numbered.reason}"
-    if dtype.is_numeric() and (found := _recognize_counted_time(column)) is not None:
-        return found.kind, found.reason
-    if dtype.is_numeric() or dtype in (nw.Boolean, nw.Duration):
-        return NumberKind(), reason
+        has_lists = _has_lists(column)
+        return Recognition(TagsKind(separator=""), "its values are lists of texts") if has_lists else None
+    if dtype.is_numeric():
+        return _recognize_numbers(column)
+    reason = f"its data type is {dtype}"
+    if dtype in (nw.Boolean, nw.Duration):
+        return Recognition(NumberKind(), reason)
     if dtype in (nw.Datetime, nw.Date):
-        return DateKind(), reason
-    return (CategoryKind(), reason) if dtype in (nw.Categorical, nw.Enum) else None
+        return Recognition(DateKind(), reason)
+    return Recognition(CategoryKind(), reason) if dtype in (nw.Categorical, nw.Enum) else None
 
 
-def _recognize_counted_time(column: Any) -> Recognition | None:
-    """The kind of a column of numbers that count the seconds since 1970, or their fractions."""
-    if not is_time_name(str(column.name)) or not (column.fill_nan(None) >= MIN_TIME_COUNT).all():
-        return None
-    return DateKind.recognize(ColumnValues.count(str(column.name), column.to_list()))
+def _recognize_numbers(column: Any) -> Recognition:
+    """The kind of a column of numbers, which may count the seconds since 1970, or number the rows."""
+    name = str(column.name)
+    if is_time_name(name) and (column.fill_nan(None) >= MIN_TIME_COUNT).all():
+        time = DateKind.recognize(ColumnValues.count(name, column.to_list()))
+        if time is not None:
+            return time
+    if column.dtype.is_integer() and isinstance(column.name, str) and not column.null_count():
+        why = find_index_reason(name, np.asarray(column.to_numpy(), dtype=np.float64))
+        reason = "it has a different whole number in each row"
+        if why is not None:
+            return (
+                Recognition(IdentifierKind(), f"{reason}, and {why}")
+                if why
+                else Recognition(NumberKind(), reason, MAY_BE_IDENTIFIER)
+            )
+    is_empty = column.null_count() == len(column)
+    return Recognition(NumberKind(), "it is empty in all rows" if is_empty else "all its values are numbers")
 
 
 def _has_lists(column: Any) -> bool:
     """Whether the values are lists of texts; raise if they are other collections."""
     collections = (list, tuple, dict, set, np.ndarray)
     values = [value for value in column.to_list() if isinstance(value, collections)]
-    if not all(_is_list_of_texts(value) for value in values):
+    if any(isinstance(value, dict | set) or not all(isinstance(v, str) for v in value) for value in values):
         raise InvalidInputError(
             f"the column {column.name!r} of X contains lists or other collections, not single values: "
             "convert it to columns of numbers or text, or leave it out."
@@ -340,5 +308,117 @@ def _has_lists(column: Any) -> bool:
     return bool(values)
 
 
-def _is_list_of_texts(value: Any) -> bool:
-    return not isinstance(value, dict | set) and all(isinstance(each, str) for each in value)
+def describe_mismatch(X: Any, schema: FeatureSchema) -> str:
+    """Return how X differs from the training table, with what to do; empty if no difference was found."""
+    names = [column.key for column in schema.columns if isinstance(column.key, str)]
+    if is_dataframe(X):
+        try:
+            for column in schema.of_role("numeric"):
+                if column.is_typed and not (series := column.select(X)).dtype.is_numeric():
+                    parse_column(NumberKind(), series)
+        except InvalidInputError as error:
+            return f"{error} Correct such values, or leave them missing."
+    elif names:
+        shown = ", ".join(map(repr, names[:MAX_NAMED_COLUMNS]))
+        more = ", ..." if len(names) > MAX_NAMED_COLUMNS else ""
+        return (
+            "X is an array, but the model was trained on a data frame, whose columns it takes by name "
+            f"({shown}{more}): pass a data frame with these columns, such as pandas.DataFrame(X, "
+            "columns=model.feature_names_in_)."
+        )
+    return ""
+
+
+class ColumnParser(OneToOneFeatureMixin, TableTransformer):
+    """Parse columns to numbers; dates become seconds since 1970.
+
+    Parameters
+    ----------
+    kinds : sequence of ParsedKind
+        The kind of each column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from capo.tables.schema import ColumnParser, infer_schema
+    >>> table = pd.DataFrame({"price": ["$1,200.50", "$7", None], "share": ["12%", "7.5%", "-"]})
+    >>> kinds = [column.kind for column in infer_schema(table).columns]
+    >>> ColumnParser(kinds).fit_transform(table)
+    array([[1200.5,   12. ],
+           [   7. ,    7.5],
+           [   nan,    nan]])
+    """
+
+    def __init__(self, kinds: Sequence[ParsedKind]) -> None:
+        self.kinds = kinds
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Store the names of the columns."""
+        validate_data(self, X, skip_check_array=True)
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Parse the columns."""
+        validate_data(self, X, reset=False, skip_check_array=True)
+        columns = nw.from_native(X, eager_only=True).iter_columns()
+        parsed = [parse_column(kind, column) for kind, column in zip(self.kinds, columns, strict=True)]
+        return np.column_stack(parsed)
+
+
+def parse_column(
+    kind: ParsedKind, column: Any, *, first_row: int = 0, error: type[InvalidInputError] = InvalidInputError
+) -> FloatArray:
+    """Parse a narwhals series to numbers, with NaN for a missing value; dates become seconds since 1970.
+
+    Raises `error` if a value is not of this kind; the message counts rows from `first_row`.
+    """
+    dtype = column.dtype
+    is_written_date = isinstance(kind, DateKind) and kind.layout != DateKind().layout
+    if (dtype.is_numeric() and not is_written_date) or dtype == nw.Boolean:
+        values = np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        if dtype.is_float():
+            check_not_misread(kind, values, str(column.name))
+        return kind.convert_numbers(values)
+    if dtype == nw.Date:
+        column = column.cast(nw.Datetime("us"))
+    if column.dtype == nw.Datetime:
+        if column.dtype.time_zone is not None:
+            column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        return np.asarray(column.dt.timestamp("us").cast(nw.Float64).to_numpy()) / 1e6
+    if dtype == nw.Duration:
+        return np.asarray(column.dt.total_microseconds().cast(nw.Float64).to_numpy()) / 1e6
+    known: dict[Any, float | None] = {}
+    numbers = np.empty(len(column))
+    for row, value in enumerate(column.to_list()):
+        key = value if isinstance(value, str) else (type(value), str(value))  # 1 and True are equal
+        if key not in known:
+            known[key] = _parse_value(kind, value, is_written_date)
+        number = known[key]
+        if number is None:
+            raise error(
+                f"the column {column.name!r} held {kind.description} in training, but row "
+                f"{first_row + row:,} contains {to_text(value)!r}."
+            )
+        numbers[row] = number
+    return numbers
+
+
+def _parse_value(kind: ParsedKind, value: Any, is_written_date: bool) -> float | None:
+    """Parse a text; a number is not written as text, which has another spelling, but for dates in digits."""
+    if not is_number(value):
+        return kind.parse_or_missing(to_text(value))
+    if is_written_date:  # without the decimal point that a missing value in its column adds
+        return kind.parse_or_missing(str(int(value) if float(value).is_integer() else value))
+    return float(kind.convert_numbers(np.array([float(value)]))[0])
+
+
+def check_not_misread(kind: ColumnKind | None, fractions: FloatArray, name: str) -> None:
+    """Raise if numbers of a floating-point type may be misread texts, such as 1.234 for 1234."""
+    # With a currency or a unit, no reader takes a text for a number.
+    number = kind.first_misread(fractions) if type(kind) is NumberKind else None
+    if number is not None:
+        raise InvalidInputError(
+            f"the column {name!r} held numbers such as 1.234.567 in training, with points between thousands, "
+            f"and now holds {number!r}, in which a point may have been taken for a decimal point: read this "
+            "column as text, or with the separator of its file."
+        )

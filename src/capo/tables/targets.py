@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -25,11 +26,13 @@ def encode_binary_labels(
 
     The positive class is `pos_label`, by default the larger of the two.
     """
-    check_no_missing_labels(y)
-    check_classification_targets(y)
-    classes, encoded = np.unique(y, return_inverse=True)
-    if len(classes) != 2:
-        raise InvalidInputError(_class_count_message(classes))
+    classes, encoded = encode_class_labels(y)
+    if len(classes) > 2:
+        raise InvalidInputError(
+            f"Only binary classification is supported: y has {len(classes)} classes "
+            f"({list_labels(classes.tolist())}). Merge them into two, or wrap the estimator in "
+            "sklearn.multiclass.OneVsRestClassifier."
+        )
     if pos_label is None or pos_label == classes[1]:
         return classes, encoded == 1
     if pos_label == classes[0]:
@@ -50,25 +53,7 @@ def check_no_missing_labels(y: NDArray[np.generic]) -> None:
 
 def positive_mask(y: ArrayLike, label_pair: NDArray[np.generic]) -> BoolArray:
     """Return which rows have the positive one of two labels, which is the second."""
-    labels = column_or_1d(y)
-    check_no_missing_labels(labels)
-    unknown = np.setdiff1d(labels, label_pair)
-    if unknown.size:
-        raise InvalidInputError(
-            f"y contains the label {unknown.tolist()[0]!r}, which the classifier was not trained on: its "
-            f"classes are {' and '.join(repr(label) for label in label_pair.tolist())}."
-        )
-    return np.asarray(labels == label_pair[1])
-
-
-def _class_count_message(classes: NDArray[np.generic]) -> str:
-    shown = list_labels(classes.tolist())
-    if len(classes) == 1:
-        return f"y has only one class, {shown}: a classifier needs two. Check the labels and the split."
-    return (
-        f"Only binary classification is supported: y has {len(classes)} classes ({shown}). "
-        "Merge them into two, or wrap the estimator in sklearn.multiclass.OneVsRestClassifier."
-    )
+    return _check_known(y, label_pair) == label_pair[1]
 
 
 def encode_class_labels(y: NDArray[np.generic]) -> tuple[NDArray[Any], IntArray]:
@@ -78,24 +63,30 @@ def encode_class_labels(y: NDArray[np.generic]) -> tuple[NDArray[Any], IntArray]
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise InvalidInputError(
-            f"y has only one class, {classes.tolist()[0]!r}: a classifier needs two. Check the labels and "
-            "the split."
+            f"y has only one class, {list_labels(classes.tolist())}: a classifier needs two. Check the "
+            "labels and the split."
         )
     return classes, codes
 
 
 def class_positions(y: ArrayLike, classes: NDArray[Any]) -> IntArray:
     """Return the position of each row's class among the classes of a fitted classifier."""
+    return np.searchsorted(classes, _check_known(y, classes))
+
+
+def _check_known(y: ArrayLike, classes: NDArray[Any]) -> NDArray[Any]:
+    """Return the labels; raise an error if the classifier was not trained on one of them."""
     labels = column_or_1d(y)
     check_no_missing_labels(labels)
     unknown = np.setdiff1d(labels, classes)
     if unknown.size:
-        rows = int(np.isin(labels, unknown).sum())
+        n_rows = int(np.isin(labels, unknown).sum())
         raise InvalidInputError(
             f"y contains the label {unknown.tolist()[0]!r}, which the classifier was not trained on: "
-            f"{rows} of {len(labels)} rows have such labels. Remove them, or train on rows of these classes."
+            f"{n_rows} of {len(labels)} rows have labels other than {list_labels(classes.tolist())}. Remove "
+            "them, or train on rows with these labels."
         )
-    return np.searchsorted(classes, labels)
+    return labels
 
 
 def ordered_categories(y: Any) -> list[Any] | None:
@@ -119,9 +110,10 @@ def encode_label_matrix(Y: Any, n_rows: int | None = None) -> tuple[NDArray[Any]
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, Y has "
             f"{len(values)}."
         )
-    if names is not None and len(set(names)) < len(names):
+    repeated = [] if names is None else [name for name, count in Counter(names.tolist()).items() if count > 1]
+    if repeated:
         raise InvalidInputError(
-            f"the columns of Y must have different names: {_first_repeated(names)!r} is the name of several."
+            f"the columns of Y must have different names: {repeated[0]!r} is the name of several."
         )
     if values.dtype.kind not in "biuf" or not np.isin(values, (0, 1)).all():
         raise InvalidInputError(
@@ -172,11 +164,6 @@ def _as_numbers(values: NDArray[Any]) -> NDArray[Any]:
             f"Input Y contains NaN: {int(np.isnan(values).sum())} of {values.size} entries are missing."
         )
     return values
-
-
-def _first_repeated(names: NDArray[Any]) -> str:
-    found, counts = np.unique(names, return_counts=True)
-    return str(found[counts > 1][0])
 
 
 def check_class_weights(weight: FloatArray, codes: IntArray, classes: NDArray[Any]) -> None:

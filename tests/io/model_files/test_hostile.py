@@ -18,7 +18,7 @@ from xgboost import XGBClassifier
 
 import capo
 from capo import CAPOClassifier
-from capo.tables.encoders import DropEmptyColumns
+from capo.tables.features import DropEmptyColumns
 
 from .archives import pack, read_parts, with_sums
 

@@ -41,7 +41,7 @@ from capo.baselines import (
 )
 from capo.exceptions import CapoWarning, ModelFileError
 from capo.io.model_file import open_model, read_manifest
-from capo.tables.encoders import DropEmptyColumns
+from capo.tables.features import DropEmptyColumns
 
 from .archives import edit_json, read_parts, rewrite, with_sums
 

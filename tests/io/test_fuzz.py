@@ -11,7 +11,7 @@ from capo.io.formats import open_table
 from capo.io.source import SparseRows
 from capo.io.table_schema import ColumnRoles, SparseSchema, infer_table_schema
 
-from ...strategies import mutated
+from ..strategies import mutated
 
 pytestmark = pytest.mark.slow
 N = 40
