@@ -17,7 +17,7 @@ import numpy as np
 from .._compat import FloatArray
 from ..exceptions import InvalidInputError
 from ._designs import BoundedDesign
-from ._line_search import NOT_FINITE, CutLike, CutOracle, evaluate_risk
+from ._line_search import NOT_FINITE, CutOracle, evaluate_risk
 
 #: Half the distance from 1 to the next larger float64.
 UNIT_ROUNDOFF = 0.5 * float(np.finfo(np.float64).eps)
@@ -34,9 +34,6 @@ class MonotoneOracle(Protocol):
     @property
     def direction(self) -> FloatArray:
         """+1 for rows whose higher scores cannot raise R, -1 for rows whose lower scores cannot."""
-
-    def __call__(self, scores: FloatArray, /) -> CutLike:
-        """The cut at these scores."""
 
 
 def relative_error(n_terms: int) -> float:
@@ -128,7 +125,7 @@ class RoundingErrors:
         errors = self.score_error * self.design.abs_matvec(v)
         worst, cut = risk + self.max_coef * float(errors.sum()), None
         if isinstance(oracle, MonotoneOracle):
-            worst, cut = evaluate_risk(oracle, scores - oracle.direction * errors)
+            worst, cut, _ = evaluate_risk(oracle, scores - oracle.direction * errors)
         coef = np.full(len(scores), self.max_coef) if cut is None else np.abs(cut.coef)
         sum_error = self.row_sum_error * (1.0 + float(coef @ (np.abs(scores) + errors)))
         return max(worst - risk, 0.0) + sum_error
