@@ -10,7 +10,7 @@ from capo import measures
 from capo._accel import loader as _loader
 from capo._accel import threads as _threads
 from capo._accel.loader import load_kernels
-from capo.engine import DenseDesign, Status, augment, minimize, relative_error
+from capo.engine import Status, as_design, augment, minimize, relative_error
 from capo.engine import _designs as _dense
 from capo.engine import _line_search as _vectors
 from capo.measures import Binner, Labels, _binned, _linear
@@ -124,7 +124,7 @@ def test_products_with_float32_are_within_the_rounding_errors(data, n_rows, n_co
     exact, size = X.astype(np.float64), np.abs(X.astype(np.float64))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_dense, "TASK_SIZE", 3 * n_columns)
-        design = DenseDesign(X)
+        design = as_design(X)
         products = [
             (design.matvec(v), exact @ v, size @ np.abs(v)),
             (design.rmatvec(coef), coef @ exact, np.abs(coef) @ size),
@@ -139,7 +139,7 @@ def test_products_with_float32_are_within_the_rounding_errors(data, n_rows, n_co
 
 def test_products_with_some_rows_take_coefficients_of_any_type():
     X = np.arange(12, dtype=np.float32).reshape(4, 3)
-    found = _dense.DenseDesign(X).rmatvec_rows(np.array([1, 3], dtype=np.int32), np.float32([1.0, 2.0]))
+    found = as_design(X).rmatvec_rows(np.array([1, 3], dtype=np.int32), np.float32([1.0, 2.0]))
     np.testing.assert_array_equal(found, X[1] + 2.0 * X[3])
 
 

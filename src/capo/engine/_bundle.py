@@ -97,7 +97,10 @@ class Bundle:
         v = v0 + self.multipliers @ slopes
         if len(self.bounded):
             v[self.bounded] = np.maximum(v[self.bounded], 0.0)
-        self._age(slots, x > MIN_MULTIPLIER * C)
+        self.n_inactive[slots] += 1
+        self.n_inactive[slots[x > MIN_MULTIPLIER * C]] = 0
+        self.in_use &= self.n_inactive <= MAX_INACTIVE_ITER
+        self.in_use[0] = True
         move = v - v0
         bound = 0.5 * (move @ move) + x @ (offsets - (slopes @ v)[slots])
         return v, float(bound - self._bound_error(slots, x, v, v0))
@@ -116,9 +119,3 @@ class Bundle:
         first_order = errors @ size + self.rounding.row_sum_error * total
         second_order = 0.5 * (errors @ errors + off @ off)
         return float(first_order + second_order + relative_error(len(x) + len(v)) * own)
-
-    def _age(self, slots: NDArray[np.intp], active: NDArray[np.bool_]) -> None:
-        self.n_inactive[slots] += 1
-        self.n_inactive[slots[active]] = 0
-        self.in_use &= self.n_inactive <= MAX_INACTIVE_ITER
-        self.in_use[0] = True

@@ -396,8 +396,8 @@ class OperatorDesign(BoundedDesign):
     --------
     >>> import numpy as np
     >>> from scipy.sparse.linalg import aslinearoperator
-    >>> from capo.engine import OperatorDesign
-    >>> OperatorDesign(aslinearoperator(np.eye(2, 3))).matvec(np.array([1.0, 2.0, 3.0]))
+    >>> from capo.engine import as_design
+    >>> as_design(aslinearoperator(np.eye(2, 3))).matvec(np.array([1.0, 2.0, 3.0]))
     array([1., 2.])
     """
 
@@ -462,104 +462,63 @@ class OperatorDesign(BoundedDesign):
         return f"{type(self.operator).__name__} of shape {self.shape}"
 
 
-class ConstantColumn(BoundedDesign):
-    """One column that holds the same number in every row: the bias."""
+class OnesColumn(BoundedDesign):
+    """One column of ones: the bias."""
 
-    def __init__(self, n_rows: int, value: float = 1.0) -> None:
+    def __init__(self, n_rows: int) -> None:
         self.shape = (n_rows, 1)
-        self.value = value
 
     def matvec(self, v: FloatArray) -> FloatArray:
-        """The number times its coefficient, in every row."""
-        return np.full(self.shape[0], self.value * v[0])
+        return np.full(self.shape[0], v[0])
 
     def rmatvec(self, coef: FloatArray) -> FloatArray:
-        """The number times the sum of `coef`."""
-        return np.array([self.value * _sum_vector(coef)])
+        return np.array([_sum_vector(coef)])
 
     def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
-        """The number times the sum of the values."""
         return self.rmatvec(values)
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
-        """The absolute value of the number times its coefficient, in every row."""
-        return np.full(self.shape[0], abs(self.value * v[0]))
+        return self.matvec(np.abs(v))
 
     def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
-        """The absolute value of the number times the sum of ``|coef|``."""
-        return np.array([abs(self.value) * _sum_vector(np.abs(coef))])
-
-
-class ScaledDesign(BoundedDesign):
-    """A design times a number, such as the auxiliaries over sqrt(B)."""
-
-    def __init__(self, design: BoundedDesign, factor: float) -> None:
-        self.design, self.factor = design, factor
-        self.shape = design.shape
-
-    def matvec(self, v: FloatArray) -> FloatArray:
-        """The scores of the scaled coefficients."""
-        return self.design.matvec(self.factor * v)
-
-    def rmatvec(self, coef: FloatArray) -> FloatArray:
-        """The scaled product with the transpose."""
-        return self.factor * self.design.rmatvec(coef)
-
-    def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
-        """The scaled product with the transpose of some rows."""
-        return self.factor * self.design.rmatvec_rows(rows, values)
-
-    def abs_matvec(self, v: FloatArray) -> FloatArray:
-        """``|A| |v|`` of the scaled coefficients."""
-        return self.design.abs_matvec(self.factor * v)
-
-    def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
-        """``|A|' |coef|``, scaled."""
-        return abs(self.factor) * self.design.abs_rmatvec(coef)
+        return self.rmatvec(np.abs(coef))
 
 
 class AugmentedDesign(BoundedDesign):
-    """Designs side by side; none of them is copied."""
+    """Designs side by side, each times a number; none of them is copied."""
 
-    def __init__(self, parts: Sequence[BoundedDesign]) -> None:
-        n_rows = {part.shape[0] for part in parts}
-        if len(n_rows) != 1:
+    def __init__(self, parts: Sequence[BoundedDesign], factors: Sequence[float]) -> None:
+        n_rows = [part.shape[0] for part in parts]
+        if len(set(n_rows)) != 1:
             raise InvalidInputError(
-                f"stacked designs must have the same number of rows: got "
-                f"{', '.join(str(part.shape[0]) for part in parts)}."
+                f"stacked designs must have the same number of rows: got {', '.join(map(str, n_rows))}."
             )
-        self.parts = tuple(parts)
-        self.shape = (n_rows.pop(), sum(part.shape[1] for part in parts))
         ends = np.cumsum([0, *(part.shape[1] for part in parts)]).tolist()
-        self._slices = [slice(start, end) for start, end in pairwise(ends)]
+        self.shape = (n_rows[0], ends[-1])
+        columns = [slice(start, end) for start, end in pairwise(ends)]
+        self.parts = list(zip(parts, factors, columns, strict=True))
 
     def matvec(self, v: FloatArray) -> FloatArray:
-        """The sum of the parts' scores."""
-        out = self.parts[0].matvec(v[self._slices[0]])
-        for part, columns in zip(self.parts[1:], self._slices[1:], strict=True):
+        first, factor, columns = self.parts[0]
+        out = first.matvec(factor * v[columns])
+        for part, factor, columns in self.parts[1:]:
+            scaled = factor * v[columns]
             # The bias is added without a vector of copies of the number.
-            if isinstance(part, ConstantColumn):
-                out += part.value * v[columns.start]
-            else:
-                out += part.matvec(v[columns])
+            out += scaled[0] if isinstance(part, OnesColumn) else part.matvec(scaled)
         return out
 
     def rmatvec(self, coef: FloatArray) -> FloatArray:
-        """The parts' products with their transposes, one after the other."""
-        return np.concatenate([part.rmatvec(coef) for part in self.parts])
+        return np.concatenate([factor * part.rmatvec(coef) for part, factor, _ in self.parts])
 
     def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
-        """The parts' products with the transposes of some rows, one after the other."""
-        return np.concatenate([part.rmatvec_rows(rows, values) for part in self.parts])
+        return np.concatenate([factor * part.rmatvec_rows(rows, values) for part, factor, _ in self.parts])
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
-        """The sum of the parts' ``|A| |v|``."""
-        pieces = zip(self.parts, self._slices, strict=True)
-        return np.sum([part.abs_matvec(v[columns]) for part, columns in pieces], axis=0, dtype=np.float64)
+        products = [part.abs_matvec(factor * v[columns]) for part, factor, columns in self.parts]
+        return np.sum(products, axis=0, dtype=np.float64)
 
     def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
-        """The parts' ``|A|' |coef|``, one after the other."""
-        return np.concatenate([part.abs_rmatvec(coef) for part in self.parts])
+        return np.concatenate([abs(factor) * part.abs_rmatvec(coef) for part, factor, _ in self.parts])
 
 
 def as_design(X: Any) -> BoundedDesign:
@@ -667,12 +626,11 @@ def augment(
     >>> augment(np.eye(2)).matvec(np.array([1.0, 2.0, 10.0]))
     array([11., 12.])
     """
-    parts: list[BoundedDesign] = []
+    parts, factors = [as_design(phi)], [1.0]
     if auxiliary is not None:
         if not B > 0:
             raise InvalidInputError(f"B must be above 0: got {B!r}.")
-        parts.append(ScaledDesign(as_design(auxiliary), B**-0.5))
-    parts.append(as_design(phi))
+        parts, factors = [as_design(auxiliary), *parts], [B**-0.5, *factors]
     if bias is not None:
-        parts.append(ConstantColumn(parts[0].shape[0], bias))
-    return parts[0] if len(parts) == 1 else AugmentedDesign(parts)
+        parts, factors = [*parts, OnesColumn(parts[0].shape[0])], [*factors, bias]
+    return parts[0] if len(parts) == 1 else AugmentedDesign(parts, factors)

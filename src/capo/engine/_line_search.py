@@ -35,7 +35,7 @@ STEPS_PER_ROW = 500
 
 
 def _map_blocks(function: Callable[[slice], Result], length: int) -> list[Result]:
-    """The function's results for the blocks of a long vector, which threads share, or for all of a short one."""
+    """The function's results for blocks of a long vector, in threads, or for all of a short one."""
     if length <= MAX_UNDIVIDED:
         return [function(slice(0, length))]
     return map_in_threads(function, list(iter_row_blocks(length, 1, BLOCK_LENGTH)))
@@ -134,7 +134,9 @@ CutOracle = Callable[[FloatArray], CutLike]
 """A function of the scores that returns the cut that is exact at them: ``R(s) = loss - coef @ s``.
 
 A cut with an attribute `error` may lie below R by that much at these scores; the solver's upper bound
-contains it.
+contains it. An oracle may have an attribute `direction`: +1 for rows whose higher scores cannot raise R, -1
+for rows whose lower scores cannot, as the oracles of measures have it. It makes the bound of rounding errors
+closer.
 """
 
 
@@ -224,7 +226,11 @@ class Segment:
 
     def model_minimum(self, low: LinePoint, high: LinePoint) -> tuple[float, float]:
         """The minimizer of the larger of the two supporting parabolas, and its value there."""
-        kink = self._intersection(low, high)
+        slope_change = low.risk_slope - high.risk_slope
+        kink = 0.5 * (low.t + high.t)
+        if slope_change < 0:
+            intercept = low.risk - low.risk_slope * low.t
+            kink = ((high.risk - high.risk_slope * high.t) - intercept) / slope_change
         t = kink
         if self.q1 > 0 and self.q0 + self.q1 * kink + self.C * low.risk_slope > 0:
             t = -(self.q0 + self.C * low.risk_slope) / self.q1
@@ -232,14 +238,6 @@ class Segment:
             t = -(self.q0 + self.C * high.risk_slope) / self.q1
         risk = max(point.risk + point.risk_slope * (t - point.t) for point in (low, high))
         return t, self.q0 * t + 0.5 * self.q1 * t * t + self.C * risk
-
-    @staticmethod
-    def _intersection(low: LinePoint, high: LinePoint) -> float:
-        slope_change = low.risk_slope - high.risk_slope
-        if not slope_change < 0:
-            return 0.5 * (low.t + high.t)
-        intercept = low.risk - low.risk_slope * low.t
-        return ((high.risk - high.risk_slope * high.t) - intercept) / slope_change
 
 
 #: Limit on the evaluations of one search.

@@ -302,7 +302,11 @@ class CuttingPlane:
                 dual = max(dual, bound)
                 status = self._stopping_status(C, tol, dual, max_iter, history)
                 if status is None:
-                    self._iterate(target, C, self.objective(C) - dual)
+                    direction = self._matvec(target)
+                    direction -= self.scores
+                    first, gap = min(1.0, STEP_GROWTH * self._step), self.objective(C) - dual
+                    step = self._move(target - self.v, direction, C, first, LINE_SEARCH_TOL * gap)
+                    self._step = step if step > MIN_STEP else max(STEP_REDUCTION * self._step, MIN_STEP)
                     calls = self._work["oracle_calls"] - before["oracle_calls"]
                     state = self.objective(C), dual, calls, self._bundle.n_cuts, self._step
                     history.append(Iteration(len(history) + 1, *state))
@@ -363,14 +367,6 @@ class CuttingPlane:
             if earlier.gap - (self.objective(C) - dual) <= MIN_PROGRESS * abs(earlier.gap):
                 return Status.STALLED
         return None
-
-    def _iterate(self, target: FloatArray, C: float, gap: float) -> None:
-        """One product, a search along the segment to `target`, and up to two cuts."""
-        direction = self._matvec(target)
-        direction -= self.scores
-        first = min(1.0, STEP_GROWTH * self._step)
-        step = self._move(target - self.v, direction, C, first, LINE_SEARCH_TOL * gap)
-        self._step = step if step > MIN_STEP else max(STEP_REDUCTION * self._step, MIN_STEP)
 
     def _search_ray(self, C: float) -> None:
         """After a smaller C: search the ray from v0 = 0 through the best point, which needs no product."""
