@@ -78,7 +78,7 @@ def test_parameters_out_of_range(name, params, message):
 
 
 def test_what_is_not_a_measure():
-    with pytest.raises(InvalidInputError, match="must be a name, a Measure or a function"):
+    with pytest.raises(InvalidInputError, match="must be a name, a measure or a function"):
         measures.get(3)
     with pytest.raises(InvalidInputError, match="can only be given with the name of a measure"):
         measures.get(measures.get("f1"), beta=2)

@@ -39,9 +39,6 @@ class FixedCountMeasure(Measure):
     def admits(self, y: ArrayLike, y_pred: ArrayLike) -> bool:
         return np.count_nonzero(to_positive_mask(y_pred)) == self.count(Labels.from_arrays(y))
 
-    def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        return self.oracle_for(Labels.from_arrays(y, sample_weight))
-
     def oracle_for(self, labels: Labels) -> Oracle:
         return SelectionOracle(labels, self.count(labels), self.scale(labels))
 

@@ -80,9 +80,6 @@ class ConfusionMeasure(Measure):
     def _labeling_value(self, labels: Labels, predicted: np.ndarray) -> float:
         return float(self.value(*(np.asarray(cell) for cell in labels.confusion(predicted))))
 
-    def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        return self.oracle_for(Labels.from_arrays(y, sample_weight))
-
     def oracle_for(self, labels: Labels) -> Oracle:
         return ConfusionOracle(self, labels)
 

@@ -255,9 +255,6 @@ class FunctionMeasure(ConfusionMeasure):
             self._cached_ranges[n_pos, n_neg] = best, worst
         return self._cached_ranges[n_pos, n_neg]
 
-    def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        return self.oracle_for(Labels.from_arrays(y, sample_weight))
-
     def oracle_for(self, labels: Labels) -> Oracle:
         key = _slope_key(labels)
         if key not in self._cached_slopes:

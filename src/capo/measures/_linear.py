@@ -61,9 +61,6 @@ class LinearMeasure(Measure):
         curve = score_curve(Labels(labels.positive, self.prices(labels)), scores)
         return curve.best_threshold(curve.tp - curve.fp)
 
-    def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        return self.oracle_for(Labels.from_arrays(y, sample_weight))
-
     def oracle_for(self, labels: Labels) -> Oracle:
         return HingeOracle(labels, self.prices(labels))
 
@@ -177,10 +174,10 @@ class Cost(LinearMeasure):
         self.cost_fp, self.cost_fn, self.benefit_tp, self.costs = cost_fp, cost_fn, benefit_tp, costs
 
     def _label_params(self) -> dict[str, Any]:
-        if self.costs is not None:  # they take the place of the prices of a class
-            return {"costs": np.asarray(self.costs)}
-        found = super()._label_params()
-        return {key: value for key, value in found.items() if key != "benefit_tp" or np.any(value)}
+        # Costs of rows take the place of the prices of a class.
+        found = self.params if self.costs is None else {"costs": self.costs}
+        shown = {key: value for key, value in found.items() if key != "benefit_tp" or np.any(value)}
+        return {key: np.asarray(value) if np.ndim(value) else value for key, value in shown.items()}
 
     def for_rows(self, rows: Any) -> Cost:
         if not self.per_row:

@@ -18,7 +18,7 @@ from scipy.special import digamma
 
 from .._compat import FloatArray, IntArray
 from ..exceptions import InvalidInputError
-from ._base import Cut, LabeledOracle, Measure, Oracle, base_rate_threshold
+from ._base import Cut, LabeledOracle, Measure, Oracle
 from ._binned import BinnedPairOracle
 from ._labels import ClassScores, Labels, score_curve, shifted_keys, to_positive_mask
 
@@ -39,9 +39,6 @@ class RankingMeasure(Measure):
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         return self._area(Labels.from_arrays(y, sample_weight), np.asarray(scores, dtype=np.float64))
 
-    def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        return self.oracle_for(Labels.from_arrays(y, sample_weight))
-
     def ranking_coef(self, y: ArrayLike, order: ArrayLike) -> FloatArray:
         """Coefficients of the cut of one ranking (row indices, best first), without weights."""
         positive = to_positive_mask(y)[np.asarray(order)]
@@ -56,7 +53,8 @@ class RankingMeasure(Measure):
         """The measure, between 0 and 1, with ties treated as in scikit-learn."""
 
     def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        return base_rate_threshold(y, scores, sample_weight)
+        labels = Labels.from_arrays(y, sample_weight)
+        return score_curve(labels, scores).threshold_at_mass(labels.n_pos)
 
 
 class RocAUC(RankingMeasure):
