@@ -102,5 +102,3 @@ def test_multipliers_and_offsets():
     p = np.random.default_rng(0).dirichlet(np.ones(3), size=50)
     assert np.array_equal((multipliers * p - offsets).argmax(axis=1), rule.predict(p))
     assert DecisionRule(np.arange(9.0).reshape(3, 3) ** 2).multipliers_and_offsets is None
-    assert DecisionRule.most_probable(3).is_most_probable
-    assert not rule.is_most_probable

@@ -102,5 +102,5 @@ def test_a_rule_that_gains_is_used():
     assert choice.score.value > choice.most_probable_score.value + 0.05
     accuracy = RuleChooser(multiclass.get("accuracy"), codes, None, np.arange(1500) % 5)(probabilities)
     assert not accuracy.is_adapted
-    assert accuracy.search.rule.is_most_probable
+    assert np.array_equal(accuracy.search.rule.gain, np.eye(len(accuracy.search.rule.gain)))
     assert accuracy.search.gap == pytest.approx(0.0, abs=1e-12)

@@ -6,9 +6,15 @@ vectorized function of (tp, fp, fn, tn), or a formula such as ``get("10 * tp - 2
 
 from ._base import Cut, Measure, Oracle
 from ._binned import BinnedConfusionOracle, BinnedCut, BinnedPairOracle, Binner
-from ._confusion import ConfusionMeasure, ConfusionOracle, ratio
-from ._constrained import ConstrainedMeasure
-from ._formula import Formula, FunctionMeasure, GuardedOracle
+from ._confusion import (
+    ConfusionMeasure,
+    ConfusionOracle,
+    ConstrainedMeasure,
+    FunctionMeasure,
+    GuardedOracle,
+    ratio,
+)
+from ._formula import Formula
 from ._labels import ClassTotals, GroupedLabels, Labels, ScoreCurve, score_curve
 from ._linear import Cost, LinearMeasure, cost_log_odds
 from ._ranking import AveragePrecision, RankingMeasure

@@ -13,7 +13,6 @@ scores ``t`` the cut is a lower bound, ``R(t) >= cut.loss - cut.coef @ t``.
 
 from __future__ import annotations
 
-import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -177,13 +176,7 @@ class Measure(ABC):
         return self.params
 
     def __repr__(self) -> str:
-        known = inspect.signature(type(self)).parameters
-        changed = (
-            f"{key}={value!r}"
-            for key, value in self.params.items()
-            if not _is_default(value, known[key].default)
-        )
-        return f"{self.name}({', '.join(changed)})"
+        return self.label
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -255,7 +248,3 @@ class AveragedMeasure:
     def label(self) -> str:
         """The label of the binary measure and the average."""
         return f"{self.measure.label}_{self.average}"
-
-
-def _is_default(value: object, default: object) -> bool:
-    return type(value) is type(default) and bool(value == default)

@@ -9,42 +9,40 @@ from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..exceptions import InvalidInputError, UnknownMeasureError, suggest_names
-from ._at_k import PRBEP, LiftAtK, PrecisionAtK, RecallAtK
+from . import _confusion as confusion
+from . import _linear as linear
+from . import _ranking as ranking
 from ._base import Measure
-from ._confusion import F1, KLD, MCC, CohenKappa, FBeta, GMean, Jaccard, QMeasure
-from ._constrained import PrecisionAtRecall, RecallAtPrecision, TprAtFpr
-from ._formula import CELLS, Formula, FunctionMeasure
-from ._linear import Accuracy, BalancedAccuracy, Cost, Youden
-from ._ranking import AveragePrecision, PartialAUC, RocAUC
+from ._formula import CELLS, Formula
 
 #: The measures of two classes, each with its formula and its use.
 _BINARY: list[tuple[type[Measure], str, str]] = [
-    (Accuracy, "(tp + tn) / n", "errors of both kinds have the same cost"),
-    (BalancedAccuracy, "(tp/P + tn/N) / 2", "both classes matter equally, whatever their size"),
-    (Youden, "tp/P + tn/N - 1", "balanced accuracy rescaled to [-1, 1]; common in medicine"),
-    (Cost, "mean benefit minus cost per row", "known costs of errors and benefits, per class or per row"),
-    (F1, "2 tp / (2 tp + fp + fn)", "a rare class, precision and recall matter equally"),
+    (linear.Accuracy, "(tp + tn) / n", "errors of both kinds have the same cost"),
+    (linear.BalancedAccuracy, "(tp/P + tn/N) / 2", "both classes matter equally, whatever their size"),
+    (linear.Youden, "tp/P + tn/N - 1", "balanced accuracy rescaled to [-1, 1]; common in medicine"),
+    (linear.Cost, "mean benefit minus cost per row", "known prices of errors, per class or per row"),
+    (confusion.F1, "2 tp / (2 tp + fp + fn)", "a rare class, precision and recall matter equally"),
     (
-        FBeta,
+        confusion.FBeta,
         "(1 + b²) tp / ((1 + b²) tp + b² fn + fp)",
         "recall counts `beta` times as much as precision",
     ),
-    (Jaccard, "tp / (tp + fp + fn)", "overlap of two sets"),
-    (GMean, "sqrt(tp/P · tn/N)", "imbalanced classes, both of which matter"),
-    (MCC, "Matthews' correlation", "one number for the whole confusion matrix"),
-    (CohenKappa, "agreement beyond chance", "comparison with human raters"),
-    (PrecisionAtK, "tp among the top k, over k", "only k cases can be acted on"),
-    (RecallAtK, "tp among the top k, over P", "how much a screening of k cases finds"),
-    (LiftAtK, "precision at k over P/n", "common in marketing"),
-    (PRBEP, "precision where it equals recall", "text classification"),
-    (RecallAtPrecision, "recall while precision ≥ floor", "alarms must be reliable"),
-    (PrecisionAtRecall, "precision while recall ≥ floor", "few positives may be missed"),
-    (TprAtFpr, "tp/P while fp/N ≤ ceiling", "a limited rate of false alarms"),
-    (KLD, "1 - normalized divergence of class shares", "estimating prevalence"),
-    (QMeasure, "F-mean of recall and agreement of counts", "prevalence and labels at once"),
-    (RocAUC, "pairs in the right order", "ranking over the whole range"),
-    (PartialAUC, "ROC area in a range, McClish's scale", "ranking where false alarms are few"),
-    (AveragePrecision, "mean precision at the positives' ranks", "retrieval"),
+    (confusion.Jaccard, "tp / (tp + fp + fn)", "overlap of two sets"),
+    (confusion.GMean, "sqrt(tp/P · tn/N)", "imbalanced classes, both of which matter"),
+    (confusion.MCC, "Matthews' correlation", "one number for the whole confusion matrix"),
+    (confusion.CohenKappa, "agreement beyond chance", "comparison with human raters"),
+    (linear.PrecisionAtK, "tp among the top k, over k", "only k cases can be acted on"),
+    (linear.RecallAtK, "tp among the top k, over P", "how much a screening of k cases finds"),
+    (linear.LiftAtK, "precision at k over P/n", "common in marketing"),
+    (linear.PRBEP, "precision where it equals recall", "text classification"),
+    (confusion.RecallAtPrecision, "recall while precision ≥ floor", "alarms must be reliable"),
+    (confusion.PrecisionAtRecall, "precision while recall ≥ floor", "few positives may be missed"),
+    (confusion.TprAtFpr, "tp/P while fp/N ≤ ceiling", "a limited rate of false alarms"),
+    (confusion.KLD, "1 - normalized divergence of class shares", "estimating prevalence"),
+    (confusion.QMeasure, "F-mean of recall and agreement of counts", "prevalence and labels at once"),
+    (ranking.RocAUC, "pairs in the right order", "ranking over the whole range"),
+    (ranking.PartialAUC, "ROC area in a range, McClish's scale", "ranking where false alarms are few"),
+    (ranking.AveragePrecision, "mean precision at the positives' ranks", "retrieval"),
 ]
 AnyMeasure = TypeVar("AnyMeasure")
 
@@ -128,7 +126,7 @@ class Registry(Generic[AnyMeasure]):
                 f"{measure!r}."
             )
         if isinstance(measure, str):
-            measure = FunctionMeasure(Formula(measure))
+            measure = confusion.FunctionMeasure(Formula(measure))
         if isinstance(measure, self.kind):
             return measure
         if isinstance(measure, Measure) or (callable(measure) and not inspect.isclass(measure)):
@@ -168,7 +166,7 @@ def _parameters(make: Callable[..., object]) -> dict[str, Any]:
 BINARY: Registry[Measure] = Registry(
     Measure,
     {kind.name: (kind, value, use) for kind, value, use in _BINARY},
-    FunctionMeasure,
+    confusion.FunctionMeasure,
     aliases={"matthews_corrcoef": "mcc"},
 )
 

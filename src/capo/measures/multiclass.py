@@ -34,10 +34,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from .._compat import FloatArray, IntArray
-from ..exceptions import InvalidInputError, MeasureFunctionError, list_labels
+from ..exceptions import InvalidInputError, list_labels
 from ._base import AveragedMeasure, DerivedMeasure, Measure
-from ._confusion import ConfusionMeasure, ratio
-from ._formula import FunctionMeasure
+from ._confusion import ConfusionMeasure, FunctionMeasure, call_function, ratio
 from ._ranking import RocAUC
 from ._registry import Description, Registry
 
@@ -108,11 +107,6 @@ class DecisionRule:
     def predict(self, probabilities: FloatArray) -> IntArray:
         """Return the position of the class with the largest expected gain; the first one of several."""
         return np.asarray(self.decision(probabilities).argmax(axis=1))
-
-    @property
-    def is_most_probable(self) -> bool:
-        """Whether the rule predicts the most probable class."""
-        return bool(np.array_equal(self.gain, np.eye(len(self.gain))))
 
     @property
     def multipliers_and_offsets(self) -> tuple[FloatArray, FloatArray] | None:
@@ -793,23 +787,14 @@ class ConfusionMatrixFunction(ConfusionMatrixMeasure):
         return "custom measure" if self.name == "<lambda>" else self.name
 
     def value(self, confusion: FloatArray) -> FloatArray:
-        shape = confusion.shape[:-2]
-        try:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                values = np.asarray(self.function(confusion), dtype=np.float64)
-        except Exception as error:
-            raise MeasureFunctionError(
-                f"the measure function {self.label!r} failed on shape {confusion.shape}: {error}. It gets "
-                "confusion matrices along the leading axes: write it for the last two, as "
-                "in `lambda C: C[..., 0, 0] - C[..., 1, 0]`."
-            ) from error
-        if values.shape != shape or not np.isfinite(values).all():
-            found = f"shape {values.shape}" if values.shape != shape else "values that are not finite"
-            raise MeasureFunctionError(
-                f"the measure function {self.label!r} must return one finite number for each matrix along "
-                f"the leading axes: for an array of shape {confusion.shape} it returned {found}."
-            )
-        return values
+        return call_function(
+            self.function,
+            [confusion],
+            confusion.shape[:-2],
+            self.label,
+            "It gets confusion matrices along the leading axes: write it for the last two, as in "
+            "`lambda C: C[..., 0, 0] - C[..., 1, 0]`.",
+        )
 
 
 def _find_labels(labels: Any, classes: NDArray[Any], name: str) -> list[int]:

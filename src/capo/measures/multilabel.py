@@ -16,8 +16,7 @@ import numpy as np
 from .._compat import BoolArray, FloatArray
 from ..exceptions import InvalidInputError
 from ._base import AveragedMeasure, DerivedMeasure, Measure
-from ._confusion import ratio
-from ._formula import FunctionMeasure
+from ._confusion import FunctionMeasure, ratio
 from ._registry import Description, Registry
 
 #: Weights of the rows, or None.
