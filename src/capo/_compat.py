@@ -86,8 +86,6 @@ def grow_tree(
 LOSS_MODULE: str = CyLossFunction.__module__
 
 
-__all___typing = ["BoolArray", "FloatArray", "IntArray"]
-
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
 #: Positions of rows, columns or folds.

@@ -595,11 +595,7 @@ def from_blocks(blocks: Callable[[], Iterable[Any]], shape: tuple[int, int]) -> 
 
 
 def augment(
-    phi: Any,
-    *,
-    auxiliary: NDArray[np.floating] | None = None,
-    B: float = 1.0,
-    bias: float | None = 1.0,
+    phi: Any, *, auxiliary: NDArray[np.floating] | None = None, B: float = 1.0, bias: float | None = 1.0
 ) -> BoundedDesign:
     """``[auxiliary / sqrt(B) | Phi | bias]``, without a copy of any of them.
 

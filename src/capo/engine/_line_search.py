@@ -12,7 +12,7 @@ minimizes the larger of the two parabolas that bound phi from both sides.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -49,25 +49,17 @@ def _load_kernels(*vectors: FloatArray) -> ModuleType | None:
     return load_kernels(STEPS_PER_ROW * len(vectors[0])) if plain else None
 
 
-def dot(a: FloatArray, b: FloatArray) -> float:
-    """The inner product."""
-    kernels = _load_kernels(a, b)
-    multiply = np.dot if kernels is None else kernels.dot
-    return math.fsum(_map_blocks(lambda rows: float(multiply(a[rows], b[rows])), len(a)))
+def dot(a: FloatArray, *others: FloatArray) -> list[float]:
+    """The inner products of a with one or two vectors, in one pass."""
+    kernels = _load_kernels(a, *others)
 
-
-def dot_both(a: FloatArray, b: FloatArray, c: FloatArray) -> tuple[float, float]:
-    """The inner products of a with b and with c, in one pass."""
-    kernels = _load_kernels(a, b, c)
-
-    def multiply(rows: slice) -> tuple[float, float]:
+    def multiply(rows: slice) -> Sequence[float]:
+        parts = [each[rows] for each in others]
         if kernels is None:
-            return float(a[rows] @ b[rows]), float(a[rows] @ c[rows])
-        first, second = kernels.dot_both(a[rows], b[rows], c[rows])
-        return first, second
+            return [float(a[rows] @ part) for part in parts]
+        return kernels.dot_both(a[rows], *parts) if len(parts) == 2 else [kernels.dot(a[rows], *parts)]
 
-    first, second = zip(*_map_blocks(multiply, len(a)), strict=True)
-    return math.fsum(first), math.fsum(second)
+    return [math.fsum(products) for products in zip(*_map_blocks(multiply, len(a)), strict=True)]
 
 
 def add_scaled(a: FloatArray, b: FloatArray, factor: float, out: FloatArray) -> FloatArray:
@@ -135,17 +127,10 @@ CutOracle = Callable[[FloatArray], CutLike]
 
 A cut with an attribute `error` may lie below R by that much at these scores; the solver's upper bound
 contains it. An oracle may have an attribute `direction`: +1 for rows whose higher scores cannot raise R, -1
-for rows whose lower scores cannot, as the oracles of measures have it. It makes the bound of rounding errors
-closer.
+for rows whose lower scores cannot. It makes the bound of rounding errors closer. It may also have a method
+`within(error)`, which returns a faster oracle whose cuts lie below R by at most `error`. The oracles of
+measures have both.
 """
-
-
-@runtime_checkable
-class AdjustableOracle(Protocol):
-    """An oracle that is faster if its cuts may lie below R; those of large problems of measures are."""
-
-    def within(self, error: float, /) -> CutOracle:
-        """An oracle whose cuts lie below R by at most `error`, which their attribute `error` tells."""
 
 
 class ZeroCut(NamedTuple):
@@ -170,15 +155,12 @@ def evaluate_risk(
             f"the oracle must return a cut, an object with `coef`, an array of shape {scores.shape}, and "
             f"`loss`, a number, such as capo.measures.Cut(coef, loss): got {found}."
         )
-    if direction is None:
-        product, along = dot(cut.coef, scores), 0.0
-    else:
-        product, along = dot_both(cut.coef, scores, direction)
+    product, *along = dot(cut.coef, scores) if direction is None else dot(cut.coef, scores, direction)
     risk = float(cut.loss) - product
     if not math.isfinite(risk):
         raise InvalidInputError(NOT_FINITE)
     if risk >= 0.0:
-        return risk, cut, -along
+        return risk, cut, -sum(along)
     return 0.0, ZeroCut(np.zeros_like(scores), error=max(risk + cut_error(cut), 0.0)), 0.0
 
 
@@ -218,7 +200,7 @@ class Segment:
 
     def start(self, risk: float, cut: CutLike) -> LinePoint:
         """Value and slopes at 0, where the risk and the cut are known."""
-        return self._make_point(0.0, risk, -dot(cut.coef, self.direction))
+        return self._make_point(0.0, risk, -dot(cut.coef, self.direction)[0])
 
     def _make_point(self, t: float, risk: float, risk_slope: float) -> LinePoint:
         value = self.q0 * t + 0.5 * self.q1 * t * t + self.C * risk

@@ -36,7 +36,6 @@ from ._bundle import Bundle
 from ._designs import BoundedDesign, as_design
 from ._line_search import (
     NOT_FINITE,
-    AdjustableOracle,
     CutLike,
     CutOracle,
     Segment,
@@ -69,18 +68,15 @@ class SlopeUpdates:
     def __init__(self, design: BoundedDesign) -> None:
         self.design = design
         self.enabled = design.shape[0] * design.shape[1] >= MIN_SIZE
+        # How many times larger the rounding error of a slope can be than that of a product with all rows.
+        self.error_factor = UPDATE_ERROR_FACTOR if self.enabled else 1.0
         self.n_updates = 0
         self.coef: FloatArray | None = None
         self.slope: FloatArray
 
-    @property
-    def error_factor(self) -> float:
-        """How many times larger the rounding error of a slope can be than that of a product with all rows."""
-        return UPDATE_ERROR_FACTOR if self.enabled else 1.0
-
     def stop(self) -> None:
         """From now on compute all slopes from all rows."""
-        self.enabled, self.coef = False, None
+        self.enabled, self.error_factor, self.coef = False, 1.0, None
 
     def __call__(self, coef: FloatArray) -> FloatArray:
         """The slope of the cut with these coefficients, which must not change later on."""
@@ -259,11 +255,7 @@ class CuttingPlane:
         return float(0.5 * (move @ move) + C * self.risk)
 
     def solve(
-        self,
-        C: float,
-        tol: float = 1e-3,
-        max_iter: int = 10_000,
-        callback: Callback | None = None,
+        self, C: float, tol: float = 1e-3, max_iter: int = 10_000, callback: Callback | None = None
     ) -> Solution:
         """Minimize J for one C, from the best point and with the cuts of the C's before.
 
@@ -436,7 +428,8 @@ class CuttingPlane:
 
 def _search_within(oracle: CutOracle, error: float) -> CutOracle:
     """An oracle that is faster if its cuts may lie below R by the error, where there is one."""
-    return oracle.within(error) if isinstance(oracle, AdjustableOracle) else oracle
+    within: Callable[[float], CutOracle] | None = getattr(oracle, "within", None)
+    return oracle if within is None else within(error)
 
 
 def check_C(value: float) -> float:
