@@ -134,7 +134,7 @@ MAX_LISTED_LABELS = 5
 
 def suggest_names(name: str, known: Sequence[str], otherwise: str) -> str:
     """Return a question with the names that are similar to an unknown one, or another hint."""
-    fbeta = re.sub(r"^f\d+", "fbeta", name.lower())  # "f2" is "fbeta" with a parameter
+    fbeta = re.sub(r"^f\d(?=_|$)", "fbeta", name.lower())  # "f2" is "fbeta" with a parameter
     near = difflib.get_close_matches(name.lower(), dict.fromkeys(known), n=3, cutoff=0.5)
     near = [fbeta] if fbeta != name.lower() and fbeta in known else near
     near = near or [each for each in known if each in name.lower()]

@@ -16,7 +16,7 @@ from capo.exceptions import (
     MeasureFunctionError,
     UnknownMeasureError,
 )
-from capo.measures import ConfusionMeasure, FunctionMeasure, Labels
+from capo.measures import ConfusionMeasure, FunctionMeasure, Labels, multilabel
 from capo.measures import _confusion as function
 
 from ..cases import ALL_MEASURES
@@ -31,6 +31,10 @@ def test_a_misspelt_name_gets_the_nearest_ones():
         measures.get("precison_at_k")
     with pytest.raises(UnknownMeasureError, match=r"'f1_macro'\. Did you mean 'f1'"):
         measures.get("f1_macro")
+    with pytest.raises(UnknownMeasureError, match=r"Did you mean 'fbeta'\?"):
+        measures.get("f2")
+    with pytest.raises(UnknownMeasureError, match=r"Did you mean 'fbeta_macro'\?"):
+        multilabel.get("f2_macro")
     with pytest.raises(UnknownMeasureError, match="Choose one of accuracy, average_precision"):
         measures.get("zzzzzz")
 

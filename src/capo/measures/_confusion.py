@@ -29,12 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._compat import FloatArray
-from ..exceptions import (
-    ConstraintWarning,
-    ExhaustiveSearchWarning,
-    InvalidInputError,
-    MeasureFunctionError,
-)
+from ..exceptions import ConstraintWarning, ExhaustiveSearchWarning, InvalidInputError, MeasureFunctionError
 from . import _search as search
 from ._base import Cells, Cut, LabeledOracle, Measure, Oracle, check_positive_number
 from ._binned import BinnedConfusionOracle

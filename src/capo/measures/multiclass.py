@@ -40,6 +40,8 @@ from ._confusion import ConfusionMeasure, FunctionMeasure, call_function, ratio
 from ._ranking import RocAUC
 from ._registry import Description, Registry
 
+__all__ = ["ConfusionMatrixMeasure", "MulticlassMeasure", "RuleSearch", "describe", "get", "names"]
+
 #: Rows of which a starting point is found, and on which the starting points are compared.
 MAX_ROWS_FOR_START = 50_000
 #: Random multipliers among the starting points.
@@ -579,7 +581,7 @@ class GainMatrix(LinearMeasure):
             )
         if self.classes is None:
             return self
-        order = np.argsort(_find_all_labels(self.classes, classes, f"the {self.name} matrix"))
+        order = np.argsort(_find_labels(self.classes, classes, f"the {self.name} matrix", each_once=True))
         return replace(self, matrix=self.matrix[np.ix_(order, order)], classes=None)
 
     def gain(self, true_mass: FloatArray) -> FloatArray:
@@ -671,7 +673,7 @@ class CohenKappa(FractionMeasure):
     def for_classes(self, classes: NDArray[Any]) -> CohenKappa:
         if self.order is None:
             return self
-        found = _find_all_labels(self.order, classes, f"order of {self.name}")
+        found = _find_labels(self.order, classes, f"order of {self.name}", each_once=True)
         return replace(self, positions=tuple(np.argsort(found).tolist()))
 
     def with_order(self, labels: list[Any]) -> CohenKappa:
@@ -797,26 +799,19 @@ class ConfusionMatrixFunction(ConfusionMatrixMeasure):
         )
 
 
-def _find_labels(labels: Any, classes: NDArray[Any], name: str) -> list[int]:
-    """Return the positions of labels among the classes."""
+def _find_labels(labels: Any, classes: NDArray[Any], name: str, *, each_once: bool = False) -> list[int]:
+    """Return the positions of labels among the classes, or an error unless they are among them."""
     known = classes.tolist()
     listed = [labels] if np.ndim(labels) == 0 else np.asarray(labels, dtype=object).tolist()
-    unknown = [label for label in listed if label not in known]
-    if unknown:
+    if unknown := [label for label in listed if label not in known]:
         raise InvalidInputError(
             f"{name} names the label {unknown[0]!r}, which y does not have: its labels are "
             f"{list_labels(known)}."
         )
-    return [known.index(label) for label in listed]
-
-
-def _find_all_labels(labels: Any, classes: NDArray[Any], name: str) -> list[int]:
-    """Return the positions of labels that name each class once."""
-    found = _find_labels(labels, classes, name)
-    if sorted(found) != list(range(len(classes))):
+    found = [known.index(label) for label in listed]
+    if each_once and sorted(found) != list(range(len(known))):
         raise InvalidInputError(
-            f"{name} must name each class of y once: y has {len(classes)} classes, and {len(found)} are "
-            "named."
+            f"{name} must name each class of y once: y has {len(known)} classes, and {len(found)} are named."
         )
     return found
 

@@ -19,6 +19,8 @@ from ._base import AveragedMeasure, DerivedMeasure, Measure
 from ._confusion import FunctionMeasure, ratio
 from ._registry import Description, Registry
 
+__all__ = ["EntryAverage", "LabelAverage", "MultilabelMeasure", "RowAverage", "describe", "get", "names"]
+
 #: Weights of the rows, or None.
 Weights = FloatArray | None
 #: Rows whose expected F1 is computed at once: each takes some kilobytes per label.
@@ -184,10 +186,6 @@ def _prefix_distributions(probabilities: FloatArray) -> list[FloatArray]:
     return found
 
 
-def _average(measure: Measure, average: str) -> MultilabelMeasure:
-    return EntryAverage(measure) if average == "micro" else LabelAverage(measure, average)
-
-
 def _convert(measure: Measure | Callable[..., Any]) -> MultilabelMeasure:
     return LabelAverage(measure if isinstance(measure, Measure) else FunctionMeasure(measure))
 
@@ -200,7 +198,7 @@ _REGISTRY: Registry[MultilabelMeasure] = Registry(
     },
     _convert,
     target=" of label matrices",
-    average=_average,
+    average=lambda each, name: EntryAverage(each) if name == "micro" else LabelAverage(each, name),
     averages={
         "macro": "mean over the labels",
         "weighted": "mean over the labels, weighted by their positive rows",

@@ -81,8 +81,8 @@ def is_registered(value):
 
 
 def measure_classes(module, base):
-    """The classes of measures that a package exports and that can be used as they are."""
-    exported = [getattr(module, name) for name in module.__all__]
+    """The classes of measures of a module that can be used as they are."""
+    exported = [each for each in vars(module).values() if inspect.getmodule(each) is module]
     found = [each for each in exported if isinstance(each, type) and issubclass(each, base)]
     return [each for each in found if not inspect.isabstract(each)]
 
