@@ -101,8 +101,6 @@ def iter_row_blocks(
 
 def _sum_vector(vector: FloatArray) -> float:
     """The sum of the elements, in blocks that do not depend on the number of threads."""
-    if len(vector) <= VECTOR_BLOCK:
-        return float(vector.sum())
     blocks = list(iter_row_blocks(len(vector), 1, VECTOR_BLOCK))
     return math.fsum(map_in_threads(lambda rows: float(vector[rows].sum()), blocks))
 

@@ -51,6 +51,8 @@ def _load_kernels(*vectors: FloatArray) -> ModuleType | None:
 
 def dot(a: FloatArray, *others: FloatArray) -> list[float]:
     """The inner products of a with one or two vectors, in one pass."""
+    if len(a) <= MAX_UNDIVIDED:
+        return [float(a @ each) for each in others]
     kernels = _load_kernels(a, *others)
 
     def multiply(rows: slice) -> Sequence[float]:

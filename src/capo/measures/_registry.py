@@ -139,7 +139,8 @@ class Registry(Generic[AnyMeasure]):
     def _by_name(self, name: str, params: Mapping[str, Any]) -> AnyMeasure:
         known = self.aliases.get(name, name)
         if known in self.entries:
-            make, accepted = self.entries[known][0], list(_parameters(self.entries[known][0]))
+            make = self.entries[known][0]
+            accepted = list(_parameters(make)) if params else []
             if unknown := [key for key in params if key not in accepted]:
                 takes = f"it takes {', '.join(accepted)}" if accepted else "it takes no parameters"
                 raise InvalidInputError(f"measure {name!r} has no parameter {unknown[0]!r}: {takes}.")
