@@ -6,7 +6,7 @@ import pytest
 from capo import measures
 from capo.measures import ConfusionMeasure, Cut
 from capo.measures import _search as search
-from capo.testing import brute_force, check_case, check_measure, check_weights
+from capo.testing import check_case, check_measure, check_weights
 
 
 class Careless(ConfusionMeasure):
@@ -50,12 +50,6 @@ def test_wrong_weights_are_caught():
 
     with pytest.raises(AssertionError, match=r"worst value .* with weights, .* with repeated rows"):
         check_weights(Unweighted(), [0.1, -0.4, 0.3], [1, -1, 1], [1, 2, 3])
-
-
-def test_row_costs_are_checked_row_by_row():
-    measure = measures.get("cost", costs=[1.0, 10.0, 0.5])
-    check_case(measure, [0.3, 0.2, -0.1], [1, -1, 1])
-    assert brute_force(measure, [0.0, 0.0, 0.0], [1, -1, 1]) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("rows", [slice(None), [0, 2], [2, 0, 0]])

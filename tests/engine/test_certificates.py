@@ -12,7 +12,8 @@ from scipy.sparse.linalg import aslinearoperator
 from sklearn.exceptions import ConvergenceWarning
 
 from capo import SVMPerfClassifier, measures
-from capo.engine import MAX_ELEMENT, Status, from_blocks, minimize
+from capo.engine import Status, from_blocks, minimize
+from capo.engine._rounding import MAX_ELEMENT
 from capo.exceptions import (
     ConstraintWarning,
     ExhaustiveSearchWarning,

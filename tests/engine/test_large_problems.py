@@ -11,10 +11,11 @@ from threadpoolctl import threadpool_limits
 
 from capo import measures
 from capo._accel import threads as _threads
-from capo.engine import MAX_UPDATES, CuttingPlane, SlopeUpdates, Status, as_design, augment, minimize
+from capo.engine import CuttingPlane, Status, as_design, augment, minimize
 from capo.engine import _designs as _dense
 from capo.engine import _line_search as _vectors
 from capo.engine import _solver as _slopes
+from capo.engine._solver import MAX_UPDATES, SlopeUpdates
 from capo.measures import _binned, _linear
 
 

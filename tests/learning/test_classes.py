@@ -107,5 +107,5 @@ def test_a_rule_that_gains_is_used():
     assert choice["rule_score_"].value > choice["most_probable_score_"].value + 0.05
     accuracy = choose_rule("accuracy", codes, probabilities)
     assert not accuracy["uses_rule_"]
-    assert accuracy["decision_"].rule.is_most_probable
+    assert np.array_equal(accuracy["decision_"].rule.gain, np.eye(3))
     assert accuracy["gap_"] == pytest.approx(0.0, abs=1e-12)

@@ -90,7 +90,7 @@ def test_with_many_rows_the_rule_is_found_on_a_sample_and_finished_on_all(monkey
     rows = ExpectedRows(rng.dirichlet((4, 1, 0.3), size=3000), rng.random(3000))
     measure = multiclass.get("f1_macro")
     complete = measure.search(rows)
-    monkeypatch.setattr("capo.measures._class_rules.MAX_ROWS_TO_COMPARE_STARTS", 500)
+    monkeypatch.setattr("capo.measures.multiclass.MAX_ROWS_FOR_START", 500)
     sampled = measure.search(rows)
     assert sampled.value == pytest.approx(complete.value, abs=2e-3)
     assert sampled.bound == complete.bound
@@ -102,5 +102,3 @@ def test_multipliers_and_offsets():
     p = np.random.default_rng(0).dirichlet(np.ones(3), size=50)
     assert np.array_equal((multipliers * p - offsets).argmax(axis=1), rule.predict(p))
     assert DecisionRule(np.arange(9.0).reshape(3, 3) ** 2).multipliers_and_offsets is None
-    assert DecisionRule.most_probable(3).is_most_probable
-    assert not rule.is_most_probable

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from capo import measures
 from capo.exceptions import InvalidInputError
-from capo.measures import ConfusionMeasure, ConfusionOracle, Cut, Exhaustive, Labels
+from capo.measures import ConfusionMeasure, Cut, Labels
+from capo.measures._confusion import ConfusionOracle
+from capo.measures._search import Exhaustive
 from capo.testing import brute_force, check_case, check_lower_bound, check_weights
 
 from ..cases import ALL_MEASURES, LABEL_MEASURES, RANKING_MEASURES, problems

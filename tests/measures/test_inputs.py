@@ -16,8 +16,8 @@ from capo.exceptions import (
     MeasureFunctionError,
     UnknownMeasureError,
 )
-from capo.measures import ConfusionMeasure, FunctionMeasure, Labels
-from capo.measures import _formula as function
+from capo.measures import ConfusionMeasure, FunctionMeasure, Labels, multilabel
+from capo.measures import _confusion as function
 
 from ..cases import ALL_MEASURES
 
@@ -31,6 +31,10 @@ def test_a_misspelt_name_gets_the_nearest_ones():
         measures.get("precison_at_k")
     with pytest.raises(UnknownMeasureError, match=r"'f1_macro'\. Did you mean 'f1'"):
         measures.get("f1_macro")
+    with pytest.raises(UnknownMeasureError, match=r"Did you mean 'fbeta'\?"):
+        measures.get("f2")
+    with pytest.raises(UnknownMeasureError, match=r"Did you mean 'fbeta_macro'\?"):
+        multilabel.get("f2_macro")
     with pytest.raises(UnknownMeasureError, match="Choose one of accuracy, average_precision"):
         measures.get("zzzzzz")
 
@@ -68,8 +72,8 @@ def test_names_are_sorted_and_all_can_be_made():
         ("partial_auc", {"max_fpr": None}, "0 <= min_fpr < max_fpr <= 1"),
         ("recall_at_precision", {"penalty": "x"}, "penalty must be above 0"),
         ("cost", {"cost_fp": "a"}, "costs must be finite numbers"),
-        ("cost", {"costs": []}, "costs must be finite numbers"),
-        ("cost", {"costs": [1, np.nan]}, "costs must be finite"),
+        ("cost", {"cost_fp": []}, "costs must be finite numbers"),
+        ("cost", {"cost_fn": [1, np.nan]}, "costs must be finite"),
     ],
 )
 def test_parameters_out_of_range(name, params, message):
@@ -78,7 +82,7 @@ def test_parameters_out_of_range(name, params, message):
 
 
 def test_what_is_not_a_measure():
-    with pytest.raises(InvalidInputError, match="must be a name, a Measure or a function"):
+    with pytest.raises(InvalidInputError, match="must be a name, a measure or a function"):
         measures.get(3)
     with pytest.raises(InvalidInputError, match="can only be given with the name of a measure"):
         measures.get(measures.get("f1"), beta=2)
@@ -118,10 +122,12 @@ def test_k_larger_than_the_rows():
 
 
 def test_row_costs_of_other_rows():
-    with pytest.raises(InvalidInputError, match=r"costs has the shape \(3,\), but y has 4 rows"):
-        measures.get("cost", costs=[1, 2, 3]).most_violated(SCORES, Y)
+    with pytest.raises(InvalidInputError, match=r"cost_fn has the shape \(3,\), but y has 4 rows"):
+        measures.get("cost", cost_fn=[1, 2, 3]).most_violated(SCORES, Y)
     with pytest.raises(InvalidInputError, match="every row with a weight above 0 has the cost 0"):
-        measures.get("cost", costs=[0, 0, 0, 1]).most_violated(SCORES, Y, [1, 1, 1, 0])
+        measures.get("cost", cost_fp=[0, 0, 0, 1], cost_fn=[0, 0, 0, 1]).most_violated(
+            SCORES, Y, [1, 1, 1, 0]
+        )
 
 
 def test_a_floor_that_no_threshold_meets():
@@ -138,7 +144,7 @@ def test_a_floor_that_no_threshold_meets():
         (lambda tp, fp, fn, tn: None, "must return one number per confusion matrix"),
         (
             lambda tp, fp, fn, tn: tp / (tp + fp),
-            r"returned nan for (tp, fp, fn, tn) = (0, 0, 2, 2)",
+            "returned nan for the confusion matrix (0, 0, 2, 2)",
         ),
         (lambda tp, fp, fn, tn: -np.log(fp), "returned inf"),
         (lambda tp, fp, fn, tn: tp if tp > fp else fp, "failed on arrays (The truth value"),
@@ -162,7 +168,7 @@ def test_a_function_that_is_not_monotone_is_searched_exhaustively_with_a_warning
 
 
 def test_a_value_that_is_not_finite_in_score_gets_the_same_sentence():
-    with pytest.raises(MeasureFunctionError, match=r"returned nan for .* = \(0, 0, 1, 1\)"):
+    with pytest.raises(MeasureFunctionError, match=r"returned nan for .* \(0, 0, 1, 1\)"):
         measures.get(lambda tp, fp, fn, tn: tp / (tp + fp)).score([1, 0], [-1.0, -1.0])
 
 
@@ -255,7 +261,7 @@ def test_errors_are_value_errors_and_capos_own():
         (measures.get("precision_at_k", k=1.0), "precision_at_k(k=1.0)"),
         (measures.get("partial_auc"), "partial_auc(max_fpr=0.1, min_fpr=0.0)"),
         (measures.get("cost", cost_fn=5), "cost(cost_fp=1.0, cost_fn=5)"),
-        (measures.get("cost", costs=np.ones(300)), "cost(costs=<300 values>)"),
+        (measures.get("cost", cost_fn=np.ones(300)), "cost(cost_fp=1.0, cost_fn=<300 values>)"),
         (measures.get("10*tp - 2*fp"), "10*tp - 2*fp"),
         (measures.get(np.hypot), "hypot"),
         (measures.get(lambda tp, fp, fn, tn: tp), "custom measure"),
@@ -275,15 +281,15 @@ def test_a_measure_without_a_name_is_labeled_by_its_class():
 
 
 def test_repr_shows_what_was_changed():
-    assert repr(measures.get("f1")) == "f1()"
+    assert repr(measures.get("f1")) == "f1"
     assert repr(measures.get("fbeta", beta=2)) == "fbeta(beta=2)"
     assert repr(measures.get("recall_at_precision", floor=0.8)) == "recall_at_precision(floor=0.8)"
     assert measures.get("fbeta", beta=2) == measures.get("fbeta", beta=2) != measures.get("fbeta", beta=3)
     assert len({measures.get("f1"), measures.get("f1")}) == 1
     assert measures.get("fbeta", beta=1) == measures.get("fbeta")
     costs = np.ones(3000)
-    assert measures.get("cost", costs=costs) == measures.get("cost", costs=costs.copy())
-    assert measures.get("cost", costs=costs) != measures.get("cost", costs=np.r_[costs[:-1], 2.0])
+    assert measures.get("cost", cost_fn=costs) == measures.get("cost", cost_fn=costs.copy())
+    assert measures.get("cost", cost_fn=costs) != measures.get("cost", cost_fn=np.r_[costs[:-1], 2.0])
 
 
 # --- formulas ---------------------------------------------------------------------------------------

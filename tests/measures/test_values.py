@@ -111,7 +111,9 @@ def test_measures_at_k_by_hand():
 def test_costs_and_quantification_by_hand():
     y, scores = [1, 1, 0, 0], [1.0, -1.0, 1.0, 1.0]  # tp 1, fn 1, fp 2, tn 0
     assert measures.get("cost", cost_fp=3, cost_fn=2).score(y, scores) == pytest.approx(-(3 * 2 + 2) / 4)
-    assert measures.get("cost", costs=[1, 5, 2, 7]).score(y, scores) == pytest.approx(-(5 + 2 + 7) / 4)
+    assert measures.get("cost", cost_fp=[1, 5, 2, 7], cost_fn=[1, 5, 2, 7]).score(y, scores) == pytest.approx(
+        -(5 + 2 + 7) / 4
+    )
     assert measures.get("youden").score(y, scores) == pytest.approx(0.5 + 0 - 1)
     assert measures.get("gmean").score(y, scores) == 0.0
     recall, agreement = 0.5, 1 - abs(1 - 2) / 2

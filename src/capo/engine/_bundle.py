@@ -2,21 +2,39 @@
 
 Neither C nor v0 enters a cut, so that one bundle serves a whole path of problems. Cuts
 whose multiplier has been 0 for a number of iterations are replaced by new ones.
+
+The model of an iteration is a small quadratic program, solved by PIQP:
+
+    min over v, xi >= 0:  1/2 ||v - v0||^2 + C xi   s.t.  slope_i'v + xi >= offset_i,  v_j >= 0 where bounded
+
+It is solved in this form where there are fewer coefficients than cuts, or few of them: then no product
+of slopes is ever formed, which matters when features differ in scale. Otherwise its dual is solved, over
+the multipliers of the cuts and the bounds, with the Gram matrix of the slopes. Either way the result is a
+feasible vector of multipliers, from which follows a lower bound that holds however exactly the program was
+solved.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import piqp
 from numpy.typing import NDArray
 
-from .._compat import FloatArray
-from ._qp import solve_multipliers
+from .._compat import FloatArray, IntArray
+from ..exceptions import CapoError
 from ._rounding import UNIT_ROUNDOFF, RoundingErrors, relative_error
 
 #: Iterations with a multiplier of 0 after which a cut is dropped.
 MAX_INACTIVE_ITER = 15
 #: A multiplier below this share of C counts as 0.
 MIN_MULTIPLIER = 1e-7
+#: With up to this many coefficients the program is always solved in its primal form.
+MAX_PRIMAL_COEFFICIENTS = 64
+#: Tolerance of the interior point method, as a share of the cutting-plane solver's: errors of the
+#: multipliers cause larger ones of the objective, which would stall it ...
+QP_TOL_SHARE = 1e-7
+#: ... and its limits, relative to an objective of order 1.
+MIN_QP_TOL, MAX_QP_TOL = 1e-12, 1e-10
 
 
 class Bundle:
@@ -83,24 +101,62 @@ class Bundle:
         """
         slots, slopes = np.flatnonzero(self.in_use), self.slopes[: self.n_slots]
         offsets = self.offsets[slots]
-        x = solve_multipliers(
-            lambda: slopes if len(slots) == self.n_slots else slopes[slots],
-            offsets,
-            lambda: self.gram[np.ix_(slots, slots)],
-            v0,
-            self.bounded,
-            C,
-            tol,
-        )
+        x = self._solve_multipliers(slots, v0, C, tol)
         self.multipliers = np.zeros(self.n_slots)
         self.multipliers[slots] = x
         v = v0 + self.multipliers @ slopes
         if len(self.bounded):
             v[self.bounded] = np.maximum(v[self.bounded], 0.0)
-        self._age(slots, x > MIN_MULTIPLIER * C)
+        self.n_inactive[slots] += 1
+        self.n_inactive[slots[x > MIN_MULTIPLIER * C]] = 0
+        self.in_use &= self.n_inactive <= MAX_INACTIVE_ITER
+        self.in_use[0] = True
         move = v - v0
         bound = 0.5 * (move @ move) + x @ (offsets - (slopes @ v)[slots])
         return v, float(bound - self._bound_error(slots, x, v, v0))
+
+    def _solve_multipliers(self, slots: IntArray, v0: FloatArray, C: float, tol: float) -> FloatArray:
+        """Multipliers of the cuts, at least 0 and with a sum of at most C."""
+        qp_tol = min(max(QP_TOL_SHARE * tol, MIN_QP_TOL), MAX_QP_TOL)
+        is_primal = len(v0) <= max(len(slots), MAX_PRIMAL_COEFFICIENTS)
+        x = (self._solve_primal if is_primal else self._solve_dual)(slots, v0, C, qp_tol)
+        if not np.isfinite(x).all():
+            raise CapoError(
+                f"the quadratic program of {len(slots)} cuts could not be solved. Scale the features to a "
+                "similar range, or lower C."
+            )
+        x = np.maximum(x, 0.0)
+        return x * (C / max(x.sum(), 1.0))
+
+    def _slopes(self, slots: IntArray) -> FloatArray:
+        """The slopes of the cuts in use, copied only if there are others."""
+        return self.slopes[: self.n_slots] if len(slots) == self.n_slots else self.slopes[slots]
+
+    def _solve_primal(self, slots: IntArray, v0: FloatArray, C: float, tol: float) -> FloatArray:
+        """Over (v, xi), divided by C: the multipliers of the cuts then sum to 1."""
+        d = len(v0)
+        P = np.zeros((d + 1, d + 1))
+        np.fill_diagonal(P[:d, :d], 1.0 / C)
+        lower = np.full(d + 1, -np.inf)
+        lower[self.bounded], lower[d] = 0.0, 0.0
+        G = np.empty((len(slots), d + 1))
+        np.negative(self._slopes(slots), out=G[:, :d])
+        G[:, d] = -1.0
+        result = _solve(P, np.append(v0 / -C, 1.0), G, -self.offsets[slots], lower, tol)
+        return np.asarray(result.z_u)
+
+    def _solve_dual(self, slots: IntArray, v0: FloatArray, C: float, tol: float) -> FloatArray:
+        """Over the multipliers divided by C, those of the bounds after those of the cuts."""
+        m, k = len(slots), len(self.bounded)
+        P, q, total = C * self.gram[np.ix_(slots, slots)], -self.offsets[slots], np.ones((1, m))
+        if v0.any():
+            q = self._slopes(slots) @ v0 - self.offsets[slots]
+        if k:
+            cross = self._slopes(slots)[:, self.bounded]
+            P = np.block([[P, C * cross], [C * cross.T, C * np.eye(k)]])
+            q, total = np.append(q, v0[self.bounded]), np.append(total, np.zeros((1, k)), axis=1)
+        result = _solve(P, q, total, np.ones(1), np.zeros(m + k), tol)
+        return np.asarray(result.x[:m])
 
     def _bound_error(self, slots: NDArray[np.intp], x: FloatArray, v: FloatArray, v0: FloatArray) -> float:
         """How far the lower bound can be off: by the slopes' errors, and by those of its own sums."""
@@ -117,8 +173,13 @@ class Bundle:
         second_order = 0.5 * (errors @ errors + off @ off)
         return float(first_order + second_order + relative_error(len(x) + len(v)) * own)
 
-    def _age(self, slots: NDArray[np.intp], active: NDArray[np.bool_]) -> None:
-        self.n_inactive[slots] += 1
-        self.n_inactive[slots[active]] = 0
-        self.in_use &= self.n_inactive <= MAX_INACTIVE_ITER
-        self.in_use[0] = True
+
+def _solve(
+    P: FloatArray, c: FloatArray, G: FloatArray, upper: FloatArray, lower: FloatArray, tol: float
+) -> piqp.Result:
+    """Minimize 1/2 x'Px + c'x subject to G x <= upper and x >= lower."""
+    solver = piqp.DenseSolver()
+    solver.settings.eps_abs = solver.settings.eps_rel = tol
+    solver.setup(P, c, None, None, G, None, upper, lower, None)
+    solver.solve()
+    return solver.result

@@ -7,15 +7,14 @@ coefficient vector, and ``A' c`` for one number per row.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from types import ModuleType
-from typing import Any, NoReturn, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.sparse import issparse
 
 from .._accel.loader import load_kernels
 from .._accel.threads import VectorPool, map_in_threads
@@ -60,62 +59,65 @@ class Design(Protocol):
         """``A' coef``: one number per coefficient."""
 
 
-@runtime_checkable
-class BoundedDesign(Design, Protocol):
-    """A design with products of some of its rows, and of the absolute values of A.
+class BoundedDesign(ABC):
+    """Base of the designs of capo, with products of some rows of A and of its absolute values.
 
     The latter bound the other products' rounding errors.
     """
 
-    def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
-        """``A[rows]' values``: the product with the transpose of some rows, each of which occurs once."""
+    shape: tuple[int, int]
 
+    @abstractmethod
+    def matvec(self, v: FloatArray) -> FloatArray:
+        """``A v``: one score per row."""
+
+    @abstractmethod
+    def rmatvec(self, coef: FloatArray) -> FloatArray:
+        """``A' coef``: one number per coefficient."""
+
+    @abstractmethod
     def abs_matvec(self, v: FloatArray) -> FloatArray:
         """``|A| |v|``."""
 
+    @abstractmethod
     def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
         """``|A|' |coef|``."""
 
+    def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
+        """``A[rows]' values``: the product with the transpose of some rows, each of which occurs once."""
+        coef = np.zeros(self.shape[0])
+        coef[rows] = values
+        return self.rmatvec(coef)
 
-def iter_row_blocks(n_rows: int, row_size: float, block_size: int = BLOCK_SIZE) -> Iterator[slice]:
-    """Slices of consecutive rows with about `block_size` numbers each, for rows of `row_size` numbers."""
+
+def iter_row_blocks(
+    n_rows: int, row_size: float, block_size: int = BLOCK_SIZE, first: int = 0
+) -> Iterator[slice]:
+    """Slices of the rows from `first` to `n_rows`, with about `block_size` numbers each, `row_size` a row."""
     step = max(1, int(block_size / max(row_size, 1.0)))
-    for start in range(0, n_rows, step):
+    for start in range(first, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 
 
-def add_number(vector: FloatArray, number: float) -> None:
-    """Add a number to each element, in place."""
-    if len(vector) <= VECTOR_BLOCK:
-        vector += number
-        return
-
-    def add(rows: slice) -> None:
-        vector[rows] += number
-
-    map_in_threads(add, _vector_blocks(len(vector)))
+def _sum_vector(vector: FloatArray) -> float:
+    """The sum of the elements, in blocks that do not depend on the number of threads."""
+    blocks = list(iter_row_blocks(len(vector), 1, VECTOR_BLOCK))
+    return math.fsum(map_in_threads(lambda rows: float(vector[rows].sum()), blocks))
 
 
-def sum_vector(vector: FloatArray, of: Callable[[FloatArray], FloatArray] | None = None) -> float:
-    """The sum of the elements, or of a function of them, block by block."""
-    if len(vector) <= VECTOR_BLOCK:
-        return float((vector if of is None else of(vector)).sum())
-
-    def add(rows: slice) -> float:
-        return float((vector[rows] if of is None else of(vector[rows])).sum())
-
-    return math.fsum(map_in_threads(add, _vector_blocks(len(vector))))
+def _join_rows(n_rows: int, products: Iterable[tuple[slice, FloatArray]]) -> FloatArray:
+    """One number per row, from those of blocks of rows."""
+    out = np.empty(n_rows)
+    for rows, product in products:
+        out[rows] = product
+    return out
 
 
-def _vector_blocks(length: int) -> list[slice]:
-    """The blocks of a vector for threads, which do not depend on their number."""
-    return list(iter_row_blocks(length, 1, VECTOR_BLOCK))
-
-
-def place_values(n_rows: int, rows: IntArray, values: FloatArray) -> FloatArray:
-    """The values in their rows, and 0 in all others."""
-    out = np.zeros(n_rows)
-    out[rows] = values
+def _sum_products(n_columns: int, products: Iterable[FloatArray]) -> FloatArray:
+    """The sum of vectors of the number of columns, in their order."""
+    out = np.zeros(n_columns)
+    for product in products:
+        out += product
     return out
 
 
@@ -125,7 +127,11 @@ TASK_SIZE = 2**21
 STEPS_PER_NUMBER = 32
 
 
-class DenseDesign:
+#: The blocks of the rows of a task, with their numbers.
+BlockIterator = Callable[[slice], Iterable[tuple[slice, FloatArray]]]
+
+
+class DenseDesign(BoundedDesign):
     """A two-dimensional array in float64 or float32, in C or Fortran order, never copied.
 
     Arrays that BLAS cannot take as they are (float32, which is summed in float64 here; views with
@@ -144,99 +150,75 @@ class DenseDesign:
         self._has_kernels = X.dtype == np.float32 and X.flags.c_contiguous
         self._vectors = VectorPool(X.shape[0], size=2)
 
-    def _load_kernels(self) -> ModuleType | None:
-        """Compiled products with large arrays in float32, if there are any."""
-        return load_kernels(STEPS_PER_NUMBER * self.X.size) if self._has_kernels else None
+    def _load_kernel(self, name: str) -> Callable[..., object] | None:
+        """A compiled product with a large array in float32, if there is any."""
+        kernels = load_kernels(STEPS_PER_NUMBER * self.X.size) if self._has_kernels else None
+        return None if kernels is None else getattr(kernels, name)
 
     def matvec(self, v: FloatArray) -> FloatArray:
-        """``A v``, block by block."""
-        out, kernels = self._vectors.take(), self._load_kernels()
+        return self._matvec("matvec", v, self._iter_blocks)
+
+    def rmatvec(self, coef: FloatArray) -> FloatArray:
+        return self._rmatvec("add_rmatvec", coef, self._iter_blocks)
+
+    def abs_matvec(self, v: FloatArray) -> FloatArray:
+        return self._matvec("abs_matvec", np.abs(v), self._iter_abs_blocks)
+
+    def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
+        return self._rmatvec("add_abs_rmatvec", np.abs(coef), self._iter_abs_blocks)
+
+    def _matvec(self, kernel_name: str, v: FloatArray, blocks: BlockIterator) -> FloatArray:
+        """One number per row, by a compiled kernel or block by block."""
+        out, kernel = self._vectors.take(), self._load_kernel(kernel_name)
+        v = np.ascontiguousarray(v, dtype=np.float64)
 
         def multiply(task: slice) -> None:
-            if kernels is not None:
-                kernels.matvec(self.X[task], np.ascontiguousarray(v, dtype=np.float64), out[task])
+            if kernel is not None:
+                kernel(self.X[task], v, out[task])
                 return
-            for rows, block in self._iter_blocks(task):
+            for rows, block in blocks(task):
                 np.dot(block, v, out=out[rows])
 
         map_in_threads(multiply, self._tasks)
         return out
 
-    def rmatvec(self, coef: FloatArray) -> FloatArray:
-        """``A' coef``, block by block."""
-        kernels = self._load_kernels()
+    def _rmatvec(self, kernel_name: str, coef: FloatArray, blocks: BlockIterator) -> FloatArray:
+        """One number per column, by a compiled kernel or block by block."""
+        kernel, coef = self._load_kernel(kernel_name), np.ascontiguousarray(coef, dtype=np.float64)
 
         def multiply(task: slice) -> FloatArray:
-            if kernels is not None:
-                some = np.ascontiguousarray(coef[task], dtype=np.float64)
-                kernels.add_rmatvec(self.X[task], some, out := np.zeros(self.shape[1]))
+            if kernel is not None:
+                kernel(self.X[task], coef[task], out := np.zeros(self.shape[1]))
                 return out
-            return self._sum_products(np.dot(coef[rows], block) for rows, block in self._iter_blocks(task))
+            return _sum_products(self.shape[1], (np.dot(coef[rows], block) for rows, block in blocks(task)))
 
-        return self._sum_products(map_in_threads(multiply, self._tasks))
+        return _sum_products(self.shape[1], map_in_threads(multiply, self._tasks))
 
     def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
         """``A[rows]' values``, from copies of some rows at a time if rows are stored together."""
         if not self.X.flags.c_contiguous:
-            return self.rmatvec(place_values(self.shape[0], rows, values))
-        kernels = self._load_kernels()
+            return super().rmatvec_rows(rows, values)
+        kernel, n_columns = self._load_kernel("add_rmatvec_rows"), self.shape[1]
         rows, values = np.ascontiguousarray(rows, np.int64), np.ascontiguousarray(values, np.float64)
 
         def multiply(task: slice) -> FloatArray:
-            if kernels is not None:
-                kernels.add_rmatvec_rows(self.X, rows[task], values[task], out := np.zeros(self.shape[1]))
+            if kernel is not None:
+                kernel(self.X, rows[task], values[task], out := np.zeros(n_columns))
                 return out
-            blocks = iter_row_blocks(task.stop - task.start, self.shape[1])
-            some = (slice(task.start + block.start, task.start + block.stop) for block in blocks)
-            return self._sum_products(np.dot(values[part], self._copy_rows(rows[part])) for part in some)
+            parts = iter_row_blocks(task.stop, n_columns, first=task.start)
+            return _sum_products(n_columns, (np.dot(values[part], copy_rows(rows[part])) for part in parts))
 
-        tasks = list(iter_row_blocks(len(rows), self.shape[1], TASK_SIZE))
-        return self._sum_products(map_in_threads(multiply, tasks))
+        def copy_rows(some: IntArray) -> FloatArray:
+            return self.X.take(some, axis=0, mode="clip").astype(np.float64, copy=False)
 
-    def _copy_rows(self, rows: IntArray) -> FloatArray:
-        return self.X.take(rows, axis=0, mode="clip").astype(np.float64, copy=False)
-
-    def abs_matvec(self, v: FloatArray) -> FloatArray:
-        """``|A| |v|``, block by block."""
-        out, size, kernels = self._vectors.take(), np.abs(v).astype(np.float64), self._load_kernels()
-
-        def multiply(task: slice) -> None:
-            if kernels is not None:
-                kernels.abs_matvec(self.X[task], size, out[task])
-                return
-            for rows, block in self._iter_abs_blocks(task):
-                np.dot(block, size, out=out[rows])
-
-        map_in_threads(multiply, self._tasks)
-        return out
-
-    def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
-        """``|A|' |coef|``, block by block."""
-        kernels = self._load_kernels()
-
-        def multiply(task: slice) -> FloatArray:
-            if kernels is not None:
-                size = np.abs(coef[task]).astype(np.float64, copy=False)
-                kernels.add_abs_rmatvec(self.X[task], size, out := np.zeros(self.shape[1]))
-                return out
-            blocks = self._iter_abs_blocks(task)
-            return self._sum_products(np.dot(np.abs(coef[rows]), block) for rows, block in blocks)
-
-        return self._sum_products(map_in_threads(multiply, self._tasks))
-
-    def _sum_products(self, products: Iterable[FloatArray]) -> FloatArray:
-        """The sum of vectors of the number of columns, in their order."""
-        out = np.zeros(self.shape[1])
-        for product in products:
-            out += product
-        return out
+        tasks = list(iter_row_blocks(len(rows), n_columns, TASK_SIZE))
+        return _sum_products(n_columns, map_in_threads(multiply, tasks))
 
     def _iter_blocks(self, task: slice) -> Iterator[tuple[slice, FloatArray]]:
         """The rows of a task in float64: all at once as they are, or copies of some at a time."""
         if self._whole:
-            yield task, np.asarray(self.X[task], dtype=np.float64)
-            return
-        yield from self._iter_copies(task, np.copyto)
+            return iter([(task, np.asarray(self.X[task], dtype=np.float64))])
+        return self._iter_copies(task, np.copyto)
 
     def _iter_abs_blocks(self, task: slice) -> Iterator[tuple[slice, FloatArray]]:
         """Absolute values of some rows at a time."""
@@ -247,15 +229,14 @@ class DenseDesign:
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Some rows at a time, in one array that is used again and stays in the cache."""
         buffer = None
-        for block in iter_row_blocks(task.stop - task.start, self.shape[1]):
-            rows = slice(task.start + block.start, task.start + block.stop)
+        for rows in iter_row_blocks(task.stop, self.shape[1], first=task.start):
             n_rows = rows.stop - rows.start
             buffer = np.empty((n_rows, self.shape[1])) if buffer is None else buffer
             copy(buffer[:n_rows], self.X[rows])
             yield rows, buffer[:n_rows]
 
 
-class SparseDesign:
+class SparseDesign(BoundedDesign):
     """A sparse matrix or array; anything but CSR is converted to it once.
 
     float64 is multiplied as a whole. float32 is summed in float64, some rows at a time, on
@@ -265,79 +246,42 @@ class SparseDesign:
     def __init__(self, X: Any) -> None:
         self.X = sparse.csr_array(X)
         self.shape: tuple[int, int] = self.X.shape
-        self._blocks = [slice(0, self.shape[0])]
-        if self.X.dtype != np.float64:
-            self._blocks = self._small_blocks()
 
     def matvec(self, v: FloatArray) -> FloatArray:
-        """``A v``, block by block."""
-        out = np.empty(self.shape[0])
-        for rows in self._blocks:
-            out[rows] = self._block(rows) @ v
-        return out
+        return _join_rows(self.shape[0], ((rows, block @ v) for rows, block in self._iter_blocks()))
 
     def rmatvec(self, coef: FloatArray) -> FloatArray:
-        """``A' coef``, block by block."""
-        out = np.zeros(self.shape[1])
-        for rows in self._blocks:
-            out += self._block(rows).T @ coef[rows]
-        return out
+        return _sum_products(self.shape[1], (block.T @ coef[rows] for rows, block in self._iter_blocks()))
 
     def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
         """``A[rows]' values``, from a copy of the rows."""
         return np.asarray(self.X[rows].T @ values, dtype=np.float64)
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
-        """``|A| |v|``, block by block."""
-        out = np.empty(self.shape[0])
-        for rows in self._small_blocks():
-            out[rows] = abs(self._rows(rows)) @ np.abs(v)
-        return out
+        size, blocks = np.abs(v), self._iter_small_blocks()
+        return _join_rows(self.shape[0], ((rows, abs(block) @ size) for rows, block in blocks))
 
     def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
-        """``|A|' |coef|``, block by block."""
-        out = np.zeros(self.shape[1])
-        for rows in self._small_blocks():
-            out += abs(self._rows(rows)).T @ np.abs(coef[rows])
-        return out
+        size, blocks = np.abs(coef), self._iter_small_blocks()
+        return _sum_products(self.shape[1], (abs(block).T @ size[rows] for rows, block in blocks))
 
-    def _small_blocks(self) -> list[slice]:
-        """Blocks of which a copy may be made."""
+    def _iter_blocks(self) -> Iterator[tuple[slice, Any]]:
+        if self.X.dtype == np.float64:
+            return iter([(slice(0, self.shape[0]), self.X)])
+        return self._iter_small_blocks()
+
+    def _iter_small_blocks(self) -> Iterator[tuple[slice, Any]]:
+        """Some rows at a time, of which a copy may be made."""
         # A block costs its construction and, in `rmatvec`, a pass over all columns: it must be larger.
         block_size = max(8 * BLOCK_SIZE, 8 * self.shape[1])
-        return list(iter_row_blocks(self.shape[0], self.X.nnz / max(self.shape[0], 1), block_size))
-
-    def _block(self, rows: slice) -> Any:
-        return self.X if len(self._blocks) == 1 else self._rows(rows)
-
-    def _rows(self, rows: slice) -> Any:
-        indptr = self.X.indptr[rows.start : rows.stop + 1]
-        stored = slice(indptr[0], indptr[-1])
-        parts = (self.X.data[stored], self.X.indices[stored], indptr - indptr[0])
-        return sparse.csr_array(parts, shape=(rows.stop - rows.start, self.shape[1]))
+        for rows in iter_row_blocks(self.shape[0], self.X.nnz / max(self.shape[0], 1), block_size):
+            indptr = self.X.indptr[rows.start : rows.stop + 1]
+            stored = slice(indptr[0], indptr[-1])
+            parts = (self.X.data[stored], self.X.indices[stored], indptr - indptr[0])
+            yield rows, sparse.csr_array(parts, shape=(rows.stop - rows.start, self.shape[1]))
 
 
-def matrix_design(X: Any) -> DenseDesign | SparseDesign:
-    """The design of a two-dimensional array or sparse matrix of real numbers."""
-    stored = issparse(X) or isinstance(X, np.ndarray)
-    if not (stored and X.ndim == 2 and X.dtype.kind in "biuf"):
-        raise InvalidInputError(
-            "a design is made from a two-dimensional array of real numbers, a sparse matrix, or an object "
-            f"with shape, matvec and rmatvec such as a LinearOperator: got {_describe(X)}."
-        )
-    return SparseDesign(X) if issparse(X) else DenseDesign(X)
-
-
-def _describe(X: object) -> str:
-    kind, shape, dtype = type(X).__name__, getattr(X, "shape", None), getattr(X, "dtype", None)
-    return kind if shape is None else f"{kind} of shape {shape} and type {dtype}"
-
-
-#: A two-dimensional array or a sparse matrix.
-Block = Any
-
-
-class ChunkedDesign:
+class ChunkedDesign(BoundedDesign):
     """Blocks of rows from a function that starts them over; each product is one pass.
 
     Parameters
@@ -349,60 +293,42 @@ class ChunkedDesign:
         Rows and columns of the whole table.
     """
 
-    def __init__(self, blocks: Callable[[], Iterable[Block]], shape: tuple[int, int]) -> None:
+    def __init__(self, blocks: Callable[[], Iterable[Any]], shape: tuple[int, int]) -> None:
         self.blocks, self.shape = blocks, shape
 
     def matvec(self, v: FloatArray) -> FloatArray:
-        """``A v``, filled block by block."""
-        out = np.empty(self.shape[0])
-        for rows, block in self._iter_blocks():
-            out[rows] = block.matvec(v)
-        return out
+        return _join_rows(self.shape[0], ((rows, block.matvec(v)) for rows, block in self._iter_blocks()))
 
     def rmatvec(self, coef: FloatArray) -> FloatArray:
-        """``A' coef``, summed over the blocks."""
-        out = np.zeros(self.shape[1])
-        for rows, block in self._iter_blocks():
-            out += block.rmatvec(coef[rows])
-        return out
-
-    def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
-        """``A[rows]' values``, as a product of all rows."""
-        return self.rmatvec(place_values(self.shape[0], rows, values))
+        products = (block.rmatvec(coef[rows]) for rows, block in self._iter_blocks())
+        return _sum_products(self.shape[1], products)
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
-        """``|A| |v|``, filled block by block."""
-        out = np.empty(self.shape[0])
-        for rows, block in self._iter_blocks():
-            out[rows] = block.abs_matvec(v)
-        return out
+        return _join_rows(self.shape[0], ((rows, block.abs_matvec(v)) for rows, block in self._iter_blocks()))
 
     def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
-        """``|A|' |coef|``, summed over the blocks."""
-        out = np.zeros(self.shape[1])
-        for rows, block in self._iter_blocks():
-            out += block.abs_rmatvec(coef[rows])
-        return out
+        products = (block.abs_rmatvec(coef[rows]) for rows, block in self._iter_blocks())
+        return _sum_products(self.shape[1], products)
 
     def _iter_blocks(self) -> Iterator[tuple[slice, BoundedDesign]]:
         stop = 0
         for matrix in self.blocks():
-            block = matrix_design(matrix)
+            block = _matrix_design(matrix)
             start, stop = stop, stop + block.shape[0]
             if stop > self.shape[0] or block.shape[1] != self.shape[1]:
-                self._raise_mismatch(f"a block of shape {block.shape} that ends at row {stop}")
+                raise self._mismatch(f"a block of shape {block.shape} that ends at row {stop}")
             yield slice(start, stop), block
         if stop != self.shape[0]:
-            self._raise_mismatch(f"{stop} rows in all")
+            raise self._mismatch(f"{stop} rows in all")
 
-    def _raise_mismatch(self, found: str) -> NoReturn:
-        raise InvalidInputError(
+    def _mismatch(self, found: str) -> InvalidInputError:
+        return InvalidInputError(
             f"the blocks must make up a table of shape {self.shape}: found {found}. "
             "The callable must return a new iterator over the same blocks on every call."
         )
 
 
-class IdentityDesign:
+class IdentityDesign(BoundedDesign):
     """The identity matrix: the scores are the coefficients.
 
     For an oracle that is a function of v and has the products with A inside, such as one whose rows are on
@@ -440,10 +366,6 @@ class IdentityDesign:
         """A copy of `coef`."""
         return coef.copy()
 
-    def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
-        """``A[rows]' values``, as a product of all rows."""
-        return self.rmatvec(place_values(self.shape[0], rows, values))
-
     def abs_matvec(self, v: FloatArray) -> FloatArray:
         """``|v|``."""
         return np.abs(v)
@@ -457,7 +379,7 @@ class IdentityDesign:
 N_SIGN_PRODUCTS = 3
 
 
-class OperatorDesign:
+class OperatorDesign(BoundedDesign):
     """A `scipy.sparse.linalg.LinearOperator`, or any object with `shape`, `matvec` and `rmatvec`.
 
     The products are checked to be real vectors of the right length, and copied to float64, so that an
@@ -472,14 +394,21 @@ class OperatorDesign:
     --------
     >>> import numpy as np
     >>> from scipy.sparse.linalg import aslinearoperator
-    >>> from capo.engine import OperatorDesign
-    >>> OperatorDesign(aslinearoperator(np.eye(2, 3))).matvec(np.array([1.0, 2.0, 3.0]))
+    >>> from capo.engine import as_design
+    >>> as_design(aslinearoperator(np.eye(2, 3))).matvec(np.array([1.0, 2.0, 3.0]))
     array([1., 2.])
     """
 
     def __init__(self, operator: Design) -> None:
         self.operator = operator
-        self.shape = _check_shape(operator)
+        try:
+            n_rows, n_coef = map(int, operator.shape)
+        except (TypeError, ValueError):
+            raise InvalidInputError(
+                "the shape of a design must be two whole numbers, rows and coefficients: got "
+                f"{operator.shape!r}."
+            ) from None
+        self.shape = n_rows, n_coef
         dtype = getattr(operator, "dtype", None)
         if dtype is not None and np.dtype(dtype).kind not in "biuf":
             raise InvalidInputError(
@@ -493,10 +422,6 @@ class OperatorDesign:
     def rmatvec(self, coef: FloatArray) -> FloatArray:
         """``A' coef``, checked."""
         return self._product("rmatvec", self.operator.rmatvec, coef, self.shape[1])
-
-    def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
-        """``A[rows]' values``, as a product of all rows."""
-        return self.rmatvec(place_values(self.shape[0], rows, values))
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
         """An estimate of ``|A| |v|`` from products with random signs, as the elements of A are unknown."""
@@ -535,126 +460,63 @@ class OperatorDesign:
         return f"{type(self.operator).__name__} of shape {self.shape}"
 
 
-def _check_shape(operator: Design) -> tuple[int, int]:
-    try:
-        n_rows, n_coef = map(int, operator.shape)
-    except (TypeError, ValueError):
-        raise InvalidInputError(
-            f"the shape of a design must be two whole numbers, rows and coefficients: got {operator.shape!r}."
-        ) from None
-    return n_rows, n_coef
+class OnesColumn(BoundedDesign):
+    """One column of ones: the bias."""
 
-
-class ConstantColumn:
-    """One column that holds the same number in every row: the bias."""
-
-    def __init__(self, n_rows: int, value: float = 1.0) -> None:
+    def __init__(self, n_rows: int) -> None:
         self.shape = (n_rows, 1)
-        self.value = value
 
     def matvec(self, v: FloatArray) -> FloatArray:
-        """The number times its coefficient, in every row."""
-        return np.full(self.shape[0], self.value * v[0])
+        return np.full(self.shape[0], v[0])
 
     def rmatvec(self, coef: FloatArray) -> FloatArray:
-        """The number times the sum of `coef`."""
-        return np.array([self.value * sum_vector(coef)])
+        return np.array([_sum_vector(coef)])
 
     def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
-        """The number times the sum of the values."""
         return self.rmatvec(values)
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
-        """The absolute value of the number times its coefficient, in every row."""
-        return np.full(self.shape[0], abs(self.value * v[0]))
+        return self.matvec(np.abs(v))
 
     def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
-        """The absolute value of the number times the sum of ``|coef|``."""
-        return np.array([abs(self.value) * sum_vector(coef, np.abs)])
+        return self.rmatvec(np.abs(coef))
 
 
-class ScaledDesign:
-    """A design times a number, such as the auxiliaries over sqrt(B)."""
+class AugmentedDesign(BoundedDesign):
+    """Designs side by side, each times a number; none of them is copied."""
 
-    def __init__(self, design: BoundedDesign, factor: float) -> None:
-        self.design, self.factor = design, factor
-        self.shape = design.shape
-
-    def matvec(self, v: FloatArray) -> FloatArray:
-        """The scores of the scaled coefficients."""
-        return self.design.matvec(self.factor * v)
-
-    def rmatvec(self, coef: FloatArray) -> FloatArray:
-        """The scaled product with the transpose."""
-        return self.factor * self.design.rmatvec(coef)
-
-    def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
-        """The scaled product with the transpose of some rows."""
-        return self.factor * self.design.rmatvec_rows(rows, values)
-
-    def abs_matvec(self, v: FloatArray) -> FloatArray:
-        """``|A| |v|`` of the scaled coefficients."""
-        return self.design.abs_matvec(self.factor * v)
-
-    def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
-        """``|A|' |coef|``, scaled."""
-        return abs(self.factor) * self.design.abs_rmatvec(coef)
-
-
-class AugmentedDesign:
-    """Designs side by side; none of them is copied."""
-
-    def __init__(self, parts: Sequence[BoundedDesign]) -> None:
-        n_rows = {part.shape[0] for part in parts}
-        if len(n_rows) != 1:
+    def __init__(self, parts: Sequence[BoundedDesign], factors: Sequence[float]) -> None:
+        n_rows = [part.shape[0] for part in parts]
+        if len(set(n_rows)) != 1:
             raise InvalidInputError(
-                f"stacked designs must have the same number of rows: got "
-                f"{', '.join(str(part.shape[0]) for part in parts)}."
+                f"stacked designs must have the same number of rows: got {', '.join(map(str, n_rows))}."
             )
-        self.parts = tuple(parts)
-        self.shape = (n_rows.pop(), sum(part.shape[1] for part in parts))
         ends = np.cumsum([0, *(part.shape[1] for part in parts)]).tolist()
-        self._slices = [slice(start, end) for start, end in pairwise(ends)]
+        self.shape = (n_rows[0], ends[-1])
+        columns = [slice(start, end) for start, end in pairwise(ends)]
+        self.parts = list(zip(parts, factors, columns, strict=True))
 
     def matvec(self, v: FloatArray) -> FloatArray:
-        """The sum of the parts' scores."""
-        out = self.parts[0].matvec(v[self._slices[0]])
-        for part, columns in zip(self.parts[1:], self._slices[1:], strict=True):
-            if isinstance(part, ConstantColumn):  # without a vector of copies of the number
-                add_number(out, part.value * v[columns.start])
-            else:
-                out += part.matvec(v[columns])
+        first, factor, columns = self.parts[0]
+        out = first.matvec(factor * v[columns])
+        for part, factor, columns in self.parts[1:]:
+            scaled = factor * v[columns]
+            # The bias is added without a vector of copies of the number.
+            out += scaled[0] if isinstance(part, OnesColumn) else part.matvec(scaled)
         return out
 
     def rmatvec(self, coef: FloatArray) -> FloatArray:
-        """The parts' products with their transposes, one after the other."""
-        return np.concatenate([part.rmatvec(coef) for part in self.parts])
+        return np.concatenate([factor * part.rmatvec(coef) for part, factor, _ in self.parts])
 
     def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
-        """The parts' products with the transposes of some rows, one after the other."""
-        return np.concatenate([part.rmatvec_rows(rows, values) for part in self.parts])
+        return np.concatenate([factor * part.rmatvec_rows(rows, values) for part, factor, _ in self.parts])
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
-        """The sum of the parts' ``|A| |v|``."""
-        pieces = zip(self.parts, self._slices, strict=True)
-        return np.sum([part.abs_matvec(v[columns]) for part, columns in pieces], axis=0, dtype=np.float64)
+        products = [part.abs_matvec(factor * v[columns]) for part, factor, columns in self.parts]
+        return np.sum(products, axis=0, dtype=np.float64)
 
     def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
-        """The parts' ``|A|' |coef|``, one after the other."""
-        return np.concatenate([part.abs_rmatvec(coef) for part in self.parts])
-
-
-#: Designs whose products need no check.
-BUILT_IN = (
-    AugmentedDesign,
-    ChunkedDesign,
-    ConstantColumn,
-    DenseDesign,
-    IdentityDesign,
-    OperatorDesign,
-    ScaledDesign,
-    SparseDesign,
-)
+        return np.concatenate([abs(factor) * part.abs_rmatvec(coef) for part, factor, _ in self.parts])
 
 
 def as_design(X: Any) -> BoundedDesign:
@@ -684,12 +546,25 @@ def as_design(X: Any) -> BoundedDesign:
     >>> as_design(differences).rmatvec(np.array([1.0, 2.0]))
     array([-1., -1.,  2.])
     """
-    if isinstance(X, BUILT_IN):
+    if isinstance(X, BoundedDesign):
         return X
-    return OperatorDesign(X) if isinstance(X, Design) else matrix_design(X)
+    return OperatorDesign(X) if isinstance(X, Design) else _matrix_design(X)
 
 
-def from_blocks(blocks: Callable[[], Iterable[Block]], shape: tuple[int, int]) -> ChunkedDesign:
+def _matrix_design(X: Any) -> BoundedDesign:
+    """The design of a two-dimensional array or sparse matrix of real numbers."""
+    if (sparse.issparse(X) or isinstance(X, np.ndarray)) and X.ndim == 2 and X.dtype.kind in "biuf":
+        return SparseDesign(X) if sparse.issparse(X) else DenseDesign(X)
+    found, shape = type(X).__name__, getattr(X, "shape", None)
+    if shape is not None:
+        found += f" of shape {shape} and type {getattr(X, 'dtype', None)}"
+    raise InvalidInputError(
+        "a design is made from a two-dimensional array of real numbers, a sparse matrix, or an object "
+        f"with shape, matvec and rmatvec such as a LinearOperator: got {found}."
+    )
+
+
+def from_blocks(blocks: Callable[[], Iterable[Any]], shape: tuple[int, int]) -> ChunkedDesign:
     """Make a design from blocks of rows that are read or generated anew for each product.
 
     Parameters
@@ -718,11 +593,7 @@ def from_blocks(blocks: Callable[[], Iterable[Block]], shape: tuple[int, int]) -
 
 
 def augment(
-    phi: Any,
-    *,
-    auxiliary: NDArray[np.floating] | None = None,
-    B: float = 1.0,
-    bias: float | None = 1.0,
+    phi: Any, *, auxiliary: NDArray[np.floating] | None = None, B: float = 1.0, bias: float | None = 1.0
 ) -> BoundedDesign:
     """``[auxiliary / sqrt(B) | Phi | bias]``, without a copy of any of them.
 
@@ -749,12 +620,11 @@ def augment(
     >>> augment(np.eye(2)).matvec(np.array([1.0, 2.0, 10.0]))
     array([11., 12.])
     """
-    parts: list[BoundedDesign] = []
+    parts, factors = [as_design(phi)], [1.0]
     if auxiliary is not None:
         if not B > 0:
             raise InvalidInputError(f"B must be above 0: got {B!r}.")
-        parts.append(ScaledDesign(as_design(auxiliary), B**-0.5))
-    parts.append(as_design(phi))
+        parts, factors = [as_design(auxiliary), *parts], [B**-0.5, *factors]
     if bias is not None:
-        parts.append(ConstantColumn(parts[0].shape[0], bias))
-    return parts[0] if len(parts) == 1 else AugmentedDesign(parts)
+        parts, factors = [*parts, OnesColumn(parts[0].shape[0])], [*factors, bias]
+    return parts[0] if len(parts) == 1 else AugmentedDesign(parts, factors)

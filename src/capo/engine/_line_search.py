@@ -12,9 +12,9 @@ minimizes the larger of the two parabolas that bound phi from both sides.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from .._compat import FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ._designs import iter_row_blocks
 
+Result = TypeVar("Result")
+
 #: Vectors of up to this length are not divided.
 MAX_UNDIVIDED = 2**18
 #: Numbers of a block.
@@ -32,46 +34,38 @@ BLOCK_LENGTH = 2**16
 STEPS_PER_ROW = 500
 
 
-def _blocks(length: int) -> list[slice]:
-    return list(iter_row_blocks(length, 1, BLOCK_LENGTH))
+def _map_blocks(function: Callable[[slice], Result], length: int) -> list[Result]:
+    """The function's results for blocks of a long vector, in threads, or for all of a short one."""
+    if length <= MAX_UNDIVIDED:
+        return [function(slice(0, length))]
+    return map_in_threads(function, list(iter_row_blocks(length, 1, BLOCK_LENGTH)))
 
 
 def _load_kernels(*vectors: FloatArray) -> ModuleType | None:
     """The compiled kernels for long vectors, if there are any."""
+    if len(vectors[0]) <= MAX_UNDIVIDED:
+        return None
     plain = all(vector.dtype == np.float64 and vector.flags.c_contiguous for vector in vectors)
     return load_kernels(STEPS_PER_ROW * len(vectors[0])) if plain else None
 
 
-def dot(a: FloatArray, b: FloatArray) -> float:
-    """The inner product."""
+def dot(a: FloatArray, *others: FloatArray) -> list[float]:
+    """The inner products of a with one or two vectors, in one pass."""
     if len(a) <= MAX_UNDIVIDED:
-        return float(a @ b)
-    kernels = _load_kernels(a, b)
-    multiply = np.dot if kernels is None else kernels.dot
-    return math.fsum(map_in_threads(lambda rows: float(multiply(a[rows], b[rows])), _blocks(len(a))))
+        return [float(a @ each) for each in others]
+    kernels = _load_kernels(a, *others)
 
-
-def dot_both(a: FloatArray, b: FloatArray, c: FloatArray) -> tuple[float, float]:
-    """The inner products of a with b and with c, in one pass."""
-    if len(a) <= MAX_UNDIVIDED:
-        return float(a @ b), float(a @ c)
-    kernels = _load_kernels(a, b, c)
-
-    def multiply(rows: slice) -> tuple[float, float]:
+    def multiply(rows: slice) -> Sequence[float]:
+        parts = [each[rows] for each in others]
         if kernels is None:
-            return float(a[rows] @ b[rows]), float(a[rows] @ c[rows])
-        first, second = kernels.dot_both(a[rows], b[rows], c[rows])
-        return first, second
+            return [float(a[rows] @ part) for part in parts]
+        return kernels.dot_both(a[rows], *parts) if len(parts) == 2 else [kernels.dot(a[rows], *parts)]
 
-    first, second = zip(*map_in_threads(multiply, _blocks(len(a))), strict=True)
-    return math.fsum(first), math.fsum(second)
+    return [math.fsum(products) for products in zip(*_map_blocks(multiply, len(a)), strict=True)]
 
 
 def add_scaled(a: FloatArray, b: FloatArray, factor: float, out: FloatArray) -> FloatArray:
     """``a + factor * b`` in `out`, which may be b."""
-    if len(a) <= MAX_UNDIVIDED:
-        np.multiply(b, factor, out=out)
-        return np.add(out, a, out=out)
     kernels = _load_kernels(a, b, out)
 
     def add(rows: slice) -> None:
@@ -81,43 +75,27 @@ def add_scaled(a: FloatArray, b: FloatArray, factor: float, out: FloatArray) -> 
         np.multiply(b[rows], factor, out=out[rows])
         np.add(out[rows], a[rows], out=out[rows])
 
-    map_in_threads(add, _blocks(len(a)))
+    _map_blocks(add, len(a))
     return out
-
-
-def subtract(a: FloatArray, b: FloatArray) -> FloatArray:
-    """``a - b``, in a."""
-    if len(a) <= MAX_UNDIVIDED:
-        return np.subtract(a, b, out=a)
-
-    def subtract_block(rows: slice) -> None:
-        np.subtract(a[rows], b[rows], out=a[rows])
-
-    map_in_threads(subtract_block, _blocks(len(a)))
-    return a
 
 
 def find_changes(a: FloatArray, b: FloatArray | None) -> tuple[IntArray, FloatArray]:
     """The positions where a differs from b, or from 0, and the differences there."""
-    if len(a) <= MAX_UNDIVIDED:
-        return _find_in_block(a, b)
     kernels = None if b is None else _load_kernels(a, b)
 
     def find(block: slice) -> tuple[IntArray, FloatArray]:
-        if kernels is None or b is None:
-            rows, changes = _find_in_block(a[block], None if b is None else b[block])
-            return rows + block.start, changes
+        if b is None:
+            rows = np.flatnonzero(a[block]) + block.start
+            return rows, a[rows]
+        if kernels is None:
+            rows = np.flatnonzero(a[block] != b[block]) + block.start
+            return rows, a[rows] - b[rows]
         rows, changes = np.empty(block.stop - block.start, dtype=np.int64), np.empty(len(a[block]))
         count = kernels.find_changes(a[block], b[block], block.start, rows, changes)
         return rows[:count].copy(), changes[:count].copy()
 
-    found = map_in_threads(find, _blocks(len(a)))
-    return np.concatenate([rows for rows, _ in found]), np.concatenate([changes for _, changes in found])
-
-
-def _find_in_block(a: FloatArray, b: FloatArray | None) -> tuple[IntArray, FloatArray]:
-    rows = np.flatnonzero(a if b is None else a != b)
-    return rows, a[rows] if b is None else a[rows] - b[rows]
+    rows, changes = zip(*_map_blocks(find, len(a)), strict=True)
+    return np.concatenate(rows), np.concatenate(changes)
 
 
 @runtime_checkable
@@ -136,15 +114,6 @@ class CutLike(Protocol):
         """The constant."""
 
 
-@runtime_checkable
-class InexactCut(CutLike, Protocol):
-    """A cut that may lie below R at the scores it was computed for."""
-
-    @property
-    def error(self) -> float:
-        """An upper bound of ``R(s) - (loss - coef @ s)`` at those scores."""
-
-
 def cut_error(cut: CutLike) -> float:
     """How far R may lie above the cut at the scores it was computed for: 0 unless the cut says otherwise."""
     return float(getattr(cut, "error", 0.0))
@@ -158,17 +127,12 @@ NOT_FINITE = (
 CutOracle = Callable[[FloatArray], CutLike]
 """A function of the scores that returns the cut that is exact at them: ``R(s) = loss - coef @ s``.
 
-A cut with the attribute `error` (`InexactCut`) may lie below R by that much; the solver's upper bound
-contains it.
+A cut with an attribute `error` may lie below R by that much at these scores; the solver's upper bound
+contains it. An oracle may have an attribute `direction`: +1 for rows whose higher scores cannot raise R, -1
+for rows whose lower scores cannot. It makes the bound of rounding errors closer. It may also have a method
+`within(error)`, which returns a faster oracle whose cuts lie below R by at most `error`. The oracles of
+measures have both.
 """
-
-
-@runtime_checkable
-class AdjustableOracle(Protocol):
-    """An oracle that is faster if its cuts may lie below R; those of large problems of measures are."""
-
-    def within(self, error: float, /) -> CutOracle:
-        """An oracle whose cuts lie below R by at most `error`, which their attribute `error` tells."""
 
 
 class ZeroCut(NamedTuple):
@@ -179,46 +143,27 @@ class ZeroCut(NamedTuple):
     error: float = 0.0
 
 
-def evaluate_risk(oracle: CutOracle, scores: FloatArray) -> tuple[float, CutLike]:
-    """R at these scores, at least 0, and the cut that gives it."""
-    cut = _call(oracle, scores)
-    return _clip_risk(cut, float(cut.loss) - dot(cut.coef, scores), scores)
-
-
-def evaluate_slope(
-    oracle: CutOracle, scores: FloatArray, direction: FloatArray
+def evaluate_risk(
+    oracle: CutOracle, scores: FloatArray, direction: FloatArray | None = None
 ) -> tuple[float, CutLike, float]:
-    """R at these scores, the cut that gives it, and its slope along a direction."""
-    cut = _call(oracle, scores)
-    product, along = dot_both(cut.coef, scores, direction)
-    risk, clipped = _clip_risk(cut, float(cut.loss) - product, scores)
-    return risk, clipped, -along if clipped is cut else 0.0
-
-
-def _call(oracle: CutOracle, scores: FloatArray) -> CutLike:
-    """The cut of the oracle, or an error that describes what it returned."""
+    """R at these scores, at least 0, the cut that gives it, and its slope along a direction."""
     cut = oracle(scores)
     # Not by isinstance, which takes as long as the search of a small problem.
     if getattr(getattr(cut, "coef", None), "shape", None) != scores.shape or not hasattr(cut, "loss"):
+        found = type(cut).__name__
+        if isinstance(cut, CutLike):
+            found += f" with `coef` of shape {np.shape(cut.coef)}"
         raise InvalidInputError(
             f"the oracle must return a cut, an object with `coef`, an array of shape {scores.shape}, and "
-            f"`loss`, a number, such as capo.measures.Cut(coef, loss): got {_describe(cut)}."
+            f"`loss`, a number, such as capo.measures.Cut(coef, loss): got {found}."
         )
-    return cut
-
-
-def _clip_risk(cut: CutLike, risk: float, scores: FloatArray) -> tuple[float, CutLike]:
-    """The risk and its cut, or 0 and the cut R >= 0 if the risk is negative."""
+    product, *along = dot(cut.coef, scores) if direction is None else dot(cut.coef, scores, direction)
+    risk = float(cut.loss) - product
     if not math.isfinite(risk):
         raise InvalidInputError(NOT_FINITE)
     if risk >= 0.0:
-        return risk, cut
-    return 0.0, ZeroCut(np.zeros_like(scores), error=max(risk + cut_error(cut), 0.0))
-
-
-def _describe(cut: object) -> str:
-    kind = type(cut).__name__
-    return f"{kind} with `coef` of shape {np.shape(cut.coef)}" if isinstance(cut, CutLike) else kind
+        return risk, cut, -sum(along)
+    return 0.0, ZeroCut(np.zeros_like(scores), error=max(risk + cut_error(cut), 0.0)), 0.0
 
 
 class LinePoint(NamedTuple):
@@ -252,12 +197,12 @@ class Segment:
         """Call the oracle at t."""
         self.n_evaluations += 1
         scores = add_scaled(self.scores, self.direction, t, self.vectors.take())
-        risk, cut, risk_slope = evaluate_slope(self.oracle, scores, self.direction)
+        risk, cut, risk_slope = evaluate_risk(self.oracle, scores, self.direction)
         return self._make_point(t, risk, risk_slope), cut
 
     def start(self, risk: float, cut: CutLike) -> LinePoint:
         """Value and slopes at 0, where the risk and the cut are known."""
-        return self._make_point(0.0, risk, -dot(cut.coef, self.direction))
+        return self._make_point(0.0, risk, -dot(cut.coef, self.direction)[0])
 
     def _make_point(self, t: float, risk: float, risk_slope: float) -> LinePoint:
         value = self.q0 * t + 0.5 * self.q1 * t * t + self.C * risk
@@ -265,7 +210,11 @@ class Segment:
 
     def model_minimum(self, low: LinePoint, high: LinePoint) -> tuple[float, float]:
         """The minimizer of the larger of the two supporting parabolas, and its value there."""
-        kink = self._intersection(low, high)
+        slope_change = low.risk_slope - high.risk_slope
+        kink = 0.5 * (low.t + high.t)
+        if slope_change < 0:
+            intercept = low.risk - low.risk_slope * low.t
+            kink = ((high.risk - high.risk_slope * high.t) - intercept) / slope_change
         t = kink
         if self.q1 > 0 and self.q0 + self.q1 * kink + self.C * low.risk_slope > 0:
             t = -(self.q0 + self.C * low.risk_slope) / self.q1
@@ -273,14 +222,6 @@ class Segment:
             t = -(self.q0 + self.C * high.risk_slope) / self.q1
         risk = max(point.risk + point.risk_slope * (t - point.t) for point in (low, high))
         return t, self.q0 * t + 0.5 * self.q1 * t * t + self.C * risk
-
-    @staticmethod
-    def _intersection(low: LinePoint, high: LinePoint) -> float:
-        slope_change = low.risk_slope - high.risk_slope
-        if not slope_change < 0:
-            return 0.5 * (low.t + high.t)
-        intercept = low.risk - low.risk_slope * low.t
-        return ((high.risk - high.risk_slope * high.t) - intercept) / slope_change
 
 
 #: Limit on the evaluations of one search.

@@ -10,14 +10,13 @@ products with |A|.
 from __future__ import annotations
 
 import math
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from .._compat import FloatArray
 from ..exceptions import InvalidInputError
 from ._designs import BoundedDesign
-from ._line_search import NOT_FINITE, CutLike, CutOracle, evaluate_risk
+from ._line_search import NOT_FINITE, CutOracle, evaluate_risk
 
 #: Half the distance from 1 to the next larger float64.
 UNIT_ROUNDOFF = 0.5 * float(np.finfo(np.float64).eps)
@@ -25,18 +24,6 @@ UNIT_ROUNDOFF = 0.5 * float(np.finfo(np.float64).eps)
 MAX_ELEMENT = 1e100
 #: Rounding errors of the risk below this share of the tolerance are not bounded any closer.
 NEGLIGIBLE_SHARE = 0.01
-
-
-@runtime_checkable
-class MonotoneOracle(Protocol):
-    """An oracle of an R that rises with no score, or falls with no score, of a row; those of measures are."""
-
-    @property
-    def direction(self) -> FloatArray:
-        """+1 for rows whose higher scores cannot raise R, -1 for rows whose lower scores cannot."""
-
-    def __call__(self, scores: FloatArray, /) -> CutLike:
-        """The cut at these scores."""
 
 
 def relative_error(n_terms: int) -> float:
@@ -126,9 +113,11 @@ class RoundingErrors:
         right side does not count however large its score is.
         """
         errors = self.score_error * self.design.abs_matvec(v)
-        worst, cut = risk + self.max_coef * float(errors.sum()), None
-        if isinstance(oracle, MonotoneOracle):
-            worst, cut = evaluate_risk(oracle, scores - oracle.direction * errors)
-        coef = np.full(len(scores), self.max_coef) if cut is None else np.abs(cut.coef)
+        direction = getattr(oracle, "direction", None)
+        if direction is None:
+            worst, coef = risk + self.max_coef * float(errors.sum()), np.full(len(scores), self.max_coef)
+        else:
+            worst, cut, _ = evaluate_risk(oracle, scores - direction * errors)
+            coef = np.abs(cut.coef)
         sum_error = self.row_sum_error * (1.0 + float(coef @ (np.abs(scores) + errors)))
         return max(worst - risk, 0.0) + sum_error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
 
 from .._compat import FloatArray
 
@@ -133,12 +132,6 @@ class Solution:
         reached = (Status.OPTIMAL, Status.STALLED, Status.MAX_ITER)
         if self.status in reached and not consistent:
             object.__setattr__(self, "status", Status.INCONSISTENT)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "status": self.status.name}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, status=Status[state["status"]])
 
     @property
     def gap(self) -> float:

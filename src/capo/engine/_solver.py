@@ -21,8 +21,9 @@ program, and the dual value holds with them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,6 @@ from ._bundle import Bundle
 from ._designs import BoundedDesign, as_design
 from ._line_search import (
     NOT_FINITE,
-    AdjustableOracle,
     CutLike,
     CutOracle,
     Segment,
@@ -44,7 +44,6 @@ from ._line_search import (
     evaluate_risk,
     find_changes,
     line_search,
-    subtract,
 )
 from ._rounding import RoundingErrors
 from ._solution import Iteration, Solution, Status
@@ -69,49 +68,36 @@ class SlopeUpdates:
     def __init__(self, design: BoundedDesign) -> None:
         self.design = design
         self.enabled = design.shape[0] * design.shape[1] >= MIN_SIZE
+        # How many times larger the rounding error of a slope can be than that of a product with all rows.
+        self.error_factor = UPDATE_ERROR_FACTOR if self.enabled else 1.0
         self.n_updates = 0
         self.coef: FloatArray | None = None
         self.slope: FloatArray
 
-    @property
-    def error_factor(self) -> float:
-        """How many times larger the rounding error of a slope can be than that of a product with all rows."""
-        return UPDATE_ERROR_FACTOR if self.enabled else 1.0
-
     def stop(self) -> None:
         """From now on compute all slopes from all rows."""
-        self.enabled, self.coef = False, None
+        self.enabled, self.error_factor, self.coef = False, 1.0, None
 
     def __call__(self, coef: FloatArray) -> FloatArray:
         """The slope of the cut with these coefficients, which must not change later on."""
         if not self.enabled:
             return self.design.rmatvec(coef)
-        slope = self._update(coef)
-        self.n_updates = 0 if slope is None else self.n_updates + 1
-        self.coef, self.slope = coef, self._compute(coef) if slope is None else slope
-        return self.slope
-
-    def _update(self, coef: FloatArray) -> FloatArray | None:
-        """The slope from that of the last cut, unless too many rows have changed."""
-        if self.coef is None or self.n_updates >= MAX_UPDATES:
-            return None
-        changes = _few_changes(coef, self.coef)
-        return None if changes is None else self.slope + self.design.rmatvec_rows(*changes)
-
-    def _compute(self, coef: FloatArray) -> FloatArray:
-        """The slope from all rows that have a coefficient."""
-        changes = _few_changes(coef, None)
-        return self.design.rmatvec(coef) if changes is None else self.design.rmatvec_rows(*changes)
+        can_update = self.coef is not None and self.n_updates < MAX_UPDATES
+        changes = _few_changes(coef, self.coef) if can_update else None
+        if changes is not None:
+            self.n_updates, slope = self.n_updates + 1, self.slope + self.design.rmatvec_rows(*changes)
+        else:
+            changes, self.n_updates = _few_changes(coef, None), 0
+            slope = self.design.rmatvec(coef) if changes is None else self.design.rmatvec_rows(*changes)
+        self.coef, self.slope = coef, slope
+        return slope
 
 
 def _few_changes(coef: FloatArray, other: FloatArray | None) -> tuple[IntArray, FloatArray] | None:
     """The rows in which the coefficients differ from others, or from 0, and by how much; None if many do."""
     limit, step = MAX_CHANGED_SHARE * len(coef), -(-len(coef) // N_SAMPLED)
-    sample = slice(None, None, step)
-    if (
-        step * np.count_nonzero(coef[sample] != (0.0 if other is None else other[sample]))
-        > SAMPLE_TOLERANCE * limit
-    ):
+    sampled = coef[::step] != (0.0 if other is None else other[::step])
+    if step * np.count_nonzero(sampled) > SAMPLE_TOLERANCE * limit:
         return None
     changes = find_changes(coef, other)
     return changes if len(changes[0]) <= limit else None
@@ -140,15 +126,6 @@ MAX_C = 1e100
 
 Callback = Callable[[Iteration], bool | None]
 """A function called after each iteration; the solver stops if it returns a true value."""
-
-
-@dataclass
-class _Work:
-    """Numbers of oracle calls and products."""
-
-    oracle_calls: int = 0
-    matvecs: int = 0
-    rmatvecs: int = 0
 
 
 class CuttingPlane:
@@ -236,7 +213,12 @@ class CuttingPlane:
         self.design, self.oracle = as_design(design), oracle
         n_coef = self.design.shape[1]
         self.v0 = _check_vector(0.0 if v0 is None else v0, n_coef, "v0").astype(np.float64)
-        bounded = _check_mask(False if nonnegative is None else nonnegative, n_coef, "nonnegative")
+        bounded = _check_vector(False if nonnegative is None else nonnegative, n_coef, "nonnegative")
+        if bounded.dtype != bool:
+            raise InvalidInputError(
+                f"nonnegative must be one boolean per coefficient: got {bounded.dtype}. For a list of "
+                "positions, set them in np.zeros(n_coefficients, dtype=bool)."
+            )
         self.v = np.where(bounded, np.maximum(self.v0, 0.0), self.v0)
         self.scores: FloatArray
         self.risk: float
@@ -245,7 +227,7 @@ class CuttingPlane:
         self._cut_coefs: dict[int, FloatArray] | None = {} if keep_cuts else None
         self._step = 1.0
         self._last_C: float | None = None
-        self._work = _Work()
+        self._work: Counter[str] = Counter()  # calls of the oracle and products
         self._vectors = VectorPool(self.design.shape[0], size=1)
         self._slopes = SlopeUpdates(self.design)
         self._search = _search_within(oracle, FIRST_CUT_ERROR)
@@ -273,11 +255,7 @@ class CuttingPlane:
         return float(0.5 * (move @ move) + C * self.risk)
 
     def solve(
-        self,
-        C: float,
-        tol: float = 1e-3,
-        max_iter: int = 10_000,
-        callback: Callback | None = None,
+        self, C: float, tol: float = 1e-3, max_iter: int = 10_000, callback: Callback | None = None
     ) -> Solution:
         """Minimize J for one C, from the best point and with the cuts of the C's before.
 
@@ -304,7 +282,7 @@ class CuttingPlane:
             return self._solve(C, tol, max_iter, callback)
 
     def _solve(self, C: float, tol: float, max_iter: int, callback: Callback | None) -> Solution:
-        before, history, dual = replace(self._work), list[Iteration](), -np.inf
+        before, history, dual = self._work.copy(), list[Iteration](), -np.inf
         status: Status | None = None
         try:
             self._search_ray(C)
@@ -316,15 +294,34 @@ class CuttingPlane:
                 dual = max(dual, bound)
                 status = self._stopping_status(C, tol, dual, max_iter, history)
                 if status is None:
-                    self._iterate(target, C, self.objective(C) - dual)
-                    history.append(self._make_iteration(C, dual, len(history) + 1, before))
+                    direction = self._matvec(target)
+                    direction -= self.scores
+                    first, gap = min(1.0, STEP_GROWTH * self._step), self.objective(C) - dual
+                    step = self._move(target - self.v, direction, C, first, LINE_SEARCH_TOL * gap)
+                    self._step = step if step > MIN_STEP else max(STEP_REDUCTION * self._step, MIN_STEP)
+                    calls = self._work["oracle_calls"] - before["oracle_calls"]
+                    state = self.objective(C), dual, calls, self._bundle.n_cuts, self._step
+                    history.append(Iteration(len(history) + 1, *state))
                     if callback is not None and callback(history[-1]):
                         status = Status.STOPPED
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         if status is not Status.OPTIMAL:
             self._recompute(tol)
-        return self._make_solution(C, tol, status, dual, before, history)
+        work = self._work - before
+        return Solution(
+            v=self.v.copy(),
+            C=C,
+            tol=tol,
+            status=status,
+            primal=self._upper_bound(C),
+            dual=dual,
+            n_iter=len(history),
+            n_oracle_calls=work["oracle_calls"],
+            n_matvecs=work["matvecs"],
+            n_rmatvecs=work["rmatvecs"],
+            history=history,
+        )
 
     def dual_solution(self) -> tuple[FloatArray, float]:
         """The multipliers of the last model as one number per row.
@@ -363,13 +360,6 @@ class CuttingPlane:
                 return Status.STALLED
         return None
 
-    def _iterate(self, target: FloatArray, C: float, gap: float) -> None:
-        """One product, a search along the segment to `target`, and up to two cuts."""
-        direction = subtract(self._matvec(target), self.scores)
-        first = min(1.0, STEP_GROWTH * self._step)
-        step = self._move(target - self.v, direction, C, first, LINE_SEARCH_TOL * gap)
-        self._step = step if step > MIN_STEP else max(STEP_REDUCTION * self._step, MIN_STEP)
-
     def _search_ray(self, C: float) -> None:
         """After a smaller C: search the ray from v0 = 0 through the best point, which needs no product."""
         before, self._last_C = self._last_C, C
@@ -388,43 +378,22 @@ class CuttingPlane:
         best, cut = line_search(segment, start, self._cut, first, accuracy)
         if best.t < 1.0:
             self._add_cut(segment.evaluate(best.t + SECOND_CUT_SHARE * (1.0 - best.t))[1])
-        self._work.oracle_calls += segment.n_evaluations
+        self._work["oracle_calls"] += segment.n_evaluations
         if best.t > 0.0:
             self._add_cut(cut)
             add_scaled(self.scores, direction, best.t, direction)
             self.v, self.scores, self.risk, self._cut = self.v + best.t * move, direction, best.risk, cut
         return best.t
 
-    def _make_iteration(self, C: float, dual: float, number: int, before: _Work) -> Iteration:
-        calls = self._work.oracle_calls - before.oracle_calls
-        return Iteration(number, self.objective(C), dual, calls, self._bundle.n_cuts, self._step)
-
-    def _make_solution(
-        self, C: float, tol: float, status: Status, dual: float, before: _Work, history: list[Iteration]
-    ) -> Solution:
-        return Solution(
-            v=self.v.copy(),
-            C=C,
-            tol=tol,
-            status=status,
-            primal=self._upper_bound(C),
-            dual=dual,
-            n_iter=len(history),
-            n_oracle_calls=self._work.oracle_calls - before.oracle_calls,
-            n_matvecs=self._work.matvecs - before.matvecs,
-            n_rmatvecs=self._work.rmatvecs - before.rmatvecs,
-            history=history,
-        )
-
     def _recompute(self, tol: float) -> None:
         """Scores, risk and cut at the best point, without the rounding errors of many steps."""
-        self._work.oracle_calls += 1
+        self._work["oracle_calls"] += 1
         scores = self._matvec(self.v)
-        risk, cut = evaluate_risk(self._search, scores)
+        risk, cut, _ = evaluate_risk(self._search, scores)
         self.scores, self.risk, self._cut = scores, risk, cut
         self._risk_error = self._rounding.risk_error(self.v) if self.v.any() else 0.0
         if self._rounding.is_significant(self.v, tol):
-            self._work.oracle_calls += 1
+            self._work["oracle_calls"] += 1
             self._risk_error = self._rounding.close_risk_error(self.oracle, self.v, scores, risk)
         self._risk_error += cut_error(cut)
 
@@ -444,11 +413,11 @@ class CuttingPlane:
     def _matvec(self, v: FloatArray) -> FloatArray:
         if not v.any():
             return np.zeros(self.design.shape[0])
-        self._work.matvecs += 1
+        self._work["matvecs"] += 1
         return self.design.matvec(v)
 
     def _add_cut(self, cut: CutLike) -> None:
-        self._work.rmatvecs += 1
+        self._work["rmatvecs"] += 1
         slope = self._slopes(cut.coef)
         if not (np.isfinite(slope).all() and np.isfinite(cut.loss)):
             raise InvalidInputError(NOT_FINITE)
@@ -459,7 +428,8 @@ class CuttingPlane:
 
 def _search_within(oracle: CutOracle, error: float) -> CutOracle:
     """An oracle that is faster if its cuts may lie below R by the error, where there is one."""
-    return oracle.within(error) if isinstance(oracle, AdjustableOracle) else oracle
+    within: Callable[[float], CutOracle] | None = getattr(oracle, "within", None)
+    return oracle if within is None else within(error)
 
 
 def check_C(value: float) -> float:
@@ -487,16 +457,6 @@ def _check_vector(values: ArrayLike, size: int, name: str) -> NDArray[np.generic
             "coefficients."
         )
     return array
-
-
-def _check_mask(values: ArrayLike, size: int, name: str) -> NDArray[np.generic]:
-    mask = _check_vector(values, size, name)
-    if mask.dtype != bool:
-        raise InvalidInputError(
-            f"{name} must be one boolean per coefficient: got {mask.dtype}. For a list of positions, set "
-            "them in np.zeros(n_coefficients, dtype=bool)."
-        )
-    return mask
 
 
 def minimize(

@@ -6,15 +6,13 @@ vectorized function of (tp, fp, fn, tn), or a formula such as ``get("10 * tp - 2
 
 from ._base import Cut, Measure, Oracle
 from ._binned import BinnedConfusionOracle, BinnedCut, BinnedPairOracle, Binner
-from ._class_rules import DecisionRule, ExpectedRows, confusion_matrix, evaluate_rule
-from ._confusion import ConfusionMeasure, ConfusionOracle, ratio
-from ._constrained import ConstrainedMeasure
-from ._formula import Formula, FunctionMeasure, GuardedOracle
+from ._confusion import ConfusionMeasure, ConstrainedMeasure, FunctionMeasure, GuardedOracle, ratio
+from ._formula import Formula
 from ._labels import ClassTotals, GroupedLabels, Labels, ScoreCurve, score_curve
 from ._linear import Cost, LinearMeasure, cost_log_odds
 from ._ranking import AveragePrecision, RankingMeasure
 from ._registry import Description, describe, get, names
-from ._search import Exhaustive
+from .multiclass import DecisionRule, ExpectedRows, confusion_matrix, evaluate_rule
 
 __all__ = [
     "AveragePrecision",
@@ -24,13 +22,11 @@ __all__ = [
     "Binner",
     "ClassTotals",
     "ConfusionMeasure",
-    "ConfusionOracle",
     "ConstrainedMeasure",
     "Cost",
     "Cut",
     "DecisionRule",
     "Description",
-    "Exhaustive",
     "ExpectedRows",
     "Formula",
     "FunctionMeasure",

@@ -13,11 +13,10 @@ scores ``t`` the cut is a lower bound, ``R(t) >= cut.loss - cut.coef @ t``.
 
 from __future__ import annotations
 
-import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from .._compat import FloatArray
 from ..exceptions import InvalidInputError
-from ._labels import Labels, score_curve
+from ._labels import Labels
 
 #: A number or an array; entries of confusion matrices, which broadcast.
 Cells = Any
@@ -99,9 +98,9 @@ class Measure(ABC):
     def loss(self, y: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The loss Delta by its definition, between 0 and 1."""
 
-    @abstractmethod
     def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
         """A function ``scores -> Cut`` for these labels, prepared for many calls."""
+        return self.oracle_for(Labels.from_arrays(y, sample_weight))
 
     def check_size(self, n_rows: float, what: str = "the number of rows") -> None:  # noqa: B027
         """Raise an error if the measure needs more rows; `what` describes their number. Most need none."""
@@ -170,22 +169,14 @@ class Measure(ABC):
         >>> measures.get("10 * tp - 2 * fp").label
         '10 * tp - 2 * fp'
         """
-        name = self.name or type(self).__name__
-        parts = [f"{key}={_format(value)}" for key, value in self._label_params().items()]
-        return f"{name}({', '.join(parts)})" if parts else name
+        return format_label(self.name or type(self).__name__, self._label_params())
 
     def _label_params(self) -> dict[str, Any]:
         """The parameters that `label` shows."""
-        return {key: value for key, value in self.params.items() if not _has_no_effect(value)}
+        return self.params
 
     def __repr__(self) -> str:
-        known = inspect.signature(type(self)).parameters
-        changed = (
-            f"{key}={value!r}"
-            for key, value in self.params.items()
-            if not _is_default(value, known[key].default)
-        )
-        return f"{self.name}({', '.join(changed)})"
+        return self.label
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -204,22 +195,56 @@ def check_positive_number(value: object, name: str) -> float:
     return float(value)
 
 
-def base_rate_threshold(y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None) -> float:
-    """The threshold with as many predicted positives as there are positives."""
-    labels = Labels.from_arrays(y, sample_weight)
-    return score_curve(labels, scores).threshold_at_mass(labels.n_pos)
+def format_label(name: str, params: Mapping[str, Any]) -> str:
+    """A name with its parameters, without those that have no effect: None and infinity."""
+    parts = [
+        f"{key}=<{value.size} values>" if isinstance(value, np.ndarray) else f"{key}={value}"
+        for key, value in params.items()
+        if value is not None and not (isinstance(value, float | np.floating) and np.isinf(value))
+    ]
+    return f"{name}({', '.join(parts)})" if parts else name
 
 
-def _has_no_effect(value: object) -> bool:
-    return value is None or (isinstance(value, (float, np.floating)) and bool(np.isinf(value)))
+class DerivedMeasure(ABC):
+    """Base of the measures of many classes and of label matrices, which are dataclasses."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name in the registry."""
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The parameters that users give: all but those that are keywords only."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if not each.kw_only}  # type: ignore[arg-type]
+
+    @property
+    def label(self) -> str:
+        """The name with the parameters that have an effect, as printed for users."""
+        return format_label(self.name, self.params)
 
 
-def _format(value: object) -> str:
-    """A parameter for `Measure.label`: an array by its size, anything else in full."""
-    if isinstance(value, (np.ndarray, list, tuple)):
-        return f"<{np.size(value)} values>"
-    return str(value)
+@dataclass(frozen=True)
+class AveragedMeasure:
+    """A measure of many classes or labels that is an average of one of two classes.
 
+    Parameters
+    ----------
+    measure : Measure
+        The measure of two classes.
+    average : str, default="macro"
+        The name of the average.
+    """
 
-def _is_default(value: object, default: object) -> bool:
-    return type(value) is type(default) and bool(value == default)
+    measure: Any
+    average: str = "macro"
+
+    @property
+    def name(self) -> str:
+        """The name of the binary measure and of the average."""
+        return f"{self.measure.name}_{self.average}"
+
+    @property
+    def label(self) -> str:
+        """The label of the binary measure and the average."""
+        return f"{self.measure.label}_{self.average}"

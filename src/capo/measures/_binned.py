@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from .._accel.loader import load_kernels
 from .._accel.threads import VectorPool, map_in_threads
 from .._compat import FloatArray
 from ..engine import iter_row_blocks
-from ._base import Cut, LabeledOracle, Oracle
+from ._base import Cut, LabeledOracle, Measure, Oracle
 from ._labels import MAX_EXACT_SCORE, ClassTotals, GroupedLabels, Labels
 
 #: Limits on the number of bins.
@@ -206,7 +206,7 @@ class BinnedOracle(LabeledOracle, ABC):
         if not max(-low, high) <= MAX_EXACT_SCORE:
             return self.exact(scores)
         for _ in range(MAX_ATTEMPTS):
-            n_bins = self._choose_n_bins(high - low)
+            n_bins = max(MIN_BINS, math.ceil(math.sqrt(self.peak * (high - low) / self.max_error)))
             if n_bins > self.max_bins:
                 break
             bins = self.bin(scores, n_bins, low, high)
@@ -216,9 +216,6 @@ class BinnedOracle(LabeledOracle, ABC):
             if error <= self.max_error:
                 return self.find_cut(bins, error)
         return self.exact(scores)
-
-    def _choose_n_bins(self, width: float) -> int:
-        return max(MIN_BINS, math.ceil(math.sqrt(self.peak * width / self.max_error)))
 
     @abstractmethod
     def bound_error(self, bins: Bins) -> float:
@@ -264,7 +261,7 @@ class BinnedConfusionOracle(BinnedOracle):
     min_rows_per_bin = 4.0
     needs_totals = True
 
-    def __init__(self, exact: LabeledOracle, max_error: float, measure: GroupMeasure) -> None:
+    def __init__(self, exact: LabeledOracle, max_error: float, measure: Measure) -> None:
         super().__init__(exact, max_error)
         self.measure, self.totals = measure, ClassTotals.from_labels(self.labels)
 
@@ -281,10 +278,3 @@ class BinnedConfusionOracle(BinnedOracle):
         per_mass = np.zeros(bins.mass.shape)
         per_mass[groups] = cut.coef / mass
         return self.make_cut(bins, per_mass, cut.loss, error)
-
-
-class GroupMeasure(Protocol):
-    """A measure with a search for groups of rows."""
-
-    def oracle_for(self, labels: Labels) -> Oracle:
-        """The search."""

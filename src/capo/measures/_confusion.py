@@ -7,17 +7,29 @@ is
     V(a, b) = Delta(a, b) + Gp(a) + Gn(b)
 
 with Gp and Gn concave prefix sums of the sorted scores. `capo.measures._search` finds the best (a, b).
+
+Measures with a constraint maximize one rate subject to a lower or upper limit on another. A confusion matrix
+that violates the constraint has the loss 1, so that a single row can change the loss from 0 to 1. For
+overlapping classes R is then minimal at zero scores, and a fit has to relax the constraint
+(`ConstrainedMeasure.for_training`): `penalty` times the shortfall is added to the loss instead. Their score
+does not depend on a threshold: it is the best rate among all thresholds that satisfy the constraint, and 0
+if none does. What a classifier does at its own threshold is `rate`, `limited_rate` and `is_satisfied` of its
+confusion matrix.
 """
 
 from __future__ import annotations
 
+import math
+import warnings
 from abc import abstractmethod
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._compat import FloatArray
+from ..exceptions import ConstraintWarning, ExhaustiveSearchWarning, InvalidInputError, MeasureFunctionError
 from . import _search as search
 from ._base import Cells, Cut, LabeledOracle, Measure, Oracle, check_positive_number
 from ._binned import BinnedConfusionOracle
@@ -41,7 +53,7 @@ class ConfusionMeasure(Measure):
     needs_threshold: ClassVar[bool] = True
     best: ClassVar[float] = 1.0
     worst: ClassVar[float] = 0.0
-    strategy: ClassVar[type[search.Strategy]] = search.Monotone
+    strategy: ClassVar[type[search.Strategy]] = search.Bounded
     is_monotone: ClassVar[bool] = True
     is_fractional: ClassVar[bool] = False
 
@@ -65,7 +77,7 @@ class ConfusionMeasure(Measure):
         labels = Labels.from_arrays(y, sample_weight, both_classes=False)
         values = np.asarray(scores, dtype=np.float64)
         Labels.check_scores(values, len(labels.positive))
-        return self._labeling_value(labels, values > 0)
+        return float(self.value(*(np.asarray(cell) for cell in labels.confusion(values > 0))))
 
     def loss(self, y: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         labels = Labels.from_arrays(y, sample_weight)
@@ -77,12 +89,6 @@ class ConfusionMeasure(Measure):
         curve = score_curve(Labels.from_arrays(y, sample_weight), scores)
         return curve.best_threshold(curve.evaluate(self.value))
 
-    def _labeling_value(self, labels: Labels, predicted: np.ndarray) -> float:
-        return float(self.value(*(np.asarray(cell) for cell in labels.confusion(predicted))))
-
-    def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        return self.oracle_for(Labels.from_arrays(y, sample_weight))
-
     def oracle_for(self, labels: Labels) -> Oracle:
         return ConfusionOracle(self, labels)
 
@@ -90,9 +96,11 @@ class ConfusionMeasure(Measure):
 class ConfusionOracle(LabeledOracle):
     """Sorts the scores of both classes and finds (a, b) by the measure's strategy."""
 
-    def __init__(self, measure: ConfusionMeasure, labels: Labels) -> None:
+    def __init__(
+        self, measure: ConfusionMeasure, labels: Labels, strategy: type[search.Strategy] | None = None
+    ) -> None:
         self.measure, self.labels = measure, labels
-        self.strategy = measure.strategy(measure, labels.pos, labels.neg)
+        self.strategy = (strategy or measure.strategy)(measure, labels.pos, labels.neg)
 
     def __call__(self, scores: FloatArray) -> Cut:
         self.labels.check_length(scores)
@@ -100,16 +108,16 @@ class ConfusionOracle(LabeledOracle):
         s_pos, s_neg = scores[pos.index], scores[neg.index]
         atoms_pos, atoms_neg = pos.sorted_atoms(s_pos), neg.sorted_atoms(s_neg)
         a, b, loss = self.strategy(atoms_pos, atoms_neg, 1.0 / total)
-        share: Share = np.zeros(len(scores), dtype=self.labels.share_dtype)
+        share: Share = np.zeros(len(scores), dtype=bool if self.labels.weight is None else float)
         share[pos.index] = pos.top(s_pos, a, atoms_pos)
         share[neg.index] = neg.top(s_neg, b, atoms_neg)
         return Cut(self.labels.cut_coef(share), loss)
 
     def within(self, error: float) -> Oracle:
-        large = len(self.labels.positive) >= MIN_BINNED_ROWS and not isinstance(
-            self.strategy, search.Exhaustive
-        )
-        return BinnedConfusionOracle(self, error, self.measure) if large else self
+        is_large = len(self.labels.positive) >= MIN_BINNED_ROWS
+        if is_large and not isinstance(self.strategy, search.Exhaustive):
+            return BinnedConfusionOracle(self, error, self.measure)
+        return self
 
 
 def ratio(numerator: Cells, denominator: Cells) -> FloatArray:
@@ -213,7 +221,6 @@ class KLD(ConfusionMeasure):
     """
 
     name = "kld"
-    strategy = search.Bounded
     is_monotone = False
 
     def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
@@ -242,7 +249,6 @@ class QMeasure(ConfusionMeasure):
     """
 
     name = "q_measure"
-    strategy = search.Bounded
     is_monotone = False
 
     def __init__(self, beta: float = 1.0) -> None:
@@ -261,3 +267,415 @@ class QMeasure(ConfusionMeasure):
         # The mean rises with recall and agreement: bound both by their smallest values in the block.
         error = np.maximum(np.abs(n_pos - tp[0] - fp[0]), np.abs(n_pos - tp[1] - fp[1]))
         return 1.0 - self._mean(tp[0] / n_pos, 1.0 - error / max(n_pos, n_neg))
+
+
+ConfusionFunction = Callable[[FloatArray, FloatArray, FloatArray, FloatArray], ArrayLike]
+
+#: Largest number of confusion matrices on which a function is checked to be monotone.
+MAX_CHECKED = 2**24
+#: Number of rows of the grid of confusion matrices that are evaluated together.
+CHECK_CHUNK_SIZE = 64
+
+
+def call_function(
+    function: Callable[..., Any],
+    arguments: Sequence[FloatArray],
+    shape: tuple[int, ...],
+    name: str,
+    advice: str,
+) -> FloatArray:
+    """The values of a user's function, or an error unless it returns a finite number for each matrix."""
+    try:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = np.asarray(function(*arguments))
+    except Exception as error:
+        raise MeasureFunctionError(
+            f"the measure function {name!r} failed on arrays ({error}). {advice}"
+        ) from error
+    if values.dtype.kind not in "biuf" or values.shape != shape:
+        raise MeasureFunctionError(
+            f"the measure function {name!r} must return one number per confusion matrix: for arrays of shape "
+            f"{arguments[0].shape} it returned {values.dtype} of shape {values.shape}. {advice}"
+        )
+    if not np.isfinite(values).all():
+        first = np.unravel_index(np.argmin(np.isfinite(values)), shape)
+        cells = ", ".join(f"{number:g}" for each in arguments for number in np.ravel(each[first]))
+        raise MeasureFunctionError(
+            f"the measure function {name!r} returned {values[first]} for the confusion matrix ({cells}). "
+            f"Define its value there. {advice}"
+        )
+    return values.astype(np.float64, copy=False)
+
+
+class FunctionMeasure(ConfusionMeasure):
+    """A function of (tp, fp, fn, tn) as a measure.
+
+    Higher must be better. The loss is the difference from the value of a perfect prediction, divided by
+    the difference between the perfect and the worst value. If the function rises with tp and falls with
+    fp, the search for the worst labeling is as fast as for the built-in measures. This is checked on all
+    confusion matrices if there are at most 16 million and on a dense sample otherwise, and again for each
+    bound in the search. For any other function the search is exhaustive, with a warning.
+
+    Parameters
+    ----------
+    function : callable
+        Takes four arrays and returns one number per confusion matrix.
+    name : str, optional
+        Name of the measure; that of the function by default.
+
+    Examples
+    --------
+    >>> from capo.measures import FunctionMeasure
+    >>> profit = FunctionMeasure(lambda tp, fp, fn, tn: 10 * tp - 2 * fp, name="profit")
+    >>> profit.score([1, 1, 0, 0], [0.3, -0.2, 0.1, -0.5])
+    8.0
+    """
+
+    def __init__(self, function: ConfusionFunction, name: str | None = None) -> None:
+        self.function = function
+        self._cached_ranges: dict[tuple[float, float], tuple[float, float]] = {}
+        self._cached_slopes: dict[tuple[float, ...], tuple[float, float] | None] = {}
+        self.name = name or str(getattr(function, "__name__", type(function).__name__))
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**vars(self), "_cached_ranges": {}, "_cached_slopes": {}}
+
+    @property
+    def params(self) -> dict[str, object]:
+        return {}
+
+    @property
+    def label(self) -> str:
+        """The formula's text or the function's name; a lambda has none."""
+        return "custom measure" if self.name == "<lambda>" else self.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FunctionMeasure) and bool(other.function == self.function)
+
+    def __hash__(self) -> int:
+        return hash(self.function)
+
+    def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        cells = np.broadcast_arrays(*(np.asarray(cell, dtype=np.float64) for cell in (tp, fp, fn, tn)))
+        return call_function(
+            self.function,
+            cells,
+            cells[0].shape,
+            self.name,
+            "It is called with four arrays (tp, fp, fn, tn): write it with elementwise NumPy operations and "
+            "np.where in place of if, a formula with max(..., 1).",
+        )
+
+    def delta(self, tp: Cells, fp: Cells, n_pos: float, n_neg: float) -> Cells:
+        best, worst = self._value_range(n_pos, n_neg)
+        return (best - self.value(tp, fp, n_pos - tp, n_neg - fp)) / (best - worst)
+
+    def _value_range(self, n_pos: float, n_neg: float) -> tuple[float, float]:
+        """The value of a perfect prediction, and the lowest on a grid of confusion matrices."""
+        if (n_pos, n_neg) not in self._cached_ranges:
+            tp, fp = _grid_points(n_pos)[:, None], _grid_points(n_neg)
+            values = self.value(tp, fp, n_pos - tp, n_neg - fp)
+            best, worst = float(values[-1, 0]), float(values.min())
+            if not best > worst:
+                raise MeasureFunctionError(
+                    f"the measure function {self.name!r} has the value {best:g} for a perfect prediction "
+                    "and no lower value: higher must be better. If it is a loss, return its negative."
+                )
+            self._cached_ranges[n_pos, n_neg] = best, worst
+        return self._cached_ranges[n_pos, n_neg]
+
+    def oracle_for(self, labels: Labels) -> Oracle:
+        key = _slope_key(labels)
+        if key not in self._cached_slopes:
+            self._cached_slopes[key] = self._min_slopes(labels)
+        min_slopes = self._cached_slopes[key]
+        if min_slopes is not None:
+            return GuardedOracle(self, labels, min_slopes)
+        self.warn_about_search(labels)
+        return ConfusionOracle(self, labels, search.Exhaustive)
+
+    def warn_about_search(self, labels: Labels) -> None:
+        """Warn that the search is exhaustive."""
+        n_matrices = (labels.pos.n_atoms + 1) * (labels.neg.n_atoms + 1)
+        warnings.warn(
+            f"the measure {self.name!r} does not rise with tp and fall with fp: each search evaluates all "
+            f"{n_matrices:,} confusion matrices.",
+            ExhaustiveSearchWarning,
+            stacklevel=7,
+        )
+
+    def _min_slopes(self, labels: Labels) -> tuple[float, float] | None:
+        """The smallest decrease of the loss with a and increase with b; None if it is not monotone."""
+        a, b = _levels_to_check(labels.pos.n_atoms), _levels_to_check(labels.neg.n_atoms)
+        fall, rise = np.inf, np.inf
+        for start in range(0, len(a) - 1, CHECK_CHUNK_SIZE):
+            chunk = a[start : start + CHECK_CHUNK_SIZE + 1]
+            loss = self._losses(chunk, b, labels)
+            fall = min(fall, float((-np.diff(loss, axis=0) / np.diff(chunk)[:, None]).min()))
+            rise = min(rise, float((np.diff(loss, axis=1) / np.diff(b)).min()))
+        if min(fall, rise) < -1e-12:
+            return None
+        if slopes := self._slopes_if_linear(fall, rise, labels):
+            return slopes
+        # Between sampled matrices the slopes may be smaller.
+        complete = len(a) == labels.pos.n_atoms + 1 and len(b) == labels.neg.n_atoms + 1
+        return (max(fall, 0.0), max(rise, 0.0)) if complete else (0.0, 0.0)
+
+    def _slopes_if_linear(self, fall: float, rise: float, labels: Labels) -> tuple[float, float] | None:
+        """Slopes between the corners, without rounding errors, if the smallest slopes equal them."""
+        n_a, n_b = labels.pos.n_atoms, labels.neg.n_atoms
+        corners = self._losses(np.array([0.0, n_a]), np.array([0.0, n_b]), labels)
+        overall = (corners[0, 0] - corners[1, 0]) / n_a, (corners[0, 1] - corners[0, 0]) / n_b
+        near = (
+            abs(slope - other) <= 1e-9 * other for slope, other in zip((fall, rise), overall, strict=True)
+        )
+        return (float(overall[0]), float(overall[1])) if all(near) else None
+
+    def _losses(self, a: FloatArray, b: FloatArray, labels: Labels) -> FloatArray:
+        tp, fp = a[:, None] * labels.pos.atom_mass, b[None, :] * labels.neg.atom_mass
+        loss: FloatArray = self.delta(tp, fp, labels.n_pos, labels.n_neg)
+        return loss
+
+
+class GuardedOracle(ConfusionOracle):
+    """The fast search; the exhaustive one replaces it if a bound turns out to be wrong."""
+
+    measure: FunctionMeasure
+
+    def __init__(self, measure: FunctionMeasure, labels: Labels, min_slopes: tuple[float, float]) -> None:
+        super().__init__(measure, labels)
+        self.strategy.min_slopes = min_slopes
+
+    def __call__(self, scores: FloatArray) -> Cut:
+        try:
+            return super().__call__(scores)
+        except search.NotMonotoneError:
+            self.measure._cached_slopes[_slope_key(self.labels)] = None
+            self.measure.warn_about_search(self.labels)
+            self.strategy = search.Exhaustive(self.measure, self.labels.pos, self.labels.neg)
+            return super().__call__(scores)
+
+
+def _slope_key(labels: Labels) -> tuple[float, ...]:
+    """What the slopes of a function depend on."""
+    return labels.pos.n_atoms, labels.neg.n_atoms, labels.n_pos, labels.n_neg
+
+
+def _levels_to_check(count: int) -> FloatArray:
+    """All levels from 0 to `count`, or a sample of pairs of neighbors, denser at both ends."""
+    side = int(MAX_CHECKED**0.5)
+    if count < side:
+        return np.arange(count + 1, dtype=np.float64)
+    even = np.linspace(0, count - 1, side // 3)
+    near = np.geomspace(1, count, side // 12) - 1
+    lower = np.unique(np.concatenate([even, near, count - 1 - near]).astype(np.int64))
+    return np.unique(np.concatenate([lower, lower + 1])).astype(np.float64)
+
+
+def _grid_points(mass: float) -> FloatArray:
+    """Evenly spaced masses from 0 to `mass`, rounded to integers if it is one."""
+    points = np.linspace(0, mass, 65)
+    return np.rint(points) if mass == int(mass) else points
+
+
+#: Tolerance for rounding errors: 9 of 10 must satisfy a limit of 0.9.
+_ROUNDING_TOL = 1e-12
+
+
+def _precision(tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+    return ratio(tp, tp + fp)
+
+
+def _recall(tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+    return ratio(tp, tp + fn)
+
+
+def _false_positive_rate(tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+    return ratio(fp, fp + tn)
+
+
+class ConstrainedMeasure(ConfusionMeasure):
+    """A rate, subject to a constraint on another one.
+
+    Parameters
+    ----------
+    bound : float
+        The limit.
+    penalty : float, default=inf
+        Factor of the shortfall in the loss; with infinity any shortfall has the loss 1.
+        Training uses 1 in place of an infinite penalty.
+    confidence : float, optional
+        The probability with which the constraint must hold on new rows. `CAPOClassifier` then chooses its
+        threshold on rows that it holds out.
+    """
+
+    needs_threshold = False
+    # The value is between 0 and 1, but jumps, so that the jackknife estimates far more than is possible.
+    max_std = 0.5
+    #: The rate to maximize, and the one that the constraint limits, which is 0 where it is not defined.
+    rate: ClassVar[Callable[..., Cells]]
+    limited_rate: ClassVar[Callable[..., Cells]]
+    #: The same in words.
+    rate_name: ClassVar[str]
+    limited_rate_name: ClassVar[str]
+    #: How the bound limits the rate.
+    limit_name: ClassVar[str] = "at least"
+
+    def __init__(self, bound: float, penalty: float = math.inf, confidence: float | None = None) -> None:
+        if not (isinstance(penalty, (int, float, np.number)) and penalty > 0):
+            raise InvalidInputError(f"penalty must be above 0: got {penalty!r}.")
+        self._bound, self.penalty = float(bound), float(penalty)
+        self.confidence = None if confidence is None else _check_confidence(confidence)
+
+    @abstractmethod
+    def shortfall(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        """How far the constraint is violated; at most 0 if it is satisfied."""
+
+    @property
+    def constraint(self) -> str:
+        """The constraint in words, such as "precision of at least 0.9"."""
+        return f"{self.limited_rate_name} of {self.limit_name} {self._bound:g}"
+
+    def is_satisfied(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        """Whether each confusion matrix satisfies the constraint."""
+        return self.shortfall(tp, fp, fn, tn) <= _ROUNDING_TOL
+
+    def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        return np.where(self.is_satisfied(tp, fp, fn, tn), self.rate(tp, fp, fn, tn), 0.0)
+
+    def at_threshold(self) -> Measure:
+        """The same measure of the labels at a threshold of 0: the rate, or 0 without the constraint."""
+        return FunctionMeasure(self.value, self.label)
+
+    def delta(self, tp: Cells, fp: Cells, n_pos: float, n_neg: float) -> Cells:
+        if math.isinf(self.penalty):
+            return super().delta(tp, fp, n_pos, n_neg)
+        cells = tp, fp, n_pos - tp, n_neg - fp
+        penalty = self.penalty * np.maximum(self.shortfall(*cells), 0.0)
+        return np.minimum(1.0, 1.0 - self.rate(*cells) + penalty)
+
+    def for_training(self) -> Self:
+        """The same measure with a penalty of 1 in place of an infinite one."""
+        return self if math.isfinite(self.penalty) else type(self)(self._bound, penalty=1.0)
+
+    def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        curve = score_curve(Labels.from_arrays(y, sample_weight), scores)
+        return float(curve.evaluate(self.value).max())
+
+    def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The best threshold that satisfies the constraint, or the one that comes nearest to it."""
+        if self.score(y, scores, sample_weight) > 0:
+            return super().threshold(y, scores, sample_weight)
+        warnings.warn(
+            f"no threshold on the training scores satisfies the constraint of {self.label}: predictions use "
+            "the nearest one. Relax the constraint or use better features.",
+            ConstraintWarning,
+            stacklevel=5,
+        )
+        curve = score_curve(Labels.from_arrays(y, sample_weight), scores)
+        nearness = -curve.evaluate(self.shortfall)
+        nearness[0] = -np.inf  # without predicted positives there is no precision
+        return curve.best_threshold(nearness)
+
+
+def _check_confidence(value: float) -> float:
+    if not (isinstance(value, (int, float, np.number)) and 0 < value < 1):
+        raise InvalidInputError(
+            f"confidence must be above 0 and below 1: got {value!r}. No number of rows gives certainty."
+        )
+    return float(value)
+
+
+def _check_share(value: float, name: str, of: str) -> float:
+    if not (isinstance(value, (int, float, np.number)) and 0 < value <= 1):
+        raise InvalidInputError(
+            f"{name} must be above 0 and at most 1: got {value!r}. A {of} of 0 is no constraint, and a {of} "
+            "above 1 is impossible."
+        )
+    return float(value)
+
+
+class _FloorMeasure(ConstrainedMeasure):
+    """A measure with a smallest value of its limited rate."""
+
+    def __init__(
+        self, floor: float = 0.9, penalty: float = math.inf, confidence: float | None = None
+    ) -> None:
+        self.floor = _check_share(floor, "floor", self.limited_rate_name)
+        super().__init__(self.floor, penalty, confidence)
+
+    def shortfall(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        return 1.0 - self.limited_rate(tp, fp, fn, tn) / self.floor
+
+
+class RecallAtPrecision(_FloorMeasure):
+    """Recall subject to a precision of at least `floor`.
+
+    Parameters
+    ----------
+    floor : float, default=0.9
+        The smallest precision allowed.
+    penalty : float, default=inf
+        Factor of the relative shortfall in the loss; with infinity any shortfall has the loss 1.
+        Training uses 1 in place of an infinite penalty.
+    confidence : float, optional
+        The probability with which the constraint must hold on new rows. `CAPOClassifier` then chooses its
+        threshold on rows that it holds out.
+    """
+
+    name = "recall_at_precision"
+    rate_name, limited_rate_name = "recall", "precision"
+    rate, limited_rate = staticmethod(_recall), staticmethod(_precision)
+
+
+class PrecisionAtRecall(_FloorMeasure):
+    """Precision subject to a recall of at least `floor`.
+
+    Parameters
+    ----------
+    floor : float, default=0.9
+        The smallest recall allowed.
+    penalty : float, default=inf
+        Factor of the relative shortfall in the loss; with infinity any shortfall has the loss 1.
+        Training uses 1 in place of an infinite penalty.
+    confidence : float, optional
+        The probability with which the constraint must hold on new rows. `CAPOClassifier` then chooses its
+        threshold on rows that it holds out.
+    """
+
+    name = "precision_at_recall"
+    rate_name, limited_rate_name = "precision", "recall"
+    rate, limited_rate = staticmethod(_precision), staticmethod(_recall)
+
+
+class TprAtFpr(ConstrainedMeasure):
+    """True positive rate subject to a false positive rate of at most `ceiling`.
+
+    Parameters
+    ----------
+    ceiling : float, default=0.1
+        The largest false positive rate allowed.
+    penalty : float, default=inf
+        Factor of the excess in the loss; with infinity any excess has the loss 1.
+        Training uses 1 in place of an infinite penalty.
+    confidence : float, optional
+        The probability with which the constraint must hold on new rows. `CAPOClassifier` then chooses its
+        threshold on rows that it holds out.
+    """
+
+    name = "tpr_at_fpr"
+    rate_name, limited_rate_name = "true positive rate", "false positive rate"
+    limit_name = "at most"
+
+    def __init__(
+        self, ceiling: float = 0.1, penalty: float = math.inf, confidence: float | None = None
+    ) -> None:
+        if not (isinstance(ceiling, (int, float, np.number)) and 0 <= ceiling <= 1):
+            raise InvalidInputError(f"ceiling must be between 0 and 1: got {ceiling!r}.")
+        self.ceiling = float(ceiling)
+        super().__init__(self.ceiling, penalty, confidence)
+
+    rate, limited_rate = staticmethod(_recall), staticmethod(_false_positive_rate)
+
+    def shortfall(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        return self.limited_rate(tp, fp, fn, tn) - self.ceiling

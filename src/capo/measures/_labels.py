@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,79 +14,25 @@ from .._compat import FloatArray, IntArray
 from ..exceptions import InvalidInputError
 
 
-class Gains(Protocol):
-    """A concave sequence: the prefix sums of some atoms, up to a constant."""
-
-    def __len__(self) -> int:
-        """Number of atoms plus 1."""
-
-    def __getitem__(self, index: IntArray) -> FloatArray:
-        """The sums of the first ``index`` atoms."""
-
-    def item(self, index: int, /) -> float:
-        """The sum of the first `index` atoms."""
-
-    def tilt(self, slope: float) -> None:
-        """Add `slope` for each atom, in place."""
-
-    def peak(self) -> int:
-        """Index of the largest sum."""
-
-    def to_array(self) -> FloatArray:
-        """All sums."""
-
-
-class Atoms(Protocol):
-    """The atoms of a class in descending order of their scores, one value per atom or run."""
-
-    values: FloatArray
-
-    def count_above_zero(self) -> tuple[int, int]:
-        """Numbers of atoms that are entirely, and at least partly, above 0."""
-
-    def gains(self, start: int, stop: int | None, factor: float) -> Gains:
-        """The prefix sums of the atoms from `start` to `stop`, times a factor."""
-
-
-class ArrayGains:
-    """Prefix sums in an array."""
-
-    def __init__(self, sums: FloatArray) -> None:
-        self.sums = sums
-        self.item: Any = sums.item
-
-    def __len__(self) -> int:
-        return len(self.sums)
-
-    def __getitem__(self, index: IntArray) -> FloatArray:
-        return self.sums[index]
-
-    def tilt(self, slope: float) -> None:
-        np.add(self.sums, slope * np.arange(len(self.sums)), out=self.sums)
-
-    def peak(self) -> int:
-        return int(np.argmax(self.sums))
-
-    def to_array(self) -> FloatArray:
-        return self.sums
-
-
 class AtomArray:
-    """One score per atom, in descending order."""
+    """The atoms of a class in descending order of their scores: one score per atom."""
 
     def __init__(self, values: FloatArray) -> None:
         self.values = values
 
     def count_above_zero(self) -> tuple[int, int]:
+        """Numbers of atoms that are entirely, and at least partly, above 0."""
         count = _count_positive(self.values)
         return count, count
 
-    def gains(self, start: int, stop: int | None, factor: float) -> ArrayGains:
-        return ArrayGains(sums_from_peak(self.values[start:stop], factor))
+    def gains(self, start: int, stop: int | None, factor: float, slope: float) -> Gains:
+        """Prefix sums of the atoms from `start` to `stop`, times a factor, and of a slope for each atom."""
+        sums = sums_from_peak(self.values[start:stop], factor)
+        return sums + slope * np.arange(len(sums)) if slope else sums
 
 
 class RunGains:
-    """Prefix sums of runs: linear between the ends of the runs.
+    """Prefix sums of runs, linear between the ends of the runs: like an array of one sum per atom.
 
     Parameters
     ----------
@@ -104,40 +50,41 @@ class RunGains:
     def __len__(self) -> int:
         return self.n_atoms + 1
 
-    def __getitem__(self, index: IntArray) -> FloatArray:
+    def __getitem__(self, index: Any) -> Any:
         return np.interp(index, self.ends, self.sums)
 
     def item(self, index: int, /) -> float:
         return float(np.interp(index, self.ends, self.sums))
 
-    def tilt(self, slope: float) -> None:
-        self.sums = self.sums + slope * self.ends
-
-    def peak(self) -> int:
+    def argmax(self) -> int:
         end = self.ends[np.argmax(self.sums)]
         near = np.clip(np.array([np.floor(end), np.ceil(end)]), 0, self.n_atoms).astype(np.intp)
         return int(near[np.argmax(self[near])])
 
-    def to_array(self) -> FloatArray:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
         return self[np.arange(len(self))]
 
 
-class AtomRuns:
+#: One sum per atom: a concave sequence, up to a constant.
+Gains = FloatArray | RunGains
+
+
+class AtomRuns(AtomArray):
     """Runs of equal scores, in descending order, with their masses in atoms."""
 
     def __init__(self, values: FloatArray, masses: FloatArray, n_atoms: int) -> None:
-        self.values, self.n_atoms = values, n_atoms
-        self.ends = np.append(0.0, np.cumsum(masses))
+        super().__init__(values)
+        self.n_atoms, self.ends = n_atoms, np.append(0.0, np.cumsum(masses))
         self.ends[-1] = n_atoms  # without the rounding error of the sum
 
     def count_above_zero(self) -> tuple[int, int]:
         end = float(self.ends[_count_positive(self.values)])
         return int(np.floor(end)), int(np.ceil(end))
 
-    def gains(self, start: int, stop: int | None, factor: float) -> RunGains:
-        n_atoms = (self.n_atoms if stop is None else stop) - start
+    def gains(self, start: int, stop: int | None, factor: float, slope: float) -> RunGains:
+        n_atoms, ends = (self.n_atoms if stop is None else stop) - start, self.ends - start
         sums = sums_from_peak(self.values, factor * np.diff(self.ends))
-        return RunGains(self.ends - start, sums, n_atoms)
+        return RunGains(ends, sums + slope * ends if slope else sums, n_atoms)
 
 
 def _count_positive(descending: FloatArray) -> int:
@@ -183,11 +130,11 @@ class ClassScores:
         """The scores of the atoms in descending order, from those of the rows."""
         return np.sort(values)[::-1]
 
-    def sorted_atoms(self, values: FloatArray) -> Atoms:
+    def sorted_atoms(self, values: FloatArray) -> AtomArray:
         """The atoms in descending order, for a search."""
         return AtomArray(self.atoms(values))
 
-    def top(self, values: FloatArray, n_top: int, atoms: Atoms) -> Share:
+    def top(self, values: FloatArray, n_top: int, atoms: AtomArray) -> Share:
         """The share of each row that is among the `n_top` highest atoms."""
         if n_top == 0:
             return np.zeros(len(values), dtype=bool)
@@ -229,12 +176,12 @@ class WeightedClassScores(ClassScores):
         order, ends = self._sort(values)
         if self.copies:
             return np.repeat(values[order], self.weight[order].astype(np.intp))
-        sums = _sums_from_zero((self.weight * values)[order])
+        sums = sums_from_peak(values[order], self.weight[order])
         means = np.diff(np.interp(self._atom_ends, ends, sums)) / self.atom_mass
         # Rounding errors in the sums must not change the order.
         return np.asarray(np.minimum.accumulate(means), dtype=np.float64)
 
-    def top(self, values: FloatArray, n_top: int, atoms: Atoms) -> Share:
+    def top(self, values: FloatArray, n_top: int, atoms: AtomArray) -> Share:
         return top_mass(values, n_top * self.atom_mass, self.weight)
 
     def atoms_to_rows(self, values: FloatArray, per_atom: FloatArray) -> FloatArray:
@@ -263,16 +210,6 @@ class GroupedClassScores(WeightedClassScores):
                 f"more than {MAX_COPIES:,}. Use 'roc_auc' or 'partial_auc', or a sample of the rows."
             )
         return super().atoms(values)
-
-
-def _sums_from_zero(values: FloatArray) -> FloatArray:
-    """Sums of the first 0, 1, 2, ... values, less a constant: accumulated from where the sign changes.
-
-    The differences of sums of small values are then not lost beside large ones.
-    """
-    middle = int(np.count_nonzero(values > 0))
-    below = np.cumsum(values[:middle][::-1])[::-1]
-    return np.concatenate([-below, [0.0], np.cumsum(values[middle:])])
 
 
 def shifted_keys(scores: FloatArray, shift: NDArray[Any]) -> FloatArray:
@@ -379,16 +316,12 @@ class Labels:
     @cached_property
     def n_pos(self) -> float:
         """Mass of the positives."""
-        if self.weight is None:
-            return float(np.count_nonzero(self.positive))
-        return float(self.weight[self.positive].sum())
+        return self._total_mass(self.positive)
 
     @cached_property
     def n_neg(self) -> float:
         """Mass of the negatives."""
-        if self.weight is None:
-            return float(len(self.positive) - np.count_nonzero(self.positive))
-        return float(self.weight[~self.positive].sum())
+        return self._total_mass(~self.positive)
 
     @property
     def total(self) -> float:
@@ -407,24 +340,20 @@ class Labels:
 
     @cached_property
     def pos(self) -> ClassScores:
-        """The positive rows."""
-        return self._class_scores(self.positive)
+        """The positive rows, or groups of rows."""
+        return self._class_scores(is_positive=True)
 
     @cached_property
     def neg(self) -> ClassScores:
-        """The negative rows."""
-        return self._class_scores(~self.positive)
+        """The negative rows, or groups of rows."""
+        return self._class_scores(is_positive=False)
 
-    def _class_scores(self, mask: NDArray[np.bool_]) -> ClassScores:
+    def _class_scores(self, is_positive: bool) -> ClassScores:
+        mask = self.positive == is_positive
         if self.weight is None:
             return ClassScores(np.flatnonzero(mask))
         index = np.flatnonzero(mask & (self.weight > 0))
         return WeightedClassScores(index, self.weight[index])
-
-    @property
-    def share_dtype(self) -> type:
-        """The dtype of a `Share`: bool without weights."""
-        return bool if self.weight is None else float
 
     def cut_coef(self, share: Share) -> FloatArray:
         """Coefficients ``w_i (y_i - y'_i) / 2W`` of the cut whose labeling marks `share` as positive.
@@ -534,36 +463,20 @@ class GroupedLabels(Labels):
 
     def __init__(self, positive: NDArray[np.bool_], weight: FloatArray, totals: ClassTotals) -> None:
         super().__init__(positive, weight)
-        object.__setattr__(self, "totals", totals)
+        vars(self).update(
+            totals=totals,
+            n_pos=totals.n_pos,
+            n_neg=totals.n_neg,
+            has_integer_weights=totals.has_integer_weights,
+        )
 
     totals: ClassTotals
 
-    @property
-    def n_pos(self) -> float:
-        """Mass of the positives."""
-        return self.totals.n_pos
-
-    @property
-    def n_neg(self) -> float:
-        """Mass of the negatives."""
-        return self.totals.n_neg
-
-    @property
-    def has_integer_weights(self) -> bool:
-        """Whether the weights of all rows are integers."""
-        return self.totals.has_integer_weights
-
-    @cached_property
-    def pos(self) -> ClassScores:
-        """The positive groups."""
-        index = np.flatnonzero(self.positive)
-        return GroupedClassScores(index, self.mass[index], self.totals.pos_atoms, self.totals.n_pos)
-
-    @cached_property
-    def neg(self) -> ClassScores:
-        """The negative groups."""
-        index = np.flatnonzero(~self.positive)
-        return GroupedClassScores(index, self.mass[index], self.totals.neg_atoms, self.totals.n_neg)
+    def _class_scores(self, is_positive: bool) -> ClassScores:
+        index = np.flatnonzero(self.positive == is_positive)
+        n_atoms = self.totals.pos_atoms if is_positive else self.totals.neg_atoms
+        mass = self.n_pos if is_positive else self.n_neg
+        return GroupedClassScores(index, self.mass[index], n_atoms, mass)
 
 
 def to_positive_mask(y: ArrayLike) -> NDArray[np.bool_]:

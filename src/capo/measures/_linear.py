@@ -4,6 +4,9 @@ With the price c_i of an error in row i, the worst labeling is found row by row,
 sum of weighted hinges
 
     R(s) = sum_i max(0, c_i - w_i y_i s_i / W)
+
+With exactly k rows predicted positive, Delta is linear in tp. The worst labeling marks the k highest
+scores after a constant has been subtracted from those of the positives: one selection, without a sort.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from .._compat import FloatArray
 from ..engine import iter_row_blocks
 from ..exceptions import InvalidInputError
 from ._base import Cut, LabeledOracle, Measure, Oracle
-from ._labels import Labels, score_curve, to_positive_mask
+from ._labels import Labels, score_curve, shifted_keys, to_positive_mask, top_mass
 
 #: Thresholds of rows of which one price is 0 are limited to these log-odds.
 MAX_LOG_ODDS = 1e3
@@ -60,9 +63,6 @@ class LinearMeasure(Measure):
         labels = Labels.from_arrays(y, sample_weight)
         curve = score_curve(Labels(labels.positive, self.prices(labels)), scores)
         return curve.best_threshold(curve.tp - curve.fp)
-
-    def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        return self.oracle_for(Labels.from_arrays(y, sample_weight))
 
     def oracle_for(self, labels: Labels) -> Oracle:
         return HingeOracle(labels, self.prices(labels))
@@ -154,8 +154,6 @@ class Cost(LinearMeasure):
         Cost of a false positive and of a false negative: a number, or one number per row.
     benefit_tp : float or array-like of shape (n,), default=0.0
         What a true positive is worth: a number, or one number per row.
-    costs : array-like of shape (n,), optional
-        Cost of an error in each row, whatever its class, in place of the others.
 
     Notes
     -----
@@ -170,17 +168,13 @@ class Cost(LinearMeasure):
         cost_fp: float | ArrayLike = 1.0,
         cost_fn: float | ArrayLike = 1.0,
         benefit_tp: float | ArrayLike = 0.0,
-        costs: ArrayLike | None = None,
     ) -> None:
-        by_class = {"cost_fp": cost_fp, "cost_fn": cost_fn, "benefit_tp": benefit_tp}
-        _check_costs(by_class if costs is None else {"costs": costs})
-        self.cost_fp, self.cost_fn, self.benefit_tp, self.costs = cost_fp, cost_fn, benefit_tp, costs
+        self.cost_fp, self.cost_fn, self.benefit_tp = cost_fp, cost_fn, benefit_tp
+        _check_costs(self.params)
 
     def _label_params(self) -> dict[str, Any]:
-        if self.costs is not None:  # they take the place of the prices of a class
-            return {"costs": np.asarray(self.costs)}
-        found = super()._label_params()
-        return {key: value for key, value in found.items() if key != "benefit_tp" or np.any(value)}
+        shown = {key: value for key, value in self.params.items() if key != "benefit_tp" or np.any(value)}
+        return {key: np.asarray(value) if np.ndim(value) else value for key, value in shown.items()}
 
     def for_rows(self, rows: Any) -> Cost:
         if not self.per_row:
@@ -197,14 +191,12 @@ class Cost(LinearMeasure):
 
     @property
     def row_log_odds(self) -> FloatArray | None:
-        if not self.per_row or self.costs is not None:
+        if not self.per_row:
             return None
         return cost_log_odds(self.cost_fp, np.add(self.cost_fn, self.benefit_tp))
 
     def _row_costs(self, labels: Labels) -> FloatArray:
         """The cost of an error in each row, compared with the correct label."""
-        if self.costs is not None:
-            return labels.mass * _per_row(self.costs, "costs", labels)
         stakes = _per_row(self.cost_fn, "cost_fn", labels) + self._benefits(labels)
         return labels.mass * np.where(labels.positive, stakes, _per_row(self.cost_fp, "cost_fp", labels))
 
@@ -220,8 +212,7 @@ class Cost(LinearMeasure):
         return costs / costs.sum()
 
     def value(self, labels: Labels, errors: np.ndarray) -> float:
-        without_errors = 0.0 if self.costs is not None else (labels.mass * self._benefits(labels))
-        earned = np.sum(np.where(labels.positive, without_errors, 0.0))
+        earned = np.sum(np.where(labels.positive, labels.mass * self._benefits(labels), 0.0))
         return float((earned - self._row_costs(labels)[errors].sum()) / labels.total)
 
 
@@ -278,3 +269,125 @@ def _per_row(values: Any, name: str, labels: Labels) -> FloatArray:
             "row, in the same order."
         )
     return np.broadcast_to(array, labels.positive.shape)
+
+
+class FixedCountMeasure(Measure):
+    """A measure that is proportional to tp, for a fixed number of predicted positives."""
+
+    @abstractmethod
+    def count(self, labels: Labels) -> float:
+        """The number (or mass) of predicted positives."""
+
+    def scale(self, labels: Labels) -> float:
+        """The divisor of tp in the loss ``1 - tp / scale``."""
+        return self.count(labels)
+
+    def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        labels = Labels.from_arrays(y, sample_weight)
+        return score_curve(labels, scores).tp_at_mass(self.count(labels)) / self.scale(labels)
+
+    def loss(self, y: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        labels = Labels.from_arrays(y, sample_weight)
+        return max(0.0, 1.0 - labels.confusion(to_positive_mask(y_pred))[0] / self.scale(labels))
+
+    def admits(self, y: ArrayLike, y_pred: ArrayLike) -> bool:
+        return np.count_nonzero(to_positive_mask(y_pred)) == self.count(Labels.from_arrays(y))
+
+    def oracle_for(self, labels: Labels) -> Oracle:
+        return SelectionOracle(labels, self.count(labels), self.scale(labels))
+
+    def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The threshold with the measure's number of predicted positives on the training rows."""
+        labels = Labels.from_arrays(y, sample_weight)
+        return score_curve(labels, scores).threshold_at_mass(self.count(labels))
+
+
+class SelectionOracle(LabeledOracle):
+    """Marks the k highest scores after W / scale has been subtracted from those of the positives."""
+
+    def __init__(self, labels: Labels, count: float, scale: float) -> None:
+        self.labels, self.count, self.scale = labels, count, scale
+        self.shift = labels.positive * (labels.total / scale)
+
+    def __call__(self, scores: FloatArray) -> Cut:
+        self.labels.check_length(scores)
+        share = top_mass(shifted_keys(scores, self.shift), self.count, self.labels.weight)
+        return Cut(self.labels.cut_coef(share), 1.0 - self.labels.positive_mass(share) / self.scale)
+
+
+class PRBEP(FixedCountMeasure):
+    """Precision at the break-even point, where the number of predicted positives is that of positives."""
+
+    name = "prbep"
+
+    def count(self, labels: Labels) -> float:
+        return labels.n_pos
+
+
+class PrecisionAtK(FixedCountMeasure):
+    """Share of positives among the k highest scores.
+
+    Rows tied at the k-th place count by their expected share of positives.
+
+    Parameters
+    ----------
+    k : int or float, default=0.1
+        Number of rows if it is an integer, share of the rows if it is a float.
+    """
+
+    name = "precision_at_k"
+
+    def __init__(self, k: int | float = 0.1) -> None:
+        is_count = isinstance(k, (int, np.integer)) and not isinstance(k, bool)
+        if not (k >= 1 if is_count else isinstance(k, (float, np.floating)) and 0 < k <= 1):
+            raise InvalidInputError(
+                f"k must be an integer of at least 1, or a float above 0 and at most 1: got {k!r}."
+            )
+        self.k = k
+
+    def count(self, labels: Labels) -> float:
+        if not isinstance(self.k, (int, np.integer)):
+            mass = float(self.k) * labels.total
+            return max(1.0, float(np.rint(mass))) if labels.has_integer_weights else mass
+        self.check_size(labels.total)
+        return float(self.k)
+
+    def check_size(self, n_rows: float, what: str = "the number of rows") -> None:
+        if isinstance(self.k, (int, np.integer)) and self.k > n_rows:
+            raise InvalidInputError(
+                f"k={self.k} is larger than {what}, {n_rows:g}. Use a smaller k, or a share of the rows such "
+                "as k=0.1."
+            )
+
+
+class RecallAtK(PrecisionAtK):
+    """Share of all positives that are among the k highest scores.
+
+    Parameters
+    ----------
+    k : int or float, default=0.1
+        Number of rows if it is an integer, share of the rows if it is a float.
+    """
+
+    name = "recall_at_k"
+
+    def scale(self, labels: Labels) -> float:
+        return labels.n_pos
+
+
+class LiftAtK(PrecisionAtK):
+    """Precision among the k highest scores, divided by the share of positives in all rows.
+
+    Its loss is that of `precision_at_k`.
+
+    Parameters
+    ----------
+    k : int or float, default=0.1
+        Number of rows if it is an integer, share of the rows if it is a float.
+    """
+
+    name = "lift_at_k"
+
+    def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        labels = Labels.from_arrays(y, sample_weight)
+        return super().score(y, scores, sample_weight) * labels.total / labels.n_pos

@@ -11,6 +11,7 @@ its weights.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +19,7 @@ from scipy.special import digamma
 
 from .._compat import FloatArray, IntArray
 from ..exceptions import InvalidInputError
-from ._base import Cut, LabeledOracle, Measure, Oracle, base_rate_threshold
+from ._base import Cut, LabeledOracle, Measure, Oracle
 from ._binned import BinnedPairOracle
 from ._labels import ClassScores, Labels, score_curve, shifted_keys, to_positive_mask
 
@@ -39,9 +40,6 @@ class RankingMeasure(Measure):
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         return self._area(Labels.from_arrays(y, sample_weight), np.asarray(scores, dtype=np.float64))
 
-    def oracle(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Oracle:
-        return self.oracle_for(Labels.from_arrays(y, sample_weight))
-
     def ranking_coef(self, y: ArrayLike, order: ArrayLike) -> FloatArray:
         """Coefficients of the cut of one ranking (row indices, best first), without weights."""
         positive = to_positive_mask(y)[np.asarray(order)]
@@ -56,7 +54,8 @@ class RankingMeasure(Measure):
         """The measure, between 0 and 1, with ties treated as in scikit-learn."""
 
     def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        return base_rate_threshold(y, scores, sample_weight)
+        labels = Labels.from_arrays(y, sample_weight)
+        return score_curve(labels, scores).threshold_at_mass(labels.n_pos)
 
 
 class RocAUC(RankingMeasure):
@@ -293,42 +292,20 @@ class PrecisionOracle(LabeledOracle):
         return rows
 
     def _places(self, pos: FloatArray, neg: FloatArray) -> IntArray:
+        """For each negative, the best number of positives above it."""
         n_pos, n_neg = len(pos), len(neg)
         tail = np.append(np.cumsum(pos[::-1])[::-1], 0.0)
+
+        def gain(i: IntArray, j: IntArray) -> FloatArray:
+            """The contribution of negative j (from 1) at place i, relative to the last place."""
+            lost = self._precision_lost(i, j) - (tail[i] - (n_pos - i) * neg[j - 1]) / n_neg
+            return lost / n_pos
+
         place = np.full(n_neg + 2, 0, dtype=np.intp)
         place[n_neg + 1] = n_pos
         for middle, left, right in self.plan:
-            low, high = place[left], place[right]
-            place[middle] = self._best_places(middle, low, high, pos, neg, tail)
+            place[middle] = _first_maxima(gain, middle, place[left], place[right])
         return place[1:-1]
-
-    def _best_places(
-        self,
-        j: IntArray,
-        low: IntArray,
-        high: IntArray,
-        pos: FloatArray,
-        neg: FloatArray,
-        tail: FloatArray,
-    ) -> IntArray:
-        """For each negative j (from 1) the best number in [low, high] of positives above it."""
-        lengths = high - low + 1
-        starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-        row = np.repeat(np.arange(len(j)), lengths)
-        i = np.arange(len(row)) - starts[row] + low[row]
-        gain = self._gain(i, j[row], pos, neg, tail)
-        best = np.maximum.reduceat(gain, starts)
-        hits = np.flatnonzero(gain == best[row])
-        _, first = np.unique(row[hits], return_index=True)
-        return i[hits[first]]
-
-    def _gain(
-        self, i: IntArray, j: IntArray, pos: FloatArray, neg: FloatArray, tail: FloatArray
-    ) -> FloatArray:
-        """The contribution of negative j at place i, relative to the last place."""
-        n_pos, n_neg = len(pos), len(neg)
-        lost = self._precision_lost(i, j) - (tail[i] - (n_pos - i) * neg[j - 1]) / n_neg
-        return lost / n_pos
 
     def _precision_lost(self, i: IntArray, j: IntArray) -> FloatArray:
         """Sum over k > i of k / (k + (j - 1) r) - k / (k + j r), by harmonic numbers."""
@@ -340,6 +317,20 @@ class PrecisionOracle(LabeledOracle):
         return after * (digamma(n_pos + 1 + after) - digamma(i + 1 + after)) - before * (
             digamma(n_pos + 1 + before) - digamma(i + 1 + before)
         )
+
+
+def _first_maxima(
+    gain: Callable[[IntArray, IntArray], FloatArray], j: IntArray, low: IntArray, high: IntArray
+) -> IntArray:
+    """For each j the first i in [low, high] with the largest gain."""
+    lengths = high - low + 1
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    row = np.repeat(np.arange(len(j)), lengths)
+    i = np.arange(len(row)) - starts[row] + low[row]
+    gains = gain(i, j[row])
+    hits = np.flatnonzero(gains == np.maximum.reduceat(gains, starts)[row])
+    _, first = np.unique(row[hits], return_index=True)
+    return i[hits[first]]
 
 
 def _halving_plan(count: int) -> list[tuple[IntArray, IntArray, IntArray]]:

@@ -1,59 +1,50 @@
-"""The registry of measures by name."""
+"""Measures by their names: one lookup for two classes, many classes and label matrices."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from ..exceptions import (
-    InvalidInputError,
-    UnknownMeasureError,
-    check_no_parameters,
-    check_parameters,
-    suggest_names,
-)
-from ._at_k import PRBEP, LiftAtK, PrecisionAtK, RecallAtK
+from ..exceptions import InvalidInputError, UnknownMeasureError, suggest_names
+from . import _confusion as confusion
+from . import _linear as linear
+from . import _ranking as ranking
 from ._base import Measure
-from ._confusion import F1, KLD, MCC, CohenKappa, FBeta, GMean, Jaccard, QMeasure
-from ._constrained import PrecisionAtRecall, RecallAtPrecision, TprAtFpr
-from ._formula import CELLS, Formula, FunctionMeasure
-from ._linear import Accuracy, BalancedAccuracy, Cost, Youden
-from ._ranking import AveragePrecision, PartialAUC, RocAUC
+from ._formula import CELLS, Formula
 
-#: Each measure with its formula and its use.
-_DESCRIPTIONS: list[tuple[type[Measure], str, str]] = [
-    (Accuracy, "(tp + tn) / n", "errors of both kinds have the same cost"),
-    (BalancedAccuracy, "(tp/P + tn/N) / 2", "both classes matter equally, whatever their size"),
-    (Youden, "tp/P + tn/N - 1", "balanced accuracy rescaled to [-1, 1]; common in medicine"),
-    (Cost, "mean benefit minus cost per row", "known costs of errors and benefits, per class or per row"),
-    (F1, "2 tp / (2 tp + fp + fn)", "a rare class, precision and recall matter equally"),
+#: The measures of two classes, each with its formula and its use.
+_BINARY: list[tuple[type[Measure], str, str]] = [
+    (linear.Accuracy, "(tp + tn) / n", "errors of both kinds have the same cost"),
+    (linear.BalancedAccuracy, "(tp/P + tn/N) / 2", "both classes matter equally, whatever their size"),
+    (linear.Youden, "tp/P + tn/N - 1", "balanced accuracy rescaled to [-1, 1]; common in medicine"),
+    (linear.Cost, "mean benefit minus cost per row", "known prices of errors, per class or per row"),
+    (confusion.F1, "2 tp / (2 tp + fp + fn)", "a rare class, precision and recall matter equally"),
     (
-        FBeta,
+        confusion.FBeta,
         "(1 + b²) tp / ((1 + b²) tp + b² fn + fp)",
         "recall counts `beta` times as much as precision",
     ),
-    (Jaccard, "tp / (tp + fp + fn)", "overlap of two sets"),
-    (GMean, "sqrt(tp/P · tn/N)", "imbalanced classes, both of which matter"),
-    (MCC, "Matthews' correlation", "one number for the whole confusion matrix"),
-    (CohenKappa, "agreement beyond chance", "comparison with human raters"),
-    (PrecisionAtK, "tp among the top k, over k", "only k cases can be acted on"),
-    (RecallAtK, "tp among the top k, over P", "how much a screening of k cases finds"),
-    (LiftAtK, "precision at k over P/n", "common in marketing"),
-    (PRBEP, "precision where it equals recall", "text classification"),
-    (RecallAtPrecision, "recall while precision ≥ floor", "alarms must be reliable"),
-    (PrecisionAtRecall, "precision while recall ≥ floor", "few positives may be missed"),
-    (TprAtFpr, "tp/P while fp/N ≤ ceiling", "a limited rate of false alarms"),
-    (KLD, "1 - normalized divergence of class shares", "estimating prevalence"),
-    (QMeasure, "F-mean of recall and agreement of counts", "prevalence and labels at once"),
-    (RocAUC, "pairs in the right order", "ranking over the whole range"),
-    (PartialAUC, "ROC area in a range, McClish's scale", "ranking where false alarms are few"),
-    (AveragePrecision, "mean precision at the positives' ranks", "retrieval"),
+    (confusion.Jaccard, "tp / (tp + fp + fn)", "overlap of two sets"),
+    (confusion.GMean, "sqrt(tp/P · tn/N)", "imbalanced classes, both of which matter"),
+    (confusion.MCC, "Matthews' correlation", "one number for the whole confusion matrix"),
+    (confusion.CohenKappa, "agreement beyond chance", "comparison with human raters"),
+    (linear.PrecisionAtK, "tp among the top k, over k", "only k cases can be acted on"),
+    (linear.RecallAtK, "tp among the top k, over P", "how much a screening of k cases finds"),
+    (linear.LiftAtK, "precision at k over P/n", "common in marketing"),
+    (linear.PRBEP, "precision where it equals recall", "text classification"),
+    (confusion.RecallAtPrecision, "recall while precision ≥ floor", "alarms must be reliable"),
+    (confusion.PrecisionAtRecall, "precision while recall ≥ floor", "few positives may be missed"),
+    (confusion.TprAtFpr, "tp/P while fp/N ≤ ceiling", "a limited rate of false alarms"),
+    (confusion.KLD, "1 - normalized divergence of class shares", "estimating prevalence"),
+    (confusion.QMeasure, "F-mean of recall and agreement of counts", "prevalence and labels at once"),
+    (ranking.RocAUC, "pairs in the right order", "ranking over the whole range"),
+    (ranking.PartialAUC, "ROC area in a range, McClish's scale", "ranking where false alarms are few"),
+    (ranking.AveragePrecision, "mean precision at the positives' ranks", "retrieval"),
 ]
-_MEASURES: dict[str, type[Measure]] = {kind.name: kind for kind, _, _ in _DESCRIPTIONS}
-
-#: scikit-learn's scorer names for measures that have a shorter name here.
-_ALIASES = {"matthews_corrcoef": "mcc"}
+AnyMeasure = TypeVar("AnyMeasure")
 
 
 class Description(NamedTuple):
@@ -65,6 +56,122 @@ class Description(NamedTuple):
     use: str
 
 
+@dataclass(frozen=True, eq=False)
+class Registry(Generic[AnyMeasure]):
+    """The measures of one kind of target, by their names.
+
+    A name is that of an entry, or of a measure of two classes and an average, such as ``f1_macro``.
+
+    Attributes
+    ----------
+    kind : type
+        The base class of the measures.
+    entries : dict
+        For each name, what makes the measure, its formula and its use.
+    convert : callable
+        Makes a measure from one of two classes, or from a function.
+    aliases : dict
+        Other names of entries.
+    target : str
+        Follows the unknown name in the message of an error.
+    average : callable, optional
+        Makes a measure from one of two classes and the name of an average.
+    averages : dict
+        Each average with its description.
+    averaged_kind : type
+        The measures of two classes that can be averaged.
+    average_use : str
+        The use of averaged measures.
+    """
+
+    kind: type[Any]
+    entries: dict[str, tuple[Callable[..., AnyMeasure], str, str]]
+    convert: Callable[[Any], AnyMeasure]
+    aliases: dict[str, str] = field(default_factory=dict)
+    target: str = ""
+    average: Callable[[Any, str], AnyMeasure] | None = None
+    averages: dict[str, str] = field(default_factory=dict)
+    averaged_kind: type[Any] = Measure
+    average_use: str = ""
+
+    @cached_property
+    def averaged(self) -> dict[str, tuple[str, str]]:
+        """The names of averages, as (measure of two classes, average)."""
+        known = sorted(kind.name for kind, _, _ in _BINARY if issubclass(kind, self.averaged_kind))
+        return {f"{name}_{average}": (name, average) for name in known for average in self.averages}
+
+    def names(self) -> list[str]:
+        """All names, sorted."""
+        return sorted([*self.entries, *self.averaged])
+
+    def describe(self) -> list[Description]:
+        """Descriptions of all measures, similar ones together."""
+        entries = self.entries.items()
+        own = [Description(name, _parameters(make), value, use) for name, (make, value, use) in entries]
+        averaged = [
+            Description(name, {}, f"{binary}: {self.averages[average]}", self.average_use)
+            for name, (binary, average) in self.averaged.items()
+        ]
+        return [*own, *averaged]
+
+    def get(self, measure: object, params: Mapping[str, Any]) -> AnyMeasure:
+        """A measure by its name and parameters, or from another measure, a formula or a function."""
+        if isinstance(measure, str):
+            name = measure.strip()
+            if name.isidentifier() and name not in CELLS:
+                return self._by_name(name, params)
+        if params:
+            raise InvalidInputError(
+                f"parameters ({', '.join(params)}) can only be given with the name of a measure: got "
+                f"{measure!r}."
+            )
+        if isinstance(measure, str):
+            measure = confusion.FunctionMeasure(Formula(measure))
+        if isinstance(measure, self.kind):
+            return measure
+        if isinstance(measure, Measure) or (callable(measure) and not inspect.isclass(measure)):
+            return self.convert(measure)
+        raise InvalidInputError(
+            "measure must be a name, a measure or a function of the confusion matrix, such as "
+            f"`lambda tp, fp, fn, tn: tp - fp`: got {measure!r}."
+        )
+
+    def _by_name(self, name: str, params: Mapping[str, Any]) -> AnyMeasure:
+        known = self.aliases.get(name, name)
+        if known in self.entries:
+            make = self.entries[known][0]
+            accepted = list(_parameters(make)) if params else []
+            if unknown := [key for key in params if key not in accepted]:
+                takes = f"it takes {', '.join(accepted)}" if accepted else "it takes no parameters"
+                raise InvalidInputError(f"measure {name!r} has no parameter {unknown[0]!r}: {takes}.")
+            return make(**params)
+        if self.average is not None and known in self.averaged:
+            binary, average = self.averaged[known]
+            return self.average(BINARY.get(binary, params), average)
+        if self is not BINARY and known in BINARY.entries:
+            return self.convert(BINARY.get(known, params))
+        listed = [*sorted(self.entries), *(["an average such as 'f1_macro'"] if self.averages else [])]
+        hint = suggest_names(
+            name, [*self.names(), *self.aliases, *BINARY.names()], f"Choose one of {', '.join(listed)}."
+        )
+        raise UnknownMeasureError(f"there is no measure {name!r}{self.target}. {hint}")
+
+
+def _parameters(make: Callable[..., object]) -> dict[str, Any]:
+    """The parameters that users give, with their defaults: all but those that are keywords only."""
+    found = inspect.signature(make).parameters.values()
+    given = [each for each in found if each.kind is each.POSITIONAL_OR_KEYWORD]
+    return {each.name: None if each.default is each.empty else each.default for each in given}
+
+
+BINARY: Registry[Measure] = Registry(
+    Measure,
+    {kind.name: (kind, value, use) for kind, value, use in _BINARY},
+    confusion.FunctionMeasure,
+    aliases={"matthews_corrcoef": "mcc"},
+)
+
+
 def describe() -> list[Description]:
     """Descriptions of all measures, similar ones together.
 
@@ -74,7 +181,7 @@ def describe() -> list[Description]:
     >>> measures.describe()[4].value
     '2 tp / (2 tp + fp + fn)'
     """
-    return [Description(kind.name, _parameters(kind), value, use) for kind, value, use in _DESCRIPTIONS]
+    return BINARY.describe()
 
 
 def names() -> list[str]:
@@ -86,7 +193,7 @@ def names() -> list[str]:
     >>> "f1" in measures.names()
     True
     """
-    return sorted(_MEASURES)
+    return BINARY.names()
 
 
 def get(measure: str | Measure | Callable[..., Any], **params: Any) -> Measure:
@@ -110,35 +217,4 @@ def get(measure: str | Measure | Callable[..., Any], **params: Any) -> Measure:
     >>> measures.get("tp - 5 * fp").score([1, 0, 1], [2.0, 1.0, 0.5])
     -3.0
     """
-    if (
-        isinstance(measure, str)
-        and measure.strip() not in CELLS
-        and (measure.strip().isidentifier() or params)
-    ):
-        return _by_name(measure.strip(), params)
-    if isinstance(measure, str):
-        return FunctionMeasure(Formula(measure))
-    check_no_parameters(measure, params)
-    if isinstance(measure, Measure):
-        return measure
-    if callable(measure) and not inspect.isclass(measure):
-        return FunctionMeasure(measure)
-    raise InvalidInputError(
-        f"measure must be a name, a Measure or a function of (tp, fp, fn, tn): got {measure!r}."
-    )
-
-
-def _parameters(kind: type[Measure]) -> dict[str, Any]:
-    """The parameters of a measure with their defaults."""
-    if kind.__init__ is object.__init__:
-        return {}
-    return {name: each.default for name, each in inspect.signature(kind).parameters.items()}
-
-
-def _by_name(name: str, params: dict[str, Any]) -> Measure:
-    kind = _MEASURES.get(_ALIASES.get(name, name))
-    if kind is None:
-        hint = suggest_names(name, [*_MEASURES, *_ALIASES], f"Choose one of {', '.join(names())}.")
-        raise UnknownMeasureError(f"there is no measure {name!r}. {hint}")
-    check_parameters(name, list(_parameters(kind)), params)
-    return kind(**params)
+    return BINARY.get(measure, params)

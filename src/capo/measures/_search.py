@@ -4,12 +4,12 @@ A confusion matrix is given by (a, b), the numbers of atoms of the positives and
 predicted positive. A strategy is prepared once for a measure and labels, and called with the sorted scores of
 the atoms and the factor of their prefix sums Gp and Gn. The strategy of a measure depends on its Delta:
 
-===============  ==================================================================
+===============  =====================================================================
 `ConvexConcave`  falls with tp, convex in it, and is concave in fp (F-beta, Jaccard)
-`Monotone`       falls with tp and rises with fp (MCC, kappa, constraints)
-`Bounded`        has a bound over blocks, `delta_bound` (quantification)
+`Bounded`        has a bound over blocks, `delta_bound`: falls with tp and rises with fp
+                 (MCC, kappa, constraints), or has one of its own (quantification)
 `Exhaustive`     any: all confusion matrices are evaluated
-===============  ==================================================================
+===============  =====================================================================
 
 All but the last are branch and bound: blocks of confusion matrices whose upper bound is below the best value
 are dropped, the others are split, all at once in NumPy.
@@ -32,7 +32,7 @@ from ..exceptions import MeasureFunctionError
 if TYPE_CHECKING:
     from ._base import Cells
     from ._confusion import ConfusionMeasure
-    from ._labels import Atoms, ClassScores, Gains
+    from ._labels import AtomArray, ClassScores, Gains
 
 
 #: Largest number of blocks that are evaluated together, which limits the memory.
@@ -47,12 +47,8 @@ ROUNDING_TOL = 1e-13
 MAX_BOUND_ERROR = 8 * np.finfo(np.float64).eps
 
 
-class SearchResult(NamedTuple):
-    """The best confusion matrix, its tp and fp in atoms, and its loss."""
-
-    a: int
-    b: int
-    loss: float
+#: The best confusion matrix, its tp and fp in atoms, and its loss.
+SearchResult = tuple[int, int, float]
 
 
 class Grid(NamedTuple):
@@ -84,24 +80,20 @@ class Strategy(ABC):
         return self.measure.delta(a * self.atom_masses[0], b * self.atom_masses[1], *self.masses)
 
     @abstractmethod
-    def __call__(self, pos: Atoms, neg: Atoms, scale: float) -> SearchResult:
+    def __call__(self, pos: AtomArray, neg: AtomArray, scale: float) -> SearchResult:
         """The maximizer of V for the sorted atoms of both classes."""
 
-    def full_grid(self, pos: Atoms, neg: Atoms, scale: float) -> Grid:
-        """The grid of all confusion matrices."""
-        return self._make_grid(pos, neg, scale, None, 0)
-
-    def monotone_grid(self, pos: Atoms, neg: Atoms, scale: float) -> Grid:
-        """The part of the grid with the maximum for a Delta that falls with a and rises with b.
+    def grid(self, pos: AtomArray, neg: AtomArray, scale: float, is_monotone: bool) -> Grid:
+        """All confusion matrices, or those with the maximum if Delta falls with a and rises with b.
 
         Marking a positive with a score below 0 as positive, or a negative with a score above 0 as
-        negative, can only lower V.
+        negative, can then only lower V.
         """
-        return self._make_grid(pos, neg, scale, pos.count_above_zero()[1], neg.count_above_zero()[0])
-
-    def _make_grid(self, pos: Atoms, neg: Atoms, scale: float, last_a: int | None, first_b: int) -> Grid:
-        gain_pos = pos.gains(0, last_a, scale * self.atom_masses[0])
-        return Grid(gain_pos, neg.gains(first_b, None, scale * self.atom_masses[1]), first_b)
+        last_a = pos.count_above_zero()[1] if is_monotone else None
+        first_b = neg.count_above_zero()[0] if is_monotone else 0
+        gain_pos = pos.gains(0, last_a, scale * self.atom_masses[0], -self.min_slopes[0])
+        gain_neg = neg.gains(first_b, None, scale * self.atom_masses[1], self.min_slopes[1])
+        return Grid(gain_pos, gain_neg, first_b)
 
 
 class Column(NamedTuple):
@@ -126,8 +118,8 @@ class ConvexConcave(Strategy):
     for any number of rows; for these, Python numbers are faster than arrays.
     """
 
-    def __call__(self, pos: Atoms, neg: Atoms, scale: float) -> SearchResult:
-        grid = self.monotone_grid(pos, neg, scale)
+    def __call__(self, pos: AtomArray, neg: AtomArray, scale: float) -> SearchResult:
+        grid = self.grid(pos, neg, scale, is_monotone=True)
         left = self._column(0, 0, grid)
         right = self._column(len(grid.gain_pos) - 1, left.t, grid)
         best = max(left, right, key=_value)
@@ -142,7 +134,7 @@ class ConvexConcave(Strategy):
             for part in ((left, middle), (middle, right)):
                 heapq.heappush(queue, self._bound(*part, grid.gain_pos))
         b = best.t + grid.first_b
-        return SearchResult(best.a, b, float(self.delta(best.a, b)))
+        return best.a, b, float(self.delta(best.a, b))
 
     @staticmethod
     def _bound(left: Column, right: Column, gain: Gains) -> tuple[float, int, Column, Column]:
@@ -245,17 +237,10 @@ class Bounded(Strategy):
     linear Delta is constant.
     """
 
-    def grid(self, pos: Atoms, neg: Atoms, scale: float) -> Grid:
-        """The part of the grid to search."""
-        return self.full_grid(pos, neg, scale)
-
-    def __call__(self, pos: Atoms, neg: Atoms, scale: float) -> SearchResult:
-        grid = self.grid(pos, neg, scale)
+    def __call__(self, pos: AtomArray, neg: AtomArray, scale: float) -> SearchResult:
+        grid = self.grid(pos, neg, scale, self.measure.is_monotone)
         gains = grid.gain_pos, grid.gain_neg
-        for sums, slope in zip(gains, (-self.min_slopes[0], self.min_slopes[1]), strict=True):
-            if slope:
-                sums.tilt(slope)
-        peaks = gains[0].peak(), gains[1].peak()
+        peaks = int(gains[0].argmax()), int(gains[1].argmax())
         zero = np.zeros(1, dtype=np.intp)
         whole = Blocks(zero, zero + len(gains[0]) - 1, zero, zero + len(gains[1]) - 1)
         best_value, best = -np.inf, (0, 0)
@@ -276,10 +261,10 @@ class Bounded(Strategy):
                 continue
             parts, gain = parts.select(wide), gain[wide]
             top = self._bound(parts, grid.first_b)
-            self._check_bound(here[wide], top)
-            bound = top + gain
-            queue.extend(self._batches(bound, parts, best_value))
-        return SearchResult(*best, float(self.delta(*best)))
+            if (here[wide] > top + 1e-9).any():
+                raise NotMonotoneError
+            queue.extend(self._batches(top + gain, parts, best_value))
+        return *best, float(self.delta(*best))
 
     @staticmethod
     def _batches(bound: FloatArray, parts: Blocks, best_value: float) -> Iterator[tuple[FloatArray, Blocks]]:
@@ -297,17 +282,6 @@ class Bounded(Strategy):
         fp = (parts.t0 + first_b) * un, (parts.t1 + first_b) * un
         bound: FloatArray = self.measure.delta_bound(tp, fp, *self.masses)
         return bound + (self.min_slopes[0] * parts.a0 - self.min_slopes[1] * parts.t1)
-
-    def _check_bound(self, here: FloatArray, top: FloatArray) -> None:
-        if (here > top + 1e-9).any():
-            raise NotMonotoneError
-
-
-class Monotone(Bounded):
-    """Branch and bound for a Delta that falls with tp and rises with fp."""
-
-    def grid(self, pos: Atoms, neg: Atoms, scale: float) -> Grid:
-        return self.monotone_grid(pos, neg, scale)
 
 
 class NotMonotoneError(MeasureFunctionError):
@@ -327,29 +301,22 @@ class Exhaustive(Strategy):
 
     def __init__(self, measure: ConfusionMeasure, pos: ClassScores, neg: ClassScores) -> None:
         super().__init__(measure, pos, neg)
-        self.n_matrices = (pos.n_atoms + 1) * (neg.n_atoms + 1)
-        self._all_losses = (
-            self._compute_losses(0, pos.n_atoms + 1) if self.n_matrices <= self.chunk_size else None
-        )
+        self._step = max(1, self.chunk_size // (neg.n_atoms + 1))
+        self._all_losses = self._losses(0) if pos.n_atoms < self._step else None
 
-    def _compute_losses(self, start: int, stop: int) -> FloatArray:
-        a, b = np.arange(start, stop)[:, None], np.arange(self.n_atoms[1] + 1)
-        return self.delta(a, b)
+    def _losses(self, start: int) -> FloatArray:
+        """The losses of the rows of a chunk."""
+        stop = min(start + self._step, self.n_atoms[0] + 1)
+        return self.delta(np.arange(start, stop)[:, None], np.arange(self.n_atoms[1] + 1))
 
-    def __call__(self, pos: Atoms, neg: Atoms, scale: float) -> SearchResult:
-        grid = self.full_grid(pos, neg, scale)
-        gain_pos, gain_neg = grid.gain_pos.to_array(), grid.gain_neg.to_array()
-        step = max(1, self.chunk_size // len(gain_neg))
-        best_value, best = -np.inf, SearchResult(0, 0, 0.0)
-        for start in range(0, len(gain_pos), step):
-            stop = min(start + step, len(gain_pos))
-            delta = (
-                self._compute_losses(start, stop)
-                if self._all_losses is None
-                else self._all_losses[start:stop]
-            )
-            value = delta + gain_pos[start:stop, None] + gain_neg
+    def __call__(self, pos: AtomArray, neg: AtomArray, scale: float) -> SearchResult:
+        grid = self.grid(pos, neg, scale, is_monotone=False)
+        gain_pos, gain_neg = np.asarray(grid.gain_pos), np.asarray(grid.gain_neg)
+        best_value, best = -np.inf, (0, 0, 0.0)
+        for start in range(0, len(gain_pos), self._step):
+            delta = self._losses(start) if self._all_losses is None else self._all_losses
+            value = delta + gain_pos[start : start + self._step, None] + gain_neg
             a, b = np.unravel_index(int(np.argmax(value)), value.shape)
             if value[a, b] > best_value:
-                best_value, best = value[a, b], SearchResult(start + int(a), int(b), float(delta[a, b]))
+                best_value, best = value[a, b], (start + int(a), int(b), float(delta[a, b]))
         return best

@@ -1,4 +1,4 @@
-"""Measures of many classes.
+"""Measures of many classes, and the decision rules that are best for them.
 
 A measure of labels is a function psi of the K x K confusion matrix C, with true classes in rows and predicted
 classes in columns. For rows whose labels are known as probabilities, a labeling has the *expected* confusion
@@ -8,52 +8,180 @@ labeling has the best value of it. How good the rule is follows from the family 
 - *linear*: the best labeling is found row by row;
 - *linear-fractional*, a ratio of two linear functions: Dinkelbach's iteration ends in the best labeling;
 - any other: an ascent ends in a good labeling, and a relaxation bounds what any labeling can reach.
+
+A rule is a gain matrix G: ``G[j, k]`` is the gain of predicting class k for a row of class j, and a row with
+the probabilities p gets the label ``argmax_k (p' G)_k``, the one with the largest expected gain. The identity
+is the most probable class. Measures of single classes, such as the macro-averaged F1, have rules of the form
+``argmax_k (a_k p_k - b_k)``, which is the gain matrix ``diag(a) - 1 b'``, since probabilities sum to 1.
+
+A measure psi is linearized at the confusion matrix C of the current labeling. Its gradient is a gain matrix,
+and the labeling that is best for that gain is the next one. The ascent ends in a labeling that no such step
+improves, which need not be the best of all: it is started from several rules and the best result is kept.
 """
 
 from __future__ import annotations
 
 import inspect
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from itertools import permutations
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from .. import measures
 from .._compat import FloatArray, IntArray
-from ..exceptions import (
-    InvalidInputError,
-    MeasureFunctionError,
-    UnknownMeasureError,
-    check_no_parameters,
-    check_parameters,
-    list_labels,
-    suggest_names,
-)
-from ._base import Measure
-from ._class_rules import (
-    DecisionRule,
-    ExpectedRows,
-    best_ascent,
-    confusion_matrix,
-    evaluate_rule,
-    numeric_gradient,
-    starting_rules,
-)
-from ._confusion import ConfusionMeasure, ratio
-from ._formula import FunctionMeasure
-from ._registry import Description
-from ._registry import get as get_binary_measure
+from ..exceptions import InvalidInputError, list_labels
+from ._base import AveragedMeasure, DerivedMeasure, Measure
+from ._confusion import ConfusionMeasure, FunctionMeasure, call_function, ratio
+from ._ranking import RocAUC
+from ._registry import Description, Registry
 
+__all__ = ["ConfusionMatrixMeasure", "MulticlassMeasure", "RuleSearch", "describe", "get", "names"]
+
+#: Rows of which a starting point is found, and on which the starting points are compared.
+MAX_ROWS_FOR_START = 50_000
+#: Random multipliers among the starting points.
+N_RANDOM_STARTS = 6
+#: Linearizations of one ascent.
+MAX_STEPS = 50
+#: How often a step that does not improve is halved.
+MAX_HALVINGS = 3
+#: Improvements below this are rounding errors.
+MIN_IMPROVEMENT = 1e-12
+#: Masses are varied by this share of all mass for the gradient.
+GRADIENT_STEP = 1e-6
+#: Cells of the matrices that are evaluated together for the gradient.
+MAX_GRADIENT_CELLS = 2**21
 #: Iterations of Dinkelbach's method; each is an improvement, and a handful suffices.
 MAX_FRACTION_STEPS = 100
 #: A relative improvement below this is a rounding error.
 FRACTION_TOL = 1e-13
-#: Rows of which a starting point is found.
-MAX_ROWS_FOR_START = 50_000
+#: Steps of the relaxation that bounds the geometric mean.
+N_GMEAN_STEPS = 30
+#: Labels that vary less than this are all the same, up to rounding errors.
+MIN_SPREAD = 1e-14
+#: Recalls below this are treated as this in the geometric mean's relaxation.
+MIN_RECALL = 1e-9
+
+#: Weights of the rows, or None.
+Weights = FloatArray | None
+
+
+@dataclass(frozen=True)
+class DecisionRule:
+    """Predict the class with the largest expected gain.
+
+    Attributes
+    ----------
+    gain : ndarray of shape (n_classes, n_classes)
+        The gain for each true class (rows) and predicted class (columns).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo.measures import DecisionRule
+    >>> rule = DecisionRule.from_multipliers(np.array([1.0, 1.0, 3.0]))
+    >>> rule.predict(np.array([[0.5, 0.3, 0.2], [0.6, 0.3, 0.1]]))
+    array([2, 0])
+    """
+
+    gain: FloatArray
+
+    @classmethod
+    def most_probable(cls, n_classes: int) -> DecisionRule:
+        """Return the rule that predicts the most probable class."""
+        return cls(np.eye(n_classes))
+
+    @classmethod
+    def from_multipliers(cls, multipliers: FloatArray, offsets: FloatArray | None = None) -> DecisionRule:
+        """Return the rule ``argmax_k (multipliers[k] p_k - offsets[k])``."""
+        gain = np.diag(np.asarray(multipliers, dtype=np.float64))
+        return cls(gain if offsets is None else gain - offsets)
+
+    def decision(self, probabilities: FloatArray) -> FloatArray:
+        """Return the expected gain of each class for each row."""
+        return np.asarray(probabilities @ self.gain)
+
+    def predict(self, probabilities: FloatArray) -> IntArray:
+        """Return the position of the class with the largest expected gain; the first one of several."""
+        return np.asarray(self.decision(probabilities).argmax(axis=1))
+
+    @property
+    def multipliers_and_offsets(self) -> tuple[FloatArray, FloatArray] | None:
+        """The numbers a and b of ``argmax_k (a_k p_k - b_k)``; None for a rule of another form."""
+        n_classes = len(self.gain)
+        offsets = -self.gain[np.arange(1, n_classes + 1) % n_classes, np.arange(n_classes)]
+        multipliers = np.diag(self.gain) + offsets
+        scale = np.abs(self.gain).max()
+        same = np.allclose(self.gain, np.diag(multipliers) - offsets, rtol=0.0, atol=1e-12 * scale)
+        return (multipliers, offsets) if same else None
+
+    def normalize(self) -> DecisionRule:
+        """Return the same rule on the scale where the gains of a true class differ by at most 1."""
+        spread = float(np.ptp(self.gain, axis=1).max())
+        return DecisionRule(self.gain / spread) if spread > 0 else self
+
+
+@dataclass(frozen=True)
+class ExpectedRows:
+    """Rows whose labels are known as probabilities: row i counts as ``p_ij`` of a row of class j.
+
+    Attributes
+    ----------
+    probabilities : ndarray of shape (n_samples, n_classes)
+        Probabilities of the classes.
+    weight : ndarray of shape (n_samples,), optional
+        Weights of the rows.
+    """
+
+    probabilities: FloatArray
+    weight: FloatArray | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.probabilities.shape[1])
+
+    @cached_property
+    def mass(self) -> FloatArray:
+        """The expected mass of each class in each row."""
+        return self.probabilities if self.weight is None else self.probabilities * self.weight[:, None]
+
+    @cached_property
+    def true_mass(self) -> FloatArray:
+        """The expected mass of each class: the row sums of every confusion matrix of these rows."""
+        return np.asarray(self.mass.sum(axis=0))
+
+    @cached_property
+    def row_mass(self) -> FloatArray:
+        """The weight of each row, 1 without weights."""
+        return np.ones(len(self.probabilities)) if self.weight is None else self.weight
+
+    def confusion(self, labels: IntArray) -> FloatArray:
+        """Return the expected confusion matrix of a labeling: true classes in rows, predicted in columns."""
+        n_rows = len(labels)
+        columns = csr_array((np.ones(n_rows), labels, np.arange(n_rows + 1)), shape=(n_rows, self.n_classes))
+        return np.asarray((columns.T @ self.mass).T)
+
+    def sample(self, n_rows: int) -> ExpectedRows:
+        """Return evenly spaced rows, at most `n_rows` of them."""
+        step = -(-len(self.probabilities) // n_rows)
+        if step <= 1:
+            return self
+        weight = None if self.weight is None else self.weight[::step]
+        return ExpectedRows(self.probabilities[::step], weight)
+
+
+def confusion_matrix(
+    codes: IntArray, labels: IntArray, n_classes: int, weight: FloatArray | None = None
+) -> FloatArray:
+    """Return the confusion matrix of a labeling: true classes in rows, predicted classes in columns."""
+    cells = np.bincount(codes * n_classes + labels, weights=weight, minlength=n_classes**2)
+    return cells.reshape(n_classes, n_classes).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -75,8 +203,8 @@ class RuleSearch:
 
     rule: DecisionRule
     value: float
-    bound: float
-    is_exact: bool
+    bound: float = np.inf
+    is_exact: bool = False
 
     @property
     def gap(self) -> float:
@@ -84,21 +212,12 @@ class RuleSearch:
         return max(self.bound - self.value, 0.0)
 
 
-class MulticlassMeasure(ABC):
+class MulticlassMeasure(DerivedMeasure):
     """A performance measure of K classes; higher is better."""
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The name for `capo.measures.multiclass.get`."""
 
     @abstractmethod
     def score(
-        self,
-        codes: IntArray,
-        labels: IntArray,
-        probabilities: FloatArray,
-        sample_weight: FloatArray | None = None,
+        self, codes: IntArray, labels: IntArray, probabilities: FloatArray, sample_weight: Weights = None
     ) -> float:
         """Return the value for true classes, predicted classes and probabilities of the classes."""
 
@@ -123,17 +242,6 @@ class MulticlassMeasure(ABC):
         """Whether the order of the classes matters and is not given, so that the labels are sorted."""
         return False
 
-    @property
-    def params(self) -> dict[str, Any]:
-        """The parameters of the measure."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.init}  # type: ignore[arg-type]
-
-    @property
-    def label(self) -> str:
-        """The name with the parameters that differ from their defaults, as printed for users."""
-        parts = [f"{key}={_format(value)}" for key, value in self.params.items() if value is not None]
-        return f"{self.name}({', '.join(parts)})" if parts else self.name
-
 
 class ConfusionMatrixMeasure(MulticlassMeasure):
     """A measure of labels: a function of the K x K confusion matrix."""
@@ -143,33 +251,94 @@ class ConfusionMatrixMeasure(MulticlassMeasure):
         """Return the value of each matrix along the leading axes."""
 
     def score(
-        self,
-        codes: IntArray,
-        labels: IntArray,
-        probabilities: FloatArray,
-        sample_weight: FloatArray | None = None,
+        self, codes: IntArray, labels: IntArray, probabilities: FloatArray, sample_weight: Weights = None
     ) -> float:
         return float(self.value(confusion_matrix(codes, labels, probabilities.shape[1], sample_weight)))
 
     def gradient(self, confusion: FloatArray) -> FloatArray:
-        """Return the derivatives by the cells of one matrix, up to a constant in each row."""
-        return numeric_gradient(self.value, confusion)
+        """Return the derivatives by the cells of one matrix, up to a constant in each row.
+
+        The masses of the true classes are given, so that only differences within a row matter.
+        """
+        flat, step = confusion.ravel(), GRADIENT_STEP * float(confusion.sum())
+        low, high = np.maximum(flat - step, 0.0), flat + step
+        result = np.empty(len(flat))
+        block = max(1, MAX_GRADIENT_CELLS // len(flat))
+        for start in range(0, len(flat), block):
+            cells = np.arange(start, min(start + block, len(flat)))
+            varied = np.tile(flat, (2, len(cells), 1))
+            varied[:, np.arange(len(cells)), cells] = low[cells], high[cells]
+            values = self.value(varied.reshape(2, len(cells), *confusion.shape))
+            result[cells] = (values[1] - values[0]) / (high[cells] - low[cells])
+        return result.reshape(confusion.shape)
 
     def bound(self, rows: ExpectedRows) -> float:
         """Return a value that no labeling's expected confusion matrix exceeds."""
         return np.inf
 
     def starts(self, rows: ExpectedRows) -> list[DecisionRule]:
-        """Return the starting points of the ascent."""
-        starts = starting_rules(rows)
-        return [*starts, _best_threshold(self, rows)] if rows.n_classes == 2 else starts
+        """Return the starting points of the ascent: multipliers by class sizes, and random ones."""
+        share = np.maximum(rows.true_mass / rows.true_mass.sum(), 1e-9)
+        random = np.exp(np.random.default_rng(0).normal(size=(N_RANDOM_STARTS, rows.n_classes)))
+        multipliers = [np.ones(rows.n_classes), 1.0 / share, share**-0.5, *random]
+        starts = [DecisionRule.from_multipliers(each) for each in multipliers]
+        return [*starts, self._best_threshold(rows)] if rows.n_classes == 2 else starts
 
-    def find_rule(self, rows: ExpectedRows) -> DecisionRule:
-        return best_ascent(self, rows, self.starts(rows)).rule
+    def _best_threshold(self, rows: ExpectedRows) -> DecisionRule:
+        """Return the rule of the best threshold on the probability of the second of two classes."""
+        rows = rows.sample(MAX_ROWS_FOR_START)
+        order = np.argsort(-rows.probabilities[:, 1], kind="stable")
+        predicted = np.concatenate((np.zeros((1, 2)), np.cumsum(rows.mass[order], axis=0)))
+        matrices = np.stack((rows.true_mass - predicted, predicted), axis=-1)
+        ranked = np.concatenate(([1.5], rows.probabilities[order, 1], [-0.5]))
+        is_cut = ranked[:-1] > ranked[1:]
+        best = int(np.where(is_cut, self.value(np.maximum(matrices, 0.0)), -np.inf).argmax())
+        threshold = 0.5 * (ranked[best] + ranked[best + 1])
+        return DecisionRule.from_multipliers(np.array([0.0, 1.0]), np.array([0.0, threshold]))
 
     def search(self, rows: ExpectedRows) -> RuleSearch:
-        found = best_ascent(self, rows, self.starts(rows))
-        return RuleSearch(found.rule, found.value, max(self.bound(rows), found.value), False)
+        found = self.best_rule(rows)
+        return found if found.is_exact else replace(found, bound=max(self.bound(rows), found.value))
+
+    def find_rule(self, rows: ExpectedRows) -> DecisionRule:
+        return self.best_rule(rows).rule
+
+    def best_rule(self, rows: ExpectedRows) -> RuleSearch:
+        """Return the best result of the ascents from several rules.
+
+        With many rows, a sample decides which starting point is followed up on all of them.
+        """
+        sample = rows.sample(MAX_ROWS_FOR_START)
+        found = [self._ascend(sample, start) for start in self.starts(rows)]
+        if sample is not rows:
+            best = max(found, key=lambda each: each.value)
+            most_probable = DecisionRule.most_probable(rows.n_classes)
+            found = [self._ascend(rows, best.rule), evaluate_rule(self, rows, most_probable)]
+        return max(found, key=lambda each: each.value)
+
+    def _ascend(self, rows: ExpectedRows, start: DecisionRule) -> RuleSearch:
+        """Improve a rule by linearization until no step improves it; steps that do not are halved."""
+
+        def evaluate(rule: DecisionRule) -> tuple[DecisionRule, FloatArray, float]:
+            confusion = rows.confusion(rule.predict(rows.probabilities))
+            return rule, confusion, float(self.value(confusion))
+
+        rule, confusion, value = evaluate(start.normalize())
+        for _ in range(MAX_STEPS):
+            target = DecisionRule(self.gradient(confusion)).normalize()
+            for share in 0.5 ** np.arange(MAX_HALVINGS + 1):
+                step = evaluate(DecisionRule(share * target.gain + (1.0 - share) * rule.gain))
+                if step[2] > value + MIN_IMPROVEMENT * max(1.0, abs(value)):
+                    break
+            else:
+                break
+            rule, confusion, value = step
+        return RuleSearch(rule, value)
+
+
+def evaluate_rule(measure: ConfusionMatrixMeasure, rows: ExpectedRows, rule: DecisionRule) -> RuleSearch:
+    """Return a rule with the value of its expected confusion matrix."""
+    return RuleSearch(rule, float(measure.value(rows.confusion(rule.predict(rows.probabilities)))))
 
 
 class LinearMeasure(ConfusionMatrixMeasure):
@@ -185,12 +354,9 @@ class LinearMeasure(ConfusionMatrixMeasure):
     def gradient(self, confusion: FloatArray) -> FloatArray:
         return self.gain(confusion.sum(axis=-1))
 
-    def find_rule(self, rows: ExpectedRows) -> DecisionRule:
-        return self.search(rows).rule
-
-    def search(self, rows: ExpectedRows) -> RuleSearch:
+    def best_rule(self, rows: ExpectedRows) -> RuleSearch:
         found = evaluate_rule(self, rows, DecisionRule(self.gain(rows.true_mass)).normalize())
-        return RuleSearch(found.rule, found.value, found.value, True)
+        return replace(found, bound=found.value, is_exact=True)
 
 
 class FractionMeasure(ConfusionMatrixMeasure):
@@ -204,10 +370,7 @@ class FractionMeasure(ConfusionMatrixMeasure):
         above, below = self.fraction(confusion.sum(axis=-1))
         return ratio((above * confusion).sum(axis=(-2, -1)), (below * confusion).sum(axis=(-2, -1)))
 
-    def find_rule(self, rows: ExpectedRows) -> DecisionRule:
-        return self.search(rows).rule
-
-    def search(self, rows: ExpectedRows) -> RuleSearch:
+    def best_rule(self, rows: ExpectedRows) -> RuleSearch:
         """Find the best labeling by Dinkelbach's method.
 
         If no labeling has a numerator above ``value`` times its denominator, no labeling has a higher ratio.
@@ -219,32 +382,11 @@ class FractionMeasure(ConfusionMatrixMeasure):
             if found.value <= best.value + FRACTION_TOL * max(1.0, abs(best.value)):
                 break
             best = found
-        return RuleSearch(best.rule, best.value, best.value, True)
-
-
-def _best_threshold(measure: ConfusionMatrixMeasure, rows: ExpectedRows) -> DecisionRule:
-    """Return the rule of the best threshold on the probability of the second of two classes."""
-    rows = rows.sample(MAX_ROWS_FOR_START)
-    order = np.argsort(-rows.probabilities[:, 1], kind="stable")
-    predicted = np.concatenate((np.zeros((1, 2)), np.cumsum(rows.mass[order], axis=0)))
-    matrices = np.stack((rows.true_mass - predicted, predicted), axis=-1)
-    ranked = np.concatenate(([1.5], rows.probabilities[order, 1], [-0.5]))
-    is_cut = ranked[:-1] > ranked[1:]
-    best = int(np.where(is_cut, measure.value(np.maximum(matrices, 0.0)), -np.inf).argmax())
-    threshold = 0.5 * (ranked[best] + ranked[best + 1])
-    return DecisionRule.from_multipliers(np.array([0.0, 1.0]), np.array([0.0, threshold]))
-
-
-def _format(value: object) -> str:
-    return f"<{np.size(value)} values>" if isinstance(value, np.ndarray) else str(value)
-
-
-#: Masses are varied by this share of all mass for the gradient.
-GRADIENT_STEP = 1e-6
+        return replace(best, bound=best.value, is_exact=True)
 
 
 @dataclass(frozen=True)
-class ClassAverage(ConfusionMatrixMeasure):
+class ClassAverage(AveragedMeasure, ConfusionMatrixMeasure):
     """Average over the classes of a binary measure, each class against all others.
 
     Classes that are neither among the true nor among the predicted ones do not count.
@@ -257,32 +399,17 @@ class ClassAverage(ConfusionMatrixMeasure):
         Whether all classes count the same, or as their number of rows.
     """
 
-    measure: ConfusionMeasure
-    average: str = "macro"
-
-    @property
-    def name(self) -> str:
-        """The name of the binary measure and of the average."""
-        return f"{self.measure.name}_{self.average}"
-
-    @property
-    def label(self) -> str:
-        """The label of the binary measure and the average."""
-        return f"{self.measure.label}_{self.average}"
-
     def value(self, confusion: FloatArray) -> FloatArray:
         hits = np.diagonal(confusion, axis1=-2, axis2=-1)
         true, predicted = confusion.sum(axis=-1), confusion.sum(axis=-2)
-        values = self._class_values(hits, predicted - hits, true, confusion.sum(axis=(-2, -1))[..., None])
+        total = confusion.sum(axis=(-2, -1))[..., None]
+        values = binary_values(self.measure, hits, predicted - hits, true, total)
         share = self._class_weights(true, predicted)
         return np.asarray((share * values).sum(axis=-1))
 
     def _class_weights(self, true: FloatArray, predicted: FloatArray) -> FloatArray:
         counts = true if self.average == "weighted" else ((true > 0) | (predicted > 0)).astype(np.float64)
         return ratio(counts, counts.sum(axis=-1, keepdims=True))
-
-    def _class_values(self, tp: FloatArray, fp: FloatArray, true: FloatArray, total: Any) -> FloatArray:
-        return binary_values(self.measure, tp, fp, true, total)
 
     def gradient(self, confusion: FloatArray) -> FloatArray:
         """Return ``diag(a) - 1 b'``: only the hits and the other predictions of each class matter."""
@@ -297,8 +424,8 @@ class ClassAverage(ConfusionMatrixMeasure):
         def slope(vary_tp: float, vary_fp: float) -> FloatArray:
             high = np.minimum(tp + vary_tp, true), fp + vary_fp
             low = np.maximum(tp - vary_tp, 0.0), np.maximum(fp - vary_fp, 0.0)
-            difference = self._class_values(*high, true, total) - self._class_values(*low, true, total)
-            return ratio(share * difference, high[0] - low[0] + high[1] - low[1])
+            above, below = (binary_values(self.measure, tp, fp, true, total) for tp, fp in (high, low))
+            return ratio(share * (above - below), high[0] - low[0] + high[1] - low[1])
 
         by_hits, by_errors = slope(step, 0.0), slope(0.0, step)
         return np.diag(by_hits - by_errors) + by_errors
@@ -390,14 +517,6 @@ def binary_values(
     return np.asarray(measure.value(tp, fp, np.maximum(true - tp, 0.0), np.maximum(total - true - fp, 0.0)))
 
 
-#: Steps of the relaxation that bounds the geometric mean.
-N_GMEAN_STEPS = 30
-#: Labels that vary less than this are all the same, up to rounding errors.
-MIN_SPREAD = 1e-14
-#: Recalls below this are treated as this in the geometric mean's relaxation.
-MIN_RECALL = 1e-9
-
-
 @dataclass(frozen=True)
 class Accuracy(LinearMeasure):
     """Share of correct predictions."""
@@ -417,7 +536,7 @@ class BalancedAccuracy(LinearMeasure):
 
     def gain(self, true_mass: FloatArray) -> FloatArray:
         present = np.maximum((true_mass > 0).sum(axis=-1, keepdims=True), 1)
-        return _diagonal(ratio(1.0, true_mass) / present)
+        return (ratio(1.0, true_mass) / present)[..., None] * np.eye(true_mass.shape[-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -432,12 +551,18 @@ class GainMatrix(LinearMeasure):
         The classes of the rows and columns; the sorted labels by default.
     """
 
-    matrix: Any
+    matrix: Any = None
     classes: Any = None
     name: ClassVar[str] = "gain"
     sign: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
+        if self.matrix is None:
+            raise InvalidInputError(
+                f"measure {self.name!r} needs a matrix of {self.name}s: pass "
+                f"capo.measures.multiclass.get({self.name!r}, matrix=...), true classes in rows, predicted "
+                "classes in columns."
+            )
         try:
             matrix = np.asarray(self.matrix, dtype=np.float64)
         except (TypeError, ValueError):  # texts, or rows of different lengths
@@ -456,7 +581,7 @@ class GainMatrix(LinearMeasure):
             )
         if self.classes is None:
             return self
-        order = np.argsort(_find_all_labels(self.classes, classes, f"the {self.name} matrix"))
+        order = np.argsort(_find_labels(self.classes, classes, f"the {self.name} matrix", each_once=True))
         return replace(self, matrix=self.matrix[np.ix_(order, order)], classes=None)
 
     def gain(self, true_mass: FloatArray) -> FloatArray:
@@ -493,12 +618,8 @@ class MicroF1(FractionMeasure):
     """
 
     classes: Any = None
-    positions: tuple[int, ...] | None = field(default=None, repr=False)
+    positions: tuple[int, ...] | None = field(default=None, kw_only=True)
     name: ClassVar[str] = "f1_micro"
-
-    @property
-    def params(self) -> dict[str, Any]:
-        return {"classes": self.classes}
 
     def for_classes(self, classes: NDArray[Any]) -> MicroF1:
         if self.classes is None:
@@ -532,7 +653,7 @@ class CohenKappa(FractionMeasure):
 
     weights: str | None = None
     order: Any = None
-    positions: tuple[int, ...] | None = field(default=None, repr=False)
+    positions: tuple[int, ...] | None = field(default=None, kw_only=True)
 
     @property
     def name(self) -> str:
@@ -547,13 +668,12 @@ class CohenKappa(FractionMeasure):
 
     @property
     def params(self) -> dict[str, Any]:
-        weights = {} if self.weights == "quadratic" else {"weights": self.weights}
-        return {**weights, "order": self.order}
+        return {"order": self.order} if self.weights == "quadratic" else super().params
 
     def for_classes(self, classes: NDArray[Any]) -> CohenKappa:
         if self.order is None:
             return self
-        found = _find_all_labels(self.order, classes, f"order of {self.name}")
+        found = _find_labels(self.order, classes, f"order of {self.name}", each_once=True)
         return replace(self, positions=tuple(np.argsort(found).tolist()))
 
     def with_order(self, labels: list[Any]) -> CohenKappa:
@@ -669,194 +789,163 @@ class ConfusionMatrixFunction(ConfusionMatrixMeasure):
         return "custom measure" if self.name == "<lambda>" else self.name
 
     def value(self, confusion: FloatArray) -> FloatArray:
-        shape = confusion.shape[:-2]
-        try:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                values = np.asarray(self.function(confusion), dtype=np.float64)
-        except Exception as error:
-            raise MeasureFunctionError(
-                f"the measure function {self.label!r} failed on shape {confusion.shape}: {error}. It gets "
-                "confusion matrices along the leading axes: write it for the last two, as "
-                "in `lambda C: C[..., 0, 0] - C[..., 1, 0]`."
-            ) from error
-        if values.shape != shape or not np.isfinite(values).all():
-            found = f"shape {values.shape}" if values.shape != shape else "values that are not finite"
-            raise MeasureFunctionError(
-                f"the measure function {self.label!r} must return one finite number for each matrix along "
-                f"the leading axes: for an array of shape {confusion.shape} it returned {found}."
-            )
-        return values
+        return call_function(
+            self.function,
+            [confusion],
+            confusion.shape[:-2],
+            self.label,
+            "It gets confusion matrices along the leading axes: write it for the last two, as in "
+            "`lambda C: C[..., 0, 0] - C[..., 1, 0]`.",
+        )
 
 
-def _diagonal(values: FloatArray) -> FloatArray:
-    """Return diagonal matrices from diagonals along the last axis."""
-    return values[..., None] * np.eye(values.shape[-1])
-
-
-def _find_labels(labels: Any, classes: NDArray[Any], name: str) -> list[int]:
-    """Return the positions of labels among the classes."""
+def _find_labels(labels: Any, classes: NDArray[Any], name: str, *, each_once: bool = False) -> list[int]:
+    """Return the positions of labels among the classes, or an error unless they are among them."""
     known = classes.tolist()
     listed = [labels] if np.ndim(labels) == 0 else np.asarray(labels, dtype=object).tolist()
-    unknown = [label for label in listed if label not in known]
-    if unknown:
+    if unknown := [label for label in listed if label not in known]:
         raise InvalidInputError(
             f"{name} names the label {unknown[0]!r}, which y does not have: its labels are "
             f"{list_labels(known)}."
         )
-    return [known.index(label) for label in listed]
-
-
-def _find_all_labels(labels: Any, classes: NDArray[Any], name: str) -> list[int]:
-    """Return the positions of labels that name each class once."""
-    found = _find_labels(labels, classes, name)
-    if sorted(found) != list(range(len(classes))):
+    found = [known.index(label) for label in listed]
+    if each_once and sorted(found) != list(range(len(known))):
         raise InvalidInputError(
-            f"{name} must name each class of y once: y has {len(classes)} classes, and {len(found)} are "
-            "named."
+            f"{name} must name each class of y once: y has {len(known)} classes, and {len(found)} are named."
         )
     return found
 
 
-#: The area under the ROC curve of positive masses, negative masses and scores.
-_AREA = get_binary_measure("roc_auc")
-
-
 @dataclass(frozen=True)
-class _RocAUC(MulticlassMeasure):
-    """Mean of areas under binary ROC curves of the probabilities."""
+class MeanRocAUC(MulticlassMeasure):
+    """Mean of areas under binary ROC curves of the probabilities.
 
-    is_weighted: ClassVar[bool] = False
+    Parameters
+    ----------
+    comparison : "ovr" or "ovo", default="ovr"
+        Whether each class is compared with all others, or with every other one (Hand and Till).
+    average : "macro" or "weighted", default="macro"
+        Whether all comparisons count the same, or as the number of rows of their classes.
+    """
+
+    comparison: str = "ovr"
+    average: str = "macro"
+
+    @property
+    def name(self) -> str:
+        """The name for `capo.measures.multiclass.get`."""
+        return f"roc_auc_{self.comparison}{'_weighted' if self.average == 'weighted' else ''}"
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """None: the name tells them."""
+        return {}
 
     def score(
-        self,
-        codes: IntArray,
-        labels: IntArray,
-        probabilities: FloatArray,
-        sample_weight: FloatArray | None = None,
+        self, codes: IntArray, labels: IntArray, probabilities: FloatArray, sample_weight: Weights = None
     ) -> float:
-        truth = np.eye(probabilities.shape[1])[codes]
-        rows = ExpectedRows(truth, sample_weight)
+        rows = ExpectedRows(np.eye(probabilities.shape[1])[codes], sample_weight)
         return self._mean_area(rows, lambda k, other: probabilities[:, k])
 
     def search(self, rows: ExpectedRows) -> RuleSearch:
+        def best_ranking(k: int, other: int | None) -> FloatArray:
+            """Return the scores with the largest expected area: no order of the rows has a larger one."""
+            p = rows.probabilities
+            return p[:, k] if other is None else ratio(p[:, k], p[:, k] + p[:, other])
+
         value = self._mean_area(rows, lambda k, other: rows.probabilities[:, k])
-        best = self._mean_area(rows, lambda k, other: _best_ranking(rows.probabilities, k, other))
-        rule = DecisionRule.most_probable(rows.n_classes)
-        return RuleSearch(rule, value, max(best, value), self._is_exact)
+        bound = max(self._mean_area(rows, best_ranking), value)
+        return RuleSearch(
+            DecisionRule.most_probable(rows.n_classes), value, bound, is_exact=self.comparison == "ovr"
+        )
 
     def _mean_area(self, rows: ExpectedRows, scores: Callable[[int, int | None], FloatArray]) -> float:
         """Return the mean area for the scores of each comparison; 0.5 if no class can be compared."""
         areas, shares = [], []
-        for k, other, share in self._comparisons(rows):
-            negative = rows.row_mass - rows.mass[:, k] if other is None else rows.mass[:, other]
-            area = _area(rows.mass[:, k], np.maximum(negative, 0.0), scores(k, other))
-            if area is not None:
-                areas.append(area)
-                shares.append(share if self.is_weighted else 1.0)
+        for k, other in self._comparisons(rows.n_classes):
+            positive, share = rows.mass[:, k], rows.true_mass[k]
+            negative = np.maximum(rows.row_mass - positive, 0.0)
+            if other is not None:
+                negative, share = rows.mass[:, other], share + rows.true_mass[other]
+            if positive.sum() > 0 and negative.sum() > 0:
+                labels, mass = np.repeat((True, False), len(positive)), np.concatenate((positive, negative))
+                areas.append(RocAUC().score(labels, np.tile(scores(k, other), 2), mass))
+                shares.append(float(share) if self.average == "weighted" else 1.0)
         return float(np.average(areas, weights=shares)) if areas else 0.5
 
-    _is_exact: ClassVar[bool]
-
-    @abstractmethod
-    def _comparisons(self, rows: ExpectedRows) -> Iterator[tuple[int, int | None, float]]:
-        """Yield each class with the one that it is compared with, None for the rest, and its weight."""
-
-
-@dataclass(frozen=True)
-class RocAUCOneVsRest(_RocAUC):
-    """Mean over the classes of the ROC area of each class against all others."""
-
-    name: ClassVar[str] = "roc_auc_ovr"
-    _is_exact: ClassVar[bool] = True
-
-    def _comparisons(self, rows: ExpectedRows) -> Iterator[tuple[int, int | None, float]]:
-        return ((k, None, float(mass)) for k, mass in enumerate(rows.true_mass))
+    def _comparisons(self, n_classes: int) -> Iterator[tuple[int, int | None]]:
+        """Return each class with the one that it is compared with, None for all others."""
+        if self.comparison == "ovo":
+            return iter(permutations(range(n_classes), 2))
+        return ((k, None) for k in range(n_classes))
 
 
-@dataclass(frozen=True)
-class RocAUCOneVsRestWeighted(RocAUCOneVsRest):
-    """ROC area of each class against all others, averaged with the classes' sizes as weights."""
-
-    name: ClassVar[str] = "roc_auc_ovr_weighted"
-    is_weighted: ClassVar[bool] = True
-
-
-@dataclass(frozen=True)
-class RocAUCOneVsOne(_RocAUC):
-    """Mean over all ordered pairs of classes of the ROC area of one against the other (Hand and Till)."""
-
-    name: ClassVar[str] = "roc_auc_ovo"
-    _is_exact: ClassVar[bool] = False
-
-    def _comparisons(self, rows: ExpectedRows) -> Iterator[tuple[int, int | None, float]]:
-        for k, other in permutations(range(rows.n_classes), 2):
-            yield k, other, float(rows.true_mass[k] + rows.true_mass[other])
+def _convert(measure: Measure | Callable[..., Any]) -> MulticlassMeasure:
+    """Return the counterpart or the class average of a binary measure, or the measure of a function."""
+    if not isinstance(measure, Measure):
+        is_binary = len(_parameters_of(measure)) == 4
+        return ClassAverage(FunctionMeasure(measure)) if is_binary else ConfusionMatrixFunction(measure)
+    name = _REGISTRY.aliases.get(measure.name, measure.name)
+    if name in _REGISTRY.entries and not measure.params:
+        return get(name)
+    if isinstance(measure, ConfusionMeasure):
+        return ClassAverage(measure)
+    raise InvalidInputError(
+        f"the measure {measure.label!r} is for two classes only. For many classes, choose one of "
+        f"{', '.join(_REGISTRY.entries)}, or the mean of a measure over the classes, such as 'f1_macro'."
+    )
 
 
-@dataclass(frozen=True)
-class RocAUCOneVsOneWeighted(RocAUCOneVsOne):
-    """ROC area of all pairs of classes, averaged with the pairs' sizes as weights."""
-
-    name: ClassVar[str] = "roc_auc_ovo_weighted"
-    is_weighted: ClassVar[bool] = True
-
-
-def _best_ranking(probabilities: FloatArray, k: int, other: int | None) -> FloatArray:
-    """Return the scores with the largest expected area: no order of the rows has a larger one."""
-    if other is None:
-        return probabilities[:, k]
-    both = probabilities[:, k] + probabilities[:, other]
-    return np.divide(probabilities[:, k], both, out=np.zeros(len(both)), where=both > 0)
-
-
-def _area(positive: FloatArray, negative: FloatArray, scores: FloatArray) -> float | None:
-    """Return the area for masses of positives and negatives in each row; None without one of them."""
-    if not (positive.sum() > 0 and negative.sum() > 0):
-        return None
-    labels = np.repeat((True, False), len(scores))
-    return _AREA.score(labels, np.tile(scores, 2), np.concatenate((positive, negative)))
-
-
-AVERAGES = ("macro", "weighted")
-
-
-def _quadratic_kappa(order: Any = None) -> CohenKappa:
-    return CohenKappa("quadratic", order)
-
-
-#: Each name with what makes the measure, its formula and its use.
-_ENTRIES: dict[str, tuple[Callable[..., MulticlassMeasure], str, str]] = {
-    "accuracy": (Accuracy, "share of correct predictions", "all errors cost the same"),
-    "balanced_accuracy": (BalancedAccuracy, "mean recall of the classes", "each class counts the same"),
-    "f1_micro": (MicroF1, "F1 of several classes together", "all classes but a background class"),
-    "mcc": (MCC, "Gorodkin's correlation R_K", "one number for the whole matrix"),
-    "cohen_kappa": (CohenKappa, "agreement beyond chance", "comparison with human raters"),
-    "quadratic_kappa": (_quadratic_kappa, "kappa with squared distances", "ordered classes, such as grades"),
-    "gmean": (GMean, "geometric mean of the recalls", "no class may be neglected"),
-    "cost": (CostMatrix, "negative mean cost per row", "a known cost of each kind of error"),
-    "gain": (GainMatrix, "mean gain per row", "a known gain of each decision"),
-    "roc_auc_ovr": (RocAUCOneVsRest, "mean ROC area, class against rest", "ranking"),
-    "roc_auc_ovr_weighted": (RocAUCOneVsRestWeighted, "the same, weighted by size", "ranking"),
-    "roc_auc_ovo": (RocAUCOneVsOne, "mean ROC area of pairs of classes", "ranking, insensitive to sizes"),
-    "roc_auc_ovo_weighted": (RocAUCOneVsOneWeighted, "the same, weighted by size", "ranking"),
-}
-_AVERAGE_TEXTS = {
-    "macro": "mean over the classes, each against the rest",
-    "weighted": "mean over the classes, weighted by their size",
-}
-#: scikit-learn's names, and names of binary measures that have a counterpart of another name.
-_ALIASES = {
-    "matthews_corrcoef": "mcc",
-    "recall_macro": "balanced_accuracy",
-    "recall_weighted": "accuracy",
-    "roc_auc": "roc_auc_ovr",
-}
-
-
-def _averaged_names() -> dict[str, tuple[str, str]]:
-    """The names of averaged binary measures, as (binary measure, average)."""
-    binary = [name for name in measures.names() if issubclass(type(measures.get(name)), ConfusionMeasure)]
-    return {f"{name}_{average}": (name, average) for name in binary for average in AVERAGES}
+_REGISTRY: Registry[MulticlassMeasure] = Registry(
+    MulticlassMeasure,
+    {
+        "accuracy": (Accuracy, "share of correct predictions", "all errors cost the same"),
+        "balanced_accuracy": (BalancedAccuracy, "mean recall of the classes", "each class counts the same"),
+        "f1_micro": (MicroF1, "F1 of several classes together", "all classes but a background class"),
+        "mcc": (MCC, "Gorodkin's correlation R_K", "one number for the whole matrix"),
+        "cohen_kappa": (CohenKappa, "agreement beyond chance", "comparison with human raters"),
+        "quadratic_kappa": (
+            partial(CohenKappa, "quadratic"),
+            "kappa with squared distances",
+            "ordered classes, such as grades",
+        ),
+        "gmean": (GMean, "geometric mean of the recalls", "no class may be neglected"),
+        "cost": (CostMatrix, "negative mean cost per row", "a known cost of each kind of error"),
+        "gain": (GainMatrix, "mean gain per row", "a known gain of each decision"),
+        "roc_auc_ovr": (partial(MeanRocAUC, "ovr", "macro"), "mean ROC area, class against rest", "ranking"),
+        "roc_auc_ovr_weighted": (
+            partial(MeanRocAUC, "ovr", "weighted"),
+            "the same, weighted by size",
+            "ranking",
+        ),
+        "roc_auc_ovo": (
+            partial(MeanRocAUC, "ovo", "macro"),
+            "mean ROC area of pairs of classes",
+            "ranking, insensitive to sizes",
+        ),
+        "roc_auc_ovo_weighted": (
+            partial(MeanRocAUC, "ovo", "weighted"),
+            "the same, weighted by size",
+            "ranking",
+        ),
+    },
+    _convert,
+    # scikit-learn's names, and names of binary measures that have a counterpart of another name.
+    aliases={
+        "matthews_corrcoef": "mcc",
+        "recall_macro": "balanced_accuracy",
+        "recall_weighted": "accuracy",
+        "roc_auc": "roc_auc_ovr",
+    },
+    target=" of many classes",
+    average=ClassAverage,
+    averages={
+        "macro": "mean over the classes, each against the rest",
+        "weighted": "mean over the classes, weighted by their size",
+    },
+    averaged_kind=ConfusionMeasure,
+    average_use="each class matters by itself",
+)
 
 
 def names() -> list[str]:
@@ -868,7 +957,7 @@ def names() -> list[str]:
     >>> "f1_macro" in multiclass.names()
     True
     """
-    return sorted([*_ENTRIES, *_averaged_names()])
+    return _REGISTRY.names()
 
 
 def describe() -> list[Description]:
@@ -880,12 +969,7 @@ def describe() -> list[Description]:
     >>> multiclass.describe()[0].name
     'accuracy'
     """
-    plain = [Description(name, _parameters(make), text, use) for name, (make, text, use) in _ENTRIES.items()]
-    averaged = [
-        Description(name, {}, f"{binary}: {_AVERAGE_TEXTS[average]}", "each class matters by itself")
-        for name, (binary, average) in _averaged_names().items()
-    ]
-    return [*plain, *averaged]
+    return _REGISTRY.describe()
 
 
 def get(measure: str | Measure | MulticlassMeasure | Callable[..., Any], **params: Any) -> MulticlassMeasure:
@@ -912,60 +996,7 @@ def get(measure: str | Measure | MulticlassMeasure | Callable[..., Any], **param
     >>> float(hits.value(np.diag([3.0, 4.0, 5.0])))
     12.0
     """
-    if isinstance(measure, str):
-        return _by_name(measure.strip(), params)
-    check_no_parameters(measure, params)
-    if isinstance(measure, MulticlassMeasure):
-        return measure
-    if isinstance(measure, Measure):
-        return _from_binary(measure)
-    if callable(measure) and not inspect.isclass(measure):
-        return _from_function(measure)
-    raise InvalidInputError(
-        f"measure must be a name, a measure or a function of the confusion matrix: got {measure!r}."
-    )
-
-
-def _by_name(name: str, params: dict[str, Any]) -> MulticlassMeasure:
-    known = _ALIASES.get(name, name)
-    if known in _ENTRIES:
-        return _make(known, params)
-    averaged = _averaged_names()
-    if known in averaged:
-        binary, average = averaged[known]
-        found = measures.get(binary, **params)
-        assert isinstance(found, ConfusionMeasure)
-        return ClassAverage(found, average)
-    if name in measures.names() or not name.isidentifier():
-        return _from_binary(measures.get(name, **params))
-    hint = suggest_names(name, [*names(), *measures.names()], f"Choose one of {', '.join(_ENTRIES)}.")
-    raise UnknownMeasureError(f"there is no measure {name!r} of many classes. {hint}")
-
-
-def _make(name: str, params: dict[str, Any]) -> MulticlassMeasure:
-    make, _, _ = _ENTRIES[name]
-    known = list(_parameters(make))
-    check_parameters(name, known, params)
-    if "matrix" in known and "matrix" not in params:
-        raise InvalidInputError(
-            f"measure {name!r} needs a matrix of {name}s: pass "
-            f"capo.measures.multiclass.get({name!r}, matrix=...), true classes in rows, predicted classes in "
-            "columns."
-        )
-    return make(**params)
-
-
-def _from_binary(measure: Measure) -> MulticlassMeasure:
-    """Return the counterpart of a measure of two classes: that of its name, or its mean over the classes."""
-    name = _ALIASES.get(measure.name, measure.name)
-    if name in _ENTRIES and not measure.params:
-        return _make(name, {})
-    if isinstance(measure, ConfusionMeasure):
-        return ClassAverage(measure)
-    raise InvalidInputError(
-        f"the measure {measure.label!r} is for two classes only. For many classes, choose one of "
-        f"{', '.join(_ENTRIES)}, or the mean of a measure over the classes, such as 'f1_macro'."
-    )
+    return _REGISTRY.get(measure, params)
 
 
 def is_matrix_function(measure: object) -> bool:
@@ -981,12 +1012,6 @@ def is_matrix_function(measure: object) -> bool:
     return len(parameters) == 1 and parameters[0].kind is not inspect.Parameter.VAR_POSITIONAL
 
 
-def _from_function(function: Callable[..., Any]) -> MulticlassMeasure:
-    """Return the measure of a function of one matrix, or the mean of one of (tp, fp, fn, tn)."""
-    is_binary = len(_parameters_of(function)) == 4
-    return ClassAverage(FunctionMeasure(function)) if is_binary else ConfusionMatrixFunction(function)
-
-
 def _parameters_of(function: object) -> list[inspect.Parameter]:
     """The parameters of a function; none for anything else, or if they are not known."""
     if not callable(function) or inspect.isclass(function):
@@ -995,11 +1020,3 @@ def _parameters_of(function: object) -> list[inspect.Parameter]:
         return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return []
-
-
-def _parameters(make: Callable[..., MulticlassMeasure]) -> dict[str, Any]:
-    """The parameters that users give, with their defaults."""
-    if not inspect.isclass(make):
-        return {name: each.default for name, each in inspect.signature(make).parameters.items()}
-    shown = [each for each in fields(make) if each.init and each.repr]  # type: ignore[arg-type]
-    return {each.name: None for each in shown}

@@ -6,56 +6,37 @@ which are positive where the label is predicted.
 
 from __future__ import annotations
 
-import inspect
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import measures
 from .._compat import BoolArray, FloatArray
-from ..exceptions import (
-    InvalidInputError,
-    UnknownMeasureError,
-    check_no_parameters,
-    check_parameters,
-    suggest_names,
-)
-from ._base import Measure
-from ._confusion import ratio
-from ._formula import FunctionMeasure
-from ._registry import Description
+from ..exceptions import InvalidInputError
+from ._base import AveragedMeasure, DerivedMeasure, Measure
+from ._confusion import FunctionMeasure, ratio
+from ._registry import Description, Registry
 
+__all__ = ["EntryAverage", "LabelAverage", "MultilabelMeasure", "RowAverage", "describe", "get", "names"]
+
+#: Weights of the rows, or None.
+Weights = FloatArray | None
 #: Rows whose expected F1 is computed at once: each takes some kilobytes per label.
 F1_BLOCK_ROWS = 1000
 
 
-class MultilabelMeasure(ABC):
+class MultilabelMeasure(DerivedMeasure):
     """A performance measure of label matrices; higher is better."""
 
-    @property
     @abstractmethod
-    def name(self) -> str:
-        """The name for `capo.measures.multilabel.get`."""
-
-    @abstractmethod
-    def score(
-        self, positive: BoolArray, scores: FloatArray, sample_weight: FloatArray | None = None
-    ) -> float:
+    def score(self, positive: BoolArray, scores: FloatArray, sample_weight: Weights = None) -> float:
         """Return the value for a label matrix and scores of its entries, positive where predicted."""
-
-    @property
-    def label(self) -> str:
-        """The name with its parameters, as printed for users."""
-        params = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
-        parts = [f"{name}={value}" for name, value in params.items()]
-        return f"{self.name}({', '.join(parts)})" if parts else self.name
 
 
 @dataclass(frozen=True)
-class LabelAverage(MultilabelMeasure):
+class LabelAverage(AveragedMeasure, MultilabelMeasure):
     """Average over the labels of a binary measure.
 
     A label with rows of one class only does not count for a measure that is not defined for it, such as the
@@ -69,22 +50,7 @@ class LabelAverage(MultilabelMeasure):
         Whether all labels count the same, or as their number of positive rows.
     """
 
-    measure: Measure
-    average: str = "macro"
-
-    @property
-    def name(self) -> str:
-        """The name of the binary measure and of the average."""
-        return f"{self.measure.name}_{self.average}"
-
-    @property
-    def label(self) -> str:
-        """The label of the binary measure and the average."""
-        return f"{self.measure.label}_{self.average}"
-
-    def score(
-        self, positive: BoolArray, scores: FloatArray, sample_weight: FloatArray | None = None
-    ) -> float:
+    def score(self, positive: BoolArray, scores: FloatArray, sample_weight: Weights = None) -> float:
         mass = positive.sum(axis=0) if sample_weight is None else sample_weight @ positive
         counted = np.arange(positive.shape[1])
         if not self.measure.needs_threshold:
@@ -95,30 +61,20 @@ class LabelAverage(MultilabelMeasure):
 
 
 @dataclass(frozen=True)
-class EntryAverage(MultilabelMeasure):
+class EntryAverage(AveragedMeasure, MultilabelMeasure):
     """A binary measure of all entries of the label matrix together.
 
     Parameters
     ----------
     measure : Measure
         The binary measure.
+    average : "micro"
+        The name of this average.
     """
 
-    measure: Measure
+    average: str = "micro"
 
-    @property
-    def name(self) -> str:
-        """The name of the binary measure and of the average."""
-        return f"{self.measure.name}_micro"
-
-    @property
-    def label(self) -> str:
-        """The label of the binary measure and the average."""
-        return f"{self.measure.label}_micro"
-
-    def score(
-        self, positive: BoolArray, scores: FloatArray, sample_weight: FloatArray | None = None
-    ) -> float:
+    def score(self, positive: BoolArray, scores: FloatArray, sample_weight: Weights = None) -> float:
         weight = None if sample_weight is None else np.repeat(sample_weight, positive.shape[1])
         return self.measure.score(positive.ravel(), scores.ravel(), weight)
 
@@ -134,9 +90,7 @@ class RowAverage(MultilabelMeasure):
     def cut(self, probabilities: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return how many of the most probable labels of each row to predict, and the expected values."""
 
-    def score(
-        self, positive: BoolArray, scores: FloatArray, sample_weight: FloatArray | None = None
-    ) -> float:
+    def score(self, positive: BoolArray, scores: FloatArray, sample_weight: Weights = None) -> float:
         return float(np.average(self.row_values(positive, scores > 0), weights=sample_weight))
 
 
@@ -183,9 +137,7 @@ class PrecisionAtK(RowAverage):
         top = -np.partition(-probabilities, k - 1, axis=1)[:, :k]
         return np.full(n_rows, k), top.sum(axis=1) / self.k
 
-    def score(
-        self, positive: BoolArray, scores: FloatArray, sample_weight: FloatArray | None = None
-    ) -> float:
+    def score(self, positive: BoolArray, scores: FloatArray, sample_weight: Weights = None) -> float:
         order = np.argsort(-scores, axis=1, kind="stable")[:, : self.k]
         hits = np.take_along_axis(positive, order, axis=1).sum(axis=1)
         return float(np.average(hits / float(self.k), weights=sample_weight))
@@ -234,16 +186,26 @@ def _prefix_distributions(probabilities: FloatArray) -> list[FloatArray]:
     return found
 
 
-_AVERAGES = {
-    "macro": "mean over the labels",
-    "weighted": "mean over the labels, weighted by their positive rows",
-    "micro": "all entries of the label matrix together",
-}
-#: Measures whose parameters are numbers of rows, which have no meaning for entries of several labels.
-_ROW_MEASURES = {
-    "f1_samples": (SamplesF1, "mean F1 of each row's labels", "each row's set of labels matters"),
-    "precision_at_k": (PrecisionAtK, "precision of each row's k best labels", "k labels are suggested"),
-}
+def _convert(measure: Measure | Callable[..., Any]) -> MultilabelMeasure:
+    return LabelAverage(measure if isinstance(measure, Measure) else FunctionMeasure(measure))
+
+
+_REGISTRY: Registry[MultilabelMeasure] = Registry(
+    MultilabelMeasure,
+    {
+        "f1_samples": (SamplesF1, "mean F1 of each row's labels", "each row's set of labels matters"),
+        "precision_at_k": (PrecisionAtK, "precision of each row's k best labels", "k labels are suggested"),
+    },
+    _convert,
+    target=" of label matrices",
+    average=lambda each, name: EntryAverage(each) if name == "micro" else LabelAverage(each, name),
+    averages={
+        "macro": "mean over the labels",
+        "weighted": "mean over the labels, weighted by their positive rows",
+        "micro": "all entries of the label matrix together",
+    },
+    average_use="each label is a binary problem",
+)
 
 
 def names() -> list[str]:
@@ -255,7 +217,7 @@ def names() -> list[str]:
     >>> "f1_samples" in multilabel.names()
     True
     """
-    return sorted([*_averaged_names(), *_ROW_MEASURES])
+    return _REGISTRY.names()
 
 
 def describe() -> list[Description]:
@@ -267,15 +229,7 @@ def describe() -> list[Description]:
     >>> multilabel.describe()[0].name
     'f1_samples'
     """
-    by_row = [
-        Description(name, {"k": 1} if name == "precision_at_k" else {}, text, use)
-        for name, (_, text, use) in _ROW_MEASURES.items()
-    ]
-    averaged = [
-        Description(name, {}, f"{binary}: {_AVERAGES[average]}", "each label is a binary problem")
-        for name, (binary, average) in _averaged_names().items()
-    ]
-    return [*by_row, *averaged]
+    return _REGISTRY.describe()
 
 
 def get(measure: str | Measure | MultilabelMeasure | Callable[..., Any], **params: Any) -> MultilabelMeasure:
@@ -298,36 +252,4 @@ def get(measure: str | Measure | MultilabelMeasure | Callable[..., Any], **param
     >>> multilabel.get("precision_at_k", k=3).label
     'precision_at_k(k=3)'
     """
-    if isinstance(measure, str):
-        return _by_name(measure.strip(), params)
-    check_no_parameters(measure, params)
-    if isinstance(measure, MultilabelMeasure):
-        return measure
-    if isinstance(measure, Measure):
-        return LabelAverage(measure)
-    if callable(measure) and not inspect.isclass(measure):
-        return LabelAverage(FunctionMeasure(measure))
-    raise InvalidInputError(
-        f"measure must be a name, a measure or a function of (tp, fp, fn, tn): got {measure!r}."
-    )
-
-
-def _averaged_names() -> dict[str, tuple[str, str]]:
-    """The names of averaged binary measures, as (binary measure, average)."""
-    return {f"{name}_{average}": (name, average) for name in measures.names() for average in _AVERAGES}
-
-
-def _by_name(name: str, params: dict[str, Any]) -> MultilabelMeasure:
-    if name in _ROW_MEASURES:
-        kind = _ROW_MEASURES[name][0]
-        check_parameters(name, list(inspect.signature(kind).parameters), params)
-        return kind(**params)
-    averaged = _averaged_names()
-    if name in averaged:
-        binary, average = averaged[name]
-        found = measures.get(binary, **params)
-        return EntryAverage(found) if average == "micro" else LabelAverage(found, average)
-    if name in measures.names() or not name.isidentifier():
-        return LabelAverage(measures.get(name, **params))
-    hint = suggest_names(name, [*names(), *measures.names()], "Try 'f1_macro', 'f1_micro'.")
-    raise UnknownMeasureError(f"there is no measure {name!r} of label matrices. {hint}")
+    return _REGISTRY.get(measure, params)
