@@ -41,7 +41,11 @@ class ClassDecision(Decision):
 
     def describe(self) -> str:
         """Return the decision in one sentence."""
-        best = "is most probable" if self.rule.is_most_probable else "has the largest expected gain"
+        best = (
+            "is most probable"
+            if np.array_equal(self.rule.gain, np.eye(len(self.rule.gain)))
+            else "has the largest expected gain"
+        )
         return f"the class that {best}"
 
 
