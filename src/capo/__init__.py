@@ -19,12 +19,7 @@ if TYPE_CHECKING:
         tables,
         testing,
     )
-    from .estimators import (
-        CAPOClassifier,
-        SVMPerfClassifier,
-        SVMPerfClassifierCV,
-        svmperf_path,
-    )
+    from .estimators import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, svmperf_path
     from .io.model_file import load, save
 
 __all__ = [

@@ -19,13 +19,7 @@ from capo.exceptions import InvalidInputError, MissingExtraError
 from capo.inspection import MeasureEstimate, evaluate
 from capo.report import render_report
 from capo.report._sections import compute_curves, slider_ticks
-from capo.report._templating import (
-    allow_breaks,
-    clean_name,
-    format_number,
-    format_threshold,
-    use_minus_sign,
-)
+from capo.report._templating import allow_breaks, clean_name, format_number, format_threshold, use_minus_sign
 
 from .cases import EVALUATION, LABELS, TEST, TRAIN, X, Y, comparison_of, decisions_on_test_rows
 

@@ -15,12 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import FloatArray, IntArray, Interval, StrOptions
-from ..estimators import (
-    BinaryClassifier,
-    ProgressLogger,
-    atomic_fit,
-    check_row_weights,
-)
+from ..estimators import BinaryClassifier, ProgressLogger, atomic_fit, check_row_weights
 from ..kernels import Kernel, KernelExpansion, make_kernel, names
 from ..tables.targets import encode_binary_labels
 

@@ -20,12 +20,7 @@ from sklearn.utils.validation import check_is_fitted, check_memory
 
 from .. import measures
 from .._compat import BoolArray, FloatArray, HasMethods, Interval, StrOptions
-from ..estimators import (
-    MeasureClassifier,
-    atomic_fit,
-    check_positive_grid,
-    reject_confidence,
-)
+from ..estimators import MeasureClassifier, atomic_fit, check_positive_grid, reject_confidence
 from ..exceptions import InvalidInputError
 from ..kernels import default_gamma_grid, make_kernel
 from ..learning.folds import check_groups, split_folds

@@ -14,13 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import measures
 from .._compat import FloatArray, HasMethods, Interval, StrOptions
 from ..decisions import ZeroThreshold
-from ..estimators import (
-    SVMPERF_CS,
-    BaseAdaptedClassifier,
-    atomic_fit,
-    reject_confidence,
-    reject_row_prices,
-)
+from ..estimators import SVMPERF_CS, BaseAdaptedClassifier, atomic_fit, reject_confidence, reject_row_prices
 from ..exceptions import InvalidInputError
 from ..inspection import Summary, summarize
 from ..learning.adaptation import Objective, parse_C

@@ -17,14 +17,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import measures
-from .._compat import (
-    HasMethods,
-    IntArray,
-    Interval,
-    StrOptions,
-    check_method_params,
-    safe_indexing,
-)
+from .._compat import HasMethods, IntArray, Interval, StrOptions, check_method_params, safe_indexing
 from ..decisions import (
     MAX_MIXTURE_DISTANCE,
     PRICE_NAMES,

@@ -35,13 +35,7 @@ from ..kernels import names as kernel_names
 from ..learning.task import solver_attributes
 from ..measures import Measure
 from ..tables.targets import encode_binary_labels
-from ._base import (
-    MeasureClassifier,
-    ProgressLogger,
-    atomic_fit,
-    reject_confidence,
-    warn_not_converged,
-)
+from ._base import MeasureClassifier, ProgressLogger, atomic_fit, reject_confidence, warn_not_converged
 
 #: While all coefficients are 0, the tolerance is lowered down to this.
 MIN_TOL = 1e-8

@@ -39,13 +39,7 @@ from ..exceptions import ExportError
 from ..learning.auxiliaries import ConstantLabel, LabelwiseClassifier
 from ..learning.outputs import MAX_MARGIN, PROBABILITY_EPS
 from ._graph import GraphBuilder, GraphTable
-from ._transformers import (
-    as_dense_array,
-    convert_transformer,
-    converter_options,
-    emit_kernel,
-    emit_skl2onnx,
-)
+from ._transformers import as_dense_array, convert_transformer, converter_options, emit_kernel, emit_skl2onnx
 from ._trees import (
     emit_lightgbm,
     emit_mean_of_trees,

@@ -4,14 +4,7 @@ The plots need matplotlib: ``pip install 'capo-learn[plots]'``.
 """
 
 from ._bootstrap import ScoreGroups
-from ._comparison import (
-    METHODS,
-    ComparedRows,
-    Comparison,
-    MethodResult,
-    compare,
-    compare_on_fold,
-)
+from ._comparison import METHODS, ComparedRows, Comparison, MethodResult, compare, compare_on_fold
 from ._evaluation import ClassRates, ConfusionCounts, Evaluation, MeasureEstimate, evaluate, evaluate_groups
 from ._explanation import RowExplanation, WorstError, explain_rows, worst_errors
 from ._importance import ColumnEffect, ColumnImportance, EffectPoint, Importance, importance

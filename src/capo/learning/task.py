@@ -40,12 +40,7 @@ from ..tables.targets import (
     positive_mask,
 )
 from .adaptation import Objective, adapt
-from .auxiliaries import (
-    label_fold_codes,
-    labelwise_auxiliary,
-    use_class_defaults,
-    use_label_defaults,
-)
+from .auxiliaries import label_fold_codes, labelwise_auxiliary, use_class_defaults, use_label_defaults
 from .classes import ClassScorer, calibration_error, fit_stack
 from .combination import AdaptationData, FittedCombination, scale_outputs
 from .cross_fit import Auxiliary, CrossFitResult, JobRunner, TrainingSet, cross_fit
