@@ -243,7 +243,10 @@ def test_bad_parameters_and_weights_are_refused():
             {"client": "tcp://host:8786"},
             "client.* must be an instance of .*Client.* or None. Got 'tcp://host:8786'",
         ),
-        ({"measure": measures.get("cost", costs=np.ones(400))}, "costs of single rows cannot"),
+        (
+            {"measure": measures.get("cost", cost_fp=np.ones(400), cost_fn=np.ones(400))},
+            "cost_fn of single rows cannot",
+        ),
         ({"measure": measures.get("recall_at_precision", confidence=0.9)}, "confidence"),
     ):
         with pytest.raises(ValueError, match=message):

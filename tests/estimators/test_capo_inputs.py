@@ -172,7 +172,7 @@ def test_operators_are_refused_where_rows_are_needed(estimator):
 
 def test_costs_per_row_are_refused_with_the_way_out():
     with pytest.raises(InvalidInputError, match="pass cost_fp, cost_fn and benefit_tp to the fit"):
-        light(measures.get("cost", costs=np.ones(len(Y)))).fit(X, Y)
+        light(measures.get("cost", cost_fp=np.ones(len(Y)), cost_fn=np.ones(len(Y)))).fit(X, Y)
 
 
 def test_labels_in_a_column_are_scored_too():

@@ -123,7 +123,7 @@ def test_guarantees_and_populations(pair):
 def test_comparisons():
     one, two = (compare(model, X[TRAIN], y[TRAIN], folds=2, random_state=0) for model, y in both())
     assert [each.values.tolist() for each in one.methods] == [each.values.tolist() for each in two.methods]
-    assert two.source.pos_label == "0"
+    assert two.source["pos_label"] == "0"
 
 
 @pytest.mark.optional_packages

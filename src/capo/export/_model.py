@@ -31,6 +31,7 @@ from ..learning.outputs import (
     ClassCalibrator,
     ClassOutput,
     LabelColumnsOutput,
+    LabelOutput,
     OutputScale,
     class_positions_of,
     positive_class_index,
@@ -260,7 +261,7 @@ def _auxiliary_output(model: Any, name: str, table: GraphTable, X: Any) -> str:
             return raw
         kind: Any = LabelColumnsOutput() if target_type == "multilabel" else model.combination_.output_kind
         labels = model.classes_ if target_type == "multilabel" else model.label_pair
-        raw = outputs.signed_label() if kind.name == "labels" else outputs.score()
+        raw = outputs.signed_label() if isinstance(kind, LabelOutput) else outputs.score()
         if target_type == "binary" and positive_class_index(estimator, labels) == 0:
             raw = table.graph.op("Neg", raw)
 

@@ -182,9 +182,12 @@ def _on_tree_features(make: Callable[[], Any], X: Any, schema: FeatureSchema) ->
     return make() if issparse(X) else make_pipeline(make_tree_features(X, schema), make())
 
 
-def _import_classifier(module: str, name: str) -> Any:
+BASELINES = "capo.baselines"
+
+
+def _import_classifier(module: str, name: str, **params: Any) -> Any:
     try:
-        return getattr(import_module(module), name)
+        return getattr(import_module(module), name)(**params)
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             f"the auxiliary needs {module}, which is not installed: pip install {module}."
@@ -195,12 +198,11 @@ def _import_classifier(module: str, name: str) -> Any:
         ) from error
 
 
-def _import_baseline(name: str) -> Any:
-    return _import_classifier("capo.baselines", name)
-
-
 def _make_c45(X: Any, schema: FeatureSchema) -> Any:
-    tree, imputer = _import_baseline("C45Classifier")(), SimpleImputer(strategy="constant", fill_value=-1e9)
+    tree, imputer = (
+        _import_classifier(BASELINES, "C45Classifier"),
+        SimpleImputer(strategy="constant", fill_value=-1e9),
+    )
     return tree if issparse(X) else make_pipeline(make_tree_features(X, schema), imputer, tree)
 
 
@@ -213,14 +215,14 @@ _FACTORIES: dict[str, Factory] = {
     "kernel": partial(_make_kernel_machine, 200),
     "svm": _make_svm,
     "latent": _make_latent,
-    "lgbm": partial(_on_tree_features, lambda: _import_classifier("lightgbm", "LGBMClassifier")(verbose=-1)),
-    "xgb": partial(_on_tree_features, lambda: _import_classifier("xgboost", "XGBClassifier")()),
+    "lgbm": partial(_on_tree_features, lambda: _import_classifier("lightgbm", "LGBMClassifier", verbose=-1)),
+    "xgb": partial(_on_tree_features, lambda: _import_classifier("xgboost", "XGBClassifier")),
     "rf": partial(_on_tree_features, lambda: RandomForestClassifier(200, min_samples_leaf=MIN_SAMPLES_LEAF)),
     "knn": partial(_on_linear_features, lambda: KNeighborsClassifier(25, algorithm="brute")),
     "nb": partial(_on_linear_features, BernoulliNB),
-    "cvm": partial(_on_linear_features, lambda: _import_baseline("CoreVectorMachine")(C=10.0)),
+    "cvm": partial(_on_linear_features, lambda: _import_classifier(BASELINES, "CoreVectorMachine", C=10.0)),
     "c45": _make_c45,
-    "rbfnet": partial(_on_linear_features, lambda: _import_baseline("RBFNetworkClassifier")()),
+    "rbfnet": partial(_on_linear_features, lambda: _import_classifier(BASELINES, "RBFNetworkClassifier")),
 }
 #: Some are others for many classes, and for the labels of a label matrix.
 _CLASS_FACTORIES: dict[str, Factory] = {
