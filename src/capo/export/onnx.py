@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
@@ -116,7 +115,7 @@ def to_onnx(
     return convert_model(model, X, {TEXT_VALUES: spelling, COLUMN_KINDS: json.dumps(kinds)})
 
 
-def onnx_inputs(X: Any, graph: Any = None) -> dict[str, NDArray[Any]]:
+def onnx_inputs(X: Any, graph: Any) -> dict[str, NDArray[Any]]:
     """Convert a table to the inputs of an exported graph, as ONNX Runtime takes them.
 
     Parameters
@@ -125,8 +124,8 @@ def onnx_inputs(X: Any, graph: Any = None) -> dict[str, NDArray[Any]]:
         The table. For a graph of ``capo export`` it has the columns of the training table, in any order, as
         text or as pandas or polars read them from a CSV file by default. For a graph of `to_onnx` it has the
         columns and data types of the training table.
-    graph : onnx.ModelProto, bytes, path-like or onnxruntime.InferenceSession, optional
-        The graph. Without it, a data frame with text that depends on the graph is an error.
+    graph : onnx.ModelProto, bytes, path-like or onnxruntime.InferenceSession
+        The graph.
 
     Returns
     -------
@@ -141,16 +140,14 @@ def onnx_inputs(X: Any, graph: Any = None) -> dict[str, NDArray[Any]]:
 
     Examples
     --------
-    >>> import polars as pl
-    >>> from capo.export.onnx import onnx_inputs
-    >>> inputs = onnx_inputs(pl.DataFrame({"age": [31, None], "town": ["Ulm", None]}))
-    >>> inputs["age"].tolist(), inputs["town"].tolist()
-    ([[31.0], [nan]], [['Ulm'], ['']])
+    >>> import pandas as pd
+    >>> from capo import SVMPerfClassifier
+    >>> from capo.export.onnx import onnx_inputs, to_onnx
+    >>> table = pd.DataFrame({"age": [31, 45, 27, 60], "visits": [2, 0, 1, 5]})
+    >>> graph = to_onnx(SVMPerfClassifier().fit(table, [0, 1, 0, 1]), table)
+    >>> onnx_inputs(pd.DataFrame({"visits": [None, 3], "age": [50, 20]}), graph)["visits"].tolist()
+    [[nan], [3.0]]
     """
-    if graph is None:
-        inputs = raw_inputs(X)
-        _check_unambiguous(X, inputs)
-        return inputs
     signature = _read_signature(graph)
     if not is_dataframe(X):
         if list(signature.is_text) != [ARRAY_INPUT]:
@@ -303,14 +300,14 @@ def _canonical_inputs(
     columns: dict[str, Any], is_text: Mapping[str, bool], kinds: Mapping[str, ColumnKind]
 ) -> dict[str, NDArray[Any]]:
     """The values as ``capo predict`` reads them from a file."""
-    if not _has_polars():
+    try:
+        import polars as pl  # noqa: PLC0415 (an extra)
+
+        from ..tables.canonical_values import canonical_features  # noqa: PLC0415 (needs the extra)
+    except ImportError as error:
         raise MissingExtraError(
             "onnx_inputs needs polars for the graph of a model of 'capo fit': pip install 'capo-learn[cli]'."
-        )
-    import polars as pl  # noqa: PLC0415 (an extra)
-
-    from ..tables.canonical_values import canonical_features  # noqa: PLC0415 (needs the extra)
-
+        ) from error
     series, used_kinds = [], {}
     for name, column in columns.items():
         kind = kinds.get(str(column.name))
@@ -323,14 +320,6 @@ def _canonical_inputs(
         else parse_column(DateKind(), nw.from_native(column, series_only=True))[:, None]
         for name, column in zip(columns, features.get_columns(), strict=True)
     }
-
-
-def _has_polars() -> bool:
-    try:
-        import_module("polars")
-    except ImportError:
-        return False
-    return True
 
 
 def _lossless_series(column: Any, is_text: bool, kind: ColumnKind | None) -> pl.Series:
@@ -362,24 +351,3 @@ def _lossless_series(column: Any, is_text: bool, kind: ColumnKind | None) -> pl.
             "read this column as text."
         )
     return pl.Series(name, [None if value is None else str(value) for value in values], pl.String)
-
-
-def _check_unambiguous(X: Any, inputs: dict[str, NDArray[Any]]) -> None:
-    """Raise if a text of a data frame does not mean the same to every graph."""
-    columns = input_columns(X) if is_dataframe(X) else {}
-    for name, column in columns.items():
-        if not is_text_input(column):
-            continue
-        values = _values(column)
-        is_doubtful = [not isinstance(value, str | None) for value in values]
-        if not any(is_doubtful) and _has_polars():
-            canonical = _canonical_inputs({name: column}, {name: True}, {})[name]
-            is_doubtful = (canonical != inputs[name]).ravel().tolist()
-        elif not any(is_doubtful):
-            is_doubtful = [value is not None for value in values]
-        if any(is_doubtful):
-            raise InvalidInputError(
-                f"the column {name!r} contains {values[is_doubtful.index(True)]!r}, which a graph of 'capo "
-                "export' takes in another spelling than a graph of to_onnx: pass the graph as the second "
-                "argument."
-            )
