@@ -160,7 +160,7 @@ def _read_complete_texts(batch: Batch, name: str, role: str) -> pl.Series:
             f"the {role} {name!r} is missing in {len(missing):,} of {len(batch):,} rows, first in row "
             f"{batch.first_row + position:,}{note}: remove these rows."
         )
-    return canonical.to_text(cleaned)[name]
+    return canonical.canonical_texts(cleaned)[name]
 
 
 def _read_numbers(batch: Batch, name: str, role: str) -> pl.Series:
@@ -320,7 +320,7 @@ class LabelMatrixSchema(TableSchema):
 
 def _split_labels(batch: Batch, name: str, separator: str) -> list[list[str]]:
     """The labels of each row; none for a missing value."""
-    texts = canonical.to_text(canonical.clean_columns(batch.frame, [name]))[name].fill_null("").to_list()
+    texts = canonical.canonical_texts(canonical.clean_columns(batch.frame, [name]))[name].fill_null("")
     return [[each.strip() for each in text.split(separator) if each.strip()] for text in texts]
 
 
