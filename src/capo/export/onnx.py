@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -26,7 +26,6 @@ from ..tables.numbers import NumberKind
 from ..tables.schema import check_not_misread, kind_from_dict, parse_column
 
 if TYPE_CHECKING:
-    import polars as pl
     from onnx import ModelProto
 
 #: The key of the graph's metadata for the spelling of its texts, and its two values.
@@ -148,31 +147,21 @@ def onnx_inputs(X: Any, graph: Any) -> dict[str, NDArray[Any]]:
     >>> onnx_inputs(pd.DataFrame({"visits": [None, 3], "age": [50, 20]}), graph)["visits"].tolist()
     [[nan], [3.0]]
     """
-    signature = _read_signature(graph)
+    is_text, is_canonical, kinds = _read_signature(graph)
     if not is_dataframe(X):
-        if list(signature.is_text) != [ARRAY_INPUT]:
-            shown = ", ".join(map(repr, list(signature.is_text)[:10]))
+        if list(is_text) != [ARRAY_INPUT]:
+            shown = ", ".join(map(repr, list(is_text)[:10]))
             raise InvalidInputError(f"the graph takes a data frame with the columns {shown}: got an array.")
         return raw_inputs(X)
     columns = input_columns(X)
-    missing = [name for name in signature.is_text if name not in columns]
+    missing = [name for name in is_text if name not in columns]
     if missing:
         raise InvalidInputError(
             f"the table lacks columns that the graph takes: {', '.join(map(repr, missing[:10]))}. It has "
             f"{', '.join(repr(str(column.name)) for column in list(columns.values())[:10])}."
         )
-    columns = {name: columns[name] for name in signature.is_text}
-    if signature.is_canonical:
-        return _canonical_inputs(columns, signature.is_text, signature.kinds)
-    return _raw_inputs(columns, signature.is_text)
-
-
-class _Signature(NamedTuple):
-    """Which inputs of a graph are text, whether it takes canonical values, and the kinds of its columns."""
-
-    is_text: dict[str, bool]
-    is_canonical: bool
-    kinds: dict[str, ColumnKind]
+    columns = {name: columns[name] for name in is_text}
+    return _canonical_inputs(columns, is_text, kinds) if is_canonical else _raw_inputs(columns, is_text)
 
 
 @runtime_checkable
@@ -184,7 +173,8 @@ class _Session(Protocol):
     def get_modelmeta(self) -> Any: ...
 
 
-def _read_signature(graph: Any) -> _Signature:
+def _read_signature(graph: Any) -> tuple[dict[str, bool], bool, dict[str, ColumnKind]]:
+    """Which inputs of a graph are text, whether it takes canonical values, and the kinds of its columns."""
     if isinstance(graph, _Session):
         is_text = {each.name: each.type == "tensor(string)" for each in graph.get_inputs()}
         metadata = graph.get_modelmeta().custom_metadata_map
@@ -199,7 +189,7 @@ def _read_signature(graph: Any) -> _Signature:
         )
     kinds = json.loads(metadata.get(COLUMN_KINDS, "{}"))
     is_canonical = metadata[TEXT_VALUES] == CANONICAL
-    return _Signature(is_text, is_canonical, {name: kind_from_dict(kind) for name, kind in kinds.items()})
+    return is_text, is_canonical, {name: kind_from_dict(kind) for name, kind in kinds.items()}
 
 
 def _load(graph: Any) -> tuple[ModelProto, int]:
@@ -254,19 +244,17 @@ def raw_inputs(X: Any) -> dict[str, NDArray[Any]]:
 
 
 def category_key(value: Any) -> str:
-    """The text in the graph for a value of a text column that is not missing."""
-    return str(value) or EMPTY_TEXT
+    """The text in the graph for a value of a text column; None is a missing one."""
+    return MISSING_TEXT if value is None else str(value) or EMPTY_TEXT
 
 
 def _raw_inputs(columns: dict[str, Any], is_text: Mapping[str, bool]) -> dict[str, NDArray[Any]]:
-    inputs = {}
-    for name, column in columns.items():
-        if is_text[name]:
-            texts = [MISSING_TEXT if value is None else category_key(value) for value in _values(column)]
-            inputs[name] = _text_array(column, texts)
-        else:
-            inputs[name] = _raw_numbers(column)
-    return inputs
+    return {
+        name: _text_array(column, list(map(category_key, _values(column))))
+        if is_text[name]
+        else _raw_numbers(column)
+        for name, column in columns.items()
+    }
 
 
 def _values(column: Any) -> list[Any]:
@@ -322,7 +310,7 @@ def _canonical_inputs(
     }
 
 
-def _lossless_series(column: Any, is_text: bool, kind: ColumnKind | None) -> pl.Series:
+def _lossless_series(column: Any, is_text: bool, kind: ColumnKind | None) -> Any:
     """The column with all that its file had; an error if numbers or dates may have lost their spelling."""
     import polars as pl  # noqa: PLC0415 (an extra)
 

@@ -232,7 +232,15 @@ def open_model(path: PathLike, *, trusted: Collection[str] = ()) -> ModelFile:
     model = _open(archive, name, manifest, frozenset(trusted))
     if estimator_label(model) != manifest.estimator:
         raise ModelFileError(f"{name} describes a {manifest.estimator}, but holds a {type(model).__name__}.")
-    _warn_of_versions(name, manifest)
+    here = sklearn.__version__
+    there = str(manifest.versions.get("scikit-learn", here))
+    if there.split(".")[:2] != here.split(".")[:2]:  # its estimators may behave differently here
+        warnings.warn(
+            f"{name} was written with scikit-learn {there}, this is {here}: check its predictions, or train "
+            "it again.",
+            CapoWarning,
+            stacklevel=3,
+        )
     return ModelFile(model, manifest)
 
 
@@ -283,16 +291,3 @@ def _open(archive: Archive, name: str, manifest: Manifest, trusted: frozenset[st
         raise ModelFileError(
             f"{name} cannot be opened here: {reason}. It was written with {versions}."
         ) from error
-
-
-def _warn_of_versions(name: str, manifest: Manifest) -> None:
-    """Warn if scikit-learn's estimators may behave differently here."""
-    here = sklearn.__version__
-    there = str(manifest.versions.get("scikit-learn", here))
-    if there.split(".")[:2] != here.split(".")[:2]:
-        warnings.warn(
-            f"{name} was written with scikit-learn {there}, this is {here}: check its predictions, or train "
-            "it again.",
-            CapoWarning,
-            stacklevel=4,
-        )

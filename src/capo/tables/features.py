@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, issparse
 from sklearn import get_config, preprocessing
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
+from sklearn.base import OneToOneFeatureMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -23,7 +23,6 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, validate_data
 
 from .._compat import BoolArray, FloatArray, IntArray, make_target_encoder, safe_indexing
@@ -201,7 +200,7 @@ def _numeric_tree_steps(X: Any, numeric: list[Any]) -> Any:
     return make_pipeline(*steps) if steps else "passthrough"
 
 
-class DropEmptyColumns(SelectorMixin, BaseEstimator):
+class DropEmptyColumns(SelectorMixin, TableTransformer):
     """Drop the columns that have only missing values in the training data.
 
     Attributes
@@ -226,11 +225,6 @@ class DropEmptyColumns(SelectorMixin, BaseEstimator):
 
     def _get_support_mask(self) -> BoolArray:
         return self.support_
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 class KnownCategoryFilter(OneToOneFeatureMixin, TableTransformer):

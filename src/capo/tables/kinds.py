@@ -399,8 +399,8 @@ class CategoryKind(ColumnKind):
         n_digits = sum(count for text, count in values.counts.items() if _BEGINS_WITH_DIGIT.match(text))
         if odd and n_digits >= MIN_DIGIT_SHARE * max(values.n_values, 1):
             return f"most values begin with a digit, but some, such as {odd!r}, are not numbers"
-        numbers = {text: count for text, count in values.counts.items() if _PLAIN_NUMBER.fullmatch(text)}
-        share = sum(numbers.values()) / max(values.n_values, 1)
+        numbers = list(filter(_PLAIN_NUMBER.fullmatch, values.counts))
+        share = sum(map(values.counts.__getitem__, numbers)) / max(values.n_values, 1)
         if share < MIN_NUMBER_SHARE or 2 * len(numbers) < max(len(values.counts), MIN_NUMBERS):
             return ""
         return f"{share:.0%} of the values are numbers, but others, such as {odd!r}, are not" if odd else ""
