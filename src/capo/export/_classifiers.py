@@ -236,10 +236,8 @@ def _convert_calibrated(model: Any, table: GraphTable) -> ClassifierOutputs:
     if _n_outputs(model) > 1:
         return _convert_with_skl2onnx(model, table)
     parts = model.calibrated_classifiers_
-    probabilities = [
-        _calibrated_probability(part, convert_classifier(part.estimator, table)) for part in parts
-    ]
-    mean = table.graph.op("Div", table.graph.op("Sum", *probabilities), float(len(parts)))
+    values = [_calibrated_probability(each, convert_classifier(each.estimator, table)) for each in parts]
+    mean = table.graph.op("Div", table.graph.op("Sum", *values), float(len(parts)))
     return ClassifierOutputs(table.graph, probability=mean)
 
 
@@ -302,9 +300,8 @@ def _convert_with_skl2onnx(estimator: Any, table: GraphTable) -> ClassifierOutpu
     if is_binary:
         values = None if values is None else graph.take_columns(values, [-1])
         vote = graph.cast(graph.op("Reshape", graph.op("Equal", label, classes[1:]), np.array([-1, 1])))
-    if uses_margin:
-        return ClassifierOutputs(graph, margin=values, vote=vote)
-    return ClassifierOutputs(graph, probability=values, vote=vote)
+    margin, probability = (values, None) if uses_margin else (None, values)
+    return ClassifierOutputs(graph, margin, probability, vote)
 
 
 ClassifierConverter = Callable[[Any, GraphTable], ClassifierOutputs]

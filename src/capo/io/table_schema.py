@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -649,35 +650,6 @@ def read_times(batch: Batch, name: str) -> FloatArray:
 MAX_PROFILE_CATEGORIES = 1000
 
 
-@dataclass(frozen=True)
-class ColumnProfile:
-    """The categories of a column, and whether it had missing values.
-
-    Attributes
-    ----------
-    name : str
-        The column.
-    categories : frozenset of str or None
-        The values of a column of categories; None for other columns and for very many values.
-    has_missing : bool
-        Whether values were missing.
-    """
-
-    name: str
-    categories: frozenset[str] | None
-    has_missing: bool
-
-    def count_unseen(self, values: pl.Series) -> int:
-        """How many values are categories that were not in training."""
-        if self.categories is None:
-            return 0
-        return int((~values.drop_nulls().cast(pl.String).is_in(sorted(self.categories))).sum())
-
-    def count_newly_missing(self, values: pl.Series) -> int:
-        """How many values are missing, if none was in training."""
-        return 0 if self.has_missing else int(_is_missing(values).sum())
-
-
 def profile_columns(features: Any) -> dict[str, dict[str, Any]]:
     """Describe the columns of a training table as JSON values; empty for a sparse matrix."""
     if not isinstance(features, pl.DataFrame):
@@ -690,14 +662,21 @@ def profile_columns(features: Any) -> dict[str, dict[str, Any]]:
     return profiles
 
 
-def read_profiles(described: Any) -> Iterator[ColumnProfile]:
-    """Read what `profile_columns` described; entries that are not valid are left out."""
-    for name, entry in described.items() if isinstance(described, dict) else ():
+def count_unexpected(features: pl.DataFrame, profiles: Any) -> tuple[Counter[str], Counter[str]]:
+    """Count the values of each column that are new categories, and those that are missing for the first time.
+
+    `profiles` has what `profile_columns` described; entries that are not valid are left out.
+    """
+    unseen, missing = Counter[str](), Counter[str]()
+    for name, entry in profiles.items() if isinstance(profiles, dict) else ():
         match entry:
-            case {"categories": None, "missing": bool() as missing}:
-                yield ColumnProfile(name, None, missing)
-            case {"categories": list() as categories, "missing": bool() as missing}:
-                yield ColumnProfile(name, frozenset(map(str, categories)), missing)
+            case {"categories": list() | None as categories, "missing": bool() as had_missing}:
+                values = features[name]
+                if categories is not None:
+                    known = values.drop_nulls().cast(pl.String).is_in(list(map(str, categories)))
+                    unseen[name] = int((~known).sum())
+                missing[name] = 0 if had_missing else int(_is_missing(values).sum())
+    return unseen, missing
 
 
 def _is_missing(values: pl.Series) -> pl.Series:
