@@ -35,7 +35,7 @@ def test_export_is_what_predict_says(folder, model, capsys, tmp_path):
     found = predictions(run(capsys, "predict", model, folder / "test.csv")[1])
     session = InferenceSession(graph.read_bytes())
     rows = table(80, seed=1).select("x", "z", "word")
-    label, probability = session.run(["label", "probability"], onnx_inputs(rows))
+    label, probability = session.run(["label", "probability"], onnx_inputs(rows, session))
     assert label.tolist() == found["label"].to_list()
     np.testing.assert_allclose(probability, found["score"], atol=1e-9)
 

@@ -140,7 +140,6 @@ def test_tables_without_rows_and_damaged_ones_are_errors(name, tmp_path):
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_the_size_of_a_table_is_estimated_from_its_first_rows(suffix, tmp_path, monkeypatch):
-    monkeypatch.setattr("capo.io.parts.BLOCK_SIZE", 2**16)
     monkeypatch.setattr("capo.io.source.BLOCK_SIZE", 2**16)
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"x": rng.normal(size=50_000), "word": rng.choice(["red", "green"], 50_000)})

@@ -291,4 +291,4 @@ def test_lines_above_the_names_are_left_out(above, tmp_path):
     ],
 )
 def test_a_first_line_that_may_hold_the_names_is_not_left_out(text):
-    assert find_preamble(text.encode()).n_lines == 0
+    assert find_preamble(text.encode()) == (0, None)

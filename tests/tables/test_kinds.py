@@ -297,11 +297,11 @@ def test_a_demanded_kind_that_fits_is_read_as_if_it_were_recognized(texts):
 
 def test_how_values_are_written_can_be_demanded():
     column = values("01/02/2024", "03/04/2024", "x")
-    demanded = impose_kind(column, "c", {"kind": "date", "layout": "day-month-year"}).kind
+    demanded = impose_kind(column, {"kind": "date", "layout": "day-month-year"}).kind
     assert demanded.parse("01/02/2024") == seconds(2024, 2, 1)
     assert demanded.missing == ("x",)
     number = {"kind": "number", "thousands": ".", "decimal": ","}
-    assert impose_kind(values("1.234", "5.678"), "c", number).kind.parse("1.234") == 1234
+    assert impose_kind(values("1.234", "5.678"), number).kind.parse("1.234") == 1234
     for wrong, message in (
         (
             {"kind": "number", "layout": "x"},
@@ -312,7 +312,7 @@ def test_how_values_are_written_can_be_demanded():
         ({"layout": "x"}, "unknown kind None"),
     ):
         with pytest.raises(InvalidInputError, match=re.escape(message)):
-            impose_kind(column, "c", wrong)
+            impose_kind(column, wrong)
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -259,7 +259,7 @@ def predict_rows(loaded: LoadedModel, schema: Schema, batch: Batch) -> Predicted
     """Predict a batch."""
     import polars as pl
 
-    from ..io.table_schema import read_profiles
+    from ..io.table_schema import count_unexpected
     from .rows import predict_batch
 
     features = schema.features(batch)
@@ -267,9 +267,7 @@ def predict_rows(loaded: LoadedModel, schema: Schema, batch: Batch) -> Predicted
     series = [*schema.id_columns(batch), *predictions]
     unseen, missing = Counter[str](), Counter[str]()
     if isinstance(features, pl.DataFrame):
-        for each in read_profiles(loaded.manifest.training.get("columns")):
-            unseen[each.name] = each.count_unseen(features[each.name])
-            missing[each.name] = each.count_newly_missing(features[each.name])
+        unseen, missing = count_unexpected(features, loaded.manifest.training.get("columns"))
     return PredictedRows(pl.DataFrame(series), unseen, missing, scores)
 
 

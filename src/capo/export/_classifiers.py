@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
@@ -10,45 +9,22 @@ from typing import Any
 
 import numpy as np
 from onnx import TensorProto
+from sklearn import ensemble, linear_model, svm, tree
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    GradientBoostingClassifier,
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-)
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import (
-    LogisticRegression,
-    LogisticRegressionCV,
-    Perceptron,
-    RidgeClassifier,
-    RidgeClassifierCV,
-    SGDClassifier,
-)
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
-from sklearn.svm import SVC, LinearSVC, NuSVC
-from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from .._compat import FloatArray
 from ..estimators import SVMPerfClassifier, SVMPerfClassifierCV
 from ..exceptions import ExportError
 from ..learning.auxiliaries import ConstantLabel, LabelwiseClassifier
 from ..learning.outputs import MAX_MARGIN, PROBABILITY_EPS
+from . import _trees
 from ._graph import GraphBuilder, GraphTable
 from ._transformers import as_dense_array, convert_transformer, converter_options, emit_kernel, emit_skl2onnx
-from ._trees import (
-    emit_lightgbm,
-    emit_mean_of_trees,
-    emit_trees,
-    emit_xgboost_probability,
-    histogram_tree,
-    round_to_float32,
-    sklearn_tree,
-)
 
 
 @dataclass(frozen=True)
@@ -109,8 +85,8 @@ def convert_classifier(estimator: Any, table: GraphTable) -> ClassifierOutputs:
     if len(getattr(estimator, "classes_", (0, 1))) < 2:
         raise ExportError(f"its {type(estimator).__name__} was trained on one class only")
     kind = type(estimator)
-    convert = _CONVERTERS.get(kind) or _booster_converters().get(kind) or _convert_with_skl2onnx
-    return convert(estimator, table)
+    booster = _BOOSTER_CONVERTERS.get(f"{kind.__module__}.{kind.__name__}")
+    return (_CONVERTERS.get(kind) or booster or _convert_with_skl2onnx)(estimator, table)
 
 
 def unwrap(estimator: Any) -> Any:
@@ -139,21 +115,9 @@ def _convert_pipeline(pipeline: Any, table: GraphTable) -> ClassifierOutputs:
     return convert_classifier(pipeline.steps[-1][1], table)
 
 
-def _convert_frozen(frozen: Any, table: GraphTable) -> ClassifierOutputs:
-    return convert_classifier(frozen.estimator, table)
-
-
-def _convert_search(search: Any, table: GraphTable) -> ClassifierOutputs:
-    return convert_classifier(search.best_estimator_, table)
-
-
 def _convert_labelwise(model: LabelwiseClassifier, table: GraphTable) -> ClassifierOutputs:
     columns = [convert_classifier(each, table).score() for each in model.estimators_]
     return ClassifierOutputs(table.graph, table.graph.op("Concat", *columns, axis=1))
-
-
-def _convert_constant(model: ConstantLabel, table: GraphTable) -> ClassifierOutputs:
-    return ClassifierOutputs(table.graph, table.constant(model.log_odds))
 
 
 def _convert_linear(model: Any, table: GraphTable) -> ClassifierOutputs:
@@ -224,15 +188,15 @@ def _pair_coefficients(model: Any, pairs: list[tuple[int, int]]) -> FloatArray:
 
 def _convert_trees(model: Any, table: GraphTable) -> ClassifierOutputs:
     """One tree or a forest, of one label or of a label matrix."""
-    is_forest = isinstance(model, RandomForestClassifier | ExtraTreesClassifier)
+    is_forest = isinstance(model, ensemble.RandomForestClassifier | ensemble.ExtraTreesClassifier)
     known = model.classes_ if model.n_outputs_ > 1 else [model.classes_]
 
-    def shares(tree: Any) -> FloatArray:
+    def shares(nodes: Any) -> FloatArray:
         """The share of the second class, or of all classes if there are more, in each node."""
-        return np.column_stack([_class_shares(tree.value[:, k], each) for k, each in enumerate(known)])
+        return np.column_stack([_class_shares(nodes.value[:, k], each) for k, each in enumerate(known)])
 
     trees = [each.tree_ for each in (model.estimators_ if is_forest else [model])]
-    return ClassifierOutputs(table.graph, probability=emit_mean_of_trees(table, trees, shares))
+    return ClassifierOutputs(table.graph, probability=_trees.emit_mean_of_trees(table, trees, shares))
 
 
 def _class_shares(values: FloatArray, classes: Any) -> FloatArray:
@@ -245,8 +209,10 @@ def _convert_gradient_boosting(model: Any, table: GraphTable) -> ClassifierOutpu
     if model.init_ != "zero" and type(model.init_) is not DummyClassifier:
         raise ExportError(f"its {type(model).__name__} has an init estimator, {type(model.init_).__name__}")
     graph, baseline = table.graph, model._raw_predict_init(np.zeros((1, model.n_features_in_)))
-    trees = [sklearn_tree(each.tree_, each.tree_.value[:, 0, 0]) for each in model.estimators_.ravel()]
-    total = emit_trees(graph, round_to_float32(graph, table.to_matrix()), trees, _n_outputs(model))
+    nodes = [each.tree_ for each in model.estimators_.ravel()]
+    trees = [_trees.sklearn_tree(each, each.value[:, 0, 0]) for each in nodes]
+    matrix = _trees.round_to_float32(graph, table.to_matrix())
+    total = _trees.emit_trees(graph, matrix, trees, _n_outputs(model))
     margin = graph.op("Add", graph.op("Mul", total, model.learning_rate), baseline.astype(np.float64))
     if model.loss == "log_loss":
         return _with_probability(graph, margin, _n_outputs(model))
@@ -260,8 +226,8 @@ def _convert_hist_gradient_boosting(model: Any, table: GraphTable) -> Classifier
         encoder = model._preprocessor.named_transformers_["encoder"]
         encoded = convert_transformer(encoder, table.take(indices["encoder"]))
         table = encoded.hstack(table.take(indices["numerical"]))
-    trees = [histogram_tree(each) for iteration in model._predictors for each in iteration]
-    total = emit_trees(graph, table.to_matrix(), trees, n_outputs)
+    trees = [_trees.histogram_tree(each) for iteration in model._predictors for each in iteration]
+    total = _trees.emit_trees(graph, table.to_matrix(), trees, n_outputs)
     baseline = np.asarray(model._baseline_prediction, dtype=np.float64).reshape(1, n_outputs)
     return _with_probability(graph, graph.op("Add", total, baseline), n_outputs)
 
@@ -270,10 +236,8 @@ def _convert_calibrated(model: Any, table: GraphTable) -> ClassifierOutputs:
     if _n_outputs(model) > 1:
         return _convert_with_skl2onnx(model, table)
     parts = model.calibrated_classifiers_
-    probabilities = [
-        _calibrated_probability(part, convert_classifier(part.estimator, table)) for part in parts
-    ]
-    mean = table.graph.op("Div", table.graph.op("Sum", *probabilities), float(len(parts)))
+    values = [_calibrated_probability(each, convert_classifier(each.estimator, table)) for each in parts]
+    mean = table.graph.op("Div", table.graph.op("Sum", *values), float(len(parts)))
     return ClassifierOutputs(table.graph, probability=mean)
 
 
@@ -308,24 +272,23 @@ def _interpolate(graph: GraphBuilder, score: str, x: FloatArray, y: FloatArray) 
 
 
 def _convert_lightgbm(model: Any, table: GraphTable) -> ClassifierOutputs:
-    margin, probability = emit_lightgbm(model, table, _n_outputs(model))
+    margin, probability = _trees.emit_lightgbm(model, table, _n_outputs(model))
     has_margin = hasattr(model, "decision_function")  # from version 4.7 on
     return ClassifierOutputs(table.graph, margin if has_margin else None, probability)
 
 
 def _convert_xgboost(model: Any, table: GraphTable) -> ClassifierOutputs:
-    return ClassifierOutputs(table.graph, probability=emit_xgboost_probability(model, table))
+    return ClassifierOutputs(table.graph, probability=_trees.emit_xgboost_probability(model, table))
 
 
 def _convert_with_skl2onnx(estimator: Any, table: GraphTable) -> ClassifierOutputs:
     """Convert a classifier of numeric tables with the output that `capo.learning.outputs` prefers."""
     graph, supported = table.graph, converter_options(estimator)
     classes = np.asarray(getattr(estimator, "classes_", (0, 1)))
-    has_margin, has_probability = (
-        hasattr(estimator, name) for name in ("decision_function", "predict_proba")
+    is_binary = len(classes) == 2
+    uses_margin = (
+        hasattr(estimator, "decision_function") if is_binary else not hasattr(estimator, "predict_proba")
     )
-    has_margin = hasattr(estimator, "decision_function")
-    uses_margin = has_margin if len(classes) == 2 else not has_probability
     if uses_margin and "raw_scores" not in supported:
         raise ExportError(f"skl2onnx does not export the decision_function of {type(estimator).__name__}")
     options = {"zipmap": False} if "zipmap" in supported else {}
@@ -334,44 +297,46 @@ def _convert_with_skl2onnx(estimator: Any, table: GraphTable) -> ClassifierOutpu
         # With margins, the label of a graph may be another than that of `predict`.
         _, *scores = emit_skl2onnx(estimator, table, **options, raw_scores=True)
     values, vote = graph.cast(scores[0]) if scores else None, None
-    if len(classes) == 2:
+    if is_binary:
         values = None if values is None else graph.take_columns(values, [-1])
         vote = graph.cast(graph.op("Reshape", graph.op("Equal", label, classes[1:]), np.array([-1, 1])))
-    if uses_margin:
-        return ClassifierOutputs(graph, margin=values, vote=vote)
-    return ClassifierOutputs(graph, probability=values, vote=vote)
+    margin, probability = (values, None) if uses_margin else (None, values)
+    return ClassifierOutputs(graph, margin, probability, vote)
 
 
 ClassifierConverter = Callable[[Any, GraphTable], ClassifierOutputs]
 
-_FORESTS = (DecisionTreeClassifier, ExtraTreeClassifier, RandomForestClassifier, ExtraTreesClassifier)
+_FORESTS = (
+    *(tree.DecisionTreeClassifier, tree.ExtraTreeClassifier),
+    *(ensemble.RandomForestClassifier, ensemble.ExtraTreesClassifier),
+)
 #: Classifiers of a label matrix whose outputs are known; others treat its columns as they like.
 LABEL_MATRIX_CLASSIFIERS = (LabelwiseClassifier, *_FORESTS)
 _CONVERTERS: dict[type, ClassifierConverter] = {
     Pipeline: _convert_pipeline,
-    FrozenEstimator: _convert_frozen,
+    FrozenEstimator: lambda model, table: convert_classifier(model.estimator, table),
     LabelwiseClassifier: _convert_labelwise,
-    ConstantLabel: _convert_constant,
-    **dict.fromkeys((GridSearchCV, RandomizedSearchCV, SVMPerfClassifierCV), _convert_search),
+    ConstantLabel: lambda model, table: ClassifierOutputs(table.graph, table.constant(model.log_odds)),
     **dict.fromkeys(
-        (LogisticRegression, LogisticRegressionCV, LinearDiscriminantAnalysis), _convert_logistic
+        (GridSearchCV, RandomizedSearchCV, SVMPerfClassifierCV),
+        lambda model, table: convert_classifier(model.best_estimator_, table),
     ),
-    **dict.fromkeys((LinearSVC, Perceptron, RidgeClassifier, RidgeClassifierCV), _convert_linear),
-    SGDClassifier: _convert_sgd,
+    **dict.fromkeys((linear_model.LogisticRegression, linear_model.LogisticRegressionCV), _convert_logistic),
+    LinearDiscriminantAnalysis: _convert_logistic,
+    **dict.fromkeys((linear_model.RidgeClassifier, linear_model.RidgeClassifierCV), _convert_linear),
+    **dict.fromkeys((svm.LinearSVC, linear_model.Perceptron), _convert_linear),
+    linear_model.SGDClassifier: _convert_sgd,
     SVMPerfClassifier: _convert_svmperf,
-    **dict.fromkeys((SVC, NuSVC), _convert_svm),
+    **dict.fromkeys((svm.SVC, svm.NuSVC), _convert_svm),
     **dict.fromkeys(_FORESTS, _convert_trees),
-    GradientBoostingClassifier: _convert_gradient_boosting,
-    HistGradientBoostingClassifier: _convert_hist_gradient_boosting,
+    ensemble.GradientBoostingClassifier: _convert_gradient_boosting,
+    ensemble.HistGradientBoostingClassifier: _convert_hist_gradient_boosting,
     CalibratedClassifierCV: _convert_calibrated,
 }
 
 
-def _booster_converters() -> dict[type, ClassifierConverter]:
-    """The converters for the libraries that are imported; a model of any other cannot exist."""
-    converters: dict[type, ClassifierConverter] = {}
-    if "lightgbm" in sys.modules:
-        converters[sys.modules["lightgbm"].LGBMClassifier] = _convert_lightgbm
-    if "xgboost" in sys.modules:
-        converters[sys.modules["xgboost"].XGBClassifier] = _convert_xgboost
-    return converters
+#: By name, since the packages are optional.
+_BOOSTER_CONVERTERS: dict[str, ClassifierConverter] = {
+    "lightgbm.sklearn.LGBMClassifier": _convert_lightgbm,
+    "xgboost.sklearn.XGBClassifier": _convert_xgboost,
+}

@@ -134,11 +134,8 @@ def _node_inputs(node: NodeProto) -> Iterable[str]:
     return chain(node.input, *(_node_inputs(inner) for inner in chain.from_iterable(subgraphs)))
 
 
-class UnknownCategory:
-    """Stands for any text that was not in the training data."""
-
-    def __str__(self) -> str:
-        return "\0unknown category"
+#: Stands for any text that was not in the training data.
+UNKNOWN_CATEGORY = "\0unknown category"
 
 
 @dataclass(frozen=True)
@@ -249,7 +246,7 @@ def encode_categories(table: GraphTable, block: ColumnBlock, categories: Sequenc
     known = [category for category in categories if not is_missing(category)]
     value = _encode(table.graph, block, known, len(known) + 1)
     if isinstance(block, TextColumn):
-        return EncodedColumn(value, (*known, block.missing, UnknownCategory()))
+        return EncodedColumn(value, (*known, block.missing, UNKNOWN_CATEGORY))
     other_number = max((abs(float(number)) for number in known), default=0.0) * 2.0 + 1.0
     return EncodedColumn(value, (*known, np.nan, other_number))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,17 +26,7 @@ from .._compat import FloatArray
 from ..baselines import PublishedCAPOClassifier
 from ..estimators import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV
 from ..exceptions import ExportError, InvalidInputError
-from ..learning.outputs import (
-    CERTAIN_LOG_ODDS,
-    CERTAIN_LOG_ODDS_TOL,
-    ClassCalibrator,
-    ClassOutput,
-    LabelColumnsOutput,
-    LabelOutput,
-    OutputScale,
-    class_positions_of,
-    positive_class_index,
-)
+from ..learning import outputs as learned
 from ..measures.multilabel import RowAverage
 from ..tables.kinds import is_dataframe
 from ._classifiers import LABEL_MATRIX_CLASSIFIERS, ClassifierOutputs, convert_classifier, unwrap
@@ -158,16 +149,10 @@ def _label_array(classes: NDArray[Any]) -> tuple[NDArray[Any], int]:
     return classes.astype(object), TensorProto.STRING
 
 
-def _combinations(model: Any) -> list[Any]:
-    """The weights of the auxiliaries for each column: one for two classes, one per label otherwise."""
-    if _target_type(model) == "binary":
-        return [model.combination_]
-    return [each.combination for each in model.label_models_]
-
-
 def _log_odds(model: Any, table: GraphTable, X: Any) -> str:
     """The log-odds of the positive class or of all labels, one column for each."""
-    graph, columns = table.graph, _combinations(model)
+    graph, is_binary = table.graph, _target_type(model) == "binary"
+    columns = [model.combination_] if is_binary else [each.combination for each in model.label_models_]
     total = table.constant([each.weights.intercept for each in columns])
     for j, name in enumerate(model.auxiliaries_):
         weights = np.array([[each.weights.auxiliary[j] for each in columns]])
@@ -177,8 +162,7 @@ def _log_odds(model: Any, table: GraphTable, X: Any) -> str:
             total = graph.op("Add", total, graph.op("Mul", output, weights))
     delta = np.column_stack([each.weights.delta for each in columns])
     if delta.any():
-        product = graph.op("MatMul", _delta_features(model.delta_, table, X), delta)
-        total = graph.op("Add", total, product)
+        total = graph.op("Add", total, graph.op("MatMul", _delta_features(model.delta_, table, X), delta))
     return total
 
 
@@ -187,7 +171,7 @@ def _score(model: Any, graph: GraphBuilder, log_odds: str) -> str:
     return graph.op("Sub", log_odds, np.reshape(model.decision_.log_odds, (1, -1)))
 
 
-def _apply_scales(graph: GraphBuilder, raw: str, scales: Sequence[OutputScale]) -> str:
+def _apply_scales(graph: GraphBuilder, raw: str, scales: Sequence[learned.OutputScale]) -> str:
     """Platt's log-odds of each column, clipped before and growing only logarithmically beyond the limit."""
     if all(scale.calibrator is None for scale in scales):
         return raw
@@ -209,8 +193,8 @@ def _clip_raw(graph: GraphBuilder, raw: str, largest: FloatArray, certain: Float
     """The raw outputs, clipped to what the resolution of each classifier allows (`OutputScale.clip`)."""
     if not np.isfinite(np.minimum(largest, certain)).any():
         return raw
-    distance = graph.op("Abs", graph.op("Sub", graph.op("Abs", raw), CERTAIN_LOG_ODDS))
-    is_certain = graph.op("Less", distance, CERTAIN_LOG_ODDS_TOL)
+    distance = graph.op("Abs", graph.op("Sub", graph.op("Abs", raw), learned.CERTAIN_LOG_ODDS))
+    is_certain = graph.op("Less", distance, learned.CERTAIN_LOG_ODDS_TOL)
     limits = graph.op("Where", is_certain, np.minimum(largest, certain), largest)
     return graph.op("Max", graph.op("Min", raw, limits), graph.op("Neg", limits))
 
@@ -233,7 +217,7 @@ def _class_probabilities(model: Any, table: GraphTable, X: Any) -> str:
     return graph.op("Softmax", total, axis=1)
 
 
-def _calibrate(graph: GraphBuilder, raw: str, calibrator: ClassCalibrator) -> str:
+def _calibrate(graph: GraphBuilder, raw: str, calibrator: learned.ClassCalibrator) -> str:
     scores = graph.op("Add", graph.op("Mul", raw, calibrator.slope), calibrator.intercepts[None])
     floored = graph.op("Add", graph.op("Softmax", scores, axis=1), calibrator.floor)
     total = 1.0 + len(calibrator.intercepts) * calibrator.floor
@@ -244,25 +228,22 @@ def _auxiliary_output(model: Any, name: str, table: GraphTable, X: Any) -> str:
     """The raw output of one auxiliary, as the model takes it from the estimator."""
     estimator, target_type = model.auxiliaries_[name], _target_type(model)
     with _explain_export_errors(f"the auxiliary {name!r}", f"Leave it out, replace it, {REGISTER_CONVERTER}"):
-        if target_type == "multilabel" and not isinstance(unwrap(estimator), LABEL_MATRIX_CLASSIFIERS):
+        is_multilabel = target_type == "multilabel"
+        if is_multilabel and not isinstance(unwrap(estimator), LABEL_MATRIX_CLASSIFIERS):
             raise ExportError(f"its {type(unwrap(estimator)).__name__} was trained on all labels together")
         outputs = _convert_auxiliary(estimator, table, X)
         if target_type == "multiclass":
             if outputs.probability is None and hasattr(estimator, "predict_proba"):
                 raise ExportError(f"the graph of its {type(estimator).__name__} has no probability")
-            raw = outputs.class_scores(class_positions_of(estimator, model.classes_), len(model.classes_))
-            _check_external_nodes(
-                table.graph,
-                raw,
-                X,
-                lambda rows: ClassOutput().predict(estimator, rows, model.classes_),
-                lambda scores: np.asarray(softmax(scores, axis=1)),
-            )
+            known = learned.class_positions_of(estimator, model.classes_)
+            raw = outputs.class_scores(known, len(model.classes_))
+            predict = partial(learned.ClassOutput().predict, estimator, classes=model.classes_)
+            _check_external_nodes(table.graph, raw, X, predict, partial(softmax, axis=1))
             return raw
-        kind: Any = LabelColumnsOutput() if target_type == "multilabel" else model.combination_.output_kind
-        labels = model.classes_ if target_type == "multilabel" else model.label_pair
-        raw = outputs.signed_label() if isinstance(kind, LabelOutput) else outputs.score()
-        if target_type == "binary" and positive_class_index(estimator, labels) == 0:
+        kind: Any = learned.LabelColumnsOutput() if is_multilabel else model.combination_.output_kind
+        labels = model.classes_ if is_multilabel else model.label_pair
+        raw = outputs.signed_label() if isinstance(kind, learned.LabelOutput) else outputs.score()
+        if target_type == "binary" and learned.positive_class_index(estimator, labels) == 0:
             raw = table.graph.op("Neg", raw)
 
         def python_output(rows: Any) -> FloatArray:
@@ -287,11 +268,9 @@ def _convert_auxiliary(estimator: Any, table: GraphTable, X: Any) -> ClassifierO
 
 def _delta_features(transformer: Any, table: GraphTable, X: Any) -> str:
     with _explain_export_errors("the delta transformer", f"Train with delta='linear', {REGISTER_CONVERTER}"):
-        features = convert_transformer(transformer, table).to_matrix()
-        _check_external_nodes(
-            table.graph, features, X, lambda rows: as_dense_array(transformer.transform(rows))
-        )
-    return features
+        value = convert_transformer(transformer, table).to_matrix()
+        _check_external_nodes(table.graph, value, X, lambda rows: as_dense_array(transformer.transform(rows)))
+    return value
 
 
 @contextmanager
@@ -300,9 +279,8 @@ def _explain_export_errors(part: str, remedy: str) -> Iterator[None]:
     try:
         yield
     except ExportError as error:
-        raise ExportError(f"{part} cannot be exported to ONNX: {error}. {remedy}.") from (
-            error.__cause__ or error
-        )
+        message = f"{part} cannot be exported to ONNX: {error}. {remedy}."
+        raise ExportError(message) from (error.__cause__ or error)
 
 
 def _check_external_nodes(

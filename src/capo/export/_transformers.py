@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Container, Iterable
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from itertools import compress
 from typing import Any
 
@@ -16,6 +16,7 @@ from scipy.sparse import issparse
 from skl2onnx import get_model_alias, to_onnx
 from skl2onnx.common._registration import get_converter
 from skl2onnx.common.data_types import DoubleTensorType
+from sklearn import preprocessing
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_selection import SelectorMixin
@@ -23,42 +24,15 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    MaxAbsScaler,
-    OneHotEncoder,
-    OrdinalEncoder,
-    PolynomialFeatures,
-    StandardScaler,
-    TargetEncoder,
-)
 
 from .._compat import FloatArray
 from ..exceptions import ExportError
 from ..learning.auxiliaries import to_dense
-from ..tables.features import (
-    MAX_STANDARDIZED,
-    CategoryOneHotEncoder,
-    DateParts,
-    KnownCategoryFilter,
-    TagIndicators,
-    WordFeatures,
-    clip_standardized,
-)
+from ..tables import features
 from ..tables.kinds import is_missing
 from ..tables.schema import ColumnParser
-from ._graph import (
-    ML_DOMAIN,
-    OPSETS,
-    GraphBuilder,
-    GraphTable,
-    NumericColumns,
-    TextColumn,
-    UnknownCategory,
-    encode_categories,
-    encode_known_categories,
-    gather_by_code,
-)
+from . import _graph
+from ._graph import ML_DOMAIN, OPSETS, GraphBuilder, GraphTable, NumericColumns, TextColumn
 from .onnx import MISSING_TEXT, category_key
 
 #: Names of kernels with a formula in the graph.
@@ -125,15 +99,12 @@ def emit_skl2onnx(estimator: Any, table: GraphTable, **options: Any) -> list[str
         raise ExportError(
             f"skl2onnx cannot convert {type(estimator).__name__} in double precision"
         ) from error
-    nodes = model.graph.node
-    unsupported = {
-        each.op_type for each in nodes if each.domain not in OPSETS or each.op_type in REMOVED_OPERATORS
-    }
-    if unsupported:
-        raise ExportError(
-            f"skl2onnx converts {type(estimator).__name__} with {', '.join(sorted(unsupported))}, which is "
-            "not in double precision or not a standard ONNX operator"
-        )
+    for node in model.graph.node:
+        if node.domain not in OPSETS or node.op_type in REMOVED_OPERATORS:
+            raise ExportError(
+                f"skl2onnx converts {type(estimator).__name__} with {node.op_type}, which is not in double "
+                "precision or not a standard ONNX operator"
+            )
     return table.graph.inline_model(model, table.to_matrix())
 
 
@@ -150,10 +121,6 @@ def _convert_with_skl2onnx(estimator: Any, table: GraphTable) -> GraphTable:
     return table.numeric(value, len(estimator.get_feature_names_out()))
 
 
-#: From a transformer and its input table to the transformed table.
-TransformerConverter = Callable[[Any, GraphTable], GraphTable]
-
-
 def convert_transformer(estimator: Any, table: GraphTable) -> GraphTable:
     """Convert a fitted transformer; the result is the transformed table."""
     if isinstance(estimator, SelectorMixin):
@@ -168,15 +135,9 @@ def _convert_pipeline(pipeline: Any, table: GraphTable) -> GraphTable:
     return table
 
 
-def _convert_frozen(frozen: Any, table: GraphTable) -> GraphTable:
-    return convert_transformer(frozen.estimator, table)
-
-
 def _convert_column_transformer(transformer: Any, table: GraphTable) -> GraphTable:
-    parts = [
-        (name, part, table.take(transformer._transformer_to_input_indices[name]))
-        for name, part, _ in transformer.transformers_
-    ]
+    positions = transformer._transformer_to_input_indices
+    parts = [(name, part, table.take(positions[name])) for name, part, _ in transformer.transformers_]
     return _join_parts(transformer, table, [each for each in parts if each[2].width])
 
 
@@ -216,19 +177,18 @@ def _convert_scaler(scaler: Any, table: GraphTable) -> GraphTable:
 def _convert_function(transformer: Any, table: GraphTable) -> GraphTable:
     if transformer.func is None or transformer.func is to_dense:
         return table
-    if transformer.func is not clip_standardized:
+    if transformer.func is not features.clip_standardized:
         raise ExportError(
             f"its FunctionTransformer applies {getattr(transformer.func, '__name__', 'a function')}, "
             "which has no ONNX equivalent"
         )
-    return table.numeric(table.graph.op("Clip", table.to_matrix(), -MAX_STANDARDIZED, MAX_STANDARDIZED))
+    limit = features.MAX_STANDARDIZED
+    return table.numeric(table.graph.op("Clip", table.to_matrix(), -limit, limit))
 
 
-def _convert_known_category_filter(transformer: KnownCategoryFilter, table: GraphTable) -> GraphTable:
-    pairs = zip(table.iter_columns(), transformer.categories_, strict=True)
-    return GraphTable(
-        table.graph, tuple(encode_known_categories(table, block, values) for block, values in pairs)
-    )
+def _convert_known_category_filter(transformer: Any, table: GraphTable) -> GraphTable:
+    encode = partial(_graph.encode_known_categories, table)
+    return GraphTable(table.graph, tuple(map(encode, table.iter_columns(), transformer.categories_)))
 
 
 def _convert_target_encoder(encoder: Any, table: GraphTable) -> GraphTable:
@@ -237,18 +197,15 @@ def _convert_target_encoder(encoder: Any, table: GraphTable) -> GraphTable:
     return _encode_columns(encoder, table)
 
 
-def _convert_one_hot_encoder(encoder: Any, table: GraphTable) -> GraphTable:
-    return _encode_columns(encoder, table, encoder._n_features_outs)
-
-
-def _encode_columns(encoder: Any, table: GraphTable, widths: Iterable[int] | None = None) -> GraphTable:
-    """Replace each category by the encoder's own output for it, by default one column."""
+def _encode_columns(encoder: Any, table: GraphTable) -> GraphTable:
+    """Replace each category by the encoder's own output for it: one column, or several if it is one-hot."""
     start, blocks = 0, []
-    widths = [1] * table.width if widths is None else widths
+    is_one_hot = isinstance(encoder, preprocessing.OneHotEncoder)
+    widths = encoder._n_features_outs if is_one_hot else [1] * table.width
     for position, (block, width) in enumerate(zip(table.iter_columns(), widths, strict=True)):
-        column = encode_categories(table, block, encoder.categories_[position])
+        column = _graph.encode_categories(table, block, encoder.categories_[position])
         rows = _transform_categories(encoder, position, column.categories)[:, start : start + width]
-        blocks.append(NumericColumns(gather_by_code(table.graph, column, rows), width))
+        blocks.append(NumericColumns(_graph.gather_by_code(table.graph, column, rows), width))
         start += width
     return GraphTable(table.graph, tuple(blocks))
 
@@ -257,7 +214,7 @@ def _transform_categories(encoder: Any, position: int, values: tuple[Any, ...]) 
     """The encoder's output for rows with these values in one column; NaN where it raises an error."""
     rows = np.empty((len(values), len(encoder.categories_)), dtype=object)
     rows[:] = [known[0] if len(known) else np.nan for known in encoder.categories_]
-    rows[:, position] = [str(value) if isinstance(value, UnknownCategory) else value for value in values]
+    rows[:, position] = values
     if all(known.dtype.kind in "fiub" for known in encoder.categories_):
         rows = rows.astype(np.float64)
     try:
@@ -328,25 +285,11 @@ def _convert_nystroem(basis: Any, table: GraphTable) -> GraphTable:
             "kernel_params"
         )
     matrix = emit_kernel(table.graph, basis.kernel, table.to_matrix(), basis.components_, gamma=gamma)
-    value = table.graph.op("MatMul", matrix, basis.normalization_.T.copy())
-    return table.numeric(value, basis.normalization_.shape[0])
+    return _project(table, matrix, basis.normalization_)
 
 
-def _convert_polynomial_features(transformer: Any, table: GraphTable) -> GraphTable:
-    """Each monomial as a product of columns, padded with a column of ones."""
-    graph, powers = table.graph, transformer.powers_
-    padded = graph.op("Concat", table.to_matrix(), table.constant(1.0), axis=1)
-    factors = np.full((len(powers), max(1, int(powers.sum(axis=1).max()))), powers.shape[1])
-    for factor_row, exponents in zip(factors, powers, strict=True):
-        columns = np.repeat(np.arange(len(exponents)), exponents)
-        factor_row[: len(columns)] = columns
-    parts = [graph.take_columns(padded, positions) for positions in factors.T.tolist()]
-    return table.numeric(reduce(partial(graph.op, "Mul"), parts), len(powers))
-
-
-def _convert_truncated_svd(decomposition: Any, table: GraphTable) -> GraphTable:
-    value = table.graph.op("MatMul", table.to_matrix(), decomposition.components_.T.copy())
-    return table.numeric(value, decomposition.components_.shape[0])
+def _project(table: GraphTable, matrix: str, components: FloatArray) -> GraphTable:
+    return table.numeric(table.graph.op("MatMul", matrix, components.T.copy()), len(components))
 
 
 def _convert_column_parser(parser: ColumnParser, table: GraphTable) -> GraphTable:
@@ -360,14 +303,14 @@ def _convert_column_parser(parser: ColumnParser, table: GraphTable) -> GraphTabl
     return table
 
 
-def _refuse_texts(transformer: TagIndicators | WordFeatures, table: GraphTable) -> GraphTable:
+def _refuse_texts(transformer: Any, table: GraphTable) -> GraphTable:
     """Raise for columns whose texts are split, since the runtime's rules for that are others."""
     names = ", ".join(repr(block.name) for block in table.blocks if isinstance(block, TextColumn))
-    what = "lists of tags" if isinstance(transformer, TagIndicators) else "free text"
+    what = "lists of tags" if isinstance(transformer, features.TagIndicators) else "free text"
     raise ExportError(f"it splits {what} of the columns {names}, which has no ONNX equivalent")
 
 
-def _convert_date_parts(transformer: DateParts, table: GraphTable) -> GraphTable:
+def _convert_date_parts(transformer: Any, table: GraphTable) -> GraphTable:
     """The calendar in the arithmetic of `DateParts`."""
     graph = table.graph
     parts: list[str] = []
@@ -416,24 +359,21 @@ def _clip(graph: GraphBuilder, value: str, low: float, high: float) -> str:
     return graph.op("Where", graph.op("Greater", value, high), high, value)
 
 
-_CONVERTERS: dict[type, TransformerConverter] = {
+_CONVERTERS: dict[type, Callable[[Any, GraphTable], GraphTable]] = {
     Pipeline: _convert_pipeline,
-    PolynomialFeatures: _convert_polynomial_features,
-    FrozenEstimator: _convert_frozen,
+    FrozenEstimator: lambda frozen, table: convert_transformer(frozen.estimator, table),
     ColumnTransformer: _convert_column_transformer,
     FeatureUnion: _convert_feature_union,
-    **dict.fromkeys((MaxAbsScaler, StandardScaler), _convert_scaler),
-    FunctionTransformer: _convert_function,
-    KnownCategoryFilter: _convert_known_category_filter,
-    OrdinalEncoder: _encode_columns,
-    OneHotEncoder: _convert_one_hot_encoder,
-    CategoryOneHotEncoder: _convert_one_hot_encoder,
-    TargetEncoder: _convert_target_encoder,
+    **dict.fromkeys((preprocessing.MaxAbsScaler, preprocessing.StandardScaler), _convert_scaler),
+    preprocessing.FunctionTransformer: _convert_function,
+    features.KnownCategoryFilter: _convert_known_category_filter,
+    **dict.fromkeys((preprocessing.OrdinalEncoder, preprocessing.OneHotEncoder), _encode_columns),
+    features.CategoryOneHotEncoder: _encode_columns,
+    preprocessing.TargetEncoder: _convert_target_encoder,
     SimpleImputer: _convert_imputer,
     Nystroem: _convert_nystroem,
-    TruncatedSVD: _convert_truncated_svd,
+    TruncatedSVD: lambda model, table: _project(table, table.to_matrix(), model.components_),
     ColumnParser: _convert_column_parser,
-    DateParts: _convert_date_parts,
-    TagIndicators: _refuse_texts,
-    WordFeatures: _refuse_texts,
+    features.DateParts: _convert_date_parts,
+    **dict.fromkeys((features.TagIndicators, features.WordFeatures), _refuse_texts),
 }

@@ -17,17 +17,8 @@ from onnx import TensorProto
 
 from .._compat import FloatArray
 from ..exceptions import ExportError
-from ._graph import (
-    ML_DOMAIN,
-    ColumnBlock,
-    GraphBuilder,
-    GraphTable,
-    NumericColumns,
-    TextColumn,
-    encode_categories,
-    gather_by_code,
-    make_tensor,
-)
+from . import _graph
+from ._graph import GraphBuilder, GraphTable, TextColumn, make_tensor
 
 #: The operator's codes for the tests <=, < and "is one of".
 BRANCH_LEQ, BRANCH_LT, BRANCH_MEMBER = 0, 1, 6
@@ -92,13 +83,12 @@ def emit_trees(
     }
     if members:
         # The operator expects the sets one after the other, each followed by NaN.
-        arguments["membership_values"] = make_tensor(
-            np.concatenate([[*codes, np.nan] for codes in members]).astype(dtype)
-        )
+        codes = [code for each in members for code in (*each, np.nan)]
+        arguments["membership_values"] = make_tensor(np.array(codes, dtype=dtype))
     return graph.op(
         "TreeEnsemble",
         matrix,
-        domain=ML_DOMAIN,
+        domain=_graph.ML_DOMAIN,
         n_targets=n_targets,
         aggregate_function=AGGREGATE_SUM,
         post_transform=POST_TRANSFORM_NONE,
@@ -211,12 +201,12 @@ def _encode_pandas_categories(table: GraphTable, categories: list[list[Any]] | N
     n_text = sum(isinstance(block, TextColumn) for block in table.blocks)
     if n_text != len(categories or []):
         raise ExportError("its LGBMClassifier has categorical columns that are not text")
-    blocks: list[ColumnBlock] = []
+    blocks: list[_graph.ColumnBlock] = []
     for block in table.blocks:
         if isinstance(block, TextColumn):
-            column = encode_categories(table, block, values := next(remaining))
+            column = _graph.encode_categories(table, block, values := next(remaining))
             codes = [[code] for code in (*range(len(values)), np.nan, np.nan)]
-            blocks.append(NumericColumns(gather_by_code(table.graph, column, codes), 1))
+            blocks.append(_graph.NumericColumns(_graph.gather_by_code(table.graph, column, codes), 1))
         else:
             blocks.append(block)
     return GraphTable(table.graph, tuple(blocks))

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib import import_module
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -27,7 +26,6 @@ from ..tables.numbers import NumberKind
 from ..tables.schema import check_not_misread, kind_from_dict, parse_column
 
 if TYPE_CHECKING:
-    import polars as pl
     from onnx import ModelProto
 
 #: The key of the graph's metadata for the spelling of its texts, and its two values.
@@ -116,7 +114,7 @@ def to_onnx(
     return convert_model(model, X, {TEXT_VALUES: spelling, COLUMN_KINDS: json.dumps(kinds)})
 
 
-def onnx_inputs(X: Any, graph: Any = None) -> dict[str, NDArray[Any]]:
+def onnx_inputs(X: Any, graph: Any) -> dict[str, NDArray[Any]]:
     """Convert a table to the inputs of an exported graph, as ONNX Runtime takes them.
 
     Parameters
@@ -125,8 +123,8 @@ def onnx_inputs(X: Any, graph: Any = None) -> dict[str, NDArray[Any]]:
         The table. For a graph of ``capo export`` it has the columns of the training table, in any order, as
         text or as pandas or polars read them from a CSV file by default. For a graph of `to_onnx` it has the
         columns and data types of the training table.
-    graph : onnx.ModelProto, bytes, path-like or onnxruntime.InferenceSession, optional
-        The graph. Without it, a data frame with text that depends on the graph is an error.
+    graph : onnx.ModelProto, bytes, path-like or onnxruntime.InferenceSession
+        The graph.
 
     Returns
     -------
@@ -141,41 +139,29 @@ def onnx_inputs(X: Any, graph: Any = None) -> dict[str, NDArray[Any]]:
 
     Examples
     --------
-    >>> import polars as pl
-    >>> from capo.export.onnx import onnx_inputs
-    >>> inputs = onnx_inputs(pl.DataFrame({"age": [31, None], "town": ["Ulm", None]}))
-    >>> inputs["age"].tolist(), inputs["town"].tolist()
-    ([[31.0], [nan]], [['Ulm'], ['']])
+    >>> import pandas as pd
+    >>> from capo import SVMPerfClassifier
+    >>> from capo.export.onnx import onnx_inputs, to_onnx
+    >>> table = pd.DataFrame({"age": [31, 45, 27, 60], "visits": [2, 0, 1, 5]})
+    >>> graph = to_onnx(SVMPerfClassifier().fit(table, [0, 1, 0, 1]), table)
+    >>> onnx_inputs(pd.DataFrame({"visits": [None, 3], "age": [50, 20]}), graph)["visits"].tolist()
+    [[nan], [3.0]]
     """
-    if graph is None:
-        inputs = raw_inputs(X)
-        _check_unambiguous(X, inputs)
-        return inputs
-    signature = _read_signature(graph)
+    is_text, is_canonical, kinds = _read_signature(graph)
     if not is_dataframe(X):
-        if list(signature.is_text) != [ARRAY_INPUT]:
-            shown = ", ".join(map(repr, list(signature.is_text)[:10]))
+        if list(is_text) != [ARRAY_INPUT]:
+            shown = ", ".join(map(repr, list(is_text)[:10]))
             raise InvalidInputError(f"the graph takes a data frame with the columns {shown}: got an array.")
         return raw_inputs(X)
     columns = input_columns(X)
-    missing = [name for name in signature.is_text if name not in columns]
+    missing = [name for name in is_text if name not in columns]
     if missing:
         raise InvalidInputError(
             f"the table lacks columns that the graph takes: {', '.join(map(repr, missing[:10]))}. It has "
             f"{', '.join(repr(str(column.name)) for column in list(columns.values())[:10])}."
         )
-    columns = {name: columns[name] for name in signature.is_text}
-    if signature.is_canonical:
-        return _canonical_inputs(columns, signature.is_text, signature.kinds)
-    return _raw_inputs(columns, signature.is_text)
-
-
-class _Signature(NamedTuple):
-    """Which inputs of a graph are text, whether it takes canonical values, and the kinds of its columns."""
-
-    is_text: dict[str, bool]
-    is_canonical: bool
-    kinds: dict[str, ColumnKind]
+    columns = {name: columns[name] for name in is_text}
+    return _canonical_inputs(columns, is_text, kinds) if is_canonical else _raw_inputs(columns, is_text)
 
 
 @runtime_checkable
@@ -187,7 +173,8 @@ class _Session(Protocol):
     def get_modelmeta(self) -> Any: ...
 
 
-def _read_signature(graph: Any) -> _Signature:
+def _read_signature(graph: Any) -> tuple[dict[str, bool], bool, dict[str, ColumnKind]]:
+    """Which inputs of a graph are text, whether it takes canonical values, and the kinds of its columns."""
     if isinstance(graph, _Session):
         is_text = {each.name: each.type == "tensor(string)" for each in graph.get_inputs()}
         metadata = graph.get_modelmeta().custom_metadata_map
@@ -202,7 +189,7 @@ def _read_signature(graph: Any) -> _Signature:
         )
     kinds = json.loads(metadata.get(COLUMN_KINDS, "{}"))
     is_canonical = metadata[TEXT_VALUES] == CANONICAL
-    return _Signature(is_text, is_canonical, {name: kind_from_dict(kind) for name, kind in kinds.items()})
+    return is_text, is_canonical, {name: kind_from_dict(kind) for name, kind in kinds.items()}
 
 
 def _load(graph: Any) -> tuple[ModelProto, int]:
@@ -257,19 +244,17 @@ def raw_inputs(X: Any) -> dict[str, NDArray[Any]]:
 
 
 def category_key(value: Any) -> str:
-    """The text in the graph for a value of a text column that is not missing."""
-    return str(value) or EMPTY_TEXT
+    """The text in the graph for a value of a text column; None is a missing one."""
+    return MISSING_TEXT if value is None else str(value) or EMPTY_TEXT
 
 
 def _raw_inputs(columns: dict[str, Any], is_text: Mapping[str, bool]) -> dict[str, NDArray[Any]]:
-    inputs = {}
-    for name, column in columns.items():
-        if is_text[name]:
-            texts = [MISSING_TEXT if value is None else category_key(value) for value in _values(column)]
-            inputs[name] = _text_array(column, texts)
-        else:
-            inputs[name] = _raw_numbers(column)
-    return inputs
+    return {
+        name: _text_array(column, list(map(category_key, _values(column))))
+        if is_text[name]
+        else _raw_numbers(column)
+        for name, column in columns.items()
+    }
 
 
 def _values(column: Any) -> list[Any]:
@@ -303,14 +288,14 @@ def _canonical_inputs(
     columns: dict[str, Any], is_text: Mapping[str, bool], kinds: Mapping[str, ColumnKind]
 ) -> dict[str, NDArray[Any]]:
     """The values as ``capo predict`` reads them from a file."""
-    if not _has_polars():
+    try:
+        import polars as pl  # noqa: PLC0415 (an extra)
+
+        from ..tables.canonical_values import canonical_features  # noqa: PLC0415 (needs the extra)
+    except ImportError as error:
         raise MissingExtraError(
             "onnx_inputs needs polars for the graph of a model of 'capo fit': pip install 'capo-learn[cli]'."
-        )
-    import polars as pl  # noqa: PLC0415 (an extra)
-
-    from ..tables.canonical_values import canonical_features  # noqa: PLC0415 (needs the extra)
-
+        ) from error
     series, used_kinds = [], {}
     for name, column in columns.items():
         kind = kinds.get(str(column.name))
@@ -325,15 +310,7 @@ def _canonical_inputs(
     }
 
 
-def _has_polars() -> bool:
-    try:
-        import_module("polars")
-    except ImportError:
-        return False
-    return True
-
-
-def _lossless_series(column: Any, is_text: bool, kind: ColumnKind | None) -> pl.Series:
+def _lossless_series(column: Any, is_text: bool, kind: ColumnKind | None) -> Any:
     """The column with all that its file had; an error if numbers or dates may have lost their spelling."""
     import polars as pl  # noqa: PLC0415 (an extra)
 
@@ -362,24 +339,3 @@ def _lossless_series(column: Any, is_text: bool, kind: ColumnKind | None) -> pl.
             "read this column as text."
         )
     return pl.Series(name, [None if value is None else str(value) for value in values], pl.String)
-
-
-def _check_unambiguous(X: Any, inputs: dict[str, NDArray[Any]]) -> None:
-    """Raise if a text of a data frame does not mean the same to every graph."""
-    columns = input_columns(X) if is_dataframe(X) else {}
-    for name, column in columns.items():
-        if not is_text_input(column):
-            continue
-        values = _values(column)
-        is_doubtful = [not isinstance(value, str | None) for value in values]
-        if not any(is_doubtful) and _has_polars():
-            canonical = _canonical_inputs({name: column}, {name: True}, {})[name]
-            is_doubtful = (canonical != inputs[name]).ravel().tolist()
-        elif not any(is_doubtful):
-            is_doubtful = [value is not None for value in values]
-        if any(is_doubtful):
-            raise InvalidInputError(
-                f"the column {name!r} contains {values[is_doubtful.index(True)]!r}, which a graph of 'capo "
-                "export' takes in another spelling than a graph of to_onnx: pass the graph as the second "
-                "argument."
-            )

@@ -18,7 +18,7 @@ import io
 import json
 import math
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -68,8 +68,11 @@ ALLOWED_TYPES: dict[str, str] = {
 }
 
 
-def audit_document(data: bytes, trusted: Collection[str]) -> tuple[bytes, set[str]]:
-    """A skops document without ids and caches, and the types in it that no rule here allows."""
+def check_document(data: bytes, trusted: Collection[str]) -> tuple[bytes, set[str]]:
+    """The document as it may be passed to `load_document`, and the types in it that are not trusted.
+
+    Ids and caches are removed from the document.
+    """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         check_archive(archive, len(data))
         parts = {name: archive.read(name) for name in archive.namelist()}
@@ -82,13 +85,13 @@ def audit_document(data: bytes, trusted: Collection[str]) -> tuple[bytes, set[st
             _check_array_file(content)
         elif not name.endswith(".bin"):
             raise ValueError(f"a skops document in it has the unknown part {name!r}")
-    audit = _Audit(frozenset(trusted))
-    audit.check(schema)
+    refused = set(_check_nodes(schema, frozenset(trusted)))
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         for name, content in {**parts, SCHEMA: json.dumps(schema).encode()}.items():
             archive.writestr(name, content)
-    return file.getvalue(), audit.refused
+    unknown = set(_skops().get_untrusted_types(data=file.getvalue()))
+    return file.getvalue(), refused | (unknown - {*ALLOWED_TYPES, *trusted})
 
 
 def _check_array_file(data: bytes) -> None:
@@ -105,46 +108,30 @@ def _check_array_file(data: bytes) -> None:
         raise ValueError(f"an array of shape {shape} has {len(data) - file.tell()} bytes of data")
 
 
-class _Audit:
-    """A walk over all nodes of a document; `refused` collects the types that are used in an unknown way."""
+def _check_nodes(value: Any, trusted: frozenset[str], depth: int = 0) -> Iterator[str]:
+    """Check all nodes of a document, and yield the types that are used in an unknown way."""
+    if isinstance(value, dict) and "__loader__" in value:
+        depth += 1
+        yield from _check_node(value, trusted)
+    if depth > MAX_NODE_DEPTH:
+        raise ValueError(f"it holds a skops document nested more than {MAX_NODE_DEPTH} levels deep")
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for each in parts:
+        yield from _check_nodes(each, trusted, depth)
 
-    def __init__(self, trusted: frozenset[str]) -> None:
-        self._trusted = trusted
-        self.refused: set[str] = set()
 
-    def check(self, value: Any, depth: int = 0) -> None:
-        if isinstance(value, list):
-            for each in value:
-                self.check(each, depth)
-        elif isinstance(value, dict):
-            if "__loader__" in value:
-                depth += 1
-                self._check_node(value)
-            if depth > MAX_NODE_DEPTH:
-                raise ValueError(f"it holds a skops document nested more than {MAX_NODE_DEPTH} levels deep")
-            for each in value.values():
-                self.check(each, depth)
-
-    def _check_node(self, node: dict[str, Any]) -> None:
-        node.pop("__id__", None)
-        loader, kind = node["__loader__"], _type_name(node)
-        if kind not in self._trusted and not _is_allowed(loader, kind):
-            self.refused.add(kind)
-        if loader == "DictNode":
-            self._check_keys(node["key_types"])
-        state = node.get("content")
-        if loader == "ObjectNode" and isinstance(state, dict) and state.get("__loader__") == "DictNode":
-            _check_attributes(state["content"])
-
-    def _check_keys(self, node: dict[str, Any]) -> None:
-        """Types of keys, which skops calls with the keys."""
-        if node["__loader__"] != "ListNode":
+def _check_node(node: dict[str, Any], trusted: frozenset[str]) -> Iterator[str]:
+    node.pop("__id__", None)
+    loader, kind, content = node["__loader__"], _type_name(node), node.get("content")
+    if kind not in trusted and not _is_allowed(loader, kind):
+        yield kind
+    if loader == "DictNode":  # skops calls the types of the keys with the keys
+        keys = node["key_types"]
+        if keys["__loader__"] != "ListNode" or any(k["__loader__"] != "TypeNode" for k in keys["content"]):
             raise ValueError("it holds a dictionary with malformed types of keys")
-        for each in node["content"]:
-            if each["__loader__"] != "TypeNode":
-                raise ValueError("it holds a dictionary with malformed types of keys")
-            if _type_name(each) not in _KEYS:
-                self.refused.add(_type_name(each))
+        yield from {_type_name(each) for each in keys["content"]} - _KEYS
+    if loader == "ObjectNode" and isinstance(content, dict) and content.get("__loader__") == "DictNode":
+        _check_attributes(content["content"])
 
 
 def _check_attributes(attributes: dict[str, Any]) -> None:
@@ -195,13 +182,6 @@ def dump_document(value: Any) -> bytes:
 def load_document(data: bytes, trusted: Collection[str]) -> Any:
     """The value of a skops document, which must come from `check_document`."""
     return _skops().loads(data, trusted=[*ALLOWED_TYPES, *trusted])
-
-
-def check_document(data: bytes, trusted: Collection[str]) -> tuple[bytes, set[str]]:
-    """The document as it may be passed to `load_document`, and the types in it that are not trusted."""
-    document, refused = audit_document(data, trusted)
-    unknown = set(_skops().get_untrusted_types(data=document))
-    return document, refused | (unknown - {*ALLOWED_TYPES, *trusted})
 
 
 def _skops() -> ModuleType:

@@ -18,26 +18,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 from sklearn.datasets import load_svmlight_file
 
 from ..exceptions import MissingExtraError, TableError
-from .source import (
-    EXCEL_SIGNATURES,
-    MAX_LINE_SIZE,
-    Batch,
-    ByteSource,
-    NoRowsError,
-    SparseRows,
-    concat_batches,
-    find_line_ends,
-    read_head,
-    read_line_blocks,
-    unquoted,
-)
+from . import source
+from .source import Batch, ByteSource, NoRowsError, SparseRows
 
 FORMATS = ("csv", "parquet", "jsonl", "excel", "svmlight")
 FORMAT_BY_SUFFIX = {
@@ -106,26 +95,26 @@ class TableReader:
             raise NoRowsError(f"none of the {len(paths):,} files of {self.name} has rows.")
 
     def _file_batches(self) -> Iterator[Batch]:
-        source = ByteSource(self.path)
-        with source.open() as opened:
-            head, stream = read_head(opened)
+        file = ByteSource(self.path)
+        with file.open() as opened:
+            head, stream = source.read_head(opened)
             if not head:
-                raise NoRowsError(f"{source.name} is empty.")
-            format = self.format or detect_format(source.name, source.stem, head)
+                raise NoRowsError(f"{file.name} is empty.")
+            format = self.format or detect_format(file.name, file.stem, head)
             if format == "parquet":
-                yield from read_parquet(source, stream)
+                yield from read_parquet(file, stream)
             elif format == "jsonl":
-                yield from _read_json_lines(stream, head, source.name, self.encoding)
+                yield from _read_json_lines(stream, head, file.name, self.encoding)
             elif format == "excel":
-                yield from _read_excel(stream, source.name)
+                yield from _read_excel(stream, file.name)
             elif format == "svmlight":
-                yield from _read_svmlight(stream, head, source.name)
+                yield from _read_svmlight(stream, head, file.name)
             else:
                 yield from read_delimited(self, stream, head)
 
     def read(self) -> Batch:
         """Read all rows."""
-        return concat_batches(list(self.batches()))
+        return source.concat_batches(self.batches())
 
 
 def open_table(
@@ -148,7 +137,7 @@ def detect_format(name: str, stem: str, head: bytes) -> str:
     """Detect the format from the first bytes, the file name and the first line."""
     if head.startswith(b"PAR1"):
         return "parquet"
-    if head.startswith(EXCEL_SIGNATURES):
+    if head.startswith(source.EXCEL_SIGNATURES):
         return "excel"
     text = head.removeprefix(codecs.BOM_UTF8).lstrip()
     if _JSON_START.match(text):
@@ -214,33 +203,26 @@ def read_delimited(
     `skipped` has the numbers of rows and lines of the file between its header and the rows of the stream.
     """
     name = table.name
-    blocks = read_line_blocks(stream, head, name, table.encoding)
+    blocks = source.read_line_blocks(stream, head, name, table.encoding)
     first = next(blocks, b"").lstrip(b"\n")
     if not first.strip():
         raise NoRowsError(f"{name} is empty.")
-    preamble = find_preamble(first)
-    header, block = _split_header(first.split(b"\n", preamble.n_lines)[-1].lstrip(b"\n"), name)
-    separator = table.delimiter or preamble.delimiter or _guess_delimiter(header)
+    n_titles, delimiter = find_preamble(first)
+    header, block = _split_header(first.split(b"\n", n_titles)[-1].lstrip(b"\n"), name)
+    separator = table.delimiter or delimiter or _guess_delimiter(header)
     columns = _parse_header(header, separator, name)
     yield from _parse_blocks(
         chain([block] if block else [], blocks),
         partial(_parse_delimited, columns=columns, separator=separator, name=name),
         f"{name} has a header but no rows.",
         row=1 + skipped[0],
-        line=2 + header.count("\n") + preamble.n_lines + skipped[1],
+        line=2 + header.count("\n") + n_titles + skipped[1],
         decimal_comma=separator != ",",
     )
 
 
-class Preamble(NamedTuple):
-    """The number of lines above the names of the columns, and a delimiter that they name."""
-
-    n_lines: int = 0
-    delimiter: str | None = None
-
-
-def find_preamble(text: bytes) -> Preamble:
-    """Find the lines above the names of the columns in the beginning of a file in UTF-8.
+def find_preamble(text: bytes) -> tuple[int, str | None]:
+    """Return the number of lines above the names of the columns, and a delimiter that they name.
 
     These are Excel's line ``sep=;``, or else a title and comments: lines with a single value, or that begin
     with #, above a line of names with which the number of values begins to be the same in each line.
@@ -248,15 +230,15 @@ def find_preamble(text: bytes) -> Preamble:
     known = text.removeprefix(codecs.BOM_UTF8).split(b"\n")[: MAX_TITLE_LINES + MIN_TABLE_LINES + 1]
     lines = [line.decode(errors="replace") for line in known[:-1]]
     if lines and (found := _SEPARATOR_LINE.fullmatch(lines[0])):
-        return Preamble(1, found[1])
+        return 1, found[1]
     if not lines or '"' in lines[0]:
-        return Preamble()
+        return 0, None
     for number, line in enumerate(lines[:MAX_TITLE_LINES]):
         if number and _begins_table(lines[number : number + MIN_TABLE_LINES + 1]):
-            return Preamble(number)
+            return number, None
         if line.strip() and not line.startswith("#") and any(map(line.count, DELIMITER_NAMES)):
             break
-    return Preamble()
+    return 0, None
 
 
 def _begins_table(lines: list[str]) -> bool:
@@ -270,7 +252,7 @@ def _begins_table(lines: list[str]) -> bool:
 
 def _split_header(block: bytes, name: str) -> tuple[str, bytes]:
     """The first line and the rest of a block."""
-    ends = find_line_ends(np.frombuffer(block, dtype=np.uint8))
+    ends = source.find_line_ends(np.frombuffer(block, dtype=np.uint8))
     end = int(ends[0]) if ends.size else len(block)
     try:
         return block[:end].decode(), block[end + 1 :]
@@ -279,7 +261,7 @@ def _split_header(block: bytes, name: str) -> tuple[str, bytes]:
 
 
 def _split_fields(header: str, separator: str) -> list[str]:
-    previous_limit = csv.field_size_limit(MAX_LINE_SIZE)
+    previous_limit = csv.field_size_limit(source.MAX_LINE_SIZE)
     try:
         return next(csv.reader(io.StringIO(header), delimiter=separator), [])
     except csv.Error as error:
@@ -357,10 +339,10 @@ def _check_fields(block: bytes, n_columns: int, separator: str, name: str, line:
     Polars would fill short lines with missing values.
     """
     text = np.frombuffer(block, dtype=np.uint8)
-    ends = find_line_ends(text)
+    ends = source.find_line_ends(text)
     if ends.size == 0 or ends[-1] != len(text) - 1:
         raise TableError(f"{name} has an unclosed quote in or after line {line:,}.")
-    delimiters = np.flatnonzero(unquoted(text, ord(separator)))
+    delimiters = np.flatnonzero(source.unquoted(text, ord(separator)))
     n_fields = np.diff(np.searchsorted(delimiters, ends), prepend=0) + 1
     starts = np.append(0, ends[:-1] + 1)
     blank = (ends == starts) & (n_columns > 1)
@@ -394,7 +376,7 @@ def _read_json_lines(
         absent = [pl.lit(None, pl.String).alias(column) for column in columns if column not in frame.columns]
         return frame.with_columns(absent).select(list(columns))
 
-    return _parse_blocks(read_line_blocks(stream, head, name, encoding), parse, f"{name} is empty.")
+    return _parse_blocks(source.read_line_blocks(stream, head, name, encoding), parse, f"{name} is empty.")
 
 
 def _flatten_structs(frame: pl.DataFrame) -> pl.DataFrame:
@@ -414,37 +396,37 @@ PARQUET_BATCH_SIZE = 20_000
 
 
 def read_parquet(
-    source: ByteSource, stream: io.BufferedReader, start: int = 0, n_rows: int | None = None
+    file: ByteSource, stream: io.BufferedReader, start: int = 0, n_rows: int | None = None
 ) -> Iterator[Batch]:
     """Yield the rows in batches: all of them, or `n_rows` from the row `start`, counted from 0."""
     row = start + 1
-    with _scan_parquet(source, stream) as frame:
+    with _scan_parquet(file, stream) as frame:
         rows = frame.slice(start, n_rows)
         for part in rows.collect_batches(chunk_size=PARQUET_BATCH_SIZE, maintain_order=True):
             if part.height:
                 yield Batch(_flatten_structs(part), row)
             row += part.height
     if row == start + 1:
-        raise NoRowsError(f"{source.name} has columns but no rows.")
+        raise NoRowsError(f"{file.name} has columns but no rows.")
 
 
-def count_parquet(source: ByteSource) -> tuple[int, int]:
+def count_parquet(file: ByteSource) -> tuple[int, int]:
     """The numbers of rows and columns, from the metadata."""
-    with source.open() as stream, _scan_parquet(source, stream) as frame:
+    with file.open() as stream, _scan_parquet(file, stream) as frame:
         return int(frame.select(pl.len()).collect().item()), len(frame.collect_schema())
 
 
 @contextmanager
-def _scan_parquet(source: ByteSource, stream: io.BufferedReader) -> Iterator[pl.LazyFrame]:
+def _scan_parquet(file: ByteSource, stream: io.BufferedReader) -> Iterator[pl.LazyFrame]:
     """Scan an uncompressed file in place, and anything else in memory."""
-    path = source.path
+    path = file.path
     try:
-        if path is not None and path.is_file() and str(path) == source.stem:
+        if path is not None and path.is_file() and str(path) == file.stem:
             yield pl.scan_parquet(path, glob=False)
         else:
             yield pl.scan_parquet(io.BytesIO(stream.read()), glob=False)
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise TableError(f"{source.name} cannot be read as a Parquet file: {_first_line(error)}.") from error
+        raise TableError(f"{file.name} cannot be read as a Parquet file: {_first_line(error)}.") from error
 
 
 #: How the library names the column at a position, counted from 0, if it has no name.
@@ -512,4 +494,4 @@ def _read_svmlight(stream: io.BufferedReader, head: bytes, name: str) -> Iterato
             raise TableError(f"{name} contains an infinite number in or after line {line:,}.")
         return SparseRows(X, labels)
 
-    return _parse_blocks(read_line_blocks(stream, head, name), parse, f"{name} is empty.")
+    return _parse_blocks(source.read_line_blocks(stream, head, name), parse, f"{name} is empty.")

@@ -78,16 +78,19 @@ class Manifest:
         cls, model: Any, packages: Iterable[str], schema: dict[str, Any], training: dict[str, Any]
     ) -> Self:
         """The manifest of a fitted model, which needs `packages` beside the base ones."""
-        threshold = getattr(model, "threshold_", None)
+        threshold, names = getattr(model, "threshold_", None), getattr(model, "feature_names_in_", None)
+        columns = {} if names is None else {"kind": "names", "columns": [str(name) for name in names]}
+        packages = (*BASE_PACKAGES, *sorted(packages))
+        versions = {DISTRIBUTIONS.get(name, name): import_module(name).__version__ for name in packages}
         return cls(
             estimator=estimator_label(model),
             measure=model.measure_.label if hasattr(model, "measure_") else "",
-            classes=_labels(model),
+            classes=np.asarray(getattr(model, "label_pair", getattr(model, "classes_", ()))).tolist(),
             threshold=None if threshold is None else float(threshold),
-            schema=schema or _column_names(model),
+            schema=schema or columns,
             training=training,
             summary=str(model.summary()) if hasattr(model, "summary") else "",
-            versions=_versions((*BASE_PACKAGES, *sorted(packages))),
+            versions={"python": python_version(), **versions},
         )
 
     def to_json(self) -> str:
@@ -119,17 +122,6 @@ class Manifest:
         return cls(**values)
 
 
-def _labels(model: Any) -> list[Any]:
-    labels = getattr(model, "label_pair", getattr(model, "classes_", ()))
-    return list(np.asarray(labels).tolist())
-
-
-def _versions(packages: Iterable[str]) -> dict[str, str]:
-    """Versions of Python and of the packages, by the names of their distributions."""
-    versions = {DISTRIBUTIONS.get(name, name): import_module(name).__version__ for name in packages}
-    return {"python": python_version(), **versions}
-
-
 def estimator_label(model: Any) -> str:
     """The name of a model's class; those of capo without their modules."""
     kind = type(model)
@@ -152,12 +144,6 @@ def _replace_non_finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_replace_non_finite(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _column_names(model: Any) -> dict[str, Any]:
-    """The schema of a model that knows only the names of its columns."""
-    names = getattr(model, "feature_names_in_", None)
-    return {} if names is None else {"kind": "names", "columns": [str(name) for name in names]}
 
 
 PathLike = str | os.PathLike[str]
@@ -246,7 +232,15 @@ def open_model(path: PathLike, *, trusted: Collection[str] = ()) -> ModelFile:
     model = _open(archive, name, manifest, frozenset(trusted))
     if estimator_label(model) != manifest.estimator:
         raise ModelFileError(f"{name} describes a {manifest.estimator}, but holds a {type(model).__name__}.")
-    _warn_of_versions(name, manifest)
+    here = sklearn.__version__
+    there = str(manifest.versions.get("scikit-learn", here))
+    if there.split(".")[:2] != here.split(".")[:2]:  # its estimators may behave differently here
+        warnings.warn(
+            f"{name} was written with scikit-learn {there}, this is {here}: check its predictions, or train "
+            "it again.",
+            CapoWarning,
+            stacklevel=3,
+        )
     return ModelFile(model, manifest)
 
 
@@ -273,19 +267,15 @@ def _encode(model: Any) -> tuple[dict[str, bytes], set[str]]:
     return members, encoder.packages
 
 
-def _decode(archive: Archive, trusted: Collection[str]) -> Any:
-    document = parse_json(archive.read(STATE))
-    if not isinstance(document, dict) or set(document) != {"model", "objects"}:
-        raise ValueError("state.json must hold a model and its objects")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InconsistentVersionWarning)
-        return Decoder(document["objects"], archive, trusted).decode(document["model"])
-
-
 def _open(archive: Archive, name: str, manifest: Manifest, trusted: frozenset[str]) -> Any:
     try:
         archive.check_names()
-        return _decode(archive, trusted)
+        document = parse_json(archive.read(STATE))
+        if not isinstance(document, dict) or set(document) != {"model", "objects"}:
+            raise ValueError("state.json must hold a model and its objects")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InconsistentVersionWarning)
+            return Decoder(document["objects"], archive, trusted).decode(document["model"])
     except (ModelFileError, MissingExtraError):
         raise
     except UntrustedTypesError as error:
@@ -301,16 +291,3 @@ def _open(archive: Archive, name: str, manifest: Manifest, trusted: frozenset[st
         raise ModelFileError(
             f"{name} cannot be opened here: {reason}. It was written with {versions}."
         ) from error
-
-
-def _warn_of_versions(name: str, manifest: Manifest) -> None:
-    """Warn if scikit-learn's estimators may behave differently here."""
-    here = sklearn.__version__
-    there = str(manifest.versions.get("scikit-learn", here))
-    if there.split(".")[:2] != here.split(".")[:2]:
-        warnings.warn(
-            f"{name} was written with scikit-learn {there}, this is {here}: check its predictions, or train "
-            "it again.",
-            CapoWarning,
-            stacklevel=4,
-        )

@@ -18,19 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..exceptions import TableError
-from .formats import TableReader, count_parquet, detect_format, find_preamble, read_delimited, read_parquet
-from .source import (
-    BLOCK_SIZE,
-    HEAD_SIZE,
-    Batch,
-    ByteSource,
-    NoRowsError,
-    complete_lines,
-    concat_batches,
-    detect_encoding,
-    find_line_ends,
-    read_head,
-)
+from . import formats, source
+from .formats import TableReader
+from .source import Batch, ByteSource, NoRowsError
 
 #: By default a part has at most so many rows, and fewer if they have many columns.
 MAX_PART_ROWS = 200_000
@@ -74,9 +64,9 @@ class FilePart:
     def read(self) -> Batch:
         """Read all rows."""
         if self.lines is None:
-            source = ByteSource(self.path)
-            with source.open() as stream:
-                return concat_batches(list(read_parquet(source, stream, self.start, self.n_rows)))
+            opened = ByteSource(self.path)
+            with opened.open() as stream:
+                return source.concat_batches(formats.read_parquet(opened, stream, self.start, self.n_rows))
         start, stop, n_lines_before, header = self.lines
         try:
             with Path(self.path).open("rb") as file:
@@ -84,9 +74,9 @@ class FilePart:
                 data = header + file.read(stop - start)
         except OSError as error:
             raise TableError(f"{self.path} cannot be read: {error.strerror or error}.") from error
-        lines: io.BufferedReader = io.BufferedReader(io.BytesIO(data))
+        head, lines = source.read_head(io.BytesIO(data))
         skipped = (self.start, n_lines_before)
-        return concat_batches(list(read_delimited(self.table, lines, data[:HEAD_SIZE], skipped=skipped)))
+        return source.concat_batches(formats.read_delimited(self.table, lines, head, skipped=skipped))
 
 
 #: Rows that can be read at once: of a whole table, or some rows of a file.
@@ -121,7 +111,7 @@ def _divide_file(table: TableReader, max_rows: int | None) -> Sequence[TablePart
     if format == "csv":
         # The first batch shows the number of columns, and raises an error if this is no table.
         return _divide_lines(table, max_rows or _default_rows(next(table.batches()).frame.width))
-    n_rows, n_columns = count_parquet(ByteSource(table.path))
+    n_rows, n_columns = formats.count_parquet(ByteSource(table.path))
     if not n_rows:
         raise NoRowsError(f"{table.name} has columns but no rows.")
     size = max_rows or _default_rows(n_columns)
@@ -134,24 +124,24 @@ def _default_rows(n_columns: int) -> int:
 
 def _divisible_format(table: TableReader) -> str | None:
     """The format of a file that can be divided; None for other files, compressed ones and pipes."""
-    source = ByteSource(table.path)
-    if source.path is None or not source.path.is_file():
+    opened = ByteSource(table.path)
+    if opened.path is None or not opened.path.is_file():
         return None
-    with source.open() as stream, source.path.open("rb") as file:
-        head, _ = read_head(stream)
-        if not head or file.read(HEAD_SIZE) != head:
+    with opened.open() as stream, opened.path.open("rb") as file:
+        head, _ = source.read_head(stream)
+        if not head or file.read(source.HEAD_SIZE) != head:
             return None
-    format = table.format or detect_format(source.name, source.stem, head)
+    format = table.format or formats.detect_format(opened.name, opened.stem, head)
     is_divisible = format == "parquet" or (format == "csv" and _has_plain_lines(head, table.encoding))
     return format if is_divisible else None
 
 
 def _has_plain_lines(head: bytes, encoding: str | None) -> bool:
     """Whether lines end with newlines, which can be found before the text is decoded."""
-    if b"\n" not in head or head.startswith(_BLANK_AFTER_MARK) or find_preamble(head).n_lines:
+    if b"\n" not in head or head.startswith(_BLANK_AFTER_MARK) or formats.find_preamble(head)[0]:
         return False
     try:
-        name = codecs.lookup(detect_encoding(head, encoding) or "utf-8").name
+        name = codecs.lookup(source.detect_encoding(head, encoding) or "utf-8").name
     except LookupError:  # the reader reports it
         return False
     return name.startswith(_ASCII_COMPATIBLE)
@@ -163,7 +153,7 @@ def _divide_lines(table: TableReader, size: int) -> Sequence[TablePart]:
     # Bytes and newlines before the first row and before every `size`-th row after it.
     starts, n_bytes, n_lines, n_found = list[tuple[int, int]](), 0, 0, 0
     with path.open("rb") as file:
-        for block in complete_lines(iter(partial(file.read, BLOCK_SIZE), b""), table.name):
+        for block in source.complete_lines(iter(partial(file.read, source.BLOCK_SIZE), b""), table.name):
             ends = _row_ends(block)
             # The header is number 0, so that the first part starts after it.
             numbers = np.arange(n_found, n_found + len(ends))
@@ -178,21 +168,17 @@ def _divide_lines(table: TableReader, size: int) -> Sequence[TablePart]:
     if len(starts) == 1:
         return [table]
     stops = [*(start for start, _ in starts[1:]), path.stat().st_size]
-    return [
-        FilePart(
-            table,
-            i * size,
-            min(size, n_rows - i * size),
-            ByteRange(start, stop, n_lines - starts[0][1], header),
-        )
-        for i, ((start, n_lines), stop) in enumerate(zip(starts, stops, strict=True))
-    ]
+    parts = []
+    for i, ((start, n_lines), stop) in enumerate(zip(starts, stops, strict=True)):
+        lines = ByteRange(start, stop, n_lines - starts[0][1], header)
+        parts.append(FilePart(table, i * size, min(size, n_rows - i * size), lines))
+    return parts
 
 
 def _row_ends(block: bytes) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     """The ends of the lines that are not blank."""
     text = np.frombuffer(block, dtype=np.uint8)
-    ends = find_line_ends(text)
+    ends = source.find_line_ends(text)
     size = np.diff(ends, prepend=-1) - 1
     return ends[~((size == 0) | ((size == 1) & (text[ends - 1] == ord("\r"))))]
 
@@ -216,8 +202,8 @@ def estimate_size(table: TableReader) -> TableSize | None:
     if format is None:
         return None
     batch = next(reader.batches())
-    n_read: float = min(sizes[largest], BLOCK_SIZE)
+    n_read: float = min(sizes[largest], source.BLOCK_SIZE)
     if format == "parquet":
-        n_read = sizes[largest] * len(batch) / count_parquet(ByteSource(largest))[0]
+        n_read = sizes[largest] * len(batch) / formats.count_parquet(ByteSource(largest))[0]
     n_batches = sum(sizes.values()) / n_read
     return TableSize(int(n_batches * len(batch)), int(n_batches * batch.frame.estimated_size()))

@@ -76,24 +76,15 @@ Node = Any
 #: Packages of capo whose dataclasses, estimators and enumerations a model may hold.
 PACKAGES = ("baselines", "decisions", "engine", "estimators", "kernels", "learning", "measures", "tables")
 #: Modules whose estimators are written by capo. The others of scikit-learn hold compiled objects.
-OTHER_MODULES = (
-    *(
-        "lightgbm.sklearn",
-        "xgboost.sklearn",
-        "sklearn.calibration",
-        "sklearn.compose",
-        "sklearn.decomposition",
-    ),
-    *(
-        "sklearn.discriminant_analysis",
-        "sklearn.dummy",
-        "sklearn.ensemble",
-        "sklearn.feature_extraction.text",
-    ),
-    *("sklearn.feature_selection", "sklearn.frozen", "sklearn.impute", "sklearn.isotonic"),
-    *("sklearn.kernel_approximation", "sklearn.linear_model", "sklearn.model_selection"),
-    *("sklearn.naive_bayes", "sklearn.pipeline", "sklearn.preprocessing", "sklearn.svm", "sklearn.tree"),
-)
+OTHER_MODULES = {"lightgbm.sklearn", "xgboost.sklearn"} | {
+    f"sklearn.{name}"
+    for name in (
+        *("calibration", "compose", "decomposition", "discriminant_analysis", "dummy", "ensemble"),
+        *("feature_extraction.text", "feature_selection", "frozen", "impute", "isotonic"),
+        *("kernel_approximation", "linear_model", "model_selection", "naive_bayes", "pipeline"),
+        *("preprocessing", "svm", "tree"),
+    )
+}
 #: Private classes of scikit-learn, by their names in model files.
 PRIVATE_CLASSES: dict[str, type[Any]] = {
     "sklearn.BinMapper": BinMapper,
@@ -112,11 +103,10 @@ _LIGHTGBM_ATTRIBUTES = ("best_iteration", "best_score", "params")
 #: Kinds of NumPy types whose scalars are written: bool, integers, floats, strings.
 SCALAR_KINDS = "biufU"
 _SPARSE_CLASSES = {
-    kind.__name__: kind for kind in (sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.csc_matrix)
+    name: getattr(sparse, name) for name in ("csr_array", "csr_matrix", "csc_array", "csc_matrix")
 }
 _BIT_GENERATORS = {
-    kind.__name__: kind
-    for kind in (np.random.MT19937, np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64)
+    name: getattr(np.random, name) for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 }
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
@@ -185,11 +175,6 @@ def _is_function(value: Any) -> bool:
     """Whether a value is a function of the list, or one with some of its arguments by name."""
     function = value.func if type(value) is partial and not value.args else value
     return FUNCTIONS.get(getattr(function, "__name__", "")) is function
-
-
-def _function_content(value: Any) -> list[Any]:
-    is_partial = type(value) is partial
-    return [value.func.__name__, value.keywords] if is_partial else [value.__name__, {}]
 
 
 def _is_named(value: Any) -> bool:
@@ -342,7 +327,12 @@ _KINDS = (
         lambda value: [value.function, value.name],
         lambda content: FunctionMeasure(content[0], _require(content[1], str)),
     ),
-    _Kind("function", _is_function, _function_content, _make_function),
+    _Kind(
+        "function",
+        _is_function,
+        lambda value: [getattr(value, "func", value).__name__, getattr(value, "keywords", {})],
+        _make_function,
+    ),
     _Kind(
         "enum",
         lambda value: isinstance(value, Enum) and class_name(type(value)),
@@ -417,20 +407,16 @@ class Encoder:
         if package in BOOSTERS and type(value).__name__ == "Booster":
             return self._booster(value, package)
         if name is not None and not isinstance(value, BaseEstimator):
-            is_data = is_dataclass(value)
-            state = (
-                {each.name: getattr(value, each.name) for each in fields(value) if each.init}
-                if is_data
-                else vars(value)
-            )
-            return {"record": [name, self._attributes(state)]}
+            names = [each.name for each in fields(value) if each.init] if is_dataclass(value) else vars(value)
+            return {"record": [name, self._attributes({each: getattr(value, each) for each in names})]}
         if id(value) not in self._nodes:
             self._nodes[id(value)], number = None, len(self.objects)
             self._alive.append(value)
             self.objects.append(None)
-            self.objects[number] = (
-                self._document(value, number) if name is None else self._estimator(value, name)
-            )
+            if name is None:
+                self.packages.add("skops")
+                self._members[f"estimators/{number}.skops"] = dump_document(value)
+            self.objects[number] = {"skops": []} if name is None else self._estimator(value, name)
             self._nodes[id(value)] = {"object": number}
         if self._nodes[id(value)] is None:
             raise ValueError(f"a {type(value).__name__} contains itself")
@@ -443,11 +429,6 @@ class Encoder:
             params = {key: each for key, each in params.items() if key not in ENVIRONMENT_PARAMETERS}
             _check_no_files(name, params)
         return {"estimator": [name, self._attributes(params), self._attributes(fitted)]}
-
-    def _document(self, value: Any, number: int) -> Node:
-        self.packages.add("skops")
-        self._members[f"estimators/{number}.skops"] = dump_document(value)
-        return {"skops": []}
 
     def _booster(self, value: Any, package: str) -> Node:
         number = sum(name.startswith("boosters/") for name in self._members)
@@ -486,18 +467,12 @@ class Decoder:
         self._objects: dict[int, Any] = {}
         self._open: set[int] = set()
         self._bytes, self._arrays = archive.read(ARRAYS), dict[str, Any]()
-        self._documents = self._check_documents()
-
-    def _check_documents(self) -> dict[str, bytes]:
-        """All skops documents, checked before an object is made of any of them."""
-        documents, untrusted = {}, set()
-        for name in self._archive.names:
-            if name.endswith(".skops"):
-                documents[name], unknown = check_document(self._archive.read(name), self._trusted)
-                untrusted |= unknown
-        if untrusted:
+        # All skops documents are checked before an object is made of any of them.
+        names = [name for name in archive.names if name.endswith(".skops")]
+        checked = {name: check_document(archive.read(name), trusted) for name in names}
+        if untrusted := {kind for _, unknown in checked.values() for kind in unknown}:
             raise UntrustedTypesError(", ".join(sorted(untrusted)))
-        return documents
+        self._documents = {name: document for name, (document, _) in checked.items()}
 
     def decode(self, node: Node) -> Any:
         """The value of a node."""
@@ -539,11 +514,8 @@ class Decoder:
             pairs = isinstance(descr, list)
             dtype = npy.descr_to_dtype([tuple(each) for each in descr] if pairs else _require(descr, str))
             n_values = math.prod(_require(size, int) for size in _require(shape, list))
-            if (
-                dtype.hasobject
-                or min([_require(start, int), *shape]) < 0
-                or (n_values and not dtype.itemsize)
-            ):
+            is_negative = min([_require(start, int), *shape]) < 0
+            if dtype.hasobject or is_negative or (n_values and not dtype.itemsize):
                 raise ValueError(f"an array has values of type {dtype}")
             if start + n_values * dtype.itemsize > len(self._bytes):
                 raise ValueError(f"an array of shape {shape} has too few bytes of data")

@@ -26,17 +26,13 @@ from .._compat import BoolArray, FloatArray
 from ..exceptions import TableError
 
 #: The first bytes of compressed files, and the functions that open them.
-_DECOMPRESSORS: list[tuple[bytes, Any]] = [
-    (b"\x1f\x8b", gzip.open),
-    (b"BZh", bz2.open),
-    (b"\xfd7zXZ\x00", lzma.open),
-]
+_DECOMPRESSORS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 #: The first bytes of files that are not supported, and a description with a remedy.
-_UNSUPPORTED_FORMATS: list[tuple[bytes, str]] = [
-    (b"\x28\xb5\x2f\xfd", "compressed with zstd: decompress it first"),
-    (b"%PDF", "a PDF document: convert it to a table first"),
-    (b"\x89HDF", "an HDF5 file: save the table as Parquet or CSV"),
-]
+_UNSUPPORTED_FORMATS = {
+    b"\x28\xb5\x2f\xfd": "compressed with zstd: decompress it first",
+    b"%PDF": "a PDF document: convert it to a table first",
+    b"\x89HDF": "an HDF5 file: save the table as Parquet or CSV",
+}
 #: The first bytes of zip archives, which Excel files are, too, and of older Excel files.
 _ZIP_SIGNATURE = b"PK\x03\x04"
 EXCEL_SIGNATURES = (_ZIP_SIGNATURE, b"\xd0\xcf\x11\xe0")
@@ -79,10 +75,10 @@ class ByteSource:
 
     def _decompress(self, raw: BinaryIO) -> io.BufferedReader:
         head, stream = read_head(raw)
-        for signature, description in _UNSUPPORTED_FORMATS:
+        for signature, description in _UNSUPPORTED_FORMATS.items():
             if head.startswith(signature):
                 raise TableError(f"{self.name} is {description}.")
-        for signature, open_compressed in _DECOMPRESSORS:
+        for signature, open_compressed in _DECOMPRESSORS.items():
             if head.startswith(signature):
                 return io.BufferedReader(open_compressed(stream))
         return self._unzip(stream) if head.startswith(_ZIP_SIGNATURE) else stream
@@ -211,22 +207,13 @@ class Batch:
             yield Batch(part, self.first_row + start, self.decimal_comma)
 
 
-def concat_batches(batches: Sequence[Batch]) -> Batch:
+def concat_batches(parts: Iterable[Batch]) -> Batch:
     """One batch of the rows of consecutive batches; a column that some of them lack is missing there."""
-    first = batches[0]
+    first = (batches := list(parts))[0]
     if isinstance(first.rows, SparseRows):
         return Batch(SparseRows.concat([batch.sparse_rows for batch in batches]), first.first_row)
-    columns = list(dict.fromkeys(name for batch in batches for name in batch.frame.columns))
-    frames = [_with_columns(batch.frame, columns) for batch in batches]
-    same_types = all(frame.schema == frames[0].schema for frame in frames)
-    rows = pl.concat(frames, how="vertical" if same_types else "vertical_relaxed")
+    rows = pl.concat([batch.frame for batch in batches], how="diagonal_relaxed")
     return Batch(rows, first.first_row, first.decimal_comma)
-
-
-def _with_columns(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """The columns in this order; those that the frame lacks are missing."""
-    present = set(frame.columns)
-    return frame.select(name if name in present else pl.lit(None, pl.Null).alias(name) for name in columns)
 
 
 #: Bytes per read.
@@ -298,7 +285,8 @@ def _read_text(stream: io.BufferedReader, encoding: str | None, name: str) -> It
             )
         data = rest + data
         rest = b"\r" if data.endswith(b"\r") and not at_end else b""  # a newline may follow
-        yield _normalize_newlines(data.removesuffix(rest))
+        data = data.removesuffix(rest)
+        yield data.replace(b"\r\n", b"\n") if b"\n" in data else data.replace(b"\r", b"\n")
 
 
 def _make_decoder(encoding: str) -> codecs.IncrementalDecoder:
@@ -309,11 +297,6 @@ def _make_decoder(encoding: str) -> codecs.IncrementalDecoder:
         raise TableError(
             f"unknown encoding {encoding!r}. Common encodings are utf-8, latin-1, cp1252 and utf-16."
         ) from error
-
-
-def _normalize_newlines(data: bytes) -> bytes:
-    """Convert CR LF and CR line ends to LF."""
-    return data.replace(b"\r\n", b"\n") if b"\n" in data else data.replace(b"\r", b"\n")
 
 
 def unquoted(text: NDArray[np.uint8], byte: int) -> BoolArray:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -23,20 +24,19 @@ from .._compat import FloatArray
 from ..decisions import PRICE_NAMES
 from ..exceptions import InvalidInputError, TableError
 from ..tables import canonical_values as canonical
+from ..tables import schema as inference
 from ..tables.checks import check_columns
 from ..tables.dates import DateKind
-from ..tables.kinds import CategoryKind, CodeKind, ColumnKind, ColumnValues, IdentifierKind, ParsedKind
-from ..tables.numbers import NumberKind, has_pointed_thousands
-from ..tables.schema import (
-    MAY_BE_IDENTIFIER,
-    ColumnInfo,
-    DemandedKind,
-    FeatureSchema,
-    infer_columns,
-    kind_from_dict,
-    parse_column,
-    recognize,
+from ..tables.kinds import (
+    CategoryKind,
+    CodeKind,
+    ColumnKind,
+    ColumnValues,
+    IdentifierKind,
+    ParsedKind,
+    read_fields,
 )
+from ..tables.numbers import NumberKind, has_pointed_thousands
 from .source import Batch, SparseRows
 
 #: Column names that a message lists.
@@ -76,7 +76,7 @@ class ColumnRoles:
     drop: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    kinds: Mapping[str, DemandedKind] = field(default_factory=dict)
+    kinds: Mapping[str, inference.DemandedKind] = field(default_factory=dict)
     label_columns: tuple[str, ...] = ()
 
     def check(self, columns: Sequence[str]) -> None:
@@ -160,7 +160,7 @@ def _read_complete_texts(batch: Batch, name: str, role: str) -> pl.Series:
             f"the {role} {name!r} is missing in {len(missing):,} of {len(batch):,} rows, first in row "
             f"{batch.first_row + position:,}{note}: remove these rows."
         )
-    return canonical.to_text(cleaned)[name]
+    return canonical.canonical_texts(cleaned)[name]
 
 
 def _read_numbers(batch: Batch, name: str, role: str) -> pl.Series:
@@ -189,6 +189,7 @@ class TableSchema:
         The column of the groups, which training and evaluation read; empty if there is none.
     """
 
+    name: ClassVar[str] = "table"
     columns: dict[str, ColumnKind]
     target: str
     label_kind: LabelKind
@@ -282,7 +283,7 @@ class TableSchema:
         """Convert the schema to JSON values."""
         texts = {key: list(each) if isinstance(each, tuple) else each for key, each in vars(self).items()}
         columns = {name: kind.to_dict() for name, kind in self.columns.items()}
-        return {"kind": _SCHEMA_NAMES[type(self)], **texts, "columns": columns}
+        return {"kind": self.name, **texts, "columns": columns}
 
 
 @dataclass(frozen=True)
@@ -297,6 +298,7 @@ class LabelMatrixSchema(TableSchema):
         The text between the labels in the target column; empty if each label has a column.
     """
 
+    name: ClassVar[str] = "label matrix"
     label_names: tuple[str, ...] = ()
     separator: str = ""
 
@@ -320,7 +322,7 @@ class LabelMatrixSchema(TableSchema):
 
 def _split_labels(batch: Batch, name: str, separator: str) -> list[list[str]]:
     """The labels of each row; none for a missing value."""
-    texts = canonical.to_text(canonical.clean_columns(batch.frame, [name]))[name].fill_null("").to_list()
+    texts = canonical.canonical_texts(canonical.clean_columns(batch.frame, [name]))[name].fill_null("")
     return [[each.strip() for each in text.split(separator) if each.strip()] for text in texts]
 
 
@@ -389,7 +391,6 @@ class SparseSchema:
 
 #: The columns that a model needs, and their conversion from the batches of a file.
 Schema = TableSchema | SparseSchema
-_SCHEMA_NAMES = {TableSchema: "table", LabelMatrixSchema: "label matrix"}
 
 
 def schema_from_dict(values: dict[str, Any]) -> Schema:
@@ -398,15 +399,10 @@ def schema_from_dict(values: dict[str, Any]) -> Schema:
         case {"kind": "svmlight", "n_features": int() as n_features} if n_features > 0:
             return SparseSchema(n_features)
         case {"kind": "table" | "label matrix" as name, "columns": dict() as columns, **texts} if columns:
-            schema = next(each for each, known in _SCHEMA_NAMES.items() if known == name)
-            plain = schema({}, "", "text").to_dict()
-            if {"kind", "columns", *texts} == set(plain) and all(
-                isinstance(value, type(plain[key])) and all(isinstance(each, str) for each in value)
-                for key, value in texts.items()
-            ):
-                kinds = {column: kind_from_dict(kind) for column, kind in columns.items()}
-                state: Any = {k: tuple(each) if isinstance(each, list) else each for k, each in texts.items()}
-                return schema(columns=kinds, **state)
+            schema = LabelMatrixSchema if name == LabelMatrixSchema.name else TableSchema
+            fields = read_fields(texts, schema({}, "", "text").to_dict(), "the fields of its schema")
+            kinds = {column: inference.kind_from_dict(kind) for column, kind in columns.items()}
+            return schema(columns=kinds, **fields)
     raise ValueError("its schema is missing or not valid")
 
 
@@ -439,7 +435,7 @@ class SchemaInference:
     """
 
     schema: Schema
-    features: FeatureSchema | None = None
+    features: inference.FeatureSchema | None = None
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -487,7 +483,7 @@ def _check_label_names(names: Sequence[str], target: str, separator: str) -> Non
         )
 
 
-def infer_features(batch: Batch, roles: ColumnRoles) -> tuple[FeatureSchema, list[str]]:
+def infer_features(batch: Batch, roles: ColumnRoles) -> tuple[inference.FeatureSchema, list[str]]:
     """Infer the kinds of the feature columns, with notes for the user."""
     for name in roles.kinds:
         require_column(name, batch.frame.columns)
@@ -507,7 +503,7 @@ def infer_features(batch: Batch, roles: ColumnRoles) -> tuple[FeatureSchema, lis
             f"{MAX_TEXT_COLUMNS:,} are supported. Leave columns out with --drop, or convert them to numbers."
         )
     check_columns(typed, first_row=batch.first_row, error=TableError)
-    schema = infer_columns(typed, given, **options)
+    schema = inference.infer_columns(typed, given, **options)
     notes = [f"The column {column.key!r} {note}" for column in schema.columns if (note := _note(column))]
     return schema, [*notes, *_comma_notes(texts.select(numeric.columns))]
 
@@ -529,18 +525,18 @@ def _is_spelled(texts: pl.Series, options: Mapping[str, bool]) -> bool:
             return True
     if not (texts.str.contains(_LEADING_ZERO).any() or texts.str.contains(_COMPACT_DATE).all()):
         return False
-    kind = recognize(ColumnValues.count(texts.name, texts, **options)).kind
+    kind = inference.recognize(ColumnValues.count(texts.name, texts, **options)).kind
     return isinstance(kind, CodeKind | DateKind)
 
 
-def _note(column: ColumnInfo) -> str:
+def _note(column: inference.ColumnInfo) -> str:
     """What the user should know about how a column is used."""
     kind, reason = column.kind, column.reason.removeprefix("it ")
     if isinstance(kind, IdentifierKind) and not column.is_given:
         return f"{reason}: it is left out. Use --id to copy it to the predictions."
     if not column.doubt:
         return ""
-    if column.doubt == MAY_BE_IDENTIFIER:
+    if column.doubt == inference.MAY_BE_IDENTIFIER:
         return f"{reason}: if it is an identifier, leave it out with --drop or --id."
     if kind == NumberKind():
         return f"{reason}: {column.doubt}."
@@ -641,72 +637,46 @@ def read_times(batch: Batch, name: str) -> FloatArray:
     """Read a column of dates or numbers, none of which may be missing, as numbers that grow with time."""
     require_column(name, batch.frame.columns, "time")
     texts = canonical.clean_columns(batch.frame, [name])[name].cast(pl.String)
-    kind = recognize(ColumnValues.count(name, texts, decimal_comma=batch.decimal_comma)).kind
+    kind = inference.recognize(ColumnValues.count(name, texts, decimal_comma=batch.decimal_comma)).kind
     if not isinstance(kind, ParsedKind) or texts.null_count():
         problem = "has missing values" if isinstance(kind, ParsedKind) else f"holds {kind.description}"
         raise TableError(
             f"the column {name!r} of --time {problem}: it must hold a date or a number in each row."
         )
-    return parse_column(kind, nw.from_native(texts, series_only=True))
+    return inference.parse_column(kind, nw.from_native(texts, series_only=True))
 
 
 #: Columns with more categories are not compared.
 MAX_PROFILE_CATEGORIES = 1000
 
 
-@dataclass(frozen=True)
-class ColumnProfile:
-    """The categories of a column, and whether it had missing values.
-
-    Attributes
-    ----------
-    name : str
-        The column.
-    categories : frozenset of str or None
-        The values of a column of categories; None for other columns and for very many values.
-    has_missing : bool
-        Whether values were missing.
-    """
-
-    name: str
-    categories: frozenset[str] | None
-    has_missing: bool
-
-    def count_unseen(self, values: pl.Series) -> int:
-        """How many values are categories that were not in training."""
-        if self.categories is None:
-            return 0
-        return int((~values.drop_nulls().cast(pl.String).is_in(sorted(self.categories))).sum())
-
-    def count_newly_missing(self, values: pl.Series) -> int:
-        """How many values are missing, if none was in training."""
-        return 0 if self.has_missing else int(_is_missing(values).sum())
-
-
 def profile_columns(features: Any) -> dict[str, dict[str, Any]]:
     """Describe the columns of a training table as JSON values; empty for a sparse matrix."""
     if not isinstance(features, pl.DataFrame):
         return {}
-    return {
-        values.name: {"categories": _categories(values), "missing": bool(_is_missing(values).any())}
-        for values in features
-    }
+    profiles = {}
+    for values in features:
+        is_listed = values.dtype == pl.Categorical and values.n_unique() <= MAX_PROFILE_CATEGORIES
+        categories = sorted(values.drop_nulls().unique().cast(pl.String)) if is_listed else None
+        profiles[values.name] = {"categories": categories, "missing": bool(_is_missing(values).any())}
+    return profiles
 
 
-def read_profiles(described: Any) -> Iterator[ColumnProfile]:
-    """Read what `profile_columns` described; entries that are not valid are left out."""
-    for name, entry in described.items() if isinstance(described, dict) else ():
+def count_unexpected(features: pl.DataFrame, profiles: Any) -> tuple[Counter[str], Counter[str]]:
+    """Count the values of each column that are new categories, and those that are missing for the first time.
+
+    `profiles` has what `profile_columns` described; entries that are not valid are left out.
+    """
+    unseen, missing = Counter[str](), Counter[str]()
+    for name, entry in profiles.items() if isinstance(profiles, dict) else ():
         match entry:
-            case {"categories": None, "missing": bool() as missing}:
-                yield ColumnProfile(name, None, missing)
-            case {"categories": list() as categories, "missing": bool() as missing}:
-                yield ColumnProfile(name, frozenset(map(str, categories)), missing)
-
-
-def _categories(values: pl.Series) -> list[str] | None:
-    if values.dtype != pl.Categorical or values.n_unique() > MAX_PROFILE_CATEGORIES:
-        return None
-    return sorted(values.drop_nulls().unique().cast(pl.String).to_list())
+            case {"categories": list() | None as categories, "missing": bool() as had_missing}:
+                values = features[name]
+                if categories is not None:
+                    known = values.drop_nulls().cast(pl.String).is_in(list(map(str, categories)))
+                    unseen[name] = int((~known).sum())
+                missing[name] = 0 if had_missing else int(_is_missing(values).sum())
+    return unseen, missing
 
 
 def _is_missing(values: pl.Series) -> pl.Series:

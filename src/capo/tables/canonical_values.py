@@ -31,11 +31,7 @@ _DECIMAL_COMMA = r"^([+-]?[0-9]+),([0-9]+)$"
 
 
 def canonical_features(
-    frame: pl.DataFrame,
-    columns: Mapping[str, ColumnKind],
-    *,
-    decimal_comma: bool = False,
-    first_row: int = 1,
+    frame: pl.DataFrame, columns: Mapping[str, ColumnKind], *, decimal_comma: bool = False, first_row: int = 1
 ) -> pl.DataFrame:
     """Convert columns to the features that a model takes.
 
@@ -75,7 +71,7 @@ def canonical_features(
     cleaned = clean_columns(frame, list(columns))
     plain = [name for name, kind in columns.items() if isinstance(kind, NumberKind) and kind.is_plain]
     numeric = to_numeric(cleaned.select(plain), decimal_comma)
-    texts = to_text(
+    texts = canonical_texts(
         cleaned.select(name for name, kind in columns.items() if not isinstance(kind, ParsedKind))
     )
     converted = {series.name: series for series in (*numeric, *texts)}
@@ -143,7 +139,7 @@ def to_numeric(cleaned: pl.DataFrame, decimal_comma: bool) -> pl.DataFrame:
     return cleaned.select(pl.all().cast(pl.Float64, strict=False).fill_nan(None))
 
 
-def to_text(cleaned: pl.DataFrame) -> pl.DataFrame:
+def canonical_texts(cleaned: pl.DataFrame) -> pl.DataFrame:
     """Convert cleaned columns to text, with integers without a decimal point and Booleans in lower case."""
     return cleaned.select(_text_column(name, dtype) for name, dtype in cleaned.schema.items())
 

@@ -189,16 +189,6 @@ class ColumnCodes(NamedTuple):
         """Return the codes of some of the rows."""
         return ColumnCodes(self.codes[rows], None if self.numbers is None else self.numbers[rows])
 
-    @property
-    def is_constant(self) -> bool:
-        """Whether all values are the same."""
-        return bool((self.codes == self.codes[0]).all())
-
-    @property
-    def has_few_values(self) -> bool:
-        """Whether the column has only a few different values."""
-        return len(np.unique(self.codes)) <= MAX_FEW_VALUES
-
     def roc_area(self, positive: BoolArray) -> float:
         """The ROC area of the column by itself; its codes are scored by the labels of other rows."""
         areas = [roc_auc_score(positive, _cross_fitted_rates(self.codes, positive))]
@@ -237,7 +227,9 @@ def _find_leaks(columns: dict[str, ColumnCodes], positive: BoolArray, target: st
         next_best = max((other for key, other in areas.items() if key != name), default=0.5)
         stands_out = area >= MIN_OUTSTANDING_AUC and 1.0 - next_best >= OUTSTANDING_FACTOR * (1.0 - area)
         is_namesake = len(target) >= MIN_NAME_LENGTH and target.lower() in name.lower()
-        is_leak = area >= MIN_LEAK_AUC or (stands_out and columns[name].has_few_values)
+        is_leak = area >= MIN_LEAK_AUC or (
+            stands_out and len(np.unique(columns[name].codes)) <= MAX_FEW_VALUES
+        )
         if is_leak or (is_namesake and area >= MIN_NAMESAKE_AUC):
             yield DataFinding(
                 "leak",
@@ -248,13 +240,10 @@ def _find_leaks(columns: dict[str, ColumnCodes], positive: BoolArray, target: st
 
 
 def _find_constants(columns: dict[str, ColumnCodes]) -> Iterable[DataFinding]:
+    constant = {name: each.is_empty for name, each in columns.items() if (each.codes == each.codes[0]).all()}
     topics: tuple[Literal["empty", "constant"], ...] = ("empty", "constant")
     for topic in topics:
-        names = tuple(
-            name
-            for name, column in columns.items()
-            if column.is_constant and column.is_empty == (topic == "empty")
-        )
+        names = tuple(name for name, is_empty in constant.items() if is_empty == (topic == "empty"))
         if names:
             shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
             reason = "all values are missing" if topic == "empty" else "all rows have the same value"
@@ -311,19 +300,12 @@ def duplicate_share(X: Any, folds: IntArray) -> float:
     hashes = np.zeros(X.shape[0], dtype=np.uint64)
     for column in columns:
         hashes = _mix(hashes ^ column)
-    in_other_fold = _has_equal_row_elsewhere(hashes, folds)
+    _, first, row_group = np.unique(hashes, return_index=True, return_inverse=True)
+    is_elsewhere = folds != folds[first][row_group]  # than the first of the rows that are equal
+    in_other_fold = np.bincount(row_group, is_elsewhere)[row_group] > 0
     if not in_other_fold.any():
         return 0.0
     return float((in_other_fold & (_expected_copies(columns) < MAX_EXPECTED_COPIES)).mean())
-
-
-def _has_equal_row_elsewhere(hashes: NDArray[np.uint64], folds: IntArray) -> BoolArray:
-    _, row_group = np.unique(hashes, return_inverse=True)
-    lowest = np.full(row_group.max() + 1, folds.max() + 1)
-    highest = np.full(row_group.max() + 1, -1)
-    np.minimum.at(lowest, row_group, folds)
-    np.maximum.at(highest, row_group, folds)
-    return np.asarray((lowest < highest)[row_group])
 
 
 def _expected_copies(columns: list[NDArray[np.uint64]]) -> FloatArray:
@@ -340,15 +322,14 @@ def _expected_copies(columns: list[NDArray[np.uint64]]) -> FloatArray:
 
 def _column_codes(X: Any) -> list[NDArray[np.uint64]]:
     """A code of each value, column by column; equal values of a column have equal codes."""
-    if is_dataframe(X):
-        return [_series_codes(column) for column in nw.from_native(X, eager_only=True).iter_columns()]
-    return [_bits(column) for column in np.asarray(X, dtype=np.float64).T]
-
-
-def _series_codes(column: nw.Series[Any]) -> NDArray[np.uint64]:
-    if column.dtype.is_float():
-        return _bits(column.fill_null(np.nan).to_numpy().astype(np.float64))
-    return _value_codes(column.to_list())
+    if not is_dataframe(X):
+        return [_bits(column) for column in np.asarray(X, dtype=np.float64).T]
+    return [
+        _bits(column.fill_null(np.nan).to_numpy().astype(np.float64))
+        if column.dtype.is_float()
+        else _value_codes(column.to_list())
+        for column in nw.from_native(X, eager_only=True).iter_columns()
+    ]
 
 
 def _value_codes(values: list[Any]) -> NDArray[np.uint64]:

@@ -133,9 +133,7 @@ class DateKind(ParsedKind):
     def recognize(cls, values: ColumnValues) -> Recognition | None:
         head = list(values.counts)[:N_HEAD_VALUES]
         layouts = (*_LAYOUTS, *_COUNTS) if is_time_name(values.name) else _LAYOUTS
-        likely = [
-            layout for layout in layouts if any(_parse_layout(text, layout) is not None for text in head)
-        ]
+        likely = [each for each in layouts if any(_parse_layout(text, each) is not None for text in head)]
         fitting = cls._fitting(likely, values) or cls._fitting(_mix_layouts(likely), values)
         is_digits = bool(fitting) and fitting[0] in (_COMPACT, *_COUNTS)
         if not fitting or (is_digits and len(values.counts) < MIN_COMPACT_DATES):
@@ -183,14 +181,10 @@ def _mix_layouts(layouts: list[str]) -> list[str]:
 
 def _parse_layout(text: str, layout: str) -> float | None:
     if layout in _COUNTS:
-        return _parse_count(text, _COUNTS[layout])
+        seconds = float(text) / _COUNTS[layout] if _COUNT_PATTERN.fullmatch(text) else 0.0
+        return seconds if _FIRST_COUNT <= seconds <= _LAST_COUNT else None
     found = _LAYOUTS[layout].fullmatch(text) if layout in _LAYOUTS else None
     return None if found is None else _to_seconds(found.groupdict())
-
-
-def _parse_count(text: str, units_per_second: float) -> float | None:
-    seconds = float(text) / units_per_second if _COUNT_PATTERN.fullmatch(text) else 0.0
-    return seconds if _FIRST_COUNT <= seconds <= _LAST_COUNT else None
 
 
 def _to_seconds(parts: dict[str, str | None]) -> float | None:

@@ -14,8 +14,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, issparse
-from sklearn import get_config
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
+from sklearn import get_config, preprocessing
+from sklearn.base import OneToOneFeatureMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -23,14 +23,6 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    MaxAbsScaler,
-    OneHotEncoder,
-    OrdinalEncoder,
-    StandardScaler,
-)
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, validate_data
 
 from .._compat import BoolArray, FloatArray, IntArray, make_target_encoder, safe_indexing
@@ -68,7 +60,7 @@ def make_linear_features(X: Any, schema: FeatureSchema | None = None, *, uses_la
     matrices are scaled to at most 1 and stay sparse.
     """
     if issparse(X):
-        return MaxAbsScaler()
+        return preprocessing.MaxAbsScaler()
     schema = schema or infer_schema(X)
     one_hot = CategoryOneHotEncoder(min_frequency=MIN_CATEGORY_COUNT, max_categories=MAX_ONE_HOT_COLUMNS)
     categories = schema.of_role("category")
@@ -92,7 +84,7 @@ def make_tree_features(X: Any, schema: FeatureSchema | None = None) -> Any:
     """
     schema = schema or infer_schema(X)
     few, numeric = _ordinal_columns(schema), _plain_numbers(schema)
-    ordinal = OrdinalEncoder(
+    ordinal = preprocessing.OrdinalEncoder(
         handle_unknown="use_encoded_value",
         unknown_value=np.nan,
         encoded_missing_value=np.nan,
@@ -121,8 +113,9 @@ def make_rbf_features(
     The basis has at most 40% as many components as X has rows, so that training without two folds of five
     has enough rows for it.
     """
+    linear = make_linear_features(X, schema, uses_labels=uses_labels)
     basis = Nystroem(n_components=max(1, min(max_components, X.shape[0] * 2 // 5)))
-    return make_pipeline(make_linear_features(X, schema, uses_labels=uses_labels), basis, StandardScaler())
+    return make_pipeline(linear, basis, preprocessing.StandardScaler())
 
 
 def make_delta_features(name: str, X: Any, schema: FeatureSchema | None = None) -> Any:
@@ -156,8 +149,8 @@ def _column_transformer(*transformers: tuple[str, Any, list[Any]]) -> Any:
 def _make_scaler() -> Pipeline:
     return make_pipeline(
         SimpleImputer(strategy="median", keep_empty_features=True, add_indicator=True),
-        StandardScaler(),
-        FunctionTransformer(clip_standardized, feature_names_out="one-to-one"),
+        preprocessing.StandardScaler(),
+        preprocessing.FunctionTransformer(clip_standardized, feature_names_out="one-to-one"),
     )
 
 
@@ -174,31 +167,26 @@ def _category_encoders(prefix: str, columns: list[ColumnInfo], *steps: Any) -> l
 
     Target encoding is cross-fitted: the code of a training row does not use the row's own label.
     """
-    return [
-        (
-            f"{prefix}{name}",
-            make_pipeline(KnownCategoryFilter(as_text=not is_typed), *map(clone, steps)),
-            [column.key for column in columns if column.is_typed == is_typed],
-        )
-        for name, is_typed in (("categorical", True), ("text", False))
-    ]
+    encoders = []
+    for name, is_typed in (("categorical", True), ("text", False)):
+        encoder = make_pipeline(KnownCategoryFilter(as_text=not is_typed), *map(clone, steps))
+        keys = [column.key for column in columns if column.is_typed == is_typed]
+        encoders.append((f"{prefix}{name}", encoder, keys))
+    return encoders
 
 
 def _other_encoders(schema: FeatureSchema, last_step: Any, n_components: int | None) -> list[Any]:
     """The encoders of parsed numbers, parts of dates, tags and free text."""
     parsed = [column for column in schema.of_role("numeric") if not column.is_typed]
     dates, tags, texts = (schema.of_role(role) for role in ("date", "tags", "text"))
+    kinds: list[list[Any]] = [[each.kind for each in part] for part in (parsed, dates, tags)]
     encoders = [
-        ("parsed", make_pipeline(ColumnParser(_kinds(parsed)), clone(last_step)), parsed),
-        ("dates", make_pipeline(ColumnParser(_kinds(dates)), DateParts(), clone(last_step)), dates),
-        ("tags", TagIndicators(_kinds(tags)), tags),
+        ("parsed", make_pipeline(ColumnParser(kinds[0]), clone(last_step)), parsed),
+        ("dates", make_pipeline(ColumnParser(kinds[1]), DateParts(), clone(last_step)), dates),
+        ("tags", TagIndicators(kinds[2]), tags),
         ("words", WordFeatures(n_components), texts),
     ]
     return [(name, encoder, [column.key for column in columns]) for name, encoder, columns in encoders]
-
-
-def _kinds(columns: list[ColumnInfo]) -> list[Any]:
-    return [column.kind for column in columns]
 
 
 def _numeric_tree_steps(X: Any, numeric: list[Any]) -> Any:
@@ -208,11 +196,11 @@ def _numeric_tree_steps(X: Any, numeric: list[Any]) -> Any:
     if any(np.isnan(column).any() for column in values):
         steps.append(DropEmptyColumns())
     if ((ranges > 0) & (ranges < MIN_TREE_RANGE)).any():
-        steps.append(StandardScaler())
+        steps.append(preprocessing.StandardScaler())
     return make_pipeline(*steps) if steps else "passthrough"
 
 
-class DropEmptyColumns(SelectorMixin, BaseEstimator):
+class DropEmptyColumns(SelectorMixin, TableTransformer):
     """Drop the columns that have only missing values in the training data.
 
     Attributes
@@ -237,11 +225,6 @@ class DropEmptyColumns(SelectorMixin, BaseEstimator):
 
     def _get_support_mask(self) -> BoolArray:
         return self.support_
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 class KnownCategoryFilter(OneToOneFeatureMixin, TableTransformer):
@@ -318,7 +301,7 @@ def _sort_key(value: object) -> tuple[str, Any]:
     return type(value).__name__, value if isinstance(value, str | int | float) else str(value)
 
 
-class CategoryOneHotEncoder(OneHotEncoder):
+class CategoryOneHotEncoder(preprocessing.OneHotEncoder):
     """One-hot encode categories, with one column for all rare ones; an unknown category counts as rare.
 
     The result is that of scikit-learn's encoder. It counts the rows of each category one by one in Python;
@@ -540,7 +523,11 @@ class TagIndicators(TableTransformer):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Collect the frequent tags."""
         validate_data(self, X, skip_check_array=True)
-        self.tags_ = [_frequent_tags(rows) for rows in self._rows(X)]
+        self.tags_ = []
+        for rows in self._rows(X):
+            counts = Counter(tag for row in rows for tag in row)
+            frequent = [(-count, tag) for tag, count in counts.items() if count >= MIN_TAG_ROWS]
+            self.tags_.append([tag for _, tag in sorted(frequent)[:MAX_TAG_FEATURES]])
         return self
 
     def _rows(self, X: Any) -> Iterable[list[set[str]]]:
@@ -553,19 +540,14 @@ class TagIndicators(TableTransformer):
         """Mark the tags of each row."""
         validate_data(self, X, reset=False, skip_check_array=True)
         columns = zip(self._rows(X), self.tags_, strict=True)
-        parts = [
-            np.array([[tag in row for tag in tags] for row in rows], dtype=np.float64)
-            for rows, tags in columns
-        ]
-        return np.hstack([part.reshape(X.shape[0], -1) for part in parts])
+        parts = [[[tag in row for tag in tags] for row in rows] for rows, tags in columns]
+        return np.hstack([np.array(each, dtype=np.float64).reshape(X.shape[0], -1) for each in parts])
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the columns and tags."""
         names = self.__dict__.get("feature_names_in_", range(self.n_features_in_))
-        return np.array(
-            [f"{name} {tag}" for name, tags in zip(names, self.tags_, strict=True) for tag in tags],
-            dtype=object,
-        )
+        pairs = zip(names, self.tags_, strict=True)
+        return np.array([f"{name} {tag}" for name, tags in pairs for tag in tags], dtype=object)
 
 
 def _tags(kind: TagsKind, value: Any) -> set[str]:
@@ -574,12 +556,6 @@ def _tags(kind: TagsKind, value: Any) -> set[str]:
     if value is None or (not hasattr(value, "__iter__") and is_missing(value)):
         return set()
     return {str(tag) for tag in value if tag is not None}
-
-
-def _frequent_tags(rows: list[set[str]]) -> list[str]:
-    counts = Counter(tag for row in rows for tag in row)
-    frequent = [(-count, tag) for tag, count in counts.items() if count >= MIN_TAG_ROWS]
-    return [tag for _, tag in sorted(frequent)[:MAX_TAG_FEATURES]]
 
 
 #: Words of a column that are features, and the rows that each needs.

@@ -76,10 +76,19 @@ def to_text(value: Any) -> str | None:
     return None if not text or text in MISSING_TEXTS else text
 
 
+def read_fields(state: dict[str, Any], like: dict[str, Any], what: str) -> dict[str, Any]:
+    """Read texts and lists of texts from JSON values; a ValueError unless they are the fields of `like`."""
+    if set(state) != set(like) - {"kind", "columns"} or not all(
+        isinstance(value, type(like[name])) and all(isinstance(each, str) for each in value)
+        for name, value in state.items()
+    ):
+        raise ValueError(f"{what} are not valid")
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in state.items()}
+
+
 def read_values(text: str) -> dict[str, float]:
     """Read a table of names and their values, such as "km=1e3 m=1"."""
-    pairs = (each.split("=") for each in text.split())
-    return {name: float(value) for name, value in pairs}
+    return {name: float(value) for name, value in (each.split("=") for each in text.split())}
 
 
 class TableTransformer(TransformerMixin, BaseEstimator):
@@ -119,24 +128,13 @@ class ColumnValues:
     def count(cls, name: str, values: Iterable[Any], **options: bool) -> Self:
         """Count the values of a column."""
         counts = Counter(map(to_text, values))
-        n_missing = counts.pop(None, 0)
         texts = {text: count for text, count in counts.items() if text is not None}
-        return cls(name, n_missing + counts.total(), texts, **options)
+        return cls(name, counts.total(), texts, **options)
 
     @property
     def n_values(self) -> int:
         """The number of rows with a value."""
         return sum(self.counts.values())
-
-    @property
-    def missing_share(self) -> float:
-        """The share of the rows without a value."""
-        return 1.0 - self.n_values / self.n_rows if self.n_rows else 0.0
-
-    @property
-    def example(self) -> str:
-        """The first value."""
-        return next(iter(self.counts), "")
 
 
 class Recognition(NamedTuple):
@@ -182,14 +180,7 @@ class ColumnKind(ABC):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         """Restore a kind from its fields as JSON values; a ValueError if they are not valid."""
-        plain = cls().to_dict()
-        is_valid = {"kind", *state} == set(plain) and all(
-            isinstance(value, type(plain[name])) and all(isinstance(each, str) for each in value)
-            for name, value in state.items()
-        )
-        if not is_valid:
-            raise ValueError(f"the fields of the column kind {cls.name!r} are not valid")
-        return cls(**{key: tuple(each) if isinstance(each, list) else each for key, each in state.items()})
+        return cls(**read_fields(state, cls().to_dict(), f"the fields of the column kind {cls.name!r}"))
 
     def with_fields(self, values: dict[str, Any]) -> Self:
         """Return the kind with other values of some fields; a ValueError if they are not valid."""
@@ -347,6 +338,13 @@ def find_index_reason(name: str, values: FloatArray) -> str | None:
     return "its values count the rows" if len(values) >= MIN_INDEX_DENSITY * n_possible else ""
 
 
+def find_number_reason(column: Any) -> str | None:
+    """Return `find_index_reason` of a narwhals series; None if its type is not an integer."""
+    if not column.dtype.is_integer() or not isinstance(column.name, str) or column.null_count():
+        return None
+    return find_index_reason(column.name, np.asarray(column.to_numpy(), dtype=np.float64))
+
+
 def find_numbered_columns(X: Any) -> dict[str, str]:
     """The columns of a data frame with whole numbers that differ in every row, with the reasons.
 
@@ -355,12 +353,7 @@ def find_numbered_columns(X: Any) -> dict[str, str]:
     if not is_dataframe(X):
         return {}
     columns = nw.from_native(X, eager_only=True).iter_columns()
-    integers = [column for column in columns if column.dtype.is_integer() and not column.null_count()]
-    found = {
-        column.name: find_index_reason(column.name, np.asarray(column.to_numpy(), dtype=np.float64))
-        for column in integers
-        if isinstance(column.name, str)
-    }
+    found = {column.name: find_number_reason(column) for column in columns}
     return {name: reason for name, reason in found.items() if reason is not None}
 
 
@@ -406,8 +399,8 @@ class CategoryKind(ColumnKind):
         n_digits = sum(count for text, count in values.counts.items() if _BEGINS_WITH_DIGIT.match(text))
         if odd and n_digits >= MIN_DIGIT_SHARE * max(values.n_values, 1):
             return f"most values begin with a digit, but some, such as {odd!r}, are not numbers"
-        numbers = {text: count for text, count in values.counts.items() if _PLAIN_NUMBER.fullmatch(text)}
-        share = sum(numbers.values()) / max(values.n_values, 1)
+        numbers = list(filter(_PLAIN_NUMBER.fullmatch, values.counts))
+        share = sum(map(values.counts.__getitem__, numbers)) / max(values.n_values, 1)
         if share < MIN_NUMBER_SHARE or 2 * len(numbers) < max(len(values.counts), MIN_NUMBERS):
             return ""
         return f"{share:.0%} of the values are numbers, but others, such as {odd!r}, are not" if odd else ""
@@ -458,14 +451,13 @@ class TextKind(ColumnKind):
         is_varied = len(values.counts) >= max(MIN_IDENTIFIER_ROWS, MIN_DIFFERENT_SHARE * n_values)
         if not is_varied or n_words < MIN_WORDS:
             return None
-        n_digits = sum(_is_mostly_digits(text) * count for text, count in values.counts.items())
+        n_digits = sum(
+            count
+            for text, count in values.counts.items()
+            if 2 * sum(map(str.isdigit, text)) >= sum(map(str.isalnum, text))
+        )
         doubt = "most of its characters are digits" if n_digits >= MIN_DIGIT_SHARE * n_values else ""
         return Recognition(cls(), f"its values have {n_words:.0f} words on average and most differ", doubt)
-
-
-def _is_mostly_digits(text: str) -> bool:
-    letters = [each for each in text if each.isalnum()]
-    return 2 * sum(map(str.isdigit, letters)) >= len(letters)
 
 
 @dataclass(frozen=True)

@@ -121,9 +121,8 @@ def has_pointed_thousands(numbers: Iterable[str], has_decimal_commas: bool) -> b
     """
     pointed = [each for each in numbers if "." in each]
     others = [each for each in numbers if "." not in each and each.strip("+-0")]
-    if len({each[-3:] for each in pointed}) < MIN_POINTED_ENDINGS or not all(
-        map(_POINTED.fullmatch, pointed)
-    ):
+    n_endings = len({each[-3:] for each in pointed})
+    if n_endings < MIN_POINTED_ENDINGS or not all(map(_POINTED.fullmatch, pointed)):
         return False
     return has_decimal_commas or (bool(others) and all(map(_BELOW_THOUSAND.fullmatch, others)))
 
@@ -294,20 +293,18 @@ class MoneyKind(NumberKind):
 
     @classmethod
     def _is_possible(cls, parts: NumberParts) -> bool:
-        return _Amount.split(parts) is not None
+        return _split_amount(parts) is not None
 
     @classmethod
     def _from_parts(cls, parts: list[NumberParts]) -> Self | None:
-        amounts = [amount for amount in map(_Amount.split, parts) if amount is not None]
-        named = sorted({amount.currency for amount in amounts} - {""})
-        has_one_period = len({amount.per for amount in amounts}) == 1
+        amounts = list(filter(None, map(_split_amount, parts)))
+        named = sorted({currency for currency, _, _ in amounts} - {""})
+        has_one_period = len({per for _, _, per in amounts}) == 1
         return cls(currencies=tuple(named)) if named and has_one_period else None
 
     def _factor(self, parts: NumberParts) -> float | None:
-        amount = _Amount.split(parts)
-        if amount is None or (amount.per and amount.currency not in self.currencies):
-            return None
-        return amount.factor
+        currency, factor, per = _split_amount(parts) or ("", None, "")
+        return None if per and currency not in self.currencies else factor
 
     def _doubt(self) -> str:
         n_named = len(self.currencies)
@@ -317,23 +314,15 @@ class MoneyKind(NumberKind):
         return f"{super()._describe()} ({', '.join(self.currencies)})"
 
 
-class _Amount(NamedTuple):
-    """What surrounds an amount of money: the currency with its period, if there are any, and a factor."""
-
-    currency: str
-    factor: float
-    per: str
-
-    @classmethod
-    def split(cls, parts: NumberParts) -> _Amount | None:
-        """Split what surrounds a number; None if it is no amount of money."""
-        found = _AMOUNT.fullmatch(f"{parts.prefix} {parts.suffix}".strip())
-        if found is None or (found["before"] and found["after"]):
-            return None
-        currency, per = found["before"] or found["after"] or "", found["per"] or ""
-        is_bare = not currency and bool(per or found["multiple"])
-        factor = _MULTIPLES[found["multiple"].lower()] if found["multiple"] else 1.0
-        return None if is_bare else cls(currency + per, factor, per)
+def _split_amount(parts: NumberParts) -> tuple[str, float, str] | None:
+    """The currency with its period, a factor and the period around a number; None if it is not money."""
+    found = _AMOUNT.fullmatch(f"{parts.prefix} {parts.suffix}".strip())
+    if found is None or (found["before"] and found["after"]):
+        return None
+    currency, per = found["before"] or found["after"] or "", found["per"] or ""
+    is_bare = not currency and bool(per or found["multiple"])
+    factor = _MULTIPLES[found["multiple"].lower()] if found["multiple"] else 1.0
+    return None if is_bare else (currency + per, factor, per)
 
 
 @dataclass(frozen=True)

@@ -14,34 +14,17 @@ from sklearn.utils.validation import validate_data
 
 from .._compat import FloatArray
 from ..exceptions import InvalidInputError
+from . import kinds as column_kinds
 from .dates import DateKind, DurationKind, is_time_name
-from .kinds import (
-    BooleanKind,
-    CategoryKind,
-    CodeKind,
-    ColumnKind,
-    ColumnValues,
-    IdentifierKind,
-    ParsedKind,
-    Recognition,
-    Role,
-    TableTransformer,
-    TagsKind,
-    TextKind,
-    find_index_reason,
-    is_dataframe,
-    is_missing,
-    is_number,
-    to_text,
-)
+from .kinds import CategoryKind, ColumnKind, ColumnValues, IdentifierKind, ParsedKind, Recognition, TagsKind
 from .numbers import MoneyKind, NumberKind, PercentageKind, QuantityKind
 
 #: All kinds by name; a column is of the first that recognizes it.
 KINDS: dict[str, type[ColumnKind]] = {
     kind.name: kind
     for kind in (
-        *(BooleanKind, CodeKind, DateKind, NumberKind, PercentageKind, MoneyKind, QuantityKind),
-        *(DurationKind, TagsKind, TextKind, IdentifierKind, CategoryKind),
+        *(column_kinds.BooleanKind, column_kinds.CodeKind, DateKind, NumberKind, PercentageKind, MoneyKind),
+        *(QuantityKind, DurationKind, TagsKind, column_kinds.TextKind, IdentifierKind, CategoryKind),
     )
 }
 
@@ -129,7 +112,7 @@ class FeatureSchema:
 
     columns: tuple[ColumnInfo, ...]
 
-    def of_role(self, *roles: Role) -> list[ColumnInfo]:
+    def of_role(self, *roles: column_kinds.Role) -> list[ColumnInfo]:
         """The columns whose kind has one of these roles."""
         return [column for column in self.columns if column.kind.role in roles]
 
@@ -183,21 +166,15 @@ def infer_schema(X: Any, kinds: Mapping[str, DemandedKind] | None = None) -> Fea
     """
     if issparse(X):
         return FeatureSchema(())
-    if not is_dataframe(X):
-        number = NumberKind()
-        return FeatureSchema(
-            tuple(ColumnInfo(each, number, True, "it is a number") for each in range(X.shape[1]))
-        )
-    schema = infer_columns(X, kinds or {})
-    if any(column.kind.role != "none" for column in schema.columns):
-        return schema
-    # There is nothing but identifiers to learn from.
-    return FeatureSchema(
-        tuple(
-            replace(column, kind=NumberKind() if column.is_typed else CategoryKind(), doubt=MAY_BE_IDENTIFIER)
-            for column in schema.columns
-        )
-    )
+    if not column_kinds.is_dataframe(X):
+        positions = range(X.shape[1])
+        return FeatureSchema(tuple(ColumnInfo(k, NumberKind(), True, "it is a number") for k in positions))
+    columns = infer_columns(X, kinds or {}).columns
+    if all(column.kind.role == "none" for column in columns):  # there is nothing else to learn from
+        used = [NumberKind() if column.is_typed else CategoryKind() for column in columns]
+        doubtful = (replace(each, doubt=MAY_BE_IDENTIFIER) for each in columns)
+        columns = tuple(replace(each, kind=kind) for each, kind in zip(doubtful, used, strict=True))
+    return FeatureSchema(columns)
 
 
 def infer_columns(X: Any, kinds: Mapping[str, DemandedKind], **options: bool) -> FeatureSchema:
@@ -206,12 +183,10 @@ def infer_columns(X: Any, kinds: Mapping[str, DemandedKind], **options: bool) ->
     if unknown := [name for name in kinds if name not in frame.columns]:
         raise InvalidInputError(f"there is no column {unknown[0]!r}, whose kind is given.")
     has_names = all(isinstance(name, str) for name in frame.columns)
-    columns = enumerate(frame.iter_columns())
+    keys = frame.columns if has_names else range(len(frame.columns))
+    columns = zip(frame.iter_columns(), keys, strict=True)
     return FeatureSchema(
-        tuple(
-            _infer_column(column, column.name if has_names else position, kinds.get(column.name), options)
-            for position, column in columns
-        )
+        tuple(_infer_column(column, key, kinds.get(column.name), options) for column, key in columns)
     )
 
 
@@ -221,22 +196,20 @@ def _infer_column(
     found = _recognize_type(column) if demanded is None else None
     if found is None:
         values = ColumnValues.count(str(column.name), column.to_list(), **options)
-        return recognize_column(values, key) if demanded is None else impose_kind(values, key, demanded)
+        kind, reason, doubt = recognize(values) if demanded is None else impose_kind(values, demanded)
+        missing_share = 1.0 - values.n_values / values.n_rows if values.n_rows else 0.0
+        example, n_different = next(iter(values.counts), ""), len(values.counts)
+        return ColumnInfo(key, kind, False, reason, doubt, example, missing_share, n_different)
     kind, reason, doubt = found
-    first = next((value for value in column.head(100).to_list() if not is_missing(value)), "")
+    known = (value for value in column.head(100).to_list() if not column_kinds.is_missing(value))
     missing_share = column.null_count() / max(len(column), 1)
     n_different = column.n_unique() if kind.role == "category" else 0
     is_typed = column.dtype != nw.Duration
-    return ColumnInfo(key, kind, is_typed, reason, doubt, str(first), missing_share, n_different)
+    return ColumnInfo(key, kind, is_typed, reason, doubt, str(next(known, "")), missing_share, n_different)
 
 
-def recognize_column(values: ColumnValues, key: Any) -> ColumnInfo:
-    """What a column of texts is taken for."""
-    return _describe_column(values, key, recognize(values))
-
-
-def impose_kind(values: ColumnValues, key: Any, demanded: DemandedKind) -> ColumnInfo:
-    """A column with the kind that a user demands, given by its name or with values of its fields."""
+def impose_kind(values: ColumnValues, demanded: DemandedKind) -> Recognition:
+    """Return the kind that a user demands for a column, given by its name or with values of its fields."""
     fields = {"kind": demanded} if isinstance(demanded, str) else dict(demanded)
     name = fields.pop("kind", None)
     if name not in KINDS:
@@ -250,14 +223,7 @@ def impose_kind(values: ColumnValues, key: Any, demanded: DemandedKind) -> Colum
         raise InvalidInputError(f"the column {values.name!r} cannot be read as given: {error}.") from error
     if fields and isinstance(kind, ParsedKind):
         kind = kind.with_missing(values)
-    return _describe_column(values, key, Recognition(kind, GIVEN))
-
-
-def _describe_column(values: ColumnValues, key: Any, found: Recognition) -> ColumnInfo:
-    n_different = len(values.counts)
-    return ColumnInfo(
-        key, found.kind, False, found.reason, found.doubt, values.example, values.missing_share, n_different
-    )
+    return Recognition(kind, GIVEN)
 
 
 def _recognize_type(column: Any) -> Recognition | None:
@@ -283,15 +249,11 @@ def _recognize_numbers(column: Any) -> Recognition:
         time = DateKind.recognize(ColumnValues.count(name, column.to_list()))
         if time is not None:
             return time
-    if column.dtype.is_integer() and isinstance(column.name, str) and not column.null_count():
-        why = find_index_reason(name, np.asarray(column.to_numpy(), dtype=np.float64))
-        reason = "it has a different whole number in each row"
-        if why is not None:
-            return (
-                Recognition(IdentifierKind(), f"{reason}, and {why}")
-                if why
-                else Recognition(NumberKind(), reason, MAY_BE_IDENTIFIER)
-            )
+    reason, why = "it has a different whole number in each row", column_kinds.find_number_reason(column)
+    if why:
+        return Recognition(IdentifierKind(), f"{reason}, and {why}")
+    if why is not None:
+        return Recognition(NumberKind(), reason, MAY_BE_IDENTIFIER)
     is_empty = column.null_count() == len(column)
     return Recognition(NumberKind(), "it is empty in all rows" if is_empty else "all its values are numbers")
 
@@ -311,7 +273,7 @@ def _has_lists(column: Any) -> bool:
 def describe_mismatch(X: Any, schema: FeatureSchema) -> str:
     """Return how X differs from the training table, with what to do; empty if no difference was found."""
     names = [column.key for column in schema.columns if isinstance(column.key, str)]
-    if is_dataframe(X):
+    if column_kinds.is_dataframe(X):
         try:
             for column in schema.of_role("numeric"):
                 if column.is_typed and not (series := column.select(X)).dtype.is_numeric():
@@ -329,7 +291,7 @@ def describe_mismatch(X: Any, schema: FeatureSchema) -> str:
     return ""
 
 
-class ColumnParser(OneToOneFeatureMixin, TableTransformer):
+class ColumnParser(OneToOneFeatureMixin, column_kinds.TableTransformer):
     """Parse columns to numbers; dates become seconds since 1970.
 
     Parameters
@@ -397,7 +359,7 @@ def parse_column(
         if number is None:
             raise error(
                 f"the column {column.name!r} held {kind.description} in training, but row "
-                f"{first_row + row:,} contains {to_text(value)!r}."
+                f"{first_row + row:,} contains {column_kinds.to_text(value)!r}."
             )
         numbers[row] = number
     return numbers
@@ -405,8 +367,8 @@ def parse_column(
 
 def _parse_value(kind: ParsedKind, value: Any, is_written_date: bool) -> float | None:
     """Parse a text; a number is not written as text, which has another spelling, but for dates in digits."""
-    if not is_number(value):
-        return kind.parse_or_missing(to_text(value))
+    if not column_kinds.is_number(value):
+        return kind.parse_or_missing(column_kinds.to_text(value))
     if is_written_date:  # without the decimal point that a missing value in its column adds
         return kind.parse_or_missing(str(int(value) if float(value).is_integer() else value))
     return float(kind.convert_numbers(np.array([float(value)]))[0])

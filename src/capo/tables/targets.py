@@ -145,8 +145,7 @@ def match_label_matrix(Y: Any, n_rows: int, labels: NDArray[Any]) -> BoolArray:
         )
     if names.dtype.kind != "U" or labels.dtype.kind != "U":
         return values
-    unknown = [name for name in names.tolist() if name not in set(labels.tolist())]
-    if unknown:
+    if unknown := np.setdiff1d(names, labels).tolist():
         raise InvalidInputError(f"Y has the label {unknown[0]!r}, which the classifier was not trained on.")
     return values[:, [names.tolist().index(label) for label in labels.tolist()]]
 
