@@ -22,7 +22,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +66,10 @@ def cpu_seconds(function: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def predict_auxiliary(model: Any, name: str, X: Any) -> Any:
-    """The output of one auxiliary as prediction computes it, in this and in earlier versions."""
-    from capo import auxiliary  # noqa: PLC0415 (of the source folder that is measured)
+    """The output of one auxiliary as prediction computes it."""
+    from capo.learning.outputs import ScoreOutput  # noqa: PLC0415 (of the source folder that is measured)
 
-    estimator, output, labels = model.auxiliaries_[name], auxiliary.ScoreOutput(), model.classes_
-    if not hasattr(auxiliary, "predict_block"):
-        return output.predict(estimator, X, labels)
-    return auxiliary.predict_block({name: estimator}, X, output, labels, lambda name: nullcontext())
+    return ScoreOutput().predict(model.auxiliaries_[name], X, model.classes_)
 
 
 def load_table(table: str, data: str | None) -> tuple[Any, np.ndarray]:

@@ -21,7 +21,8 @@ SELECTED_NAMES = {
     ],
     "capo.learning.outputs": ["ClassCalibrator", "LabelOutput", "OutputKind", "OutputScale", "ScoreOutput"],
     "capo.learning.combination": ["FittedCombination", "LinearCombination"],
-    "capo.learning.folds": ["TimeFolds"],
+    "capo.learning.classes": ["ProbabilityStack"],
+    "capo.learning.labels": ["LabelModel"],
     "capo.learning.path": ["CGrid", "CVScore", "GridPoint"],
     "capo.measures.multiclass": [
         "MCC",

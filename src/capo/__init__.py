@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     )
     from .estimators import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, svmperf_path
     from .io.model_file import load, save
+    from .learning.folds import TimeFolds
 
 __all__ = [
     "CAPOClassifier",
     "SVMPerfClassifier",
     "SVMPerfClassifierCV",
+    "TimeFolds",
     "__version__",
     "baselines",
     "decisions",
@@ -52,6 +54,7 @@ _WHERE = {
     "CAPOClassifier": "estimators",
     "SVMPerfClassifier": "estimators",
     "SVMPerfClassifierCV": "estimators",
+    "TimeFolds": "learning.folds",
     "load": "io.model_file",
     "save": "io.model_file",
     "svmperf_path": "estimators",

@@ -7,13 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from capo import measures
-from capo._accel import loader as _loader
-from capo._accel import threads as _threads
-from capo._accel.loader import load_kernels
-from capo.engine import Status, as_design, augment, minimize, relative_error
-from capo.engine import _designs as _dense
-from capo.engine import _line_search as _vectors
-from capo.measures import Binner, Labels, _binned, _linear
+from capo._accel import loader
+from capo.engine import Status, _line_search, as_design, augment, minimize, relative_error
+from capo.measures import Binner, Labels
 
 pytest.importorskip("numba")
 
@@ -29,7 +25,7 @@ def vectors(length, elements=numbers):
 def _compile_everything(monkeypatch):
     """Use kernels for problems of any size, in blocks of a few rows."""
     monkeypatch.delenv("CAPO_NUMBA", raising=False)
-    monkeypatch.setattr(_loader, "MIN_STEPS", 0)
+    monkeypatch.setattr(loader, "MIN_STEPS", 0)
 
 
 def without_kernels(function, *args):
@@ -41,8 +37,8 @@ def without_kernels(function, *args):
 def in_blocks(function, *args):
     """Call a function of vectors with kernels, and without them, on blocks of 7 numbers."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_vectors, "MAX_UNDIVIDED", 3)
-        patch.setattr(_vectors, "BLOCK_LENGTH", 7)
+        patch.setattr(_line_search, "MAX_UNDIVIDED", 3)
+        patch.setattr(_line_search, "BLOCK_LENGTH", 7)
         return function(*args), without_kernels(function, *args)
 
 
@@ -51,18 +47,18 @@ def test_scaled_sums_are_the_same_bits(data, length, factor):
     a, b = data.draw(vectors(length)), data.draw(vectors(length))
 
     def add():
-        return _vectors.add_scaled(a, b, factor, np.empty(length))
+        return _line_search.add_scaled(a, b, factor, np.empty(length))
 
     np.testing.assert_array_equal(*in_blocks(add), strict=True)
     inside = b.copy()
-    np.testing.assert_array_equal(add(), _vectors.add_scaled(a, inside, factor, inside))
+    np.testing.assert_array_equal(add(), _line_search.add_scaled(a, inside, factor, inside))
 
 
 @given(st.data(), lengths)
 def test_changes_are_the_same(data, length):
     few = st.sampled_from([0.0, -0.0, 1.0, 2.5])
     a, b = data.draw(vectors(length, few)), data.draw(vectors(length, few))
-    compiled, expected = in_blocks(_vectors.find_changes, a, b)
+    compiled, expected = in_blocks(_line_search.find_changes, a, b)
     np.testing.assert_array_equal(compiled[0], expected[0])
     np.testing.assert_array_equal(compiled[0], np.flatnonzero(a != b))
     np.testing.assert_array_equal(compiled[1], expected[1])
@@ -72,7 +68,7 @@ def test_changes_are_the_same(data, length):
 @given(st.data(), lengths)
 def test_inner_products_are_within_the_rounding_errors(data, length):
     a, b, c = (data.draw(vectors(length)) for _ in range(3))
-    products = in_blocks(_vectors.dot, a, b)[0] + in_blocks(_vectors.dot, a, b, c)[0]
+    products = in_blocks(_line_search.dot, a, b)[0] + in_blocks(_line_search.dot, a, b, c)[0]
     for other, compiled in zip((b, b, c), products, strict=True):
         error = 2.0 * relative_error(length) * float(np.abs(a) @ np.abs(other))
         assert compiled == pytest.approx(float(a @ other), rel=0.0, abs=error)
@@ -80,8 +76,8 @@ def test_inner_products_are_within_the_rounding_errors(data, length):
 
 def test_vectors_of_other_types_are_left_to_numpy():
     a, b = np.arange(50.0), np.ones(100)[::2]
-    assert in_blocks(_vectors.dot, a, b) == ([1225.0], [1225.0])
-    assert in_blocks(_vectors.dot, a.astype(np.float32), b) == ([1225.0], [1225.0])
+    assert in_blocks(_line_search.dot, a, b) == ([1225.0], [1225.0])
+    assert in_blocks(_line_search.dot, a.astype(np.float32), b) == ([1225.0], [1225.0])
 
 
 @given(
@@ -101,8 +97,8 @@ def test_bins_are_the_same_bits(data, length, n_bins, weighted, margin):
         return bins, binner.coef_from_table(bins.slots, table)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_binned, "TASK_ROWS", 7)
-        patch.setattr(_binned, "MIN_TASK_ROWS_PER_BIN", 0)
+        patch.setattr("capo.measures._binned.TASK_ROWS", 7)
+        patch.setattr("capo.measures._binned.MIN_TASK_ROWS_PER_BIN", 0)
         (compiled, coef), (expected, expected_coef) = count(), without_kernels(count)
     assert (compiled.slots.dtype, expected.slots.dtype) == (np.int32, np.intp)
     for one, other in ((compiled.slots, expected.slots), (compiled.mass, expected.mass)):
@@ -120,7 +116,7 @@ def test_products_with_float32_are_within_the_rounding_errors(data, n_rows, n_co
     rows = np.flatnonzero(data.draw(hnp.arrays(bool, n_rows)))
     exact, size = X.astype(np.float64), np.abs(X.astype(np.float64))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_dense, "TASK_SIZE", 3 * n_columns)
+        patch.setattr("capo.engine._designs.TASK_SIZE", 3 * n_columns)
         design = as_design(X)
         products = [
             (design.matvec(v), exact @ v, size @ np.abs(v)),
@@ -146,17 +142,13 @@ def make_data(n_rows):
     return X, X @ rng.normal(size=8) + 2.0 * rng.normal(size=n_rows) > 3.0
 
 
+@pytest.mark.usefixtures("small_tasks")
 @pytest.mark.parametrize("name", ["accuracy", "f1", "roc_auc"])
-def test_a_fit_is_certified_and_the_same_in_any_number_of_threads(name, monkeypatch):
-    monkeypatch.setattr(_dense, "TASK_SIZE", 10_000)
-    monkeypatch.setattr(_binned, "TASK_ROWS", 3000)
-    monkeypatch.setattr(_linear, "TASK_ROWS", 3000)
-    monkeypatch.setattr(_vectors, "MAX_UNDIVIDED", 1000)
-    monkeypatch.setattr(_vectors, "BLOCK_LENGTH", 3000)
+def test_a_fit_is_certified_and_the_same_in_any_number_of_threads(name, use_threads):
     X, y = make_data(40_000)
     measure, found = measures.get(name), []
     for n_threads in (1, 2, 4):
-        monkeypatch.setattr(_threads, "count_threads", lambda n_threads=n_threads: n_threads)
+        use_threads(n_threads)
         found.append(minimize(augment(X), measure.oracle(y), C=1000.0))
     for other in found[1:]:
         np.testing.assert_array_equal(other.v, found[0].v)
@@ -170,7 +162,7 @@ def test_a_fit_is_certified_and_the_same_in_any_number_of_threads(name, monkeypa
 
 
 def test_kernels_release_the_lock_of_the_interpreter():
-    kernels = [each for each in vars(load_kernels(1)).values() if hasattr(each, "targetoptions")]
+    kernels = [each for each in vars(loader.load_kernels(1)).values() if hasattr(each, "targetoptions")]
     assert kernels
     assert all(each.targetoptions["nogil"] for each in kernels)
 
@@ -186,7 +178,7 @@ def test_hinges_are_the_same_bits_but_for_the_sum(data, length, weighted):
         return measure.oracle(y, weight if weighted else None)(scores)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_linear, "TASK_ROWS", 7)
+        patch.setattr("capo.measures._linear.TASK_ROWS", 7)
         compiled, expected = search(), without_kernels(search)
     np.testing.assert_array_equal(compiled.coef, expected.coef)
     assert compiled.loss == pytest.approx(expected.loss, rel=1e-14, abs=1e-16)

@@ -7,8 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from capo._accel import loader as _loader
-from capo._accel.loader import MIN_STEPS, load_kernels
+from capo._accel import loader
 from capo.exceptions import CapoWarning
 
 
@@ -16,7 +15,7 @@ from capo.exceptions import CapoWarning
 def _fresh(monkeypatch):
     """Forget what was loaded, and what the environment says."""
     monkeypatch.delenv("CAPO_NUMBA", raising=False)
-    cached = _loader._import_kernels, _loader._warn_once
+    cached = loader._import_kernels, loader._warn_once
     for each in cached:
         each.cache_clear()
     yield
@@ -26,7 +25,7 @@ def _fresh(monkeypatch):
 
 def test_large_problems_are_compiled():
     pytest.importorskip("numba")
-    kernels = load_kernels(MIN_STEPS)
+    kernels = loader.load_kernels(loader.MIN_STEPS)
     out = np.empty(2)
     kernels.add_scaled(np.array([1.0, 2.0]), np.array([10.0, 20.0]), 0.5, out)
     assert out.tolist() == [6.0, 12.0]
@@ -34,7 +33,7 @@ def test_large_problems_are_compiled():
 
 def test_a_kernel_takes_write_protected_arrays_but_no_other_types():
     pytest.importorskip("numba")
-    add_scaled = load_kernels(MIN_STEPS).add_scaled
+    add_scaled = loader.load_kernels(loader.MIN_STEPS).add_scaled
     a = np.array([1.0, 2.0])
     a.flags.writeable = False
     add_scaled(a, a, 1.0, out := np.empty(2))
@@ -45,14 +44,14 @@ def test_a_kernel_takes_write_protected_arrays_but_no_other_types():
 
 def test_small_problems_are_not_compiled_unless_the_bits_are_the_same():
     pytest.importorskip("numba")
-    assert load_kernels(MIN_STEPS - 1) is None
-    assert load_kernels(1, same_bits=True) is not None
+    assert loader.load_kernels(loader.MIN_STEPS - 1) is None
+    assert loader.load_kernels(1, same_bits=True) is not None
 
 
 def test_small_problems_do_not_import_numba():
     code = (
-        "import sys; from capo._accel.loader import load_kernels\n"
-        "assert load_kernels(1, same_bits=True) is None and 'numba' not in sys.modules"
+        "import sys; from capo._accel import loader\n"
+        "assert loader.load_kernels(1, same_bits=True) is None and 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -60,32 +59,32 @@ def test_small_problems_do_not_import_numba():
 @pytest.mark.parametrize("value", ["0", " 0", "false", "OFF", "no"])
 def test_the_switch_turns_kernels_off(monkeypatch, value):
     monkeypatch.setenv("CAPO_NUMBA", value)
-    assert load_kernels(MIN_STEPS) is None
+    assert loader.load_kernels(loader.MIN_STEPS) is None
 
 
 def test_kernels_are_not_run_in_python(monkeypatch):
     numba = pytest.importorskip("numba")
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
-    assert load_kernels(MIN_STEPS) is None
+    assert loader.load_kernels(loader.MIN_STEPS) is None
 
 
 def test_a_numba_that_cannot_be_found_out_about_is_not_used(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", type(sys)("numba"))  # it has no __spec__
     with pytest.warns(CapoWarning, match="__spec__"):
-        assert load_kernels(MIN_STEPS) is None
+        assert loader.load_kernels(loader.MIN_STEPS) is None
 
 
 def test_small_problems_do_not_report_a_broken_numba(monkeypatch):
     pytest.importorskip("numba")
-    monkeypatch.setattr(_loader, "_import_kernels", lambda: (None, "broken"))
+    monkeypatch.setattr(loader, "_import_kernels", lambda: (None, "broken"))
     with warnings.catch_warnings(action="error"):
-        assert load_kernels(1, same_bits=True) is None
+        assert loader.load_kernels(1, same_bits=True) is None
 
 
 def test_numpy_is_used_without_numba(monkeypatch):
-    monkeypatch.setattr(_loader, "find_spec", lambda name: None)
+    monkeypatch.setattr(loader, "find_spec", lambda name: None)
     with warnings.catch_warnings(action="error"):
-        assert load_kernels(MIN_STEPS) is None
+        assert loader.load_kernels(loader.MIN_STEPS) is None
 
 
 @pytest.mark.parametrize(
@@ -100,10 +99,10 @@ def test_a_broken_numba_is_reported_once_and_numpy_is_used(monkeypatch, error):
     def fail(name):
         raise error
 
-    monkeypatch.setattr(_loader, "find_spec", lambda name: True)
-    monkeypatch.setattr(_loader, "import_module", fail)
+    monkeypatch.setattr(loader, "find_spec", lambda name: True)
+    monkeypatch.setattr(loader, "import_module", fail)
     with pytest.warns(CapoWarning, match="NumPy is used") as found:
-        assert [load_kernels(MIN_STEPS) for _ in range(3)] == [None] * 3
+        assert [loader.load_kernels(loader.MIN_STEPS) for _ in range(3)] == [None] * 3
     assert len(found) == 1
     assert str(error) in str(found[0].message)
 
@@ -115,10 +114,10 @@ def test_a_cache_that_cannot_be_written_is_reported(tmp_path, monkeypatch):
         "import sys, warnings\n"
         "from numba.core import caching\n"
         "caching.CacheImpl._locator_classes = []\n"
-        "from capo._accel.loader import load_kernels\n"
+        "from capo._accel import loader\n"
         "with warnings.catch_warnings(record=True) as found:\n"
         "    warnings.simplefilter('always')\n"
-        "    assert load_kernels(1e12) is None\n"
+        "    assert loader.load_kernels(1e12) is None\n"
         "assert 'NUMBA_CACHE_DIR' in str(found[0].message), found\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from capo import SVMPerfClassifier, measures
 from capo.engine import Status, from_blocks, minimize
-from capo.engine._rounding import MAX_ELEMENT
 from capo.exceptions import (
     ConstraintWarning,
     ExhaustiveSearchWarning,
@@ -126,7 +125,7 @@ def assert_honest(seed):
     result = outcome(problem)
     assert not result.startswith("FALSE"), (result, problem)
     if problem.kind == "limit of float64":
-        assert result == "refused" or abs(problem.X).max() <= MAX_ELEMENT
+        assert result == "refused" or abs(problem.X).max() <= 1e100  # larger elements are refused
 
 
 @pytest.mark.parametrize("make", [np.asarray, csr_array, aslinearoperator])

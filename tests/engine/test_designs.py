@@ -7,9 +7,7 @@ import pytest
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from capo._accel import threads as _threads
 from capo.engine import IdentityDesign, as_design, augment, from_blocks
-from capo.engine import _designs as _dense
 from capo.exceptions import InvalidInputError
 
 RNG = np.random.default_rng(0)
@@ -74,13 +72,13 @@ def test_products_of_some_rows_of_other_designs():
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_products_do_not_depend_on_the_number_of_threads(dtype, order, monkeypatch):
+def test_products_do_not_depend_on_the_number_of_threads(dtype, order, monkeypatch, use_threads):
     """To the last bit, with a size of tasks that does not divide the rows."""
-    monkeypatch.setattr(_dense, "TASK_SIZE", 1000)
+    monkeypatch.setattr("capo.engine._designs.TASK_SIZE", 1000)
     v, c, rows = RNG.normal(size=X.shape[1]), RNG.normal(size=len(X)), np.arange(0, len(X), 2)
     design, results = as_design(np.asarray(X, dtype=dtype, order=order)), []
     for n_threads in (1, 2, 3):
-        monkeypatch.setattr(_threads, "count_threads", lambda n_threads=n_threads: n_threads)
+        use_threads(n_threads)
         products = (design.matvec(v), design.rmatvec(c), design.abs_matvec(v), design.abs_rmatvec(c))
         results.append((*products, design.rmatvec_rows(rows, c[rows])))
     for others in results[1:]:

@@ -1,22 +1,14 @@
 """What only large problems use: slopes from changed rows, bins in place of sorts, threads."""
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from capo import measures
-from capo._accel import threads as _threads
-from capo.engine import CuttingPlane, Status, as_design, augment, minimize
-from capo.engine import _designs as _dense
-from capo.engine import _line_search as _vectors
-from capo.engine import _solver as _slopes
-from capo.engine._solver import MAX_UPDATES, SlopeUpdates
-from capo.measures import _binned, _linear
+from capo.engine import CuttingPlane, Status, _solver, as_design, augment, minimize
 
 
 def make_data(n, seed=0):
@@ -43,13 +35,13 @@ class CountedRows:
 
 
 @given(st.lists(st.sampled_from([0.0, 0.01, 0.1, 0.5, 1.0]), min_size=1, max_size=40), st.booleans())
-def test_slopes_from_changed_rows(shares, sparse):
+def test_solver_from_changed_rows(shares, sparse):
     """Cuts of which some, few or all coefficients change, against the product with all rows."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 3))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_slopes, "MIN_SIZE", 0)
-        slopes = SlopeUpdates(as_design(csr_array(X) if sparse else X))
+        patch.setattr(_solver, "MIN_SIZE", 0)
+        slopes = _solver.SlopeUpdates(as_design(csr_array(X) if sparse else X))
         coef = rng.normal(size=500)
         for share in shares:
             coef = np.where(rng.random(500) < share, rng.choice([-1.0, 0.0, 1.0], size=500), coef)
@@ -58,13 +50,13 @@ def test_slopes_from_changed_rows(shares, sparse):
 
 def test_a_slope_is_computed_anew_after_some_updates():
     rng = np.random.default_rng(0)
-    design = CountedRows(rng.normal(size=(_slopes.MIN_SIZE, 1)))
-    slopes, coef = SlopeUpdates(design), rng.normal(size=_slopes.MIN_SIZE)
-    for i in range(2 * MAX_UPDATES + 3):
+    design = CountedRows(rng.normal(size=(_solver.MIN_SIZE, 1)))
+    slopes, coef = _solver.SlopeUpdates(design), rng.normal(size=_solver.MIN_SIZE)
+    for i in range(2 * _solver.MAX_UPDATES + 3):
         coef = coef.copy()
         coef[i] += 1.0
         slopes(coef)
-    assert (design.n_full, design.n_partial) == (3, 2 * MAX_UPDATES)
+    assert (design.n_full, design.n_partial) == (3, 2 * _solver.MAX_UPDATES)
     slopes.stop()
     slopes(coef)
     assert (design.n_full, slopes.error_factor) == (4, 1.0)
@@ -85,39 +77,29 @@ def test_the_certificate_holds_with_bins_and_updates(name):
     assert primal <= solution.primal + 1e-9
     # The plain method: exact searches, all products.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_slopes, "MIN_SIZE", np.inf)
+        patch.setattr(_solver, "MIN_SIZE", np.inf)
         plain = minimize(design, measure.oracle(y).__call__, C=1000.0, tol=1e-5, max_iter=3000)
     assert plain.status is Status.OPTIMAL
     assert max(plain.dual, solution.dual) <= min(plain.primal, solution.primal)
 
 
+@pytest.mark.usefixtures("small_tasks")
 @pytest.mark.parametrize("name", ["accuracy", "f1", "roc_auc"])
-def test_a_solution_does_not_depend_on_the_number_of_threads(name, monkeypatch):
-    monkeypatch.setattr(_dense, "TASK_SIZE", 10_000)
-    monkeypatch.setattr(_binned, "TASK_ROWS", 3000)
-    monkeypatch.setattr(_linear, "TASK_ROWS", 3000)
-    monkeypatch.setattr(_vectors, "MAX_UNDIVIDED", 1000)
-    monkeypatch.setattr(_vectors, "BLOCK_LENGTH", 3000)
+def test_a_solution_does_not_depend_on_the_number_of_threads(name, use_threads):
     X, y = make_data(40_000)
     found = []
     for n_threads in (1, 2, 4):
-        monkeypatch.setattr(_threads, "count_threads", lambda n_threads=n_threads: n_threads)
+        use_threads(n_threads)
         found.append(minimize(augment(X), measures.get(name).oracle(y), C=1000.0))
     for other in found[1:]:
         np.testing.assert_array_equal(other.v, found[0].v)
         assert (other.primal, other.dual) == (found[0].primal, found[0].dual)
 
 
-def test_threads_are_limited_as_those_of_openmp():
-    with threadpool_limits(1):
-        assert _threads.count_threads() == 1
-    assert _threads.count_threads() >= 1
-
-
 def test_a_fit_uses_one_thread_of_blas_and_restores_the_others():
     X, y = make_data(300)
     oracle, seen = measures.get("f1").oracle(y), []
-    controller = _threads._libraries("blas")
+    controller = ThreadpoolController().select(user_api="blas")
 
     def count(scores):
         seen.append(max(library["num_threads"] for library in controller.info()))
@@ -127,40 +109,3 @@ def test_a_fit_uses_one_thread_of_blas_and_restores_the_others():
         CuttingPlane(X, count).solve(1.0)
         assert {library["num_threads"] for library in controller.info()} == {2}
     assert set(seen) == {1}
-
-
-def test_errors_in_threads_are_raised():
-    def fail(item):
-        raise ValueError(f"item {item}")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_threads, "count_threads", lambda: 2)
-        with pytest.raises(ValueError, match="item 0"):
-            _threads.map_in_threads(fail, [0, 1, 2])
-
-
-def test_each_item_is_done_once_and_results_are_in_their_order(monkeypatch):
-    monkeypatch.setattr(_threads, "count_threads", lambda: 3)
-    done = []
-
-    def square(item):
-        done.append(item)
-        return item * item
-
-    assert _threads.map_in_threads(square, range(200)) == [item * item for item in range(200)]
-    assert sorted(done) == list(range(200))
-
-
-def test_threads_stop_after_an_error(monkeypatch):
-    monkeypatch.setattr(_threads, "count_threads", lambda: 2)
-    done = []
-
-    def fail_first(item):
-        if item == 0:
-            raise ValueError("first")
-        time.sleep(0.01)
-        done.append(item)
-
-    with pytest.raises(ValueError, match="first"):
-        _threads.map_in_threads(fail_first, range(1000))
-    assert len(done) < 500

@@ -7,10 +7,9 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 
 import capo
-from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, measures
+from capo import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, TimeFolds, measures
 from capo.baselines import CostSVMClassifier, PublishedCAPOClassifier
 from capo.exceptions import DataWarning, InvalidInputError
-from capo.learning.folds import TimeFolds
 
 PRECISE = measures.get("recall_at_precision", floor=0.8, confidence=0.9)
 

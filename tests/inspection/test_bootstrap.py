@@ -24,6 +24,13 @@ def test_whole_groups_are_drawn(groups, seed):
     assert sum(each.pop() for each in by_group) == len(np.unique(groups))
 
 
+def test_groups_of_both_classes_are_drawn():
+    groups = np.repeat(np.arange(6), 5)
+    strata = (groups == 0).astype(int)
+    for weight in RowBootstrap(np.ones(30), strata, groups, 50, np.random.RandomState(0)).weights():
+        assert weight[strata == 1].sum() > 0
+
+
 def copies():
     """Rows that are copies of 40 different ones, so that their number says nothing."""
     rng = np.random.default_rng(0)

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from capo.exceptions import MissingExtraError, TableError
-from capo.io import source as _line_blocks
+from capo.io import source
 from capo.io.formats import open_table
 from capo.io.table_schema import ColumnRoles, infer_table_schema
 
@@ -23,7 +23,7 @@ def read(path, **options):
 @pytest.mark.parametrize("name", ["t.jsonl", "t.ndjson", "t.txt", "t"])
 @pytest.mark.parametrize("size", [20, 2**20])
 def test_json_lines(name, size, tmp_path, monkeypatch):
-    monkeypatch.setattr(_line_blocks, "BLOCK_SIZE", size)
+    monkeypatch.setattr(source, "BLOCK_SIZE", size)
     (tmp_path / name).write_bytes(LINES)
     batch = open_table(str(tmp_path / name)).read()
     assert batch.rows["x"].cast(float).to_list() == [1.5, 2.0, None]
@@ -32,7 +32,7 @@ def test_json_lines(name, size, tmp_path, monkeypatch):
 
 
 def test_a_key_that_begins_late_in_json_lines(tmp_path, monkeypatch):
-    monkeypatch.setattr(_line_blocks, "BLOCK_SIZE", 20)
+    monkeypatch.setattr(source, "BLOCK_SIZE", 20)
     rows = [{"x": number, "y": number % 2} for number in range(20)]
     lines = [json.dumps(row) for row in [*rows, {"x": 7, "y": 1, "late": 2.5}]]
     (tmp_path / "t.jsonl").write_text("\n".join(lines))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capo.exceptions import TableError
-from capo.io import source as _line_blocks
+from capo.io import source
 from capo.io.formats import open_table
 from capo.io.parts import divide_table, estimate_size
 
@@ -52,7 +52,7 @@ def test_parts_of_csv_are_the_rows_of_the_file(
     start = start if encoding is None else start.strip("\ufeff")
     path.write_bytes((start + text.getvalue()).encode(encoding or "utf-8"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_line_blocks, "BLOCK_SIZE", block)
+        patch.setattr(source, "BLOCK_SIZE", block)
         check_parts(path, max_rows, encoding=encoding, delimiter=";")
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
 from capo.exceptions import TableError
-from capo.io import source as _line_blocks
+from capo.io import source
 from capo.io.formats import find_preamble, open_table
 from capo.io.table_schema import ColumnRoles, infer_table_schema
 
@@ -30,7 +30,7 @@ def read(path, **options):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(_line_blocks, "BLOCK_SIZE", 16)
+    monkeypatch.setattr(source, "BLOCK_SIZE", 16)
 
 
 FIELDS = st.text(st.sampled_from("ab1,;\t\n\"' é|."), max_size=6)
@@ -49,14 +49,14 @@ def test_text_is_read_as_pandas_reads_it(rows, delimiter, end, tmp_path_factory)
     path = tmp_path_factory.mktemp("t") / "table.csv"
     path.write_bytes(text.getvalue().encode())
     expected = pd.read_csv(path, sep=delimiter, dtype=str, keep_default_na=False)
-    before = _line_blocks.BLOCK_SIZE
+    before = source.BLOCK_SIZE
     try:
-        for _line_blocks.BLOCK_SIZE in (7, before):
+        for source.BLOCK_SIZE in (7, before):
             found = read(path).with_columns(pl.all().fill_null(""))
             assert found.columns == list(expected)
             assert [list(row) for row in found.rows()] == expected.to_numpy().tolist()
     finally:
-        _line_blocks.BLOCK_SIZE = before
+        source.BLOCK_SIZE = before
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress, bytes])

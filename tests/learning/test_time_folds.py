@@ -8,10 +8,9 @@ from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import ShuffleSplit, TimeSeriesSplit
 
-from capo import CAPOClassifier, SVMPerfClassifierCV
+from capo import CAPOClassifier, SVMPerfClassifierCV, TimeFolds
 from capo.exceptions import InvalidInputError
 from capo.inspection import compare
-from capo.learning.folds import TimeFolds
 
 RNG = np.random.default_rng(0)
 N = 240

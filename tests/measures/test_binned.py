@@ -6,15 +6,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from capo import measures
-from capo._accel import threads as _threads
-from capo.measures import BinnedConfusionOracle, BinnedCut, BinnedPairOracle, _binned
-from capo.measures._confusion import ConfusionOracle
+from capo.measures import BinnedConfusionOracle, BinnedCut, BinnedPairOracle, ConfusionMeasure
 
 from ..cases import LABEL_MEASURES, problems
 
 quick = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True, "database": None}
 ROC = measures.get("roc_auc")
-CONFUSION = [each for each in LABEL_MEASURES if isinstance(each.oracle([1, 0, 0, 1]), ConfusionOracle)]
+CONFUSION = [each for each in LABEL_MEASURES if isinstance(each, ConfusionMeasure)]
 
 
 def binned(measure, y, weight, max_error):
@@ -46,7 +44,7 @@ def test_cuts_of_wide_bins(measure, problem, seed, n_bins):
     rng = np.random.default_rng(seed)
     weight = None if seed % 2 else rng.choice([0.3, 1.0, 2.5], size=len(y))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_binned, "MIN_BINS", n_bins)
+        patch.setattr("capo.measures._binned.MIN_BINS", n_bins)
         assert_within_error(measure, scores, rng.normal(scale=2, size=len(y)), y, weight, 1e6)
 
 
@@ -64,8 +62,8 @@ def test_cuts_of_narrow_bins_are_as_good_as_they_say(measure, weighted):
 def test_the_error_is_real():
     """Two rows in one bin, in the wrong order by 0.5 after the margin: half of it is the error."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_binned, "MIN_BINS", 1)
-        patch.setattr(_binned, "EXPECTED_PEAK", 1e-9)
+        patch.setattr("capo.measures._binned.MIN_BINS", 1)
+        patch.setattr("capo.measures._binned.EXPECTED_PEAK", 1e-9)
         cut, risk = assert_within_error(
             ROC, np.array([0.5, 0.0]), np.zeros(2), np.array([1, 0]), None, max_error=10.0
         )
@@ -89,17 +87,16 @@ def test_large_problems_use_bins_and_fall_back_to_the_exact_search(name):
     assert small.within(1e-4) is small
 
 
+@pytest.mark.usefixtures("small_tasks")
 @pytest.mark.parametrize("name", ["roc_auc", "f1"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_cuts_do_not_depend_on_the_number_of_threads(name, weighted, monkeypatch):
+def test_cuts_do_not_depend_on_the_number_of_threads(name, weighted, use_threads):
     """To the last bit, with a size of tasks that does not divide the rows."""
-    monkeypatch.setattr(_binned, "TASK_ROWS", 1000)
-    monkeypatch.setattr(_binned, "MIN_TASK_ROWS_PER_BIN", 0)
     rng = np.random.default_rng(0)
     y, weight = rng.random(40_001) < 0.2, rng.random(40_001) if weighted else None
     scores, cuts = rng.normal(size=40_001) + y, []
     for n_threads in (1, 2, 3):
-        monkeypatch.setattr(_threads, "count_threads", lambda n_threads=n_threads: n_threads)
+        use_threads(n_threads)
         cuts.append(measures.get(name).oracle(y, weight).within(1e-4)(scores))
         assert isinstance(cuts[-1], BinnedCut)
     for cut in cuts[1:]:

@@ -17,7 +17,6 @@ from capo.exceptions import (
     UnknownMeasureError,
 )
 from capo.measures import ConfusionMeasure, FunctionMeasure, Labels, multilabel
-from capo.measures import _confusion as function
 
 from ..cases import ALL_MEASURES
 
@@ -200,7 +199,7 @@ def test_slopes_are_taken_from_a_sample_only_if_they_are_the_same_everywhere(mon
         measures.get(lambda tp, fp, fn, tn: tp - fp),
     )
     assert min(bent._min_slopes(labels)) > 0
-    monkeypatch.setattr(function, "MAX_CHECKED", 400)
+    monkeypatch.setattr("capo.measures._confusion.MAX_CHECKED", 400)
     assert bent._min_slopes(labels) == (0.0, 0.0)
     assert straight._min_slopes(labels) == pytest.approx((0.01, 0.01))
 
@@ -228,7 +227,7 @@ def test_an_oracle_refuses_scores_of_other_rows(measure):
 
 def test_a_dent_that_the_sample_missed_is_found_by_the_search(monkeypatch):
     """Monotone but for a stretch of fp, in a grid that is checked on a sample."""
-    monkeypatch.setattr(function, "MAX_CHECKED", 16)
+    monkeypatch.setattr("capo.measures._confusion.MAX_CHECKED", 16)
     y = np.repeat([1, -1], [3, 3000])
     plain = lambda tp, fp, fn, tn: 3000.0 * tp - fp  # noqa: E731
 

@@ -12,7 +12,6 @@ from sklearn import metrics
 
 from capo import measures
 from capo.decisions import RowCuts, expected_value
-from capo.decisions._classes import CUT_BLOCK_ROWS
 from capo.exceptions import InvalidInputError, UnknownMeasureError
 from capo.measures import ConfusionMeasure, multilabel
 from capo.measures.multilabel import expected_f1
@@ -134,7 +133,7 @@ def test_no_labeling_exceeds_the_bound_of_a_label(n_rows, seed, name, has_weight
 @pytest.mark.parametrize("name", ["f1_samples", "precision_at_k"])
 def test_rows_are_cut_in_blocks(name):
     """The decision is that of each row by itself, and takes little more memory than its result."""
-    log_odds = np.random.default_rng(0).normal(size=(8 * CUT_BLOCK_ROWS + 3, 10))
+    log_odds = np.random.default_rng(0).normal(size=(80_003, 10))
     measure = multilabel.get(name)
     tracemalloc.start()
     decision = RowCuts(measure).margins(log_odds)

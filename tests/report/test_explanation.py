@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from capo.inspection import worst_errors
-from capo.report import render_report
-from capo.report._sections import calibration_bins, fold_thresholds, wilson_interval
+from capo.report import _sections, render_report
 
 from .cases import IMPORTANCE, TEST, X, decisions_on_test_rows
 from .test_page import ParsedPage
@@ -65,33 +64,33 @@ def test_bins_of_calibration_hold_all_rows_and_their_shares():
     rng = np.random.default_rng(0)
     probability = rng.random(1000).round(2)
     positive = rng.random(1000) < probability
-    bins = calibration_bins(probability, positive, np.ones(1000))
+    bins = _sections.calibration_bins(probability, positive, np.ones(1000))
     assert sum(each.n_rows for each in bins) == 1000
     assert sum(each.n_rows * each.share for each in bins) == pytest.approx(positive.sum())
     inside = [each.low <= each.probability <= each.high for each in bins]
     assert np.mean(inside) >= 0.8
-    assert len(calibration_bins(np.full(50, 0.3), positive[:50], np.ones(50))) == 1
+    assert len(_sections.calibration_bins(np.full(50, 0.3), positive[:50], np.ones(50))) == 1
     weight = np.where(positive, 2.0, 1.0)
-    weighted = calibration_bins(probability, positive, weight)
+    weighted = _sections.calibration_bins(probability, positive, weight)
     assert weighted[5].share > bins[5].share
 
 
 def test_wilson_interval():
     """The example of Newcombe (1998): 81 of 263 rows."""
-    low, high = wilson_interval(81 / 263, 263)
+    low, high = _sections.wilson_interval(81 / 263, 263)
     assert (round(low, 4), round(high, 4)) == (0.2553, 0.3662)
-    assert wilson_interval(0.0, 20)[0] == 0.0
+    assert _sections.wilson_interval(0.0, 20)[0] == 0.0
 
 
 def test_the_thresholds_of_the_folds():
     model, positive, decision = decisions_on_test_rows()
-    found = fold_thresholds(model)
+    found = _sections.fold_thresholds(model)
     shifts = np.unique(model.oof_thresholds_.round(9))
     assert found == pytest.approx(model.as_probability(shifts).tolist())
     assert found == sorted(found)
     html = render_report(model, positive, decision)
     assert len(re.findall('class="fold-line"', html)) == len(found) + 1  # and one in the legend
-    assert fold_thresholds(decisions_on_test_rows("roc_auc")[0]) == []
+    assert _sections.fold_thresholds(decisions_on_test_rows("roc_auc")[0]) == []
     moved = copy(model)
     moved.population_ = object()
-    assert fold_thresholds(moved) == []
+    assert _sections.fold_thresholds(moved) == []

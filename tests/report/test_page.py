@@ -1,9 +1,7 @@
 """The HTML of the page: well-formed, escaped, small, with the right text."""
 
-import importlib
 import json
 import re
-import sys
 from copy import copy
 from dataclasses import replace
 from html import escape
@@ -15,11 +13,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
 from capo import CAPOClassifier, measures
-from capo.exceptions import InvalidInputError, MissingExtraError
+from capo.exceptions import InvalidInputError
 from capo.inspection import MeasureEstimate, evaluate
 from capo.report import render_report
-from capo.report._sections import compute_curves, slider_ticks
-from capo.report._templating import allow_breaks, clean_name, format_number, format_threshold, use_minus_sign
 
 from .cases import EVALUATION, LABELS, TEST, TRAIN, X, Y, comparison_of, decisions_on_test_rows
 
@@ -162,8 +158,8 @@ def test_names_are_escaped():
         "<u>one",
     ):
         assert name in page.text
-    assert clean_name("long " * 100) in page.text
-    assert len(clean_name("long " * 100)) <= 64
+    assert "long long" in page.text
+    assert "long " * 13 not in page.text  # names are cut at 64 characters
 
 
 def _hostile_measure(tp, fp, fn, tn):
@@ -191,34 +187,6 @@ def test_few_rows_of_a_class_are_a_caution():
     assert "uncertain" not in ParsedPage(render_report(model, positive[rows], decision[rows])).text
 
 
-def test_the_slider_has_a_scale():
-    model, positive, decision = decisions_on_test_rows()
-    thresholds = compute_curves(model, positive, decision, None).thresholds
-    ticks = slider_ticks(thresholds)
-    assert len(ticks) >= 2
-    assert np.diff([percent for percent, _ in ticks]).min() >= 11.0
-    for percent, text in ticks:
-        at = percent / 100.0 * (len(thresholds) - 1)
-        assert np.interp(at, np.arange(len(thresholds)), thresholds) == pytest.approx(float(text))
-    page = ParsedPage(render_report(model, positive, decision))
-    assert ("path", {"class": "model-mark", "d": "M-5,8L5,8L0,0Z"}) in page.tags
-    one_score = compute_curves(model, positive, np.full(len(positive), 0.1), None)
-    assert len(slider_ticks(one_score.thresholds)) == 2
-
-
-def test_names_break_between_words():
-    for name, expected in [
-        ("recall_at_precision(floor=0.95), best", "recall_|at_|precision|(floor=0.95), best"),
-        ("averageAmountLast30Days", "average|Amount|Last30|Days"),
-        ("stack (C = 0)", "stack (C = 0)"),
-        ("train.csv 0.25", "train.|csv 0.25"),
-        ("x" * 60, f"{'x' * 24}|{'x' * 24}|{'x' * 12}"),
-        ("a sentence of many words and no break inside", "a sentence of many words and no break inside"),
-    ]:
-        assert allow_breaks(name).replace("<wbr>", "|") == expected
-        assert "".join(allow_breaks(name).split("<wbr>")) == name
-
-
 def test_a_comparison_of_another_measure_is_refused():
     model, positive, decision = decisions_on_test_rows()
     other = replace(comparison_of(model), measure="mcc")
@@ -236,9 +204,15 @@ def test_the_headline_of_every_measure_has_an_interval(name, monkeypatch):
     evaluation = evaluate(model.measure_, positive, decision, random_state=0)
     page = ParsedPage(render_report(model, positive, decision, table_name="cells", evaluation=evaluation))
     shown = evaluation.rows[0]
-    interval = f"95% bootstrap interval: {format_number(shown.low)} to {format_number(shown.high)}"
-    headline = re.escape(f"{model.measure_.label} on cells {format_number(shown.value)} ")
-    assert re.search(f"{headline}.*{interval}", page.text)
+    headline = re.escape(f"{model.measure_.label} on cells ")
+    found = re.search(rf"{headline}(\S+) .*?95% bootstrap interval: (\S+) to (\S+\d)", page.text)
+    numbers = [float(each.replace(",", "").replace("\N{MINUS SIGN}", "-")) for each in found.groups()]
+    np.testing.assert_allclose(numbers, [shown.value, shown.low, shown.high], rtol=6e-4, atol=6e-4)
+
+
+def test_the_slider_marks_the_threshold_of_the_model():
+    page = ParsedPage(render_report(*decisions_on_test_rows()))
+    assert ("path", {"class": "model-mark", "d": "M-5,8L5,8L0,0Z"}) in page.tags
 
 
 def test_the_header():
@@ -315,7 +289,8 @@ def test_the_certificate_and_the_delta_function():
     assert len(model.solution_.history) > 1
     assert "solver-chart-title" in page.ids
     strongest = max(model.delta_coef_, key=lambda name: abs(model.delta_coef_[name]))
-    assert f"{strongest}{use_minus_sign(f'{model.delta_coef_[strongest]:+.3f}')}" in page.text
+    weight = f"{model.delta_coef_[strongest]:+.3f}".replace("-", "\N{MINUS SIGN}")
+    assert f"{strongest}{weight}" in page.text
 
 
 def test_weighted_counts_are_rounded():
@@ -353,21 +328,3 @@ def test_invalid_labels_and_decisions_are_rejected():
         render_report(model, positive, decision[:-1])
     with pytest.raises(InvalidInputError, match="NaN or infinity"):
         render_report(model, positive, np.append(decision[:-1], np.nan))
-
-
-def test_numbers_are_formatted():
-    numbers = (0.12345, -0.0001, 12.34, -1234.5, np.inf, 1e6, 123456.789, -2.5e12)
-    assert [format_number(each) for each in numbers] == [
-        *("0.123", "0.000", "12.3", "\N{MINUS SIGN}1,234", "n/a"),
-        *("1,000,000", "123,457", "\N{MINUS SIGN}2.5e12"),
-    ]
-    assert [format_number(each, sign="+") for each in (0.5, -12345.678)] == ["+0.500", "\N{MINUS SIGN}12,346"]
-    probabilities = (0.5, 0.0123, 0.99995, 0.0, 1.0, 1e-30)
-    assert [format_threshold(each) for each in probabilities] == ["0.500", "0.0123", "0.99995", "0", "1", "0"]
-
-
-def test_without_jinja2_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    monkeypatch.delitem(sys.modules, "capo.report._templating")
-    with pytest.raises(MissingExtraError, match=r"capo-learn\[report\]"):
-        importlib.import_module("capo.report._templating")

@@ -14,7 +14,6 @@ from .test_page import ParsedPage
 pytest.importorskip("jinja2")
 
 from capo.report import render_report
-from capo.report._templating import use_minus_sign
 
 AMOUNT = X[:, 3]
 
@@ -39,7 +38,7 @@ def test_the_page_tells_the_money_of_each_way_to_decide(priced):
     assert f"saving on cells {format_money(found.saving)}" in text
     assert f"{format_money(found.low)} to {format_money(found.high)}, compared with {found.baseline}" in text
     for predicted in (by_row, decision > 0, np.zeros(len(positive), bool), np.ones(len(positive), bool)):
-        total = use_minus_sign(format_money(prices.values(positive, predicted).sum()))
+        total = format_money(prices.values(positive, predicted).sum()).replace("-", "\N{MINUS SIGN}")
         assert f" {int(predicted.sum())} {total} " in text
 
 
@@ -56,7 +55,7 @@ def test_weights_count_rows_several_times(priced):
     model, positive, _, prices = priced
     twice = ParsedPage(render(*priced, sample_weight=np.full(len(positive), 2.0))).text
     by_row = model.predict(X[TEST], cost_fn=AMOUNT[TEST]) == 1
-    total = use_minus_sign(format_money(2 * prices.values(positive, by_row).sum()))
+    total = format_money(2 * prices.values(positive, by_row).sum()).replace("-", "\N{MINUS SIGN}")
     assert f" {2 * int(by_row.sum())} {total} " in twice
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from capo.tables import checks as _duplicates
+from capo.tables import checks
 from capo.tables.checks import duplicate_share
 
 CELLS = st.sampled_from([0.0, -0.0, 1.0, 2.5, np.nan, 1e-300])
@@ -24,7 +24,7 @@ def test_share_equals_the_share_over_all_pairs(rows):
     X, folds = np.array([row[:3] for row in rows]), np.array([row[3] for row in rows])
     expected = share_of_pairs(X.tolist(), folds)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_duplicates, "MAX_EXPECTED_COPIES", np.inf)
+        patch.setattr(checks, "MAX_EXPECTED_COPIES", np.inf)
         assert duplicate_share(X, folds) == expected
         assert duplicate_share(pd.DataFrame(X, columns=list("abc")), folds) == expected
         assert duplicate_share(csr_array(np.nan_to_num(X, nan=7.0)), folds) == expected
@@ -51,6 +51,6 @@ def test_missing_values_of_a_frame_are_equal_whatever_their_type(make):
     }
     X = make(columns)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_duplicates, "MAX_EXPECTED_COPIES", np.inf)
+        patch.setattr(checks, "MAX_EXPECTED_COPIES", np.inf)
         assert duplicate_share(X, np.array([0, 0, 1, 1])) == 1.0
         assert duplicate_share(X, np.array([0, 1, 0, 1])) == 0.0

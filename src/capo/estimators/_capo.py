@@ -141,7 +141,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         Folds for cross-fitting and for the choice of C; 5 by default. An integer means stratified folds of
         shuffled rows, or of groups if `fit` is given ``groups``; those of a label matrix are stratified by
         the rarest label of each row. Pass a splitter for any other structure, such as
-        `capo.learning.folds.TimeFolds`. Of two classes, rows that are never held out, as the first ones of
+        `capo.TimeFolds`. Of two classes, rows that are never held out, as the first ones of
         `TimeSeriesSplit`, train the auxiliaries only.
     delta : "linear", "rbf", None or transformer, default="linear"
         Phi, the features of the delta function: the table's columns (missing values filled, numbers
@@ -162,7 +162,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         Accuracy of the solver: R is within `tol` of its best value.
     column_kinds : dict of str to str or dict, optional
         Kinds of columns that are taken for something else, such as ``{"title": "text"}``, as in
-        `capo.tables.infer_schema`.
+        `capo.tables.schema.infer_schema`.
     memory : str or joblib.Memory, optional
         Where to cache the trained auxiliaries, so that another measure does not train them again; set
         `random_state` too, since other folds need other models.
@@ -209,7 +209,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         The auxiliaries, trained on all rows.
     delta_ : transformer or None
         Phi, trained.
-    schema_ : capo.tables.FeatureSchema
+    schema_ : capo.tables.schema.FeatureSchema
         What each column of a data frame was taken for, and why; prints as a table.
     measure_ : Measure
         The measure that was optimized.

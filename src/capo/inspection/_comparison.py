@@ -391,7 +391,7 @@ def compare(
         the comparison and in those of every method.
     folds : int or splitter, default=5
         Number of held-out folds, stratified and shuffled; or a splitter, such as
-        `capo.learning.folds.TimeFolds`, which gets `groups`. Give the model a splitter of this kind, too.
+        `capo.TimeFolds`, which gets `groups`. Give the model a splitter of this kind, too.
         More than two classes or labels need a number.
     random_state : int, optional
         Seed of the folds. Pass an int for reproducible results.

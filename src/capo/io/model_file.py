@@ -51,7 +51,7 @@ class Manifest:
     threshold : float or None
         The probability above which a row is positive.
     schema : dict
-        The columns of the table and their kinds, as `capo.io.tables` writes them; empty if not known.
+        The columns of the table and their kinds, as `capo.io.table_schema` writes them; empty if not known.
     training : dict
         The name of the training table, its number of rows and the SHA-256 checksum of its file, as far as
         they are known.

@@ -292,7 +292,7 @@ class TimeFolds(BaseEstimator, BaseCrossValidator):
     Examples
     --------
     >>> import numpy as np
-    >>> from capo.learning.folds import TimeFolds
+    >>> from capo import TimeFolds
     >>> times = np.array(["2024-03", "2024-01", "2024-02", "2024-02", "2024-04", "2024-01"])
     >>> for train, test in TimeFolds(2).split(times, groups=times):
     ...     print(train, test)
