@@ -10,7 +10,7 @@ from ._explanation import RowExplanation, WorstError, explain_rows, worst_errors
 from ._importance import ColumnEffect, ColumnImportance, EffectPoint, Importance, importance
 from ._plots import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
 from ._summary import Summary, SummaryLine, summarize
-from ._task import decide, make_task, negative_and_positive, target_type
+from ._targets import decide, make_targets, negative_and_positive
 
 __all__ = [
     "METHODS",
@@ -41,9 +41,8 @@ __all__ = [
     "evaluate_groups",
     "explain_rows",
     "importance",
-    "make_task",
+    "make_targets",
     "negative_and_positive",
     "summarize",
-    "target_type",
     "worst_errors",
 ]

@@ -51,7 +51,7 @@ from ..tables.targets import (
     positive_mask,
 )
 from ._formatting import count_decimals, format_table, format_value
-from ._task import target_type
+from ._targets import target_type
 
 if TYPE_CHECKING:
     from ..estimators import CAPOClassifier

@@ -25,7 +25,7 @@ from ._columns import (
     short_text,
 )
 from ._formatting import format_table
-from ._task import decide, negative_and_positive, target_type
+from ._targets import decide, negative_and_positive, target_type
 
 #: Rows of the background that correlations of columns are computed from.
 MAX_BACKGROUND_ROWS = 2000

@@ -42,7 +42,7 @@ from ._columns import (
 )
 from ._comparison import ComparedRows
 from ._formatting import format_interval, format_table, format_value
-from ._task import BinaryTask, Task, check_classes, negative_and_positive, task_of_model
+from ._targets import BinaryTargets, Targets, check_classes, negative_and_positive, targets_of_model
 
 #: What the rows are.
 GIVEN_ROWS, OUT_OF_FOLD = "given rows", "out of fold"
@@ -319,37 +319,37 @@ def importance(
         )
     parts = _make_parts(model, X, y, sample_weight, group, cv, random, on_progress)
     fitted = parts[0][0]
-    task = task_of_model(fitted, y, measure)
+    targets = targets_of_model(fitted, y, measure)
     table = ExplainedTable(X, getattr(fitted, "schema_", None))
     positions = choose_columns(table, columns)
     if max_rows is not None:
         n_rows = min(max_rows, max(MIN_ROWS, MAX_PREDICTIONS // (len(positions) * n_repeats)))
-        parts, weight = _sample_parts(parts, task.strata, weight, n_rows, random)
+        parts, weight = _sample_parts(parts, targets.strata, weight, n_rows, random)
     rows = np.concatenate([part for _, part in parts])
-    sample, weight = task.take(rows), weight[rows]
+    sample, weight = targets.take(rows), weight[rows]
     check_classes(sample, None)
-    few_rows = sample.describe_few_rows(None) if isinstance(sample, BinaryTask) else ""
+    few_rows = sample.describe_few_rows(sample.class_sizes(None)) if isinstance(sample, BinaryTargets) else ""
     pairs = _Pairs(table, sample, parts, n_repeats, random)
     column_groups = group_columns(table, positions, rows, max_correlation)
     group = None if group is None else group[rows]
     bootstrap = RowBootstrap(weight, sample.strata, group, N_RESAMPLES, random)
-    value = sample.score(task.measure, pairs.outputs, weight)
-    resampled = sample.values(task.measure, pairs.outputs, bootstrap.weights())
+    value = sample.score(targets.measure, pairs.outputs, weight)
+    resampled = sample.values(targets.measure, pairs.outputs, bootstrap.weights())
     found: list[tuple[ColumnImportance, list[int], FloatArray]] = []
     for number, permuted in enumerate(pairs.iter_permuted(column_groups)):
         names = tuple(table.names[position] for position in column_groups[number])
         loss, margin = 0.0, 0.0
         if not np.array_equal(permuted, np.concatenate([pairs.outputs] * n_repeats)):
-            loss = value - pairs.task.score(task.measure, permuted, split_weight(weight, pairs.donors))
+            loss = value - pairs.targets.score(targets.measure, permuted, split_weight(weight, pairs.donors))
             weights = (split_weight(each, pairs.donors) for each in bootstrap.weights())
-            losses = resampled - pairs.task.values(task.measure, permuted, weights)
+            losses = resampled - pairs.targets.values(targets.measure, permuted, weights)
             margin = N_STD_ERRORS * float(np.std(losses, ddof=1))
         each = ColumnImportance(names, float(loss), float(loss - margin), float(loss + margin))
         found.append((each, column_groups[number], permuted))
         on_progress(f"{number + 1} of {len(column_groups)} columns")
     found.sort(key=lambda each: -each[0].value)
     effects = []
-    if isinstance(task, BinaryTask):
+    if isinstance(targets, BinaryTargets):
         weights_of_effects = [weight, *bootstrap.weights()]
         scale, convert = _effect_scale(parts)
         outputs = convert(pairs.outputs)
@@ -359,7 +359,7 @@ def importance(
             )
             effects.append(ColumnEffect(each.columns, scale, points))
     return Importance(
-        measure=task.measure.label,
+        measure=targets.measure.label,
         value=value,
         columns=[each for each, _, _ in found],
         effects=effects,
@@ -492,7 +492,7 @@ class _Pairs:
     def __init__(
         self,
         table: ExplainedTable,
-        sample: Task,
+        sample: Targets,
         parts: Sequence[Part],
         n_repeats: int,
         random: np.random.RandomState,
@@ -507,7 +507,7 @@ class _Pairs:
             [np.concatenate([random.permutation(each) for each in self._ranges]) for _ in range(n_repeats)]
         )
         #: The labels of the pairs.
-        self.task = sample.take(np.tile(np.arange(len(self.rows)), n_repeats))
+        self.targets = sample.take(np.tile(np.arange(len(self.rows)), n_repeats))
         #: The outputs of the rows as they are.
         self.outputs = np.concatenate(
             [sample.predict(model, safe_indexing(table.X, rows)) for model, rows in parts]
@@ -538,7 +538,7 @@ class _Pairs:
             mixed = self._table.mix(
                 own, np.stack([donor for _, donor in chosen]), np.stack([mask for mask, _ in chosen])
             )
-            outputs.append(self.task.predict(model, mixed))
+            outputs.append(self.targets.predict(model, mixed))
         joined = np.concatenate(outputs)
         return joined.reshape(len(masks), len(donors), len(rows), *joined.shape[1:])
 

@@ -15,7 +15,7 @@ from ..measures.multiclass import ConfusionMatrixMeasure
 from ..measures.multilabel import LabelAverage
 from ._comparison import LATER_STEPS
 from ._formatting import count_decimals, format_table, format_value
-from ._task import target_type
+from ._targets import target_type
 
 #: Features of the delta function, and classes or labels, that are named.
 MAX_NAMED_FEATURES, MAX_NAMED_CLASSES = 3, 8

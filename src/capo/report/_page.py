@@ -16,16 +16,7 @@ from .. import __version__
 from ..decisions import RowPrices, Savings, estimate_savings
 from ..engine import Status
 from ..exceptions import InvalidInputError
-from ..inspection import (
-    Comparison,
-    Evaluation,
-    Importance,
-    WorstError,
-    evaluate,
-    make_task,
-    target_type,
-    worst_errors,
-)
+from ..inspection import Comparison, Evaluation, Importance, WorstError, evaluate, make_targets, worst_errors
 from ..measures import ConstrainedMeasure, Labels
 from . import _sections as sections
 from ._templating import (
@@ -132,8 +123,8 @@ def render_report(
     check_is_fitted(model)
     if comparison is not None and (difference := comparison.difference(model)):
         raise InvalidInputError(f"the comparison does not belong to this model: it is {difference}.")
-    kind, summary = target_type(model), model.summary()
-    kind = "priced" if prices is not None else kind
+    kind = model.target_type_ if prices is None else "priced"
+    summary = model.summary()
     context: dict[str, Any] = {
         "n_rows": len(np.asarray(outputs)),
         "estimate": None,
@@ -151,8 +142,9 @@ def render_report(
         scores = np.asarray(outputs, dtype=np.float64)
         Labels.check_scores(scores, len(labels.positive))
         names = [quote_label(label) for label in model.label_pair.tolist()]
-        task = make_task(model.measure_, labels.positive, names)
-        about_rows = task.describe_few_rows(labels.weight) if evaluation is None else evaluation.caution
+        targets = make_targets(model.measure_, labels.positive, names)
+        about_rows = targets.describe_few_rows(targets.class_sizes(labels.weight))
+        about_rows = about_rows if evaluation is None else evaluation.caution
         context |= _describe_training(model)
         if prices is None:
             context |= _describe_threshold(model, labels, scores, evaluation)
