@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capo.inspection._importance import MIN_CLASS_ROWS, sample_by_class
+from capo.inspection._explanation import MIN_CLASS_ROWS, sample_by_class
 
 
 @given(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from capo.inspection._columns import short_text
+from capo.inspection._explanation import short_text
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from capo import CAPOClassifier, SVMPerfClassifier, measures
 from capo.exceptions import InvalidInputError
 from capo.inspection import importance
 from capo.inspection._bootstrap import RowBootstrap
-from capo.inspection._columns import ExplainedTable, group_columns
-from capo.inspection._importance import split_weight
+from capo.inspection._explanation import ExplainedTable, group_columns, split_weight
 
 
 class Fixed:

@@ -50,12 +50,6 @@ class MeasureEstimate:
     low: float
     high: float
 
-    @classmethod
-    def from_resamples(cls, name: str, value: float, resampled: ArrayLike) -> MeasureEstimate:
-        """Return the estimate from values on rows drawn with replacement; NaN are left out."""
-        low, high = np.nanquantile(np.asarray(resampled), INTERVAL_QUANTILES).tolist()
-        return cls(name, value, low, high)
-
 
 @dataclass(frozen=True)
 class ConstraintResult:
@@ -204,7 +198,15 @@ class Evaluation:
         return [(names[j], names[k], float(wrong[j, k])) for j, k in cells if wrong[j, k] > 0]
 
     def __str__(self) -> str:
-        parts = [] if self.savings is None else [_format_savings(self.savings)]
+        parts = []
+        if self.savings is not None:
+            totals = {
+                "total with the model": self.savings.total,
+                "calling no row positive": self.savings.total_of_none,
+                "calling every row positive": self.savings.total_of_all,
+            }
+            money = [(name, format_money(value)) for name, value in totals.items()]
+            parts.append([*format_table(money, (26, 0)), f"the model {self.savings}"])
         estimates = [(each.name, *format_interval(each.value, each.low, each.high)) for each in self.rows]
         parts.append(format_table([("measure", "value", "95% interval"), *estimates], (0, 9, 20)))
         if self.constraint:
@@ -256,17 +258,6 @@ class Evaluation:
         for name, counts in zip(names, confusion.tolist(), strict=True):
             rows.append((f"actual {name}", *(format_value(each, decimals) for each in counts)))
         return format_table(rows, (0, *([9 if len(names) == 2 else 6] * len(names))))
-
-
-def _format_savings(savings: Savings) -> list[str]:
-    """The totals in money, one line each."""
-    rows = {
-        "total with the model": savings.total,
-        "calling no row positive": savings.total_of_none,
-        "calling every row positive": savings.total_of_all,
-    }
-    table = [(name, format_money(value)) for name, value in rows.items()]
-    return [*format_table(table, (26, 0)), f"the model {savings}"]
 
 
 def evaluate(
@@ -346,14 +337,8 @@ def evaluate(
     if prices is not None:
         measure = prices.measure
         scores = scores + model.decision_.log_odds - prices.log_odds if model else scores
-        savings = estimate_savings(
-            prices,
-            np.asarray(y, dtype=bool),
-            scores > 0,
-            weight,
-            groups=groups,
-            random_state=random_state or 0,
-        )
+        positive, seed = np.asarray(y, dtype=bool), random_state or 0
+        savings = estimate_savings(prices, positive, scores > 0, weight, groups=groups, random_state=seed)
     targets = make_targets(measure, y, class_names)
     if isinstance(targets, ClassTargets):
         codes = scores.argmax(axis=1) if model is None else model.rule_.predict(scores)
@@ -443,8 +428,8 @@ def _estimate_all(
     def estimate(measure: Any) -> MeasureEstimate:
         name = f"{measure.label}{BEST_THRESHOLD if isinstance(measure, ConstrainedMeasure) else ''}"
         on_progress(name)
-        value = targets.score(measure, outputs, weight)
-        return MeasureEstimate.from_resamples(name, value, bootstrap.resample(measure))
+        low, high = np.nanquantile(bootstrap.resample(measure), INTERVAL_QUANTILES).tolist()
+        return MeasureEstimate(name, targets.score(measure, outputs, weight), low, high)
 
     if isinstance(own, ConstrainedMeasure):
         constraint = ConstraintResult(

@@ -1,10 +1,9 @@
-"""The result of a fit as text, and as HTML for notebooks."""
+"""The result of a fit as text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -25,8 +24,6 @@ MIN_BINARY_ROWS = 200
 MIN_CLASS_ROWS = 10
 #: A smaller gap of a certified maximum, relative to it, is a rounding error.
 ROUNDING_TOL = 1e-9
-#: The rows that the values are computed on.
-ROWS_HEADING = "out of fold"
 
 
 @dataclass(frozen=True)
@@ -61,21 +58,13 @@ class Summary:
     lines: list[SummaryLine]
     notes: dict[str, str]
 
-    def _cells(self) -> list[tuple[str, str, str, str]]:
-        """The name, the value, the standard deviation and the weight of each line, as text."""
-        decimals = count_decimals(line.value for line in self.lines)
-        return [
-            (
-                line.name,
-                format_value(line.value, decimals),
-                format_value(line.std, decimals),
-                "" if line.weight is None else f"{line.weight:.3f}",
-            )
-            for line in self.lines
-        ]
-
     def __str__(self) -> str:
-        rows = format_table([(ROWS_HEADING, self.measure, "std", "weight"), *self._cells()], (0, 8, 7, 7))
+        decimals = count_decimals(line.value for line in self.lines)
+        cells: list[tuple[str, ...]] = [("out of fold", self.measure, "std", "weight")]
+        for line in self.lines:
+            numbers = (format_value(each, decimals) for each in (line.value, line.std))
+            cells.append((line.name, *numbers, "" if line.weight is None else f"{line.weight:.3f}"))
+        rows = format_table(cells, (0, 8, 7, 7))
         for i, line in enumerate(self.lines, start=1):
             rows[i] = f"{rows[i]}  <- chosen" if line.is_chosen else rows[i].rstrip()
         key_width = max(len(key) for key in self.notes)
@@ -83,19 +72,6 @@ class Summary:
         return "\n".join([self.title, "", *rows, "", *notes])
 
     __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr{' style=font-weight:bold' if line.is_chosen else ''}>"
-            f"{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
-            for line, cells in zip(self.lines, self._cells(), strict=True)
-        )
-        notes = "".join(f"<dt>{escape(key)}</dt><dd>{escape(text)}</dd>" for key, text in self.notes.items())
-        return (
-            f"<p><b>{escape(self.title)}</b></p><table><thead><tr><th>{ROWS_HEADING}</th>"
-            f"<th>{escape(self.measure)}</th><th>std</th><th>weight</th></tr></thead>"
-            f"<tbody>{rows}</tbody></table><dl>{notes}</dl>"
-        )
 
 
 def summarize(model: Any, *, prior: str = "stack (C = 0)", threshold: str | None = None) -> Summary:
@@ -124,11 +100,10 @@ def summarize(model: Any, *, prior: str = "stack (C = 0)", threshold: str | None
     notes: dict[str, str] = {}
     if kind == "multiclass":
         rows = f"{len(model.oof_labels_):,} rows, {len(model.classes_)} classes"
-        for name, score, is_rule in (
-            ("stack, most probable", model.most_probable_score_, False),
-            ("stack, decision rule", model.rule_score_, True),
-        ):
-            lines.append(SummaryLine(name, score.value, score.std, None, model.uses_rule_ == is_rule))
+        scores = {"most probable": model.most_probable_score_, "decision rule": model.rule_score_}
+        for is_rule, (name, score) in enumerate(scores.items()):
+            chosen = model.uses_rule_ == bool(is_rule)
+            lines.append(SummaryLine(f"stack, {name}", score.value, score.std, None, chosen))
         notes |= _class_notes(model)
     elif kind == "multilabel":
         counts = np.array([each.n_positive for each in model.label_models_])
@@ -159,11 +134,10 @@ def _path_lines(model: Any, prior: str) -> list[SummaryLine]:
 
 
 def _binary_notes(model: Any, lines: list[SummaryLine], threshold: str | None) -> dict[str, str]:
-    notes = {
-        **_describe_constraint(model.measure_, lines),
-        **(
-            {} if model.prices_ is None else {"prices": f"{model.prices_}; values are the mean money per row"}
-        ),
+    notes = _describe_constraint(model.measure_, lines)
+    if model.prices_ is not None:
+        notes["prices"] = f"{model.prices_}; values are the mean money per row"
+    notes |= {
         "threshold": threshold or _describe_threshold(model),
         "delta": _describe_delta(model.delta_coef_),
         "certificate": _describe_certificate(model),
@@ -176,12 +150,9 @@ def _binary_notes(model: Any, lines: list[SummaryLine], threshold: str | None) -
             f"only {fewest} row{'s' if fewest > 1 else ''} of {label!r}: values, weights and threshold are "
             "uncertain, and differences of a few points between the lines above may be chance"
         )
-    if model.population_ is not None:
-        notes["population"] = str(model.population_)
-    if model.savings_ is not None:
-        notes["savings"] = f"{model.savings_}, out of fold"
-    if model.guarantee_ is not None:
-        notes["guarantee"] = str(model.guarantee_)
+    for name, end in (("population", ""), ("savings", ", out of fold"), ("guarantee", "")):
+        if (found := getattr(model, f"{name}_")) is not None:
+            notes[name] = f"{found}{end}"
     if frozen := [name for name, each in model.auxiliaries_.items() if is_frozen(each)]:
         notes["caution"] = (
             f"auxiliaries passed already fitted: {', '.join(frozen)}; the out-of-fold values are valid only "

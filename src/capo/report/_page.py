@@ -19,18 +19,8 @@ from ..exceptions import InvalidInputError
 from ..inspection import Comparison, Evaluation, Importance, WorstError, evaluate, make_targets, worst_errors
 from ..measures import ConstrainedMeasure, Labels
 from . import _sections as sections
-from ._templating import (
-    Markup,
-    clean_text,
-    content_security_policy,
-    count_decimals,
-    format_duration,
-    format_number,
-    join_words,
-    load_environment,
-    quote_label,
-    read_asset,
-)
+from . import _templating as templates
+from ._templating import format_number
 
 if TYPE_CHECKING:
     from ..estimators import CAPOClassifier
@@ -138,10 +128,16 @@ def render_report(
         about_rows = evaluation.caution
         context |= _describe_classes(model, evaluation)
     else:
-        labels = Labels.from_arrays(_check_mask(y), sample_weight, both_classes=False)
+        mask = np.asarray(y)
+        if mask.dtype != np.bool_ or mask.ndim != 1:
+            raise InvalidInputError(
+                f"positive must be a one-dimensional Boolean array: got {mask.ndim} dimensions of dtype "
+                f"{mask.dtype}. For labels y, pass y == model.pos_label_."
+            )
+        labels = Labels.from_arrays(mask, sample_weight, both_classes=False)
         scores = np.asarray(outputs, dtype=np.float64)
         Labels.check_scores(scores, len(labels.positive))
-        names = [quote_label(label) for label in model.label_pair.tolist()]
+        names = [templates.quote_label(label) for label in model.label_pair.tolist()]
         targets = make_targets(model.measure_, labels.positive, names)
         about_rows = targets.describe_few_rows(targets.class_sizes(labels.weight))
         about_rows = about_rows if evaluation is None else evaluation.caution
@@ -168,14 +164,12 @@ def render_report(
     solution = getattr(model, "solution_", None)
     if solution is not None and solution.status is not Status.OPTIMAL:
         cautions.append(f"The solver stopped before it reached its tolerance: {solution.message}.")
-    timings = model.timings_
-    durations = [
-        f"{format_duration(timings[key])} for {text}" for key, text in STEPS.items() if key in timings
-    ]
-    style = read_asset("style.css")
-    script = read_asset("script.js") if kind == "binary" else ""
+    seconds = {key: templates.format_seconds(each) for key, each in model.timings_.items()}
+    durations = [f"{seconds[key]} for {step}" for key, step in STEPS.items() if key in seconds]
+    style = templates.read_asset("style.css")
+    script = templates.read_asset("script.js") if kind == "binary" else ""
     return (
-        load_environment()
+        templates.load_environment()
         .get_template("page.html")
         .render(
             context,
@@ -184,31 +178,21 @@ def render_report(
             summary=summary,
             measure_label=model.measure_.label,
             table_name=table_name,
-            cautions=[clean_text(each) for each in (*notes, *cautions)],
+            cautions=[templates.clean_text(each) for each in (*notes, *cautions)],
             evaluation=evaluation,
             comparison=comparison,
             importance=importance,
             max_columns=MAX_COLUMNS,
-            durations=join_words(durations),
+            durations=templates.join_words(durations),
             versions=f"capo {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, "
             f"scikit-learn {sklearn.__version__}",
             date=datetime.now(UTC).date().isoformat(),
-            content_security_policy=content_security_policy(style, script),
-            style=Markup(style),
-            script=Markup(script),
+            content_security_policy=templates.content_security_policy(style, script),
+            style=templates.Markup(style),
+            script=templates.Markup(script),
             draw_effect=sections.draw_effect,
         )
     )
-
-
-def _check_mask(positive: ArrayLike) -> np.ndarray:
-    mask = np.asarray(positive)
-    if mask.dtype != np.bool_ or mask.ndim != 1:
-        raise InvalidInputError(
-            f"positive must be a one-dimensional Boolean array: got {mask.ndim} dimensions of dtype "
-            f"{mask.dtype}. For labels y, pass y == model.pos_label_."
-        )
-    return mask
 
 
 def _describe_threshold(
@@ -263,7 +247,7 @@ def _describe_rows(
     return {
         "classes": model.label_pair.tolist(),
         "integers": labels.has_integer_weights,
-        "decimals": count_decimals(labels.total, labels.has_integer_weights),
+        "decimals": templates.decimals_of_counts(labels.total, labels.has_integer_weights),
         "n_positive": labels.n_pos,
         "total": labels.total,
         "bins": bins,
@@ -303,11 +287,12 @@ def _describe_classes(model: CAPOClassifier, evaluation: Evaluation) -> dict[str
     }
     if evaluation.confusion is not None:
         confusion = np.asarray(evaluation.confusion)
+        total, integers = float(confusion.sum()), bool((confusion % 1 == 0).all())
         numbers = model.rule_.multipliers_and_offsets if model.uses_rule_ else None
         context |= {
             "shares": confusion / np.maximum(confusion.sum(axis=1, keepdims=True), np.finfo(float).tiny),
             "largest_confusions": evaluation.largest_confusions(MAX_CONFUSIONS),
-            "decimals": count_decimals(float(confusion.sum()), bool((confusion % 1 == 0).all())),
+            "decimals": templates.decimals_of_counts(total, integers),
             "rule": numbers and list(zip(model.classes_.tolist(), *numbers, strict=True)),
         }
     return context
