@@ -212,15 +212,17 @@ class Bootstrap:
             counts = targets.count(outputs, None)
             matrices = targets.draw_matrices(counts, N_CONFUSION_RESAMPLES // cost, random)
             if isinstance(targets, BinaryTargets) and n_rows > MAX_RESAMPLED_ROWS:
-                by_score = cls.of_counts(ScoreGroups.from_rows(targets.truth, outputs), random)
+                by_score = cls.of_counts(None, ScoreGroups.from_rows(targets.truth, outputs), random)
         mass = np.ones(n_rows) if weight is None else weight
         rows = RowBootstrap(mass, strata, groups, N_ROW_RESAMPLES // cost, random)
         return cls(targets, outputs, rows.weights, matrices, by_score)
 
     @classmethod
-    def of_counts(cls, groups: ScoreGroups, random: np.random.RandomState) -> Bootstrap:
+    def of_counts(
+        cls, targets: Targets | None, groups: ScoreGroups, random: np.random.RandomState
+    ) -> Bootstrap:
         """Draw the numbers of rows in groups of similar scores."""
-        targets = BinaryTargets(None, groups.positive, np.arange(2))
+        targets = targets or BinaryTargets(None, groups.positive, np.arange(2))
         counts = targets.count(groups.position, groups.count)
         matrices = targets.draw_matrices(counts, N_CONFUSION_RESAMPLES, random)
         drawn = groups.draw(N_ROW_RESAMPLES, random.randint(2**31 - 1))

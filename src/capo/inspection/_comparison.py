@@ -42,14 +42,8 @@ from ..learning.folds import Split, check_groups, fold_numbers, split_class_fold
 from ..measures import ConstrainedMeasure, Measure
 from ..measures.multiclass import ConfusionMatrixMeasure, MulticlassMeasure
 from ..measures.multilabel import LabelAverage
+from ..tables import targets
 from ..tables.checks import warn_of_data
-from ..tables.targets import (
-    class_positions,
-    encode_binary_labels,
-    encode_class_labels,
-    encode_label_matrix,
-    positive_mask,
-)
 from ._formatting import count_decimals, format_table, format_value
 
 if TYPE_CHECKING:
@@ -417,15 +411,15 @@ def compare(
     row_prices = None
     has_two_classes = labels.ndim == 1 and len(set(labels.tolist())) <= 2
     if has_two_classes and not isinstance(model.measure, MulticlassMeasure):
-        _, positive = encode_binary_labels(labels, model.pos_label)
+        _, positive = targets.encode_binary_labels(labels, model.pos_label)
         measure = measures.get(model.measure)
         splits = _split(folds, measure, positive, group, weight, random_state)
         if prices is not None:  # those that are not given are the measure's, as in `fit`
             defaults = {name: value for name, value in measure.params.items() if name in PRICE_NAMES}
             row_prices = RowPrices.from_values(len(labels), **{**defaults, **prices})
     else:
-        labels = encode_label_matrix(y)[1].astype(np.int64) if labels.ndim == 2 else labels
-        codes = label_fold_codes(labels > 0) if labels.ndim == 2 else encode_class_labels(labels)[1]
+        labels = targets.encode_label_matrix(y)[1].astype(np.int64) if labels.ndim == 2 else labels
+        codes = label_fold_codes(labels > 0) if labels.ndim == 2 else targets.encode_class_labels(labels)[1]
         if not isinstance(folds, int) or not 2 <= folds <= len(codes) // 2:
             raise InvalidInputError(
                 f"{len(codes)} rows of more than two classes or labels need a number of folds from 2 to "
@@ -536,7 +530,7 @@ def _compare_binary(
 ) -> tuple[dict[str, float], float]:
     learner = _default_learner(model)
     rows = ~np.isnan(model.oof_decision_)
-    positive = positive_mask(train.y, model.label_pair)[rows]
+    positive = targets.positive_mask(train.y, model.label_pair)[rows]
     weight, groups = (None if each is None else each[rows] for each in (train.weight, train.groups))
     raw_test = model.auxiliary_outputs(test.X)
     log_odds = model.combination_.log_odds(raw_test.T, model.delta_features(test.X))
@@ -546,7 +540,7 @@ def _compare_binary(
         measure, tuned_for = test.prices.measure, train.prices.take_rows(rows).measure
 
     def score(decision: FloatArray) -> float:
-        positive_test = positive_mask(test.y, model.label_pair)
+        positive_test = targets.positive_mask(test.y, model.label_pair)
         return float(measure.score(positive_test, decision, test.weight))
 
     def tune(oof_scores: FloatArray) -> float:
@@ -573,7 +567,7 @@ def _compare_binary(
 def _compare_classes(model: Any, train: ComparedRows, test: ComparedRows) -> tuple[dict[str, float], float]:
     # A class with one row may be in the held-out fold only.
     test = test.take(np.flatnonzero(np.isin(test.y, model.classes_)))
-    codes, codes_test = (class_positions(each.y, model.classes_) for each in (train, test))
+    codes, codes_test = (targets.class_positions(each.y, model.classes_) for each in (train, test))
     measure, learner = model.measure_, _default_learner(model)
     raw_test = model.auxiliary_outputs(test.X)
     learned = softmax(raw_test[:, learner], axis=1)

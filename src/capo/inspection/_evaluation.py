@@ -17,7 +17,7 @@ from ..decisions import RowPrices, Savings, estimate_savings, format_money
 from ..measures import ConstrainedMeasure, FunctionMeasure, Labels, Measure, ratio
 from ._bootstrap import Bootstrap, ScoreGroups, describe_few_groups
 from ._formatting import count_decimals, format_interval, format_table, format_value
-from ._targets import BinaryTargets, ClassTargets, Targets, check_classes, make_targets, negative_and_positive
+from ._targets import BinaryTargets, ClassTargets, make_targets, negative_and_positive
 
 #: Quantiles of the resampled values that bound the 95% interval.
 INTERVAL_QUANTILES = (0.025, 0.975)
@@ -343,7 +343,7 @@ def evaluate(
     if isinstance(targets, ClassTargets):
         codes = scores.argmax(axis=1) if model is None else model.rule_.predict(scores)
         scores = np.column_stack((scores, codes))
-    check_classes(targets, weight)
+    targets.check_classes(weight)
     few_rows = targets.describe_few_rows(targets.class_sizes(weight))
     # Measures of sorted scores are fast, and rows of weight 0 have no influence on the resamples.
     is_binary = isinstance(targets, BinaryTargets)
@@ -354,7 +354,7 @@ def evaluate(
     group = None if groups is None else np.asarray(groups)[rows]
     targets, scores = targets.take(rows), scores[rows]
     bootstrap = Bootstrap.of_rows(targets, scores, weight, group, check_random_state(random_state))
-    found = _estimate_all(targets, scores, weight, bootstrap, on_progress)
+    found = _estimate_all(bootstrap, weight, on_progress)
     if not is_binary:
         found = replace(found, classes=_estimate_class_rates(bootstrap, weight, group is None))
     caution = "; ".join(filter(None, (few_rows, describe_few_groups(group))))
@@ -402,9 +402,9 @@ def evaluate_groups(
     ConfusionCounts(tp=20.0, fp=0.0, fn=20.0, tn=80.0)
     """
     targets = make_targets(measure, groups.positive, class_names)
-    check_classes(targets, groups.count)
-    bootstrap = Bootstrap.of_counts(groups, check_random_state(random_state))
-    found = _estimate_all(targets, groups.position, groups.count, bootstrap, on_progress)
+    targets.check_classes(groups.count)
+    bootstrap = Bootstrap.of_counts(targets, groups, check_random_state(random_state))
+    found = _estimate_all(bootstrap, groups.count, on_progress)
     sizes = np.bincount(groups.positive, groups.count, 2).astype(np.intp)
     ranges = [groups.score_range(each) for each in targets.listed_measures()]
     max_error = max(high - low for low, high in ranges)
@@ -412,13 +412,10 @@ def evaluate_groups(
 
 
 def _estimate_all(
-    targets: Targets,
-    outputs: FloatArray,
-    weight: FloatArray | None,
-    bootstrap: Bootstrap,
-    on_progress: Callable[[str], None],
+    bootstrap: Bootstrap, weight: FloatArray | None, on_progress: Callable[[str], None]
 ) -> Evaluation:
     """All measures with their intervals, the confusion matrix, and a constraint at the model's threshold."""
+    targets, outputs = bootstrap.targets, bootstrap.outputs
     names, own, constraint = [str(name) for name in targets.names.tolist()], targets.measure, None
     confusion: Any = None
     if targets.matrix_measures:

@@ -20,7 +20,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, diags_array, issparse, vstack
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, ndtri
@@ -38,15 +38,7 @@ from ..tables.schema import FeatureSchema, infer_schema
 from ._bootstrap import RowBootstrap, describe_few_groups
 from ._comparison import ComparedRows
 from ._formatting import format_interval, format_table, format_value
-from ._targets import (
-    BinaryTargets,
-    Targets,
-    check_classes,
-    decide,
-    negative_and_positive,
-    target_type,
-    targets_of_model,
-)
+from ._targets import BinaryTargets, Targets, decide, negative_and_positive, target_type, targets_of_model
 
 #: Columns that are explained at most; of a wider table, some must be chosen.
 MAX_COLUMNS = 1000
@@ -508,18 +500,26 @@ def importance(
         raise InvalidInputError(
             f"sample_weight must have one number per row: got shape {weight.shape} for {n_total_rows} rows."
         )
-    parts = _make_parts(model, X, y, sample_weight, group, cv, random, on_progress)
+    labeled = ComparedRows(X, np.asarray(y), None if sample_weight is None else weight, group)
+    parts = _make_parts(model, labeled, cv, random, on_progress)
     fitted = parts[0][0]
     targets = targets_of_model(fitted, y, measure)
     table = ExplainedTable(X, getattr(fitted, "schema_", None))
     positions = choose_columns(table, columns)
     if max_rows is not None:
         n_rows = min(max_rows, max(MIN_ROWS, MAX_PREDICTIONS // (len(positions) * n_repeats)))
-        parts, weight = _sample_parts(parts, targets.strata, weight, n_rows, random)
+        rows = np.concatenate([part for _, part in parts])
+        if len(rows) > n_rows:
+            sampled, factor = sample_by_class(targets.strata[rows], n_rows, random)
+            weight = weight.copy()
+            weight[rows[sampled]] *= factor
+            parts = [(each, part[np.isin(part, rows[sampled])]) for each, part in parts]
+            parts = [part for part in parts if len(part[1])]
     rows = np.concatenate([part for _, part in parts])
     sample, weight = targets.take(rows), weight[rows]
-    check_classes(sample, None)
-    few_rows = sample.describe_few_rows(sample.class_sizes(None)) if isinstance(sample, BinaryTargets) else ""
+    sample.check_classes(None)
+    is_binary = isinstance(sample, BinaryTargets)
+    few_rows = sample.describe_few_rows(sample.class_sizes(None)) if is_binary else ""
     pairs = _Pairs(table, sample, parts, n_repeats, random)
     column_groups = group_columns(table, positions, rows, max_correlation)
     group = None if group is None else group[rows]
@@ -539,21 +539,12 @@ def importance(
         found.append((each, column_groups[number], permuted))
         on_progress(f"{number + 1} of {len(column_groups)} columns")
     found.sort(key=lambda each: -each[0].value)
-    effects = []
-    if isinstance(targets, BinaryTargets):
-        weights_of_effects = [weight, *bootstrap.weights()]
-        scale, convert = _effect_scale(parts)
-        outputs = convert(pairs.outputs)
-        for each, members, permuted in [each for each in found if each[0].low > 0][:n_effects]:
-            points = _estimate_effect(
-                table, members[0], pairs, outputs, convert(permuted), weights_of_effects
-            )
-            effects.append(ColumnEffect(each.columns, scale, points))
+    strongest = [each for each in found if each[0].low > 0][: n_effects if is_binary else 0]
     return Importance(
         measure=targets.measure.label,
         value=value,
         columns=[each for each, _, _ in found],
-        effects=effects,
+        effects=pairs.estimate_effects(strongest, [weight, *bootstrap.weights()]),
         n_rows=len(rows),
         n_total_rows=n_total_rows,
         n_repeats=n_repeats,
@@ -563,17 +554,10 @@ def importance(
 
 
 def _make_parts(
-    model: Any,
-    X: Any,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None,
-    groups: NDArray[Any] | None,
-    cv: Any,
-    random: np.random.RandomState,
-    on_progress: Callable[[str], None],
+    model: Any, rows: ComparedRows, cv: Any, random: np.random.RandomState, on_progress: Callable[[str], None]
 ) -> list[Part]:
     """The fitted model with all rows, or the model of each fold with the rows that it holds out."""
-    labels = np.asarray(y)
+    X, labels, groups = rows.X, rows.y, rows.groups
     if len(labels) != X.shape[0]:
         raise InvalidInputError(f"X has {X.shape[0]:,} rows and y {len(labels):,}: they must be as many.")
     if cv is None:
@@ -585,8 +569,6 @@ def _make_parts(
             "the model was trained with prices, and cv would train it without them: leave cv out, and pass "
             "rows that the model was not trained on."
         )
-    weight = None if sample_weight is None else np.asarray(sample_weight)
-    rows, parts = ComparedRows(X, labels, weight, groups), []
     if isinstance(cv, Integral):
         seed = random.randint(2**31 - 1)
         kinds = (KFold, GroupKFold) if labels.ndim > 1 else (StratifiedKFold, StratifiedGroupKFold)
@@ -595,28 +577,11 @@ def _make_parts(
     splits = [(np.asarray(train), np.asarray(test)) for train, test in check_cv(cv).split(X, labels, groups)]
     if labels.ndim == 1:
         check_splits(splits, labels, allow_partial=True)
+    parts = []
     for number, (train, test) in enumerate(splits, start=1):
         parts.append((rows.take(train).fit(model), test))
         on_progress(f"fold {number} of {len(splits)}")
     return parts
-
-
-def _sample_parts(
-    parts: Sequence[Part],
-    classes: IntArray,
-    weight: FloatArray,
-    n_rows: int,
-    random: np.random.RandomState,
-) -> tuple[list[Part], FloatArray]:
-    """The parts with at most so many rows in all, drawn by class, and the weights of the table's rows."""
-    rows = np.concatenate([each for _, each in parts])
-    if len(rows) <= n_rows:
-        return list(parts), weight
-    sampled, factor = sample_by_class(classes[rows], n_rows, random)
-    weight = weight.copy()
-    weight[rows[sampled]] *= factor
-    kept = [(model, each[np.isin(each, rows[sampled])]) for model, each in parts]
-    return [part for part in kept if len(part[1])], weight
 
 
 def sample_by_class(
@@ -716,6 +681,57 @@ class _Pairs:
         joined = np.concatenate(outputs)
         return joined.reshape(len(masks), len(donors), len(rows), *joined.shape[1:])
 
+    def estimate_effects(
+        self,
+        found: Sequence[tuple[ColumnImportance, list[int], FloatArray]],
+        weights: Sequence[FloatArray],
+    ) -> list[ColumnEffect]:
+        """Estimate how the probability changes with columns, or the decision of a model without one.
+
+        `weights` are those of the rows, and those of bootstrap resamples.
+        """
+        model, scale = self._parts[0][0], "decision"
+        convert: Callable[[FloatArray], FloatArray] = np.asarray
+        if hasattr(model, "combination_"):
+            scale = f"probability of {negative_and_positive(model).tolist()[1]!r}"
+            offsets = [np.full(len(rows), model.decision_.log_odds) for model, rows in self._parts]
+
+            def convert(decisions: FloatArray) -> FloatArray:
+                return np.asarray(expit(decisions + np.resize(np.concatenate(offsets), len(decisions))))
+
+        outputs, effects = convert(self.outputs), []
+        for each, members, permuted in found:
+            points = self._estimate_effect(members[0], outputs, convert(permuted), weights)
+            effects.append(ColumnEffect(each.columns, scale, points))
+        return effects
+
+    def _estimate_effect(
+        self, position: int, outputs: FloatArray, permuted: FloatArray, weights: Sequence[FloatArray]
+    ) -> list[EffectPoint]:
+        """Estimate the effect of a column from the outputs of rows with values of their donors.
+
+        The mean output over the pairs whose donor has a value is the partial dependence on it. The row's own
+        output is a control variate, which reduces the variance where the column has a weak effect.
+        """
+        row_bins, names, positions = _make_bins(self._table, position, self.rows)
+        codes = row_bins[self.donors].ravel()
+        own = np.tile(outputs, len(self.donors))
+        centered = own - own.mean()
+        variance = float(centered @ centered)
+        coefficient = float(centered @ permuted) / variance if variance > 0 else 0.0
+        adjusted = permuted - coefficient * centered
+        estimates = []
+        for weight in weights:
+            shares = split_weight(weight, self.donors)
+            mass = np.bincount(codes, shares, minlength=len(names))
+            sums = np.bincount(codes, shares * adjusted, minlength=len(names))
+            estimates.append(np.divide(sums, mass, out=np.full(len(mass), np.nan), where=mass > 0))
+        output = estimates[0]
+        margin = N_STD_ERRORS * np.nanstd(np.stack(estimates[1:]), axis=0, ddof=1)
+        share = np.bincount(row_bins, weights[0], minlength=len(names)) / weights[0].sum()
+        numbers = (each.tolist() for each in (share, output, output - margin, output + margin))
+        return [EffectPoint(*each) for each in zip(names, positions, *numbers, strict=True)]
+
 
 def split_weight(weight: FloatArray, donors: IntArray) -> FloatArray:
     """Divide the weight of each row among its pairs, in proportion to the weights of their donors."""
@@ -725,56 +741,6 @@ def split_weight(weight: FloatArray, donors: IntArray) -> FloatArray:
         donor_weight, total, out=np.full(donor_weight.shape, 1.0 / len(donors)), where=total > 0
     )
     return (weight * share).ravel()
-
-
-def _effect_scale(parts: Sequence[Part]) -> tuple[str, Callable[[FloatArray], FloatArray]]:
-    """What effects are written in, and the conversion of decisions for all rows, or for all pairs of rows.
-
-    This is the probability of the positive class, or the decision of a model without probabilities.
-    """
-    model = parts[0][0]
-    if not hasattr(model, "combination_"):
-        return "decision", lambda decisions: decisions
-    offsets = np.concatenate([np.full(len(rows), model.decision_.log_odds) for model, rows in parts])
-
-    def to_probability(decisions: FloatArray) -> FloatArray:
-        return np.asarray(expit(decisions + np.tile(offsets, len(decisions) // len(offsets))))
-
-    return f"probability of {negative_and_positive(model).tolist()[1]!r}", to_probability
-
-
-def _estimate_effect(
-    table: ExplainedTable,
-    position: int,
-    pairs: _Pairs,
-    outputs: FloatArray,
-    permuted: FloatArray,
-    weights: Sequence[FloatArray],
-) -> list[EffectPoint]:
-    """Estimate the effect of a column from the outputs of rows with values of their donors.
-
-    The mean output over the pairs whose donor has a value is the partial dependence on it. The row's own
-    output is a control variate, which reduces the variance where the column has a weak effect. `weights` are
-    those of the rows, and those of bootstrap resamples.
-    """
-    row_bins, names, positions = _make_bins(table, position, pairs.rows)
-    codes = row_bins[pairs.donors].ravel()
-    own = np.tile(outputs, len(pairs.donors))
-    centered = own - own.mean()
-    variance = float(centered @ centered)
-    coefficient = float(centered @ permuted) / variance if variance > 0 else 0.0
-    adjusted = permuted - coefficient * centered
-    estimates = []
-    for weight in weights:
-        shares = split_weight(weight, pairs.donors)
-        mass = np.bincount(codes, shares, minlength=len(names))
-        sums = np.bincount(codes, shares * adjusted, minlength=len(names))
-        estimates.append(np.divide(sums, mass, out=np.full(len(mass), np.nan), where=mass > 0))
-    output = estimates[0]
-    margin = N_STD_ERRORS * np.nanstd(np.stack(estimates[1:]), axis=0, ddof=1)
-    share = np.bincount(row_bins, weights[0], minlength=len(names)) / weights[0].sum()
-    numbers = (each.tolist() for each in (share, output, output - margin, output + margin))
-    return [EffectPoint(*each) for each in zip(names, positions, *numbers, strict=True)]
 
 
 def _make_bins(
@@ -874,12 +840,9 @@ class RowExplanation:
             rows.append((f"{len(rest)} others", f"{sum(each.change for each in rest):+.3f}", ""))
         rows.append(("all columns", f"{self.decision - self.baseline:+.3f}", ""))
         side = "positive" if self.decision > 0 else "negative"
-        return "\n".join(
-            [
-                f"{side}: log-odds {self.decision:+.3f} from the threshold, {self.baseline:+.3f} on average",
-                *(line.rstrip() for line in format_table(rows, (0, 0, 0))),
-            ]
-        )
+        mean = f"{self.baseline:+.3f} on average"
+        lines = [f"{side}: log-odds {self.decision:+.3f} from the threshold, {mean}"]
+        return "\n".join([*lines, *(line.rstrip() for line in format_table(rows, (0, 0, 0)))])
 
     __repr__ = __str__
 
@@ -959,7 +922,19 @@ def explain_rows(
     if n_walks < 4 or n_walks % 2:
         raise InvalidInputError(f"n_walks must be an even number from 4 on: got {n_walks}.")
     rows, background = as_table(rows), as_table(background)
-    _check_tables(rows, background)
+    if is_dataframe(rows) != is_dataframe(background) or issparse(rows) != issparse(background):
+        raise InvalidInputError(
+            "rows and background must be of the same kind, both data frames, arrays or sparse matrices: got "
+            f"{type(rows).__name__} and {type(background).__name__}."
+        )
+    shapes = (rows.shape, background.shape)
+    if any(len(shape) != 2 for shape in shapes) or shapes[0][1] != shapes[1][1]:
+        raise InvalidInputError(
+            f"rows and background must be tables with the same columns: got shapes {shapes[0]} and "
+            f"{shapes[1]}."
+        )
+    if not shapes[1][0]:
+        raise InvalidInputError("background has no rows: the rows are compared with at least one.")
     random = check_random_state(random_state)
     n_rows, n_background = int(rows.shape[0]), int(background.shape[0])
     if n_background > MAX_BACKGROUND_ROWS:
@@ -976,23 +951,6 @@ def explain_rows(
         explained.append(_explain_row(model, table, row, groups, n_walks, ranked, random))
         on_progress(f"{row + 1} of {n_rows} rows")
     return explained
-
-
-def _check_tables(rows: Any, background: Any) -> None:
-    """Check that both tables are of the same kind, with the same number of columns."""
-    if is_dataframe(rows) != is_dataframe(background) or issparse(rows) != issparse(background):
-        raise InvalidInputError(
-            "rows and background must be of the same kind, both data frames, arrays or sparse matrices: got "
-            f"{type(rows).__name__} and {type(background).__name__}."
-        )
-    shapes = (rows.shape, background.shape)
-    if any(len(shape) != 2 for shape in shapes) or shapes[0][1] != shapes[1][1]:
-        raise InvalidInputError(
-            f"rows and background must be tables with the same columns: got shapes {shapes[0]} and "
-            f"{shapes[1]}."
-        )
-    if not shapes[1][0]:
-        raise InvalidInputError("background has no rows: the rows are compared with at least one.")
 
 
 def _stack(rows: Any, background: Any) -> Any:
@@ -1153,15 +1111,9 @@ def worst_errors(
     values: list[dict[str, str]] = [{} for _ in rows]
     if X is not None and len(rows):
         table = ExplainedTable(safe_indexing(X, rows), getattr(model, "schema_", None))
-        columns = [table.values(position) for position in range(len(table.names))]
-        values = [
-            {name: short_text(column[i]) for name, column in zip(table.names, columns, strict=True)}
-            for i in range(len(rows))
-        ]
+        columns = [map(short_text, table.values(position)) for position in range(len(table.names))]
+        values = [dict(zip(table.names, row, strict=True)) for row in zip(*columns, strict=True)]
     labels = negative_and_positive(model)[mask[rows].astype(int)].tolist()
-    return [
-        WorstError(
-            first_row + int(row), label, float(scores[row]), each, None if loss is None else float(loss[row])
-        )
-        for row, label, each in zip(rows, labels, values, strict=True)
-    ]
+    numbers, decisions = (first_row + rows).tolist(), scores[rows].tolist()
+    costs = [None] * len(rows) if loss is None else loss[rows].tolist()
+    return [WorstError(*each) for each in zip(numbers, labels, decisions, values, costs, strict=True)]

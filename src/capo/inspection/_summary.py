@@ -115,22 +115,14 @@ def summarize(model: Any, *, prior: str = "stack (C = 0)", threshold: str | None
         n_rows = model.n_positive_ + model.n_negative_
         measure = measure if model.prices_ is None else model.measure_.name
         rows = f"{n_rows:,} rows, {model.n_positive_:,} positive ({model.n_positive_ / n_rows:.1%})"
-        lines += _path_lines(model, prior)
+        results = [model.cv_results_[key] for key in ("param_C", "test_score", "std_test_score")]
+        points = list(zip(*results, strict=True))
+        lines += [SummaryLine(prior, value, std, None, model.C_ == 0) for C, value, std in points if C == 0]
+        if adapted := [point for point in points if point[0] > 0]:  # the chosen one, or the best
+            C, value, std = max(adapted, key=lambda point: (point[0] == model.C_, point[1]))
+            lines.append(SummaryLine(f"adapted (C = {C:.3g})", value, std, None, C == model.C_))
         notes |= _binary_notes(model, lines, threshold)
     return Summary(f"{type(model).__name__} for {measure}: {rows}", measure, lines, notes)
-
-
-def _path_lines(model: Any, prior: str) -> list[SummaryLine]:
-    """The model at C = 0, and the best adapted one."""
-    results, lines = model.cv_results_, []
-    points = list(zip(results["param_C"], results["test_score"], results["std_test_score"], strict=True))
-    lines += [SummaryLine(prior, value, std, None, model.C_ == 0) for C, value, std in points if C == 0]
-    adapted = [point for point in points if point[0] > 0]
-    if adapted:
-        best = max(adapted, key=lambda point: point[1])
-        C, value, std = next((point for point in adapted if point[0] == model.C_), best)
-        lines.append(SummaryLine(f"adapted (C = {C:.3g})", value, std, None, C == model.C_))
-    return lines
 
 
 def _binary_notes(model: Any, lines: list[SummaryLine], threshold: str | None) -> dict[str, str]:

@@ -159,6 +159,13 @@ class Targets(ABC):
         strata = self.strata if weight is None else self.strata[weight > 0]
         return np.bincount(strata, minlength=len(self.names))
 
+    def check_classes(self, weight: FloatArray | None) -> None:
+        """Raise an error if one of two classes has no rows of a weight above 0."""
+        counts = np.bincount(self.strata, weight, len(self.names))
+        if self.needs_every_class and not counts.all():
+            name = self.names.tolist()[int(counts[0] == 0)]
+            raise InvalidInputError(f"all rows are {name!r}: measures need rows of both classes.")
+
     def describe_few_rows(self, sizes: IntArray) -> str:
         """Return a caution if a class or label has only few rows, otherwise ""."""
         few = [f"{self.names[k]} ({sizes[k]})" for k in np.flatnonzero(sizes < self.min_rows).tolist()]
@@ -325,11 +332,3 @@ def decide(model: Any, X: Any) -> FloatArray:
 def negative_and_positive(model: Any) -> NDArray[Any]:
     """Return the labels of a model's classes; of two, the negative one is the first."""
     return np.asarray(getattr(model, "label_pair", model.classes_))
-
-
-def check_classes(targets: Targets, weight: FloatArray | None) -> None:
-    """Raise an error if one of two classes has no rows of a weight above 0."""
-    counts = np.bincount(targets.strata, weight, len(targets.names))
-    if targets.needs_every_class and not counts.all():
-        name = targets.names.tolist()[int(counts[0] == 0)]
-        raise InvalidInputError(f"all rows are {name!r}: measures need rows of both classes.")

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
-from ..decisions import RowPrices, Savings, estimate_savings
+from ..decisions import RowPrices, estimate_savings
 from ..engine import Status
 from ..exceptions import InvalidInputError
 from ..inspection import Comparison, Evaluation, Importance, WorstError, evaluate, make_targets, worst_errors
@@ -113,14 +113,16 @@ def render_report(
     check_is_fitted(model)
     if comparison is not None and (difference := comparison.difference(model)):
         raise InvalidInputError(f"the comparison does not belong to this model: it is {difference}.")
-    kind = model.target_type_ if prices is None else "priced"
-    summary = model.summary()
+    kind, summary = "priced" if prices is not None else model.target_type_, model.summary()
     context: dict[str, Any] = {
         "n_rows": len(np.asarray(outputs)),
         "estimate": None,
         "is_constrained": False,
-        "comparison_scale": comparison and _common_scale(comparison),
     }
+    if comparison is not None:  # the limits of a scale that covers all methods, with a margin
+        ends = [each.mean + sign * each.std for each in comparison.methods for sign in (-1, 1)]
+        margin = 0.05 * (max(ends) - min(ends)) or 1.0
+        context["comparison_scale"] = (min(ends) - margin, max(ends) + margin)
     if kind in ("multiclass", "multilabel"):
         evaluation = evaluation or evaluate(
             model, y, outputs, sample_weight=sample_weight, groups=groups, random_state=random_state
@@ -139,8 +141,8 @@ def render_report(
         Labels.check_scores(scores, len(labels.positive))
         names = [templates.quote_label(label) for label in model.label_pair.tolist()]
         targets = make_targets(model.measure_, labels.positive, names)
-        about_rows = targets.describe_few_rows(targets.class_sizes(labels.weight))
-        about_rows = about_rows if evaluation is None else evaluation.caution
+        few_rows = targets.describe_few_rows(targets.class_sizes(labels.weight))
+        about_rows = few_rows if evaluation is None else evaluation.caution
         context |= _describe_training(model)
         if prices is None:
             context |= _describe_threshold(model, labels, scores, evaluation)
@@ -154,7 +156,14 @@ def render_report(
             savings = savings or estimate_savings(
                 prices, labels.positive, predicted, labels.weight, groups=groups, random_state=random_state
             )
-            context |= _describe_savings(model, labels, log_odds, prices, savings)
+            context |= {
+                "headline": sections.write_money(savings.saving),
+                "savings_interval": f"{sections.write_money(savings.low)} to "
+                f"{sections.write_money(savings.high)}, compared with {savings.baseline}",
+                "policies": sections.list_policies(model, labels, log_odds, prices),
+                "savings_figure": sections.draw_savings(labels, log_odds, prices),
+                "cells": [float(cell) for cell in labels.confusion(predicted)],
+            }
             losses = prices.losses(labels.positive, predicted)
         if errors is None:
             errors = worst_errors(model, labels.positive, scores, losses=losses)
@@ -218,20 +227,6 @@ def _describe_threshold(
     }
 
 
-def _describe_savings(
-    model: CAPOClassifier, labels: Labels, log_odds: np.ndarray, prices: RowPrices, savings: Savings
-) -> dict[str, Any]:
-    """The headline in money, and the decisions at the thresholds of the rows."""
-    low, high = sections.write_money(savings.low), sections.write_money(savings.high)
-    return {
-        "headline": sections.write_money(savings.saving),
-        "savings_interval": f"{low} to {high}, compared with {savings.baseline}",
-        "policies": sections.list_policies(model, labels, log_odds, prices),
-        "savings_figure": sections.draw_savings(labels, log_odds, prices),
-        "cells": [float(cell) for cell in labels.confusion(log_odds > prices.log_odds)],
-    }
-
-
 def _describe_rows(
     model: CAPOClassifier,
     labels: Labels,
@@ -269,13 +264,6 @@ def _describe_training(model: CAPOClassifier) -> dict[str, Any]:
         "path_figure": sections.draw_path(model) if len(path) > 1 else None,
         "solver_figure": None if model.solution_ is None else sections.draw_solver(model.solution_),
     }
-
-
-def _common_scale(comparison: Comparison) -> tuple[float, float]:
-    """The limits of a scale that covers all methods, with a margin."""
-    ends = [each.mean + sign * each.std for each in comparison.methods for sign in (-1, 1)]
-    margin = 0.05 * (max(ends) - min(ends)) or 1.0
-    return min(ends) - margin, max(ends) + margin
 
 
 def _describe_classes(model: CAPOClassifier, evaluation: Evaluation) -> dict[str, Any]:

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, ndtri
 
-from .._compat import BoolArray, FloatArray, IntArray
+from .._compat import BoolArray, FloatArray
 from ..decisions import RowPrices, format_money
 from ..engine import Solution
 from ..inspection import ColumnEffect
-from ..measures import ConfusionMeasure, Labels, Measure, ScoreCurve, get, ratio, score_curve
+from ..measures import ConfusionMeasure, Labels, Measure, get, ratio, score_curve
 from . import _templating as templates
 from ._templating import Markup, format_number, format_threshold, load_environment, use_minus_sign
 
@@ -85,7 +85,9 @@ def linear_axis(values: ArrayLike, label: str, *, include_zero: bool = False, n_
         high = 1.0
     if not high > low:
         low, high = low - (abs(low) or 1.0) * 0.1, high + (abs(high) or 1.0) * 0.1
-    step = _round_step((high - low) / n_ticks)
+    rough = (high - low) / n_ticks
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     ticks = [(each * step, format_tick(each * step, step)) for each in range(first, last + 1)]
     return Axis(first * step, last * step, ticks, label)
@@ -109,12 +111,6 @@ def format_tick(value: float, step: float) -> str:
             return use_minus_sign(f"{value / size:g}{letter}")
     digits = max(0, -math.floor(math.log10(step) + 1e-9)) if abs(value) > step / 2 else 0
     return use_minus_sign(f"{value:.{digits}f}")
-
-
-def _round_step(rough: float) -> float:
-    """The smallest of 1, 2 and 5 times a power of ten that is at least `rough`."""
-    power = 10.0 ** math.floor(math.log10(rough))
-    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
 
 
 @dataclass(frozen=True)
@@ -240,7 +236,12 @@ def compute_curves(
     labels = Labels.from_arrays(positive, sample_weight, both_classes=False)
     curve = score_curve(labels, decision)
     zero = int(np.count_nonzero(curve.scores > 0))
-    kept = _select_cuts(curve, zero)[::-1]
+    last = len(curve.tp) - 1
+    kept = np.arange(last + 1)[::-1]
+    if last >= MAX_THRESHOLDS:  # the chosen cut, the first and the last are always kept
+        masses = (curve.tp, curve.fp)
+        inner = [np.searchsorted(each, np.linspace(0.0, each[-1], N_PER_CLASS)) for each in masses]
+        kept = np.unique(np.concatenate([*inner, [0, zero, last]])).astype(np.intp)[::-1]
     cuts = np.array([0.0 if i == zero else curve.threshold_below(i) for i in kept])
     tp, fp = curve.tp[kept], curve.fp[kept]
     # F1 is drawn if the model's measure does not depend on the threshold.
@@ -258,15 +259,6 @@ def compute_curves(
         chosen=int(np.flatnonzero(kept == zero)[0]),
         integers=labels.has_integer_weights,
     )
-
-
-def _select_cuts(curve: ScoreCurve, zero: int) -> IntArray:
-    """Indices of the cuts to keep: all if they are few; the chosen one, the first and the last always."""
-    last = len(curve.tp) - 1
-    if last < MAX_THRESHOLDS:
-        return np.arange(last + 1)
-    inner = [np.searchsorted(mass, np.linspace(0.0, mass[-1], N_PER_CLASS)) for mass in (curve.tp, curve.fp)]
-    return np.unique(np.concatenate([*inner, [0, zero, last]])).astype(np.intp)
 
 
 def _evaluate_at_cuts(measure: Measure, tp: FloatArray, fp: FloatArray) -> FloatArray:
@@ -462,14 +454,11 @@ def list_policies(
         "no row positive": np.zeros_like(predicted),
         "every row positive": np.ones_like(predicted),
     }
-    return [
-        (
-            name,
-            float(labels.mass @ each),
-            write_money(float(labels.mass @ prices.values(labels.positive, each))),
-        )
-        for name, each in decisions.items()
-    ]
+    policies = []
+    for name, each in decisions.items():
+        money = float(labels.mass @ prices.values(labels.positive, each))
+        policies.append((name, float(labels.mass @ each), write_money(money)))
+    return policies
 
 
 def draw_savings(labels: Labels, log_odds: FloatArray, prices: RowPrices) -> Chart:

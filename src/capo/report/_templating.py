@@ -12,7 +12,7 @@ import itertools
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -142,23 +142,13 @@ def join_words(parts: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-#: The filters of the templates.
-FILTERS: dict[str, Callable[..., str]] = {
-    "count": format_count,
-    "duration": format_seconds,
-    "isolate_label": isolate_label,
-    "isolate_name": isolate_name,
-    "allow_breaks": allow_breaks,
-    "clean_name": clean_name,
-    "clean_text": clean_text,
-    "money": format_money,
-    "number": format_number,
-    "percent_of": format_percent,
-    "pluralize": pluralize,
-    "quote_label": quote_label,
-    "rate_of": format_rate,
-    "significant": format_significant,
-    "threshold": format_threshold,
+#: The filters of the templates, by the names of the functions without "format_".
+NAME_FILTERS = (allow_breaks, clean_name, clean_text, isolate_label, isolate_name, pluralize, quote_label)
+NUMBER_FILTERS = (format_count, format_money, format_number, format_percent, format_rate, format_seconds)
+THRESHOLD_FILTERS = (format_significant, format_threshold)
+FILTERS = {
+    each.__name__.removeprefix("format_"): each
+    for each in (*NAME_FILTERS, *NUMBER_FILTERS, *THRESHOLD_FILTERS)
 }
 
 
