@@ -118,6 +118,8 @@ def test_groups_are_held_out_together(grouped_noise):
     )
     together = compare(model, data, target, groups=groups.astype(str), folds=2, random_state=0)
     assert max(method.mean for method in together.methods) < 0.65
+    again = compare(model, data, target, groups=groups.astype(str), folds=2, random_state=0)
+    np.testing.assert_array_equal(*(each.methods[2].values for each in (together, again)))
     with pytest.warns(DataWarning, match="% of the rows have an exact copy in another fold") as issued:
         apart = compare(model, data, target, folds=2, random_state=0)
     assert len(issued) == 1

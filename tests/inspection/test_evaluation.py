@@ -32,7 +32,16 @@ def test_values_agree_with_scikit_learn_and_are_within_their_intervals():
     assert values["f1"].value == pytest.approx(f1_score(Y, SCORES > 0))
     assert values["roc_auc"].value == pytest.approx(roc_auc_score(Y, SCORES))
     assert all(each.low <= each.value <= each.high for each in evaluation.estimates if each.name != "kld")
-    assert len(values) == len(measures.names()) + 1
+    assert len(values) == len(measures.names()) + 5
+
+
+def test_the_rates_at_the_threshold_follow_the_measure():
+    found = evaluate(measures.get("f1"), Y, SCORES, random_state=0).estimates
+    predicted = SCORES > 0
+    precision, recall = precision_score(Y, predicted), recall_score(Y, predicted)
+    assert [each.name for each in found[1:5]] == ["precision", "recall", "specificity", "predicted positive"]
+    expected = [precision, recall, 1 - predicted[~Y].mean(), predicted.mean()]
+    assert [each.value for each in found[1:5]] == pytest.approx(expected)
 
 
 @pytest.mark.slow
@@ -142,7 +151,7 @@ def test_one_row_of_a_class_has_values_and_intervals(weight):
     own = measures.get("recall_at_precision")
     evaluation = evaluate(own, np.arange(12) == 3, SCORES[:12], sample_weight=weight, random_state=0)
     values = np.array([(each.low, each.value, each.high) for each in evaluation.rows])
-    assert len(values) == len(measures.names()) + 2
+    assert len(values) == len(measures.names()) + 4
     caution = "only 1 of these 12 rows is positive, and values and intervals are uncertain"
     assert evaluation.to_dict()["caution"] == caution
     assert str(evaluation).endswith(f"\n\ncaution: {caution}")

@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from capo import CAPOClassifier, SVMPerfClassifier, measures
 from capo.exceptions import InvalidInputError
-from capo.inspection import _columns, _importance, importance
+from capo.inspection import _explanation, importance
 
 
 class Fixed:
@@ -110,7 +110,7 @@ def test_the_weight_of_a_row_is_divided_among_its_pairs():
     rng = np.random.default_rng(0)
     weight = rng.integers(0, 3, 50).astype(float)
     donors = np.stack([rng.permutation(50) for _ in range(4)])
-    pairs = _importance.split_weight(weight, donors).reshape(4, 50)
+    pairs = _explanation.split_weight(weight, donors).reshape(4, 50)
     np.testing.assert_allclose(pairs.sum(axis=0), weight)
     i = int(np.flatnonzero((weight > 0) & (weight[donors].sum(axis=0) > 0))[0])
     np.testing.assert_allclose(pairs[:, i] * weight[donors[:, i]].sum(), weight[i] * weight[donors[:, i]])
@@ -150,9 +150,9 @@ def test_near_copies_are_shuffled_together(messy):
     ],
 )
 def test_which_columns_are_near_copies(first, second, together):
-    table = _columns.ExplainedTable(pd.DataFrame({"first": first, "second": second}))
-    assert len(_columns.group_columns(table, [0, 1], np.arange(300), 0.9)) == (1 if together else 2)
-    assert len(_columns.group_columns(table, [0, 1], np.arange(300), None)) == 2
+    table = _explanation.ExplainedTable(pd.DataFrame({"first": first, "second": second}))
+    assert len(_explanation.group_columns(table, [0, 1], np.arange(300), 0.9)) == (1 if together else 2)
+    assert len(_explanation.group_columns(table, [0, 1], np.arange(300), None)) == 2
 
 
 def test_groups_are_joined_by_chains():
@@ -160,8 +160,8 @@ def test_groups_are_joined_by_chains():
     first = rng.normal(size=500)
     second = first + 0.35 * rng.normal(size=500)
     third = second + 0.35 * rng.normal(size=500)
-    table = _columns.ExplainedTable(np.column_stack((first, rng.normal(size=500), second, third)))
-    groups = _columns.group_columns(table, [0, 1, 2, 3], np.arange(500), 0.9)
+    table = _explanation.ExplainedTable(np.column_stack((first, rng.normal(size=500), second, third)))
+    groups = _explanation.group_columns(table, [0, 1, 2, 3], np.arange(500), 0.9)
     assert groups == [[0, 2, 3], [1]]
 
 
@@ -292,9 +292,9 @@ def test_a_model_with_prices_is_not_trained_without_them():
 def test_sizes_and_weights_of_samples_in_which_rare_classes_keep_their_rows(counts, share, seed):
     classes = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
     n_rows = max(int(share * len(classes)), np.count_nonzero(counts))
-    rows, weight = _importance.sample_by_class(classes, n_rows, np.random.RandomState(seed))
+    rows, weight = _explanation.sample_by_class(classes, n_rows, np.random.RandomState(seed))
     assert len(rows) == len(np.unique(rows)) == n_rows
-    least = np.minimum(counts, min(_importance.MIN_CLASS_ROWS, n_rows // np.count_nonzero(counts)))
+    least = np.minimum(counts, min(_explanation.MIN_CLASS_ROWS, n_rows // np.count_nonzero(counts)))
     assert (np.bincount(classes[rows], minlength=len(counts)) >= least).all()
     shares = np.bincount(classes[rows], weight, minlength=len(counts)) / weight.sum()
     np.testing.assert_allclose(shares, np.array(counts) / len(classes))
@@ -303,7 +303,7 @@ def test_sizes_and_weights_of_samples_in_which_rare_classes_keep_their_rows(coun
 
 def test_common_classes_are_drawn_by_their_shares():
     classes = np.repeat([0, 1], [30_000, 10_000])
-    rows, weight = _importance.sample_by_class(classes, 2000, np.random.RandomState(0))
+    rows, weight = _explanation.sample_by_class(classes, 2000, np.random.RandomState(0))
     np.testing.assert_array_equal(np.bincount(classes[rows]), [1500, 500])
     np.testing.assert_allclose(weight, 1.0)
 
@@ -316,4 +316,4 @@ def test_common_classes_are_drawn_by_their_shares():
     ],
 )
 def test_short_text(value, text):
-    assert _columns.short_text(value) == text
+    assert _explanation.short_text(value) == text

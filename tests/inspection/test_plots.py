@@ -47,14 +47,13 @@ def test_a_measure_without_thresholds_has_no_curve():
 
 def test_a_constrained_measure_is_drawn_at_each_threshold():
     measure = measures.get("recall_at_precision", floor=0.8)
-    rng = np.random.default_rng(0)
-    positive = rng.random(200) < 0.4
-    probability = np.clip(0.3 * positive + rng.random(200) * 0.7, 0, 1)
-    display = ThresholdDisplay.from_predictions(positive, probability, measure=measure, threshold=0.5)
-    predicted = probability > 0.5
+    weak = CAPOClassifier(measure, auxiliaries=[GaussianNB()], delta=None, C=0.0, random_state=0)
+    texture = X[:, 1:2]
+    display = ThresholdDisplay.from_estimator(weak.fit(texture, Y), texture, Y)
+    positive, predicted = Y == 1, weak.predict(texture) == 1
     precision, recall = positive[predicted].mean(), predicted[positive].mean()
     assert display.chosen_value == pytest.approx(recall if precision >= 0.8 else 0.0)
-    assert display.values.max() == pytest.approx(measure.score(positive, probability))
+    assert display.values.max() == pytest.approx(weak.score(texture, Y))
     assert display.ax_.get_ylabel() == "recall_at_precision(floor=0.8)"
 
 

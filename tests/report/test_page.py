@@ -197,7 +197,9 @@ def test_a_comparison_of_another_measure_is_refused():
 @pytest.mark.parametrize("name", [*measures.names(), "10 * tp - 2 * fp"])
 def test_the_headline_of_every_measure_has_an_interval(name, monkeypatch):
     monkeypatch.setattr("capo.inspection._bootstrap.N_ROW_RESAMPLES", 2)
-    monkeypatch.setattr("capo.inspection._task.BinaryTask.listed_measures", lambda task: [task.measure])
+    monkeypatch.setattr(
+        "capo.inspection._targets.BinaryTargets.listed_measures", lambda targets: [targets.measure]
+    )
     fitted_model, positive, decision = decisions_on_test_rows()
     model = copy(fitted_model)
     model.measure_ = measures.get(name)

@@ -927,7 +927,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         Returns
         -------
         capo.inspection.Summary
-            Prints as a table; has an HTML form for notebooks.
+            Prints as a table.
         """
         check_is_fitted(self)
         return summarize(self, prior=StackPrior.label)

@@ -5,17 +5,25 @@ The plots need matplotlib: ``pip install 'capo-learn[plots]'``.
 
 from ._bootstrap import ScoreGroups
 from ._comparison import METHODS, ComparedRows, Comparison, MethodResult, compare, compare_on_fold
-from ._evaluation import ClassRates, ConfusionCounts, Evaluation, MeasureEstimate, evaluate, evaluate_groups
-from ._explanation import RowExplanation, WorstError, explain_rows, worst_errors
-from ._importance import ColumnEffect, ColumnImportance, EffectPoint, Importance, importance
+from ._evaluation import ConfusionCounts, Evaluation, MeasureEstimate, evaluate, evaluate_groups
+from ._explanation import (
+    ColumnEffect,
+    ColumnImportance,
+    EffectPoint,
+    Importance,
+    RowExplanation,
+    WorstError,
+    explain_rows,
+    importance,
+    worst_errors,
+)
 from ._plots import CPathDisplay, SolverDisplay, ThresholdDisplay, WeightsDisplay
-from ._summary import Summary, SummaryLine, summarize
-from ._task import decide, make_task, negative_and_positive, target_type
+from ._summary import Summary, summarize
+from ._targets import decide, make_targets, negative_and_positive
 
 __all__ = [
     "METHODS",
     "CPathDisplay",
-    "ClassRates",
     "ColumnEffect",
     "ColumnImportance",
     "ComparedRows",
@@ -30,7 +38,6 @@ __all__ = [
     "ScoreGroups",
     "SolverDisplay",
     "Summary",
-    "SummaryLine",
     "ThresholdDisplay",
     "WeightsDisplay",
     "WorstError",
@@ -41,9 +48,8 @@ __all__ = [
     "evaluate_groups",
     "explain_rows",
     "importance",
-    "make_task",
+    "make_targets",
     "negative_and_positive",
     "summarize",
-    "target_type",
     "worst_errors",
 ]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._compat import BoolArray, FloatArray, IntArray
 from ..learning.folds import check_groups
 from ..measures import AveragePrecision, Cost, Measure
-from ._task import BinaryTask, Task
+from ._targets import BinaryTargets, Targets
 
 #: Resamples for measures of the confusion matrix, which are cheap.
 N_CONFUSION_RESAMPLES = 2000
@@ -178,8 +178,8 @@ class Bootstrap:
 
     Attributes
     ----------
-    task : Task
-        The labeled rows.
+    targets : Targets
+        The true labels of the rows.
     outputs : ndarray
         The outputs for the rows.
     weights : callable
@@ -190,7 +190,7 @@ class Bootstrap:
         The bootstrap of groups of rows with similar scores, if there are many rows.
     """
 
-    task: Task
+    targets: Targets
     outputs: FloatArray
     weights: Callable[[], Iterable[FloatArray]]
     matrices: Callable[[], Iterable[FloatArray]] | None
@@ -199,49 +199,45 @@ class Bootstrap:
     @classmethod
     def of_rows(
         cls,
-        task: Task,
+        targets: Targets,
         outputs: FloatArray,
         weight: FloatArray | None,
         groups: ArrayLike | None,
         random: np.random.RandomState,
     ) -> Bootstrap:
         """Draw single rows or whole groups; the confusion matrices of single rows are drawn directly."""
-        n_rows, matrices, by_score = len(outputs), None, None
-        strata = task.strata if task.needs_every_class else np.zeros(n_rows, dtype=np.intp)
-        if weight is None and groups is None and task.has_matrix:
-            counts = np.bincount(task.cells(outputs), minlength=len(task.names) ** 2).astype(np.float64)
-            matrices = task.draw_matrices(counts, N_CONFUSION_RESAMPLES // task.resample_cost, random)
-            if isinstance(task, BinaryTask) and n_rows > MAX_RESAMPLED_ROWS:
-                groups_of_rows = ScoreGroups.from_rows(task.truth, outputs)
-                by_score = cls.of_counts(groups_of_rows, random)
-        rows = RowBootstrap(
-            np.ones(n_rows) if weight is None else weight,
-            strata,
-            groups,
-            N_ROW_RESAMPLES // task.resample_cost,
-            random,
-        )
-        return cls(task, outputs, rows.weights, matrices, by_score)
+        n_rows, cost, matrices, by_score = len(outputs), targets.resample_cost, None, None
+        strata = targets.strata if targets.needs_every_class else np.zeros(n_rows, dtype=np.intp)
+        if weight is None and groups is None and targets.matrix_measures:
+            counts = targets.count(outputs, None)
+            matrices = targets.draw_matrices(counts, N_CONFUSION_RESAMPLES // cost, random)
+            if isinstance(targets, BinaryTargets) and n_rows > MAX_RESAMPLED_ROWS:
+                by_score = cls.of_counts(None, ScoreGroups.from_rows(targets.truth, outputs), random)
+        mass = np.ones(n_rows) if weight is None else weight
+        rows = RowBootstrap(mass, strata, groups, N_ROW_RESAMPLES // cost, random)
+        return cls(targets, outputs, rows.weights, matrices, by_score)
 
     @classmethod
-    def of_counts(cls, groups: ScoreGroups, random: np.random.RandomState) -> Bootstrap:
+    def of_counts(
+        cls, targets: Targets | None, groups: ScoreGroups, random: np.random.RandomState
+    ) -> Bootstrap:
         """Draw the numbers of rows in groups of similar scores."""
-        task = BinaryTask(None, groups.positive, np.arange(2))
-        counts = np.bincount(task.cells(groups.position), groups.count, minlength=4).astype(np.float64)
-        matrices = task.draw_matrices(counts, N_CONFUSION_RESAMPLES, random)
+        targets = targets or BinaryTargets(None, groups.positive, np.arange(2))
+        counts = targets.count(groups.position, groups.count)
+        matrices = targets.draw_matrices(counts, N_CONFUSION_RESAMPLES, random)
         drawn = groups.draw(N_ROW_RESAMPLES, random.randint(2**31 - 1))
-        return cls(task, groups.position, lambda: drawn, matrices)
+        return cls(targets, groups.position, lambda: drawn, matrices)
 
     def resample(self, measure: Any) -> FloatArray:
         """Return the measure on each resample."""
-        if self.matrices is not None and self.task.is_of_matrix(measure):
-            return np.concatenate([self.task.value_of_matrices(measure, each) for each in self.matrices()])
+        if self.matrices is not None and self.targets.is_of_matrix(measure):
+            return np.concatenate([self.targets.value_of_matrices(measure, each) for each in self.matrices()])
         if self.by_score is not None and not (isinstance(measure, Cost) and measure.per_row):
             return self.by_score.resample(measure)
-        return self.task.values(measure, self.outputs, self.weights())
+        return self.targets.values(measure, self.outputs, self.weights())
 
     def class_counts(self) -> FloatArray:
         """Return hits, predicted rows and true rows of each class, of shape (3, n_resamples, n_classes)."""
         if self.matrices is not None:
-            return np.concatenate([self.task.count_classes(each) for each in self.matrices()], axis=1)
-        return np.stack([self.task.class_counts(self.outputs, each) for each in self.weights()], axis=1)
+            return np.concatenate([self.targets.count_classes(each) for each in self.matrices()], axis=1)
+        return np.stack([self.targets.class_counts(self.outputs, each) for each in self.weights()], axis=1)

@@ -42,16 +42,9 @@ from ..learning.folds import Split, check_groups, fold_numbers, split_class_fold
 from ..measures import ConstrainedMeasure, Measure
 from ..measures.multiclass import ConfusionMatrixMeasure, MulticlassMeasure
 from ..measures.multilabel import LabelAverage
+from ..tables import targets
 from ..tables.checks import warn_of_data
-from ..tables.targets import (
-    class_positions,
-    encode_binary_labels,
-    encode_class_labels,
-    encode_label_matrix,
-    positive_mask,
-)
 from ._formatting import count_decimals, format_table, format_value
-from ._task import target_type
 
 if TYPE_CHECKING:
     from ..estimators import CAPOClassifier
@@ -125,7 +118,8 @@ class MethodResult:
         """Restore one entry of "methods" in `Comparison.to_dict`; raise ValueError for other data."""
         match data:
             case {"name": str() as name, "values": list() as values, "seconds": seconds}:
-                if all(_is_finite_number(each) for each in (*values, seconds)):
+                numbers = (*values, seconds)
+                if all(type(each) in (int, float) and abs(each) < MAX_STORED_NUMBER for each in numbers):
                     return cls(name, np.array(values, dtype=np.float64), float(seconds))
         raise ValueError(f"{str(data)[:60]} is not a method with a name, a finite value per fold and seconds")
 
@@ -236,15 +230,14 @@ class Comparison:
             return f"for {self.measure}, not for {model.measure_.label}"
         if self.source is None:
             return ""
-        mine = {"target": "", "table": "", "sha256": "", **self.source}
-        other = {**_describe_source(model), "target": target, "table": table, "sha256": sha256}
-        if mine["sha256"] and sha256 and mine["sha256"] != sha256:
-            other_table = f"of {mine['table']!r}, not of {table!r}"
-            return f"of other contents of {table!r}" if mine["table"] == table else other_table
+        mine, other = self.source, {**_describe_source(model), "target": target}
+        if mine.get("sha256") and sha256 and mine["sha256"] != sha256:
+            other_table = f"of {mine.get('table', '')!r}, not of {table!r}"
+            return f"of other contents of {table!r}" if mine.get("table") == table else other_table
         for key, text in SOURCE_TEXTS.items():
-            is_known = key != "target" or (mine[key] and other[key])
-            if is_known and mine.get(key) != other[key]:
-                return text.format(*(_write_value(each) for each in (mine.get(key), other[key])))
+            is_known = key != "target" or (mine.get(key) and target)
+            if is_known and mine[key] != other[key]:
+                return text.format(*(_write_value(each) for each in (mine[key], other[key])))
         return ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -321,10 +314,6 @@ class Comparison:
     __repr__ = __str__
 
 
-def _is_finite_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MAX_STORED_NUMBER
-
-
 @dataclass(frozen=True)
 class ComparedRows:
     """Rows of a comparison.
@@ -357,10 +346,9 @@ class ComparedRows:
 
     def fit(self, model: CAPOClassifier) -> CAPOClassifier:
         """Fit a copy of the model, without warnings about the data, which are issued for all rows."""
-        params: dict[str, Any] = {"sample_weight": self.weight, "groups": self.groups}
+        params = {"sample_weight": self.weight, "groups": self.groups}
+        params |= {name: getattr(self.prices, name, None) for name in PRICE_NAMES}
         params = {name: value for name, value in params.items() if value is not None}
-        if self.prices is not None:
-            params |= {name: getattr(self.prices, name) for name in PRICE_NAMES}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
             return clone(model).fit(self.X, self.y, **params)
@@ -423,13 +411,15 @@ def compare(
     row_prices = None
     has_two_classes = labels.ndim == 1 and len(set(labels.tolist())) <= 2
     if has_two_classes and not isinstance(model.measure, MulticlassMeasure):
-        _, positive = encode_binary_labels(labels, model.pos_label)
-        splits = _split(folds, positive, group, weight, random_state)
-        _check_held_out_sizes(measures.get(model.measure), splits, len(labels), weight)
-        row_prices = None if prices is None else _resolve_prices(model, prices, len(labels))
+        _, positive = targets.encode_binary_labels(labels, model.pos_label)
+        measure = measures.get(model.measure)
+        splits = _split(folds, measure, positive, group, weight, random_state)
+        if prices is not None:  # those that are not given are the measure's, as in `fit`
+            defaults = {name: value for name, value in measure.params.items() if name in PRICE_NAMES}
+            row_prices = RowPrices.from_values(len(labels), **{**defaults, **prices})
     else:
-        labels = encode_label_matrix(y)[1].astype(np.int64) if labels.ndim == 2 else labels
-        codes = label_fold_codes(labels > 0) if labels.ndim == 2 else encode_class_labels(labels)[1]
+        labels = targets.encode_label_matrix(y)[1].astype(np.int64) if labels.ndim == 2 else labels
+        codes = label_fold_codes(labels > 0) if labels.ndim == 2 else targets.encode_class_labels(labels)[1]
         if not isinstance(folds, int) or not 2 <= folds <= len(codes) // 2:
             raise InvalidInputError(
                 f"{len(codes)} rows of more than two classes or labels need a number of folds from 2 to "
@@ -446,27 +436,23 @@ def compare(
         fitted = trained.fit(model)
         results.append(compare_on_fold(fitted, trained, rows.take(test)))
         on_progress(f"fold {number} of {len(splits)}: {time.perf_counter() - start:.0f} s")
-    names, measure, note = list(fitted.auxiliaries_), fitted.measure_.label, ""
+    label, note = fitted.measure_.label, ""
     if row_prices is not None:
-        measure, note = row_prices.mean_measure(weight).label, PRICED_VALUES
+        label, note = row_prices.mean_measure(weight).label, PRICED_VALUES
     elif isinstance(fitted.measure_, Measure):
         note = _describe_values(fitted.measure_)
-    methods = [
-        MethodResult(
-            name,
-            np.array([values[name] for values, _ in results]),
-            float(np.mean([seconds[name] for _, seconds in results])),
-        )
-        for name in METHODS
-    ]
+    methods = []
+    for name in METHODS:
+        values, seconds = zip(*((found[name], taken[name]) for found, taken in results), strict=True)
+        methods.append(MethodResult(name, np.array(values), float(np.mean(seconds))))
     source = {**_describe_source(fitted), "n_rows": len(labels)}
-    return Comparison(measure, names[_default_learner(fitted)], methods, note, source)
+    return Comparison(label, list(fitted.auxiliaries_)[_default_learner(fitted)], methods, note, source)
 
 
 def _describe_source(model: Any) -> dict[str, Any]:
     """Return what a fitted model was trained on, as far as it tells."""
     return {
-        "pos_label": str(model.pos_label_) if target_type(model) == "binary" else "",
+        "pos_label": str(model.pos_label_) if model.target_type_ == "binary" else "",
         "auxiliaries": list(model.auxiliaries_),
         "n_rows": len(model.auxiliary_outputs_),
     }
@@ -478,49 +464,36 @@ def _write_value(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else repr(value)
 
 
-def _resolve_prices(model: CAPOClassifier, prices: Mapping[str, Any], n_rows: int) -> RowPrices:
-    """The prices of the rows; those that are not given are the measure's, as in `fit`."""
-    of_measure = measures.get(model.measure).params
-    defaults = {name: of_measure[name] for name in PRICE_NAMES if name in of_measure}
-    return RowPrices.from_values(n_rows, **{**defaults, **prices})
-
-
 def _split(
     folds: int | BaseCrossValidator,
+    measure: Measure,
     positive: BoolArray,
     groups: NDArray[Any] | None,
     weight: FloatArray | None,
     random_state: int | None,
 ) -> list[Split]:
-    """Return the training rows and the held-out rows of each fold."""
-    params = {"groups": groups}
+    """Return the training rows and the held-out rows of each fold, which must be enough for the measure.
+
+    Each class needs two units for each fold: rows, or groups with rows of the class.
+    """
+    mass = np.ones(len(positive)) if weight is None else weight
+    params: dict[str, Any] = {"groups": groups}
     if not isinstance(folds, int):
-        return split_folds(folds, positive, positive, params, None, allow_partial=True)
-    _check_folds(folds, positive, groups, weight)
-    return split_folds(folds, positive, positive, params, check_random_state(random_state), weight=weight)
-
-
-def _check_held_out_sizes(
-    measure: Measure, splits: list[Split], n_rows: int, weight: FloatArray | None
-) -> None:
-    weight = np.ones(n_rows) if weight is None else weight
-    measure.check_size(float(weight.sum()))
-    smallest = min(float(weight[test].sum()) for _, test in splits)
-    measure.check_size(smallest, f"the number of rows that a fold holds out (of {weight.sum():g} in all)")
-
-
-def _check_folds(
-    folds: int, positive: BoolArray, groups: NDArray[Any] | None, weight: FloatArray | None
-) -> None:
-    """Check that each class has two units for each fold: rows, or groups with rows of the class."""
-    units = "rows" if groups is None else "groups"
-    ids = np.arange(len(positive)) if groups is None else groups
-    counted = np.ones(len(positive), dtype=bool) if weight is None else weight > 0
-    fewest = min(len(np.unique(ids[rows & counted])) for rows in (positive, ~positive))
-    if not 2 <= folds <= fewest // 2:
-        enough = f"enough for 2 to {fewest // 2} folds" if fewest > 3 else "and at least 4 are needed"
-        which = "the rarer class has" if groups is None else "one class has rows in"
-        raise InvalidInputError(f"{which} {fewest} {units}, {enough}: got {folds} folds.")
+        splits = split_folds(folds, positive, positive, params, None, allow_partial=True)
+    else:
+        ids = np.arange(len(positive)) if groups is None else groups
+        fewest = min(len(np.unique(ids[rows & (mass > 0)])) for rows in (positive, ~positive))
+        if not 2 <= folds <= fewest // 2:
+            enough = f"enough for 2 to {fewest // 2} folds" if fewest > 3 else "and at least 4 are needed"
+            units = "rows" if groups is None else "groups"
+            which = "the rarer class has" if groups is None else "one class has rows in"
+            raise InvalidInputError(f"{which} {fewest} {units}, {enough}: got {folds} folds.")
+        random = check_random_state(random_state)
+        splits = split_folds(folds, positive, positive, params, random, weight=weight)
+    measure.check_size(float(mass.sum()))
+    smallest = min(float(mass[test].sum()) for _, test in splits)
+    measure.check_size(smallest, f"the number of rows that a fold holds out (of {mass.sum():g} in all)")
+    return splits
 
 
 def compare_on_fold(
@@ -530,12 +503,8 @@ def compare_on_fold(
 
     A default learner is fitted once, the others also once per fold.
     """
-    compare_fold = {
-        "binary": _compare_binary,
-        "multiclass": _compare_classes,
-        "multilabel": _compare_labels,
-    }
-    values, stack_seconds = compare_fold[target_type(model)](model, train, test)
+    kinds = {"binary": _compare_binary, "multiclass": _compare_classes, "multilabel": _compare_labels}
+    values, stack_seconds = kinds[model.target_type_](model, train, test)
     timings, learner = model.timings_, _default_learner(model)
     cross_fitted = [timings[f"auxiliary {name}"] for name in model.auxiliaries_]
     # The models of pairs of folds serve the evaluation of capo only.
@@ -561,7 +530,7 @@ def _compare_binary(
 ) -> tuple[dict[str, float], float]:
     learner = _default_learner(model)
     rows = ~np.isnan(model.oof_decision_)
-    positive = positive_mask(train.y, model.label_pair)[rows]
+    positive = targets.positive_mask(train.y, model.label_pair)[rows]
     weight, groups = (None if each is None else each[rows] for each in (train.weight, train.groups))
     raw_test = model.auxiliary_outputs(test.X)
     log_odds = model.combination_.log_odds(raw_test.T, model.delta_features(test.X))
@@ -571,7 +540,7 @@ def _compare_binary(
         measure, tuned_for = test.prices.measure, train.prices.take_rows(rows).measure
 
     def score(decision: FloatArray) -> float:
-        positive_test = positive_mask(test.y, model.label_pair)
+        positive_test = targets.positive_mask(test.y, model.label_pair)
         return float(measure.score(positive_test, decision, test.weight))
 
     def tune(oof_scores: FloatArray) -> float:
@@ -579,20 +548,18 @@ def _compare_binary(
 
     start = time.perf_counter()
     stack = LogisticRegression(max_iter=1000)
-    params = {} if weight is None else {"sample_weight": weight}
-    cv = None if groups is None else split_folds(None, oof, positive, {"groups": groups}, None)
+    params, cv = {} if weight is None else {"sample_weight": weight}, None
+    if groups is not None:
+        cv = split_folds(None, oof, positive, {"groups": groups}, check_random_state(0))
     stack_oof = cross_val_predict(stack, oof, positive, cv=cv, method="decision_function", params=params)
     stack_test = stack.fit(oof, positive, **params).decision_function(held_out)
     stack_seconds = time.perf_counter() - start
-    if test.prices is None:
-        thresholds: Any = tune(stack_oof), model.decision_.log_odds
-    else:
-        thresholds = test.prices.log_odds, test.prices.log_odds
+    by_row = None if test.prices is None else test.prices.log_odds
     values = {
         DEFAULT_LEARNER: score(held_out[:, learner] - 0.5),
         TUNED_THRESHOLD: score(held_out[:, learner] - tune(oof[:, learner])),
-        TUNED_STACK: score(stack_test - thresholds[0]),
-        CAPO: score(log_odds - thresholds[1]),
+        TUNED_STACK: score(stack_test - (tune(stack_oof) if by_row is None else by_row)),
+        CAPO: score(log_odds - (model.decision_.log_odds if by_row is None else by_row)),
     }
     return values, stack_seconds
 
@@ -600,7 +567,7 @@ def _compare_binary(
 def _compare_classes(model: Any, train: ComparedRows, test: ComparedRows) -> tuple[dict[str, float], float]:
     # A class with one row may be in the held-out fold only.
     test = test.take(np.flatnonzero(np.isin(test.y, model.classes_)))
-    codes, codes_test = (class_positions(each.y, model.classes_) for each in (train, test))
+    codes, codes_test = (targets.class_positions(each.y, model.classes_) for each in (train, test))
     measure, learner = model.measure_, _default_learner(model)
     raw_test = model.auxiliary_outputs(test.X)
     learned = softmax(raw_test[:, learner], axis=1)

@@ -17,16 +17,7 @@ from ..decisions import RowPrices, Savings, estimate_savings, format_money
 from ..measures import ConstrainedMeasure, FunctionMeasure, Labels, Measure, ratio
 from ._bootstrap import Bootstrap, ScoreGroups, describe_few_groups
 from ._formatting import count_decimals, format_interval, format_table, format_value
-from ._task import (
-    BinaryTask,
-    MulticlassTask,
-    Task,
-    check_classes,
-    describe_few_rows,
-    make_task,
-    negative_and_positive,
-    target_type,
-)
+from ._targets import BinaryTargets, ClassTargets, make_targets, negative_and_positive
 
 #: Quantiles of the resampled values that bound the 95% interval.
 INTERVAL_QUANTILES = (0.025, 0.975)
@@ -36,7 +27,8 @@ AT_THRESHOLD = " at the model's threshold"
 BEST_THRESHOLD = ", best threshold"
 #: Matrices of more classes are printed as their largest confusions.
 MAX_SHOWN_CLASSES = 10
-RATES = ("precision", "recall", "f1")
+#: The rates of each of many classes or labels.
+CLASS_RATES = ("precision", "recall", "f1")
 
 
 @dataclass(frozen=True)
@@ -57,12 +49,6 @@ class MeasureEstimate:
     value: float
     low: float
     high: float
-
-    @classmethod
-    def from_resamples(cls, name: str, value: float, resampled: ArrayLike) -> MeasureEstimate:
-        """Return the estimate from values on rows drawn with replacement; NaN are left out."""
-        low, high = np.nanquantile(np.asarray(resampled), INTERVAL_QUANTILES).tolist()
-        return cls(name, value, low, high)
 
 
 @dataclass(frozen=True)
@@ -124,7 +110,7 @@ class ClassRates:
     def to_dict(self) -> dict[str, Any]:
         """The rates as values that JSON can hold; None for those that are not defined."""
         found = asdict(self)
-        for rate in RATES:
+        for rate in CLASS_RATES:
             if isnan(found[rate]["value"]):
                 found[rate] |= {"value": None, "low": None, "high": None}
         return found
@@ -212,7 +198,15 @@ class Evaluation:
         return [(names[j], names[k], float(wrong[j, k])) for j, k in cells if wrong[j, k] > 0]
 
     def __str__(self) -> str:
-        parts = [] if self.savings is None else [_format_savings(self.savings)]
+        parts = []
+        if self.savings is not None:
+            totals = {
+                "total with the model": self.savings.total,
+                "calling no row positive": self.savings.total_of_none,
+                "calling every row positive": self.savings.total_of_all,
+            }
+            money = [(name, format_money(value)) for name, value in totals.items()]
+            parts.append([*format_table(money, (26, 0)), f"the model {self.savings}"])
         estimates = [(each.name, *format_interval(each.value, each.low, each.high)) for each in self.rows]
         parts.append(format_table([("measure", "value", "95% interval"), *estimates], (0, 9, 20)))
         if self.constraint:
@@ -264,17 +258,6 @@ class Evaluation:
         for name, counts in zip(names, confusion.tolist(), strict=True):
             rows.append((f"actual {name}", *(format_value(each, decimals) for each in counts)))
         return format_table(rows, (0, *([9 if len(names) == 2 else 6] * len(names))))
-
-
-def _format_savings(savings: Savings) -> list[str]:
-    """The totals in money, one line each."""
-    rows = {
-        "total with the model": savings.total,
-        "calling no row positive": savings.total_of_none,
-        "calling every row positive": savings.total_of_all,
-    }
-    table = [(name, format_money(value)) for name, value in rows.items()]
-    return [*format_table(table, (26, 0)), f"the model {savings}"]
 
 
 def evaluate(
@@ -350,34 +333,29 @@ def evaluate(
     weight = Labels.from_arrays(np.zeros(len(scores)), sample_weight, both_classes=False).weight
     model = measure if hasattr(measure, "measure_") else None
     if model is not None:
-        measure = model.measure_
-        class_names = negative_and_positive(model) if target_type(model) == "binary" else model.classes_
+        measure, class_names = model.measure_, negative_and_positive(model)
     if prices is not None:
         measure = prices.measure
         scores = scores + model.decision_.log_odds - prices.log_odds if model else scores
-        savings = estimate_savings(
-            prices,
-            np.asarray(y, dtype=bool),
-            scores > 0,
-            weight,
-            groups=groups,
-            random_state=random_state or 0,
-        )
-    task = make_task(measure, y, class_names)
-    if isinstance(task, MulticlassTask):
+        positive, seed = np.asarray(y, dtype=bool), random_state or 0
+        savings = estimate_savings(prices, positive, scores > 0, weight, groups=groups, random_state=seed)
+    targets = make_targets(measure, y, class_names)
+    if isinstance(targets, ClassTargets):
         codes = scores.argmax(axis=1) if model is None else model.rule_.predict(scores)
         scores = np.column_stack((scores, codes))
-    check_classes(task, weight)
-    few_rows = task.describe_few_rows(weight)
+    targets.check_classes(weight)
+    few_rows = targets.describe_few_rows(targets.class_sizes(weight))
     # Measures of sorted scores are fast, and rows of weight 0 have no influence on the resamples.
-    rows = np.argsort(scores, kind="stable") if isinstance(task, BinaryTask) else np.arange(len(scores))
+    is_binary = isinstance(targets, BinaryTargets)
+    rows = np.argsort(scores, kind="stable") if is_binary else np.arange(len(scores))
     if weight is not None:
         rows = rows[weight[rows] > 0]
         weight = weight[rows]
-    task, scores, group = task.take(rows), scores[rows], None if groups is None else np.asarray(groups)[rows]
-    bootstrap = Bootstrap.of_rows(task, scores, weight, group, check_random_state(random_state))
-    found = _estimate_all(task, scores, weight, bootstrap, on_progress)
-    if not isinstance(task, BinaryTask):
+    group = None if groups is None else np.asarray(groups)[rows]
+    targets, scores = targets.take(rows), scores[rows]
+    bootstrap = Bootstrap.of_rows(targets, scores, weight, group, check_random_state(random_state))
+    found = _estimate_all(bootstrap, weight, on_progress)
+    if not is_binary:
         found = replace(found, classes=_estimate_class_rates(bootstrap, weight, group is None))
     caution = "; ".join(filter(None, (few_rows, describe_few_groups(group))))
     return replace(found, caution=caution, savings=savings)
@@ -423,51 +401,41 @@ def evaluate_groups(
     >>> evaluation.confusion
     ConfusionCounts(tp=20.0, fp=0.0, fn=20.0, tn=80.0)
     """
-    task = make_task(measure, groups.positive, class_names)
-    check_classes(task, groups.count)
-    bootstrap = Bootstrap.of_counts(groups, check_random_state(random_state))
-    found = _estimate_all(task, groups.position, groups.count, bootstrap, on_progress)
-    n_neg, n_pos = (int(groups.count[groups.positive == label].sum()) for label in (False, True))
-    ranges = [groups.score_range(each) for each in task.listed_measures()]
-    return replace(
-        found,
-        caution=describe_few_rows(n_neg, n_pos, task.names),
-        max_error=max(high - low for low, high in ranges),
-    )
+    targets = make_targets(measure, groups.positive, class_names)
+    targets.check_classes(groups.count)
+    bootstrap = Bootstrap.of_counts(targets, groups, check_random_state(random_state))
+    found = _estimate_all(bootstrap, groups.count, on_progress)
+    sizes = np.bincount(groups.positive, groups.count, 2).astype(np.intp)
+    ranges = [groups.score_range(each) for each in targets.listed_measures()]
+    max_error = max(high - low for low, high in ranges)
+    return replace(found, caution=targets.describe_few_rows(sizes), max_error=max_error)
 
 
 def _estimate_all(
-    task: Task,
-    outputs: FloatArray,
-    weight: FloatArray | None,
-    bootstrap: Bootstrap,
-    on_progress: Callable[[str], None],
+    bootstrap: Bootstrap, weight: FloatArray | None, on_progress: Callable[[str], None]
 ) -> Evaluation:
     """All measures with their intervals, the confusion matrix, and a constraint at the model's threshold."""
-    names, constraint = [str(name) for name in task.names.tolist()], None
+    targets, outputs = bootstrap.targets, bootstrap.outputs
+    names, own, constraint = [str(name) for name in targets.names.tolist()], targets.measure, None
     confusion: Any = None
-    if task.has_matrix:
-        mass = np.ones(len(outputs)) if weight is None else weight
-        confusion = np.bincount(task.cells(outputs), mass, len(names) ** 2)
-        confusion = (
-            ConfusionCounts(*confusion.tolist()) if len(names) == 2 else confusion.reshape(len(names), -1)
-        )
+    if targets.matrix_measures:
+        cells = targets.count(outputs, weight)
+        confusion = ConfusionCounts(*cells.tolist()) if len(names) == 2 else cells.reshape(len(names), -1)
 
     def estimate(measure: Any) -> MeasureEstimate:
         name = f"{measure.label}{BEST_THRESHOLD if isinstance(measure, ConstrainedMeasure) else ''}"
         on_progress(name)
-        value = task.score(measure, outputs, weight)
-        return MeasureEstimate.from_resamples(name, value, bootstrap.resample(measure))
+        low, high = np.nanquantile(bootstrap.resample(measure), INTERVAL_QUANTILES).tolist()
+        return MeasureEstimate(name, targets.score(measure, outputs, weight), low, high)
 
-    if isinstance(task.measure, ConstrainedMeasure):
-        own = task.measure
+    if isinstance(own, ConstrainedMeasure):
         constraint = ConstraintResult(
             estimate(FunctionMeasure(own.rate, f"{own.rate_name}{AT_THRESHOLD}")),
             estimate(FunctionMeasure(own.limited_rate, f"{own.limited_rate_name}{AT_THRESHOLD}")),
             own.constraint,
             bool(own.is_satisfied(*confusion)),
         )
-    estimates = [estimate(each) for each in task.listed_measures()]
+    estimates = [estimate(each) for each in targets.listed_measures()]
     return Evaluation(estimates, confusion, names, constraint)
 
 
@@ -477,59 +445,37 @@ def _estimate_class_rates(
     """Estimate precision, recall and F1 of each class or label.
 
     A rate of 0 or 1 is the same in all resamples, which says nothing about its error. If rows are independent
-    of each other, its interval reaches to the rate at which such a result has a probability of 2.5%.
+    of each other, its interval reaches to the rate at which such a result has a probability of 2.5%, the
+    bound of Clopper and Pearson.
     """
-    task, outputs = bootstrap.task, bootstrap.outputs
+    targets, outputs = bootstrap.targets, bootstrap.outputs
     mass = np.ones(len(outputs)) if weight is None else weight
-    counts, squared = (task.class_counts(outputs, each) for each in (mass, mass**2))
-    values, samples = _rates(*counts), _rates(*bootstrap.class_counts())
-    intervals = {rate: _quantiles(each) for rate, each in samples.items()}
+    counts, squared = (targets.class_counts(outputs, each) for each in (mass, mass**2))
+    values = _rates(counts)
+    with warnings.catch_warnings():  # a rate may be defined in no resample
+        warnings.filterwarnings("ignore", "All-NaN slice", RuntimeWarning)
+        low, high = np.nanquantile(_rates(bootstrap.class_counts()), INTERVAL_QUANTILES, axis=1)
     if are_independent:
-        sizes = _sample_sizes(counts, squared)
-        intervals = {rate: _widen(rate, values[rate], each, sizes[rate]) for rate, each in intervals.items()}
-
-    def estimate(rate: str, k: int) -> MeasureEstimate:
-        low, high = intervals[rate][:, k].tolist()
-        return MeasureEstimate(rate, float(values[rate][k]), low, high)
-
+        # The numbers of rows that each rate is a share of; with weights, those of equal weight (Kish).
+        masses, squares = (np.vstack((each[1:], each[1] + each[2] - each[0])) for each in (counts, squared))
+        reach = INTERVAL_QUANTILES[0] ** (1.0 / np.maximum(ratio(masses**2, squares), 1.0))
+        bounds = np.stack((reach, 1.0 - reach))
+        # F1 is 2 j / (1 + j) for j, the share of hits among the rows that are predicted or true.
+        bounds[:, 2] = 2.0 * bounds[:, 2] / (1.0 + bounds[:, 2])
+        low, high = np.where(values >= 1.0, bounds[0], low), np.where(values <= 0.0, bounds[1], high)
+    numbers = np.stack((values, low, high), axis=-1).tolist()
     return [
-        ClassRates(str(name), float(counts[2, k]), *(estimate(rate, k) for rate in RATES))
-        for k, name in enumerate(task.names.tolist())
+        ClassRates(
+            str(name),
+            float(counts[2, k]),
+            *(MeasureEstimate(rate, *each[k]) for rate, each in zip(CLASS_RATES, numbers, strict=True)),
+        )
+        for k, name in enumerate(targets.names.tolist())
     ]
 
 
-def _rates(hits: FloatArray, predicted: FloatArray, true: FloatArray) -> dict[str, FloatArray]:
-    """The rates, NaN where they are not defined."""
+def _rates(counts: FloatArray) -> FloatArray:
+    """Precision, recall and F1 from hits, predicted and true rows; NaN where they are not defined."""
+    hits, predicted, true = counts
     with np.errstate(invalid="ignore"):
-        return {
-            "precision": hits / predicted,
-            "recall": hits / true,
-            "f1": 2.0 * hits / (predicted + true),
-        }
-
-
-def _quantiles(samples: FloatArray) -> FloatArray:
-    """The interval of each class, from the resamples in which the rate is defined."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "All-NaN slice", RuntimeWarning)
-        return np.asarray(np.nanquantile(samples, INTERVAL_QUANTILES, axis=0))
-
-
-def _sample_sizes(counts: FloatArray, squared: FloatArray) -> dict[str, FloatArray]:
-    """The numbers of rows that each rate is a share of; with weights, those of equal weight (Kish)."""
-    (hits, predicted, true), (hits2, predicted2, true2) = counts, squared
-    return {
-        "precision": ratio(predicted**2, predicted2),
-        "recall": ratio(true**2, true2),
-        "f1": ratio((predicted + true - hits) ** 2, predicted2 + true2 - hits2),
-    }
-
-
-def _widen(rate: str, values: FloatArray, interval: FloatArray, sizes: FloatArray) -> FloatArray:
-    """The intervals, those of rates of 0 and 1 with the bound of Clopper and Pearson."""
-    reach = INTERVAL_QUANTILES[0] ** (1.0 / np.maximum(sizes, 1.0))
-    low, high = reach, 1.0 - reach
-    if rate == "f1":  # 2 j / (1 + j) for j, the share of hits among the rows that are predicted or true
-        low, high = 2.0 * low / (1.0 + low), 2.0 * high / (1.0 + high)
-    widened = np.where(values >= 1.0, low, interval[0]), np.where(values <= 0.0, high, interval[1])
-    return np.stack(widened)
+        return np.stack([hits / predicted, hits / true, 2.0 * hits / (predicted + true)])

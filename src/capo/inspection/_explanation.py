@@ -1,36 +1,777 @@
-"""Explanations of single rows."""
+"""Explanations of a model: importance of columns, their effects on the outputs, and single rows.
+
+A *pair* is a row i that gets the values of some columns from another row j, its *donor*. Each row has R
+donors, one from each of R permutations. The value of a measure on all pairs estimates its value in a
+population in which the columns are independent of everything else.
+
+The bootstrap draws rows with replacement; row i is drawn w_i times. The pairs of row i then have the weight
+w_i, divided among them in proportion to the weights w_j of their donors. Resampling the rows with their
+donors fixed would miss that the donors are a sample, too. Products of random weights make the standard
+errors somewhat too large, up to a third in simulations.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse, vstack
+from scipy.sparse import csr_array, diags_array, issparse, vstack
+from scipy.sparse.csgraph import connected_components
+from scipy.special import expit, ndtri
+from scipy.stats import rankdata
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
 from ..exceptions import InvalidInputError
-from ..tables.kinds import is_dataframe
-from ._columns import (
-    BLOCK_ROWS,
-    ExplainedTable,
-    as_table,
-    choose_columns,
-    group_columns,
-    join_names,
-    short_text,
-)
-from ._formatting import format_table
-from ._task import decide, negative_and_positive, target_type
+from ..learning.folds import check_groups, check_splits
+from ..tables.checks import ColumnCodes
+from ..tables.kinds import is_dataframe, is_missing
+from ..tables.schema import FeatureSchema, infer_schema
+from ._bootstrap import RowBootstrap, describe_few_groups
+from ._comparison import ComparedRows
+from ._formatting import format_interval, format_table, format_value
+from ._targets import BinaryTargets, Targets, decide, negative_and_positive, target_type, targets_of_model
 
+#: Columns that are explained at most; of a wider table, some must be chosen.
+MAX_COLUMNS = 1000
+#: Rows of which correlations are computed.
+MAX_CORRELATION_ROWS = 2000
+#: Different values of a column of categories that are told apart in correlations; all rarer ones are one.
+MAX_CATEGORIES = 30
+#: Names of columns of one group that are written out.
+MAX_JOINED_NAMES = 3
+#: Longer values are cut where they are printed.
+MAX_VALUE_LENGTH = 24
+MISSING = "(missing)"
+#: Rows that are predicted at once.
+BLOCK_ROWS = 20_000
+#: Numbers in this range are printed without digits after the point.
+MIN_WHOLE_NUMBER, MAX_WHOLE_NUMBER = 1e4, 1e12
+#: What the rows are.
+GIVEN_ROWS, OUT_OF_FOLD = "given rows", "out of fold"
+#: Bootstrap resamples.
+N_RESAMPLES = 200
+#: Standard errors on either side of the value in a 95% interval.
+N_STD_ERRORS = float(ndtri(0.975))
+#: Rows of each class that a sample has, if there are as many.
+MIN_CLASS_ROWS = 200
+#: Rows that are predicted at most; with many columns, fewer rows are used, but not fewer than these.
+MAX_PREDICTIONS, MIN_ROWS = 500_000, 200
+#: Bins of a column of numbers; the most frequent categories, of which there may be more.
+N_BINS = 10
+OTHER = "(other)"
+
+#: A fitted model, and the positions of the rows that it is evaluated on.
+Part = tuple[Any, IntArray]
 #: Rows of the background that correlations of columns are computed from.
 MAX_BACKGROUND_ROWS = 2000
 #: Contributions of a row that are printed, the largest first.
 MAX_PRINTED = 10
+
+
+def as_table(X: Any) -> Any:
+    """Return a data frame, array or sparse matrix as it is, and lists of rows as an array."""
+    return X if is_dataframe(X) or issparse(X) else np.asarray(X)
+
+
+class ExplainedTable:
+    """A table of the rows that a model is explained on.
+
+    Parameters
+    ----------
+    X : data frame, array or sparse matrix
+        The rows.
+    schema : FeatureSchema, optional
+        The kinds of the columns, as the model was trained with them; inferred by default.
+    """
+
+    def __init__(self, X: Any, schema: FeatureSchema | None = None) -> None:
+        X = as_table(X)
+        self.X: Any = X.tocsr() if issparse(X) else X
+        self.is_frame = is_dataframe(X)
+        if self.is_frame:
+            self._frame = nw.from_native(X, eager_only=True)
+            self.names = [str(name) for name in self._frame.columns]
+        else:
+            self.names = [str(position) for position in range(X.shape[1])]
+        self.n_rows = int(X.shape[0])
+        known = schema is not None and len(schema.columns) == len(self.names)
+        self._schema = schema if known and schema is not None else infer_schema(self.X)
+
+    def mix(self, first: IntArray, second: IntArray, from_second: BoolArray) -> Any:
+        """Return rows made of pairs of rows.
+
+        Parameters
+        ----------
+        first, second : ndarray of shape (n_copies, n)
+            Positions of rows.
+        from_second : ndarray of shape (n_copies, n_columns)
+            Which columns of each copy come from the second rows; the others come from the first.
+
+        Returns
+        -------
+        data frame, array or sparse matrix of shape (n_copies * n, n_columns)
+            The rows, in the type of the table.
+        """
+        if issparse(self.X):
+            copies = []
+            for own, other, chosen in zip(first, second, from_second, strict=True):
+                kept = self.X[own] @ diags_array((~chosen).astype(float))
+                copies.append(kept + self.X[other] @ diags_array(chosen.astype(float)))
+            return vstack(copies, format="csr")
+        sources = (
+            np.where(chosen[:, np.newaxis], second, first).ravel() if chosen.any() else first.ravel()
+            for chosen in from_second.T
+        )
+        if not self.is_frame:
+            mixed = np.empty((first.size, self.X.shape[1]), dtype=self.X.dtype)
+            for position, rows in enumerate(sources):
+                mixed[:, position] = self.X[rows, position]
+            return mixed
+        columns = zip(self._frame.iter_columns(), sources, strict=True)
+        parts = [nw.maybe_reset_index(column[rows].to_frame()) for column, rows in columns]
+        return nw.concat(parts, how="horizontal").to_native()
+
+    def codes(self, position: int) -> ColumnCodes:
+        """Return the values of a column as codes, and as numbers if they have an order."""
+        if issparse(self.X):
+            return ColumnCodes.of_numbers(np.asarray(self.X[:, [position]].todense(), dtype=float).ravel())
+        if not self.is_frame:
+            return ColumnCodes.of_numbers(np.asarray(self.X[:, position], dtype=np.float64))
+        return ColumnCodes.of(self._schema.columns[position], self.X)
+
+    def values(self, position: int) -> list[Any]:
+        """Return the values of a column."""
+        if self.is_frame:
+            return list(self._frame[:, position].to_list())
+        column = self.X[:, [position]].todense() if issparse(self.X) else self.X[:, position]
+        return list(np.asarray(column).ravel().tolist())
+
+
+def choose_columns(table: ExplainedTable, columns: Sequence[Any] | None) -> list[int]:
+    """Return the positions of the columns to explain: those that are named, by default all."""
+    if columns is None:
+        if len(table.names) > MAX_COLUMNS:
+            raise InvalidInputError(
+                f"X has {len(table.names):,} columns, and at most {MAX_COLUMNS:,} can be explained at once: "
+                "choose some with columns=[...]."
+            )
+        return list(range(len(table.names)))
+    if not len(columns):
+        raise InvalidInputError("columns is empty: name at least one column to explain, or leave it out.")
+    unknown = [each for each in columns if str(each) not in table.names]
+    if unknown:
+        raise InvalidInputError(f"X has no column {unknown[0]!r}, which is to be explained.")
+    return [table.names.index(name) for name in dict.fromkeys(str(each) for each in columns)]
+
+
+def group_columns(
+    table: ExplainedTable, positions: Sequence[int], rows: IntArray, max_correlation: float | None
+) -> list[list[int]]:
+    """Group the positions of columns that are near-copies of each other.
+
+    Two columns are in the same group if their correlation is `max_correlation` or more, and so are columns
+    that a chain of such pairs connects. The correlation of two columns of numbers or dates is the absolute
+    value of Spearman's; for any other pair it is Cramér's V, corrected for its bias, with numbers in bins.
+    """
+    labels = np.arange(len(positions))
+    if max_correlation is not None and len(positions) > 1:
+        rows = rows[:MAX_CORRELATION_ROWS]
+        columns = [table.codes(position).take(rows) for position in positions]
+        numeric = [i for i, column in enumerate(columns) if column.numbers is not None]
+        found = np.zeros((len(columns), len(columns)))
+        if len(numeric) < len(columns):
+            found = _cramers_v([column.codes for column in columns])
+        if numeric:
+            ranks = np.column_stack([_ranks(columns[i].numbers) for i in numeric])
+            found[np.ix_(numeric, numeric)] = np.abs(ranks.T @ ranks)
+        labels = connected_components(csr_array(found >= max_correlation), directed=False)[1]
+    members = [np.flatnonzero(labels == label).tolist() for label in dict.fromkeys(labels.tolist())]
+    return [[positions[i] for i in each] for each in members]
+
+
+def _ranks(numbers: Any) -> FloatArray:
+    """Ranks of the numbers with mean 0 and norm 1; missing values and constants have the mean rank."""
+    present = ~np.isnan(numbers)
+    ranks = np.zeros(len(present))
+    if present.any():
+        ranks[present] = rankdata(numbers[present])
+        ranks[present] -= ranks[present].mean()
+    norm = float(np.linalg.norm(ranks))
+    return ranks / norm if norm > 0 else ranks
+
+
+def _cramers_v(columns: Sequence[IntArray]) -> FloatArray:
+    """Cramér's V of each pair of columns of codes, corrected for its bias."""
+    places = [frequent_places(codes, MAX_CATEGORIES) for codes in columns]
+    # One column of 0 and 1 for each of the most frequent codes, and one for all others.
+    indicators = [np.eye(n_places)[each] for each, _, n_places in places]
+    widths = np.array([each.shape[1] for each in indicators])
+    joined = np.hstack(indicators)
+    sizes, starts = joined.sum(axis=0), np.cumsum(widths) - widths
+    shares = (joined.T @ joined) ** 2 / np.outer(sizes, sizes)
+    squares = np.add.reduceat(np.add.reduceat(shares, starts, axis=0), starts, axis=1) - 1.0
+    freedom, n = widths - 1.0, max(len(joined) - 1, 1)
+    excess = np.maximum(squares - np.outer(freedom, freedom) / n, 0.0)
+    corrected = freedom - freedom**2 / n
+    limit = np.minimum.outer(corrected, corrected)
+    ratio = np.divide(excess, limit, out=np.zeros_like(excess), where=limit > 0)
+    return np.asarray(np.sqrt(np.minimum(ratio, 1.0)))
+
+
+def frequent_places(values: Any, n_frequent: int) -> tuple[IntArray, Any, int]:
+    """Return the place of each value among the most frequent ones, these, and the number of places.
+
+    All other values have one place after them.
+    """
+    different, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    frequent = np.argsort(-counts, kind="stable")[:n_frequent]
+    places = np.full(len(counts), len(frequent))
+    places[frequent] = np.arange(len(frequent))
+    return places[inverse], different[frequent], len(frequent) + (len(counts) > len(frequent))
+
+
+def join_names(columns: Sequence[str]) -> str:
+    """Write the names of columns as one text; of many, the first ones."""
+    n_more = len(columns) - MAX_JOINED_NAMES
+    return " + ".join(columns[:MAX_JOINED_NAMES]) + (f" + {n_more} more" if n_more > 0 else "")
+
+
+def short_text(value: Any) -> str:
+    """Write a value in short: numbers with four digits, or with all digits before the point."""
+    if is_missing(value):
+        return MISSING
+    if isinstance(value, float):
+        is_whole = MIN_WHOLE_NUMBER <= abs(value) < MAX_WHOLE_NUMBER
+        text = f"{value:.0f}" if is_whole else f"{value:.4g}"
+    else:
+        text = str(value).removesuffix(" 00:00:00")
+    return text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 3] + "..."
+
+
+@dataclass(frozen=True)
+class EffectPoint:
+    """The mean output of a model if all rows had certain values of a column.
+
+    Attributes
+    ----------
+    values : str
+        The values: a category, or the smallest and the largest number of a bin.
+    position : float or None
+        The mean of the numbers in the bin; None for a category.
+    share : float
+        The share of the rows with these values.
+    output : float
+        The mean output.
+    low, high : float
+        The ends of its 95% interval.
+    """
+
+    values: str
+    position: float | None
+    share: float
+    output: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ColumnEffect:
+    """How the output of a model changes with a column; prints as a table.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The columns whose values are exchanged together; the values shown are those of the first.
+    scale : str
+        What the output is, such as "probability of 'yes'".
+    points : list of EffectPoint
+        In the order of the numbers, or the most frequent category first.
+    """
+
+    columns: tuple[str, ...]
+    scale: str
+    points: list[EffectPoint]
+
+    def __str__(self) -> str:
+        rows = [(self.columns[0], self.scale, "95% interval", "share of rows")]
+        rows += [
+            (each.values, f"{each.output:.3f}", f"{each.low:.3f} to {each.high:.3f}", f"{each.share:.1%}")
+            for each in self.points
+        ]
+        return "\n".join(format_table(rows, (0, 9, 16, 0)))
+
+
+@dataclass(frozen=True)
+class ColumnImportance:
+    """What the measure loses if some columns are shuffled.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The columns that are shuffled together.
+    value : float
+        The measure as it is, minus the measure with the columns shuffled.
+    low, high : float
+        The ends of the 95% interval.
+    """
+
+    columns: tuple[str, ...]
+    value: float
+    low: float
+    high: float
+
+    @property
+    def name(self) -> str:
+        """The names of the columns as one text; of many, the first ones."""
+        return join_names(self.columns)
+
+
+@dataclass(frozen=True)
+class Importance:
+    """How much a model's measure depends on each column; prints as a table.
+
+    Attributes
+    ----------
+    measure : str
+        The measure.
+    value : float
+        The measure on the rows as they are.
+    columns : list of ColumnImportance
+        The columns, the most important first.
+    effects : list of ColumnEffect
+        How the model's output changes with the strongest columns.
+    n_rows, n_total_rows : int
+        The number of rows that were used, drawn at random, and of all rows.
+    n_repeats : int
+        The number of times that each column was shuffled.
+    rows : str
+        What the rows are: "given rows" or "out of fold".
+    caution : str, default=""
+        What limits the trust in the intervals; empty if there is nothing.
+    """
+
+    measure: str
+    value: float
+    columns: list[ColumnImportance]
+    effects: list[ColumnEffect]
+    n_rows: int
+    n_total_rows: int
+    n_repeats: int
+    rows: str
+    caution: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The importance as values that JSON can hold."""
+        return {
+            "measure": self.measure,
+            "value": self.value,
+            "evaluated_on": self.rows,
+            "rows_used": self.n_rows,
+            "rows_given": self.n_total_rows,
+            "repeats": self.n_repeats,
+            "caution": self.caution,
+            "importance": [{"name": each.name, **asdict(each)} for each in self.columns],
+            "effects": [asdict(each) for each in self.effects],
+        }
+
+    def __str__(self) -> str:
+        used = "" if self.n_rows == self.n_total_rows else f"{self.n_rows:,} of "
+        repeats = "once" if self.n_repeats == 1 else f"{self.n_repeats} times"
+        kind = f", {OUT_OF_FOLD}" if self.rows == OUT_OF_FOLD else ""
+        value = f"{self.measure} is {format_value(self.value)} on {used}{self.n_total_rows:,} rows{kind}"
+        rows = [("shuffled column", f"loss of {self.measure}", "95% interval")]
+        rows += [(each.name, *format_interval(each.value, each.low, each.high)) for each in self.columns]
+        parts = [f"{value}; each column was shuffled {repeats}", "\n".join(format_table(rows, (0, 9, 20)))]
+        parts += [f"caution: {self.caution}"] if self.caution else []
+        return "\n\n".join([*parts, *map(str, self.effects)])
+
+    __repr__ = __str__
+
+
+def importance(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    measure: Any = None,
+    cv: Any = None,
+    columns: Sequence[Any] | None = None,
+    max_correlation: float | None = 0.9,
+    n_repeats: int = 5,
+    max_rows: int | None = 2000,
+    n_effects: int = 3,
+    random_state: Any = None,
+    on_progress: Callable[[str], None] = lambda message: None,
+) -> Importance:
+    """Permutation importance of each column for the measure itself.
+
+    The importance of a column is the value of the measure on the rows as they are, minus its value after the
+    column has been shuffled, so that its values belong to other rows. It says how much the predictions of
+    this model depend on the column, not how well a model could do without it.
+
+    Columns that are near-copies of each other are shuffled together; otherwise each would seem unimportant
+    because the model still has the other. Two columns are near-copies if their correlation is
+    `max_correlation` or more: the absolute value of Spearman's correlation for numbers and dates, the
+    bias-corrected Cramér's V for any other pair. Columns that are connected by a chain of near-copies form
+    one group.
+
+    The interval is a 95% confidence interval for the importance on new rows of the same kind, for this model:
+    it covers the choice of the rows and the random shuffling, but not the training of another model. It is
+    the value plus and minus 1.96 standard errors, which a bootstrap of rows and donors of values estimates.
+
+    Parameters
+    ----------
+    model : CAPOClassifier or other classifier
+        A fitted classifier with `decision_function`, or a `CAPOClassifier` of many classes or labels. With
+        `cv` it need not be fitted.
+    X : data frame, array or sparse matrix of shape (n_samples, n_features)
+        Rows that the model was not trained on, unless `cv` is given. Raw columns are shuffled, so that text,
+        dates and categories are treated like numbers.
+    y : array-like of shape (n_samples,) or (n_samples, n_labels)
+        Their labels.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the rows.
+    groups : array-like of shape (n_samples,), optional
+        The group of each row, such as a patient. Rows of one group are drawn together in the bootstrap and
+        held out together by `cv`.
+    measure : str, Measure or callable, optional
+        Another measure than that of the model.
+    cv : int, splitter or iterable, optional
+        Trains the model on the training rows of each fold and explains it on the held-out rows.
+    columns : list, optional
+        The names of the columns to explain, or their positions in an array; by default all.
+    max_correlation : float or None, default=0.9
+        Columns with this correlation or more are shuffled together; None shuffles each by itself.
+    n_repeats : int, default=5
+        How often each column is shuffled.
+    max_rows : int or None, default=2000
+        More rows than this are sampled at random, with 200 rows of each class if there are as many, and
+        weighted accordingly; None uses all rows. With more than 50 columns fewer rows are used, so that at
+        most 500,000 rows are predicted, but not fewer than 200.
+    n_effects : int, default=3
+        The number of columns whose effect on the output is estimated, the strongest first, if their interval
+        is above 0. For models of two classes only.
+    random_state : int, RandomState instance or None
+        Seed of the shuffling, the sample of rows and the bootstrap. Pass an int for reproducible results.
+    on_progress : callable, optional
+        Called with a message after each group of columns.
+
+    Returns
+    -------
+    Importance
+        The columns, the most important first, with intervals. It prints as a table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from capo import CAPOClassifier
+    >>> from capo.inspection import importance
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 3))
+    >>> y = X[:, 1] + 0.3 * rng.normal(size=600) > 0.5
+    >>> model = CAPOClassifier("f1", auxiliaries=[GaussianNB()], random_state=0).fit(X[:300], y[:300])
+    >>> found = importance(model, X[300:], y[300:], random_state=0)
+    >>> found.columns[0].name
+    '1'
+    >>> found.columns[0].low > 0.3
+    True
+    """
+    if n_repeats < 1:
+        raise InvalidInputError(f"n_repeats must be at least 1: got {n_repeats}.")
+    if max_rows is not None and max_rows < 2:
+        raise InvalidInputError(f"max_rows must be at least 2, or None for all rows: got {max_rows}.")
+    X = as_table(X)
+    random, n_total_rows = check_random_state(random_state), int(X.shape[0])
+    group = None if groups is None else check_groups(groups, n_total_rows)
+    weight = np.ones(n_total_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_total_rows,):
+        raise InvalidInputError(
+            f"sample_weight must have one number per row: got shape {weight.shape} for {n_total_rows} rows."
+        )
+    labeled = ComparedRows(X, np.asarray(y), None if sample_weight is None else weight, group)
+    parts = _make_parts(model, labeled, cv, random, on_progress)
+    fitted = parts[0][0]
+    targets = targets_of_model(fitted, y, measure)
+    table = ExplainedTable(X, getattr(fitted, "schema_", None))
+    positions = choose_columns(table, columns)
+    if max_rows is not None:
+        n_rows = min(max_rows, max(MIN_ROWS, MAX_PREDICTIONS // (len(positions) * n_repeats)))
+        rows = np.concatenate([part for _, part in parts])
+        if len(rows) > n_rows:
+            sampled, factor = sample_by_class(targets.strata[rows], n_rows, random)
+            weight = weight.copy()
+            weight[rows[sampled]] *= factor
+            parts = [(each, part[np.isin(part, rows[sampled])]) for each, part in parts]
+            parts = [part for part in parts if len(part[1])]
+    rows = np.concatenate([part for _, part in parts])
+    sample, weight = targets.take(rows), weight[rows]
+    sample.check_classes(None)
+    is_binary = isinstance(sample, BinaryTargets)
+    few_rows = sample.describe_few_rows(sample.class_sizes(None)) if is_binary else ""
+    pairs = _Pairs(table, sample, parts, n_repeats, random)
+    column_groups = group_columns(table, positions, rows, max_correlation)
+    group = None if group is None else group[rows]
+    bootstrap = RowBootstrap(weight, sample.strata, group, N_RESAMPLES, random)
+    value = sample.score(targets.measure, pairs.outputs, weight)
+    resampled = sample.values(targets.measure, pairs.outputs, bootstrap.weights())
+    found: list[tuple[ColumnImportance, list[int], FloatArray]] = []
+    for number, permuted in enumerate(pairs.iter_permuted(column_groups)):
+        names = tuple(table.names[position] for position in column_groups[number])
+        loss, margin = 0.0, 0.0
+        if not np.array_equal(permuted, np.concatenate([pairs.outputs] * n_repeats)):
+            loss = value - pairs.targets.score(targets.measure, permuted, split_weight(weight, pairs.donors))
+            weights = (split_weight(each, pairs.donors) for each in bootstrap.weights())
+            losses = resampled - pairs.targets.values(targets.measure, permuted, weights)
+            margin = N_STD_ERRORS * float(np.std(losses, ddof=1))
+        each = ColumnImportance(names, float(loss), float(loss - margin), float(loss + margin))
+        found.append((each, column_groups[number], permuted))
+        on_progress(f"{number + 1} of {len(column_groups)} columns")
+    found.sort(key=lambda each: -each[0].value)
+    strongest = [each for each in found if each[0].low > 0][: n_effects if is_binary else 0]
+    return Importance(
+        measure=targets.measure.label,
+        value=value,
+        columns=[each for each, _, _ in found],
+        effects=pairs.estimate_effects(strongest, [weight, *bootstrap.weights()]),
+        n_rows=len(rows),
+        n_total_rows=n_total_rows,
+        n_repeats=n_repeats,
+        rows=GIVEN_ROWS if cv is None else OUT_OF_FOLD,
+        caution="; ".join(filter(None, (few_rows, describe_few_groups(group)))),
+    )
+
+
+def _make_parts(
+    model: Any, rows: ComparedRows, cv: Any, random: np.random.RandomState, on_progress: Callable[[str], None]
+) -> list[Part]:
+    """The fitted model with all rows, or the model of each fold with the rows that it holds out."""
+    X, labels, groups = rows.X, rows.y, rows.groups
+    if len(labels) != X.shape[0]:
+        raise InvalidInputError(f"X has {X.shape[0]:,} rows and y {len(labels):,}: they must be as many.")
+    if cv is None:
+        if hasattr(model, "fit"):
+            check_is_fitted(model)
+        return [(model, np.arange(len(labels)))]
+    if getattr(model, "prices_", None) is not None:
+        raise InvalidInputError(
+            "the model was trained with prices, and cv would train it without them: leave cv out, and pass "
+            "rows that the model was not trained on."
+        )
+    if isinstance(cv, Integral):
+        seed = random.randint(2**31 - 1)
+        kinds = (KFold, GroupKFold) if labels.ndim > 1 else (StratifiedKFold, StratifiedGroupKFold)
+        kind = kinds[groups is not None]
+        cv = kind(int(cv)) if kind is GroupKFold else kind(int(cv), shuffle=True, random_state=seed)
+    splits = [(np.asarray(train), np.asarray(test)) for train, test in check_cv(cv).split(X, labels, groups)]
+    if labels.ndim == 1:
+        check_splits(splits, labels, allow_partial=True)
+    parts = []
+    for number, (train, test) in enumerate(splits, start=1):
+        parts.append((rows.take(train).fit(model), test))
+        on_progress(f"fold {number} of {len(splits)}")
+    return parts
+
+
+def sample_by_class(
+    classes: IntArray, n_rows: int, random: np.random.RandomState
+) -> tuple[IntArray, FloatArray]:
+    """Draw rows without replacement, with at least 200 rows of each class if there are as many.
+
+    Parameters
+    ----------
+    classes : ndarray of int, shape (n,)
+        The number of the class of each row.
+    n_rows : int
+        The number of rows to draw.
+    random : RandomState
+        Draws the rows.
+
+    Returns
+    -------
+    rows : ndarray of int, shape (n_rows,)
+        Their positions, in ascending order.
+    weight : ndarray of shape (n_rows,)
+        How many rows each one stands for, divided by the mean of these numbers.
+    """
+    counts = np.bincount(classes)
+    floor = np.minimum(counts, min(MIN_CLASS_ROWS, n_rows // int(np.count_nonzero(counts))))
+    sizes = floor.copy()
+    for position in np.argsort(counts):  # the rarest class first; what it exceeds its share by, others lose
+        n_left = n_rows - sizes[counts < counts[position]].sum()
+        share = n_left * counts[position] / counts[counts >= counts[position]].sum()
+        sizes[position] = max(floor[position], int(share))
+    largest = int(np.argmax(counts))
+    sizes[largest] = min(counts[largest], sizes[largest] + n_rows - sizes.sum())
+    shuffled = random.permutation(len(classes))
+    by_class = shuffled[np.argsort(classes[shuffled], kind="stable")]
+    rank = np.arange(len(classes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    rows = np.sort(by_class[rank < np.repeat(sizes, counts)])
+    weight = (counts / np.maximum(sizes, 1))[classes[rows]]
+    return rows, weight * len(rows) / len(classes)
+
+
+class _Pairs:
+    """Outputs of models for rows as they are, and with groups of columns from other rows.
+
+    A row's donors are rows of the same part.
+    """
+
+    def __init__(
+        self,
+        table: ExplainedTable,
+        sample: Targets,
+        parts: Sequence[Part],
+        n_repeats: int,
+        random: np.random.RandomState,
+    ) -> None:
+        self._table, self._parts = table, parts
+        #: The positions of all rows in the table.
+        self.rows = np.concatenate([rows for _, rows in parts])
+        ends = np.cumsum([0, *(len(rows) for _, rows in parts)])
+        self._ranges = [np.arange(*pair) for pair in itertools.pairwise(ends)]
+        #: For each repeat and each row, the position of its donor among `rows`.
+        self.donors = np.stack(
+            [np.concatenate([random.permutation(each) for each in self._ranges]) for _ in range(n_repeats)]
+        )
+        #: The labels of the pairs.
+        self.targets = sample.take(np.tile(np.arange(len(self.rows)), n_repeats))
+        #: The outputs of the rows as they are.
+        self.outputs = np.concatenate(
+            [sample.predict(model, safe_indexing(table.X, rows)) for model, rows in parts]
+        )
+
+    def iter_permuted(self, groups: Sequence[Sequence[int]]) -> Iterator[FloatArray]:
+        """Yield, for each group of columns, the outputs of all pairs, of shape (n_repeats * n_rows, ...)."""
+        masks = np.zeros((len(groups), len(self._table.names)), dtype=bool)
+        for mask, positions in zip(masks, groups, strict=True):
+            mask[list(positions)] = True
+        n_at_once = max(1, BLOCK_ROWS // self.donors.size)
+        for start in range(0, len(groups), n_at_once):
+            block = masks[start : start + n_at_once]
+            outputs = [self._permute_part(i, block) for i in range(len(self._parts))]
+            joined = np.concatenate(outputs, axis=2)
+            yield from joined.reshape(len(block), -1, *joined.shape[3:])
+
+    def _permute_part(self, number: int, masks: BoolArray) -> FloatArray:
+        """The outputs of the pairs of one part, of shape (n_groups, n_repeats, n_rows of the part, ...)."""
+        model, rows = self._parts[number]
+        donors = self.rows[self.donors[:, self._ranges[number]]]
+        copies = [(mask, donor) for mask in masks for donor in donors]
+        n_at_once = max(1, BLOCK_ROWS // len(rows))
+        outputs = []
+        for start in range(0, len(copies), n_at_once):
+            chosen = copies[start : start + n_at_once]
+            own = np.broadcast_to(rows, (len(chosen), len(rows)))
+            mixed = self._table.mix(
+                own, np.stack([donor for _, donor in chosen]), np.stack([mask for mask, _ in chosen])
+            )
+            outputs.append(self.targets.predict(model, mixed))
+        joined = np.concatenate(outputs)
+        return joined.reshape(len(masks), len(donors), len(rows), *joined.shape[1:])
+
+    def estimate_effects(
+        self,
+        found: Sequence[tuple[ColumnImportance, list[int], FloatArray]],
+        weights: Sequence[FloatArray],
+    ) -> list[ColumnEffect]:
+        """Estimate how the probability changes with columns, or the decision of a model without one.
+
+        `weights` are those of the rows, and those of bootstrap resamples.
+        """
+        model, scale = self._parts[0][0], "decision"
+        convert: Callable[[FloatArray], FloatArray] = np.asarray
+        if hasattr(model, "combination_"):
+            scale = f"probability of {negative_and_positive(model).tolist()[1]!r}"
+            offsets = [np.full(len(rows), model.decision_.log_odds) for model, rows in self._parts]
+
+            def convert(decisions: FloatArray) -> FloatArray:
+                return np.asarray(expit(decisions + np.resize(np.concatenate(offsets), len(decisions))))
+
+        outputs, effects = convert(self.outputs), []
+        for each, members, permuted in found:
+            points = self._estimate_effect(members[0], outputs, convert(permuted), weights)
+            effects.append(ColumnEffect(each.columns, scale, points))
+        return effects
+
+    def _estimate_effect(
+        self, position: int, outputs: FloatArray, permuted: FloatArray, weights: Sequence[FloatArray]
+    ) -> list[EffectPoint]:
+        """Estimate the effect of a column from the outputs of rows with values of their donors.
+
+        The mean output over the pairs whose donor has a value is the partial dependence on it. The row's own
+        output is a control variate, which reduces the variance where the column has a weak effect.
+        """
+        row_bins, names, positions = _make_bins(self._table, position, self.rows)
+        codes = row_bins[self.donors].ravel()
+        own = np.tile(outputs, len(self.donors))
+        centered = own - own.mean()
+        variance = float(centered @ centered)
+        coefficient = float(centered @ permuted) / variance if variance > 0 else 0.0
+        adjusted = permuted - coefficient * centered
+        estimates = []
+        for weight in weights:
+            shares = split_weight(weight, self.donors)
+            mass = np.bincount(codes, shares, minlength=len(names))
+            sums = np.bincount(codes, shares * adjusted, minlength=len(names))
+            estimates.append(np.divide(sums, mass, out=np.full(len(mass), np.nan), where=mass > 0))
+        output = estimates[0]
+        margin = N_STD_ERRORS * np.nanstd(np.stack(estimates[1:]), axis=0, ddof=1)
+        share = np.bincount(row_bins, weights[0], minlength=len(names)) / weights[0].sum()
+        numbers = (each.tolist() for each in (share, output, output - margin, output + margin))
+        return [EffectPoint(*each) for each in zip(names, positions, *numbers, strict=True)]
+
+
+def split_weight(weight: FloatArray, donors: IntArray) -> FloatArray:
+    """Divide the weight of each row among its pairs, in proportion to the weights of their donors."""
+    donor_weight = weight[donors]
+    total = donor_weight.sum(axis=0)
+    share = np.divide(
+        donor_weight, total, out=np.full(donor_weight.shape, 1.0 / len(donors)), where=total > 0
+    )
+    return (weight * share).ravel()
+
+
+def _make_bins(
+    table: ExplainedTable, position: int, rows: IntArray
+) -> tuple[IntArray, list[str], list[float | None]]:
+    """The bin of each row by the value of a column, and the name and mean number of each bin."""
+    numbers, values = table.codes(position).take(rows).numbers, table.values(position)
+    texts = np.array([short_text(values[row]) for row in rows], dtype=object)
+    if numbers is None:
+        codes, frequent, n_bins = frequent_places(texts.astype(str), N_BINS)
+        names = [*frequent.tolist(), *([OTHER] if n_bins > len(frequent) else [])]
+        return codes, names, [None] * n_bins
+    present = ~np.isnan(numbers)
+    starts = np.unique(numbers[present])
+    if len(starts) > N_BINS:
+        quantiles = np.quantile(numbers[present], np.linspace(0, 1, N_BINS + 1)[1:-1])
+        starts = np.concatenate((starts[:1], np.unique(quantiles[quantiles > starts[0]])))
+    codes = np.where(present, np.searchsorted(starts, numbers, side="right") - 1, len(starts))
+    used, codes = np.unique(codes, return_inverse=True)
+    names = []
+    positions: list[float | None] = []
+    for number, start in enumerate(used):
+        inside = codes == number
+        if start == len(starts):
+            names.append(MISSING)
+            positions.append(None)
+            continue
+        low, high = texts[inside][np.argmin(numbers[inside])], texts[inside][np.argmax(numbers[inside])]
+        names.append(str(low) if low == high else f"{low} to {high}")
+        positions.append(float(numbers[inside].mean()))
+    return codes, names, positions
 
 
 @dataclass(frozen=True)
@@ -99,12 +840,9 @@ class RowExplanation:
             rows.append((f"{len(rest)} others", f"{sum(each.change for each in rest):+.3f}", ""))
         rows.append(("all columns", f"{self.decision - self.baseline:+.3f}", ""))
         side = "positive" if self.decision > 0 else "negative"
-        return "\n".join(
-            [
-                f"{side}: log-odds {self.decision:+.3f} from the threshold, {self.baseline:+.3f} on average",
-                *(line.rstrip() for line in format_table(rows, (0, 0, 0))),
-            ]
-        )
+        mean = f"{self.baseline:+.3f} on average"
+        lines = [f"{side}: log-odds {self.decision:+.3f} from the threshold, {mean}"]
+        return "\n".join([*lines, *(line.rstrip() for line in format_table(rows, (0, 0, 0)))])
 
     __repr__ = __str__
 
@@ -176,8 +914,27 @@ def explain_rows(
     >>> bool(np.isclose(found.baseline + total, found.decision))
     True
     """
-    _check_arguments(model, n_walks)
-    rows, background = _check_tables(rows, background)
+    if target_type(model) != "binary" or not hasattr(model, "decision_function"):
+        raise InvalidInputError(
+            "rows are explained for models of two classes with a decision_function: for many classes or "
+            "labels, train a model of one class against the rest, or use importance."
+        )
+    if n_walks < 4 or n_walks % 2:
+        raise InvalidInputError(f"n_walks must be an even number from 4 on: got {n_walks}.")
+    rows, background = as_table(rows), as_table(background)
+    if is_dataframe(rows) != is_dataframe(background) or issparse(rows) != issparse(background):
+        raise InvalidInputError(
+            "rows and background must be of the same kind, both data frames, arrays or sparse matrices: got "
+            f"{type(rows).__name__} and {type(background).__name__}."
+        )
+    shapes = (rows.shape, background.shape)
+    if any(len(shape) != 2 for shape in shapes) or shapes[0][1] != shapes[1][1]:
+        raise InvalidInputError(
+            f"rows and background must be tables with the same columns: got shapes {shapes[0]} and "
+            f"{shapes[1]}."
+        )
+    if not shapes[1][0]:
+        raise InvalidInputError("background has no rows: the rows are compared with at least one.")
     random = check_random_state(random_state)
     n_rows, n_background = int(rows.shape[0]), int(background.shape[0])
     if n_background > MAX_BACKGROUND_ROWS:
@@ -194,35 +951,6 @@ def explain_rows(
         explained.append(_explain_row(model, table, row, groups, n_walks, ranked, random))
         on_progress(f"{row + 1} of {n_rows} rows")
     return explained
-
-
-def _check_arguments(model: Any, n_walks: int) -> None:
-    if target_type(model) != "binary" or not hasattr(model, "decision_function"):
-        raise InvalidInputError(
-            "rows are explained for models of two classes with a decision_function: for many classes or "
-            "labels, train a model of one class against the rest, or use importance."
-        )
-    if n_walks < 4 or n_walks % 2:
-        raise InvalidInputError(f"n_walks must be an even number from 4 on: got {n_walks}.")
-
-
-def _check_tables(rows: Any, background: Any) -> tuple[Any, Any]:
-    """Both tables, of the same kind and with the same columns, those of the background in the same order."""
-    rows, background = as_table(rows), as_table(background)
-    if is_dataframe(rows) != is_dataframe(background) or issparse(rows) != issparse(background):
-        raise InvalidInputError(
-            "rows and background must be of the same kind, both data frames, arrays or sparse matrices: got "
-            f"{type(rows).__name__} and {type(background).__name__}."
-        )
-    shapes = (rows.shape, background.shape)
-    if any(len(shape) != 2 for shape in shapes) or shapes[0][1] != shapes[1][1]:
-        raise InvalidInputError(
-            f"rows and background must be tables with the same columns: got shapes {shapes[0]} and "
-            f"{shapes[1]}."
-        )
-    if not shapes[1][0]:
-        raise InvalidInputError("background has no rows: the rows are compared with at least one.")
-    return rows, background
 
 
 def _stack(rows: Any, background: Any) -> Any:
@@ -282,10 +1010,6 @@ def _explain_row(
     return RowExplanation(row, float(decisions[0, -1]), float(decisions[:, 0].mean()), contributions)
 
 
-#: Errors that are listed.
-N_WORST = 10
-
-
 @dataclass(frozen=True)
 class WorstError:
     """A row that is far on the wrong side of the threshold.
@@ -322,7 +1046,7 @@ def worst_errors(
     decision: ArrayLike,
     X: Any = None,
     *,
-    n: int = N_WORST,
+    n: int = 10,
     first_row: int = 1,
     losses: ArrayLike | None = None,
 ) -> list[WorstError]:
@@ -366,7 +1090,19 @@ def worst_errors(
     >>> [(each.row, each.values) for each in worst_errors(model, y, model.decision_function(X), X, n=1)]
     [(16, {'0': '15'})]
     """
-    mask, scores = _check_outputs(model, positive, decision)
+    if target_type(model) != "binary":
+        raise InvalidInputError("the worst errors are found for models of two classes: this one has more.")
+    mask, scores = np.asarray(positive), np.asarray(decision, dtype=np.float64)
+    if mask.ndim != 1 or not np.isin(mask, (0, 1)).all():
+        raise InvalidInputError(
+            "positive must say of each row whether it is positive, such as y == model.pos_label_: got "
+            f"{mask.ravel()[:3].tolist()}."
+        )
+    if scores.shape != mask.shape:
+        raise InvalidInputError(
+            f"decision must have one number per row: got shape {scores.shape} for {len(mask)} rows."
+        )
+    mask = mask.astype(bool)
     loss = None if losses is None else np.asarray(losses, dtype=np.float64)
     is_wrong = (scores > 0) != mask if loss is None else loss > 0
     wrong = np.flatnonzero(is_wrong & ~np.isnan(scores))
@@ -375,32 +1111,9 @@ def worst_errors(
     values: list[dict[str, str]] = [{} for _ in rows]
     if X is not None and len(rows):
         table = ExplainedTable(safe_indexing(X, rows), getattr(model, "schema_", None))
-        columns = [table.values(position) for position in range(len(table.names))]
-        values = [
-            {name: short_text(column[i]) for name, column in zip(table.names, columns, strict=True)}
-            for i in range(len(rows))
-        ]
+        columns = [map(short_text, table.values(position)) for position in range(len(table.names))]
+        values = [dict(zip(table.names, row, strict=True)) for row in zip(*columns, strict=True)]
     labels = negative_and_positive(model)[mask[rows].astype(int)].tolist()
-    return [
-        WorstError(
-            first_row + int(row), label, float(scores[row]), each, None if loss is None else float(loss[row])
-        )
-        for row, label, each in zip(rows, labels, values, strict=True)
-    ]
-
-
-def _check_outputs(model: Any, positive: ArrayLike, decision: ArrayLike) -> tuple[BoolArray, FloatArray]:
-    if target_type(model) != "binary":
-        raise InvalidInputError("the worst errors are found for models of two classes: this one has more.")
-    mask = np.asarray(positive)
-    if mask.ndim != 1 or not np.isin(mask, (0, 1)).all():
-        raise InvalidInputError(
-            "positive must say of each row whether it is positive, such as y == model.pos_label_: got "
-            f"{mask.ravel()[:3].tolist()}."
-        )
-    scores = np.asarray(decision, dtype=np.float64)
-    if scores.shape != mask.shape:
-        raise InvalidInputError(
-            f"decision must have one number per row: got shape {scores.shape} for {len(mask)} rows."
-        )
-    return mask.astype(bool), scores
+    numbers, decisions = (first_row + rows).tolist(), scores[rows].tolist()
+    costs = [None] * len(rows) if loss is None else loss[rows].tolist()
+    return [WorstError(*each) for each in zip(numbers, labels, decisions, values, costs, strict=True)]

@@ -6,7 +6,7 @@ need matplotlib: ``pip install 'capo-learn[plots]'``.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -16,26 +16,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compat import FloatArray
 from ..exceptions import InvalidInputError, MissingExtraError
-from ..measures import Measure
 from ..tables.targets import positive_mask
 from ._formatting import format_value
-
-__all__ = ["CPathDisplay", "SolverDisplay", "ThresholdDisplay", "WeightsDisplay"]
-
 
 #: Number of thresholds at which the measure is evaluated.
 N_THRESHOLDS = 400
 
 
-class _Display(ABC):
-    """Numbers that can be drawn; `plot` sets `ax_` and `figure_`."""
+class _Display:
+    """Numbers that `_draw` draws; `plot` sets `ax_` and `figure_`."""
 
     ax_: Any
     figure_: Any
-
-    @abstractmethod
-    def _draw(self, ax: Any) -> None:
-        """Draw on the axes."""
+    _draw: Callable[[Any], None]
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the display.
@@ -105,39 +98,20 @@ class ThresholdDisplay(_Display):
     ) -> Self:
         """Evaluate a fitted CAPOClassifier on labeled rows, and draw."""
         check_is_fitted(estimator)
-        return cls.from_predictions(
-            positive_mask(y, estimator.label_pair),
-            estimator.as_probability(estimator.positive_decision(X)),
-            measure=estimator.measure_,
-            threshold=estimator.threshold_,
-            sample_weight=sample_weight,
-            ax=ax,
-        )
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_score: ArrayLike,
-        *,
-        measure: Measure,
-        threshold: float,
-        sample_weight: ArrayLike | None = None,
-        ax: Any = None,
-    ) -> Self:
-        """Evaluate probabilities of the positive class, and draw; `y_true` is True for positive rows."""
+        measure, threshold = estimator.measure_, estimator.threshold_
         at_threshold = measure.at_threshold()
         if at_threshold is None:
             raise InvalidInputError(
                 f"{measure.label} depends on the order of the scores and not on a threshold: there is no "
                 "curve over thresholds to draw."
             )
-        probability = np.asarray(y_score, dtype=np.float64)
+        positive = positive_mask(y, estimator.label_pair)
+        probability = estimator.as_probability(estimator.positive_decision(X))
         quantiles = np.quantile(probability, np.linspace(0, 1, N_THRESHOLDS))
         thresholds = np.unique(np.append(quantiles, threshold))
 
         def value_at(cut: float) -> float:
-            return at_threshold.score(y_true, probability - cut, sample_weight)
+            return float(at_threshold.score(positive, probability - cut, sample_weight))
 
         values = np.array([value_at(cut) for cut in thresholds])
         return cls(thresholds, values, threshold, value_at(threshold), measure.label).plot(ax)

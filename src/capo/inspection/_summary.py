@@ -1,10 +1,9 @@
-"""The result of a fit as text, and as HTML for notebooks."""
+"""The result of a fit as text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from ..measures.multiclass import ConfusionMatrixMeasure
 from ..measures.multilabel import LabelAverage
 from ._comparison import LATER_STEPS
 from ._formatting import count_decimals, format_table, format_value
-from ._task import target_type
+from ._targets import target_type
 
 #: Features of the delta function, and classes or labels, that are named.
 MAX_NAMED_FEATURES, MAX_NAMED_CLASSES = 3, 8
@@ -25,8 +24,6 @@ MIN_BINARY_ROWS = 200
 MIN_CLASS_ROWS = 10
 #: A smaller gap of a certified maximum, relative to it, is a rounding error.
 ROUNDING_TOL = 1e-9
-#: The rows that the values are computed on.
-ROWS_HEADING = "out of fold"
 
 
 @dataclass(frozen=True)
@@ -61,21 +58,13 @@ class Summary:
     lines: list[SummaryLine]
     notes: dict[str, str]
 
-    def _cells(self) -> list[tuple[str, str, str, str]]:
-        """The name, the value, the standard deviation and the weight of each line, as text."""
-        decimals = count_decimals(line.value for line in self.lines)
-        return [
-            (
-                line.name,
-                format_value(line.value, decimals),
-                format_value(line.std, decimals),
-                "" if line.weight is None else f"{line.weight:.3f}",
-            )
-            for line in self.lines
-        ]
-
     def __str__(self) -> str:
-        rows = format_table([(ROWS_HEADING, self.measure, "std", "weight"), *self._cells()], (0, 8, 7, 7))
+        decimals = count_decimals(line.value for line in self.lines)
+        cells: list[tuple[str, ...]] = [("out of fold", self.measure, "std", "weight")]
+        for line in self.lines:
+            numbers = (format_value(each, decimals) for each in (line.value, line.std))
+            cells.append((line.name, *numbers, "" if line.weight is None else f"{line.weight:.3f}"))
+        rows = format_table(cells, (0, 8, 7, 7))
         for i, line in enumerate(self.lines, start=1):
             rows[i] = f"{rows[i]}  <- chosen" if line.is_chosen else rows[i].rstrip()
         key_width = max(len(key) for key in self.notes)
@@ -83,19 +72,6 @@ class Summary:
         return "\n".join([self.title, "", *rows, "", *notes])
 
     __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr{' style=font-weight:bold' if line.is_chosen else ''}>"
-            f"{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
-            for line, cells in zip(self.lines, self._cells(), strict=True)
-        )
-        notes = "".join(f"<dt>{escape(key)}</dt><dd>{escape(text)}</dd>" for key, text in self.notes.items())
-        return (
-            f"<p><b>{escape(self.title)}</b></p><table><thead><tr><th>{ROWS_HEADING}</th>"
-            f"<th>{escape(self.measure)}</th><th>std</th><th>weight</th></tr></thead>"
-            f"<tbody>{rows}</tbody></table><dl>{notes}</dl>"
-        )
 
 
 def summarize(model: Any, *, prior: str = "stack (C = 0)", threshold: str | None = None) -> Summary:
@@ -124,11 +100,10 @@ def summarize(model: Any, *, prior: str = "stack (C = 0)", threshold: str | None
     notes: dict[str, str] = {}
     if kind == "multiclass":
         rows = f"{len(model.oof_labels_):,} rows, {len(model.classes_)} classes"
-        for name, score, is_rule in (
-            ("stack, most probable", model.most_probable_score_, False),
-            ("stack, decision rule", model.rule_score_, True),
-        ):
-            lines.append(SummaryLine(name, score.value, score.std, None, model.uses_rule_ == is_rule))
+        scores = {"most probable": model.most_probable_score_, "decision rule": model.rule_score_}
+        for is_rule, (name, score) in enumerate(scores.items()):
+            chosen = model.uses_rule_ == bool(is_rule)
+            lines.append(SummaryLine(f"stack, {name}", score.value, score.std, None, chosen))
         notes |= _class_notes(model)
     elif kind == "multilabel":
         counts = np.array([each.n_positive for each in model.label_models_])
@@ -140,30 +115,21 @@ def summarize(model: Any, *, prior: str = "stack (C = 0)", threshold: str | None
         n_rows = model.n_positive_ + model.n_negative_
         measure = measure if model.prices_ is None else model.measure_.name
         rows = f"{n_rows:,} rows, {model.n_positive_:,} positive ({model.n_positive_ / n_rows:.1%})"
-        lines += _path_lines(model, prior)
+        results = [model.cv_results_[key] for key in ("param_C", "test_score", "std_test_score")]
+        points = list(zip(*results, strict=True))
+        lines += [SummaryLine(prior, value, std, None, model.C_ == 0) for C, value, std in points if C == 0]
+        if adapted := [point for point in points if point[0] > 0]:  # the chosen one, or the best
+            C, value, std = max(adapted, key=lambda point: (point[0] == model.C_, point[1]))
+            lines.append(SummaryLine(f"adapted (C = {C:.3g})", value, std, None, C == model.C_))
         notes |= _binary_notes(model, lines, threshold)
     return Summary(f"{type(model).__name__} for {measure}: {rows}", measure, lines, notes)
 
 
-def _path_lines(model: Any, prior: str) -> list[SummaryLine]:
-    """The model at C = 0, and the best adapted one."""
-    results, lines = model.cv_results_, []
-    points = list(zip(results["param_C"], results["test_score"], results["std_test_score"], strict=True))
-    lines += [SummaryLine(prior, value, std, None, model.C_ == 0) for C, value, std in points if C == 0]
-    adapted = [point for point in points if point[0] > 0]
-    if adapted:
-        best = max(adapted, key=lambda point: point[1])
-        C, value, std = next((point for point in adapted if point[0] == model.C_), best)
-        lines.append(SummaryLine(f"adapted (C = {C:.3g})", value, std, None, C == model.C_))
-    return lines
-
-
 def _binary_notes(model: Any, lines: list[SummaryLine], threshold: str | None) -> dict[str, str]:
-    notes = {
-        **_describe_constraint(model.measure_, lines),
-        **(
-            {} if model.prices_ is None else {"prices": f"{model.prices_}; values are the mean money per row"}
-        ),
+    notes = _describe_constraint(model.measure_, lines)
+    if model.prices_ is not None:
+        notes["prices"] = f"{model.prices_}; values are the mean money per row"
+    notes |= {
         "threshold": threshold or _describe_threshold(model),
         "delta": _describe_delta(model.delta_coef_),
         "certificate": _describe_certificate(model),
@@ -176,12 +142,9 @@ def _binary_notes(model: Any, lines: list[SummaryLine], threshold: str | None) -
             f"only {fewest} row{'s' if fewest > 1 else ''} of {label!r}: values, weights and threshold are "
             "uncertain, and differences of a few points between the lines above may be chance"
         )
-    if model.population_ is not None:
-        notes["population"] = str(model.population_)
-    if model.savings_ is not None:
-        notes["savings"] = f"{model.savings_}, out of fold"
-    if model.guarantee_ is not None:
-        notes["guarantee"] = str(model.guarantee_)
+    for name, end in (("population", ""), ("savings", ", out of fold"), ("guarantee", "")):
+        if (found := getattr(model, f"{name}_")) is not None:
+            notes[name] = f"{found}{end}"
     if frozen := [name for name, each in model.auxiliaries_.items() if is_frozen(each)]:
         notes["caution"] = (
             f"auxiliaries passed already fitted: {', '.join(frozen)}; the out-of-fold values are valid only "

@@ -13,33 +13,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
-from ..decisions import RowPrices, Savings, estimate_savings
+from ..decisions import RowPrices, estimate_savings
 from ..engine import Status
 from ..exceptions import InvalidInputError
-from ..inspection import (
-    Comparison,
-    Evaluation,
-    Importance,
-    WorstError,
-    evaluate,
-    make_task,
-    target_type,
-    worst_errors,
-)
+from ..inspection import Comparison, Evaluation, Importance, WorstError, evaluate, make_targets, worst_errors
 from ..measures import ConstrainedMeasure, Labels
 from . import _sections as sections
-from ._templating import (
-    Markup,
-    clean_text,
-    content_security_policy,
-    count_decimals,
-    format_duration,
-    format_number,
-    join_words,
-    load_environment,
-    quote_label,
-    read_asset,
-)
+from . import _templating as templates
+from ._templating import format_number
 
 if TYPE_CHECKING:
     from ..estimators import CAPOClassifier
@@ -132,14 +113,16 @@ def render_report(
     check_is_fitted(model)
     if comparison is not None and (difference := comparison.difference(model)):
         raise InvalidInputError(f"the comparison does not belong to this model: it is {difference}.")
-    kind, summary = target_type(model), model.summary()
-    kind = "priced" if prices is not None else kind
+    kind, summary = "priced" if prices is not None else model.target_type_, model.summary()
     context: dict[str, Any] = {
         "n_rows": len(np.asarray(outputs)),
         "estimate": None,
         "is_constrained": False,
-        "comparison_scale": comparison and _common_scale(comparison),
     }
+    if comparison is not None:  # the limits of a scale that covers all methods, with a margin
+        ends = [each.mean + sign * each.std for each in comparison.methods for sign in (-1, 1)]
+        margin = 0.05 * (max(ends) - min(ends)) or 1.0
+        context["comparison_scale"] = (min(ends) - margin, max(ends) + margin)
     if kind in ("multiclass", "multilabel"):
         evaluation = evaluation or evaluate(
             model, y, outputs, sample_weight=sample_weight, groups=groups, random_state=random_state
@@ -147,12 +130,19 @@ def render_report(
         about_rows = evaluation.caution
         context |= _describe_classes(model, evaluation)
     else:
-        labels = Labels.from_arrays(_check_mask(y), sample_weight, both_classes=False)
+        mask = np.asarray(y)
+        if mask.dtype != np.bool_ or mask.ndim != 1:
+            raise InvalidInputError(
+                f"positive must be a one-dimensional Boolean array: got {mask.ndim} dimensions of dtype "
+                f"{mask.dtype}. For labels y, pass y == model.pos_label_."
+            )
+        labels = Labels.from_arrays(mask, sample_weight, both_classes=False)
         scores = np.asarray(outputs, dtype=np.float64)
         Labels.check_scores(scores, len(labels.positive))
-        names = [quote_label(label) for label in model.label_pair.tolist()]
-        task = make_task(model.measure_, labels.positive, names)
-        about_rows = task.describe_few_rows(labels.weight) if evaluation is None else evaluation.caution
+        names = [templates.quote_label(label) for label in model.label_pair.tolist()]
+        targets = make_targets(model.measure_, labels.positive, names)
+        few_rows = targets.describe_few_rows(targets.class_sizes(labels.weight))
+        about_rows = few_rows if evaluation is None else evaluation.caution
         context |= _describe_training(model)
         if prices is None:
             context |= _describe_threshold(model, labels, scores, evaluation)
@@ -166,7 +156,14 @@ def render_report(
             savings = savings or estimate_savings(
                 prices, labels.positive, predicted, labels.weight, groups=groups, random_state=random_state
             )
-            context |= _describe_savings(model, labels, log_odds, prices, savings)
+            context |= {
+                "headline": sections.write_money(savings.saving),
+                "savings_interval": f"{sections.write_money(savings.low)} to "
+                f"{sections.write_money(savings.high)}, compared with {savings.baseline}",
+                "policies": sections.list_policies(model, labels, log_odds, prices),
+                "savings_figure": sections.draw_savings(labels, log_odds, prices),
+                "cells": [float(cell) for cell in labels.confusion(predicted)],
+            }
             losses = prices.losses(labels.positive, predicted)
         if errors is None:
             errors = worst_errors(model, labels.positive, scores, losses=losses)
@@ -176,14 +173,12 @@ def render_report(
     solution = getattr(model, "solution_", None)
     if solution is not None and solution.status is not Status.OPTIMAL:
         cautions.append(f"The solver stopped before it reached its tolerance: {solution.message}.")
-    timings = model.timings_
-    durations = [
-        f"{format_duration(timings[key])} for {text}" for key, text in STEPS.items() if key in timings
-    ]
-    style = read_asset("style.css")
-    script = read_asset("script.js") if kind == "binary" else ""
+    seconds = {key: templates.format_seconds(each) for key, each in model.timings_.items()}
+    durations = [f"{seconds[key]} for {step}" for key, step in STEPS.items() if key in seconds]
+    style = templates.read_asset("style.css")
+    script = templates.read_asset("script.js") if kind == "binary" else ""
     return (
-        load_environment()
+        templates.load_environment()
         .get_template("page.html")
         .render(
             context,
@@ -192,31 +187,21 @@ def render_report(
             summary=summary,
             measure_label=model.measure_.label,
             table_name=table_name,
-            cautions=[clean_text(each) for each in (*notes, *cautions)],
+            cautions=[templates.clean_text(each) for each in (*notes, *cautions)],
             evaluation=evaluation,
             comparison=comparison,
             importance=importance,
             max_columns=MAX_COLUMNS,
-            durations=join_words(durations),
+            durations=templates.join_words(durations),
             versions=f"capo {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, "
             f"scikit-learn {sklearn.__version__}",
             date=datetime.now(UTC).date().isoformat(),
-            content_security_policy=content_security_policy(style, script),
-            style=Markup(style),
-            script=Markup(script),
+            content_security_policy=templates.content_security_policy(style, script),
+            style=templates.Markup(style),
+            script=templates.Markup(script),
             draw_effect=sections.draw_effect,
         )
     )
-
-
-def _check_mask(positive: ArrayLike) -> np.ndarray:
-    mask = np.asarray(positive)
-    if mask.dtype != np.bool_ or mask.ndim != 1:
-        raise InvalidInputError(
-            f"positive must be a one-dimensional Boolean array: got {mask.ndim} dimensions of dtype "
-            f"{mask.dtype}. For labels y, pass y == model.pos_label_."
-        )
-    return mask
 
 
 def _describe_threshold(
@@ -242,20 +227,6 @@ def _describe_threshold(
     }
 
 
-def _describe_savings(
-    model: CAPOClassifier, labels: Labels, log_odds: np.ndarray, prices: RowPrices, savings: Savings
-) -> dict[str, Any]:
-    """The headline in money, and the decisions at the thresholds of the rows."""
-    low, high = sections.write_money(savings.low), sections.write_money(savings.high)
-    return {
-        "headline": sections.write_money(savings.saving),
-        "savings_interval": f"{low} to {high}, compared with {savings.baseline}",
-        "policies": sections.list_policies(model, labels, log_odds, prices),
-        "savings_figure": sections.draw_savings(labels, log_odds, prices),
-        "cells": [float(cell) for cell in labels.confusion(log_odds > prices.log_odds)],
-    }
-
-
 def _describe_rows(
     model: CAPOClassifier,
     labels: Labels,
@@ -271,7 +242,7 @@ def _describe_rows(
     return {
         "classes": model.label_pair.tolist(),
         "integers": labels.has_integer_weights,
-        "decimals": count_decimals(labels.total, labels.has_integer_weights),
+        "decimals": templates.decimals_of_counts(labels.total, labels.has_integer_weights),
         "n_positive": labels.n_pos,
         "total": labels.total,
         "bins": bins,
@@ -295,13 +266,6 @@ def _describe_training(model: CAPOClassifier) -> dict[str, Any]:
     }
 
 
-def _common_scale(comparison: Comparison) -> tuple[float, float]:
-    """The limits of a scale that covers all methods, with a margin."""
-    ends = [each.mean + sign * each.std for each in comparison.methods for sign in (-1, 1)]
-    margin = 0.05 * (max(ends) - min(ends)) or 1.0
-    return min(ends) - margin, max(ends) + margin
-
-
 def _describe_classes(model: CAPOClassifier, evaluation: Evaluation) -> dict[str, Any]:
     """The headline, the confusion matrix as a heat map, and the numbers of the decision rule."""
     context: dict[str, Any] = {
@@ -311,11 +275,12 @@ def _describe_classes(model: CAPOClassifier, evaluation: Evaluation) -> dict[str
     }
     if evaluation.confusion is not None:
         confusion = np.asarray(evaluation.confusion)
+        total, integers = float(confusion.sum()), bool((confusion % 1 == 0).all())
         numbers = model.rule_.multipliers_and_offsets if model.uses_rule_ else None
         context |= {
             "shares": confusion / np.maximum(confusion.sum(axis=1, keepdims=True), np.finfo(float).tiny),
             "largest_confusions": evaluation.largest_confusions(MAX_CONFUSIONS),
-            "decimals": count_decimals(float(confusion.sum()), bool((confusion % 1 == 0).all())),
+            "decimals": templates.decimals_of_counts(total, integers),
             "rule": numbers and list(zip(model.classes_.tolist(), *numbers, strict=True)),
         }
     return context

@@ -1,4 +1,7 @@
-"""Numbers and charts of the page.
+"""Numbers of the page, and charts as SVG.
+
+Elements of a chart are `Markup` made with its `format`, which escapes the arguments; chart.html draws the
+axes.
 
 A row is predicted as positive if its decision is above a cut; the model's own cut is 0. If there are many
 rows, the cuts are spaced evenly over the rows of either class, so that a rare class is covered as well.
@@ -6,31 +9,22 @@ rows, the cuts are spaced evenly over the rows of either class, so that a rare c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, ndtri
 
-from .._compat import BoolArray, FloatArray, IntArray
+from .._compat import BoolArray, FloatArray
 from ..decisions import RowPrices, format_money
 from ..engine import Solution
 from ..inspection import ColumnEffect
-from ..measures import ConfusionMeasure, Labels, Measure, ScoreCurve, get, ratio, score_curve
-from ._svg import Chart, linear_axis, log_axis, probability_axis, unit_axis
-from ._templating import (
-    clean_name,
-    count_decimals,
-    format_count,
-    format_number,
-    format_significant,
-    format_threshold,
-    pluralize,
-    quote_label,
-    use_minus_sign,
-)
+from ..measures import ConfusionMeasure, Labels, Measure, get, ratio, score_curve
+from . import _templating as templates
+from ._templating import Markup, format_number, format_threshold, load_environment, use_minus_sign
 
 if TYPE_CHECKING:
     from ..estimators import CAPOClassifier
@@ -53,6 +47,121 @@ N_BINS = 10
 N_STD_ERRORS = float(ndtri(0.975))
 #: Points of the curve of savings, at most.
 MAX_POINTS = 400
+#: The size of a chart, and the space around its axes.
+WIDTH, HEIGHT = 360, 280
+LEFT, RIGHT, TOP, BOTTOM = 44, 14, 28, 46
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The interval from `low` to `high`, with labeled ticks."""
+
+    low: float
+    high: float
+    ticks: list[tuple[float, str]]
+    label: str
+
+    def fraction(self, values: ArrayLike) -> FloatArray:
+        """The position of each value along the axis, from 0 to 1."""
+        return (np.asarray(values, dtype=np.float64) - self.low) / (self.high - self.low)
+
+
+def unit_axis(label: str) -> Axis:
+    """An axis from 0 to 1."""
+    return Axis(0.0, 1.0, [(tenths / 10, f"{tenths / 10:g}") for tenths in range(0, 11, 2)], label)
+
+
+def probability_axis(highest: float, label: str) -> Axis:
+    """An axis from 0 to 1, or to the highest probability if that is small."""
+    return unit_axis(label) if highest > 0.5 else linear_axis([0, highest], label)
+
+
+def linear_axis(values: ArrayLike, label: str, *, include_zero: bool = False, n_ticks: int = 5) -> Axis:
+    """An axis between the round numbers that enclose all values, with about `n_ticks` ticks."""
+    array = np.asarray(values, dtype=np.float64)
+    low, high = float(array.min()), float(array.max())
+    low = min(low, 0.0) if include_zero else low
+    if include_zero and low == high == 0.0:
+        high = 1.0
+    if not high > low:
+        low, high = low - (abs(low) or 1.0) * 0.1, high + (abs(high) or 1.0) * 0.1
+    rough = (high - low) / n_ticks
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    ticks = [(each * step, format_tick(each * step, step)) for each in range(first, last + 1)]
+    return Axis(first * step, last * step, ticks, label)
+
+
+def log_axis(values: FloatArray, label: str) -> tuple[Axis, FloatArray]:
+    """A logarithmic axis for ascending values, and their positions; 0 is placed left of the others."""
+    logs = np.log10(values[values > 0])
+    positions = np.concatenate((np.full(len(values) - len(logs), logs[0] - 0.75), logs))
+    powers = range(math.ceil(logs[0] - 1e-9), math.floor(logs[-1] + 1e-9) + 1)
+    stride = max(1, math.ceil(len(powers) / 6))
+    ticks = [(float(each), f"{10.0**each:g}") for each in powers[::stride]]
+    zero = [(float(positions[0]), "0")] if values[0] == 0 else []
+    return Axis(positions[0] - 0.15, positions[-1] + 0.15, [*zero, *ticks], label), positions
+
+
+def format_tick(value: float, step: float) -> str:
+    """Write a tick with as many decimals as the step has, or with k, M or G if it is large."""
+    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if step >= size / 10 and abs(value) >= size:
+            return use_minus_sign(f"{value / size:g}{letter}")
+    digits = max(0, -math.floor(math.log10(step) + 1e-9)) if abs(value) > step / 2 else 0
+    return use_minus_sign(f"{value:.{digits}f}")
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Two axes in an SVG of 360 by 280; its methods draw in the axes' coordinates, one above the other."""
+
+    id: str
+    title: str
+    description: str
+    x: Axis
+    y: Axis
+    elements: list[Markup] = field(default_factory=list)
+
+    def positions(self, x: ArrayLike, y: ArrayLike) -> FloatArray:
+        """The SVG coordinates of points, one row per point."""
+        across = LEFT + self.x.fraction(x) * (WIDTH - LEFT - RIGHT)
+        down = HEIGHT - BOTTOM - self.y.fraction(y) * (HEIGHT - TOP - BOTTOM)
+        return np.column_stack((across, down)).round(1)
+
+    def line(self, x: ArrayLike, y: ArrayLike, css: str, end: str = "") -> None:
+        """Connect points by straight lines."""
+        points = self.positions(x, y)
+        moved = np.append(True, (np.diff(points, axis=0) != 0).any(axis=1))
+        path = "L".join(f"{across:g},{down:g}" for across, down in points[moved])
+        self.elements.append(Markup('<path class="{}" d="M{}{}"/>').format(css, path, end))
+
+    def band(self, x: FloatArray, low: FloatArray, high: FloatArray, css: str) -> None:
+        """Fill the area between two lines."""
+        self.line(np.concatenate((x, x[::-1])), np.concatenate((low, high[::-1])), css, end="Z")
+
+    def circle(self, x: float, y: float, css: str, radius: float = 5, id: str = "") -> None:
+        """Draw a circle around a point."""
+        across, down = self.positions([x], [y])[0]
+        self._draw("circle", css, id, cx=across, cy=down, r=radius)
+
+    def vertical_line(self, x: float, css: str, id: str = "") -> None:
+        """Draw a line from the bottom to the top of the chart."""
+        across = self.positions([x], [self.y.low])[0, 0]
+        self._draw("line", css, id, x1=across, x2=across, y1=TOP, y2=HEIGHT - BOTTOM)
+
+    def _draw(self, tag: str, css: str, id: str, **numbers: float) -> None:
+        texts = {"class": css, **{name: f"{value:g}" for name, value in numbers.items()}}
+        texts = {"id": id, **texts} if id else texts
+        attributes = Markup(" ").join(Markup('{}="{}"').format(*each) for each in texts.items())
+        self.elements.append(Markup("<{} {}/>").format(tag, attributes))
+
+    def __html__(self) -> str:
+        """The figure, with a title and a description for screen readers."""
+        frame = {"left": LEFT, "right": WIDTH - RIGHT, "base": HEIGHT - BOTTOM}
+        size = {"width": WIDTH, "height": HEIGHT}
+        return load_environment().get_template("chart.html").render(chart=self, **frame, **size)
 
 
 @dataclass(frozen=True)
@@ -127,7 +236,12 @@ def compute_curves(
     labels = Labels.from_arrays(positive, sample_weight, both_classes=False)
     curve = score_curve(labels, decision)
     zero = int(np.count_nonzero(curve.scores > 0))
-    kept = _select_cuts(curve, zero)[::-1]
+    last = len(curve.tp) - 1
+    kept = np.arange(last + 1)[::-1]
+    if last >= MAX_THRESHOLDS:  # the chosen cut, the first and the last are always kept
+        masses = (curve.tp, curve.fp)
+        inner = [np.searchsorted(each, np.linspace(0.0, each[-1], N_PER_CLASS)) for each in masses]
+        kept = np.unique(np.concatenate([*inner, [0, zero, last]])).astype(np.intp)[::-1]
     cuts = np.array([0.0 if i == zero else curve.threshold_below(i) for i in kept])
     tp, fp = curve.tp[kept], curve.fp[kept]
     # F1 is drawn if the model's measure does not depend on the threshold.
@@ -147,15 +261,6 @@ def compute_curves(
     )
 
 
-def _select_cuts(curve: ScoreCurve, zero: int) -> IntArray:
-    """Indices of the cuts to keep: all if they are few; the chosen one, the first and the last always."""
-    last = len(curve.tp) - 1
-    if last < MAX_THRESHOLDS:
-        return np.arange(last + 1)
-    inner = [np.searchsorted(mass, np.linspace(0.0, mass[-1], N_PER_CLASS)) for mass in (curve.tp, curve.fp)]
-    return np.unique(np.concatenate([*inner, [0, zero, last]])).astype(np.intp)
-
-
 def _evaluate_at_cuts(measure: Measure, tp: FloatArray, fp: FloatArray) -> FloatArray:
     """The measure at each cut."""
     if isinstance(measure, ConfusionMeasure):
@@ -172,22 +277,25 @@ def describe_operating_point(model: CAPOClassifier, curves: ThresholdCurves) -> 
     """Return the charts, the scale of the slider, and the numbers that the script shows as it moves."""
     by_fold = fold_thresholds(model)
     figures, positions = _draw_curves(curves, by_fold)
-    decimals = count_decimals(curves.total, curves.integers)
+
+    def write(count: float) -> float:
+        return round(count) if curves.integers else float(f"{count:.12g}")
+
     return {
         "figures": figures,
         "fold_thresholds": by_fold,
         "ticks": slider_ticks(curves.thresholds),
         "slider_data": {
             "measure": curves.measure_label,
-            "positive": quote_label(model.pos_label_),
+            "positive": templates.quote_label(model.pos_label_),
             "chosen": curves.chosen,
-            "decimals": decimals,
-            "n_pos": _round_count(curves.n_pos, curves.integers),
-            "n_neg": _round_count(curves.n_neg, curves.integers),
+            "decimals": templates.decimals_of_counts(curves.total, curves.integers),
+            "n_pos": write(curves.n_pos),
+            "n_neg": write(curves.n_neg),
             "thresholds": [format_threshold(each) for each in curves.thresholds.tolist()],
             "values": [format_number(each) for each in curves.values.tolist()],
-            "tp": [_round_count(each, curves.integers) for each in curves.tp.tolist()],
-            "fp": [_round_count(each, curves.integers) for each in curves.fp.tolist()],
+            "tp": [write(each) for each in curves.tp.tolist()],
+            "fp": [write(each) for each in curves.fp.tolist()],
             "positions": positions,
         },
     }
@@ -206,10 +314,6 @@ def slider_ticks(thresholds: FloatArray) -> list[tuple[float, str]]:
         if all(abs(percent - other) >= MIN_TICK_DISTANCE for other, _ in ticks):
             ticks.append((percent, format_threshold(each).rstrip("0") or "0"))
     return sorted(ticks)
-
-
-def _round_count(count: float, integers: bool) -> float:
-    return round(count) if integers else float(f"{count:.12g}")
 
 
 def fold_thresholds(model: CAPOClassifier) -> list[float]:
@@ -233,16 +337,9 @@ def _draw_curves(
     """The three charts, and the points of their curves on the page."""
     best, chosen, label = int(np.argmax(curves.values)), curves.chosen, curves.measure_label
     threshold, best_threshold = (float(curves.thresholds[i]) for i in (chosen, best))
-    precision, recall, false_rate, value, best_value = (
-        format_number(float(each))
-        for each in (
-            curves.precision[chosen],
-            curves.recall[chosen],
-            curves.false_positive_rate[chosen],
-            curves.values[chosen],
-            curves.values[best],
-        )
-    )
+    rates = (curves.precision, curves.recall, curves.false_positive_rate, curves.values)
+    precision, recall, false_rate, value = (format_number(float(each[chosen])) for each in rates)
+    best_value = format_number(float(curves.values[best]))
     by_threshold = Chart(
         "threshold-chart",
         f"{label} by threshold",
@@ -275,18 +372,17 @@ def _draw_curves(
     )
     precision_recall.line([0, 1], [prevalence, prevalence], "chance")
     roc.line([0, 1], [0, 1], "chance")
-    curve_of = {
-        by_threshold.id: (curves.thresholds, curves.values),
-        precision_recall.id: (curves.recall, curves.precision),
-        roc.id: (curves.false_positive_rate, curves.recall),
-    }
-    charts = [by_threshold, precision_recall, roc]
-    for chart in charts:
-        x, y = curve_of[chart.id]
+    drawn = [
+        (by_threshold, curves.thresholds, curves.values),
+        (precision_recall, curves.recall, curves.precision),
+        (roc, curves.false_positive_rate, curves.recall),
+    ]
+    for chart, x, y in drawn:
         chart.line(x, y, "curve")
         chart.circle(float(x[chosen]), float(y[chosen]), "chosen-point", radius=7)
         chart.circle(float(x[chosen]), float(y[chosen]), "slider-point", radius=4.5, id=f"{chart.id}-point")
-    return charts, {chart.id: chart.positions(*curve_of[chart.id]).tolist() for chart in charts}
+    positions = {chart.id: chart.positions(x, y).tolist() for chart, x, y in drawn}
+    return [chart for chart, _, _ in drawn], positions
 
 
 @dataclass(frozen=True)
@@ -332,7 +428,7 @@ def draw_calibration(bins: list[CalibrationBin]) -> Chart:
     chart = Chart(
         "calibration-chart",
         "Share of positive rows by probability",
-        f"{pluralize(len(bins), 'bin')} of rows; the largest difference between mean probability "
+        f"{templates.pluralize(len(bins), 'bin')} of rows; the largest difference between mean probability "
         f"and share of positive rows is {format_number(gap)}.",
         probability_axis(highest, "mean probability"),
         probability_axis(highest, "share of positive rows"),
@@ -358,14 +454,11 @@ def list_policies(
         "no row positive": np.zeros_like(predicted),
         "every row positive": np.ones_like(predicted),
     }
-    return [
-        (
-            name,
-            float(labels.mass @ each),
-            write_money(float(labels.mass @ prices.values(labels.positive, each))),
-        )
-        for name, each in decisions.items()
-    ]
+    policies = []
+    for name, each in decisions.items():
+        money = float(labels.mass @ prices.values(labels.positive, each))
+        policies.append((name, float(labels.mass @ each), write_money(money)))
+    return policies
 
 
 def draw_savings(labels: Labels, log_odds: FloatArray, prices: RowPrices) -> Chart:
@@ -386,9 +479,9 @@ def draw_savings(labels: Labels, log_odds: FloatArray, prices: RowPrices) -> Cha
     chart = Chart(
         "savings-chart",
         "Money gained by rows called positive",
-        f"Calling the {format_count(counts[chosen])} rows with an expected saving positive gains "
+        f"Calling the {templates.format_count(counts[chosen])} rows with an expected saving positive gains "
         f"{write_money(float(money[chosen]))} compared with calling none positive; the most on these rows "
-        f"is {write_money(float(money[best]))}, at {format_count(counts[best])} rows.",
+        f"is {write_money(float(money[best]))}, at {templates.format_count(counts[best])} rows.",
         linear_axis(counts, "rows called positive"),
         linear_axis(money[points], "money gained", include_zero=True),
     )
@@ -414,9 +507,9 @@ def draw_solver(solution: Solution) -> Chart | None:
     chart = Chart(
         "solver-chart",
         "Primal and dual objective by iteration",
-        f"The primal objective falls to {format_significant(solution.primal)} and the dual "
-        f"objective rises to {format_significant(solution.dual)} in "
-        f"{pluralize(solution.n_iter, 'iteration')}.",
+        f"The primal objective falls to {templates.format_significant(solution.primal)} and the dual "
+        f"objective rises to {templates.format_significant(solution.dual)} in "
+        f"{templates.pluralize(solution.n_iter, 'iteration')}.",
         linear_axis([1, iterations[-1]], "iteration"),
         linear_axis(np.concatenate((primal, _visible_bounds(dual, primal))), "objective"),
     )
@@ -445,7 +538,7 @@ def draw_path(model: CAPOClassifier) -> Chart:
         "C-path-chart",
         f"{measure} by C, out of fold",
         f"{measure} is {format_number(value[chosen], 4)} at the chosen C = "
-        f"{format_significant(model.C_)}; the values range from "
+        f"{templates.format_significant(model.C_)}; the values range from "
         f"{format_number(value.min(), 4)} to {format_number(value.max(), 4)}.",
         axis,
         linear_axis(np.concatenate((value - std, value + std)), measure),
@@ -475,7 +568,7 @@ def draw_effect(id: str, effect: ColumnEffect) -> Chart | None:
         for name in ("position", "output", "low", "high")
     )
     low, high = np.maximum(low, 0.0), np.minimum(high, 1.0)
-    column = clean_name(effect.columns[0])
+    column = templates.clean_name(effect.columns[0])
     chart = Chart(
         id,
         f"Effect of {column}",

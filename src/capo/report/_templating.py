@@ -12,8 +12,9 @@ import itertools
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from ..decisions import format_money
@@ -41,19 +42,14 @@ NOT_AVAILABLE = "n/a"
 
 def clean_name(value: object) -> str:
     """Write a name in one line, without control characters, and shortened if it is long."""
-    line = " ".join(_replace_characters(value, ("Cc", "Cs", "Zl", "Zp")).split())
+    line = " ".join(clean_text(value, ("Cc", "Cs", "Zl", "Zp")).split())
     half = (MAX_NAME_LENGTH - 1) // 2
     return line if len(line) <= MAX_NAME_LENGTH else f"{line[:half]}…{line[-half:]}"
 
 
-def clean_text(value: object) -> str:
-    """Write a sentence without control characters."""
-    return _replace_characters(value, ("Cc", "Cs"))
-
-
-def _replace_characters(value: object, categories: tuple[str, ...]) -> str:
-    """Replace the characters of some Unicode categories by spaces."""
-    return "".join(" " if unicodedata.category(each) in categories else each for each in str(value))
+def clean_text(value: object, removed: tuple[str, ...] = ("Cc", "Cs")) -> str:
+    """Write a sentence without characters of some Unicode categories, by default control characters."""
+    return "".join(" " if unicodedata.category(each) in removed else each for each in str(value))
 
 
 def isolate_name(value: object) -> Markup:
@@ -100,7 +96,7 @@ def use_minus_sign(text: str) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-def count_decimals(total: float, integers: bool) -> int:
+def decimals_of_counts(total: float, integers: bool) -> int:
     """Number of decimals for weighted counts: none for integers, more the smaller the total is."""
     return 0 if integers or total >= 10_000 else 1 if total >= 100 else 3
 
@@ -128,7 +124,7 @@ def format_threshold(value: float) -> str:
     return text if digits == 3 else text.rstrip("0").rstrip(".")
 
 
-def format_duration(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """Write a duration in seconds or minutes."""
     if seconds >= 90:
         return f"{seconds / 60:.1f} min"
@@ -146,23 +142,13 @@ def join_words(parts: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-#: The filters of the templates.
-FILTERS: dict[str, Callable[..., str]] = {
-    "count": format_count,
-    "duration": format_duration,
-    "isolate_label": isolate_label,
-    "isolate_name": isolate_name,
-    "allow_breaks": allow_breaks,
-    "clean_name": clean_name,
-    "clean_text": clean_text,
-    "money": format_money,
-    "number": format_number,
-    "percent_of": format_percent,
-    "pluralize": pluralize,
-    "quote_label": quote_label,
-    "rate_of": format_rate,
-    "significant": format_significant,
-    "threshold": format_threshold,
+#: The filters of the templates, by the names of the functions without "format_".
+NAME_FILTERS = (allow_breaks, clean_name, clean_text, isolate_label, isolate_name, pluralize, quote_label)
+NUMBER_FILTERS = (format_count, format_money, format_number, format_percent, format_rate, format_seconds)
+THRESHOLD_FILTERS = (format_significant, format_threshold)
+FILTERS = {
+    each.__name__.removeprefix("format_"): each
+    for each in (*NAME_FILTERS, *NUMBER_FILTERS, *THRESHOLD_FILTERS)
 }
 
 
@@ -183,16 +169,12 @@ def load_environment() -> Environment:
 
 def read_asset(name: str) -> str:
     """The text of a file among the templates, without escaping."""
-    environment = load_environment()
-    assert environment.loader is not None
-    source, _, _ = environment.loader.get_source(environment, name)
-    return str(source).strip()
+    return (files(__package__) / "templates" / name).read_text("utf-8").strip()
 
 
 def content_security_policy(style: str, script: str) -> str:
     """Allow the style and the script of the page, and nothing else."""
     hashes = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in (style, script)]
     sources = [f"style-src 'sha256-{hashes[0]}'", f"script-src 'sha256-{hashes[1]}'"]
-    return "; ".join(
-        ["default-src 'none'", "img-src data:", *sources, "base-uri 'none'", "form-action 'none'"]
-    )
+    others = ["base-uri 'none'", "form-action 'none'"]
+    return "; ".join(["default-src 'none'", "img-src data:", *sources, *others])

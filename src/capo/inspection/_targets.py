@@ -1,4 +1,4 @@
-"""What differs between two classes, many classes and several labels.
+"""The true labels of rows: what differs between two classes, many classes and several labels.
 
 The outputs of a model for n rows are an array: decisions of shape (n,) for two classes and (n, n_labels) for
 labels, which are predicted above 0; for many classes the probabilities, and the predicted class in one column
@@ -8,7 +8,7 @@ more.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy, deepcopy
 from typing import Any, ClassVar, Self
 
@@ -18,15 +18,18 @@ from numpy.typing import ArrayLike, NDArray
 from .. import measures
 from .._compat import FloatArray, IntArray
 from ..exceptions import InvalidInputError
-from ..measures import ConfusionMeasure, Labels, Measure, multiclass, multilabel
-from ..measures.multiclass import ConfusionMatrixMeasure, MulticlassMeasure
-from ..measures.multilabel import MultilabelMeasure
+from ..measures import ConfusionMeasure, ConstrainedMeasure, FunctionMeasure, Measure, multiclass, multilabel
 from ..tables.targets import class_positions, encode_label_matrix, positive_mask
 
-#: With fewer rows of a class, or positive rows of a label, the values are called uncertain.
-MIN_CLASS_ROWS, MIN_LABEL_ROWS = 20, 10
 #: Classes or labels that a caution names.
 MAX_NAMED = 10
+#: Rates of two classes at the model's threshold, which follow the model's own measure.
+RATES: dict[str, Callable[..., FloatArray]] = {
+    "precision": lambda tp, fp, fn, tn: measures.ratio(tp, tp + fp),
+    "recall": lambda tp, fp, fn, tn: measures.ratio(tp, tp + fn),
+    "specificity": lambda tp, fp, fn, tn: measures.ratio(tn, tn + fp),
+    "predicted positive": lambda tp, fp, fn, tn: measures.ratio(tp + fp, tp + fp + fn + tn),
+}
 #: Parameters for measures whose defaults would repeat another measure: fbeta with beta=1 is f1.
 PARAMETER_OVERRIDES: dict[str, dict[str, Any]] = {"fbeta": {"beta": 2}}
 #: Measures of many classes and of labels that follow the model's own.
@@ -43,8 +46,8 @@ MIN_PROBABILITY = 1e-15
 MAX_BLOCK_CELLS = 2**21
 
 
-class Task(ABC):
-    """Labeled rows, and the measures of outputs for them.
+class Targets(ABC):
+    """The true labels of rows, and the measures of outputs for them.
 
     Parameters
     ----------
@@ -58,24 +61,26 @@ class Task(ABC):
 
     #: Resamples are fewer by this factor, since their measures take longer.
     resample_cost: ClassVar[int] = 2
-    #: Whether rows are counted in a confusion matrix.
-    has_matrix: ClassVar[bool] = True
+    #: The measures that are functions of a confusion matrix.
+    matrix_measures: ClassVar[tuple[type, ...]] = ()
     #: Whether a measure is defined only for rows of every class.
     needs_every_class: ClassVar[bool] = False
+    #: With fewer rows of a class, or positive rows of a label, the values are called uncertain.
+    min_rows: ClassVar[int] = 20
 
     def __init__(self, measure: Any, truth: NDArray[Any], names: NDArray[Any]) -> None:
         self.measure, self.truth, self.names = measure, truth, names
 
     def take(self, rows: IntArray) -> Self:
-        """Return the task of some of the rows."""
+        """Return the targets of some of the rows."""
         found = copy(self)
         found.truth = self.truth[rows]
         return found
 
     @property
-    @abstractmethod
     def strata(self) -> IntArray:
         """The class of each row, or 0 for label matrices."""
+        return self.truth.astype(np.intp)
 
     @staticmethod
     @abstractmethod
@@ -84,48 +89,59 @@ class Task(ABC):
 
     def score(self, measure: Any, outputs: FloatArray, weight: FloatArray | None) -> float:
         """Return a measure of the outputs; rows of weight 0 are left out."""
-        if weight is None:
-            return self._score(measure, self.truth, outputs, None)
-        rows = np.flatnonzero(weight)
-        if isinstance(measure, Measure):
-            measure = measure.for_rows(rows)
-        return self._score(measure, self.truth[rows], outputs[rows], weight[rows])
+        truth = self.truth
+        if weight is not None:
+            rows = np.flatnonzero(weight)
+            truth, outputs, weight = truth[rows], outputs[rows], weight[rows]
+            measure = measure.for_rows(rows) if isinstance(measure, Measure) else measure
+        return float(measure.score(truth, *self._arguments(outputs), weight))
 
-    def _score(
-        self, measure: Any, truth: NDArray[Any], outputs: FloatArray, weight: FloatArray | None
-    ) -> float:
-        return float(measure.score(truth, outputs, weight))
+    def _arguments(self, outputs: FloatArray) -> tuple[NDArray[Any], ...]:
+        """The outputs as a measure takes them."""
+        return (outputs,)
 
     def values(self, measure: Any, outputs: FloatArray, weights: Iterable[FloatArray]) -> FloatArray:
         """Return a measure of the outputs for each of several weights of the rows."""
         if not self.is_of_matrix(measure):
             return np.array([self.score(measure, outputs, weight) for weight in weights])
-        cells, n_cells = self.cells(outputs), len(self.names) ** 2
-        counts = (np.bincount(cells, weight, n_cells).astype(np.float64) for weight in weights)
+        counts = (self.count(outputs, weight) for weight in weights)
         return np.concatenate([self.value_of_matrices(measure, each[np.newaxis]) for each in counts])
 
     def is_of_matrix(self, measure: Any) -> bool:
         """Whether a measure is a function of the confusion matrix at the model's decisions."""
-        return False
+        return isinstance(measure, self.matrix_measures)
 
-    def cells(self, outputs: FloatArray) -> IntArray:
-        """Return the cell of the confusion matrix that each row is counted in."""
+    def count(self, outputs: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Return the cells of the confusion matrix, sums of weights if the rows have any."""
+        return np.bincount(self._cells(outputs), weight, len(self.names) ** 2).astype(np.float64)
+
+    def _cells(self, outputs: FloatArray) -> IntArray:
+        """The cell of the confusion matrix that each row is counted in."""
         raise NotImplementedError
 
     def value_of_matrices(self, measure: Any, counts: FloatArray) -> FloatArray:
         """Return a measure of confusion matrices, given by their cells, of shape (n_matrices, n_cells)."""
-        raise NotImplementedError
+        shape = (-1, len(self.names), len(self.names))
+        return np.asarray(measure.value(counts.reshape(shape)), dtype=np.float64)
 
     def draw_matrices(
         self, counts: FloatArray, n_draws: int, random: np.random.RandomState
     ) -> Callable[[], Iterable[FloatArray]]:
         """Return blocks of confusion matrices of rows drawn with replacement: multinomial draws of cells."""
-        raise NotImplementedError
+        seed = deepcopy(random).randint(2**31 - 1)  # that of the first resample of rows
+        n_rows, block = counts.sum(), max(1, MAX_BLOCK_CELLS // len(counts))
+
+        def draw() -> Iterator[FloatArray]:
+            generator = np.random.default_rng(seed)
+            for start in range(0, n_draws, block):
+                size = min(block, n_draws - start)
+                yield generator.multinomial(int(n_rows), counts / n_rows, size=size).astype(np.float64)
+
+        return draw
 
     def class_counts(self, outputs: FloatArray, weight: FloatArray) -> FloatArray:
         """Return hits, predicted rows and true rows of each class or label, of shape (3, n_classes)."""
-        counts = np.bincount(self.cells(outputs), weight, len(self.names) ** 2)
-        return self.count_classes(counts.astype(np.float64))[:, 0]
+        return self.count_classes(self.count(outputs, weight))[:, 0]
 
     def count_classes(self, counts: FloatArray) -> FloatArray:
         """Return the class counts of confusion matrices, of shape (3, n_matrices, n_classes)."""
@@ -138,39 +154,46 @@ class Task(ABC):
     def listed_measures(self) -> Iterator[Any]:
         """Yield the model's own measure, then others."""
 
-    @abstractmethod
-    def describe_few_rows(self, weight: FloatArray | None) -> str:
-        """Return a caution if a class has only few rows of a weight above 0, otherwise ""."""
+    def class_sizes(self, weight: FloatArray | None) -> IntArray:
+        """Return the number of rows of each class, or of positive rows of each label, of a weight above 0."""
+        strata = self.strata if weight is None else self.strata[weight > 0]
+        return np.bincount(strata, minlength=len(self.names))
 
-    def _name_rare(self, counts: IntArray, fewest: int, description: str) -> str:
-        few = [f"{self.names[k]} ({counts[k]})" for k in np.flatnonzero(counts < fewest).tolist()]
+    def check_classes(self, weight: FloatArray | None) -> None:
+        """Raise an error if one of two classes has no rows of a weight above 0."""
+        counts = np.bincount(self.strata, weight, len(self.names))
+        if self.needs_every_class and not counts.all():
+            name = self.names.tolist()[int(counts[0] == 0)]
+            raise InvalidInputError(f"all rows are {name!r}: measures need rows of both classes.")
+
+    def describe_few_rows(self, sizes: IntArray) -> str:
+        """Return a caution if a class or label has only few rows, otherwise ""."""
+        few = [f"{self.names[k]} ({sizes[k]})" for k in np.flatnonzero(sizes < self.min_rows).tolist()]
         more = f" and {len(few) - MAX_NAMED} more" if len(few) > MAX_NAMED else ""
-        return f"{description}, whose values are uncertain: {', '.join(few[:MAX_NAMED])}{more}" if few else ""
+        names = f"whose values are uncertain: {', '.join(few[:MAX_NAMED])}{more}"
+        return f"{self._few_rows.format(self.min_rows)}, {names}" if few else ""
+
+    _few_rows: ClassVar[str] = "classes with fewer than {} of these rows"
 
 
-class BinaryTask(Task):
-    """Two classes."""
+class BinaryTargets(Targets):
+    """Two classes: the cells of the confusion matrix are tp, fp, fn and tn."""
 
-    resample_cost, needs_every_class = 1, True
+    resample_cost, needs_every_class, matrix_measures = 1, True, (ConfusionMeasure,)
 
     def take(self, rows: IntArray) -> Self:
         found = super().take(rows)
         found.measure = self.measure.for_rows(rows)
         return found
 
-    @property
-    def strata(self) -> IntArray:
-        return self.truth.astype(np.intp)
-
     @staticmethod
     def predict(model: Any, X: Any) -> FloatArray:
         return decide(model, X)
 
     def is_of_matrix(self, measure: Measure) -> bool:
-        return isinstance(measure, ConfusionMeasure) and measure.needs_threshold
+        return super().is_of_matrix(measure) and measure.needs_threshold
 
-    def cells(self, outputs: FloatArray) -> IntArray:
-        """Return 0 for true and 1 for false positives, 2 for false and 3 for true negatives."""
+    def _cells(self, outputs: FloatArray) -> IntArray:
         return np.where(self.truth, 0, 1) + np.where(outputs > 0, 0, 2)
 
     def value_of_matrices(self, measure: Any, counts: FloatArray) -> FloatArray:
@@ -185,58 +208,40 @@ class BinaryTask(Task):
         return lambda: [np.asarray(drawn, dtype=np.float64)]
 
     def listed_measures(self) -> Iterator[Measure]:
-        yield self.measure
+        own = self.measure
+        yield own
+        # The rates of a constraint are listed with it.
+        known = (own.rate_name, own.limited_rate_name) if isinstance(own, ConstrainedMeasure) else ()
+        yield from (FunctionMeasure(rate, name) for name, rate in RATES.items() if name not in known)
         for each in measures.describe():
             measure = measures.get(each.name, **PARAMETER_OVERRIDES.get(each.name, {}))
-            if measure != self.measure:
+            if measure != own:
                 yield measure
 
-    def describe_few_rows(self, weight: FloatArray | None) -> str:
-        counted = self.truth if weight is None else self.truth[weight > 0]
-        n_positive = int(counted.sum())
-        return describe_few_rows(len(counted) - n_positive, n_positive, self.names)
+    def describe_few_rows(self, sizes: IntArray) -> str:
+        fewest = int(sizes.min())
+        if fewest >= self.min_rows:
+            return ""
+        name, verb = self.names[int(fewest == sizes[1])], "is" if fewest == 1 else "are"
+        n_rows = f"{sizes.sum():,} rows"
+        return f"only {fewest} of these {n_rows} {verb} {name}, and values and intervals are uncertain"
 
 
-class MulticlassTask(Task):
+class ClassTargets(Targets):
     """Many classes."""
 
-    @property
-    def strata(self) -> IntArray:
-        return self.truth
+    matrix_measures = (multiclass.ConfusionMatrixMeasure,)
 
     @staticmethod
     def predict(model: Any, X: Any) -> FloatArray:
         probabilities = model.predict_proba(X)
         return np.column_stack((probabilities, model.rule_.predict(probabilities)))
 
-    def _score(
-        self, measure: Any, truth: NDArray[Any], outputs: FloatArray, weight: FloatArray | None
-    ) -> float:
-        return float(measure.score(truth, outputs[:, -1].astype(np.intp), outputs[:, :-1], weight))
+    def _arguments(self, outputs: FloatArray) -> tuple[NDArray[Any], ...]:
+        return outputs[:, -1].astype(np.intp), outputs[:, :-1]
 
-    def is_of_matrix(self, measure: Any) -> bool:
-        return isinstance(measure, ConfusionMatrixMeasure)
-
-    def cells(self, outputs: FloatArray) -> IntArray:
+    def _cells(self, outputs: FloatArray) -> IntArray:
         return np.asarray(self.truth * len(self.names) + outputs[:, -1].astype(np.intp))
-
-    def value_of_matrices(self, measure: Any, counts: FloatArray) -> FloatArray:
-        shape = (-1, len(self.names), len(self.names))
-        return np.asarray(measure.value(counts.reshape(shape)), dtype=np.float64)
-
-    def draw_matrices(
-        self, counts: FloatArray, n_draws: int, random: np.random.RandomState
-    ) -> Callable[[], Iterable[FloatArray]]:
-        seed = deepcopy(random).randint(2**31 - 1)  # that of the first resample of rows
-        n_rows, block = counts.sum(), max(1, MAX_BLOCK_CELLS // len(counts))
-
-        def draw() -> Iterator[FloatArray]:
-            generator = np.random.default_rng(seed)
-            for start in range(0, n_draws, block):
-                size = min(block, n_draws - start)
-                yield generator.multinomial(int(n_rows), counts / n_rows, size=size).astype(np.float64)
-
-        return draw
 
     def listed_measures(self) -> Iterator[Any]:
         yield self.measure
@@ -246,17 +251,11 @@ class MulticlassTask(Task):
                 yield multiclass.get(name).for_classes(self.names)
         yield _LogLoss()
 
-    def describe_few_rows(self, weight: FloatArray | None) -> str:
-        counted = self.truth if weight is None else self.truth[weight > 0]
-        counts = np.bincount(counted, minlength=len(self.names))
-        description = f"classes with fewer than {MIN_CLASS_ROWS} of these rows"
-        return self._name_rare(counts, MIN_CLASS_ROWS, description)
 
-
-class MultilabelTask(Task):
+class LabelTargets(Targets):
     """Several labels."""
 
-    has_matrix = False
+    min_rows, _few_rows = 10, "labels with fewer than {} positive rows"
 
     @property
     def strata(self) -> IntArray:
@@ -270,14 +269,12 @@ class MultilabelTask(Task):
         predicted = outputs > 0
         return np.stack([weight @ each for each in (self.truth & predicted, predicted, self.truth)])
 
-    def listed_measures(self) -> Iterator[MultilabelMeasure]:
+    def listed_measures(self) -> Iterator[Any]:
         yield self.measure
         yield from (multilabel.get(name) for name in LABEL_MEASURES if name != self.measure.label)
 
-    def describe_few_rows(self, weight: FloatArray | None) -> str:
-        counted = self.truth if weight is None else self.truth[weight > 0]
-        description = f"labels with fewer than {MIN_LABEL_ROWS} positive rows"
-        return self._name_rare(counted.sum(axis=0), MIN_LABEL_ROWS, description)
+    def class_sizes(self, weight: FloatArray | None) -> IntArray:
+        return np.sum(self.truth if weight is None else self.truth[weight > 0], axis=0)
 
 
 class _LogLoss:
@@ -292,31 +289,33 @@ class _LogLoss:
         return float(np.average(-np.log(np.maximum(chosen, MIN_PROBABILITY)), weights=weight))
 
 
-def make_task(measure: Any, y: ArrayLike, names: ArrayLike) -> Task:
-    """Return the task of a measure; `y` are positive rows, labels of classes or a label matrix."""
-    if isinstance(measure, MulticlassMeasure):
-        return MulticlassTask(measure, class_positions(y, np.asarray(names)), np.asarray(names))
-    if isinstance(measure, MultilabelMeasure):
-        return MultilabelTask(measure, np.asarray(y, dtype=bool), np.asarray(names))
-    return BinaryTask(measure, Labels.from_arrays(y, both_classes=False).positive, np.asarray(names))
+def make_targets(measure: Any, y: ArrayLike, names: ArrayLike) -> Targets:
+    """Return the targets for a measure; `y` are positive rows, labels of classes or a label matrix."""
+    classes = np.asarray(names)
+    if isinstance(measure, multiclass.MulticlassMeasure):
+        return ClassTargets(measure, class_positions(y, classes), classes)
+    if isinstance(measure, multilabel.MultilabelMeasure):
+        return LabelTargets(measure, np.asarray(y, dtype=bool), classes)
+    positive = measures.Labels.from_arrays(y, both_classes=False).positive
+    return BinaryTargets(measure, positive, classes)
 
 
-def task_of_model(model: Any, y: ArrayLike, measure: Any = None) -> Task:
-    """Return the task of a fitted model on rows with the labels y, for its own measure or another one."""
-    kind = target_type(model)
-    own: Any = getattr(model, "measure_", None)
+def targets_of_model(model: Any, y: ArrayLike, measure: Any = None) -> Targets:
+    """Return the targets of a fitted model from the labels y, for its own measure or another one."""
+    kind, own = target_type(model), getattr(model, "measure_", None)
     if kind == "multiclass":
         chosen = own if measure is None else multiclass.get(measure).for_classes(model.classes_)
-        return make_task(chosen, y, model.classes_)
+        return make_targets(chosen, y, model.classes_)
     if kind == "multilabel":
         chosen = own if measure is None else multilabel.get(measure)
-        return make_task(chosen, encode_label_matrix(y)[1], model.classes_)
-    if own is None and measure is None:
+        return make_targets(chosen, encode_label_matrix(y)[1], model.classes_)
+    chosen = own if measure is None else measure
+    if chosen is None:
         raise InvalidInputError(
             f"{type(model).__name__} has no measure_: pass the measure to explain, such as measure='f1'."
         )
     names = negative_and_positive(model)
-    return make_task(measures.get(own if measure is None else measure), positive_mask(y, names), names)
+    return make_targets(measures.get(chosen), positive_mask(y, names), names)
 
 
 def target_type(model: Any) -> str:
@@ -331,23 +330,5 @@ def decide(model: Any, X: Any) -> FloatArray:
 
 
 def negative_and_positive(model: Any) -> NDArray[Any]:
-    """Return the labels of the negative and of the positive class of a model of two classes."""
+    """Return the labels of a model's classes; of two, the negative one is the first."""
     return np.asarray(getattr(model, "label_pair", model.classes_))
-
-
-def check_classes(task: Task, weight: FloatArray | None) -> None:
-    """Raise an error if one of two classes has no rows of a weight above 0."""
-    counts = np.bincount(task.strata, weight, len(task.names))
-    if task.needs_every_class and not counts.all():
-        name = task.names.tolist()[int(counts[0] == 0)]
-        raise InvalidInputError(f"all rows are {name!r}: measures need rows of both classes.")
-
-
-def describe_few_rows(n_negative: int, n_positive: int, names: Sequence[Any] | NDArray[Any]) -> str:
-    """Return a caution if one of two classes has only few rows, otherwise ""."""
-    fewest = min(n_positive, n_negative)
-    if fewest >= MIN_CLASS_ROWS:
-        return ""
-    name, verb = names[int(fewest == n_positive)], "is" if fewest == 1 else "are"
-    n_rows = n_negative + n_positive
-    return f"only {fewest} of these {n_rows:,} rows {verb} {name}, and values and intervals are uncertain"
