@@ -406,7 +406,7 @@ def adapt(model: CAPOClassifier, blocks: Partitions, tol: float, threshold: str 
     measure, n_outputs = model.measure_, len(model.auxiliary_weights_)
     problem = (n_outputs, measure, float(model.C_), tol)
     middle = len(blocks.parts) // 2
-    halves = [Partitions(part, blocks.client) for part in (blocks.parts[:middle], blocks.parts[middle:])]
+    halves = [blocks[:middle], blocks[middle:]]
     held_out = []
     for training, half in zip(halves[::-1], halves, strict=True):
         v = standardize(training, solve_adaptation(training, *problem)[0])

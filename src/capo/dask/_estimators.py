@@ -435,6 +435,7 @@ class DaskCAPOClassifier(BaseDaskClassifier):
         "client": [Client, None],
     }
     _local_class = CAPOClassifier
+    threshold_ = CAPOClassifier.threshold_
 
     def __init__(
         self,
@@ -493,13 +494,14 @@ class DaskCAPOClassifier(BaseDaskClassifier):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         (sample, *halves), counts, sampled = divide_rows(rows, label_pair, self.sample_size, seed)
         model = clone(self._make_local())
-        trained = Partitions([(sample.tasks,)], sample.client).map(fit_sample, model).persist()
+        trained = Partitions([(sample.keys,)], sample.graph, sample.client).map(fit_sample, model).persist()
         model = trained.compute()[0]
         self.n_rows_, self.n_sample_, self.n_adapted_ = int(counts.sum()), int(sampled.sum()), 0
         if (counts - sampled >= MIN_CLASS_ROWS).all():
             self.n_adapted_ = self.n_rows_ - self.n_sample_
-            parts = [part for half in halves for part in half.parts]  # together, each partition is read once
-            blocks = Partitions(parts, sample.client).map(make_inputs, trained.tasks[0], label_pair)
+            both = halves[0] + halves[1]  # together, each partition is read once
+            models = Partitions(trained.parts * len(both.parts), trained.graph, both.client)
+            blocks = both.zip(models).map(make_inputs, label_pair)
             with TemporaryDirectory(prefix="capo-", ignore_cleanup_errors=True) as folder:
                 model = adapt(model, blocks.persist(folder), float(self.tol), self.threshold)
         copy_fitted(model, self)
