@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from capo import measures
 from capo.exceptions import ExhaustiveSearchWarning, InvalidInputError
 from capo.measures import ClassTotals, GroupedLabels, Labels
-from capo.measures import _labels as _class_scores
+from capo.measures import _labels as labels_module
 
 from ..cases import ALL_MEASURES, problems
 
@@ -68,7 +68,7 @@ def test_a_billion_rows_take_the_time_of_their_groups():
 
 
 def test_average_precision_of_too_many_rows_is_refused(monkeypatch):
-    monkeypatch.setattr(_class_scores, "MAX_COPIES", 3)
+    monkeypatch.setattr(labels_module, "MAX_COPIES", 3)
     groups = GroupedLabels(np.array([True, False]), np.array([4.0, 2.0]), ClassTotals(4.0, 2.0, 4, 2, True))
     with pytest.raises(InvalidInputError, match="class with 4 rows has more than 3"):
         measures.get("average_precision").oracle_for(groups)(np.zeros(2))

@@ -298,7 +298,7 @@ def grow(entries: Entries, rows: TrainingRows, min_samples_leaf: int) -> Tree:
 def _best_split(
     entries: Entries, rows: TrainingRows, W: float, P: float, min_samples_leaf: int
 ) -> tuple[int, float, float] | None:
-    """The feature with the best gain ratio among those of at least average gain, and the values at its cut."""
+    """The feature with the best gain ratio of those with at least average gain, and the values at its cut."""
     if min_samples_leaf > W / 2 or min(P, W - P) <= TIE or not len(entries.column):
         return None
     # J48's rule for the smallest weight of a branch, for two classes.

@@ -32,7 +32,7 @@ from ..exceptions import MeasureFunctionError
 if TYPE_CHECKING:
     from ._base import Cells
     from ._confusion import ConfusionMeasure
-    from ._labels import AtomArray, ClassScores, Gains
+    from ._labels import AtomArray, ClassAtoms, Gains
 
 
 #: Largest number of blocks that are evaluated together, which limits the memory.
@@ -69,7 +69,7 @@ class Strategy(ABC):
     #: Smallest decrease of Delta with a and smallest increase with b, if known.
     min_slopes: tuple[float, float] = (0.0, 0.0)
 
-    def __init__(self, measure: ConfusionMeasure, pos: ClassScores, neg: ClassScores) -> None:
+    def __init__(self, measure: ConfusionMeasure, pos: ClassAtoms, neg: ClassAtoms) -> None:
         self.measure = measure
         self.n_atoms = pos.n_atoms, neg.n_atoms
         self.atom_masses = pos.atom_mass, neg.atom_mass
@@ -299,7 +299,7 @@ class Exhaustive(Strategy):
 
     chunk_size = 2**22
 
-    def __init__(self, measure: ConfusionMeasure, pos: ClassScores, neg: ClassScores) -> None:
+    def __init__(self, measure: ConfusionMeasure, pos: ClassAtoms, neg: ClassAtoms) -> None:
         super().__init__(measure, pos, neg)
         self._step = max(1, self.chunk_size // (neg.n_atoms + 1))
         self._all_losses = self._losses(0) if pos.n_atoms < self._step else None

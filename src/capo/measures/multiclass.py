@@ -342,7 +342,7 @@ def evaluate_rule(measure: ConfusionMatrixMeasure, rows: ExpectedRows, rule: Dec
 
 
 class LinearMeasure(ConfusionMatrixMeasure):
-    """A measure that is linear in the confusion matrix, given the masses of the true classes."""
+    """Many classes: a measure that is linear in the confusion matrix, given the masses of the true classes."""
 
     @abstractmethod
     def gain(self, true_mass: FloatArray) -> FloatArray:
@@ -519,7 +519,7 @@ def binary_values(
 
 @dataclass(frozen=True)
 class Accuracy(LinearMeasure):
-    """Share of correct predictions."""
+    """Accuracy of many classes: the share of correct predictions, as a gain matrix."""
 
     name: ClassVar[str] = "accuracy"
 
@@ -530,7 +530,7 @@ class Accuracy(LinearMeasure):
 
 @dataclass(frozen=True)
 class BalancedAccuracy(LinearMeasure):
-    """Mean of the classes' recalls; classes without rows do not count."""
+    """Balanced accuracy of many classes: the mean of their recalls; classes without rows do not count."""
 
     name: ClassVar[str] = "balanced_accuracy"
 
@@ -639,7 +639,7 @@ class MicroF1(FractionMeasure):
 
 @dataclass(frozen=True)
 class CohenKappa(FractionMeasure):
-    """Cohen's kappa: agreement beyond chance; with weights, nearer classes are smaller errors.
+    """Cohen's kappa of many classes: agreement beyond chance; with weights, nearer classes are smaller errors.
 
     Parameters
     ----------
@@ -699,7 +699,7 @@ class CohenKappa(FractionMeasure):
 
 @dataclass(frozen=True)
 class GMean(ConfusionMatrixMeasure):
-    """Geometric mean of the classes' recalls; classes without rows do not count."""
+    """Geometric mean of many classes' recalls; classes without rows do not count."""
 
     name: ClassVar[str] = "gmean"
 
@@ -739,7 +739,7 @@ class GMean(ConfusionMatrixMeasure):
 
 @dataclass(frozen=True)
 class MCC(ConfusionMatrixMeasure):
-    """Matthews' correlation coefficient of K classes (Gorodkin's R_K)."""
+    """Matthews' correlation coefficient of many classes (Gorodkin's R_K)."""
 
     name: ClassVar[str] = "mcc"
 
