@@ -55,7 +55,7 @@ def test_the_bounds_hold_with_weights(name, problem, edges, seed):
     bins = adaptation.ScoreBins.from_rows(
         adaptation.ScoredRows(scores, labels.positive, weight), np.sort(edges)
     )
-    cut, shares = adaptation.bound_risk(measure, ClassTotals.from_labels(labels), bins)
+    cut, _ = adaptation.bound_risk(measure, ClassTotals.from_labels(labels), bins)
     lower = lower_bound(cut, bins)
     assert lower - 1e-9 <= risk(measure, labels, scores) <= lower + cut.error + 1e-9
 

@@ -163,15 +163,10 @@ class ConvexConcave(Strategy):
     def _column(self, a: int, guess: int, grid: Grid) -> Column:
         """The best t for one a, by an exponential search from a guess and then bisection."""
         gain, first_b, last = grid.gain_neg, grid.first_b, len(grid.gain_neg) - 1
-        delta, tp, unit, (n_pos, n_neg) = (
-            self.measure.delta,
-            a * self.atom_masses[0],
-            self.atom_masses[1],
-            self.masses,
-        )
+        delta, tp, unit = self.measure.delta, a * self.atom_masses[0], self.atom_masses[1]
 
         def height(t: int) -> float:
-            return delta(tp, (t + first_b) * unit, n_pos, n_neg) + gain.item(t)
+            return delta(tp, (t + first_b) * unit, *self.masses) + gain.item(t)
 
         def rises(t: int) -> bool:
             return t < last and height(t + 1) > height(t)

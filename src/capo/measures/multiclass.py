@@ -342,7 +342,7 @@ def evaluate_rule(measure: ConfusionMatrixMeasure, rows: ExpectedRows, rule: Dec
 
 
 class LinearMeasure(ConfusionMatrixMeasure):
-    """Many classes: a measure that is linear in the confusion matrix, given the masses of the true classes."""
+    """Many classes: a measure that is linear in the confusion matrix, given the true classes' masses."""
 
     @abstractmethod
     def gain(self, true_mass: FloatArray) -> FloatArray:
@@ -639,7 +639,7 @@ class MicroF1(FractionMeasure):
 
 @dataclass(frozen=True)
 class CohenKappa(FractionMeasure):
-    """Cohen's kappa of many classes: agreement beyond chance; with weights, nearer classes are smaller errors.
+    """Cohen's kappa of many classes: agreement beyond chance; with weights, near classes are smaller errors.
 
     Parameters
     ----------
@@ -896,6 +896,13 @@ def _convert(measure: Measure | Callable[..., Any]) -> MulticlassMeasure:
     )
 
 
+def _roc_areas(comparison: str, value: str, use: str) -> dict[str, tuple[Any, str, str]]:
+    """The plain and the weighted mean of ROC areas, as entries of the registry."""
+    plain, weighted = (partial(MeanRocAUC, comparison, average) for average in ("macro", "weighted"))
+    name, same = f"roc_auc_{comparison}", "the same, weighted by size"
+    return {name: (plain, value, use), f"{name}_weighted": (weighted, same, "ranking")}
+
+
 _REGISTRY: Registry[MulticlassMeasure] = Registry(
     MulticlassMeasure,
     {
@@ -912,22 +919,8 @@ _REGISTRY: Registry[MulticlassMeasure] = Registry(
         "gmean": (GMean, "geometric mean of the recalls", "no class may be neglected"),
         "cost": (CostMatrix, "negative mean cost per row", "a known cost of each kind of error"),
         "gain": (GainMatrix, "mean gain per row", "a known gain of each decision"),
-        "roc_auc_ovr": (partial(MeanRocAUC, "ovr", "macro"), "mean ROC area, class against rest", "ranking"),
-        "roc_auc_ovr_weighted": (
-            partial(MeanRocAUC, "ovr", "weighted"),
-            "the same, weighted by size",
-            "ranking",
-        ),
-        "roc_auc_ovo": (
-            partial(MeanRocAUC, "ovo", "macro"),
-            "mean ROC area of pairs of classes",
-            "ranking, insensitive to sizes",
-        ),
-        "roc_auc_ovo_weighted": (
-            partial(MeanRocAUC, "ovo", "weighted"),
-            "the same, weighted by size",
-            "ranking",
-        ),
+        **_roc_areas("ovr", "mean ROC area, class against rest", "ranking"),
+        **_roc_areas("ovo", "mean ROC area of pairs of classes", "ranking, insensitive to sizes"),
     },
     _convert,
     # scikit-learn's names, and names of binary measures that have a counterpart of another name.
