@@ -264,14 +264,14 @@ class DistributedOracle:
         self.design = IdentityDesign(n_coef, n_coef * ratio * self.slope_sizes)
 
     def __call__(self, v: FloatArray) -> BinnedCut:
-        rows = self.blocks.map(score_rows, v).persist()
+        scores = self.blocks.map(score_rows, v)
+        rows, bins = scores.persist_and_reduce(ScoreBins.merge, ScoreBins.from_rows, self.edges)
         for number in range(MAX_SPLITS + 1):
-            bins = bin_scores(rows, self.edges)
             cut, shares = bound_risk(self.measure, self.totals, bins)
             edges = split_bins(self.edges, bins, shares, N_NEW_EDGES)
             if cut.error <= self.accuracy or len(edges) == len(self.edges) or number == MAX_SPLITS:
                 break
-            self.edges = edges
+            self.edges, bins = edges, bin_scores(rows, edges)
         slope = self.blocks.zip(rows).reduce(sum_parts, sum_slope, self.edges, cut.coef)
         self.edges = place_edges(bins, shares, N_EDGES)
         rounding_error = self.relative_error * (1.0 + float(self.slope_sizes @ np.abs(v)))
