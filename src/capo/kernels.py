@@ -23,7 +23,7 @@ from scipy.sparse import issparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from ._compat import FloatArray
-from .engine import iter_row_blocks
+from .engine import iter_row_slices
 from .exceptions import InvalidInputError
 
 KernelLike = str | Callable[[Any, Any], Any]
@@ -109,7 +109,7 @@ class Kernel:
             rows = (X[i : i + 1] for i in range(X.shape[0]))
             return np.array([self(row, row)[0, 0] for row in rows])
         if self.kind == "poly":
-            blocks = iter_row_blocks(X.shape[0], X.shape[1], BLOCK_SIZE)
+            blocks = iter_row_slices(X.shape[0], X.shape[1], BLOCK_SIZE)
             norms = [row_norms(X[block].astype(np.float64), squared=True) for block in blocks]
             return self._power(self.gamma * np.concatenate([np.zeros(0), *norms]) + self.coef0)
         return np.ones(X.shape[0])
@@ -131,7 +131,7 @@ def mean_squared_distance(X: Any, weight: FloatArray | None = None) -> float:
     share = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
     first = np.zeros(X.shape[1]) if issparse(X) else np.asarray(X[0], dtype=np.float64)
     center, norm = np.zeros(X.shape[1]), 0.0
-    for block in iter_row_blocks(X.shape[0], X.shape[1], BLOCK_SIZE):
+    for block in iter_row_slices(X.shape[0], X.shape[1], BLOCK_SIZE):
         # Relative to the first row, so that columns far from 0 do not lose precision.
         shifted = X[block].astype(np.float64) if issparse(X) else X[block] - first
         center += share[block] @ shifted
@@ -231,7 +231,7 @@ def factorize_kernel(
     independent, triangle = _cholesky(kernel(chosen, chosen), PIVOT_TOL)
     pivots, chosen = pivots[independent], chosen[independent]
     rows = np.empty((X.shape[0], len(pivots)), dtype=np.float32)
-    for block in iter_row_blocks(X.shape[0], len(pivots), BLOCK_SIZE):
+    for block in iter_row_slices(X.shape[0], len(pivots), BLOCK_SIZE):
         part = _solve_lower(triangle, kernel(X[block], chosen).T, overwrite_b=True).T
         rows[block] = part
         residuals[block] -= np.einsum("ij,ij->i", part, part)
@@ -306,7 +306,7 @@ class KernelExpansion:
     def __call__(self, X: Any) -> FloatArray:
         """The value of the function at each row, computed in blocks of rows."""
         values = np.empty(X.shape[0])
-        for block in iter_row_blocks(X.shape[0], self.vectors.shape[0], BLOCK_SIZE):
+        for block in iter_row_slices(X.shape[0], self.vectors.shape[0], BLOCK_SIZE):
             values[block] = self.kernel(X[block], self.vectors) @ self.coef
         return values
 

@@ -379,7 +379,7 @@ def test_a_draw_goes_to_the_first_class():
     model = C45Classifier().fit([[1.0], [1.0]], ["b", "a"])
     assert list(model.predict([[1.0]])) == ["a"]
     assert model.describe() == ": a (2.0/1.0)"
-    assert (model.n_leaves_, model.depth_, model.feature_importances_.tolist()) == (1, 0, [0.0])
+    assert (model.n_leaves_, model.depth_) == (1, 0)
 
 
 def test_constant_and_empty_columns_are_ignored():
@@ -388,8 +388,6 @@ def test_constant_and_empty_columns_are_ignored():
     for kind in (np.asarray, sparse.csr_array):
         model = C45Classifier().fit(kind(padded), Y)
         assert model.describe(names) == C45Classifier().fit(X, Y).describe()
-        assert model.feature_importances_[[0, -1]].tolist() == [0.0, 0.0]
-        assert model.feature_importances_.sum() == pytest.approx(1.0)
 
 
 def test_less_confidence_prunes_more():

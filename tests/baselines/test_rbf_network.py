@@ -123,17 +123,6 @@ def test_the_first_centers_are_those_of_the_negative_class():
     np.testing.assert_allclose(model.centers_, [[0, 0], [4, 4], [0, 4], [4, 0]], atol=0.5)
 
 
-def test_k_means_plus_plus_initializes_too():
-    random = np.random.default_rng(0)
-    (X, y), (X_new, y_new) = xor(500, random), xor(2000, random)
-    model = RBFNetworkClassifier(init="k-means++", random_state=0).fit(X, y)
-    assert model.score(X_new, y_new) > 0.93
-    again = RBFNetworkClassifier(init="k-means++", random_state=0).fit(sparse.csr_array(X), y)
-    np.testing.assert_allclose(again.centers_, model.centers_, atol=1e-9)
-    few = RBFNetworkClassifier(5, init="k-means++", random_state=0).fit([[0.0], [1.0], [5.0]], [0, 0, 1])
-    assert few.centers_.shape == (3, 1)
-
-
 def test_the_regression_is_at_its_optimum():
     model = RBFNetworkClassifier(random_state=0, ridge=1e-3).fit(X, Y)
     q = model.memberships(X)

@@ -145,8 +145,9 @@ def test_the_stack_of_partitions_is_that_of_all_rows(rows):
     outputs[:, :2] += 1 + np.outer(positive, [2.0, 1.5])
     outputs[:, 2] = 0.7  # says nothing
     parts = (slice(0, 100), slice(100, 100), slice(100, 500))
-    blocks = partitions.Partitions(
-        [(partitions.Block(outputs[part], positive[part]),) for part in parts], client=None
+    blocks = partitions.Partitions.from_delayed(
+        [(dask.delayed(partitions.Block(outputs[part], positive[part]), traverse=False),) for part in parts],
+        client=None,
     )
     summary = blocks.reduce(partitions.BlockSummary.merge, partitions.BlockSummary.from_block)
     found, found_intercept = adaptation.fit_stack(blocks, 3, summary)

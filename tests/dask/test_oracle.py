@@ -18,7 +18,8 @@ def rows():
 
 def make_oracle(X, y, measure):
     parts = [slice(0, 1000), slice(1000, 1000), slice(1000, 3000)]
-    blocks = partitions.Partitions([(partitions.Block(X[part], y[part]),) for part in parts], client=None)
+    rows = [(dask.delayed(partitions.Block(X[part], y[part]), traverse=False),) for part in parts]
+    blocks = partitions.Partitions.from_delayed(rows, client=None)
     summary = blocks.reduce(partitions.BlockSummary.merge, partitions.BlockSummary.from_block)
     return adaptation.DistributedOracle(blocks, measure, summary, tol=0.0)
 

@@ -186,7 +186,7 @@ def test_the_solver_is_the_same_when_stopped():
         (lambda X, y: (X, y[:300]), "X has 400 rows, y has 300"),
         (lambda X, y: (X, y[da.arange(400, chunks=y.chunks) > 0]), "of X has 100 rows, and that of y has 99"),
         (lambda X, y: (da.where(X > 2.0, np.nan, X), y), "partition . of X: Input X contains NaN"),
-        (lambda X, y: (da.where(X > 2.0, 1e101, X), y), "partition . of X: column 0 of X .counted from 0. "),
+        (lambda X, y: (da.where(X > 2.0, 1e101, X), y), "partition . of X: column . of X .counted from 0. "),
         (lambda X, y: (X, da.zeros_like(y)), "only one class"),
         (lambda X, y: (X, da.arange(400, chunks=y.chunks)), "y has 10 or more classes"),
         (lambda X, y: (X, da.where(y, 1.0, np.nan)), "y contains NaN"),
@@ -243,10 +243,7 @@ def test_bad_parameters_and_weights_are_refused():
             {"client": "tcp://host:8786"},
             "client.* must be an instance of .*Client.* or None. Got 'tcp://host:8786'",
         ),
-        (
-            {"measure": measures.get("cost", cost_fp=np.ones(400), cost_fn=np.ones(400))},
-            "cost_fn of single rows cannot",
-        ),
+        ({"measure": measures.get("cost", cost_fp=np.ones(400))}, "cost_fp of single rows cannot"),
         ({"measure": measures.get("recall_at_precision", confidence=0.9)}, "confidence"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances, laplacian_kernel, polynomial_kernel, rbf_kernel
 
 from capo import kernels
-from capo.engine import iter_row_blocks
+from capo.engine import iter_row_slices
 from capo.exceptions import InvalidInputError
 from capo.kernels import Kernel, KernelExpansion, make_kernel, mean_squared_distance
 
@@ -228,7 +228,7 @@ def test_an_expansion_of_nothing_is_zero():
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 50), st.integers(0, 20), st.integers(1, 40))
 def test_blocks_are_all_rows_once(n, width, numbers):
-    blocks = list(iter_row_blocks(n, width, numbers))
+    blocks = list(iter_row_slices(n, width, numbers))
     rows = [row for block in blocks for row in range(n)[block]]
     assert rows == list(range(n))
     assert all(len(range(n)[block]) * width <= max(numbers, width) for block in blocks)

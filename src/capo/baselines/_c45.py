@@ -23,9 +23,8 @@ from scipy.special import ndtri, xlogy
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import BoolArray, FloatArray, IntArray, Interval
-from ..estimators import BinaryClassifier, atomic_fit, check_row_weights
+from ..estimators import BinaryClassifier, atomic_fit
 from ..exceptions import InvalidInputError
-from ..tables.targets import encode_binary_labels
 
 Reader = Callable[[int, IntArray], FloatArray]
 
@@ -201,11 +200,6 @@ class Tree:
         """Make the node a leaf."""
         self.rows[node], self.left[node], self.right[node] = self.take_rows(node), -1, -1
 
-    def replace(self, node: int, larger: int) -> None:
-        """Replace a node by its larger branch."""
-        for part in self._parts()[:4]:
-            part[node] = part[larger]
-
     def routes(self, root: int, rows: IntArray, read: Reader) -> Iterator[tuple[int, IntArray]]:
         """The leaves below `root` that these rows reach, each with its rows."""
         stack = [(root, rows)]
@@ -234,15 +228,6 @@ class Tree:
             if self.left[node] >= 0:
                 depth[self.left[node]] = depth[self.right[node]] = depth[node] + 1
         return max(depth)
-
-    def gains(self, n_features: int) -> FloatArray:
-        """Information gain of the tests on each feature, times the weight."""
-        H = total_entropy(np.array(self.W), np.array(self.P))
-        gain = np.zeros(n_features)
-        for node, left in enumerate(self.left):
-            if left >= 0:
-                gain[self.column[node]] += H[node] - H[left] - H[self.right[node]]
-        return np.maximum(gain, 0.0)
 
     def lines(self, names: Sequence[str], classes: list[Any]) -> Iterator[str]:
         """The tree as text, one line per branch."""
@@ -298,7 +283,7 @@ def grow(entries: Entries, rows: TrainingRows, min_samples_leaf: int) -> Tree:
 def _best_split(
     entries: Entries, rows: TrainingRows, W: float, P: float, min_samples_leaf: int
 ) -> tuple[int, float, float] | None:
-    """The feature with the best gain ratio among those of average gain or more, and the values at its cut."""
+    """The feature with the best gain ratio of those with at least average gain, and the values at its cut."""
     if min_samples_leaf > W / 2 or min(P, W - P) <= TIE or not len(entries.column):
         return None
     # J48's rule for the smallest weight of a branch, for two classes.
@@ -438,7 +423,8 @@ class Pruner:
             else:
                 left, right = tree.left[under], tree.right[under]
                 tree.W[under], tree.P[under] = tree.W[left] + tree.W[right], tree.P[left] + tree.P[right]
-        tree.replace(node, larger)
+        for part in tree._parts()[:4]:
+            part[node] = part[larger]
 
 
 class C45Classifier(BinaryClassifier):
@@ -471,8 +457,6 @@ class C45Classifier(BinaryClassifier):
         Number of leaves.
     depth_ : int
         Number of tests on the longest path to a leaf.
-    feature_importances_ : ndarray of shape (n_features,)
-        Share of each feature in the total information gain.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -548,20 +532,14 @@ class C45Classifier(BinaryClassifier):
             The fitted classifier.
         """
         self._validate_params()
-        table, labels = self._validate_fit_data(X, y)
-        weight = check_row_weights(sample_weight, table)
-        kept = np.flatnonzero(weight)
-        self.classes_, positive = encode_binary_labels(labels[kept])
-        table, weight = table[kept], weight[kept]
+        _, table, positive, weight = self._validate_weighted_data(X, y, sample_weight)
         rows = TrainingRows(column_reader(table), weight, np.where(positive, weight, 0.0))
         tree = grow(sort_entries(table), rows, self.min_samples_leaf)
         collapse(tree)
         if self.pruning:
             Pruner(tree, rows, self.confidence, self.subtree_raising).run()
         self._tree = tree = tree.compact()
-        gain = tree.gains(table.shape[1])
         self.n_leaves_, self.depth_ = tree.left.count(-1), tree.depth()
-        self.feature_importances_ = gain / gain.sum() if gain.any() else gain
         return self
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:

@@ -15,9 +15,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import FloatArray, IntArray, Interval, StrOptions
-from ..estimators import BinaryClassifier, ProgressLogger, atomic_fit, check_row_weights
+from ..estimators import BinaryClassifier, ProgressLogger, atomic_fit
 from ..kernels import Kernel, KernelExpansion, make_kernel, names
-from ..tables.targets import encode_binary_labels
 
 #: Rows of the initial core set.
 N_INITIAL = 100
@@ -173,11 +172,7 @@ class CoreVectorMachine(BinaryClassifier):
             The fitted classifier.
         """
         self._validate_params()
-        table, labels = self._validate_fit_data(X, y)
-        weight = check_row_weights(sample_weight, table)
-        rows = np.flatnonzero(weight)
-        table, weight = table[rows], weight[rows]
-        classes, positive = encode_binary_labels(labels[rows])
+        rows, table, positive, weight = self._validate_weighted_data(X, y, sample_weight)
         kernel = make_kernel(self.kernel, table, self.gamma, self.degree, self.coef0, weight)
         problem = BallProblem(kernel, table, positive, self.C * weight)
         ball, self.excess_, self.n_iter_ = self._enclose(problem)
@@ -186,7 +181,7 @@ class CoreVectorMachine(BinaryClassifier):
         self._warn_if_inexact()
         # The center determines the classifier up to a factor; with this one the margin rho is 1.
         coef = problem.sign[ball.rows] * ball.weights / ball.squared_norm
-        self.classes_, self.kernel_, self.support_ = classes, kernel, rows[ball.rows]
+        self.kernel_, self.support_ = kernel, rows[ball.rows]
         self.support_vectors_, self.dual_coef_ = table[ball.rows], coef[None, :]
         self.intercept_ = np.array([coef.sum()])
         return self

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import expit, softmax
-from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
@@ -27,9 +27,8 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import BoolArray, FloatArray, IntArray, Interval, StrOptions
-from ..estimators import BinaryClassifier, atomic_fit, check_row_weights
+from ..estimators import BinaryClassifier, atomic_fit
 from ..exceptions import InvalidInputError
-from ..tables.targets import encode_binary_labels
 
 #: ``init(X, n_clusters, random_state)``, as for scikit-learn's KMeans.
 InitFunction = Callable[[Any, int, np.random.RandomState], ArrayLike]
@@ -51,12 +50,10 @@ class RBFNetworkClassifier(BinaryClassifier):
     ridge : float, default=1e-8
         Weight of the squared coefficients of the standardized memberships in the negative
         log-likelihood.
-    init : {"random", "k-means++"}, callable or array-like of shape (2 * n_clusters, n_features), \
-            default="random"
+    init : "random", callable or array-like of shape (2 * n_clusters, n_features), default="random"
         Initial centers of k-means.
 
         - "random": distinct rows of the class, chosen at random in proportion to their weights.
-        - "k-means++": the rows that `sklearn.cluster.kmeans_plusplus` selects.
         - A callable, called once per class as ``init(X, n_clusters, random_state)``, where X are the rows
           of the class with each feature divided by its range in the class; it returns the centers.
         - An array: the centers for the negative class, then those for the positive class, in the units
@@ -110,7 +107,7 @@ class RBFNetworkClassifier(BinaryClassifier):
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "min_std": [Interval(Real, 0, None, closed="neither")],
         "ridge": [Interval(Real, 0, None, closed="neither")],
-        "init": ["array-like", StrOptions({"random", "k-means++"}), callable],
+        "init": ["array-like", StrOptions({"random"}), callable],
         "random_state": ["random_state"],
     }
 
@@ -149,12 +146,7 @@ class RBFNetworkClassifier(BinaryClassifier):
             The fitted classifier.
         """
         self._validate_params()
-        table, labels = self._validate_fit_data(X, y)
-        weight = check_row_weights(sample_weight, table)
-        rows = np.flatnonzero(weight)
-        table, weight = table[rows], weight[rows]
-        classes, positive = encode_binary_labels(labels[rows])
-        self.classes_ = classes
+        _, table, positive, weight = self._validate_weighted_data(X, y, sample_weight)
         self.priors_, self.centers_, self.stds_ = self._find_units(table, positive, weight)
         self.coef_, self.intercept_ = self._fit_regression(self._memberships(table), positive, weight)
         return self
@@ -183,9 +175,6 @@ class RBFNetworkClassifier(BinaryClassifier):
         if not isinstance(self.init, str):
             centers = _check_centers(self.init, (2 * self.n_clusters, X.shape[1]))
             return np.split(centers, 2)[positive] / scale
-        if self.init == "k-means++":
-            n_clusters = min(self.n_clusters, X.shape[0])
-            return np.asarray(kmeans_plusplus(X, n_clusters, sample_weight=weight, random_state=random)[0])
         return _dense(X[_sample_rows(X, weight, self.n_clusters, random)])
 
     def _fit_regression(

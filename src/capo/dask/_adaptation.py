@@ -30,14 +30,8 @@ from numpy.typing import NDArray
 from scipy.sparse import hstack, issparse
 from scipy.special import logit
 
+from .. import decisions
 from .._compat import BoolArray, FloatArray, IntArray
-from ..decisions import (
-    ExpectedValueThreshold,
-    OperatingPoint,
-    PlattCalibrator,
-    logistic_sums,
-    minimize_logistic,
-)
 from ..engine import CuttingPlane, IdentityDesign, Solution, Status, relative_error
 from ..estimators import CAPOClassifier, replace_weights
 from ..exceptions import ConstraintWarning
@@ -179,32 +173,12 @@ def bin_scores(rows: Partitions, edges: FloatArray) -> ScoreBins:
     return bins
 
 
-class RiskBounds(NamedTuple):
-    """What bins tell of R at their scores.
+def bound_risk(measure: Measure, totals: ClassTotals, bins: ScoreBins) -> tuple[BinnedCut, FloatArray]:
+    """Search the worst labeling of the bins' means and of their ends.
 
-    Attributes
-    ----------
-    loss : float
-        The constant of the cut.
-    lower : float
-        The value of the cut, a lower bound of R.
-    error : float
-        How far R may lie above it.
-    coef_per_mass : ndarray of shape (2, n_bins)
-        The coefficient of each row, per unit of its weight, by class and bin.
-    contributions : ndarray of shape (n_bins,)
-        Upper bounds of the bins' shares of the error.
+    Returns the cut, with one coefficient per unit of mass for each class and bin, and upper bounds of the
+    bins' shares of its error.
     """
-
-    loss: float
-    lower: float
-    error: float
-    coef_per_mass: FloatArray
-    contributions: FloatArray
-
-
-def bound_risk(measure: Measure, totals: ClassTotals, bins: ScoreBins) -> RiskBounds:
-    """Search the worst labeling of the bins' means and of their ends."""
 
     def search(groups: IntArray, mass: FloatArray, scores: FloatArray) -> Cut:
         return measure.oracle_for(GroupedLabels(labels[groups] > 0, mass, totals))(scores)
@@ -224,9 +198,8 @@ def bound_risk(measure: Measure, totals: ClassTotals, bins: ScoreBins) -> RiskBo
     groups, ends = np.tile(np.arange(len(mean)), 2)[used], np.concatenate([low, high])[used]
     spread = search(groups, end_mass[used], ends)
     shares = np.bincount(index[groups], -spread.coef * (ends - mean[groups]), minlength=bins.mass.shape[1])
-    lower = cut.value(mean)
-    error = max(spread.value(ends) - lower, 0.0)
-    return RiskBounds(cut.loss, lower, error, per_mass, np.maximum(shares, 0.0))
+    error = max(spread.value(ends) - cut.value(mean), 0.0)
+    return BinnedCut(per_mass, cut.loss, error), np.maximum(shares, 0.0)
 
 
 def split_bins(edges: FloatArray, bins: ScoreBins, contributions: FloatArray, n_new: int) -> FloatArray:
@@ -291,18 +264,18 @@ class DistributedOracle:
         self.design = IdentityDesign(n_coef, n_coef * ratio * self.slope_sizes)
 
     def __call__(self, v: FloatArray) -> BinnedCut:
-        rows = self.blocks.map(score_rows, v).persist()
+        scores = self.blocks.map(score_rows, v)
+        rows, bins = scores.persist_and_reduce(ScoreBins.merge, ScoreBins.from_rows, self.edges)
         for number in range(MAX_SPLITS + 1):
-            bins = bin_scores(rows, self.edges)
-            bounds = bound_risk(self.measure, self.totals, bins)
-            edges = split_bins(self.edges, bins, bounds.contributions, N_NEW_EDGES)
-            if bounds.error <= self.accuracy or len(edges) == len(self.edges) or number == MAX_SPLITS:
+            cut, shares = bound_risk(self.measure, self.totals, bins)
+            edges = split_bins(self.edges, bins, shares, N_NEW_EDGES)
+            if cut.error <= self.accuracy or len(edges) == len(self.edges) or number == MAX_SPLITS:
                 break
-            self.edges = edges
-        slope = self.blocks.zip(rows).reduce(sum_parts, sum_slope, self.edges, bounds.coef_per_mass)
-        self.edges = place_edges(bins, bounds.contributions, N_EDGES)
+            self.edges, bins = edges, bin_scores(rows, edges)
+        slope = self.blocks.zip(rows).reduce(sum_parts, sum_slope, self.edges, cut.coef)
+        self.edges = place_edges(bins, shares, N_EDGES)
         rounding_error = self.relative_error * (1.0 + float(self.slope_sizes @ np.abs(v)))
-        return BinnedCut(slope, bounds.loss, bounds.error + rounding_error)
+        return BinnedCut(slope, cut.loss, cut.error + rounding_error)
 
 
 def sum_slope(block: Block, rows: ScoredRows, edges: FloatArray, coef_per_mass: FloatArray) -> FloatArray:
@@ -406,7 +379,7 @@ def adapt(model: CAPOClassifier, blocks: Partitions, tol: float, threshold: str 
     measure, n_outputs = model.measure_, len(model.auxiliary_weights_)
     problem = (n_outputs, measure, float(model.C_), tol)
     middle = len(blocks.parts) // 2
-    halves = [Partitions(part, blocks.client) for part in (blocks.parts[:middle], blocks.parts[middle:])]
+    halves = [blocks[:middle], blocks[middle:]]
     held_out = []
     for training, half in zip(halves[::-1], halves, strict=True):
         v = standardize(training, solve_adaptation(training, *problem)[0])
@@ -457,7 +430,7 @@ def fit_stack(blocks: Partitions, n_outputs: int, summary: BlockSummary) -> tupl
     """Weights and intercept of the logistic regression on the outputs, as in `learning.center`."""
     sums = blocks.reduce(sum_parts, sum_outputs, n_outputs) / summary.n_rows
     mean, used = sums[0], np.sqrt(np.maximum(sums[1] - sums[0] ** 2, 0.0)) > MIN_OUTPUT_STD
-    weights, bias = minimize_logistic(
+    weights, bias = decisions.minimize_logistic(
         lambda v: blocks.reduce(sum_parts, sum_logistic, mean, used, v),
         n_outputs,
         (summary.totals.n_pos, float(summary.n_rows)),
@@ -478,7 +451,9 @@ def sum_outputs(block: Block, n_outputs: int) -> FloatArray:
 def sum_logistic(block: Block, mean: FloatArray, used: BoolArray, v: FloatArray) -> FloatArray:
     """The logistic loss of a partition, and its gradient."""
     centered = (_dense_columns(block, len(mean)) - mean) * used
-    return logistic_sums(centered, block.positive.astype(np.float64), np.ones(len(block.positive)), v)
+    return decisions.logistic_sums(
+        centered, block.positive.astype(np.float64), np.ones(len(block.positive)), v
+    )
 
 
 def _dense_columns(block: Block, n_columns: int) -> FloatArray:
@@ -503,10 +478,12 @@ def sum_scores(rows: ScoredRows, center: float) -> FloatArray:
     return np.array([len(scores), scores.sum(), ((scores - center) ** 2).sum()])
 
 
-def choose_operating_point(measure: Measure, bins: ScoreBins, threshold: str | float) -> OperatingPoint:
+def choose_operating_point(
+    measure: Measure, bins: ScoreBins, threshold: str | float
+) -> decisions.OperatingPoint:
     """The calibration, and the threshold of the best expected value or at a given probability."""
     labels, _, mass, scores = bins.groups()
-    calibration = PlattCalibrator.fit_counts(scores, labels > 0, mass)
+    calibration = decisions.PlattCalibrator.fit_counts(scores, labels > 0, mass)
     if isinstance(threshold, str):
-        return ExpectedValueThreshold().choose(calibration, measure, scores, labels > 0, mass)
-    return OperatingPoint(float(calibration.scores(logit(threshold))), calibration)
+        return decisions.ExpectedValueThreshold().choose(calibration, measure, scores, labels > 0, mass)
+    return decisions.OperatingPoint(float(calibration.scores(logit(threshold))), calibration)

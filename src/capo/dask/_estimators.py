@@ -19,17 +19,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .. import measures
+from .. import estimators, measures
 from .._compat import Interval
 from ..engine import CuttingPlane, Iteration
-from ..estimators import (
-    CAPOClassifier,
-    SVMPerfClassifier,
-    atomic_fit,
-    fit_linear,
-    reject_confidence,
-    warn_not_converged,
-)
+from ..estimators import CAPOClassifier, SVMPerfClassifier
 from ..exceptions import InvalidInputError
 from ..inspection import Summary
 from ..measures import Cost, Measure
@@ -167,9 +160,9 @@ class BaseDaskClassifier(ClassifierMixin, BaseEstimator):
 
     def _make_local(self) -> Any:
         """The unfitted classifier for data in memory, with the same parameters."""
-        names = self._local_class._get_param_names()
-        params = self.get_params(deep=False)
-        return self._local_class(**{name: params[name] for name in names if name in params})
+        names = set(self._local_class._get_param_names())
+        params = self.get_params(deep=False).items()
+        return self._local_class(**{name: value for name, value in params if name in names})
 
     def to_local(self) -> Any:
         """The fitted classifier for data in memory, which can be saved, exported and reported on.
@@ -316,7 +309,7 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
         self.callback = callback
         self.client = client
 
-    @atomic_fit
+    @estimators.atomic_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the classifier.
 
@@ -338,7 +331,7 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
         """
         self._validate_params()
         measure = resolve_measure(self.measure)
-        reject_confidence(measure, self)
+        estimators.reject_confidence(measure, self)
         rows = split_rows(X, y, sample_weight, client=self.client)
         classes = find_classes(rows)
         blocks = rows.map(make_block, classes, self.fit_intercept)
@@ -349,7 +342,7 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
             oracle = DistributedOracle(blocks, measure, summary, self.tol)
             solver = CuttingPlane(oracle.design, oracle)
             threshold = partial(choose_threshold, oracle, measure)
-            copy_fitted(fit_linear(self._make_local(), solver, classes, threshold), self)
+            copy_fitted(estimators.fit_linear(self._make_local(), solver, classes, threshold), self)
         self.n_features_in_ = self.coef_.shape[1]
         columns = getattr(X, "columns", None)
         if columns is not None and all(isinstance(name, str) for name in columns):
@@ -436,6 +429,7 @@ class DaskCAPOClassifier(BaseDaskClassifier):
         "client": [Client, None],
     }
     _local_class = CAPOClassifier
+    threshold_ = CAPOClassifier.threshold_
 
     def __init__(
         self,
@@ -475,7 +469,7 @@ class DaskCAPOClassifier(BaseDaskClassifier):
         """The probability of the positive class above which a row is positive."""
         return float(expit(self.decision_.log_odds))
 
-    @atomic_fit
+    @estimators.atomic_fit
     def fit(self, X: Any, y: Any) -> Self:
         """Train the auxiliaries on a sample, and adapt them on all other rows.
 
@@ -493,24 +487,27 @@ class DaskCAPOClassifier(BaseDaskClassifier):
             The fitted classifier.
         """
         self._validate_params()
-        reject_confidence(measures.get(self.measure), self)
+        estimators.reject_confidence(measures.get(self.measure), self)
         rows = split_rows(X, y, client=self.client)
         label_pair = find_classes(rows, self.pos_label)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         (sample, *halves), counts, sampled = divide_rows(rows, label_pair, self.sample_size, seed)
         model = clone(self._make_local())
-        trained = Partitions([(sample.tasks,)], sample.client).map(fit_sample, model).persist()
+        trained = Partitions([(sample.keys,)], sample.graph, sample.client).map(fit_sample, model).persist()
         model = trained.compute()[0]
         self.n_rows_, self.n_sample_, self.n_adapted_ = int(counts.sum()), int(sampled.sum()), 0
         if (counts - sampled >= MIN_CLASS_ROWS).all():
             self.n_adapted_ = self.n_rows_ - self.n_sample_
-            parts = [part for half in halves for part in half.parts]  # together, each partition is read once
-            blocks = Partitions(parts, sample.client).map(make_inputs, trained.tasks[0], label_pair)
+            both = halves[0] + halves[1]  # together, each partition is read once
+            models = Partitions(trained.parts * len(both.parts), trained.graph, both.client)
+            blocks = both.zip(models).map(make_inputs, label_pair)
             with TemporaryDirectory(prefix="capo-", ignore_cleanup_errors=True) as folder:
                 model = adapt(model, blocks.persist(folder), float(self.tol), self.threshold)
         copy_fitted(model, self)
         if self.solution_ is not None:
-            warn_not_converged(self.solution_, 3, limits="tol", C_is_given=not isinstance(self.C, str))
+            estimators.warn_not_converged(
+                self.solution_, 3, limits="tol", C_is_given=not isinstance(self.C, str)
+            )
         return self
 
     def summary(self) -> Summary:

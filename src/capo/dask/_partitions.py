@@ -5,17 +5,18 @@ All functions of a partition are pure, so that the scheduler can repeat them any
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-import dask
 import dask.array as da
+import dask.threaded
 import joblib
 import narwhals.stable.v2 as nw
 import numpy as np
 from dask.base import get_scheduler
 from dask.delayed import Delayed, delayed
+from dask.utils import funcname
 from distributed import Client
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
@@ -37,39 +38,65 @@ SAMPLE, FIRST_HALF, SECOND_HALF = 0, 1, 2
 
 
 class Partitions:
-    """The arguments of functions of one partition: tasks, and values that differ between partitions.
+    """The arguments of functions of one partition: keys of tasks, and values that differ between partitions.
+
+    Graphs are dictionaries of all tasks of a step: with objects for single tasks, a step on few rows would
+    spend most of its time on them.
 
     Parameters
     ----------
     parts : iterable of tuples
         The arguments for each partition.
+    graph : dict
+        The tasks, and what they need.
     client : distributed.Client or None
         Where tasks run; None for dask's scheduler in this process.
     """
 
-    def __init__(self, parts: Iterable[tuple[Any, ...]], client: Client | None) -> None:
-        self.parts, self.client = list(parts), client
+    def __init__(
+        self, parts: Iterable[tuple[Any, ...]], graph: dict[Hashable, Any], client: Client | None
+    ) -> None:
+        self.parts, self.graph, self.client = list(parts), graph, client
+
+    @classmethod
+    def from_delayed(cls, parts: Iterable[tuple[Any, ...]], client: Client | None) -> Partitions:
+        """Use `Delayed` objects as they are, and other arguments as values."""
+        parts, graph = list(parts), {}
+        graphs = [each.__dask_graph__() for part in parts for each in part if isinstance(each, Delayed)]
+        for shared in {id(each): each for each in graphs}.values():  # parts of a collection have one graph
+            graph.update(shared)
+        keys = [tuple(each.key if isinstance(each, Delayed) else each for each in part) for part in parts]
+        return cls(keys, graph, client)
 
     @property
-    def tasks(self) -> list[Any]:
+    def keys(self) -> list[Any]:
         """The first argument of each partition."""
         return [part[0] for part in self.parts]
 
+    def __getitem__(self, index: slice) -> Partitions:
+        return Partitions(self.parts[index], self.graph, self.client)
+
+    def __add__(self, other: Partitions) -> Partitions:
+        return Partitions(self.parts + other.parts, {**self.graph, **other.graph}, self.client)
+
     def select(self, *positions: int) -> Partitions:
         """Some of the arguments."""
-        return Partitions([tuple(part[i] for i in positions) for part in self.parts], self.client)
+        return Partitions([tuple(part[i] for i in positions) for part in self.parts], self.graph, self.client)
 
     def zip(self, other: Partitions) -> Partitions:
         """The arguments of both."""
         pairs = zip(self.parts, other.parts, strict=True)
-        return Partitions([first + second for first, second in pairs], self.client)
+        return Partitions([a + b for a, b in pairs], {**self.graph, **other.graph}, self.client)
 
     def map(self, function: Callable[..., Any], *args: Any) -> Partitions:
         """A task ``function(*part, *args)`` for each partition; large arguments are sent once."""
-        sent_as_is = (bool, int, float, Delayed)
-        shared = [arg if isinstance(arg, sent_as_is) else delayed(arg, traverse=False) for arg in args]
-        step = delayed(function, pure=False)
-        return Partitions([(step(*part, *shared),) for part in self.parts], self.client)
+        small = (bool, int, float)
+        shared = [arg if isinstance(arg, small) else delayed(arg, traverse=False) for arg in args]
+        sent = Partitions.from_delayed([tuple(shared)], self.client)
+        graph, name = {**self.graph, **sent.graph}, f"{funcname(function)}-{uuid4().hex}"
+        for number, part in enumerate(self.parts):
+            graph[name, number] = (function, *part, *sent.parts[0])
+        return Partitions([((name, number),) for number in range(len(self.parts))], graph, self.client)
 
     def persist(self, folder: str | None = None) -> Partitions:
         """Compute the tasks, whose results stay in the memory of the workers.
@@ -78,17 +105,18 @@ class Partitions:
         mapped into memory.
         """
         if self.client is not None:
-            results = self.client.persist(self.tasks, optimize_graph=False)
-        elif folder is None:
-            results = dask.persist(*self.tasks, optimize_graph=False)
+            futures = self.client.get(self.graph, self.keys, sync=False)
+            return Partitions(self.parts, dict(zip(self.keys, futures, strict=True)), self.client)
+        if folder is None:
+            results = self.compute()
         else:
-            paths = self.map(_store, folder).compute()
-            results = [delayed(joblib.load(path, mmap_mode="r"), traverse=False) for path in paths]
-        return Partitions([(result,) for result in results], self.client)
+            results = [joblib.load(path, mmap_mode="r") for path in self.map(_store, folder).compute()]
+        return Partitions.from_delayed([(delayed(result, traverse=False),) for result in results], None)
 
     def compute(self) -> list[Any]:
         """The results of all tasks."""
-        return list(dask.compute(*self.tasks, scheduler=self.client, optimize_graph=False))
+        get = get_scheduler(scheduler=self.client) or dask.threaded.get
+        return list(get(self.graph, self.keys))
 
     def reduce(self, merge: Callable[[list[Any]], Any], function: Callable[..., Any], *args: Any) -> Any:
         """The results of `map`, of which neighbors are merged in a tree.
@@ -96,10 +124,26 @@ class Partitions:
         Its shape depends on the number of partitions alone: so sums do not depend on the order in which
         tasks are finished.
         """
-        level, step = self.map(function, *args).tasks, delayed(merge, pure=False)
-        while len(level) > 1:
-            level = [step(level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
-        return Partitions([(level[0],)], self.client).compute()[0]
+        return self.map(function, *args)._merge(merge).compute()[0]
+
+    def _merge(self, merge: Callable[[list[Any]], Any]) -> Partitions:
+        level = self
+        while len(level.parts) > 1:
+            groups = [(level.keys[i : i + FAN_IN],) for i in range(0, len(level.parts), FAN_IN)]
+            level = Partitions(groups, level.graph, self.client).map(merge)
+        return level
+
+    def persist_and_reduce(
+        self, merge: Callable[[list[Any]], Any], function: Callable[..., Any], *args: Any
+    ) -> tuple[Partitions, Any]:
+        """`persist` and `reduce`, on a cluster in one round of scheduling."""
+        if self.client is None:
+            persisted = self.persist()
+            return persisted, persisted.reduce(merge, function, *args)
+        merged = self.map(function, *args)._merge(merge)
+        *futures, result = self.client.get(merged.graph, [*self.keys, *merged.keys], sync=False)
+        graph = dict(zip(self.keys, futures, strict=True))
+        return Partitions(self.parts, graph, self.client), self.client.gather(result)
 
 
 def _store(value: Any, folder: str) -> str:
@@ -133,7 +177,8 @@ def split_rows(X: Any, y: Any, sample_weight: Any = None, *, client: Client | No
         raise InvalidInputError(
             f"X has {len(tables)} partitions, y has {len(labels)}{given}: they must be partitioned alike."
         )
-    return Partitions(zip(tables, labels, weights, range(len(tables)), strict=True), find_client(client))
+    parts = zip(tables, labels, weights, range(len(tables)), strict=True)
+    return Partitions.from_delayed(parts, find_client(client))
 
 
 def _split(collection: Any, name: str, chunks: tuple[int, ...] | None = None) -> list[Delayed]:
@@ -317,7 +362,7 @@ def divide_rows(
             f"a sample of {sample_size:,} of {counts.sum():,} rows has no row of "
             f"{classes.tolist()[int(np.argmin(sampled.sum(axis=0)))]!r}: raise sample_size."
         )
-    tables = rows.select(0, 1, 3).zip(Partitions([(number,) for number in sampled], None))
+    tables = rows.select(0, 1, 3).zip(Partitions([(number,) for number in sampled], {}, None))
     groups = [tables.map(_take_group, classes, seed, group) for group in (SAMPLE, FIRST_HALF, SECOND_HALF)]
     return groups, counts.sum(axis=0), sampled.sum(axis=0)
 

@@ -1,6 +1,6 @@
 """The solver: cutting planes to a certified gap, for one C or a path of them."""
 
-from ._designs import BoundedDesign, Design, IdentityDesign, as_design, augment, from_blocks, iter_row_blocks
+from ._designs import BoundedDesign, Design, IdentityDesign, as_design, augment, from_blocks, iter_row_slices
 from ._line_search import CutOracle
 from ._rounding import relative_error
 from ._solution import Iteration, Solution, Status
@@ -19,7 +19,7 @@ __all__ = [
     "augment",
     "check_C",
     "from_blocks",
-    "iter_row_blocks",
+    "iter_row_slices",
     "minimize",
     "minimize_path",
     "relative_error",

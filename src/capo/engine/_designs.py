@@ -90,7 +90,7 @@ class BoundedDesign(ABC):
         return self.rmatvec(coef)
 
 
-def iter_row_blocks(
+def iter_row_slices(
     n_rows: int, row_size: float, block_size: int = BLOCK_SIZE, first: int = 0
 ) -> Iterator[slice]:
     """Slices of the rows from `first` to `n_rows`, with about `block_size` numbers each, `row_size` a row."""
@@ -101,7 +101,7 @@ def iter_row_blocks(
 
 def _sum_vector(vector: FloatArray) -> float:
     """The sum of the elements, in blocks that do not depend on the number of threads."""
-    blocks = list(iter_row_blocks(len(vector), 1, VECTOR_BLOCK))
+    blocks = list(iter_row_slices(len(vector), 1, VECTOR_BLOCK))
     return math.fsum(map_in_threads(lambda rows: float(vector[rows].sum()), blocks))
 
 
@@ -146,7 +146,7 @@ class DenseDesign(BoundedDesign):
         self._whole = X.dtype == np.float64 and (X.flags.c_contiguous or X.flags.f_contiguous)
         # BLAS would copy some rows of an array in Fortran order.
         task_size = X.size if self._whole and not X.flags.c_contiguous else TASK_SIZE
-        self._tasks = list(iter_row_blocks(X.shape[0], X.shape[1], max(task_size, 1)))
+        self._tasks = list(iter_row_slices(X.shape[0], X.shape[1], max(task_size, 1)))
         self._has_kernels = X.dtype == np.float32 and X.flags.c_contiguous
         self._vectors = VectorPool(X.shape[0], size=2)
 
@@ -205,13 +205,13 @@ class DenseDesign(BoundedDesign):
             if kernel is not None:
                 kernel(self.X, rows[task], values[task], out := np.zeros(n_columns))
                 return out
-            parts = iter_row_blocks(task.stop, n_columns, first=task.start)
+            parts = iter_row_slices(task.stop, n_columns, first=task.start)
             return _sum_products(n_columns, (np.dot(values[part], copy_rows(rows[part])) for part in parts))
 
         def copy_rows(some: IntArray) -> FloatArray:
             return self.X.take(some, axis=0, mode="clip").astype(np.float64, copy=False)
 
-        tasks = list(iter_row_blocks(len(rows), n_columns, TASK_SIZE))
+        tasks = list(iter_row_slices(len(rows), n_columns, TASK_SIZE))
         return _sum_products(n_columns, map_in_threads(multiply, tasks))
 
     def _iter_blocks(self, task: slice) -> Iterator[tuple[slice, FloatArray]]:
@@ -229,7 +229,7 @@ class DenseDesign(BoundedDesign):
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Some rows at a time, in one array that is used again and stays in the cache."""
         buffer = None
-        for rows in iter_row_blocks(task.stop, self.shape[1], first=task.start):
+        for rows in iter_row_slices(task.stop, self.shape[1], first=task.start):
             n_rows = rows.stop - rows.start
             buffer = np.empty((n_rows, self.shape[1])) if buffer is None else buffer
             copy(buffer[:n_rows], self.X[rows])
@@ -274,7 +274,7 @@ class SparseDesign(BoundedDesign):
         """Some rows at a time, of which a copy may be made."""
         # A block costs its construction and, in `rmatvec`, a pass over all columns: it must be larger.
         block_size = max(8 * BLOCK_SIZE, 8 * self.shape[1])
-        for rows in iter_row_blocks(self.shape[0], self.X.nnz / max(self.shape[0], 1), block_size):
+        for rows in iter_row_slices(self.shape[0], self.X.nnz / max(self.shape[0], 1), block_size):
             indptr = self.X.indptr[rows.start : rows.stop + 1]
             stored = slice(indptr[0], indptr[-1])
             parts = (self.X.data[stored], self.X.indices[stored], indptr - indptr[0])

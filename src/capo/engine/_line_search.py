@@ -22,7 +22,7 @@ from .._accel.loader import load_kernels
 from .._accel.threads import VectorPool, map_in_threads
 from .._compat import FloatArray, IntArray
 from ..exceptions import InvalidInputError
-from ._designs import iter_row_blocks
+from ._designs import iter_row_slices
 
 Result = TypeVar("Result")
 
@@ -38,7 +38,7 @@ def _map_blocks(function: Callable[[slice], Result], length: int) -> list[Result
     """The function's results for blocks of a long vector, in threads, or for all of a short one."""
     if length <= MAX_UNDIVIDED:
         return [function(slice(0, length))]
-    return map_in_threads(function, list(iter_row_blocks(length, 1, BLOCK_LENGTH)))
+    return map_in_threads(function, list(iter_row_slices(length, 1, BLOCK_LENGTH)))
 
 
 def _load_kernels(*vectors: FloatArray) -> ModuleType | None:

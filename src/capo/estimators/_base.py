@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from .._compat import FloatArray, check_sample_weight
+from .._compat import BoolArray, FloatArray, IntArray, check_sample_weight
 from ..engine import Iteration, Solution, Status
 from ..exceptions import InterruptedFitWarning, InvalidInputError
 from ..learning.auxiliaries import set_random_states
@@ -28,7 +28,7 @@ from ..measures import Cost, Measure
 from ..tables.checks import check_numbers
 from ..tables.features import check_features, make_delta_features
 from ..tables.schema import FeatureSchema
-from ..tables.targets import positive_mask
+from ..tables.targets import encode_binary_labels, positive_mask
 
 
 def check_positive_grid(values: ArrayLike, name: str) -> list[float]:
@@ -112,6 +112,16 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, accept_sparse=self._accept_sparse, dtype=self._dtypes)
         check_numbers(X)
         return _use_int32_indices(X), np.asarray(y)
+
+    def _validate_weighted_data(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[IntArray, Any, BoolArray, FloatArray]:
+        """Set `classes_`; return the rows with a weight, their features, which are positive, and weights."""
+        table, labels = self._validate_fit_data(X, y)
+        weight = check_row_weights(sample_weight, table)
+        rows = np.flatnonzero(weight)
+        self.classes_, positive = encode_binary_labels(labels[rows])
+        return rows, table[rows], positive, weight[rows]
 
     def _validate_predict_data(self, X: ArrayLike) -> Any:
         """Check rows to predict against the columns seen in `fit`."""

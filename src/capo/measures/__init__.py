@@ -6,7 +6,7 @@ vectorized function of (tp, fp, fn, tn), or a formula such as ``get("10 * tp - 2
 
 from ._base import Cut, Measure, Oracle
 from ._binned import BinnedConfusionOracle, BinnedCut, BinnedPairOracle, Binner
-from ._confusion import ConfusionMeasure, ConstrainedMeasure, FunctionMeasure, GuardedOracle, ratio
+from ._confusion import ConfusionMeasure, ConstrainedMeasure, FunctionMeasure, ratio
 from ._formula import Formula
 from ._labels import ClassTotals, GroupedLabels, Labels, ScoreCurve, score_curve
 from ._linear import Cost, LinearMeasure, cost_log_odds
@@ -31,7 +31,6 @@ __all__ = [
     "Formula",
     "FunctionMeasure",
     "GroupedLabels",
-    "GuardedOracle",
     "Labels",
     "LinearMeasure",
     "Measure",

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from .._accel.loader import load_kernels
 from .._accel.threads import VectorPool, map_in_threads
 from .._compat import FloatArray
-from ..engine import iter_row_blocks
+from ..engine import iter_row_slices
 from ._base import Cut, LabeledOracle, Measure, Oracle
 from ._labels import MAX_EXACT_SCORE, ClassTotals, GroupedLabels, Labels
 
@@ -34,8 +34,6 @@ PEAK_MARGIN = 1.3
 MAX_ATTEMPTS = 2
 #: Rows that a thread counts at a time, and how many times the number of bins it is at least.
 TASK_ROWS, MIN_TASK_ROWS_PER_BIN = 2**16, 8
-#: Numbers of the tasks' sums that a thread adds at a time.
-SUM_LENGTH = 2**13
 #: Steps of the kernels for each row in a fit of some thirty iterations.
 STEPS_PER_ROW = 500
 #: Bounds are increased by this factor, to hold with their rounding errors ...
@@ -91,7 +89,7 @@ class Binner:
         """Numbers that all scores are between, with the margin and without it."""
         if len(scores) <= TASK_ROWS:
             return float(scores.min()) - self.margin, float(scores.max())
-        blocks = list(iter_row_blocks(len(scores), 1, TASK_ROWS))
+        blocks = list(iter_row_slices(len(scores), 1, TASK_ROWS))
         ends = np.array(map_in_threads(lambda rows: (scores[rows].min(), scores[rows].max()), blocks))
         return float(ends[:, 0].min()) - self.margin, float(ends[:, 1].max())
 
@@ -104,11 +102,11 @@ class Binner:
         task_rows = max(TASK_ROWS, MIN_TASK_ROWS_PER_BIN * n_slots)
         parts = map_in_threads(
             lambda rows: count(scores[rows], rows, low, factor, n_slots),
-            list(iter_row_blocks(len(scores), 1, task_rows)),
+            list(iter_row_slices(len(scores), 1, task_rows)),
         )
-        mass = _add_parts([part[0] for part in parts]).reshape(2, n_slots)
+        mass = np.sum([part[0] for part in parts], axis=0).reshape(2, n_slots)
         totals = [part[1] for part in parts if part[1] is not None]
-        total = _add_parts(totals).reshape(2, n_slots) if totals else None
+        total = np.sum(totals, axis=0).reshape(2, n_slots) if totals else None
         return Bins(self._slots, (high - low) / n_bins, mass, total)
 
     def _count_in_numpy(
@@ -159,21 +157,8 @@ class Binner:
             if self.weight is not None:
                 out[rows] *= self.weight[rows]
 
-        map_in_threads(take, list(iter_row_blocks(len(out), 1, TASK_ROWS)))
+        map_in_threads(take, list(iter_row_slices(len(out), 1, TASK_ROWS)))
         return out
-
-
-def _add_parts(parts: list[FloatArray]) -> FloatArray:
-    """The sum of arrays, in their order."""
-    if len(parts) == 1:
-        return parts[0]
-    out = np.empty(len(parts[0]))
-
-    def add(block: slice) -> None:
-        np.sum([part[block] for part in parts], axis=0, out=out[block])
-
-    map_in_threads(add, list(iter_row_blocks(len(out), 1, SUM_LENGTH)))
-    return out
 
 
 class BinnedOracle(LabeledOracle, ABC):

@@ -117,7 +117,7 @@ MAX_COPIES = 2**24
 MAX_EXACT_SCORE = 2.0**20
 
 
-class ClassScores:
+class ClassAtoms:
     """The rows of one class without weights: one atom per row."""
 
     atom_mass = 1.0
@@ -152,7 +152,7 @@ def count_atoms(mass: float, n_rows: int, integer: bool) -> int:
     return int(mass) if integer and mass <= MAX_COPIES else n_rows
 
 
-class WeightedClassScores(ClassScores):
+class WeightedClassAtoms(ClassAtoms):
     """The rows of one class with weights, divided into atoms of equal mass."""
 
     def __init__(self, index: IntArray, weight: FloatArray) -> None:
@@ -192,7 +192,7 @@ class WeightedClassScores(ClassScores):
         return out
 
 
-class GroupedClassScores(WeightedClassScores):
+class GroupedClassAtoms(WeightedClassAtoms):
     """Groups of rows of one class, which are divided into the atoms of the rows."""
 
     def __init__(self, index: IntArray, weight: FloatArray, n_atoms: int, mass: float) -> None:
@@ -339,21 +339,21 @@ class Labels:
         return self.weight is None or bool((self.weight == np.rint(self.weight)).all())
 
     @cached_property
-    def pos(self) -> ClassScores:
+    def pos(self) -> ClassAtoms:
         """The positive rows, or groups of rows."""
-        return self._class_scores(is_positive=True)
+        return self._class_atoms(is_positive=True)
 
     @cached_property
-    def neg(self) -> ClassScores:
+    def neg(self) -> ClassAtoms:
         """The negative rows, or groups of rows."""
-        return self._class_scores(is_positive=False)
+        return self._class_atoms(is_positive=False)
 
-    def _class_scores(self, is_positive: bool) -> ClassScores:
+    def _class_atoms(self, is_positive: bool) -> ClassAtoms:
         mask = self.positive == is_positive
         if self.weight is None:
-            return ClassScores(np.flatnonzero(mask))
+            return ClassAtoms(np.flatnonzero(mask))
         index = np.flatnonzero(mask & (self.weight > 0))
-        return WeightedClassScores(index, self.weight[index])
+        return WeightedClassAtoms(index, self.weight[index])
 
     def cut_coef(self, share: Share) -> FloatArray:
         """Coefficients ``w_i (y_i - y'_i) / 2W`` of the cut whose labeling marks `share` as positive.
@@ -472,11 +472,11 @@ class GroupedLabels(Labels):
 
     totals: ClassTotals
 
-    def _class_scores(self, is_positive: bool) -> ClassScores:
+    def _class_atoms(self, is_positive: bool) -> ClassAtoms:
         index = np.flatnonzero(self.positive == is_positive)
         n_atoms = self.totals.pos_atoms if is_positive else self.totals.neg_atoms
         mass = self.n_pos if is_positive else self.n_neg
-        return GroupedClassScores(index, self.mass[index], n_atoms, mass)
+        return GroupedClassAtoms(index, self.mass[index], n_atoms, mass)
 
 
 def to_positive_mask(y: ArrayLike) -> NDArray[np.bool_]:

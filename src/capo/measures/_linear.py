@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from .._accel.loader import load_kernels
 from .._accel.threads import VectorPool, map_in_threads
 from .._compat import FloatArray
-from ..engine import iter_row_blocks
+from ..engine import iter_row_slices
 from ..exceptions import InvalidInputError
 from ._base import Cut, LabeledOracle, Measure, Oracle
 from ._labels import Labels, score_curve, shifted_keys, to_positive_mask, top_mass
@@ -36,7 +36,7 @@ STEPS_PER_ROW = 500
 
 
 class LinearMeasure(Measure):
-    """A measure whose loss is the sum of the prices of the misclassified rows."""
+    """Two classes: a measure whose loss is the sum of the prices of the misclassified rows."""
 
     needs_threshold = True
 
@@ -96,7 +96,7 @@ class HingeOracle(LabeledOracle):
             vectors = self.limit[rows], self.negative[rows], self.slope[rows]
             return float(kernels.mark_errors(values, *vectors, coef[rows]))
 
-        return Cut(coef, math.fsum(map_in_threads(mark, list(iter_row_blocks(len(coef), 1, TASK_ROWS)))))
+        return Cut(coef, math.fsum(map_in_threads(mark, list(iter_row_slices(len(coef), 1, TASK_ROWS)))))
 
     def _mark_errors(self, scores: FloatArray, rows: slice, out: FloatArray) -> float:
         """Put the coefficients of some rows in `out`, and return their loss."""

@@ -21,7 +21,7 @@ from .._compat import FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ._base import Cut, LabeledOracle, Measure, Oracle
 from ._binned import BinnedPairOracle
-from ._labels import ClassScores, Labels, score_curve, shifted_keys, to_positive_mask
+from ._labels import ClassAtoms, Labels, score_curve, shifted_keys, to_positive_mask
 
 #: With fewer rows, a sort is as fast as bins.
 MIN_BINNED_ROWS = 2_000
@@ -285,7 +285,7 @@ class PrecisionOracle(LabeledOracle):
         coef[neg.index] = self._to_rows(neg, s_neg, (place - pos.n_atoms) / scale)
         return Cut(coef, loss)
 
-    def _to_rows(self, scores: ClassScores, values: FloatArray, per_atom: FloatArray) -> FloatArray:
+    def _to_rows(self, scores: ClassAtoms, values: FloatArray, per_atom: FloatArray) -> FloatArray:
         rows = scores.atoms_to_rows(values, per_atom)
         if self.labels.weight is not None:
             rows *= self.labels.weight[scores.index] / scores.atom_mass

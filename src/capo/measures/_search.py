@@ -32,7 +32,7 @@ from ..exceptions import MeasureFunctionError
 if TYPE_CHECKING:
     from ._base import Cells
     from ._confusion import ConfusionMeasure
-    from ._labels import AtomArray, ClassScores, Gains
+    from ._labels import AtomArray, ClassAtoms, Gains
 
 
 #: Largest number of blocks that are evaluated together, which limits the memory.
@@ -69,7 +69,7 @@ class Strategy(ABC):
     #: Smallest decrease of Delta with a and smallest increase with b, if known.
     min_slopes: tuple[float, float] = (0.0, 0.0)
 
-    def __init__(self, measure: ConfusionMeasure, pos: ClassScores, neg: ClassScores) -> None:
+    def __init__(self, measure: ConfusionMeasure, pos: ClassAtoms, neg: ClassAtoms) -> None:
         self.measure = measure
         self.n_atoms = pos.n_atoms, neg.n_atoms
         self.atom_masses = pos.atom_mass, neg.atom_mass
@@ -163,15 +163,10 @@ class ConvexConcave(Strategy):
     def _column(self, a: int, guess: int, grid: Grid) -> Column:
         """The best t for one a, by an exponential search from a guess and then bisection."""
         gain, first_b, last = grid.gain_neg, grid.first_b, len(grid.gain_neg) - 1
-        delta, tp, unit, (n_pos, n_neg) = (
-            self.measure.delta,
-            a * self.atom_masses[0],
-            self.atom_masses[1],
-            self.masses,
-        )
+        delta, tp, unit = self.measure.delta, a * self.atom_masses[0], self.atom_masses[1]
 
         def height(t: int) -> float:
-            return delta(tp, (t + first_b) * unit, n_pos, n_neg) + gain.item(t)
+            return delta(tp, (t + first_b) * unit, *self.masses) + gain.item(t)
 
         def rises(t: int) -> bool:
             return t < last and height(t + 1) > height(t)
@@ -299,7 +294,7 @@ class Exhaustive(Strategy):
 
     chunk_size = 2**22
 
-    def __init__(self, measure: ConfusionMeasure, pos: ClassScores, neg: ClassScores) -> None:
+    def __init__(self, measure: ConfusionMeasure, pos: ClassAtoms, neg: ClassAtoms) -> None:
         super().__init__(measure, pos, neg)
         self._step = max(1, self.chunk_size // (neg.n_atoms + 1))
         self._all_losses = self._losses(0) if pos.n_atoms < self._step else None

@@ -342,7 +342,7 @@ def evaluate_rule(measure: ConfusionMatrixMeasure, rows: ExpectedRows, rule: Dec
 
 
 class LinearMeasure(ConfusionMatrixMeasure):
-    """A measure that is linear in the confusion matrix, given the masses of the true classes."""
+    """Many classes: a measure that is linear in the confusion matrix, given the true classes' masses."""
 
     @abstractmethod
     def gain(self, true_mass: FloatArray) -> FloatArray:
@@ -519,7 +519,7 @@ def binary_values(
 
 @dataclass(frozen=True)
 class Accuracy(LinearMeasure):
-    """Share of correct predictions."""
+    """Accuracy of many classes: the share of correct predictions, as a gain matrix."""
 
     name: ClassVar[str] = "accuracy"
 
@@ -530,7 +530,7 @@ class Accuracy(LinearMeasure):
 
 @dataclass(frozen=True)
 class BalancedAccuracy(LinearMeasure):
-    """Mean of the classes' recalls; classes without rows do not count."""
+    """Balanced accuracy of many classes: the mean of their recalls; classes without rows do not count."""
 
     name: ClassVar[str] = "balanced_accuracy"
 
@@ -639,7 +639,7 @@ class MicroF1(FractionMeasure):
 
 @dataclass(frozen=True)
 class CohenKappa(FractionMeasure):
-    """Cohen's kappa: agreement beyond chance; with weights, nearer classes are smaller errors.
+    """Cohen's kappa of many classes: agreement beyond chance; with weights, near classes are smaller errors.
 
     Parameters
     ----------
@@ -699,7 +699,7 @@ class CohenKappa(FractionMeasure):
 
 @dataclass(frozen=True)
 class GMean(ConfusionMatrixMeasure):
-    """Geometric mean of the classes' recalls; classes without rows do not count."""
+    """Geometric mean of many classes' recalls; classes without rows do not count."""
 
     name: ClassVar[str] = "gmean"
 
@@ -739,7 +739,7 @@ class GMean(ConfusionMatrixMeasure):
 
 @dataclass(frozen=True)
 class MCC(ConfusionMatrixMeasure):
-    """Matthews' correlation coefficient of K classes (Gorodkin's R_K)."""
+    """Matthews' correlation coefficient of many classes (Gorodkin's R_K)."""
 
     name: ClassVar[str] = "mcc"
 
@@ -896,6 +896,13 @@ def _convert(measure: Measure | Callable[..., Any]) -> MulticlassMeasure:
     )
 
 
+def _roc_areas(comparison: str, value: str, use: str) -> dict[str, tuple[Any, str, str]]:
+    """The plain and the weighted mean of ROC areas, as entries of the registry."""
+    plain, weighted = (partial(MeanRocAUC, comparison, average) for average in ("macro", "weighted"))
+    name, same = f"roc_auc_{comparison}", "the same, weighted by size"
+    return {name: (plain, value, use), f"{name}_weighted": (weighted, same, "ranking")}
+
+
 _REGISTRY: Registry[MulticlassMeasure] = Registry(
     MulticlassMeasure,
     {
@@ -912,22 +919,8 @@ _REGISTRY: Registry[MulticlassMeasure] = Registry(
         "gmean": (GMean, "geometric mean of the recalls", "no class may be neglected"),
         "cost": (CostMatrix, "negative mean cost per row", "a known cost of each kind of error"),
         "gain": (GainMatrix, "mean gain per row", "a known gain of each decision"),
-        "roc_auc_ovr": (partial(MeanRocAUC, "ovr", "macro"), "mean ROC area, class against rest", "ranking"),
-        "roc_auc_ovr_weighted": (
-            partial(MeanRocAUC, "ovr", "weighted"),
-            "the same, weighted by size",
-            "ranking",
-        ),
-        "roc_auc_ovo": (
-            partial(MeanRocAUC, "ovo", "macro"),
-            "mean ROC area of pairs of classes",
-            "ranking, insensitive to sizes",
-        ),
-        "roc_auc_ovo_weighted": (
-            partial(MeanRocAUC, "ovo", "weighted"),
-            "the same, weighted by size",
-            "ranking",
-        ),
+        **_roc_areas("ovr", "mean ROC area, class against rest", "ranking"),
+        **_roc_areas("ovo", "mean ROC area of pairs of classes", "ranking, insensitive to sizes"),
     },
     _convert,
     # scikit-learn's names, and names of binary measures that have a counterpart of another name.

@@ -113,7 +113,7 @@ class SamplesF1(RowAverage):
 
 @dataclass(frozen=True)
 class PrecisionAtK(RowAverage):
-    """Mean over the rows of the precision of the k labels with the highest scores.
+    """Precision at k of label matrices: the mean over the rows for the k labels with the highest scores.
 
     Parameters
     ----------
