@@ -36,13 +36,12 @@ MAX_LISTED_CLASSES = 20
 @options.command("Show what each column of a table is taken for.")
 def inspect(
     *,
-    table: options.Table,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    target: Annotated[str | None, options.column_option("--target -t", "Column with the labels.")] = None,
+    table: options.TableOptions,
+    target: Annotated[
+        str | None, options.column_option("--target -t COLUMN", "Column with the labels.")
+    ] = None,
     output: Annotated[
-        Path | None, options.output_option("TOML file to write, for 'capo fit --types'.")
+        Path | None, options.output_option("--output -o FILE", "TOML file to write, for 'capo fit --types'.")
     ] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -56,11 +55,10 @@ def inspect(
       capo inspect train.csv -o types.toml
       capo fit train.csv --target churned --types types.toml -o churn.capo
     """
-    from ..io.formats import open_table
     from ..io.table_schema import ColumnRoles, infer_features
 
     console = Console(quiet, json)
-    reader = open_table(table, format=format, delimiter=delimiter, encoding=encoding)
+    reader = table.open()
     check_output(output, *reader.paths)
     with console.step(f"reading {reader.name}"):
         batch, roles = reader.read(), ColumnRoles(target or "")
@@ -199,8 +197,7 @@ def _label_names(schema: dict[str, Any]) -> str:
 @options.command("Convert a model to ONNX.")
 def export(
     *,
-    path: options.ModelFile,
-    trust: options.Trust = None,
+    model_file: options.ModelOptions,
     output: Annotated[Path, typer.Argument(metavar="FILE", help="ONNX file to write.")],
     quiet: options.Quiet = False,
 ) -> None:
@@ -211,12 +208,11 @@ def export(
     """
     from ..export.onnx import to_onnx
     from ..io.table_schema import TableSchema
-    from .inputs import load_model
 
     console = Console(quiet)
-    check_output(output, path)
+    check_output(output, model_file.path)
     check_file_ending(output, [".onnx"], "the graph is an ONNX file, whose name ends in .onnx")
-    loaded = load_model(path, trust, console)
+    loaded = model_file.load(console)
     with console.step("converting"):
         schema = loaded.schema
         kinds = schema.columns if isinstance(schema, TableSchema) else None

@@ -15,8 +15,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TypeVar, cast
 
-import typer
-
 from ..exceptions import InvalidInputError
 from . import options
 from .console import (
@@ -61,31 +59,28 @@ N_PARTS_AHEAD = 2
 @options.command("Predict a label and a probability for each row.")
 def predict(
     *,
-    path: options.ModelFile,
-    trust: options.Trust = None,
-    table: options.Table,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
+    model_file: options.ModelOptions,
+    table: options.TableOptions,
     output: Annotated[
         Path | None,
         options.output_option(
+            "--output -o FILE",
             "CSV, TSV or JSON lines file, also .gz, or Parquet file to write; by default CSV to "
-            "standard output."
+            "standard output.",
         ),
     ] = None,
     ids: Annotated[
         list[str] | None,
         options.column_option(
-            "--id", "Column to copy to the predictions; by default those named in training; repeatable."
+            "--id COLUMN",
+            "Column to copy to the predictions; by default those named in training; repeatable.",
         ),
     ] = None,
     cluster: options.Cluster = None,
     partition_rows: options.PartitionRows = None,
     json: Annotated[
         bool,
-        options.option(
-            options.OUTPUT,
+        options.output_option(
             "--json",
             "Print how the rows differ from the training rows as JSON; needs --output.",
         ),
@@ -108,16 +103,15 @@ def predict(
       capo predict churn.capo new.csv --id customer | head
       capo predict churn.capo 'new-*.parquet' --cluster local:4 -o predictions.parquet
     """
-    from ..io.formats import open_table
-    from .inputs import divide, load_model, read_batches
+    from .inputs import divide, read_batches
 
     console = Console(quiet, json)
-    reader = open_table(table, format=format, delimiter=delimiter, encoding=encoding)
+    reader = table.open()
     content = "predictions are written to .csv, .tsv or .jsonl files, also with .gz, or to .parquet files"
     endings = [*SEPARATORS, *(f"{ending}.gz" for ending in SEPARATORS), *PARQUET]
     check_file_ending(output, endings, content)
-    check_output(output, *reader.paths, path)
-    loaded = load_model(path, trust, console)
+    check_output(output, *reader.paths, model_file.path)
+    loaded = model_file.load(console)
     schema = loaded.schema if ids is None else loaded.schema.with_ids(ids)
     function = partial(predict_rows, loaded, schema)
     if json and is_stdout(output):
@@ -452,19 +446,13 @@ def _list_counts(counts: Counter[str]) -> str:
 @options.command("Adjust a model to another share of positives.")
 def adjust(
     *,
-    path: options.ModelFile,
-    trust: options.Trust = None,
-    table: Annotated[
-        str | None, typer.Argument(metavar="TABLE", help="Rows of the new population; labels are not needed.")
-    ] = None,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
+    model_file: options.ModelOptions,
+    table: options.UnlabeledTableOptions,
     output: options.ModelOutput,
     prevalence: Annotated[
         float | None,
-        options.option(
-            options.MODEL, "--prevalence SHARE", "Share of positives in the new population, if it is known."
+        options.model_option(
+            "--prevalence SHARE", "Share of positives in the new population, if it is known."
         ),
     ] = None,
     seed: options.Seed = 0,
@@ -479,17 +467,15 @@ def adjust(
       capo adjust churn.capo new.csv -o new.capo
       capo adjust churn.capo --prevalence 0.02 -o rare.capo
     """
-    from ..io.formats import open_table
     from ..io.model_file import save
-    from .inputs import load_model
 
     console, reader, X = Console(quiet, json), None, None
-    if table is not None:
-        reader = open_table(table, format=format, delimiter=delimiter, encoding=encoding)
+    if table.table:
+        reader = table.open()
     elif prevalence is None:
         raise InvalidInputError("name a table with rows of the new population, or pass --prevalence.")
-    check_model_output(output, *([] if reader is None else reader.paths), path)
-    loaded = load_model(path, trust, console)
+    check_model_output(output, *([] if reader is None else reader.paths), model_file.path)
+    loaded = model_file.load(console)
     if reader is not None:
         with console.step(f"reading {reader.name}"):
             X = loaded.schema.features(reader.read())
@@ -510,17 +496,12 @@ def adjust(
 @options.command("Choose a threshold that keeps a constraint on new rows.")
 def guarantee(
     *,
-    path: options.ModelFile,
-    trust: options.Trust = None,
-    table: options.Table,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    output: Annotated[Path | None, options.output_option("Model file to write.")] = None,
+    model_file: options.ModelOptions,
+    table: options.TableOptions,
+    output: Annotated[Path | None, options.output_option("--output -o FILE", "Model file to write.")] = None,
     constraint: Annotated[
         str | None,
-        options.option(
-            options.MODEL,
+        options.model_option(
             "--constraint LIMIT",
             "Constraint such as 'precision >= 0.9', on precision, fdr, npv, recall, fnr, specificity, "
             "fpr or positive_rate; by default that of the model's measure.",
@@ -528,16 +509,14 @@ def guarantee(
     ] = None,
     confidence: Annotated[
         float | None,
-        options.option(
-            options.MODEL,
+        options.model_option(
             "--confidence NUMBER",
             "Probability with which the constraint must hold; by default that of the measure, or 0.95.",
         ),
     ] = None,
     objective: Annotated[
         str | None,
-        options.option(
-            options.MODEL,
+        options.model_option(
             "--objective MEASURE",
             "Measure to maximize among the thresholds that pass; by default recall for a precision or fpr.",
         ),
@@ -557,14 +536,13 @@ def guarantee(
     """
     import numpy as np
 
-    from ..io.formats import open_table
     from ..io.model_file import save
-    from .inputs import CALIBRATION_TABLE, check_rows_are_new, load_model, table_sha256
+    from .inputs import CALIBRATION_TABLE, check_rows_are_new, table_sha256
 
     console = Console(quiet, json)
-    reader = open_table(table, format=format, delimiter=delimiter, encoding=encoding)
-    check_model_output(output, *reader.paths, path)
-    loaded = load_model(path, trust, console)
+    reader = table.open()
+    check_model_output(output, *reader.paths, model_file.path)
+    loaded = model_file.load(console)
     check_rows_are_new(loaded.manifest, reader, "a guarantee")
     with console.step(f"reading {reader.name}"):
         batch, schema = reader.read(), loaded.schema

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..estimators import CAPOClassifier
     from ..io.formats import TableReader
     from ..io.parts import TablePart
-    from .training_data import TrainingData, TrainingPlan
+    from .training_data import TrainingPlan, TrainingTable
 
 #: About as many parts are tried to learn the types of the columns, until one has rows of both classes.
 N_TRIED_PARTS = 8
@@ -35,52 +35,23 @@ MIN_CHECKED_BYTES = 2**25
 @options.command("Train a model and print its out-of-fold scores.")
 def fit(
     *,
-    table: options.Table,
+    table: options.TableOptions,
     output: options.ModelOutput,
-    targets: options.Targets = None,
-    label_separator: options.LabelSeparator = None,
-    positive: options.Positive = None,
-    weight: options.Weight = None,
-    group: options.Group = None,
-    time: options.Time = None,
-    drop: options.Drop = None,
-    ids: Annotated[
-        list[str] | None,
-        options.column_option(
-            "--id", "Identifier: copied to the predictions, not used as a feature; repeatable."
-        ),
-    ] = None,
-    categories: options.Categories = None,
-    types: options.Types = None,
-    strict: options.Strict = False,
-    measure: options.Measure = None,
-    measure_args: options.MeasureArgs = None,
-    cost_fp: options.CostFP = None,
-    cost_fn: options.CostFN = None,
-    benefit_tp: options.BenefitTP = None,
-    auxiliaries: options.Auxiliaries = None,
-    preset: options.Preset = None,
-    delta: options.Delta = "linear",
+    training: options.TrainingOptions,
     folds: Annotated[
         int | None,
-        options.option(
-            options.MODEL,
+        options.model_option(
             "--folds NUMBER",
             "Folds for cross-fitting the auxiliaries and choosing C.",
             min=2,
             show_default="5",
         ),
     ] = None,
-    jobs: options.Jobs = 1,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
     cluster: options.Cluster = None,
     partition_rows: options.PartitionRows = None,
     out_of_core: Annotated[
         str,
-        options.option(
-            options.READING,
+        options.reading_option(
             "--out-of-core WHEN",
             "Read the table in parts, without a cluster: auto, if the training needs more memory than "
             "there is; yes or no.",
@@ -88,8 +59,7 @@ def fit(
     ] = "auto",
     sample_size: Annotated[
         int,
-        options.option(
-            options.READING,
+        options.reading_option(
             "--sample-size NUMBER",
             "Rows that the auxiliaries are trained on if the table is read in parts.",
             min=20,
@@ -97,7 +67,6 @@ def fit(
     ] = 100_000,
     json: options.Json = False,
     quiet: options.Quiet = False,
-    seed: options.Seed = 0,
 ) -> None:
     """Train a model for a measure and print its out-of-fold scores.
 
@@ -116,23 +85,12 @@ def fit(
       capo fit 'part-*.parquet' -t y --cluster tcp://scheduler:8786 -o m.capo
       capo fit larger-than-memory.csv -t y --out-of-core yes -o m.capo
     """
-    from ..io.formats import open_table
-    from . import training_data
+    from .training_data import TrainingPlan
 
-    console = Console(quiet, json, strict)
-    reader = open_table(table, format=format, delimiter=delimiter, encoding=encoding)
-    check_model_output(output, *reader.paths, types, *training_data.matrix_files(measure_args))
-    prices = given_prices(cost_fp=cost_fp, cost_fn=cost_fn, benefit_tp=benefit_tp)
-    plan = training_data.TrainingPlan(
-        training_data.make_model(
-            training_data.parse_auxiliaries(auxiliaries, preset), delta, folds, jobs, seed, in_time=bool(time)
-        ),
-        training_data.RequestedMeasure.parse(measure or ("cost" if prices else "f1"), measure_args),
-        training_data.column_roles(targets, weight, group, time, drop, ids, categories, types),
-        label_separator,
-        positive,
-        prices,
-    )
+    console = Console(quiet, json, training.strict)
+    reader = table.open()
+    plan = TrainingPlan(training, folds)
+    check_model_output(output, *reader.paths, *plan.files)
     if _needs_parts(reader, plan, cluster, out_of_core, sample_size, console):
         model, n_rows, summary, data = _fit_in_parts(
             reader, plan, cluster, partition_rows, sample_size, console
@@ -157,11 +115,6 @@ def _training_record(table: TableReader, n_rows: int, X: Any) -> dict[str, Any]:
 
     record = {"table": table.name, "rows": n_rows, "sha256": table_sha256(table)}
     return {**record, "columns": profile_columns(X)}
-
-
-def given_prices(**prices: str | None) -> dict[str, str]:
-    """The prices that options give, by the names of the parameters of `CAPOClassifier.fit`."""
-    return {name: text for name, text in prices.items() if text is not None}
 
 
 def _write(
@@ -197,7 +150,7 @@ def _write(
     console.log(f"\nwrote {output} ({format_file_size(output)})")
 
 
-def _note_few_groups(data: TrainingData, folds: int | None, console: Console) -> None:
+def _note_few_groups(data: TrainingTable, folds: int | None, console: Console) -> None:
     """Log a note if a class has rows in fewer groups than there are folds."""
     import numpy as np
 
@@ -226,7 +179,7 @@ def _needs_parts(
         "--weight": plan.roles.weight,
         "--group": plan.roles.group,
         "--time": plan.roles.time,
-        "--label-separator": plan.label_separator,
+        "--label-separator": plan.options.label_separator,
         "--cost-fp, --cost-fn and --benefit-tp": plan.prices,
     }
     conflict = next((name for name, value in options.items() if value), "")
@@ -285,7 +238,7 @@ def _fit_in_parts(
     partition_rows: int | None,
     sample_size: int,
     console: Console,
-) -> tuple[CAPOClassifier, int, Any, TrainingData]:
+) -> tuple[CAPOClassifier, int, Any, TrainingTable]:
     """The model of all rows, their number, its summary, and the rows that the types of columns are from."""
     from ..dask import DaskCAPOClassifier
     from .inputs import divide, read_parts
@@ -307,7 +260,7 @@ def _fit_in_parts(
     return model.to_local(), model.n_rows_, model.summary(), data
 
 
-def _read_first_part(parts: Sequence[TablePart], plan: TrainingPlan, console: Console) -> TrainingData:
+def _read_first_part(parts: Sequence[TablePart], plan: TrainingPlan, console: Console) -> TrainingTable:
     """The rows of the first part that has rows of both classes, of some from all over the table."""
     from ..io.source import NoRowsError
     from .training_data import OneClassError
@@ -342,12 +295,8 @@ def _open_scheduler(cluster: str | None, n_jobs: int, console: Console) -> Itera
 @options.command("Refit a model on a few rows from a new place.")
 def refit(
     *,
-    path: options.ModelFile,
-    trust: options.Trust = None,
-    table: options.Table,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
+    model_file: options.ModelOptions,
+    table: options.TableOptions,
     output: options.ModelOutput,
     jobs: options.Jobs = 1,
     seed: options.Seed = 0,
@@ -364,15 +313,14 @@ def refit(
       capo refit north.capo south.csv -o south.capo
       capo evaluate south.capo south_test.csv
     """
-    from ..io.formats import open_table
     from ..learning.folds import DEFAULT_N_FOLDS, TimeFolds
-    from .inputs import EARLIER_TABLES, check_rows_are_new, load_model, training_checksums
+    from .inputs import EARLIER_TABLES, check_rows_are_new, training_checksums
     from .rows import price_columns
 
     console = Console(quiet, json)
-    reader = open_table(table, format=format, delimiter=delimiter, encoding=encoding)
-    check_model_output(output, *reader.paths, path)
-    loaded = load_model(path, trust, console)
+    reader = table.open()
+    check_model_output(output, *reader.paths, model_file.path)
+    loaded = model_file.load(console)
     check_rows_are_new(loaded.manifest, reader, "a refit")
     with console.step(f"reading {reader.name}"):
         batch, schema = reader.read(), loaded.schema

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .. import measures
 from .._compat import BoolArray, FloatArray
+from ..decisions import PRICE_NAMES
 from ..estimators import CAPOClassifier
 from ..exceptions import CapoError, InvalidInputError, UnknownMeasureError, list_labels, suggest_names
 from ..io.parts import TablePart
@@ -41,6 +42,7 @@ from ..tables.kinds import BooleanKind, ColumnValues, ParsedKind, find_yes_label
 from ..tables.schema import KINDS, DemandedKind, recognize
 from ..tables.targets import MAX_POSITIVE_SHARE, encode_binary_labels
 from .console import Console
+from .options import TrainingOptions
 
 TargetType = Literal["binary", "multiclass", "multilabel"]
 
@@ -83,9 +85,9 @@ class RequestedMeasure:
     found: dict[TargetType, Any]
 
     @classmethod
-    def parse(cls, name: str, args: Sequence[str] | None) -> RequestedMeasure:
+    def parse(cls, name: str, args: Sequence[str]) -> RequestedMeasure:
         """Parse parameters such as ``beta=2``; raise if no type of target has such a measure."""
-        name, params = name.strip(), parse_measure_args(args or ())
+        name, params = name.strip(), parse_measure_args(args)
         found: dict[TargetType, Any] = {}
         errors: list[CapoError] = []
         for target_type, registry in MEASURES.items():
@@ -185,11 +187,6 @@ def _read_matrix(path: Path) -> dict[str, Any]:
     return {MATRIX_ARG: values[[rows.index(name) for name in columns]], "classes": columns}
 
 
-def matrix_files(args: Sequence[str] | None) -> list[Path]:
-    """The files with matrices that parameters of a measure name."""
-    return [Path(value) for name, value in map(_split_measure_arg, args or ()) if name == MATRIX_ARG]
-
-
 def parse_auxiliaries(auxiliaries: Sequence[str] | None, preset: str | None) -> str | list[str]:
     """The value of `CAPOClassifier.auxiliaries`."""
     if preset is not None:
@@ -210,49 +207,6 @@ def parse_auxiliaries(auxiliaries: Sequence[str] | None, preset: str | None) -> 
     for name in names:
         check_auxiliary_name(name)
     return "auto" if names == ["auto"] else names
-
-
-def make_model(
-    auxiliaries: str | list[str], delta: str, folds: int | None, jobs: int, seed: int, *, in_time: bool
-) -> CAPOClassifier:
-    """The model without what depends on the table; with `in_time` folds predict later rows."""
-    if delta.lower() not in DELTAS:
-        raise InvalidInputError(f"--delta must be linear, rbf or none: got {delta!r}.")
-    return CAPOClassifier(
-        auxiliaries=auxiliaries,
-        cv=TimeFolds(folds or DEFAULT_N_FOLDS) if in_time else folds,
-        delta=DELTAS[delta.lower()],
-        n_jobs=jobs or None,
-        random_state=seed,
-        verbose=2,  # the console decides how much of it is shown
-    )
-
-
-def column_roles(
-    targets: Sequence[str] | None,
-    weight: str | None,
-    group: str | None,
-    time: str | None,
-    drop: Sequence[str] | None,
-    ids: Sequence[str] | None,
-    categories: Sequence[str] | None,
-    types: Path | None,
-) -> ColumnRoles:
-    """The roles of the columns that options name."""
-    if group and time:
-        raise InvalidInputError("--group and --time cannot be combined: choose one.")
-    target, *others = dict.fromkeys(targets or ("",))
-    return ColumnRoles(
-        "" if others else target,
-        weight or "",
-        group or "",
-        time or "",
-        drop=tuple(dict.fromkeys(drop or ())),
-        ids=tuple(dict.fromkeys(ids or ())),
-        categories=tuple(dict.fromkeys(categories or ())),
-        kinds={} if types is None else read_column_types(types),
-        label_columns=(target, *others) if others else (),
-    )
 
 
 def read_column_types(path: Path) -> dict[str, DemandedKind]:
@@ -291,8 +245,7 @@ class _Target(NamedTuple):
     description: str
 
 
-@dataclass(frozen=True)
-class TrainingData:
+class TrainingTable(NamedTuple):
     """A table that was read for training, and the unfitted model for it."""
 
     model: CAPOClassifier
@@ -302,14 +255,19 @@ class TrainingData:
     sample_weight: FloatArray | None
     groups: NDArray[np.generic] | None
     target_type: TargetType
-    target: str
     price_columns: PriceColumns
     prices: dict[str, Any]
 
 
-@dataclass(frozen=True)
 class TrainingPlan:
     """What is trained, and from which columns.
+
+    Parameters
+    ----------
+    options : TrainingOptions
+        The options of the command.
+    folds : int, optional
+        Folds for cross-fitting.
 
     Attributes
     ----------
@@ -319,20 +277,51 @@ class TrainingPlan:
         The measure to optimize.
     roles : ColumnRoles
         The columns that options name.
-    label_separator, positive : str, optional
-        The text between the labels of a row, and the positive label.
+    target : str
+        The target as it was typed; empty if none was.
     prices : dict of str to str
         Columns or numbers by the names of the parameters of `fit`.
+    files : list of Path
+        Files that the options name.
     """
 
-    model: CAPOClassifier
-    measure: RequestedMeasure
-    roles: ColumnRoles
-    label_separator: str | None
-    positive: str | None
-    prices: dict[str, str]
+    def __init__(self, options: TrainingOptions, folds: int | None) -> None:
+        self.options = options
+        if options.delta.lower() not in DELTAS:
+            raise InvalidInputError(f"--delta must be linear, rbf or none: got {options.delta!r}.")
+        if options.group and options.time:
+            raise InvalidInputError("--group and --time cannot be combined: choose one.")
+        self.prices = {name: text for name in PRICE_NAMES if (text := getattr(options, name)) is not None}
+        self.measure = RequestedMeasure.parse(
+            options.measure or ("cost" if self.prices else "f1"), options.measure_args or ()
+        )
+        self.model = CAPOClassifier(
+            auxiliaries=parse_auxiliaries(options.auxiliaries, options.preset),
+            cv=TimeFolds(folds or DEFAULT_N_FOLDS) if options.time else folds,
+            delta=DELTAS[options.delta.lower()],
+            n_jobs=options.jobs or None,
+            random_state=options.seed,
+            verbose=2,  # the console decides how much of it is shown
+        )
+        names = tuple(dict.fromkeys(options.targets or ()))
+        self.target = ",".join(names)
+        self.roles = ColumnRoles(
+            names[0] if len(names) == 1 else "",
+            options.weight or "",
+            options.group or "",
+            options.time or "",
+            drop=tuple(dict.fromkeys(options.drop or ())),
+            ids=tuple(dict.fromkeys(options.ids or ())),
+            categories=tuple(dict.fromkeys(options.categories or ())),
+            kinds={} if options.types is None else read_column_types(options.types),
+            label_columns=names if len(names) > 1 else (),
+        )
+        args = map(_split_measure_arg, options.measure_args or ())
+        self.files = [Path(value) for name, value in args if name == MATRIX_ARG]
+        if options.types is not None:
+            self.files.append(options.types)
 
-    def read(self, table: TablePart, console: Console) -> TrainingData:
+    def read(self, table: TablePart, console: Console) -> TrainingTable:
         """Read a table, infer its schema, check labels and weights, and log its size."""
         with console.step(f"reading {table.name}"):
             batch = table.read()
@@ -341,16 +330,14 @@ class TrainingPlan:
             X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
             groups = read_times(batch, time) if time else schema.groups(batch)
             price_columns = PriceColumns.parse(self.prices, batch)
-            if self._target in price_columns.columns:
-                raise InvalidInputError(
-                    f"the target {self._target!r} cannot be a price: name another column."
-                )
+            if self.target in price_columns.columns:
+                raise InvalidInputError(f"the target {self.target!r} cannot be a price: name another column.")
             prices = price_columns.read(batch, schema)
         target = self._check_target(y, weight, schema)
         findings = (
             []
             if isinstance(schema, SparseSchema)
-            else check_data(X, target.main_class, inference.features, target=self._target)
+            else check_data(X, target.main_class, inference.features, target=self.target)
         )
         for remark in inference.remarks:
             console.note(remark)
@@ -372,17 +359,10 @@ class TrainingPlan:
         )
         if target.type == "multiclass" and model.delta is None:
             model.set_params(delta="linear")  # many classes have no delta function that could be left out
-        return TrainingData(
-            model, schema, X, y, weight, groups, target.type, self._target, price_columns, prices
-        )
-
-    @property
-    def _target(self) -> str:
-        """The target as it was typed; empty if none was."""
-        return self.roles.target or ",".join(self.roles.label_columns)
+        return TrainingTable(model, schema, X, y, weight, groups, target.type, price_columns, prices)
 
     def _infer_schema(self, batch: Batch) -> SchemaInference:
-        roles, separator = self.roles, self.label_separator
+        roles, separator = self.roles, self.options.label_separator
         if separator == "":
             raise InvalidInputError("--label-separator needs a text such as ';': got an empty one.")
         if isinstance(batch.rows, SparseRows):
@@ -394,7 +374,7 @@ class TrainingPlan:
                 )
             return SchemaInference(SparseSchema.infer(batch))
         columns = batch.frame.columns
-        if not self._target:
+        if not self.target:
             shown = ", ".join(map(repr, columns[:MAX_LISTED_COLUMNS]))
             raise InvalidInputError(f"name the label column with --target: the table has {shown}.")
         if roles.target not in columns and "," in roles.target:
@@ -434,7 +414,7 @@ class TrainingPlan:
 
     @property
     def _target_name(self) -> str:
-        return f"the target {self._target!r}" if self._target else "the target"
+        return f"the target {self.target!r}" if self.target else "the target"
 
     def _refuse_binary_options(self) -> None:
         if self.roles.time:
@@ -444,7 +424,7 @@ class TrainingPlan:
                 "--cost-fp, --cost-fn and --benefit-tp are for targets of two classes: for more classes, use "
                 "--measure cost with --measure-arg matrix=FILE."
             )
-        if self.positive is not None:
+        if self.options.positive is not None:
             raise InvalidInputError("--positive is for targets and measures of two classes: leave it out.")
 
     def _check_two_classes(
@@ -454,18 +434,18 @@ class TrainingPlan:
             raise OneClassError(f"{self._target_name} is {labels[0]!r} in every row: two classes are needed.")
         self._check_weights(y, weight)
         pos_label = find_yes_label(labels)
-        if self.positive is not None:
-            pos_label = schema.parse_label(self.positive)
+        if self.options.positive is not None:
+            pos_label = schema.parse_label(self.options.positive)
             if pos_label not in labels:
                 raise InvalidInputError(
-                    f"{self._target_name} has no label {self.positive!r}: its labels are {labels[0]!r} and "
-                    f"{labels[1]!r}."
+                    f"{self._target_name} has no label {self.options.positive!r}: its labels are "
+                    f"{labels[0]!r} and {labels[1]!r}."
                 )
         classes, positive = encode_binary_labels(y, pos_label)
         counted = positive if weight is None else positive[weight > 0]
         other, label = classes.tolist()
         share, n_positive, notes = float(counted.mean()), int(counted.sum()), []
-        if share > MAX_POSITIVE_SHARE and not self.positive:
+        if share > MAX_POSITIVE_SHARE and not self.options.positive:
             reason = "the larger of the two labels" if label == max(labels) else "the label that means yes"
             notes = [
                 f"The positive class is {label!r}, {reason}, which {share:.0%} of the rows have. "
