@@ -244,8 +244,7 @@ def folder(place):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_workers_predict_in_the_order_of_the_rows(model, folder, address, ending, capsys, monkeypatch):
-    monkeypatch.setattr("capo.cli.prediction.MAX_KEPT_ROWS", 100)
+def test_workers_predict_in_the_order_of_the_rows(model, folder, address, ending, capsys):
     here, there = folder / f"here.{ending}.out.{ending}", folder / f"there.out.{ending}"
     arguments = ("predict", model, folder / "part-*.parquet", "--json")
     expected = run(capsys, *arguments, "-o", here)

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from ..estimators import CAPOClassifier
 from ..exceptions import InvalidInputError, MissingExtraError, ModelFileError, TableError
 from ..io.formats import TableReader
-from ..io.model_file import Manifest, open_model
+from ..io.model_file import Manifest, open_model, save
 from ..io.parts import TablePart, divide_table
 from ..io.source import Batch, NoRowsError
 from ..io.table_schema import Schema, schema_from_dict
-from .console import Console, Step
+from .console import Console, Step, format_file_size
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -64,6 +64,15 @@ def load_model(path: str, trusted: Sequence[str], console: Console) -> LoadedMod
     except ValueError as error:
         raise ModelFileError(f"{path} is not a model file written by 'capo fit': {error}.") from error
     return LoadedModel(file.model, file.manifest, schema)
+
+
+def save_model(
+    model: CAPOClassifier, output: Path, schema: dict[str, Any], training: dict[str, Any], console: Console
+) -> None:
+    """Write a model with the schema of its tables and the record of its training."""
+    with console.step("writing"):
+        save(model, output, schema=schema, training=training)
+    console.log(f"wrote {output} ({format_file_size(output)})")
 
 
 def _check_features(model: Any, schema: Schema) -> None:

@@ -1,19 +1,42 @@
-"""What a model says of the rows of a table: columns of predictions, thresholds by prices."""
+"""The predictions of a model for the rows of a table, their file, and how the rows differ from training."""
 
 from __future__ import annotations
 
-from typing import Any
+import gzip
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
+from joblib import cpu_count
+from threadpoolctl import threadpool_limits
 
+from .. import decisions
 from .._compat import FloatArray
-from ..decisions import RowPrices
-from ..estimators import CAPOClassifier
-from ..exceptions import ModelFileError
+from ..decisions import PrevalenceEstimate, RowPrices
+from ..estimators import CAPOClassifier, class_scores, current_shift
+from ..exceptions import InvalidInputError, ModelFileError
+from ..io.parts import TablePart
 from ..io.source import Batch
-from ..io.table_schema import LabelMatrixSchema, PriceColumns, TableSchema
+from ..io.table_schema import (
+    LabelMatrixSchema,
+    PriceColumns,
+    Schema,
+    TableSchema,
+    read_profiles,
+    require_column,
+)
+from . import inputs
+from .console import Console, Step
 from .inputs import LoadedModel
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 #: Columns of the predictions of two classes; with prices, also what calling the row positive is worth.
 PREDICTION_COLUMNS = ("label", "score", "threshold")
@@ -22,6 +45,18 @@ EXPECTED_SAVING = "expected_saving"
 PROBABILITY = "probability_"
 #: The column of the predicted label, and that of all labels of a row.
 LABEL, LABELS = "label", "labels"
+#: The separator of values for each ending of a text file; None for JSON lines.
+SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t", ".jsonl": None, ".ndjson": None}
+PARQUET = (".parquet", ".pq")
+PREDICTION_ENDINGS = (*SEPARATORS, *(f"{ending}.gz" for ending in SEPARATORS), *PARQUET)
+#: Scores that are kept; of more rows, every second, fourth, ... is kept.
+MAX_KEPT_SCORES = 100_000
+#: Columns that a line about differences names.
+MAX_NAMED_COLUMNS = 5
+#: Columns that an error message lists at most.
+MAX_LISTED_COLUMNS = 10
+#: Parts under way for each thread of the workers, so that none of them waits for the next part.
+N_PARTS_AHEAD = 2
 
 
 def is_priced(model: CAPOClassifier) -> bool:
@@ -148,3 +183,249 @@ def missing_price_notes(loaded: LoadedModel, batch: Batch) -> list[str]:
         f"The table has no column {missing[0]!r} with prices: one threshold, "
         f"{loaded.model.threshold_:.4g}, is used for all rows."
     ]
+
+
+class PredictedRows(NamedTuple):
+    """The predictions for some rows, and how these differ from the training rows.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        The predictions.
+    unseen, missing : Counter of str
+        For each column, the rows with a new category, and those that miss a value that no training row did.
+    decision : ndarray, optional
+        The scores of a model of two classes.
+    """
+
+    frame: pl.DataFrame
+    unseen: Counter[str]
+    missing: Counter[str]
+    decision: FloatArray | None
+
+
+def check_prediction(
+    loaded: LoadedModel, schema: Schema, batch: Batch, ids: Sequence[str], console: Console
+) -> None:
+    """Check the identifiers, and show what a user should know about the predictions."""
+    columns = prediction_columns(loaded)
+    for name in ids:
+        require_column(name, batch.frame.columns, "identifier")
+    for name in schema.id_columns(batch).columns:
+        if name in columns:
+            raise InvalidInputError(
+                f"the identifier {name!r} has the name of a column of the predictions "
+                f"({', '.join(columns[:MAX_LISTED_COLUMNS])}): rename it in the table."
+            )
+    for note in missing_price_notes(loaded, batch):
+        console.note(note)
+
+
+def predict_rows(loaded: LoadedModel, schema: Schema, batch: Batch) -> PredictedRows:
+    """Predict a batch."""
+    features = schema.features(batch)
+    predictions, scores = predict_batch(loaded, batch, features)
+    series = [*schema.id_columns(batch), *predictions]
+    unseen, missing = Counter[str](), Counter[str]()
+    if isinstance(features, pl.DataFrame):
+        for each in read_profiles(loaded.manifest.training.get("columns")):
+            unseen[each.name] = each.count_unseen(features[each.name])
+            missing[each.name] = each.count_newly_missing(features[each.name])
+    return PredictedRows(pl.DataFrame(series), unseen, missing, scores)
+
+
+def map_ahead(
+    function: Callable[[Item], Result], items: Iterable[Item], n_threads: int | None = None
+) -> Generator[Result]:
+    """Yield the result for each item in their order, computed by as many threads as there are cores.
+
+    At most one item more than there are threads is taken ahead, so that memory stays bounded. The error of an
+    item is raised in its place.
+    """
+    n_threads = n_threads or cpu_count()
+    if n_threads == 1:
+        yield from map(function, items)
+        return
+    # Loops and products inside a thread start no threads of their own: the limit of OpenMP is that of each
+    # thread, the limit of BLAS that of all.
+    pool = ThreadPoolExecutor(n_threads, initializer=threadpool_limits, initargs=(1, "openmp"))
+    pending: deque[Future[Result]] = deque()
+    with threadpool_limits(1, "blas"):
+        try:
+            for item in items:
+                pending.append(pool.submit(function, item))
+                if len(pending) > n_threads:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def predict_parts(
+    function: Callable[[Batch], PredictedRows],
+    parts: Sequence[TablePart],
+    cluster: str,
+    step: Step,
+    console: Console,
+) -> Generator[PredictedRows]:
+    """The predictions of the workers of a cluster, in the order of the rows.
+
+    A part is started when the results of earlier ones have been used, so that only a few are in memory.
+    """
+    from dask.delayed import delayed  # noqa: PLC0415 (an optional package)
+
+    n_rows, pending, waiting = 0, deque[Any](), deque(parts)
+    with inputs.connect(cluster, console) as client:
+        # A task that returns it, unlike scattered data, is repeated if its worker is lost.
+        shared = client.compute(delayed(function, traverse=False))
+        n_ahead = N_PARTS_AHEAD * max(sum(client.nthreads().values()), 1)
+        while pending or waiting:
+            while waiting and len(pending) < n_ahead:
+                pending.append(client.submit(_predict_part, waiting.popleft(), shared, pure=False))
+            for predicted in pending.popleft().result():
+                n_rows += predicted.frame.height
+                yield predicted
+            step.progress(f"{n_rows:,} rows")
+
+
+def _predict_part(part: TablePart, function: Callable[[Batch], PredictedRows]) -> list[PredictedRows]:
+    """The predictions for a part, in batches; none if it has no rows."""
+    return inputs.apply_to_part(part, lambda rows: list(map(function, rows.split(inputs.BATCH_SIZE))), [])
+
+
+class Drift:
+    """How new rows differ from the training rows, collected batch by batch in constant memory.
+
+    Parameters
+    ----------
+    loaded : LoadedModel
+        The model.
+    """
+
+    def __init__(self, loaded: LoadedModel) -> None:
+        self.model = loaded.model
+        self.unseen: Counter[str] = Counter()
+        self.missing: Counter[str] = Counter()
+        self.n_rows = 0
+        self.prevalence: PrevalenceEstimate | None = None
+        self.is_label_shift = True
+        population = self.model.population_
+        is_adjusted = population is not None and population.log_odds_shift != 0
+        #: The share of positives that the model was adjusted to.
+        self.adjusted_to = population.prevalence if population is not None and is_adjusted else None
+        self._scores: list[FloatArray] = []
+        self._step = 1
+
+    def observe(self, rows: PredictedRows) -> None:
+        """Take the next rows into account."""
+        self.unseen.update(rows.unseen)
+        self.missing.update(rows.missing)
+        first = -self.n_rows % self._step
+        self.n_rows += rows.frame.height
+        if rows.decision is None:
+            return
+        self._scores.append(rows.decision[first :: self._step])
+        if sum(map(len, self._scores)) > MAX_KEPT_SCORES:
+            self._scores = [np.concatenate(self._scores)[::2]]
+            self._step *= 2
+
+    def estimate_prevalence(self) -> None:
+        """Estimate the share of positives, and whether more than it has changed, for two classes."""
+        if self._scores:
+            log_odds = np.concatenate(self._scores) + self.model.decision_.log_odds
+            trained = class_scores(self.model)
+            found = decisions.estimate_prevalence(log_odds - current_shift(self.model), trained)
+            max_distance = decisions.MAX_MIXTURE_DISTANCE + decisions.sampling_error(found.n_rows)
+            self.is_label_shift = found.distance <= max_distance
+            self.prevalence = found
+
+    def lines(self) -> list[str]:
+        """One line for the prevalence, and one for each difference."""
+        lines = [] if self.prevalence is None else [self._describe_prevalence(self.prevalence)]
+        if +self.unseen:
+            lines.append(f"categories that were not in training: {_list_counts(self.unseen)}")
+        if +self.missing:
+            lines.append(f"missing values in columns that had none: {_list_counts(self.missing)}")
+        return lines
+
+    def _describe_prevalence(self, found: PrevalenceEstimate) -> str:
+        guarantee = self.model.guarantee_
+        is_at_risk = guarantee is not None and guarantee.is_certified
+        if not self.is_label_shift:
+            risk = ", so that the guarantee may not hold" if is_at_risk else ""
+            return (
+                f"the scores differ from those in training by more than the share of positives (distance "
+                f"{found.distance:.3f}){risk}: label some of these rows, and see 'capo evaluate'"
+            )
+        advice = ""
+        if self._is_changed(found) and is_at_risk:
+            advice = "; the guarantee may not hold: 'capo guarantee' with labeled rows like these renews it"
+        elif self._is_changed(found) and guarantee is None:
+            advice = "; 'capo adjust' adapts the model to it"
+        adjusted = "" if self.adjusted_to is None else f", {self.adjusted_to:.2%} in the model's population"
+        return (
+            f"{found.value:.2%} positive as estimated (95% interval {found.low:.2%} to {found.high:.2%}), "
+            f"{found.trained:.2%} in training{adjusted}{advice}"
+        )
+
+    def _is_changed(self, found: PrevalenceEstimate) -> bool:
+        """Whether the interval excludes the share of positives that the model is for."""
+        share = found.trained if self.adjusted_to is None else self.adjusted_to
+        return not found.low <= share <= found.high
+
+    def to_dict(self) -> dict[str, Any]:
+        """The differences as plain values."""
+        data: dict[str, Any] = {"rows": self.n_rows}
+        if (found := self.prevalence) is not None:
+            data |= {
+                "prevalence": {"value": found.value, "low": found.low, "high": found.high},
+                "trained_prevalence": found.trained,
+                "adjusted_prevalence": self.adjusted_to,
+                "prevalence_changed": self._is_changed(found),
+                "mixture_distance": found.distance,
+                "is_label_shift": self.is_label_shift,
+            }
+        return {**data, "unseen_categories": +self.unseen, "newly_missing": +self.missing}
+
+
+def _list_counts(counts: Counter[str]) -> str:
+    named = (+counts).most_common()
+    shown = ", ".join(f"{name!r} ({count:,} rows)" for name, count in named[:MAX_NAMED_COLUMNS])
+    more = len(named) - MAX_NAMED_COLUMNS
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+@contextmanager
+def open_writer(file: BinaryIO, output: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
+    """A function that writes batches of predictions, in the format that the name of the output asks for."""
+    name = output.name.lower() if output else ""
+    if name.endswith(PARQUET):
+        # The types of a Parquet file must be known before its first row.
+        with TemporaryDirectory(prefix="capo-") as folder:
+            parts: list[Path] = []
+
+            def keep(batch: pl.DataFrame) -> None:
+                parts.append(Path(folder, f"{len(parts)}.arrow"))
+                batch.write_ipc(parts[-1])
+
+            yield keep
+            frames = [pl.scan_ipc(path) for path in parts]
+            pl.concat(frames, how="vertical_relaxed").sink_parquet(file)
+        return
+    separator = SEPARATORS.get(Path(name.removesuffix(".gz")).suffix, ",")
+    is_first = True
+
+    def write(batch: pl.DataFrame) -> None:
+        nonlocal is_first
+        if separator is None:
+            text = batch.write_ndjson()
+        else:
+            text = batch.write_csv(separator=separator, include_header=is_first)
+        is_first = False
+        stream.write(text.encode())
+
+    compressed = gzip.GzipFile(fileobj=file, mode="wb", filename="") if name.endswith(".gz") else None
+    stream: Any = compressed or file
+    with compressed or nullcontext():
+        yield write

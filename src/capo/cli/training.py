@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..exceptions import InvalidInputError
 from . import options
-from .console import Console, check_model_output, format_file_size
+from .console import Console, check_model_output
 
 if TYPE_CHECKING:
     from ..estimators import CAPOClassifier
@@ -126,11 +126,10 @@ def _write(
     console: Console,
 ) -> None:
     """Write a model with its schema and the record of its training, and show its summary."""
-    from ..io.model_file import save
+    from .inputs import save_model
     from .rows import fit_results
 
-    with console.step("writing"):
-        save(model, output, schema=schema, training=training)
+    save_model(model, output, schema, training, console)
     console.result(
         summary,
         {
@@ -147,7 +146,6 @@ def _write(
             **fit_results(model),
         },
     )
-    console.log(f"\nwrote {output} ({format_file_size(output)})")
 
 
 def _note_few_groups(data: TrainingTable, folds: int | None, console: Console) -> None:
