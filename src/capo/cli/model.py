@@ -9,6 +9,7 @@ import math
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -55,17 +56,14 @@ def inspect(
       capo inspect train.csv -o types.toml
       capo fit train.csv --target churned --types types.toml -o churn.capo
     """
-    from ..io.table_schema import ColumnRoles, infer_features
+    from ..io.table_schema import ColumnRoles
 
     console = Console(quiet, json)
     reader = table.open()
     check_output(output, *reader.paths)
     with console.step(f"reading {reader.name}"):
         batch, roles = reader.read(), ColumnRoles(target or "")
-        if target:
-            roles.check(batch.frame.columns)
-        features, notes = infer_features(batch, roles)
-        findings = _check_target(batch, roles, console) if target else []
+        features, notes, findings = _inspect_columns(batch, roles, console)
     for note in [*notes, *(finding.message for finding in findings)]:
         console.note(note)
     if output is not None:
@@ -84,22 +82,29 @@ def inspect(
     )
 
 
-def _check_target(batch: Batch, roles: ColumnRoles, console: Console) -> list[DataFinding]:
-    """What may mislead in training for the target; a note if the table cannot be trained on."""
+def _inspect_columns(
+    batch: Batch, roles: ColumnRoles, console: Console
+) -> tuple[FeatureSchema, Sequence[str], list[DataFinding]]:
+    """The kinds of the columns, notes, and what may mislead in training for the target if there is one."""
     import numpy as np
 
-    from ..io.table_schema import infer_table_schema
+    from ..io.table_schema import infer_features, infer_table_schema
     from ..tables.checks import check_data
 
-    try:
-        inference = infer_table_schema(batch, roles)
-        labels, X = inference.schema.labels(batch), inference.schema.features(batch)
-    except InvalidInputError as error:
-        console.note(f"A model cannot be trained on this table: {error}")
-        return []
-    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    main_class = 1 if len(classes) == 2 else int(counts.argmax())
-    return check_data(X, codes == main_class, inference.features, target=roles.target)
+    if roles.target:
+        roles.check(batch.frame.columns)
+        try:
+            inference = infer_table_schema(batch, roles)
+            labels, X = inference.schema.labels(batch), inference.schema.features(batch)
+        except InvalidInputError as error:
+            console.note(f"A model cannot be trained on this table: {error}")
+        else:
+            assert inference.features is not None
+            classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+            main_class = 1 if len(classes) == 2 else int(counts.argmax())
+            findings = check_data(X, codes == main_class, inference.features, target=roles.target)
+            return inference.features, inference.notes, findings
+    return *infer_features(batch, roles), []
 
 
 def _column_data(column: ColumnInfo) -> dict[str, Any]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import csv
+import os
 import shlex
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -20,8 +23,9 @@ from .._compat import BoolArray, FloatArray
 from ..decisions import PRICE_NAMES
 from ..estimators import CAPOClassifier
 from ..exceptions import CapoError, InvalidInputError, UnknownMeasureError, list_labels, suggest_names
-from ..io.parts import TablePart
-from ..io.source import Batch, SparseRows
+from ..io.formats import TableReader
+from ..io.parts import TablePart, estimate_size
+from ..io.source import Batch, NoRowsError, SparseRows
 from ..io.table_schema import (
     ColumnRoles,
     LabelMatrixSchema,
@@ -42,6 +46,7 @@ from ..tables.kinds import BooleanKind, ColumnValues, ParsedKind, find_yes_label
 from ..tables.schema import KINDS, DemandedKind, recognize
 from ..tables.targets import MAX_POSITIVE_SHARE, encode_binary_labels
 from .console import Console
+from .inputs import connect, divide, read_parts
 from .options import TrainingOptions
 
 TargetType = Literal["binary", "multiclass", "multilabel"]
@@ -69,6 +74,15 @@ PRESETS = {"fast": "fast", "balanced": "auto"}
 DELTAS = {"linear": "linear", "rbf": "rbf", "none": None}
 #: The table of a file of column types.
 TYPES_TABLE = "columns"
+#: About as many parts are tried to learn the types of the columns, until one has rows of both classes.
+N_TRIED_PARTS = 8
+#: Copies of the table that training makes: as read, as numbers, and as features of the auxiliaries.
+N_TABLE_COPIES = 8
+#: Bytes for each row that the forests of all folds take, if there are any.
+FOREST_BYTES_PER_ROW = 15_000
+FORESTS = frozenset({"trees", "full_trees", "rf", "auto"})
+#: Smaller files are read at once.
+MIN_CHECKED_BYTES = 2**25
 
 
 class OneClassError(InvalidInputError):
@@ -526,3 +540,133 @@ def _text_kinds(schema: Schema) -> dict[str, dict[str, Any]] | None:
         return None
     kinds = {name: kind.to_dict() for name, kind in schema.columns.items() if kind.role in ("text", "tags")}
     return kinds or None
+
+
+def note_few_groups(data: TrainingTable, folds: int | None, console: Console) -> None:
+    """Log a note if a class has rows in fewer groups than there are folds."""
+    if data.groups is None or data.target_type == "multilabel" or isinstance(data.model.cv, TimeFolds):
+        return
+    n_groups = min(len(np.unique(data.groups[data.y == label])) for label in np.unique(data.y))
+    n_folds = folds or DEFAULT_N_FOLDS
+    if n_groups < n_folds:
+        console.note(
+            f"One class has rows in {n_groups} groups only: {n_groups} folds are used, not {n_folds}."
+        )
+
+
+def needs_parts(
+    table: TableReader,
+    plan: TrainingPlan,
+    cluster: str | None,
+    out_of_core: str,
+    sample_size: int,
+    console: Console,
+) -> bool:
+    """Whether the table is read in parts: on a cluster, on demand, or because of its size, with a note."""
+    options = {
+        "--weight": plan.roles.weight,
+        "--group": plan.roles.group,
+        "--time": plan.roles.time,
+        "--label-separator": plan.options.label_separator,
+        "--cost-fp, --cost-fn and --benefit-tp": plan.prices,
+    }
+    conflict = next((name for name, value in options.items() if value), "")
+    if out_of_core not in ("auto", "yes", "no"):
+        raise InvalidInputError(f"--out-of-core must be auto, yes or no: got {out_of_core!r}.")
+    if cluster is not None or out_of_core == "yes":
+        if conflict:
+            requested = "--out-of-core" if cluster is None else "--cluster"
+            raise InvalidInputError(f"{requested} cannot be combined with {conflict}.")
+        return True
+    shortage = "" if out_of_core == "no" else _describe_shortage(table, plan.model.auxiliaries)
+    if shortage and conflict:
+        console.note(f"{shortage} It cannot be read in parts because of {conflict}.")
+    elif shortage:
+        console.note(
+            f"{shortage} It is read in parts, and the auxiliaries are trained on a sample of {sample_size:,} "
+            "rows. Use --out-of-core no to read it at once."
+        )
+    return bool(shortage) and not conflict
+
+
+def _describe_shortage(table: TableReader, auxiliaries: str | list[str]) -> str:
+    """A sentence about the memory if training on the whole table needs more than there is; otherwise ""."""
+    files = [Path(path) for path in table.paths]
+    if find_spec("distributed") is None or not all(file.is_file() for file in files):
+        return ""
+    is_large = sum(file.stat().st_size for file in files) >= MIN_CHECKED_BYTES
+    size = estimate_size(table) if is_large else None
+    if size is None:
+        return ""
+    names = {auxiliaries} if isinstance(auxiliaries, str) else set(auxiliaries)
+    per_row = FOREST_BYTES_PER_ROW if names & FORESTS else 0
+    needed, available = N_TABLE_COPIES * size.n_bytes + per_row * size.n_rows, available_memory()
+    if needed <= available:
+        return ""
+    return (
+        f"Training on the whole table needs about {needed / 1e9:.1f} GB of memory, and {available / 1e9:.1f} "
+        "GB are available."
+    )
+
+
+def available_memory() -> int:
+    """Bytes of memory that this process can get without swapping."""
+    import psutil  # noqa: PLC0415 (comes with distributed)
+    from distributed.system import MEMORY_LIMIT  # noqa: PLC0415
+
+    return int(min(psutil.virtual_memory().available, MEMORY_LIMIT))
+
+
+def fit_in_parts(
+    table: TableReader,
+    plan: TrainingPlan,
+    cluster: str | None,
+    partition_rows: int | None,
+    sample_size: int,
+    console: Console,
+) -> tuple[CAPOClassifier, int, Any, TrainingTable]:
+    """The model of all rows, their number, its summary, and the rows that the types of columns are from."""
+    from ..dask import DaskCAPOClassifier  # noqa: PLC0415 (an optional package)
+
+    parts = divide(table, partition_rows, console)
+    data = _read_first_part(parts, plan, console)
+    if data.target_type != "binary":
+        raise InvalidInputError(
+            "a table that is read in parts must have a target of two classes: leave out --cluster, or use "
+            "--out-of-core no."
+        )
+    params = data.model.get_params(deep=False)
+    del params["memory"]
+    model = DaskCAPOClassifier(**{**params, "verbose": 0}, sample_size=sample_size)
+    place = "training in parts" if cluster is None else f"training on {cluster}"
+    with _open_scheduler(cluster, data.model.n_jobs or 1, console) as client, console.step(place):
+        model.set_params(client=client).fit(*read_parts(parts, data.schema))
+    model.client = None
+    return model.to_local(), model.n_rows_, model.summary(), data
+
+
+def _read_first_part(parts: Sequence[TablePart], plan: TrainingPlan, console: Console) -> TrainingTable:
+    """The rows of the first part that has rows of both classes, of some from all over the table."""
+    error: InvalidInputError = NoRowsError("none of the files has rows.")
+    for part in parts[:: max(1, len(parts) // N_TRIED_PARTS)]:
+        if len(parts) > 1:
+            console.log(f"learning the columns from {part.name}, one of {len(parts):,} parts")
+        try:
+            return plan.read(part, console)
+        except (NoRowsError, OneClassError) as found:
+            error = found
+    raise error
+
+
+@contextmanager
+def _open_scheduler(cluster: str | None, n_jobs: int, console: Console) -> Iterator[Any]:
+    """A client of the cluster; without one, None and Dask's scheduler in this process, with some threads."""
+    if cluster is not None:
+        with connect(cluster, console) as client:
+            yield client
+        return
+    import dask  # noqa: PLC0415
+
+    n_threads = n_jobs if n_jobs > 0 else os.cpu_count() or 1
+    with dask.config.set(scheduler="synchronous" if n_threads == 1 else "threads", num_workers=n_threads):
+        yield None
