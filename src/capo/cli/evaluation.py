@@ -14,7 +14,7 @@ from .console import Console, check_file_ending, check_output, to_json, write_ou
 
 if TYPE_CHECKING:
     from ..io.source import Batch
-    from .labeled_rows import LabeledOutputs
+    from .rows import LabeledOutputs
 
 #: Cross-fitting folds of each model of a comparison.
 N_CROSS_FIT_FOLDS = 5
@@ -41,7 +41,7 @@ def evaluate(
       capo evaluate churn.capo 'test-*.parquet' --cluster tcp://scheduler:8786
     """
     from .inputs import training_table_notes
-    from .labeled_rows import evaluate_on_cluster, evaluate_rows, predict_labeled
+    from .rows import evaluate_on_cluster, evaluate_rows, predict_labeled
 
     reader = table.open()
     console = Console(quiet, json)
@@ -172,8 +172,7 @@ def explain(
     """
     from .. import inspection
     from .inputs import training_table_notes
-    from .labeled_rows import explain_columns, has_labels
-    from .rows import is_priced
+    from .rows import explain_columns, has_labels, is_priced
 
     reader = table.open()
     console = Console(quiet, json)
@@ -259,29 +258,28 @@ def report(
       capo report churn.capo test.csv --comparison comparison.json -o report.html
     """
     from ..report import render_report
+    from . import rows as table_rows
     from .inputs import training_table_notes
-    from .labeled_rows import IMPORTANCE_NOTE, ReportRows, evaluate_rows, predict_labeled, read_comparison
-    from .rows import missing_price_notes
 
     reader = table.open()
     console = Console(quiet)
     check_output(output, *reader.paths, model_file.path, comparison)
     check_file_ending(output, [".html", ".htm"], "the report is an HTML file, whose name ends in .html")
     loaded = model_file.load(console)
-    stored_comparison = None if comparison is None else read_comparison(comparison, loaded)
+    stored_comparison = None if comparison is None else table_rows.read_comparison(comparison, loaded)
     notes = training_table_notes(loaded.manifest, reader, console)
-    kept = ReportRows(loaded.model, seed)
+    kept = table_rows.ReportRows(loaded.model, seed)
 
     def observe(batch: Batch, features: Any, rows: LabeledOutputs) -> None:
         kept.observe(features, rows)
         if batch.first_row == 1:
-            notes.extend(missing_price_notes(loaded, batch))
+            notes.extend(table_rows.missing_price_notes(loaded, batch))
 
-    rows = predict_labeled(loaded, reader, console, observe, needs_prices=False)
-    evaluation = evaluate_rows(loaded.model, rows, seed, console)
+    rows = table_rows.predict_labeled(loaded, reader, console, observe, needs_prices=False)
+    evaluation = table_rows.evaluate_rows(loaded.model, rows, seed, console)
     importance = kept.importance(console) if explain else None
     if importance is not None and rows.prices is not None:
-        notes.append(IMPORTANCE_NOTE)
+        notes.append(table_rows.IMPORTANCE_NOTE)
     with console.step("drawing"):
         html = render_report(
             loaded.model,

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json as json_format
 import math
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -337,13 +336,8 @@ def demo() -> None:
     with ignore_broken_pipe():
         splits = [split_digits(seed) for seed in range(N_SPLITS)]
         _compare_on_digits(splits)
-        _write(adapt_rule(*splits[0]))
-        _write(_DEMO_NEXT_STEPS)
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
+        typer.echo(adapt_rule(*splits[0]), nl=False)
+        typer.echo(_DEMO_NEXT_STEPS, nl=False)
 
 
 def split_digits(seed: int) -> list[Any]:
@@ -368,7 +362,7 @@ def _compare_on_digits(splits: list[list[Any]]) -> None:
     words = [name.rpartition(" ")[::2] for name in METHODS]
     heading = f"{'measure':<34}" + "".join(f"{word:>10}" for _, word in words) + f"{'seconds':>9}"
     first_line = f"{'':<34}" + "".join(f"{word:>10}" for word, _ in words)
-    _write(f"{_DEMO_INTRODUCTION}{first_line.rstrip()}\n{heading}\n{'-' * len(heading)}\n")
+    typer.echo(f"{_DEMO_INTRODUCTION}{first_line.rstrip()}\n{heading}\n{'-' * len(heading)}\n", nl=False)
     summary = None
     with tempfile.TemporaryDirectory() as memory:  # keeps the auxiliaries of a split for the next measure
         for name, parameters in DEMO_MEASURES.items():
@@ -382,8 +376,8 @@ def _compare_on_digits(splits: list[list[Any]]) -> None:
                 scores.append([values[method] for method in METHODS])
             mean = np.mean(scores, axis=0)
             cells = "".join(f"{value:>9.4f}{'*' if value >= mean.max() - TIE else ' '}" for value in mean)
-            _write(f"{measure.label:<34}{cells}{seconds:>9.1f}\n")
-    _write(f"\n* best of the line.  The summary() of the first model:\n\n{summary}\n")
+            typer.echo(f"{measure.label:<34}{cells}{seconds:>9.1f}\n", nl=False)
+    typer.echo(f"\n* best of the line.  The summary() of the first model:\n\n{summary}\n", nl=False)
 
 
 class TwoPixelRule:
