@@ -25,11 +25,11 @@ def evaluate(
     *,
     model_file: options.ModelOptions,
     table: options.TableOptions,
-    cluster: options.Cluster = None,
-    partition_rows: options.PartitionRows = None,
-    seed: options.Seed = 0,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    cluster: str | None = None,
+    partition_rows: int | None = None,
+    seed: int = 0,
+    json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Evaluate a model on labeled rows: all measures and the confusion matrix.
 
@@ -74,8 +74,8 @@ def compare(
         Path | None,
         options.output_option("--output -o FILE", "JSON file to write, for 'capo report --comparison'."),
     ] = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Compare capo with simpler methods on a table by cross-validation.
 
@@ -126,18 +126,8 @@ def explain(
     *,
     model_file: options.ModelOptions,
     table: options.TableOptions,
-    rows: Annotated[
-        list[int] | None,
-        options.model_option(
-            "--row NUMBER", "Explain the prediction of this row, counted from 1; repeatable."
-        ),
-    ] = None,
-    columns: Annotated[
-        list[str] | None,
-        options.column_option(
-            "--column COLUMN", "Explain this column only; repeatable. By default all columns."
-        ),
-    ] = None,
+    rows: list[int] | None = None,
+    columns: list[str] | None = None,
     folds: Annotated[
         int | None,
         options.model_option(
@@ -146,17 +136,14 @@ def explain(
             min=2,
         ),
     ] = None,
-    max_rows: Annotated[
-        int,
-        options.model_option("--max-rows NUMBER", "Rows to use; of a larger table a random sample.", min=2),
-    ] = 2000,
+    max_rows: int = 2000,
     output: Annotated[
         Path | None,
         options.output_option("--output -o FILE", "JSON file to write, besides the text on standard output."),
     ] = None,
-    seed: options.Seed = 0,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    seed: int = 0,
+    json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Show which columns the measure depends on, and why single rows are predicted as they are.
 
@@ -229,24 +216,10 @@ def report(
     model_file: options.ModelOptions,
     table: options.TableOptions,
     output: Annotated[Path, options.output_option("--output -o FILE", "HTML file to write.")],
-    comparison: Annotated[
-        Path | None,
-        options.option(
-            options.OTHER_OPTIONS,
-            "--comparison FILE",
-            "Output of 'capo compare --json' to include in the report.",
-        ),
-    ] = None,
-    seed: options.Seed = 0,
-    explain: Annotated[
-        bool,
-        options.output_option(
-            "--explain/--no-explain",
-            "Show which columns the measure depends on, which takes about as long as predicting 10,000 "
-            "rows for each column.",
-        ),
-    ] = True,
-    quiet: options.Quiet = False,
+    comparison: Path | None = None,
+    seed: int = 0,
+    explain: bool = True,
+    quiet: bool = False,
 ) -> None:
     """Write an HTML report on a model and labeled rows: one file that opens offline.
 

@@ -43,8 +43,8 @@ def inspect(
     output: Annotated[
         Path | None, options.output_option("--output -o FILE", "TOML file to write, for 'capo fit --types'.")
     ] = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Show what each column of a table is taken for, why, an example and the share of missing values.
 
@@ -145,7 +145,7 @@ def _one_line(text: str) -> str:
 
 
 @options.command("Describe a model file without loading the model.")
-def show(path: options.ModelFile, json: options.Json = False) -> None:
+def show(path: str, json: bool = False) -> None:
     """Describe a model file without loading the model.
 
     \b
@@ -203,7 +203,7 @@ def export(
     *,
     model_file: options.ModelOptions,
     output: Annotated[Path, typer.Argument(metavar="FILE", help="ONNX file to write.")],
-    quiet: options.Quiet = False,
+    quiet: bool = False,
 ) -> None:
     """Convert a model to ONNX, for onnxruntime and other runtimes.
 
@@ -242,7 +242,7 @@ def measures(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="Name of a measure, or a formula; by default all.")
     ] = None,
-    json: options.Json = False,
+    json: bool = False,
 ) -> None:
     """List the measures: formula, parameters, and when to use them.
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -95,7 +95,8 @@ app = typer.Typer(
 def command(short_help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add a function to the application: its parameters are the options, its docstring is the help.
 
-    A parameter whose type is a dataclass stands for the options that are the fields of the class.
+    An option is described in `OPTIONS` by the name of its parameter, or in the annotation. A parameter whose
+    type is a dataclass stands for the options that are the fields of the class.
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
@@ -116,9 +117,18 @@ def command(short_help: str) -> Callable[[Callable[..., None]], Callable[..., No
             }
             function(**values, **grouped)
 
-        keyword_only = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
-        run.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
-        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        run.__annotations__ = {
+            each.name: each.annotation
+            if get_origin(each.annotation) is Annotated
+            else Annotated[each.annotation, OPTIONS[each.name]]
+            for each in parameters
+        }
+        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [
+                each.replace(kind=each.KEYWORD_ONLY, annotation=run.__annotations__[each.name])
+                for each in parameters
+            ]
+        )
         run.__doc__ = function.__doc__
         app.command(function.__name__, cls=GroupedHelpCommand, short_help=short_help)(run)
         return function
@@ -184,42 +194,162 @@ model_option = partial(option, MODEL)
 reading_option = partial(option, READING)
 output_option = partial(option, OUTPUT)
 
-ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="Model file written by 'capo fit'.")]
-ModelOutput = Annotated[Path, output_option("--output -o FILE", "Model file to write.")]
-Jobs = Annotated[int, model_option("--jobs -j NUMBER", "Auxiliaries trained in parallel; -1 uses all cores.")]
-Seed = Annotated[int, option(OTHER_OPTIONS, "--seed NUMBER", "Random seed.", min=0, max=MAX_SEED)]
-Json = Annotated[bool, output_option("--json", "Print the result as JSON.")]
-Quiet = Annotated[bool, output_option("--quiet -q", "Suppress progress messages and notes.")]
-Cluster = Annotated[
-    str | None,
-    reading_option(
+
+#: The options of commands by the names of their parameters.
+OPTIONS = {
+    "trust": option(
+        OTHER_OPTIONS,
+        "--trust TYPE",
+        "Load this type although capo cannot verify that it is safe; repeatable.",
+    ),
+    "table": typer.Argument(
+        metavar="TABLE",
+        help="CSV, TSV, Parquet, JSON lines, Excel or svmlight file, also .gz, .bz2, .xz or .zip; a "
+        "pattern of several, such as 'part-*.csv', or a folder; - for standard input.",
+    ),
+    "format": reading_option(
+        "--format NAME", "csv, parquet, jsonl, excel or svmlight; by default detected from the file."
+    ),
+    "delimiter": reading_option(
+        "--delimiter CHARACTER", "Separator of values: , ; | or tab; by default detected from the header."
+    ),
+    "encoding": reading_option(
+        "--encoding NAME", "Encoding of a text file that is not UTF-8, such as cp1252."
+    ),
+    "targets": column_option(
+        "--target -t COLUMN",
+        "Column with the labels of two or more classes; several columns of 0 and 1, by repeating "
+        "the option or as a,b,c, if a row may have several labels.",
+    ),
+    "label_separator": option(
+        COLUMNS,
+        "--label-separator TEXT",
+        "The target column has several labels per row, with this text between them.",
+    ),
+    "positive": option(
+        COLUMNS,
+        "--positive LABEL",
+        "Label of the positive class; by default the one that means yes, or the larger.",
+    ),
+    "weight": column_option("--weight COLUMN", "Column with the sample weights."),
+    "group": column_option(
+        "--group COLUMN",
+        "Column of groups, such as patients: the rows of a group are held out together. Not a feature.",
+    ),
+    "time": column_option(
+        "--time COLUMN", "Column with dates or numbers: folds predict later rows from earlier ones."
+    ),
+    "drop": column_option("--drop COLUMN", "Ignore this column; repeatable."),
+    "ids": column_option(
+        "--id COLUMN", "Identifier: copied to the predictions, not used as a feature; repeatable."
+    ),
+    "categories": column_option(
+        "--category COLUMN", "Treat this column of numbers as categories; repeatable."
+    ),
+    "types": option(
+        COLUMNS, "--types FILE", "Kinds of columns in TOML, as 'capo inspect -o FILE' writes them."
+    ),
+    "strict": option(COLUMNS, "--strict", "Treat notes about misleading data as errors."),
+    "measure": model_option(
+        "--measure -m MEASURE",
+        "Measure to optimize: a name (see 'capo measures') or a formula such as '10*tp - 2*fp'.",
+        show_default="f1, or cost if prices are given",
+        autocompletion=_complete_measure_names,
+    ),
+    "measure_args": model_option(
+        "--measure-arg NAME=VALUE",
+        "Parameter of the measure, such as beta=2, classes=a,b, order=low,mid,high or matrix=costs.csv; "
+        "repeatable.",
+    ),
+    "cost_fp": model_option(
+        "--cost-fp COLUMN|NUMBER",
+        "What a false positive costs: a column with the amount of each row, or a number for all "
+        "rows. Makes 'cost' the measure.",
+    ),
+    "cost_fn": model_option(
+        "--cost-fn COLUMN|NUMBER", "What a missed positive costs: a column, or a number."
+    ),
+    "benefit_tp": model_option(
+        "--benefit-tp COLUMN|NUMBER", "What a true positive is worth: a column, or a number."
+    ),
+    "auxiliaries": model_option(
+        "--auxiliaries -a NAMES",
+        "Classifiers to combine and adapt: auto, or a comma-separated list of boosting, quick, trees, "
+        "full_trees, linear, kernel, svm, latent, lgbm, xgb, rf, knn, nb, cvm, c45, rbfnet; repeatable.",
+        show_default="auto",
+    ),
+    "preset": model_option(
+        "--preset NAME",
+        "Which built-in classifiers to combine: fast (about a quarter of the time) or balanced. Not "
+        "together with --auxiliaries.",
+        show_default="balanced",
+    ),
+    "delta": model_option(
+        "--delta NAME", "Features of the delta function, which corrects the auxiliaries: linear, rbf or none."
+    ),
+    "path": typer.Argument(metavar="MODEL", help="Model file written by 'capo fit'."),
+    "output": output_option("--output -o FILE", "Model file to write."),
+    "jobs": model_option("--jobs -j NUMBER", "Auxiliaries trained in parallel; -1 uses all cores."),
+    "seed": option(OTHER_OPTIONS, "--seed NUMBER", "Random seed.", min=0, max=MAX_SEED),
+    "json": output_option("--json", "Print the result as JSON."),
+    "quiet": output_option("--quiet -q", "Suppress progress messages and notes."),
+    "cluster": reading_option(
         "--cluster ADDRESS",
         "Use a Dask cluster, whose workers read the rows: local, local:4 (workers) or tcp://host:8786.",
     ),
-]
-PartitionRows = Annotated[
-    int | None,
-    reading_option(
+    "partition_rows": reading_option(
         "--partition-rows NUMBER",
         "Rows of a part, which are read at once. By default 200,000, or fewer with more than 20 columns.",
         min=20,
     ),
-]
+    "out_of_core": reading_option(
+        "--out-of-core WHEN",
+        "Read the table in parts, without a cluster: auto, if the training needs more memory than "
+        "there is; yes or no.",
+    ),
+    "sample_size": reading_option(
+        "--sample-size NUMBER",
+        "Rows that the auxiliaries are trained on if the table is read in parts.",
+        min=20,
+    ),
+    "prevalence": model_option(
+        "--prevalence SHARE", "Share of positives in the new population, if it is known."
+    ),
+    "constraint": model_option(
+        "--constraint LIMIT",
+        "Constraint such as 'precision >= 0.9', on precision, fdr, npv, recall, fnr, specificity, "
+        "fpr or positive_rate; by default that of the model's measure.",
+    ),
+    "confidence": model_option(
+        "--confidence NUMBER",
+        "Probability with which the constraint must hold; by default that of the measure, or 0.95.",
+    ),
+    "objective": model_option(
+        "--objective MEASURE",
+        "Measure to maximize among the thresholds that pass; by default recall for a precision or fpr.",
+    ),
+    "rows": model_option("--row NUMBER", "Explain the prediction of this row, counted from 1; repeatable."),
+    "columns": column_option(
+        "--column COLUMN", "Explain this column only; repeatable. By default all columns."
+    ),
+    "max_rows": model_option("--max-rows NUMBER", "Rows to use; of a larger table a random sample.", min=2),
+    "comparison": option(
+        OTHER_OPTIONS, "--comparison FILE", "Output of 'capo compare --json' to include in the report."
+    ),
+    "explain": output_option(
+        "--explain/--no-explain",
+        "Show which columns the measure depends on, which takes about as long as predicting 10,000 "
+        "rows for each column.",
+    ),
+}
 
 
 @dataclass(frozen=True)
 class ModelOptions:
     """The model file of a command."""
 
-    path: ModelFile
-    trust: Annotated[
-        list[str] | None,
-        option(
-            OTHER_OPTIONS,
-            "--trust TYPE",
-            "Load this type although capo cannot verify that it is safe; repeatable.",
-        ),
-    ] = None
+    path: str
+    trust: list[str] | None = None
 
     def load(self, console: Console) -> LoadedModel:
         """Load the model."""
@@ -232,30 +362,10 @@ class ModelOptions:
 class TableOptions:
     """The table of a command, and how to read it."""
 
-    table: Annotated[
-        str,
-        typer.Argument(
-            metavar="TABLE",
-            help="CSV, TSV, Parquet, JSON lines, Excel or svmlight file, also .gz, .bz2, .xz or .zip; a "
-            "pattern of several, such as 'part-*.csv', or a folder; - for standard input.",
-        ),
-    ]
-    format: Annotated[
-        str | None,
-        reading_option(
-            "--format NAME", "csv, parquet, jsonl, excel or svmlight; by default detected from the file."
-        ),
-    ] = None
-    delimiter: Annotated[
-        str | None,
-        reading_option(
-            "--delimiter CHARACTER", "Separator of values: , ; | or tab; by default detected from the header."
-        ),
-    ] = None
-    encoding: Annotated[
-        str | None,
-        reading_option("--encoding NAME", "Encoding of a text file that is not UTF-8, such as cp1252."),
-    ] = None
+    table: str
+    format: str | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
 
     def open(self) -> TableReader:
         """The reader of the table."""
@@ -280,121 +390,24 @@ class UnlabeledTableOptions(TableOptions):
 class TrainingOptions:
     """What is trained, and from which columns."""
 
-    targets: Annotated[
-        list[str] | None,
-        column_option(
-            "--target -t COLUMN",
-            "Column with the labels of two or more classes; several columns of 0 and 1, by repeating "
-            "the option or as a,b,c, if a row may have several labels.",
-        ),
-    ] = None
-    label_separator: Annotated[
-        str | None,
-        option(
-            COLUMNS,
-            "--label-separator TEXT",
-            "The target column has several labels per row, with this text between them.",
-        ),
-    ] = None
-    positive: Annotated[
-        str | None,
-        option(
-            COLUMNS,
-            "--positive LABEL",
-            "Label of the positive class; by default the one that means yes, or the larger.",
-        ),
-    ] = None
-    weight: Annotated[str | None, column_option("--weight COLUMN", "Column with the sample weights.")] = None
-    group: Annotated[
-        str | None,
-        column_option(
-            "--group COLUMN",
-            "Column of groups, such as patients: the rows of a group are held out together. Not a feature.",
-        ),
-    ] = None
-    time: Annotated[
-        str | None,
-        column_option(
-            "--time COLUMN", "Column with dates or numbers: folds predict later rows from earlier ones."
-        ),
-    ] = None
-    drop: Annotated[list[str] | None, column_option("--drop COLUMN", "Ignore this column; repeatable.")] = (
-        None
-    )
-    ids: Annotated[
-        list[str] | None,
-        column_option(
-            "--id COLUMN", "Identifier: copied to the predictions, not used as a feature; repeatable."
-        ),
-    ] = None
-    categories: Annotated[
-        list[str] | None,
-        column_option("--category COLUMN", "Treat this column of numbers as categories; repeatable."),
-    ] = None
-    types: Annotated[
-        Path | None,
-        option(COLUMNS, "--types FILE", "Kinds of columns in TOML, as 'capo inspect -o FILE' writes them."),
-    ] = None
-    strict: Annotated[bool, option(COLUMNS, "--strict", "Treat notes about misleading data as errors.")] = (
-        False
-    )
-    measure: Annotated[
-        str | None,
-        model_option(
-            "--measure -m MEASURE",
-            "Measure to optimize: a name (see 'capo measures') or a formula such as '10*tp - 2*fp'.",
-            show_default="f1, or cost if prices are given",
-            autocompletion=_complete_measure_names,
-        ),
-    ] = None
-    measure_args: Annotated[
-        list[str] | None,
-        model_option(
-            "--measure-arg NAME=VALUE",
-            "Parameter of the measure, such as beta=2, classes=a,b, order=low,mid,high or matrix=costs.csv; "
-            "repeatable.",
-        ),
-    ] = None
-    cost_fp: Annotated[
-        str | None,
-        model_option(
-            "--cost-fp COLUMN|NUMBER",
-            "What a false positive costs: a column with the amount of each row, or a number for all "
-            "rows. Makes 'cost' the measure.",
-        ),
-    ] = None
-    cost_fn: Annotated[
-        str | None,
-        model_option("--cost-fn COLUMN|NUMBER", "What a missed positive costs: a column, or a number."),
-    ] = None
-    benefit_tp: Annotated[
-        str | None,
-        model_option("--benefit-tp COLUMN|NUMBER", "What a true positive is worth: a column, or a number."),
-    ] = None
-    auxiliaries: Annotated[
-        list[str] | None,
-        model_option(
-            "--auxiliaries -a NAMES",
-            "Classifiers to combine and adapt: auto, or a comma-separated list of boosting, quick, trees, "
-            "full_trees, linear, kernel, svm, latent, lgbm, xgb, rf, knn, nb, cvm, c45, rbfnet; repeatable.",
-            show_default="auto",
-        ),
-    ] = None
-    preset: Annotated[
-        str | None,
-        model_option(
-            "--preset NAME",
-            "Which built-in classifiers to combine: fast (about a quarter of the time) or balanced. Not "
-            "together with --auxiliaries.",
-            show_default="balanced",
-        ),
-    ] = None
-    delta: Annotated[
-        str,
-        model_option(
-            "--delta NAME",
-            "Features of the delta function, which corrects the auxiliaries: linear, rbf or none.",
-        ),
-    ] = "linear"
-    jobs: Jobs = 1
-    seed: Seed = 0
+    targets: list[str] | None = None
+    label_separator: str | None = None
+    positive: str | None = None
+    weight: str | None = None
+    group: str | None = None
+    time: str | None = None
+    drop: list[str] | None = None
+    ids: list[str] | None = None
+    categories: list[str] | None = None
+    types: Path | None = None
+    strict: bool = False
+    measure: str | None = None
+    measure_args: list[str] | None = None
+    cost_fp: str | None = None
+    cost_fn: str | None = None
+    benefit_tp: str | None = None
+    auxiliaries: list[str] | None = None
+    preset: str | None = None
+    delta: str = "linear"
+    jobs: int = 1
+    seed: int = 0

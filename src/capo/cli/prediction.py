@@ -35,8 +35,8 @@ def predict(
             "Column to copy to the predictions; by default those named in training; repeatable.",
         ),
     ] = None,
-    cluster: options.Cluster = None,
-    partition_rows: options.PartitionRows = None,
+    cluster: str | None = None,
+    partition_rows: int | None = None,
     json: Annotated[
         bool,
         options.output_option(
@@ -44,7 +44,7 @@ def predict(
             "Print how the rows differ from the training rows as JSON; needs --output.",
         ),
     ] = False,
-    quiet: options.Quiet = False,
+    quiet: bool = False,
 ) -> None:
     """Predict a label and a probability for each row of a table.
 
@@ -109,16 +109,11 @@ def adjust(
     *,
     model_file: options.ModelOptions,
     table: options.UnlabeledTableOptions,
-    output: options.ModelOutput,
-    prevalence: Annotated[
-        float | None,
-        options.model_option(
-            "--prevalence SHARE", "Share of positives in the new population, if it is known."
-        ),
-    ] = None,
-    seed: options.Seed = 0,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    output: Path,
+    prevalence: float | None = None,
+    seed: int = 0,
+    json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Adjust a model to a population with another share of positives than its training table.
 
@@ -158,31 +153,12 @@ def guarantee(
     model_file: options.ModelOptions,
     table: options.TableOptions,
     output: Annotated[Path | None, options.output_option("--output -o FILE", "Model file to write.")] = None,
-    constraint: Annotated[
-        str | None,
-        options.model_option(
-            "--constraint LIMIT",
-            "Constraint such as 'precision >= 0.9', on precision, fdr, npv, recall, fnr, specificity, "
-            "fpr or positive_rate; by default that of the model's measure.",
-        ),
-    ] = None,
-    confidence: Annotated[
-        float | None,
-        options.model_option(
-            "--confidence NUMBER",
-            "Probability with which the constraint must hold; by default that of the measure, or 0.95.",
-        ),
-    ] = None,
-    objective: Annotated[
-        str | None,
-        options.model_option(
-            "--objective MEASURE",
-            "Measure to maximize among the thresholds that pass; by default recall for a precision or fpr.",
-        ),
-    ] = None,
-    seed: options.Seed = 0,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    constraint: str | None = None,
+    confidence: float | None = None,
+    objective: str | None = None,
+    seed: int = 0,
+    json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Choose a threshold that keeps a constraint on new rows with a stated confidence.
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def fit(
     *,
     table: options.TableOptions,
-    output: options.ModelOutput,
+    output: Path,
     training: options.TrainingOptions,
     folds: Annotated[
         int | None,
@@ -30,26 +30,12 @@ def fit(
             show_default="5",
         ),
     ] = None,
-    cluster: options.Cluster = None,
-    partition_rows: options.PartitionRows = None,
-    out_of_core: Annotated[
-        str,
-        options.reading_option(
-            "--out-of-core WHEN",
-            "Read the table in parts, without a cluster: auto, if the training needs more memory than "
-            "there is; yes or no.",
-        ),
-    ] = "auto",
-    sample_size: Annotated[
-        int,
-        options.reading_option(
-            "--sample-size NUMBER",
-            "Rows that the auxiliaries are trained on if the table is read in parts.",
-            min=20,
-        ),
-    ] = 100_000,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    cluster: str | None = None,
+    partition_rows: int | None = None,
+    out_of_core: str = "auto",
+    sample_size: int = 100_000,
+    json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Train a model for a measure and print its out-of-fold scores.
 
@@ -136,11 +122,11 @@ def refit(
     *,
     model_file: options.ModelOptions,
     table: options.TableOptions,
-    output: options.ModelOutput,
-    jobs: options.Jobs = 1,
-    seed: options.Seed = 0,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    output: Path,
+    jobs: int = 1,
+    seed: int = 0,
+    json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Refit a model on 50 to some thousand labeled rows from where it is to be used.
 
