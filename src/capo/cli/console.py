@@ -19,6 +19,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -124,22 +125,27 @@ def ignore_broken_pipe() -> Iterator[None]:
             raise OutputError(f"standard output cannot be written: {error.strerror}.") from error
 
 
+@dataclass
 class Console:
     """The output of one command.
 
     Parameters
     ----------
-    quiet : bool
-        Suppress everything except results and errors.
     as_json : bool
         Write results as JSON.
+    quiet : bool
+        Suppress everything except results and errors.
+
+    Attributes
+    ----------
     strict : bool
-        Raise an error in place of a note about training data.
+        Whether to raise an error in place of a note about training data.
     """
 
-    def __init__(self, quiet: bool = False, as_json: bool = False, strict: bool = False) -> None:
-        self.quiet, self.as_json, self.strict = quiet, as_json, strict
-        self._shown_notes: set[str] = set()
+    as_json: bool = False
+    quiet: bool = False
+    strict: bool = field(default=False, init=False)
+    _shown_notes: set[str] = field(default_factory=set, init=False)
 
     def log(self, message: str) -> None:
         """Write a line to standard error, unless quiet."""

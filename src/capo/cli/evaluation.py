@@ -28,8 +28,7 @@ def evaluate(
     cluster: str | None = None,
     partition_rows: int | None = None,
     seed: int = 0,
-    json: bool = False,
-    quiet: bool = False,
+    console: Console,
 ) -> None:
     """Evaluate a model on labeled rows: all measures and the confusion matrix.
 
@@ -44,7 +43,6 @@ def evaluate(
     from .rows import evaluate_on_cluster, evaluate_rows, predict_labeled
 
     reader = table.open()
-    console = Console(quiet, json)
     check_output(None, *reader.paths, model_file.path)
     loaded = model_file.load(console)
     if cluster is None:
@@ -74,8 +72,7 @@ def compare(
         Path | None,
         options.output_option("--output -o FILE", "JSON file to write, for 'capo report --comparison'."),
     ] = None,
-    json: bool = False,
-    quiet: bool = False,
+    console: Console,
 ) -> None:
     """Compare capo with simpler methods on a table by cross-validation.
 
@@ -97,7 +94,7 @@ def compare(
     check_file_ending(output, [".json"], "a comparison is written to a .json file")
     plan = TrainingPlan(training, N_CROSS_FIT_FOLDS)
     check_output(output, *reader.paths, *plan.files)
-    console = Console(quiet, json, training.strict)
+    console.strict = training.strict
     data = plan.read(reader, console)
     with console.step("comparing", n_fits=folds) as step:
         comparison = inspection.compare(
@@ -142,8 +139,7 @@ def explain(
         options.output_option("--output -o FILE", "JSON file to write, besides the text on standard output."),
     ] = None,
     seed: int = 0,
-    json: bool = False,
-    quiet: bool = False,
+    console: Console,
 ) -> None:
     """Show which columns the measure depends on, and why single rows are predicted as they are.
 
@@ -162,7 +158,6 @@ def explain(
     from .rows import explain_columns, has_labels, is_priced
 
     reader = table.open()
-    console = Console(quiet, json)
     check_file_ending(output, [".json"], "explanations are written to a JSON file, whose name ends in .json")
     check_output(output, *reader.paths, model_file.path)
     loaded = model_file.load(console)
@@ -235,7 +230,7 @@ def report(
     from .inputs import training_table_notes
 
     reader = table.open()
-    console = Console(quiet)
+    console = Console(quiet=quiet)
     check_output(output, *reader.paths, model_file.path, comparison)
     check_file_ending(output, [".html", ".htm"], "the report is an HTML file, whose name ends in .html")
     loaded = model_file.load(console)

@@ -7,9 +7,8 @@ import logging
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +39,7 @@ LOCAL = "local"
 CONNECTION_TIMEOUT = 10
 
 
-@dataclass(frozen=True)
-class LoadedModel:
+class LoadedModel(NamedTuple):
     """A fitted model, the manifest of its file, and the schema of its tables."""
 
     model: CAPOClassifier
@@ -58,12 +56,18 @@ def load_model(path: str, trusted: Sequence[str], console: Console) -> LoadedMod
             f"{path} was saved from Python and does not describe the table that its model needs: load it in "
             "Python with capo.load, or train the model with 'capo fit'."
         )
+    model = file.model
     try:
         schema = schema_from_dict(file.manifest.schema)
-        _check_features(file.model, schema)
+        if not isinstance(model, CAPOClassifier):
+            raise ValueError("its model is not a CAPOClassifier")
+        if model.n_features_in_ != schema.n_features:
+            raise ValueError("its model has another number of columns than its schema")
+        if schema.feature_names is not None and schema.feature_names != list(model.feature_names_in_):
+            raise ValueError("the model's columns do not match its schema")
     except ValueError as error:
         raise ModelFileError(f"{path} is not a model file written by 'capo fit': {error}.") from error
-    return LoadedModel(file.model, file.manifest, schema)
+    return LoadedModel(model, file.manifest, schema)
 
 
 def save_model(
@@ -73,15 +77,6 @@ def save_model(
     with console.step("writing"):
         save(model, output, schema=schema, training=training)
     console.log(f"wrote {output} ({format_file_size(output)})")
-
-
-def _check_features(model: Any, schema: Schema) -> None:
-    if not isinstance(model, CAPOClassifier):
-        raise ValueError("its model is not a CAPOClassifier")
-    if model.n_features_in_ != schema.n_features:
-        raise ValueError("its model has another number of columns than its schema")
-    if schema.feature_names is not None and schema.feature_names != list(model.feature_names_in_):
-        raise ValueError("the model's columns do not match its schema")
 
 
 def join_groups(

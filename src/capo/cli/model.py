@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-import json as json_format
+import json
 import math
 import tempfile
 import time
@@ -43,8 +43,7 @@ def inspect(
     output: Annotated[
         Path | None, options.output_option("--output -o FILE", "TOML file to write, for 'capo fit --types'.")
     ] = None,
-    json: bool = False,
-    quiet: bool = False,
+    console: Console,
 ) -> None:
     """Show what each column of a table is taken for, why, an example and the share of missing values.
 
@@ -57,7 +56,6 @@ def inspect(
     """
     from ..io.table_schema import ColumnRoles
 
-    console = Console(quiet, json)
     reader = table.open()
     check_output(output, *reader.paths)
     with console.step(f"reading {reader.name}"):
@@ -135,7 +133,7 @@ def _format_column_types(features: FeatureSchema, table_name: str) -> str:
     for column in features.columns:
         doubt = f"; please check: {column.doubt}" if column.doubt else ""
         comment = _one_line(f"{column.reason}{doubt}; for example {column.example!r}")
-        name, kind = json_format.dumps(str(column.key)), json_format.dumps(column.kind.name)
+        name, kind = json.dumps(str(column.key)), json.dumps(column.kind.name)
         lines.append(f"{name} = {kind}  # {comment}")
     return "\n".join(lines) + "\n"
 
@@ -145,7 +143,7 @@ def _one_line(text: str) -> str:
 
 
 @options.command("Describe a model file without loading the model.")
-def show(path: str, json: bool = False) -> None:
+def show(path: str, as_json: bool = False) -> None:
     """Describe a model file without loading the model.
 
     \b
@@ -167,7 +165,7 @@ def show(path: str, json: bool = False) -> None:
         "written": f"{manifest.created} with {versions}",
     }
     lines = "\n".join(f"{key:<11}{value}" for key, value in fields.items() if value)
-    Console(as_json=json).result(f"{lines}\n\n{manifest.summary}".rstrip(), asdict(manifest))
+    Console(as_json).result(f"{lines}\n\n{manifest.summary}".rstrip(), asdict(manifest))
 
 
 def _describe_classes(manifest: Manifest) -> str:
@@ -213,7 +211,7 @@ def export(
     from ..export.onnx import to_onnx
     from ..io.table_schema import TableSchema
 
-    console = Console(quiet)
+    console = Console(quiet=quiet)
     check_output(output, model_file.path)
     check_file_ending(output, [".onnx"], "the graph is an ONNX file, whose name ends in .onnx")
     loaded = model_file.load(console)
@@ -242,7 +240,7 @@ def measures(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="Name of a measure, or a formula; by default all.")
     ] = None,
-    json: bool = False,
+    as_json: bool = False,
 ) -> None:
     """List the measures: formula, parameters, and when to use them.
 
@@ -253,7 +251,7 @@ def measures(
     from .. import measures as registry
     from ..measures import Description, multiclass, multilabel
 
-    console, binary = Console(as_json=json), {each.name: each for each in registry.describe()}
+    console, binary = Console(as_json), {each.name: each for each in registry.describe()}
     if name is None:
         table = _format_measures(list(binary.values()))
         console.result(table, [_measure_data(each) for each in binary.values()])

@@ -6,10 +6,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -100,40 +100,36 @@ def command(short_help: str) -> Callable[[Callable[..., None]], Callable[..., No
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
-        groups: dict[str, Any] = {}
+        groups: dict[str, tuple[Any, list[str]]] = {}
         parameters: list[inspect.Parameter] = []
         for parameter in inspect.signature(function, eval_str=True).parameters.values():
-            group = parameter.annotation
-            if isinstance(group, type) and is_dataclass(group):
-                groups[parameter.name] = group
-                parameters += inspect.signature(group, eval_str=True).parameters.values()
-            else:
-                parameters.append(parameter)
+            group, found = parameter.annotation, [parameter]
+            if is_dataclass(group):
+                found = list(inspect.signature(cast("type", group), eval_str=True).parameters.values())
+                groups[parameter.name] = group, [each.name for each in found]
+            parameters += map(_describe, found)
 
         def run(**values: Any) -> None:
             grouped = {
-                name: group(**{field.name: values.pop(field.name) for field in fields(group)})
-                for name, group in groups.items()
+                name: group(**{field: values.pop(field) for field in fields})
+                for name, (group, fields) in groups.items()
             }
             function(**values, **grouped)
 
-        run.__annotations__ = {
-            each.name: each.annotation
-            if get_origin(each.annotation) is Annotated
-            else Annotated[each.annotation, OPTIONS[each.name]]
-            for each in parameters
-        }
-        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [
-                each.replace(kind=each.KEYWORD_ONLY, annotation=run.__annotations__[each.name])
-                for each in parameters
-            ]
-        )
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__doc__ = function.__doc__
         app.command(function.__name__, cls=GroupedHelpCommand, short_help=short_help)(run)
         return function
 
     return add
+
+
+def _describe(parameter: inspect.Parameter) -> inspect.Parameter:
+    """A parameter with its option in the annotation."""
+    annotation = parameter.annotation
+    if get_origin(annotation) is not Annotated:
+        annotation = Annotated[annotation, OPTIONS[parameter.name]]
+    return parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=annotation)
 
 
 def _show_version(requested: bool) -> None:
@@ -291,7 +287,7 @@ OPTIONS = {
     "output": output_option("--output -o FILE", "Model file to write."),
     "jobs": model_option("--jobs -j NUMBER", "Auxiliaries trained in parallel; -1 uses all cores."),
     "seed": option(OTHER_OPTIONS, "--seed NUMBER", "Random seed.", min=0, max=MAX_SEED),
-    "json": output_option("--json", "Print the result as JSON."),
+    "as_json": output_option("--json", "Print the result as JSON."),
     "quiet": output_option("--quiet -q", "Suppress progress messages and notes."),
     "cluster": reading_option(
         "--cluster ADDRESS",

@@ -64,7 +64,7 @@ def predict(
     """
     from . import inputs, rows
 
-    console = Console(quiet, json)
+    console = Console(json, quiet)
     reader = table.open()
     content = "predictions are written to .csv, .tsv or .jsonl files, also with .gz, or to .parquet files"
     check_file_ending(output, rows.PREDICTION_ENDINGS, content)
@@ -85,7 +85,7 @@ def predict(
     ):
         batches = inputs.read_batches(reader, step)
         first = next(batches)
-        rows.check_prediction(loaded, schema, first, ids or (), console)
+        rows.check_prediction(loaded, first, ids or (), console)
         if cluster is None:
             found = rows.map_ahead(predict_batch, chain([first], batches))
         else:
@@ -112,8 +112,7 @@ def adjust(
     output: Path,
     prevalence: float | None = None,
     seed: int = 0,
-    json: bool = False,
-    quiet: bool = False,
+    console: Console,
 ) -> None:
     """Adjust a model to a population with another share of positives than its training table.
 
@@ -125,7 +124,7 @@ def adjust(
     """
     from .inputs import save_model
 
-    console, reader, X = Console(quiet, json), None, None
+    reader, X = None, None
     if table.table:
         reader = table.open()
     elif prevalence is None:
@@ -157,8 +156,7 @@ def guarantee(
     confidence: float | None = None,
     objective: str | None = None,
     seed: int = 0,
-    json: bool = False,
-    quiet: bool = False,
+    console: Console,
 ) -> None:
     """Choose a threshold that keeps a constraint on new rows with a stated confidence.
 
@@ -173,7 +171,6 @@ def guarantee(
 
     from . import inputs
 
-    console = Console(quiet, json)
     reader = table.open()
     check_model_output(output, *reader.paths, model_file.path)
     loaded = model_file.load(console)

@@ -45,8 +45,7 @@ from .inputs import LoadedModel
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: Columns of the predictions of two classes; with prices, also what calling the row positive is worth.
-PREDICTION_COLUMNS = ("label", "score", "threshold")
+#: The column of what calling a row positive is worth, if rows have prices.
 EXPECTED_SAVING = "expected_saving"
 #: Comes before the name of a class or label in the columns of the predictions.
 PROBABILITY = "probability_"
@@ -114,18 +113,6 @@ def fit_results(model: CAPOClassifier) -> dict[str, Any]:
     }
 
 
-def prediction_columns(loaded: LoadedModel) -> list[str]:
-    """The names of the columns of the predictions, without identifiers."""
-    model = loaded.model
-    if model.target_type_ == "binary":
-        return [*PREDICTION_COLUMNS, *([EXPECTED_SAVING] if is_priced(model) else [])]
-    names = [str(name) for name in model.classes_.tolist()]
-    labels = [LABEL]
-    if model.target_type_ == "multilabel":
-        labels = [LABELS] if _separator(loaded) else names
-    return [*labels, *(f"{PROBABILITY}{name}" for name in names)]
-
-
 def predict_batch(
     loaded: LoadedModel, batch: Batch, features: Any
 ) -> tuple[list[pl.Series], FloatArray | None]:
@@ -157,8 +144,8 @@ def _binary_series(loaded: LoadedModel, batch: Batch, decision: FloatArray) -> l
         threshold, decision = prices.thresholds, row_decision(model, decision, prices)
         saving = [pl.Series(EXPECTED_SAVING, prices.expected_savings(probability))]
     labels = model.label_pair[(decision > 0).astype(int)]
-    values = zip(PREDICTION_COLUMNS, (labels, probability, threshold), strict=True)
-    return [*(pl.Series(name, each) for name, each in values), *saving]
+    columns = {LABEL: labels, "score": probability, "threshold": threshold}
+    return [*(pl.Series(name, values) for name, values in columns.items()), *saving]
 
 
 def _separator(loaded: LoadedModel) -> str:
@@ -219,19 +206,10 @@ class PredictedRows(NamedTuple):
     decision: FloatArray | None
 
 
-def check_prediction(
-    loaded: LoadedModel, schema: Schema, batch: Batch, ids: Sequence[str], console: Console
-) -> None:
+def check_prediction(loaded: LoadedModel, batch: Batch, ids: Sequence[str], console: Console) -> None:
     """Check the identifiers, and show what a user should know about the predictions."""
-    columns = prediction_columns(loaded)
     for name in ids:
         require_column(name, batch.frame.columns, "identifier")
-    for name in schema.id_columns(batch).columns:
-        if name in columns:
-            raise InvalidInputError(
-                f"the identifier {name!r} has the name of a column of the predictions "
-                f"({', '.join(columns[:MAX_LISTED_COLUMNS])}): rename it in the table."
-            )
     for note in missing_price_notes(loaded, batch):
         console.note(note)
 
@@ -240,13 +218,19 @@ def predict_rows(loaded: LoadedModel, schema: Schema, batch: Batch) -> Predicted
     """Predict a batch."""
     features = schema.features(batch)
     predictions, scores = predict_batch(loaded, batch, features)
-    series = [*schema.id_columns(batch), *predictions]
+    names, ids = [each.name for each in predictions], schema.id_columns(batch)
+    for name in ids.columns:
+        if name in names:
+            raise InvalidInputError(
+                f"the identifier {name!r} has the name of a column of the predictions "
+                f"({', '.join(names[:MAX_LISTED_COLUMNS])}): rename it in the table."
+            )
     unseen, missing = Counter[str](), Counter[str]()
     if isinstance(features, pl.DataFrame):
         for each in read_profiles(loaded.manifest.training.get("columns")):
             unseen[each.name] = each.count_unseen(features[each.name])
             missing[each.name] = each.count_newly_missing(features[each.name])
-    return PredictedRows(pl.DataFrame(series), unseen, missing, scores)
+    return PredictedRows(pl.DataFrame([*ids, *predictions]), unseen, missing, scores)
 
 
 def map_ahead(

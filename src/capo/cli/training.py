@@ -34,8 +34,7 @@ def fit(
     partition_rows: int | None = None,
     out_of_core: str = "auto",
     sample_size: int = 100_000,
-    json: bool = False,
-    quiet: bool = False,
+    console: Console,
 ) -> None:
     """Train a model for a measure and print its out-of-fold scores.
 
@@ -56,7 +55,7 @@ def fit(
     """
     from . import training_data
 
-    console = Console(quiet, json, training.strict)
+    console.strict = training.strict
     reader = table.open()
     plan = training_data.TrainingPlan(training, folds)
     check_model_output(output, *reader.paths, *plan.files)
@@ -125,8 +124,7 @@ def refit(
     output: Path,
     jobs: int = 1,
     seed: int = 0,
-    json: bool = False,
-    quiet: bool = False,
+    console: Console,
 ) -> None:
     """Refit a model on 50 to some thousand labeled rows from where it is to be used.
 
@@ -142,7 +140,6 @@ def refit(
     from .inputs import EARLIER_TABLES, check_rows_are_new, training_checksums
     from .rows import price_columns
 
-    console = Console(quiet, json)
     reader = table.open()
     check_model_output(output, *reader.paths, model_file.path)
     loaded = model_file.load(console)
