@@ -175,11 +175,11 @@ def test_a_seed_that_is_none_is_refused(folder, capsys, tmp_path):
 
 def test_a_package_that_is_not_installed_is_named(capsys, tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_bytes(GOOD)
-    monkeypatch.setitem(sys.modules, "capo.cli.inputs", None)
+    monkeypatch.setitem(sys.modules, "capo.io.formats", None)
     arguments = ("-t", "y", "-o", tmp_path / "m.capo")
     refused(
         capsys,
-        "the command line needs capo.cli.inputs: pip install",
+        "the command line needs capo.io.formats: pip install",
         "fit",
         tmp_path / "t.csv",
         *arguments,

@@ -19,7 +19,7 @@ from ..io.formats import TableReader
 from ..io.model_file import Manifest, open_model, save
 from ..io.parts import TablePart, divide_table
 from ..io.source import Batch, NoRowsError
-from ..io.table_schema import Schema, schema_from_dict
+from ..io.table_schema import Schema, profile_columns, schema_from_dict
 from .console import Console, Step, format_file_size
 
 if TYPE_CHECKING:
@@ -106,6 +106,12 @@ def table_sha256(table: TableReader) -> str:
         return ""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def training_record(table: TableReader, n_rows: int, X: Any) -> dict[str, Any]:
+    """What a model file keeps of the training table."""
+    record = {"table": table.name, "rows": n_rows, "sha256": table_sha256(table)}
+    return {**record, "columns": profile_columns(X)}
 
 
 def training_checksums(manifest: Manifest) -> list[str]:

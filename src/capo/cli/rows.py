@@ -80,7 +80,31 @@ def is_priced(model: CAPOClassifier) -> bool:
     )
 
 
-def fit_results(model: CAPOClassifier) -> dict[str, Any]:
+def write_trained_model(
+    model: CAPOClassifier,
+    summary: inspection.Summary,
+    output: Path,
+    schema: dict[str, Any],
+    training: dict[str, Any],
+    console: Console,
+) -> None:
+    """Write a model with its schema and the record of its training, and show its summary."""
+    inputs.save_model(model, output, schema, training, console)
+    lines = [{"name": line.name, "value": line.value, "std": line.std} for line in summary.lines]
+    data = {
+        "model": str(output),
+        "measure": model.measure_.label,
+        "classes": model.classes_.tolist(),
+        "value": model.score_,
+        "std": model.score_std_,
+        "gap": model.gap_,
+        "out_of_fold": lines,
+        "seconds": model.timings_,
+    }
+    console.result(summary, {**data, **_fit_results(model)})
+
+
+def _fit_results(model: CAPOClassifier) -> dict[str, Any]:
     """The results of a fit for ``--json`` that depend on the kind of target."""
     if model.target_type_ == "binary":
         return {

@@ -5,14 +5,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from . import options
 from .console import Console, check_model_output
-
-if TYPE_CHECKING:
-    from ..estimators import CAPOClassifier
-    from ..io.formats import TableReader
 
 
 @options.command("Train a model and print its out-of-fold scores.")
@@ -53,7 +49,7 @@ def fit(
       capo fit 'part-*.parquet' -t y --cluster tcp://scheduler:8786 -o m.capo
       capo fit larger-than-memory.csv -t y --out-of-core yes -o m.capo
     """
-    from . import training_data
+    from . import inputs, rows, training_data
 
     console.strict = training.strict
     reader = table.open()
@@ -71,49 +67,10 @@ def fit(
             data.model.fit(data.X, data.y, sample_weight=data.sample_weight, **data.prices, **groups)
         model, n_rows = data.model.set_params(verbose=0), len(data.y)
         summary = model.summary()
-    record = _training_record(reader, n_rows, data.X)
+    record = inputs.training_record(reader, n_rows, data.X)
     if data.prices:
         record["prices"] = data.price_columns.sources
-    _write(model, summary, output, data.schema.to_dict(), record, console)
-
-
-def _training_record(table: TableReader, n_rows: int, X: Any) -> dict[str, Any]:
-    from ..io.table_schema import profile_columns
-    from .inputs import table_sha256
-
-    record = {"table": table.name, "rows": n_rows, "sha256": table_sha256(table)}
-    return {**record, "columns": profile_columns(X)}
-
-
-def _write(
-    model: CAPOClassifier,
-    summary: Any,
-    output: Path,
-    schema: dict[str, Any],
-    training: dict[str, Any],
-    console: Console,
-) -> None:
-    """Write a model with its schema and the record of its training, and show its summary."""
-    from .inputs import save_model
-    from .rows import fit_results
-
-    save_model(model, output, schema, training, console)
-    console.result(
-        summary,
-        {
-            "model": str(output),
-            "measure": model.measure_.label,
-            "classes": model.classes_.tolist(),
-            "value": model.score_,
-            "std": model.score_std_,
-            "gap": model.gap_,
-            "out_of_fold": [
-                {"name": line.name, "value": line.value, "std": line.std} for line in summary.lines
-            ],
-            "seconds": model.timings_,
-            **fit_results(model),
-        },
-    )
+    rows.write_trained_model(model, summary, output, data.schema.to_dict(), record, console)
 
 
 @options.command("Refit a model on a few rows from a new place.")
@@ -137,22 +94,21 @@ def refit(
       capo evaluate south.capo south_test.csv
     """
     from ..learning.folds import DEFAULT_N_FOLDS, TimeFolds
-    from .inputs import EARLIER_TABLES, check_rows_are_new, training_checksums
-    from .rows import price_columns
+    from . import inputs, rows
 
     reader = table.open()
     check_model_output(output, *reader.paths, model_file.path)
     loaded = model_file.load(console)
-    check_rows_are_new(loaded.manifest, reader, "a refit")
+    inputs.check_rows_are_new(loaded.manifest, reader, "a refit")
     with console.step(f"reading {reader.name}"):
         batch, schema = reader.read(), loaded.schema
         X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
         groups = schema.groups(batch)
         params: dict[str, Any] = {} if groups is None else {"groups": groups}
-        record = _training_record(reader, len(y), X)
-        record[EARLIER_TABLES] = training_checksums(loaded.manifest)
+        record = inputs.training_record(reader, len(y), X)
+        record[inputs.EARLIER_TABLES] = inputs.training_checksums(loaded.manifest)
         if loaded.model.prices_ is not None:
-            columns = price_columns(loaded)
+            columns = rows.price_columns(loaded)
             params |= columns.read(batch, schema)
             record["prices"] = columns.sources
     old = loaded.model.set_params(n_jobs=jobs or None, random_state=seed, verbose=2)
@@ -166,4 +122,4 @@ def refit(
             "The guarantee of the old model does not hold for the refitted one: use 'capo guarantee' with "
             "other labeled rows."
         )
-    _write(model, model.summary(), output, loaded.manifest.schema, record, console)
+    rows.write_trained_model(model, model.summary(), output, loaded.manifest.schema, record, console)
