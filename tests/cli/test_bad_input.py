@@ -82,7 +82,7 @@ def refused(capsys, sentence, *arguments):
             "the column 'x' is given for both --drop and --category",
         ),
         (GOOD, ("-m", "fbeta", "--measure-arg", "beta=1e300"), "--measure-arg must be a name and a number"),
-        (GOOD, ("-m", "tp / (tp + fp)"), "a formula with max(..., 1)"),
+        (GOOD, ("-m", "tp / (tp + fp)"), "max(..., 1)"),
         (
             GOOD.replace(b"\n0,", b"\n1e200,"),
             ("--drop", "x"),
@@ -175,11 +175,11 @@ def test_a_seed_that_is_none_is_refused(folder, capsys, tmp_path):
 
 def test_a_package_that_is_not_installed_is_named(capsys, tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_bytes(GOOD)
-    monkeypatch.setitem(sys.modules, "capo.cli.inputs", None)
+    monkeypatch.setitem(sys.modules, "capo.io.formats", None)
     arguments = ("-t", "y", "-o", tmp_path / "m.capo")
     refused(
         capsys,
-        "the command line needs capo.cli.inputs: pip install",
+        "the command line needs capo.io.formats: pip install",
         "fit",
         tmp_path / "t.csv",
         *arguments,

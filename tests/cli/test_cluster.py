@@ -244,8 +244,7 @@ def folder(place):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_workers_predict_in_the_order_of_the_rows(model, folder, address, ending, capsys, monkeypatch):
-    monkeypatch.setattr("capo.cli.prediction.MAX_KEPT_ROWS", 100)
+def test_workers_predict_in_the_order_of_the_rows(model, folder, address, ending, capsys):
     here, there = folder / f"here.{ending}.out.{ending}", folder / f"there.out.{ending}"
     arguments = ("predict", model, folder / "part-*.parquet", "--json")
     expected = run(capsys, *arguments, "-o", here)
@@ -336,8 +335,8 @@ def test_a_table_in_parts_gives_the_model_of_a_cluster(place, address, jobs, cap
 def test_a_table_that_is_too_large_for_the_memory_is_read_in_parts(
     place, options, note, title, capsys, monkeypatch
 ):
-    monkeypatch.setattr("capo.cli.training.MIN_CHECKED_BYTES", 0)
-    monkeypatch.setattr("capo.cli.training.available_memory", lambda: 100_000)
+    monkeypatch.setattr("capo.cli.training_data.MIN_CHECKED_BYTES", 0)
+    monkeypatch.setattr("capo.cli.training_data.available_memory", lambda: 100_000)
     arguments = ("-t", "y", "--drop", "id", *FAST, "--sample-size", "300", "-o", place / "auto.capo")
     code, out, err = run(capsys, "fit", place / "part-0.parquet", *arguments, *options)
     assert code == 0, err
@@ -347,7 +346,7 @@ def test_a_table_that_is_too_large_for_the_memory_is_read_in_parts(
 
 
 def test_the_memory_suffices_for_a_small_table(place, capsys, monkeypatch):
-    monkeypatch.setattr("capo.cli.training.MIN_CHECKED_BYTES", 0)
+    monkeypatch.setattr("capo.cli.training_data.MIN_CHECKED_BYTES", 0)
     arguments = ("-t", "y", "--drop", "id", *FAST, "-o", place / "small.capo")
     code, out, err = run(capsys, "fit", place / "part-0.parquet", *arguments)
     assert code == 0

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from capo.cli.labeled_rows import MAX_ROWS, LabeledOutputs, ReportRows
+from capo.cli.rows import MAX_ROWS, LabeledOutputs, ReportRows
 
 from .cases import exit_code, run, table
 

@@ -8,7 +8,7 @@ import pytest
 
 import capo
 
-from .cases import run
+from .cases import FAST, run
 
 COMMANDS = [
     "fit",
@@ -67,18 +67,28 @@ def test_help_groups_the_options(capsys):
     ]
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["--version"]])
-def test_the_help_imports_nothing_heavy(arguments):
+def imported(arguments, modules):
+    """Those of the modules that a command imports."""
     code = (
         f"import sys; sys.argv = ['capo', *{arguments}]\n"
         "from capo.cli import main\n"
         "try: main()\n"
-        "except SystemExit: pass\n"
-        "heavy = ('numpy', 'scipy', 'sklearn', 'polars', 'rich', 'capo.measures')\n"
-        "print([name for name in heavy if name in sys.modules])"
+        "except SystemExit as end: assert not end.code\n"
+        f"print([name for name in {modules} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    return done.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["--version"]])
+def test_the_help_imports_nothing_heavy(arguments):
+    assert imported(arguments, ("numpy", "scipy", "sklearn", "polars", "rich", "capo.measures")) == "[]"
+
+
+def test_a_fit_imports_no_optional_parts(folder, tmp_path):
+    files = (str(folder / "train.csv"), "-o", str(tmp_path / "m.capo"))
+    modules = ("dask", "distributed", "onnx", "capo.dask", "capo.export", "capo.report")
+    assert imported(["fit", *files, "-t", "y", *FAST], modules) == "[]"
 
 
 def test_the_version_is_the_packages(capsys):

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from capo.cli.prediction import map_in_threads
+from capo.cli.rows import map_ahead
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
@@ -13,7 +13,7 @@ def test_results_come_in_the_order_of_the_items(n_threads):
         time.sleep(0.02 if item == 0 else 0.0)
         return item * item
 
-    assert list(map_in_threads(slower_first, range(8), n_threads)) == [item * item for item in range(8)]
+    assert list(map_ahead(slower_first, range(8), n_threads)) == [item * item for item in range(8)]
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
@@ -25,14 +25,14 @@ def test_few_items_are_taken_ahead(n_threads):
             taken.append(item)
             yield item
 
-    for number, _ in enumerate(map_in_threads(str, items(), n_threads)):
+    for number, _ in enumerate(map_ahead(str, items(), n_threads)):
         assert len(taken) <= number + 1 + n_threads
     assert len(taken) == 20
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_an_error_is_raised_in_its_place(n_threads):
-    results = map_in_threads(lambda item: 1 / (item - 2), range(100), n_threads)
+    results = map_ahead(lambda item: 1 / (item - 2), range(100), n_threads)
     assert [next(results), next(results)] == [-0.5, -1.0]
     with pytest.raises(ZeroDivisionError):
         next(results)

@@ -19,6 +19,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -36,8 +37,8 @@ MAX_SECONDS_BETWEEN_LINES = 300.0
 MIN_SHARE_FOR_TIME_LEFT = 0.05
 #: Characters of a bar on a terminal.
 BAR_WIDTH = 30
-#: Durations of more units than this are shown in the next larger unit.
-MAX_SHOWN_UNITS = 100
+#: The units of the time left; of a unit, at most 100 are shown.
+TIME_UNITS = {"s": 1, "min": 60, "h": 3600}
 #: Endings of files that a model must not replace by mistake.
 OTHER_FORMATS = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".html", ".htm", ".onnx", ".toml", ".json")
 
@@ -77,22 +78,6 @@ def _replace_non_finite(data: Any) -> Any:
     if isinstance(data, list | tuple):
         return [_replace_non_finite(value) for value in data]
     return None if isinstance(data, float) and not math.isfinite(data) else data
-
-
-def format_duration(seconds: float) -> str:
-    """Return a duration in seconds, minutes or hours.
-
-    Examples
-    --------
-    >>> from capo.cli.console import format_duration
-    >>> [format_duration(seconds) for seconds in (0.25, 12.4, 150, 9000)]
-    ['0.2 s', '12 s', '2.5 min', '2.5 h']
-    """
-    value, name = seconds, "s"
-    for larger in ("min", "h"):
-        if value >= MAX_SHOWN_UNITS:
-            value, name = value / 60, larger
-    return f"{value:.0f} {name}" if value >= 10 else f"{value:.1f} {name}"
 
 
 class _MessageFile(io.FileIO):
@@ -140,22 +125,27 @@ def ignore_broken_pipe() -> Iterator[None]:
             raise OutputError(f"standard output cannot be written: {error.strerror}.") from error
 
 
+@dataclass
 class Console:
     """The output of one command.
 
     Parameters
     ----------
-    quiet : bool
-        Suppress everything except results and errors.
     as_json : bool
         Write results as JSON.
+    quiet : bool
+        Suppress everything except results and errors.
+
+    Attributes
+    ----------
     strict : bool
-        Raise an error in place of a note about training data.
+        Whether to raise an error in place of a note about training data.
     """
 
-    def __init__(self, quiet: bool = False, as_json: bool = False, strict: bool = False) -> None:
-        self.quiet, self.as_json, self.strict = quiet, as_json, strict
-        self._shown_notes: set[str] = set()
+    as_json: bool = False
+    quiet: bool = False
+    strict: bool = field(default=False, init=False)
+    _shown_notes: set[str] = field(default_factory=set, init=False)
 
     def log(self, message: str) -> None:
         """Write a line to standard error, unless quiet."""
@@ -297,7 +287,9 @@ class Step(logging.Handler):
         if self._n_done < MIN_SHARE_FOR_TIME_LEFT * self._n_steps:
             return steps
         left = seconds * (self._n_steps - self._n_done) / self._n_done
-        return f"{steps}, about {format_duration(left)} left"
+        unit, seconds = next((each for each in TIME_UNITS.items() if left < 100 * each[1]), ("h", 3600))
+        n_units = left / seconds
+        return f"{steps}, about {n_units:.{0 if n_units >= 10 else 1}f} {unit} left"
 
     def _line(self, text: str) -> Any:
         """The line on a terminal, with a bar if the number of models is known."""

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..exceptions import InvalidInputError
 from . import options
 from .console import Console, check_file_ending, check_output, to_json, write_output
-from .training import given_prices
 
 if TYPE_CHECKING:
     from ..io.source import Batch
-    from .labeled_rows import LabeledOutputs
+    from .rows import LabeledOutputs
 
 #: Cross-fitting folds of each model of a comparison.
 N_CROSS_FIT_FOLDS = 5
@@ -24,17 +23,12 @@ N_CROSS_FIT_FOLDS = 5
 @options.command("Evaluate a model on labeled rows.")
 def evaluate(
     *,
-    model: options.ModelFile,
-    trust: options.Trust = None,
-    table: options.Table,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    cluster: options.Cluster = None,
-    partition_rows: options.PartitionRows = None,
-    seed: options.Seed = 0,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    model_file: options.ModelOptions,
+    table: options.TableOptions,
+    cluster: str | None = None,
+    partition_rows: int | None = None,
+    seed: int = 0,
+    console: Console,
 ) -> None:
     """Evaluate a model on labeled rows: all measures and the confusion matrix.
 
@@ -45,14 +39,12 @@ def evaluate(
       capo evaluate churn.capo test.csv --json > evaluation.json
       capo evaluate churn.capo 'test-*.parquet' --cluster tcp://scheduler:8786
     """
-    from ..io.formats import open_table
-    from .inputs import load_model, training_table_notes
-    from .labeled_rows import evaluate_on_cluster, evaluate_rows, predict_labeled
+    from .inputs import training_table_notes
+    from .rows import evaluate_on_cluster, evaluate_rows, predict_labeled
 
-    reader = open_table(table, format=format, delimiter=delimiter, encoding=encoding)
-    console = Console(quiet, json)
-    check_output(None, *reader.paths, model)
-    loaded = load_model(model, trust, console)
+    reader = table.open()
+    check_output(None, *reader.paths, model_file.path)
+    loaded = model_file.load(console)
     if cluster is None:
         rows = predict_labeled(loaded, reader, console)
         n_rows, evaluation = len(rows.y), evaluate_rows(loaded.model, rows, seed, console)
@@ -68,41 +60,19 @@ def evaluate(
 @options.command("Compare capo with simpler methods by cross-validation.")
 def compare(
     *,
-    table: options.Table,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    targets: options.Targets = None,
-    label_separator: options.LabelSeparator = None,
-    positive: options.Positive = None,
-    weight: options.Weight = None,
-    group: options.Group = None,
-    time: options.Time = None,
-    drop: options.Drop = None,
-    categories: options.Categories = None,
-    types: options.Types = None,
-    strict: options.Strict = False,
-    measure: options.Measure = None,
-    measure_args: options.MeasureArgs = None,
-    cost_fp: options.CostFP = None,
-    cost_fn: options.CostFN = None,
-    benefit_tp: options.BenefitTP = None,
-    auxiliaries: options.Auxiliaries = None,
-    preset: options.Preset = None,
-    delta: options.Delta = "linear",
+    table: options.TableOptions,
+    training: options.TrainingOptions,
     folds: Annotated[
         int,
-        options.option(
-            options.MODEL, "--folds NUMBER", "Folds of the cross-validation; each is held out once.", min=2
+        options.model_option(
+            "--folds NUMBER", "Folds of the cross-validation; each is held out once.", min=2
         ),
     ] = 5,
-    jobs: options.Jobs = 1,
-    seed: options.Seed = 0,
     output: Annotated[
-        Path | None, options.output_option("JSON file to write, for 'capo report --comparison'.")
+        Path | None,
+        options.output_option("--output -o FILE", "JSON file to write, for 'capo report --comparison'."),
     ] = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    console: Console,
 ) -> None:
     """Compare capo with simpler methods on a table by cross-validation.
 
@@ -116,25 +86,15 @@ def compare(
       capo compare train.csv -t fraud --cost-fn amount --cost-fp 5
     """
     from .. import inspection
-    from ..io.formats import open_table
     from ..learning.folds import TimeFolds
-    from . import training_data
     from .inputs import table_sha256
+    from .training_data import TrainingPlan
 
-    reader = open_table(table, format=format, delimiter=delimiter, encoding=encoding)
+    reader = table.open()
     check_file_ending(output, [".json"], "a comparison is written to a .json file")
-    check_output(output, *reader.paths, types, *training_data.matrix_files(measure_args))
-    prices = given_prices(cost_fp=cost_fp, cost_fn=cost_fn, benefit_tp=benefit_tp)
-    names, in_time = training_data.parse_auxiliaries(auxiliaries, preset), bool(time)
-    plan = training_data.TrainingPlan(
-        training_data.make_model(names, delta, N_CROSS_FIT_FOLDS, jobs, seed, in_time=in_time),
-        training_data.RequestedMeasure.parse(measure or ("cost" if prices else "f1"), measure_args),
-        training_data.column_roles(targets, weight, group, time, drop, None, categories, types),
-        label_separator,
-        positive,
-        prices,
-    )
-    console = Console(quiet, json, strict)
+    plan = TrainingPlan(training, N_CROSS_FIT_FOLDS)
+    check_output(output, *reader.paths, *plan.files)
+    console.strict = training.strict
     data = plan.read(reader, console)
     with console.step("comparing", n_fits=folds) as step:
         comparison = inspection.compare(
@@ -143,13 +103,13 @@ def compare(
             data.y,
             sample_weight=data.sample_weight,
             groups=data.groups,
-            folds=TimeFolds(folds) if time else folds,
-            random_state=seed,
+            folds=TimeFolds(folds) if training.time else folds,
+            random_state=training.seed,
             prices=data.prices or None,
             on_progress=step.end_fit,
         )
     # By these 'capo report' recognizes the comparison.
-    source = {"target": data.target, "table": reader.name, "sha256": table_sha256(reader)}
+    source = {"target": plan.target, "table": reader.name, "sha256": table_sha256(reader)}
     comparison = replace(comparison, source={**(comparison.source or {}), **source})
     size = f"{len(data.y):,} rows, {comparison.folds} folds"
     heading = f"{reader.name}: {size}; default learner: {comparison.default_learner}"
@@ -161,43 +121,25 @@ def compare(
 @options.command("Show which columns matter, and why rows are predicted so.")
 def explain(
     *,
-    model: options.ModelFile,
-    trust: options.Trust = None,
-    table: options.Table,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    rows: Annotated[
-        list[int] | None,
-        options.option(
-            options.MODEL, "--row NUMBER", "Explain the prediction of this row, counted from 1; repeatable."
-        ),
-    ] = None,
-    columns: Annotated[
-        list[str] | None,
-        options.column_option("--column", "Explain this column only; repeatable. By default all columns."),
-    ] = None,
+    model_file: options.ModelOptions,
+    table: options.TableOptions,
+    rows: list[int] | None = None,
+    columns: list[str] | None = None,
     folds: Annotated[
         int | None,
-        options.option(
-            options.MODEL,
+        options.model_option(
             "--folds NUMBER",
             "Train the model again on this many folds of TABLE, and explain it on the held-out rows.",
             min=2,
         ),
     ] = None,
-    max_rows: Annotated[
-        int,
-        options.option(
-            options.MODEL, "--max-rows NUMBER", "Rows to use; of a larger table a random sample.", min=2
-        ),
-    ] = 2000,
+    max_rows: int = 2000,
     output: Annotated[
-        Path | None, options.output_option("JSON file to write, besides the text on standard output.")
+        Path | None,
+        options.output_option("--output -o FILE", "JSON file to write, besides the text on standard output."),
     ] = None,
-    seed: options.Seed = 0,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    seed: int = 0,
+    console: Console,
 ) -> None:
     """Show which columns the measure depends on, and why single rows are predicted as they are.
 
@@ -212,16 +154,13 @@ def explain(
       capo explain churn.capo test.csv --json | jq '.importance[0]'
     """
     from .. import inspection
-    from ..io.formats import open_table
-    from .inputs import load_model, training_table_notes
-    from .labeled_rows import explain_columns, has_labels
-    from .rows import is_priced
+    from .inputs import training_table_notes
+    from .rows import explain_columns, has_labels, is_priced
 
-    reader = open_table(table, format=format, delimiter=delimiter, encoding=encoding)
-    console = Console(quiet, json)
+    reader = table.open()
     check_file_ending(output, [".json"], "explanations are written to a JSON file, whose name ends in .json")
-    check_output(output, *reader.paths, model)
-    loaded = load_model(model, trust, console)
+    check_output(output, *reader.paths, model_file.path)
+    loaded = model_file.load(console)
     with console.step(f"reading {reader.name}"):
         batch = reader.read()
         X = loaded.schema.features(batch)
@@ -269,32 +208,13 @@ def explain(
 @options.command("Write an HTML report on a model and labeled rows.")
 def report(
     *,
-    model: options.ModelFile,
-    trust: options.Trust = None,
-    table: options.Table,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    output: Annotated[Path, options.output_option("HTML file to write.")],
-    comparison: Annotated[
-        Path | None,
-        options.option(
-            options.OTHER_OPTIONS,
-            "--comparison FILE",
-            "Output of 'capo compare --json' to include in the report.",
-        ),
-    ] = None,
-    seed: options.Seed = 0,
-    explain: Annotated[
-        bool,
-        options.option(
-            options.OUTPUT,
-            "--explain/--no-explain",
-            "Show which columns the measure depends on, which takes about as long as predicting 10,000 "
-            "rows for each column.",
-        ),
-    ] = True,
-    quiet: options.Quiet = False,
+    model_file: options.ModelOptions,
+    table: options.TableOptions,
+    output: Annotated[Path, options.output_option("--output -o FILE", "HTML file to write.")],
+    comparison: Path | None = None,
+    seed: int = 0,
+    explain: bool = True,
+    quiet: bool = False,
 ) -> None:
     """Write an HTML report on a model and labeled rows: one file that opens offline.
 
@@ -305,31 +225,29 @@ def report(
       capo report churn.capo test.csv -o report.html
       capo report churn.capo test.csv --comparison comparison.json -o report.html
     """
-    from ..io.formats import open_table
     from ..report import render_report
-    from .inputs import load_model, training_table_notes
-    from .labeled_rows import IMPORTANCE_NOTE, ReportRows, evaluate_rows, predict_labeled, read_comparison
-    from .rows import missing_price_notes
+    from . import rows as table_rows
+    from .inputs import training_table_notes
 
-    reader = open_table(table, format=format, delimiter=delimiter, encoding=encoding)
-    console = Console(quiet)
-    check_output(output, *reader.paths, model, comparison)
+    reader = table.open()
+    console = Console(quiet=quiet)
+    check_output(output, *reader.paths, model_file.path, comparison)
     check_file_ending(output, [".html", ".htm"], "the report is an HTML file, whose name ends in .html")
-    loaded = load_model(model, trust, console)
-    stored_comparison = None if comparison is None else read_comparison(comparison, loaded)
+    loaded = model_file.load(console)
+    stored_comparison = None if comparison is None else table_rows.read_comparison(comparison, loaded)
     notes = training_table_notes(loaded.manifest, reader, console)
-    kept = ReportRows(loaded.model, seed)
+    kept = table_rows.ReportRows(loaded.model, seed)
 
     def observe(batch: Batch, features: Any, rows: LabeledOutputs) -> None:
         kept.observe(features, rows)
         if batch.first_row == 1:
-            notes.extend(missing_price_notes(loaded, batch))
+            notes.extend(table_rows.missing_price_notes(loaded, batch))
 
-    rows = predict_labeled(loaded, reader, console, observe, needs_prices=False)
-    evaluation = evaluate_rows(loaded.model, rows, seed, console)
+    rows = table_rows.predict_labeled(loaded, reader, console, observe, needs_prices=False)
+    evaluation = table_rows.evaluate_rows(loaded.model, rows, seed, console)
     importance = kept.importance(console) if explain else None
     if importance is not None and rows.prices is not None:
-        notes.append(IMPORTANCE_NOTE)
+        notes.append(table_rows.IMPORTANCE_NOTE)
     with console.step("drawing"):
         html = render_report(
             loaded.model,

@@ -7,9 +7,8 @@ import logging
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +16,11 @@ from numpy.typing import NDArray
 from ..estimators import CAPOClassifier
 from ..exceptions import InvalidInputError, MissingExtraError, ModelFileError, TableError
 from ..io.formats import TableReader
-from ..io.model_file import Manifest, open_model
+from ..io.model_file import Manifest, open_model, save
 from ..io.parts import TablePart, divide_table
 from ..io.source import Batch, NoRowsError
-from ..io.table_schema import Schema, schema_from_dict
-from .console import Console, Step
+from ..io.table_schema import Schema, profile_columns, schema_from_dict
+from .console import Console, Step, format_file_size
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -40,8 +39,7 @@ LOCAL = "local"
 CONNECTION_TIMEOUT = 10
 
 
-@dataclass(frozen=True)
-class LoadedModel:
+class LoadedModel(NamedTuple):
     """A fitted model, the manifest of its file, and the schema of its tables."""
 
     model: CAPOClassifier
@@ -49,30 +47,36 @@ class LoadedModel:
     schema: Schema
 
 
-def load_model(path: str, trusted: Sequence[str] | None, console: Console) -> LoadedModel:
+def load_model(path: str, trusted: Sequence[str], console: Console) -> LoadedModel:
     """Load a model that was written by ``capo fit``."""
     with console.step(f"loading {path}"):
-        file = open_model(path, trusted=trusted or ())
+        file = open_model(path, trusted=trusted)
     if file.manifest.schema.get("kind", "names") == "names":
         raise ModelFileError(
             f"{path} was saved from Python and does not describe the table that its model needs: load it in "
             "Python with capo.load, or train the model with 'capo fit'."
         )
+    model = file.model
     try:
         schema = schema_from_dict(file.manifest.schema)
-        _check_features(file.model, schema)
+        if not isinstance(model, CAPOClassifier):
+            raise ValueError("its model is not a CAPOClassifier")
+        if model.n_features_in_ != schema.n_features:
+            raise ValueError("its model has another number of columns than its schema")
+        if schema.feature_names is not None and schema.feature_names != list(model.feature_names_in_):
+            raise ValueError("the model's columns do not match its schema")
     except ValueError as error:
         raise ModelFileError(f"{path} is not a model file written by 'capo fit': {error}.") from error
-    return LoadedModel(file.model, file.manifest, schema)
+    return LoadedModel(model, file.manifest, schema)
 
 
-def _check_features(model: Any, schema: Schema) -> None:
-    if not isinstance(model, CAPOClassifier):
-        raise ValueError("its model is not a CAPOClassifier")
-    if model.n_features_in_ != schema.n_features:
-        raise ValueError("its model has another number of columns than its schema")
-    if schema.feature_names is not None and schema.feature_names != list(model.feature_names_in_):
-        raise ValueError("the model's columns do not match its schema")
+def save_model(
+    model: CAPOClassifier, output: Path, schema: dict[str, Any], training: dict[str, Any], console: Console
+) -> None:
+    """Write a model with the schema of its tables and the record of its training."""
+    with console.step("writing"):
+        save(model, output, schema=schema, training=training)
+    console.log(f"wrote {output} ({format_file_size(output)})")
 
 
 def join_groups(
@@ -102,6 +106,12 @@ def table_sha256(table: TableReader) -> str:
         return ""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def training_record(table: TableReader, n_rows: int, X: Any) -> dict[str, Any]:
+    """What a model file keeps of the training table."""
+    record = {"table": table.name, "rows": n_rows, "sha256": table_sha256(table)}
+    return {**record, "columns": profile_columns(X)}
 
 
 def training_checksums(manifest: Manifest) -> list[str]:

@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-import json as json_format
+import json
 import math
-import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,16 +36,14 @@ MAX_LISTED_CLASSES = 20
 @options.command("Show what each column of a table is taken for.")
 def inspect(
     *,
-    table: options.Table,
-    format: options.Format = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    target: Annotated[str | None, options.column_option("--target -t", "Column with the labels.")] = None,
-    output: Annotated[
-        Path | None, options.output_option("TOML file to write, for 'capo fit --types'.")
+    table: options.TableOptions,
+    target: Annotated[
+        str | None, options.column_option("--target -t COLUMN", "Column with the labels.")
     ] = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    output: Annotated[
+        Path | None, options.output_option("--output -o FILE", "TOML file to write, for 'capo fit --types'.")
+    ] = None,
+    console: Console,
 ) -> None:
     """Show what each column of a table is taken for, why, an example and the share of missing values.
 
@@ -56,18 +54,13 @@ def inspect(
       capo inspect train.csv -o types.toml
       capo fit train.csv --target churned --types types.toml -o churn.capo
     """
-    from ..io.formats import open_table
-    from ..io.table_schema import ColumnRoles, infer_features
+    from ..io.table_schema import ColumnRoles
 
-    console = Console(quiet, json)
-    reader = open_table(table, format=format, delimiter=delimiter, encoding=encoding)
+    reader = table.open()
     check_output(output, *reader.paths)
     with console.step(f"reading {reader.name}"):
         batch, roles = reader.read(), ColumnRoles(target or "")
-        if target:
-            roles.check(batch.frame.columns)
-        features, notes = infer_features(batch, roles)
-        findings = _check_target(batch, roles, console) if target else []
+        features, notes, findings = _inspect_columns(batch, roles, console)
     for note in [*notes, *(finding.message for finding in findings)]:
         console.note(note)
     if output is not None:
@@ -86,22 +79,29 @@ def inspect(
     )
 
 
-def _check_target(batch: Batch, roles: ColumnRoles, console: Console) -> list[DataFinding]:
-    """What may mislead in training for the target; a note if the table cannot be trained on."""
+def _inspect_columns(
+    batch: Batch, roles: ColumnRoles, console: Console
+) -> tuple[FeatureSchema, Sequence[str], list[DataFinding]]:
+    """The kinds of the columns, notes, and what may mislead in training for the target if there is one."""
     import numpy as np
 
-    from ..io.table_schema import infer_table_schema
+    from ..io.table_schema import infer_features, infer_table_schema
     from ..tables.checks import check_data
 
-    try:
-        inference = infer_table_schema(batch, roles)
-        labels, X = inference.schema.labels(batch), inference.schema.features(batch)
-    except InvalidInputError as error:
-        console.note(f"A model cannot be trained on this table: {error}")
-        return []
-    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    main_class = 1 if len(classes) == 2 else int(counts.argmax())
-    return check_data(X, codes == main_class, inference.features, target=roles.target)
+    if roles.target:
+        roles.check(batch.frame.columns)
+        try:
+            inference = infer_table_schema(batch, roles)
+            labels, X = inference.schema.labels(batch), inference.schema.features(batch)
+        except InvalidInputError as error:
+            console.note(f"A model cannot be trained on this table: {error}")
+        else:
+            assert inference.features is not None
+            classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+            main_class = 1 if len(classes) == 2 else int(counts.argmax())
+            findings = check_data(X, codes == main_class, inference.features, target=roles.target)
+            return inference.features, inference.notes, findings
+    return *infer_features(batch, roles), []
 
 
 def _column_data(column: ColumnInfo) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def _format_column_types(features: FeatureSchema, table_name: str) -> str:
     for column in features.columns:
         doubt = f"; please check: {column.doubt}" if column.doubt else ""
         comment = _one_line(f"{column.reason}{doubt}; for example {column.example!r}")
-        name, kind = json_format.dumps(str(column.key)), json_format.dumps(column.kind.name)
+        name, kind = json.dumps(str(column.key)), json.dumps(column.kind.name)
         lines.append(f"{name} = {kind}  # {comment}")
     return "\n".join(lines) + "\n"
 
@@ -143,7 +143,7 @@ def _one_line(text: str) -> str:
 
 
 @options.command("Describe a model file without loading the model.")
-def show(path: options.ModelFile, json: options.Json = False) -> None:
+def show(path: str, as_json: bool = False) -> None:
     """Describe a model file without loading the model.
 
     \b
@@ -165,7 +165,7 @@ def show(path: options.ModelFile, json: options.Json = False) -> None:
         "written": f"{manifest.created} with {versions}",
     }
     lines = "\n".join(f"{key:<11}{value}" for key, value in fields.items() if value)
-    Console(as_json=json).result(f"{lines}\n\n{manifest.summary}".rstrip(), asdict(manifest))
+    Console(as_json).result(f"{lines}\n\n{manifest.summary}".rstrip(), asdict(manifest))
 
 
 def _describe_classes(manifest: Manifest) -> str:
@@ -199,10 +199,9 @@ def _label_names(schema: dict[str, Any]) -> str:
 @options.command("Convert a model to ONNX.")
 def export(
     *,
-    path: options.ModelFile,
-    trust: options.Trust = None,
+    model_file: options.ModelOptions,
     output: Annotated[Path, typer.Argument(metavar="FILE", help="ONNX file to write.")],
-    quiet: options.Quiet = False,
+    quiet: bool = False,
 ) -> None:
     """Convert a model to ONNX, for onnxruntime and other runtimes.
 
@@ -211,12 +210,11 @@ def export(
     """
     from ..export.onnx import to_onnx
     from ..io.table_schema import TableSchema
-    from .inputs import load_model
 
-    console = Console(quiet)
-    check_output(output, path)
+    console = Console(quiet=quiet)
+    check_output(output, model_file.path)
     check_file_ending(output, [".onnx"], "the graph is an ONNX file, whose name ends in .onnx")
-    loaded = load_model(path, trust, console)
+    loaded = model_file.load(console)
     with console.step("converting"):
         schema = loaded.schema
         kinds = schema.columns if isinstance(schema, TableSchema) else None
@@ -242,7 +240,7 @@ def measures(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="Name of a measure, or a formula; by default all.")
     ] = None,
-    json: options.Json = False,
+    as_json: bool = False,
 ) -> None:
     """List the measures: formula, parameters, and when to use them.
 
@@ -253,7 +251,7 @@ def measures(
     from .. import measures as registry
     from ..measures import Description, multiclass, multilabel
 
-    console, binary = Console(as_json=json), {each.name: each for each in registry.describe()}
+    console, binary = Console(as_json), {each.name: each for each in registry.describe()}
     if name is None:
         table = _format_measures(list(binary.values()))
         console.result(table, [_measure_data(each) for each in binary.values()])
@@ -336,13 +334,8 @@ def demo() -> None:
     with ignore_broken_pipe():
         splits = [split_digits(seed) for seed in range(N_SPLITS)]
         _compare_on_digits(splits)
-        _write(adapt_rule(*splits[0]))
-        _write(_DEMO_NEXT_STEPS)
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
+        typer.echo(adapt_rule(*splits[0]), nl=False)
+        typer.echo(_DEMO_NEXT_STEPS, nl=False)
 
 
 def split_digits(seed: int) -> list[Any]:
@@ -367,7 +360,7 @@ def _compare_on_digits(splits: list[list[Any]]) -> None:
     words = [name.rpartition(" ")[::2] for name in METHODS]
     heading = f"{'measure':<34}" + "".join(f"{word:>10}" for _, word in words) + f"{'seconds':>9}"
     first_line = f"{'':<34}" + "".join(f"{word:>10}" for word, _ in words)
-    _write(f"{_DEMO_INTRODUCTION}{first_line.rstrip()}\n{heading}\n{'-' * len(heading)}\n")
+    typer.echo(f"{_DEMO_INTRODUCTION}{first_line.rstrip()}\n{heading}\n{'-' * len(heading)}\n", nl=False)
     summary = None
     with tempfile.TemporaryDirectory() as memory:  # keeps the auxiliaries of a split for the next measure
         for name, parameters in DEMO_MEASURES.items():
@@ -381,8 +374,8 @@ def _compare_on_digits(splits: list[list[Any]]) -> None:
                 scores.append([values[method] for method in METHODS])
             mean = np.mean(scores, axis=0)
             cells = "".join(f"{value:>9.4f}{'*' if value >= mean.max() - TIE else ' '}" for value in mean)
-            _write(f"{measure.label:<34}{cells}{seconds:>9.1f}\n")
-    _write(f"\n* best of the line.  The summary() of the first model:\n\n{summary}\n")
+            typer.echo(f"{measure.label:<34}{cells}{seconds:>9.1f}\n", nl=False)
+    typer.echo(f"\n* best of the line.  The summary() of the first model:\n\n{summary}\n", nl=False)
 
 
 class TwoPixelRule:

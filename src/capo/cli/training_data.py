@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import csv
+import os
 import shlex
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -17,10 +20,12 @@ from numpy.typing import NDArray
 
 from .. import measures
 from .._compat import BoolArray, FloatArray
+from ..decisions import PRICE_NAMES
 from ..estimators import CAPOClassifier
 from ..exceptions import CapoError, InvalidInputError, UnknownMeasureError, list_labels, suggest_names
-from ..io.parts import TablePart
-from ..io.source import Batch, SparseRows
+from ..io.formats import TableReader
+from ..io.parts import TablePart, estimate_size
+from ..io.source import Batch, NoRowsError, SparseRows
 from ..io.table_schema import (
     ColumnRoles,
     LabelMatrixSchema,
@@ -41,6 +46,8 @@ from ..tables.kinds import BooleanKind, ColumnValues, ParsedKind, find_yes_label
 from ..tables.schema import KINDS, DemandedKind, recognize
 from ..tables.targets import MAX_POSITIVE_SHARE, encode_binary_labels
 from .console import Console
+from .inputs import connect, divide, read_parts
+from .options import TrainingOptions
 
 TargetType = Literal["binary", "multiclass", "multilabel"]
 
@@ -67,6 +74,15 @@ PRESETS = {"fast": "fast", "balanced": "auto"}
 DELTAS = {"linear": "linear", "rbf": "rbf", "none": None}
 #: The table of a file of column types.
 TYPES_TABLE = "columns"
+#: About as many parts are tried to learn the types of the columns, until one has rows of both classes.
+N_TRIED_PARTS = 8
+#: Copies of the table that training makes: as read, as numbers, and as features of the auxiliaries.
+N_TABLE_COPIES = 8
+#: Bytes for each row that the forests of all folds take, if there are any.
+FOREST_BYTES_PER_ROW = 15_000
+FORESTS = frozenset({"trees", "full_trees", "rf", "auto"})
+#: Smaller files are read at once.
+MIN_CHECKED_BYTES = 2**25
 
 
 class OneClassError(InvalidInputError):
@@ -83,9 +99,9 @@ class RequestedMeasure:
     found: dict[TargetType, Any]
 
     @classmethod
-    def parse(cls, name: str, args: Sequence[str] | None) -> RequestedMeasure:
+    def parse(cls, name: str, args: Sequence[str]) -> RequestedMeasure:
         """Parse parameters such as ``beta=2``; raise if no type of target has such a measure."""
-        name, params = name.strip(), parse_measure_args(args or ())
+        name, params = name.strip(), parse_measure_args(args)
         found: dict[TargetType, Any] = {}
         errors: list[CapoError] = []
         for target_type, registry in MEASURES.items():
@@ -185,11 +201,6 @@ def _read_matrix(path: Path) -> dict[str, Any]:
     return {MATRIX_ARG: values[[rows.index(name) for name in columns]], "classes": columns}
 
 
-def matrix_files(args: Sequence[str] | None) -> list[Path]:
-    """The files with matrices that parameters of a measure name."""
-    return [Path(value) for name, value in map(_split_measure_arg, args or ()) if name == MATRIX_ARG]
-
-
 def parse_auxiliaries(auxiliaries: Sequence[str] | None, preset: str | None) -> str | list[str]:
     """The value of `CAPOClassifier.auxiliaries`."""
     if preset is not None:
@@ -210,49 +221,6 @@ def parse_auxiliaries(auxiliaries: Sequence[str] | None, preset: str | None) -> 
     for name in names:
         check_auxiliary_name(name)
     return "auto" if names == ["auto"] else names
-
-
-def make_model(
-    auxiliaries: str | list[str], delta: str, folds: int | None, jobs: int, seed: int, *, in_time: bool
-) -> CAPOClassifier:
-    """The model without what depends on the table; with `in_time` folds predict later rows."""
-    if delta.lower() not in DELTAS:
-        raise InvalidInputError(f"--delta must be linear, rbf or none: got {delta!r}.")
-    return CAPOClassifier(
-        auxiliaries=auxiliaries,
-        cv=TimeFolds(folds or DEFAULT_N_FOLDS) if in_time else folds,
-        delta=DELTAS[delta.lower()],
-        n_jobs=jobs or None,
-        random_state=seed,
-        verbose=2,  # the console decides how much of it is shown
-    )
-
-
-def column_roles(
-    targets: Sequence[str] | None,
-    weight: str | None,
-    group: str | None,
-    time: str | None,
-    drop: Sequence[str] | None,
-    ids: Sequence[str] | None,
-    categories: Sequence[str] | None,
-    types: Path | None,
-) -> ColumnRoles:
-    """The roles of the columns that options name."""
-    if group and time:
-        raise InvalidInputError("--group and --time cannot be combined: choose one.")
-    target, *others = dict.fromkeys(targets or ("",))
-    return ColumnRoles(
-        "" if others else target,
-        weight or "",
-        group or "",
-        time or "",
-        drop=tuple(dict.fromkeys(drop or ())),
-        ids=tuple(dict.fromkeys(ids or ())),
-        categories=tuple(dict.fromkeys(categories or ())),
-        kinds={} if types is None else read_column_types(types),
-        label_columns=(target, *others) if others else (),
-    )
 
 
 def read_column_types(path: Path) -> dict[str, DemandedKind]:
@@ -291,8 +259,7 @@ class _Target(NamedTuple):
     description: str
 
 
-@dataclass(frozen=True)
-class TrainingData:
+class TrainingTable(NamedTuple):
     """A table that was read for training, and the unfitted model for it."""
 
     model: CAPOClassifier
@@ -302,14 +269,19 @@ class TrainingData:
     sample_weight: FloatArray | None
     groups: NDArray[np.generic] | None
     target_type: TargetType
-    target: str
     price_columns: PriceColumns
     prices: dict[str, Any]
 
 
-@dataclass(frozen=True)
 class TrainingPlan:
     """What is trained, and from which columns.
+
+    Parameters
+    ----------
+    options : TrainingOptions
+        The options of the command.
+    folds : int, optional
+        Folds for cross-fitting.
 
     Attributes
     ----------
@@ -319,20 +291,51 @@ class TrainingPlan:
         The measure to optimize.
     roles : ColumnRoles
         The columns that options name.
-    label_separator, positive : str, optional
-        The text between the labels of a row, and the positive label.
+    target : str
+        The target as it was typed; empty if none was.
     prices : dict of str to str
         Columns or numbers by the names of the parameters of `fit`.
+    files : list of Path
+        Files that the options name.
     """
 
-    model: CAPOClassifier
-    measure: RequestedMeasure
-    roles: ColumnRoles
-    label_separator: str | None
-    positive: str | None
-    prices: dict[str, str]
+    def __init__(self, options: TrainingOptions, folds: int | None) -> None:
+        self.options = options
+        if options.delta.lower() not in DELTAS:
+            raise InvalidInputError(f"--delta must be linear, rbf or none: got {options.delta!r}.")
+        if options.group and options.time:
+            raise InvalidInputError("--group and --time cannot be combined: choose one.")
+        self.prices = {name: text for name in PRICE_NAMES if (text := getattr(options, name)) is not None}
+        self.measure = RequestedMeasure.parse(
+            options.measure or ("cost" if self.prices else "f1"), options.measure_args or ()
+        )
+        self.model = CAPOClassifier(
+            auxiliaries=parse_auxiliaries(options.auxiliaries, options.preset),
+            cv=TimeFolds(folds or DEFAULT_N_FOLDS) if options.time else folds,
+            delta=DELTAS[options.delta.lower()],
+            n_jobs=options.jobs or None,
+            random_state=options.seed,
+            verbose=2,  # the console decides how much of it is shown
+        )
+        names = tuple(dict.fromkeys(options.targets or ()))
+        self.target = ",".join(names)
+        self.roles = ColumnRoles(
+            names[0] if len(names) == 1 else "",
+            options.weight or "",
+            options.group or "",
+            options.time or "",
+            drop=tuple(dict.fromkeys(options.drop or ())),
+            ids=tuple(dict.fromkeys(options.ids or ())),
+            categories=tuple(dict.fromkeys(options.categories or ())),
+            kinds={} if options.types is None else read_column_types(options.types),
+            label_columns=names if len(names) > 1 else (),
+        )
+        args = map(_split_measure_arg, options.measure_args or ())
+        self.files = [Path(value) for name, value in args if name == MATRIX_ARG]
+        if options.types is not None:
+            self.files.append(options.types)
 
-    def read(self, table: TablePart, console: Console) -> TrainingData:
+    def read(self, table: TablePart, console: Console) -> TrainingTable:
         """Read a table, infer its schema, check labels and weights, and log its size."""
         with console.step(f"reading {table.name}"):
             batch = table.read()
@@ -341,16 +344,14 @@ class TrainingPlan:
             X, y, weight = schema.features(batch), schema.labels(batch), schema.weights(batch)
             groups = read_times(batch, time) if time else schema.groups(batch)
             price_columns = PriceColumns.parse(self.prices, batch)
-            if self._target in price_columns.columns:
-                raise InvalidInputError(
-                    f"the target {self._target!r} cannot be a price: name another column."
-                )
+            if self.target in price_columns.columns:
+                raise InvalidInputError(f"the target {self.target!r} cannot be a price: name another column.")
             prices = price_columns.read(batch, schema)
         target = self._check_target(y, weight, schema)
         findings = (
             []
             if isinstance(schema, SparseSchema)
-            else check_data(X, target.main_class, inference.features, target=self._target)
+            else check_data(X, target.main_class, inference.features, target=self.target)
         )
         for remark in inference.remarks:
             console.note(remark)
@@ -372,17 +373,10 @@ class TrainingPlan:
         )
         if target.type == "multiclass" and model.delta is None:
             model.set_params(delta="linear")  # many classes have no delta function that could be left out
-        return TrainingData(
-            model, schema, X, y, weight, groups, target.type, self._target, price_columns, prices
-        )
-
-    @property
-    def _target(self) -> str:
-        """The target as it was typed; empty if none was."""
-        return self.roles.target or ",".join(self.roles.label_columns)
+        return TrainingTable(model, schema, X, y, weight, groups, target.type, price_columns, prices)
 
     def _infer_schema(self, batch: Batch) -> SchemaInference:
-        roles, separator = self.roles, self.label_separator
+        roles, separator = self.roles, self.options.label_separator
         if separator == "":
             raise InvalidInputError("--label-separator needs a text such as ';': got an empty one.")
         if isinstance(batch.rows, SparseRows):
@@ -394,7 +388,7 @@ class TrainingPlan:
                 )
             return SchemaInference(SparseSchema.infer(batch))
         columns = batch.frame.columns
-        if not self._target:
+        if not self.target:
             shown = ", ".join(map(repr, columns[:MAX_LISTED_COLUMNS]))
             raise InvalidInputError(f"name the label column with --target: the table has {shown}.")
         if roles.target not in columns and "," in roles.target:
@@ -434,7 +428,7 @@ class TrainingPlan:
 
     @property
     def _target_name(self) -> str:
-        return f"the target {self._target!r}" if self._target else "the target"
+        return f"the target {self.target!r}" if self.target else "the target"
 
     def _refuse_binary_options(self) -> None:
         if self.roles.time:
@@ -444,7 +438,7 @@ class TrainingPlan:
                 "--cost-fp, --cost-fn and --benefit-tp are for targets of two classes: for more classes, use "
                 "--measure cost with --measure-arg matrix=FILE."
             )
-        if self.positive is not None:
+        if self.options.positive is not None:
             raise InvalidInputError("--positive is for targets and measures of two classes: leave it out.")
 
     def _check_two_classes(
@@ -454,18 +448,18 @@ class TrainingPlan:
             raise OneClassError(f"{self._target_name} is {labels[0]!r} in every row: two classes are needed.")
         self._check_weights(y, weight)
         pos_label = find_yes_label(labels)
-        if self.positive is not None:
-            pos_label = schema.parse_label(self.positive)
+        if self.options.positive is not None:
+            pos_label = schema.parse_label(self.options.positive)
             if pos_label not in labels:
                 raise InvalidInputError(
-                    f"{self._target_name} has no label {self.positive!r}: its labels are {labels[0]!r} and "
-                    f"{labels[1]!r}."
+                    f"{self._target_name} has no label {self.options.positive!r}: its labels are "
+                    f"{labels[0]!r} and {labels[1]!r}."
                 )
         classes, positive = encode_binary_labels(y, pos_label)
         counted = positive if weight is None else positive[weight > 0]
         other, label = classes.tolist()
         share, n_positive, notes = float(counted.mean()), int(counted.sum()), []
-        if share > MAX_POSITIVE_SHARE and not self.positive:
+        if share > MAX_POSITIVE_SHARE and not self.options.positive:
             reason = "the larger of the two labels" if label == max(labels) else "the label that means yes"
             notes = [
                 f"The positive class is {label!r}, {reason}, which {share:.0%} of the rows have. "
@@ -546,3 +540,133 @@ def _text_kinds(schema: Schema) -> dict[str, dict[str, Any]] | None:
         return None
     kinds = {name: kind.to_dict() for name, kind in schema.columns.items() if kind.role in ("text", "tags")}
     return kinds or None
+
+
+def note_few_groups(data: TrainingTable, folds: int | None, console: Console) -> None:
+    """Log a note if a class has rows in fewer groups than there are folds."""
+    if data.groups is None or data.target_type == "multilabel" or isinstance(data.model.cv, TimeFolds):
+        return
+    n_groups = min(len(np.unique(data.groups[data.y == label])) for label in np.unique(data.y))
+    n_folds = folds or DEFAULT_N_FOLDS
+    if n_groups < n_folds:
+        console.note(
+            f"One class has rows in {n_groups} groups only: {n_groups} folds are used, not {n_folds}."
+        )
+
+
+def needs_parts(
+    table: TableReader,
+    plan: TrainingPlan,
+    cluster: str | None,
+    out_of_core: str,
+    sample_size: int,
+    console: Console,
+) -> bool:
+    """Whether the table is read in parts: on a cluster, on demand, or because of its size, with a note."""
+    options = {
+        "--weight": plan.roles.weight,
+        "--group": plan.roles.group,
+        "--time": plan.roles.time,
+        "--label-separator": plan.options.label_separator,
+        "--cost-fp, --cost-fn and --benefit-tp": plan.prices,
+    }
+    conflict = next((name for name, value in options.items() if value), "")
+    if out_of_core not in ("auto", "yes", "no"):
+        raise InvalidInputError(f"--out-of-core must be auto, yes or no: got {out_of_core!r}.")
+    if cluster is not None or out_of_core == "yes":
+        if conflict:
+            requested = "--out-of-core" if cluster is None else "--cluster"
+            raise InvalidInputError(f"{requested} cannot be combined with {conflict}.")
+        return True
+    shortage = "" if out_of_core == "no" else _describe_shortage(table, plan.model.auxiliaries)
+    if shortage and conflict:
+        console.note(f"{shortage} It cannot be read in parts because of {conflict}.")
+    elif shortage:
+        console.note(
+            f"{shortage} It is read in parts, and the auxiliaries are trained on a sample of {sample_size:,} "
+            "rows. Use --out-of-core no to read it at once."
+        )
+    return bool(shortage) and not conflict
+
+
+def _describe_shortage(table: TableReader, auxiliaries: str | list[str]) -> str:
+    """A sentence about the memory if training on the whole table needs more than there is; otherwise ""."""
+    files = [Path(path) for path in table.paths]
+    if find_spec("distributed") is None or not all(file.is_file() for file in files):
+        return ""
+    is_large = sum(file.stat().st_size for file in files) >= MIN_CHECKED_BYTES
+    size = estimate_size(table) if is_large else None
+    if size is None:
+        return ""
+    names = {auxiliaries} if isinstance(auxiliaries, str) else set(auxiliaries)
+    per_row = FOREST_BYTES_PER_ROW if names & FORESTS else 0
+    needed, available = N_TABLE_COPIES * size.n_bytes + per_row * size.n_rows, available_memory()
+    if needed <= available:
+        return ""
+    return (
+        f"Training on the whole table needs about {needed / 1e9:.1f} GB of memory, and {available / 1e9:.1f} "
+        "GB are available."
+    )
+
+
+def available_memory() -> int:
+    """Bytes of memory that this process can get without swapping."""
+    import psutil  # noqa: PLC0415 (comes with distributed)
+    from distributed.system import MEMORY_LIMIT  # noqa: PLC0415
+
+    return int(min(psutil.virtual_memory().available, MEMORY_LIMIT))
+
+
+def fit_in_parts(
+    table: TableReader,
+    plan: TrainingPlan,
+    cluster: str | None,
+    partition_rows: int | None,
+    sample_size: int,
+    console: Console,
+) -> tuple[CAPOClassifier, int, Any, TrainingTable]:
+    """The model of all rows, their number, its summary, and the rows that the types of columns are from."""
+    from ..dask import DaskCAPOClassifier  # noqa: PLC0415 (an optional package)
+
+    parts = divide(table, partition_rows, console)
+    data = _read_first_part(parts, plan, console)
+    if data.target_type != "binary":
+        raise InvalidInputError(
+            "a table that is read in parts must have a target of two classes: leave out --cluster, or use "
+            "--out-of-core no."
+        )
+    params = data.model.get_params(deep=False)
+    del params["memory"]
+    model = DaskCAPOClassifier(**{**params, "verbose": 0}, sample_size=sample_size)
+    place = "training in parts" if cluster is None else f"training on {cluster}"
+    with _open_scheduler(cluster, data.model.n_jobs or 1, console) as client, console.step(place):
+        model.set_params(client=client).fit(*read_parts(parts, data.schema))
+    model.client = None
+    return model.to_local(), model.n_rows_, model.summary(), data
+
+
+def _read_first_part(parts: Sequence[TablePart], plan: TrainingPlan, console: Console) -> TrainingTable:
+    """The rows of the first part that has rows of both classes, of some from all over the table."""
+    error: InvalidInputError = NoRowsError("none of the files has rows.")
+    for part in parts[:: max(1, len(parts) // N_TRIED_PARTS)]:
+        if len(parts) > 1:
+            console.log(f"learning the columns from {part.name}, one of {len(parts):,} parts")
+        try:
+            return plan.read(part, console)
+        except (NoRowsError, OneClassError) as found:
+            error = found
+    raise error
+
+
+@contextmanager
+def _open_scheduler(cluster: str | None, n_jobs: int, console: Console) -> Iterator[Any]:
+    """A client of the cluster; without one, None and Dask's scheduler in this process, with some threads."""
+    if cluster is not None:
+        with connect(cluster, console) as client:
+            yield client
+        return
+    import dask  # noqa: PLC0415
+
+    n_threads = n_jobs if n_jobs > 0 else os.cpu_count() or 1
+    with dask.config.set(scheduler="synchronous" if n_threads == 1 else "threads", num_workers=n_threads):
+        yield None

@@ -14,7 +14,6 @@ import dask.array as da
 import numpy as np
 from distributed import Client
 from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -463,11 +462,6 @@ class DaskCAPOClassifier(BaseDaskClassifier):
         self.random_state = random_state
         self.verbose = verbose
         self.client = client
-
-    @property
-    def threshold_(self) -> float:
-        """The probability of the positive class above which a row is positive."""
-        return float(expit(self.decision_.log_odds))
 
     @estimators.atomic_fit
     def fit(self, X: Any, y: Any) -> Self:
