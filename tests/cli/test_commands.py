@@ -167,7 +167,9 @@ def test_evaluate_gives_every_measure_with_an_interval(folder, model, capsys):
     rows = table(80, seed=1)
     X, y = rows.select("x", "z", "word"), rows["y"].to_numpy()
     by_name = {each["name"].partition("(")[0]: each for each in found["measures"]}
-    assert set(by_name) == set(measures.names())
+    rates = ["precision", "recall", "specificity", "predicted positive"]
+    assert set(by_name) == {*measures.names(), *rates}
+    assert [each["name"] for each in found["measures"][1:5]] == rates
     assert found["measures"][0]["name"] == "f1"
     assert by_name["f1"]["value"] == pytest.approx(f1_score(y, fitted.predict(X), pos_label="yes"))
     assert all(each["low"] <= each["high"] for each in found["measures"])
