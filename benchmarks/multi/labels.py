@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from capo import CAPOClassifier, measures
 from capo.learning.auxiliaries import label_fold_codes
-from capo.learning.folds import fold_numbers, split_class_folds
+from capo.learning.folds import fold_numbers, split_folds
 from capo.learning.labels import LabelData, fit_label_models
 from capo.measures import multilabel
 
@@ -53,7 +53,7 @@ def label_outputs(table: Table, cache: Path) -> LabelOutputs:
 
 def _train(table: Table, seed: int) -> dict[str, np.ndarray]:
     codes = label_fold_codes(table.y > 0)
-    splits = split_class_folds(5, table.X, codes, {}, np.random.RandomState(seed))
+    splits = split_folds(5, table.X, codes, {}, np.random.RandomState(seed))
     model = CAPOClassifier("f1_macro", auxiliaries=AUXILIARIES, cv=splits, C=0.0, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -73,9 +73,10 @@ def capo(name: str, outputs: LabelOutputs) -> np.ndarray:
     """Return the decision for the test rows."""
     found = fit_label_models(multilabel.get(name), outputs.data, 0.0, 1e-3)
     columns = [
-        each.combination.log_odds(outputs.raw_test[:, :, k].T, None) for k, each in enumerate(found.models)
+        each.combination.log_odds(outputs.raw_test[:, :, k].T, None)
+        for k, each in enumerate(found["label_models_"])
     ]
-    return found.decision.margins(np.column_stack(columns))
+    return found["decision_"].margins(np.column_stack(columns))
 
 
 def half(name: str, outputs: LabelOutputs) -> np.ndarray:

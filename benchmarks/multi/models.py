@@ -12,7 +12,7 @@ from lightgbm import LGBMClassifier
 from sklearn.model_selection import StratifiedKFold
 
 from capo import CAPOClassifier
-from capo.learning.classes import fit_stack
+from capo.learning.classes import fit_class_stack
 
 from .tables import Table
 
@@ -47,8 +47,7 @@ def class_models(table: Table, cache: Path) -> ClassModels:
         lightgbm = Probabilities(file["lgbm_train"], file["lgbm_test"])
         folds, seconds = file["folds"], float(file["seconds"])
     start = time.process_time()
-    fitted = fit_stack(raw.train, table.y, None, folds)
-    stack, out_of_fold = fitted.stack, fitted.probabilities
+    stack, out_of_fold, _ = fit_class_stack(raw.train, table.y, None, folds)
     stack_seconds = time.process_time() - start
     probabilities = Probabilities(out_of_fold, stack.probabilities(list(np.moveaxis(raw.test, 1, 0))))
     return ClassModels(probabilities, raw, lightgbm, folds, table.y, table.y_test, seconds, stack_seconds)

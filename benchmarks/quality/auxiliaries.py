@@ -27,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 
 from capo.decisions import ExpectedValueThreshold
 from capo.learning.auxiliaries import make_auxiliaries, set_random_states
-from capo.learning.center import fit_stack
+from capo.learning.center import fit_binary_stack
 from capo.learning.combination import AdaptationData, LinearCombination
 from capo.learning.cross_fit import Auxiliary, JobRunner, TrainingSet, cross_fit
 from capo.learning.folds import split_folds
@@ -117,7 +117,7 @@ def _value(
     test: dict[str, np.ndarray],
 ) -> float:
     rows = AdaptationData(np.column_stack([columns[each] for each in members]), None, table.y, None)
-    a, b = fit_stack(rows, nonnegative=True)
+    a, b = fit_binary_stack(rows, nonnegative=True)
     weights = LinearCombination(a, np.zeros(0), b)
     on_test = weights.scores(np.column_stack([test[each] for each in members]), None)
     cut = ExpectedValueThreshold()(MEASURES[measure], weights.scores(rows.outputs, None), table.y, None).score

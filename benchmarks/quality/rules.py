@@ -23,7 +23,7 @@ from joblib import Memory
 
 from capo import measures
 from capo.decisions import ExpectedValueThreshold, OperatingPoint, PlattCalibrator
-from capo.learning.center import fit_stack
+from capo.learning.center import fit_binary_stack
 from capo.learning.combination import AdaptationData, FittedCombination, LinearCombination, scale_outputs
 from capo.learning.outputs import ScoreOutput
 from capo.measures import Measure
@@ -79,7 +79,7 @@ def stack_scores(raw: np.ndarray, raw_test: np.ndarray, y: np.ndarray, folds: np
 
 
 def _fit(data: AdaptationData) -> LinearCombination:
-    weights, intercept = fit_stack(data, nonnegative=True)
+    weights, intercept = fit_binary_stack(data, nonnegative=True)
     return LinearCombination(weights, np.zeros(0), intercept)
 
 

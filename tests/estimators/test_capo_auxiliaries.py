@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from capo import CAPOClassifier, measures
 from capo.exceptions import AuxiliaryError, ConstraintWarning, InvalidInputError
-from capo.learning.auxiliaries import default_auxiliary_names, resolve_auxiliaries
+from capo.learning.auxiliaries import default_auxiliary_names
 from capo.learning.outputs import ScoreOutput
 
 from .capo_cases import LINEAR, NOISY, X, Y
@@ -200,11 +200,6 @@ def test_auto_in_a_list_is_the_default_set():
 def test_a_set_is_given_by_name_alone_or_in_a_list():
     fast = CAPOClassifier(auxiliaries="fast", C=0.0, cv=2, random_state=0).fit(*NOISY)
     assert list(fast.auxiliaries_) == ["quick", "linear"]
-    assert [name for name, _ in resolve_auxiliaries([("fast", "fast"), ("nb", "nb")], NOISY[0])] == [
-        "quick",
-        "linear",
-        "nb",
-    ]
     assert "svm" in default_auxiliary_names(np.zeros((50, 100)))
     assert "svm" not in default_auxiliary_names(np.zeros((50, 99)))
     classes = np.arange(len(NOISY[1])) % 3

@@ -19,7 +19,7 @@ import capo
 from capo import CAPOClassifier
 from capo.decisions import expected_value
 from capo.exceptions import InvalidInputError
-from capo.learning.auxiliaries import LabelwiseClassifier, label_auxiliary_names
+from capo.learning.auxiliaries import LabelwiseClassifier, default_auxiliary_names
 from capo.measures import multiclass, multilabel
 
 X, Y = make_multilabel_classification(240, n_features=8, n_classes=4, random_state=0)
@@ -109,8 +109,8 @@ def test_sparse_rows_and_label_matrices():
 
 
 def test_the_default_set_is_small_for_many_labels():
-    assert label_auxiliary_names(X, 4) == ["boosting", "trees", "linear", "kernel"]
-    assert label_auxiliary_names(X, 160) == ["trees", "linear"]
+    assert default_auxiliary_names(X, "auto", "multilabel", 4) == ["boosting", "trees", "linear", "kernel"]
+    assert default_auxiliary_names(X, "auto", "multilabel", 160) == ["trees", "linear"]
 
 
 def test_a_saved_model_predicts_the_same(fitted, tmp_path):

@@ -9,7 +9,7 @@ from capo import measures
 from capo.decisions import ExpectedValueThreshold, FixedThreshold, ShrunkenThreshold
 from capo.engine import Status
 from capo.learning.adaptation import AdaptationProblem, Objective, adapt, make_search
-from capo.learning.center import StackPrior, UnitPrior, ZeroPrior, fit_stack
+from capo.learning.center import StackPrior, UnitPrior, ZeroPrior, fit_binary_stack
 from capo.learning.combination import AdaptationData, LinearCombination, scale_outputs
 from capo.learning.outputs import ScoreOutput
 
@@ -81,37 +81,37 @@ def test_the_stack_meets_the_conditions_of_its_optimum():
             share - rows.positive
         )
 
-    a, b = fit_stack(rows, nonnegative=False)
+    a, b = fit_binary_stack(rows, nonnegative=False)
     for part in slope(a, b, rows.outputs):
         np.testing.assert_allclose(part, 0.0, atol=1e-3)
     flipped = AdaptationData(-rows.outputs, None, rows.positive, rows.weight)
-    a, b = fit_stack(flipped, nonnegative=True)
+    a, b = fit_binary_stack(flipped, nonnegative=True)
     np.testing.assert_allclose(a, 0.0, atol=1e-8)
     assert (slope(a, b, flipped.outputs)[0] > 0).all()
 
 
 def test_the_stack_of_few_rows_is_near_the_average_and_of_many_near_the_best():
-    few, many = (fit_stack(problem(5, n=n), nonnegative=True)[0] for n in (12, 5000))
+    few, many = (fit_binary_stack(problem(5, n=n), nonnegative=True)[0] for n in (12, 5000))
     assert np.ptp(few) < 0.5 * np.ptp(many)
     constant = problem(5)
     constant.outputs[:, 0] = 1e-6 * constant.outputs[:, 0] + 3.0
-    assert fit_stack(constant, nonnegative=True)[0][0] == 0.0
+    assert fit_binary_stack(constant, nonnegative=True)[0][0] == 0.0
 
 
 def test_the_stack_leaves_out_what_the_others_replace():
     rows = problem(5, n=2000)
-    best = int(np.argmax(fit_stack(rows, nonnegative=True)[0]))
+    best = int(np.argmax(fit_binary_stack(rows, nonnegative=True)[0]))
     noise = np.random.default_rng(0).normal(size=len(rows.positive))
     copies = np.column_stack((rows.outputs, rows.outputs[:, best] + 0.01 * noise, noise))
-    weights, intercept = fit_stack(replace(rows, outputs=copies), nonnegative=True)
+    weights, intercept = fit_binary_stack(replace(rows, outputs=copies), nonnegative=True)
     assert weights[-1] == 0.0
     assert (weights[best] == 0.0) != (weights[-2] == 0.0)
-    alone, alone_intercept = fit_stack(rows, nonnegative=True)
+    alone, alone_intercept = fit_binary_stack(rows, nonnegative=True)
     difference = copies @ weights + intercept - (rows.outputs @ alone + alone_intercept)
     assert np.abs(difference).max() < 0.2
     few = replace(problem(5, n=100), outputs=problem(5, n=100).outputs)
     assert min(few.positive.sum(), (~few.positive).sum()) < 100
-    assert (fit_stack(few, nonnegative=False)[0] != 0.0).all()
+    assert (fit_binary_stack(few, nonnegative=False)[0] != 0.0).all()
 
 
 def test_scores_of_folds_meet_on_one_scale():
@@ -127,10 +127,9 @@ def test_the_threshold_of_a_fold_does_not_depend_on_its_labels(C):
     rows, folds = problem(n=100), np.arange(100) % 5
     flipped = replace(rows, positive=np.where(folds == 2, ~rows.positive, rows.positive))
     scores = [
-        make_search(each, folds, Objective(measures.get("f1")), nested=True).fold_paths[2].scores(C).others
+        make_search(each, folds, Objective(measures.get("f1")), nested=True).evaluate(C).fold_scores[2]
         for each in (rows, flipped)
     ]
-    assert len(scores[0]) == 80
     np.testing.assert_array_equal(*scores)
 
 
@@ -171,9 +170,8 @@ def test_scores_beside_a_known_classifier_do_not_depend_on_the_labels_held_out(C
         data, _ = scaled_beside_a_known_classifier(positive, folds, rows.outputs)
         given = Objective(measures.get("f1")).for_data(data)
         assert given.threshold_rule == ShrunkenThreshold(ExpectedValueThreshold())
-        points.append(make_search(data, folds, given, nested=True).fold_paths[2].scores(C))
-    np.testing.assert_array_equal(points[0].test, points[1].test)
-    np.testing.assert_array_equal(points[0].others, points[1].others)
+        points.append(make_search(data, folds, given, nested=True).evaluate(C))
+    np.testing.assert_array_equal(points[0].fold_scores[2], points[1].fold_scores[2])
 
 
 def test_a_ranking_and_a_given_threshold_are_not_shrunk():
@@ -214,7 +212,7 @@ def test_equal_scores_are_exactly_equal_once_standardized(center):
 def test_the_stack_needs_no_problem_to_be_on_the_common_scale(measure, rule):
     rows, folds = problem(n=200), np.arange(200) % 4
     given = Objective(measures.get(measure), threshold_rule=rule)
-    found = make_search(rows, folds, given).fold_paths[1].scores(0.0).test
+    found = make_search(rows, folds, given).evaluate(0.0).scores[folds == 1]
     train, test = rows.take_rows(np.flatnonzero(folds != 1)), rows.take_rows(np.flatnonzero(folds == 1))
     weights, _ = AdaptationProblem(train, given).solve(0.0)
     expected = weights.standardize(train).scores(test.outputs, test.features)

@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from capo.learning.auxiliaries import make_auxiliaries
 from capo.learning.outputs import LabelOutput, ScoreOutput, predict_block
-from capo.learning.trees import evaluate, is_kernel_machine
+from capo.learning.trees import compute_output, is_kernel_machine
 from capo.tables.features import KnownCategoryFilter
 from capo.tables.schema import infer_schema
 
@@ -34,12 +34,12 @@ def outputs(models, rows, output=None):
 @pytest.mark.parametrize("forest", [ExtraTreesClassifier, RandomForestClassifier])
 def test_random_trees_give_the_probabilities_of_scikit_learn(forest):
     model = forest(15, random_state=0).fit(X[:200], Y[:200])
-    np.testing.assert_array_equal(evaluate(model, "predict_proba", X), model.predict_proba(X)[:, 1])
+    np.testing.assert_array_equal(compute_output(model, "predict_proba", X), model.predict_proba(X)[:, 1])
 
 
 def test_random_trees_of_other_targets_predict_as_they_are():
     model = ExtraTreesClassifier(3, random_state=0).fit(COMPLETE, RNG.integers(3, size=300))
-    assert evaluate(model, "predict_proba", COMPLETE).shape == (300, 3)
+    assert compute_output(model, "predict_proba", COMPLETE).shape == (300, 3)
 
 
 @pytest.mark.parametrize("gamma", [None, 0.3])
@@ -48,7 +48,7 @@ def test_a_kernel_machine_is_one_product_after_the_kernel(monkeypatch, gamma, to
     monkeypatch.setattr("capo.kernels.BLOCK_SIZE", 70 * 60)
     steps = Nystroem(gamma=gamma, n_components=60, random_state=0), StandardScaler(), LogisticRegression()
     model = make_pipeline(*steps).fit(to_matrix(COMPLETE), Y)
-    found = evaluate(model, "decision_function", to_matrix(COMPLETE))
+    found = compute_output(model, "decision_function", to_matrix(COMPLETE))
     np.testing.assert_allclose(found, model.decision_function(to_matrix(COMPLETE)), rtol=0, atol=1e-10)
 
 

@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from capo.decisions import fit_softmax
-from capo.learning.classes import ClassScorer, ProbabilityStack, calibration_error, fit_stack
+from capo.learning.classes import ClassScorer, ProbabilityStack, calibration_error, fit_class_stack
 from capo.learning.outputs import ClassCalibrator
 from capo.measures import multiclass
 
@@ -49,8 +49,7 @@ def test_noise_gets_less_weight_than_information():
     assert (stack.weights >= 0).all()
     assert stack.weights[0] > 10 * stack.weights[1]
     alone = log_loss(CODES, np.exp(log_probabilities(LOGITS)))
-    fitted = fit_stack(raw, CODES, None, FOLDS)
-    chosen, probabilities = fitted.stack, fitted.probabilities
+    chosen, probabilities, _ = fit_class_stack(raw, CODES, None, FOLDS)
     assert log_loss(CODES, probabilities) < alone + 0.02
     assert chosen.correction is None
 
@@ -59,8 +58,7 @@ def test_confused_classes_are_corrected():
     """An auxiliary that exchanges two classes is of use with a correction only."""
     exchanged = log_probabilities(LOGITS)[:, [1, 0, 2, 3]]
     raw = exchanged[:, None]
-    fitted = fit_stack(raw, CODES, None, FOLDS)
-    chosen, probabilities = fitted.stack, fitted.probabilities
+    chosen, probabilities, _ = fit_class_stack(raw, CODES, None, FOLDS)
     assert chosen.correction.shape == (5, 4)
     plain = ProbabilityStack.fit(raw, CODES, None)
     assert log_loss(CODES, probabilities) < log_loss(CODES, plain.probabilities([exchanged])) - 0.3
@@ -74,7 +72,7 @@ def test_noise_is_not_corrected():
     for _ in range(3):
         codes = rng.integers(0, 3, 150)
         raw = rng.normal(size=(150, 2, 3))
-        probabilities = fit_stack(raw, codes, None, np.arange(150) % 5).probabilities
+        _, probabilities, _ = fit_class_stack(raw, codes, None, np.arange(150) % 5)
         assert log_loss(codes, probabilities) > np.log(3) - 0.02
 
 

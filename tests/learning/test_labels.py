@@ -17,6 +17,6 @@ def test_a_label_of_noise_does_not_spoil_the_others(seed):
     fitted = fit_label_models(
         multilabel.get("f1_micro"), LabelData(raw, None, positive, None, folds), 0.0, 1e-3
     )
-    assert np.abs(fitted.oof_log_odds).max() < 15
-    log_odds = fitted.models[0].combination.log_odds(raw[:, :, 0].T, None)
+    assert np.abs(fitted["oof_log_odds_"]).max() < 15
+    log_odds = fitted["label_models_"][0].combination.log_odds(raw[:, :, 0].T, None)
     assert np.corrcoef(log_odds, signal)[0, 1] > 0.9

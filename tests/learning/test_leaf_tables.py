@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
-from capo.learning.trees import evaluate, find_leaf_tables, has_leaf_tables, make_leaf_tables
+from capo.learning.trees import compute_output, find_leaf_tables, has_leaf_tables, make_leaf_tables
 
 SPECIAL = [np.nan, np.inf, -np.inf]
 
@@ -71,7 +71,7 @@ def test_evaluation_uses_the_tables_for_many_rows(monkeypatch):
     expected = model.decision_function(X)
     monkeypatch.setattr("capo.learning.trees.MIN_TABLE_ROWS", 1)
     monkeypatch.setattr(HistGradientBoostingClassifier, "decision_function", None)
-    np.testing.assert_allclose(evaluate(model, "decision_function", X), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(compute_output(model, "decision_function", X), expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("warm_start", [False, True])

@@ -7,7 +7,7 @@ from capo import measures
 from capo.decisions import ZeroThreshold
 from capo.learning.adaptation import Objective, make_search
 from capo.learning.combination import AdaptationData
-from capo.learning.path import AUTO_GRID, COARSE_AUTO_GRID, CGrid, CVScore, CVScorer, FoldScores, PathSearch
+from capo.learning.path import AUTO_GRID, COARSE_AUTO_GRID, CGrid, CVScore, CVScorer, PathSearch
 
 
 def test_c_zero_is_left_only_for_a_significant_gain():
@@ -40,8 +40,8 @@ class FoldOfKnownScores:
     def __init__(self, test_rows, scores):
         self.test_rows, self._scores = test_rows, scores
 
-    def scores(self, C):
-        return FoldScores(self._scores[C][self.test_rows], None, 1)
+    def test_scores(self, C):
+        return self._scores[C][self.test_rows], 1
 
 
 def test_equal_scores_at_two_values_of_C_are_one_loss_for_an_early_stop():

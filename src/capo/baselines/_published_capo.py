@@ -249,7 +249,7 @@ class PublishedTask(BinaryTask):
             min_share_of_error=0.0,
         )
 
-    def train(self, runner: JobRunner[Any], measure: Any) -> tuple[Sequence[Auxiliary], CrossFitResult]:
+    def train(self, runner: JobRunner, measure: Any) -> tuple[Sequence[Auxiliary], CrossFitResult]:
         fitted = fit_in_sample(runner)
         if self.max_auxiliaries is None:
             return runner.auxiliaries, fitted
@@ -280,7 +280,7 @@ class PublishedTask(BinaryTask):
         return fitted.fold_outputs if isinstance(fitted, InSampleResult) else None
 
 
-def fit_in_sample(runner: JobRunner[OutputKind]) -> InSampleResult:
+def fit_in_sample(runner: JobRunner) -> InSampleResult:
     """Train all auxiliaries in all folds and on all rows; the outputs are in sample."""
     training, auxiliaries = runner.training, runner.auxiliaries
     jobs = [job for i, each in enumerate(auxiliaries) for job in _jobs(i, each, training)]

@@ -370,7 +370,9 @@ def make_inputs(rows: tuple[Any, NDArray[Any]], model: CAPOClassifier, label_pai
     return Block(concatenate_tables(parts), labels == label_pair[1])
 
 
-def adapt(model: CAPOClassifier, blocks: Partitions, tol: float, threshold: str | float) -> CAPOClassifier:
+def adapt_partitions(
+    model: CAPOClassifier, blocks: Partitions, tol: float, threshold: str | float
+) -> CAPOClassifier:
     """The classifier of the sample with the weights and the threshold of all other rows.
 
     The first half of the blocks and the second one are those of two random halves of these rows. The

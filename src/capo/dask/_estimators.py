@@ -26,7 +26,7 @@ from ..exceptions import InvalidInputError
 from ..inspection import Summary
 from ..measures import Cost, Measure
 from ..tables.targets import check_class_weights, positive_mask
-from ._adaptation import DistributedOracle, adapt, choose_threshold, fit_sample, make_inputs
+from ._adaptation import DistributedOracle, adapt_partitions, choose_threshold, fit_sample, make_inputs
 from ._partitions import BlockSummary, Partitions, divide_rows, find_classes, make_block, split_rows
 
 #: With fewer rows of a class outside the sample, the model of the sample is kept as it is.
@@ -496,7 +496,7 @@ class DaskCAPOClassifier(BaseDaskClassifier):
             models = Partitions(trained.parts * len(both.parts), trained.graph, both.client)
             blocks = both.zip(models).map(make_inputs, label_pair)
             with TemporaryDirectory(prefix="capo-", ignore_cleanup_errors=True) as folder:
-                model = adapt(model, blocks.persist(folder), float(self.tol), self.threshold)
+                model = adapt_partitions(model, blocks.persist(folder), float(self.tol), self.threshold)
         copy_fitted(model, self)
         if self.solution_ is not None:
             estimators.warn_not_converged(

@@ -130,17 +130,14 @@ class Constraint:
     def parse(cls, text: str) -> Self:
         """Read a constraint such as ``"fpr <= 0.05"``."""
         match = _PATTERN.fullmatch(text) if isinstance(text, str) else None
+        name, sense, limit = match.groups() if match else ("", "", "")
         try:
-            name, sense, limit = match.groups() if match else ("", "", "")
-            constraint = cls(name, float(limit)) if match else None
-        except ValueError as error:
-            if isinstance(error, InvalidInputError):
-                raise
-            constraint = None
-        if constraint is None:
+            number = float(limit)
+        except ValueError:
             raise InvalidInputError(
                 f"a constraint is a rate and a limit, such as 'precision >= 0.9': got {text!r}."
-            )
+            ) from None
+        constraint = cls(name, number)
         if sense != constraint.rate.sense:
             raise InvalidInputError(f"{constraint.name} can only be limited as '{constraint}': got {text!r}.")
         return constraint
@@ -250,18 +247,15 @@ class Guarantee(Decision):
         return str(self)
 
     def __str__(self) -> str:
-        return self._describe_guarantee() if self.is_certified else self._describe_failure()
-
-    def _describe_guarantee(self) -> str:
-        kind = "a random row of a new group" if self.by_group else "new rows like the calibration rows"
-        return (
-            f"{self.constraint} on {kind}, with {100 * self.confidence:.10g}% confidence: "
-            f"{self.n_failures:,} of {self.n_trials:,} {self.constraint.rate.failure_phrase} among "
-            f"{self._rows()} "
-            f"(p = {self.p_value:.2g})"
-        )
-
-    def _describe_failure(self) -> str:
+        rows = f"{self.n_rows:,} calibration row{'' if self.n_rows == 1 else 's'}"
+        rows += ", one from each group" if self.by_group else ""
+        confidence = f"with {100 * self.confidence:.10g}% confidence"
+        if self.is_certified:
+            kind = "a random row of a new group" if self.by_group else "new rows like the calibration rows"
+            return (
+                f"{self.constraint} on {kind}, {confidence}: {self.n_failures:,} of {self.n_trials:,} "
+                f"{self.constraint.rate.failure_phrase} among {rows} (p = {self.p_value:.2g})"
+            )
         labeled = "no row is" if self.constraint.rate.safe_end == "none" else "every row is"
         needed = (
             f"about {self.n_rows_needed:,} calibration rows would be needed"
@@ -270,13 +264,9 @@ class Guarantee(Decision):
             "limit or train a better model"
         )
         return (
-            f"{self.constraint} cannot be guaranteed with {100 * self.confidence:.10g}% confidence from "
-            f"{self._rows()}: {labeled} predicted positive; {needed}"
+            f"{self.constraint} cannot be guaranteed {confidence} from {rows}: {labeled} predicted positive; "
+            f"{needed}"
         )
-
-    def _rows(self) -> str:
-        rows = f"{self.n_rows:,} calibration row{'' if self.n_rows == 1 else 's'}"
-        return f"{rows}, one from each group" if self.by_group else rows
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values."""
@@ -385,7 +375,9 @@ def count_rows_needed(
     """
     least = constraint.min_trials(confidence)
     if constraint.rate.is_monotone:
-        share = min(_trial_share(constraint, training), (n_trials + 0.5) / (n_rows + 1.0))
+        positive, cells = float(np.mean(training.positive)), constraint.rate.trials
+        own = 1.0 if len(cells) == 4 else positive if "tp" in cells else 1.0 - positive
+        share = min(own, (n_trials + 0.5) / (n_rows + 1.0))
         return int(np.ceil(least / share)) if share > 0 else None
     numbers = (2 * max(n_rows, least) * 2 ** np.arange(MAX_DOUBLINGS)).tolist()
     shares, _ = _expected_trials(constraint, training, numbers[-1], confidence)
@@ -408,14 +400,6 @@ def _expected_trials(
     totals = np.cumsum(_smooth(_count_between(constraint, training, cuts)), axis=1)[:, :-1]
     n_training = totals.sum(axis=0)
     return totals[0] / n_training, np.round(n_training * n_rows / len(training.log_odds)).astype(np.intp)
-
-
-def _trial_share(constraint: Constraint, training: ClassScores) -> float:
-    """The share of the training rows that a rate of one class, or of all rows, refers to."""
-    positive = float(np.mean(training.positive))
-    shares = {"tp": positive, "fn": positive, "fp": 1.0 - positive, "tn": 1.0 - positive}
-    trials = constraint.rate.trials
-    return 1.0 if len(trials) == 4 else shares[trials[0]]
 
 
 def _spaced_cuts(constraint: Constraint, scores: FloatArray, n_rows: int, confidence: float) -> FloatArray:
@@ -523,32 +507,42 @@ def certify(
     >>> found.is_certified
     True
     """
-    check_confidence(confidence)
+    if not (isinstance(confidence, (int, float, np.number)) and 0 < confidence < 1):
+        raise InvalidInputError(f"confidence must be above 0 and below 1: got {confidence!r}.")
     scores, positive = np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=bool)
-    if constraint.rate.is_monotone:
-        cuts = _all_cuts(constraint, scores)
+    rate, n_rows = constraint.rate, len(scores)
+    if rate.is_monotone:  # every distinct labeling, from the end where the constraint holds by definition
+        ascending = np.concatenate(([ALL_ROWS_CUT], np.unique(scores)))
+        cuts = ascending if rate.safe_end == "all" else ascending[::-1]
     elif cuts is None:
-        cuts = plan_cuts(constraint, training, len(scores), confidence, random_state)
-    cells = count_cells(cuts, scores, positive)
+        cuts = plan_cuts(constraint, training, n_rows, confidence, random_state)
+    # The first cut is not tested: there the constraint holds by definition.
+    cuts = np.append(NO_ROW_CUT if rate.safe_end == "none" else ALL_ROWS_CUT, cuts)
+    cells = _count_cells(cuts, scores, positive)
     failures, trials = (
-        sum_cells(cells, names) for names in (constraint.rate.failures, constraint.rate.trials)
+        np.sum([cells[name] for name in names], axis=0) for names in (rate.failures, rate.trials)
     )
     p_values = constraint.p_values(failures, trials)
-    passed = int(np.argmax(np.append(p_values > (1.0 - confidence) * (1.0 + _ROUNDING_TOL), True)))
+    p_values[0] = 1.0
+    failed = np.append(p_values[1:] > (1.0 - confidence) * (1.0 + _ROUNDING_TOL), True)
+    best = passed = int(np.argmax(failed))
+    needed = None
     if passed == 0:
-        n_trials = int(trials.max(initial=0))
-        needed = count_rows_needed(constraint, training, len(scores), n_trials, confidence)
-        return _refuse(constraint, confidence, positive, needed)
-    best = _choose({name: count[:passed] for name, count in cells.items()}, objective)
+        n_trials = int(trials[1:].max(initial=0))
+        needed = count_rows_needed(constraint, training, n_rows, n_trials, confidence)
+    elif objective is not None:  # the last of the cuts with the best value
+        values = _objective_values(objective, {name: count[1 : passed + 1] for name, count in cells.items()})
+        best = passed - int(np.argmax(np.broadcast_to(values, passed)[::-1]))
     return Guarantee(
         constraint,
         float(confidence),
-        True,
+        passed > 0,
         float(cuts[best]),
-        len(scores),
+        n_rows,
         int(trials[best]),
         int(failures[best]),
         float(p_values[best]),
+        needed,
     )
 
 
@@ -557,38 +551,12 @@ def certify(
 _ROUNDING_TOL = 1e-12
 
 
-def check_confidence(confidence: float) -> None:
-    """Raise an error unless the confidence is between 0 and 1."""
-    if not (isinstance(confidence, (int, float, np.number)) and 0 < confidence < 1):
-        raise InvalidInputError(f"confidence must be above 0 and below 1: got {confidence!r}.")
-
-
-def count_cells(cuts: FloatArray, scores: FloatArray, positive: BoolArray) -> dict[str, IntArray]:
+def _count_cells(cuts: FloatArray, scores: FloatArray, positive: BoolArray) -> dict[str, IntArray]:
     """The confusion matrix at each cut; scores above it are predicted positive."""
     order_pos, order_neg = np.sort(scores[positive]), np.sort(scores[~positive])
     tp = len(order_pos) - np.searchsorted(order_pos, cuts, side="right")
     fp = len(order_neg) - np.searchsorted(order_neg, cuts, side="right")
     return {"tp": tp, "fp": fp, "fn": len(order_pos) - tp, "tn": len(order_neg) - fp}
-
-
-def sum_cells(cells: dict[str, IntArray], names: tuple[str, ...]) -> IntArray:
-    """The sum of some cells of the confusion matrices."""
-    return np.sum([cells[name] for name in names], axis=0)
-
-
-def _all_cuts(constraint: Constraint, scores: FloatArray) -> FloatArray:
-    """Every distinct labeling, from the end where the constraint holds by definition."""
-    ascending = np.concatenate(([ALL_ROWS_CUT], np.unique(scores)))
-    return ascending if constraint.rate.safe_end == "all" else ascending[::-1]
-
-
-def _choose(cells: dict[str, IntArray], objective: Measure | None) -> int:
-    """The last threshold, or the last of those with the best value of the objective."""
-    n_cuts = len(cells["tp"])
-    if objective is None:
-        return n_cuts - 1
-    values = np.broadcast_to(_objective_values(objective, cells), n_cuts)
-    return n_cuts - 1 - int(np.argmax(values[::-1]))
 
 
 def _objective_values(objective: Measure, cells: dict[str, IntArray]) -> FloatArray | float:
@@ -599,24 +567,10 @@ def _objective_values(objective: Measure, cells: dict[str, IntArray]) -> FloatAr
         raise InvalidInputError(
             f"the objective must be a measure of the confusion matrix: {objective.label} is not."
         )
-    return _interpolate(objective, cells)
-
-
-def _interpolate(objective: LinearMeasure, cells: dict[str, IntArray]) -> FloatArray:
-    """The values of a measure that is linear in tp and fp, from those of three labelings."""
+    # A measure that is linear in tp and fp follows from the values of three labelings.
     n_pos, n_neg = int(cells["tp"][0] + cells["fn"][0]), int(cells["fp"][0] + cells["tn"][0])
     none, of_tp, of_fp = (
         objective.score([1, 0], scores, [n_pos, n_neg]) for scores in ([-1, -1], [1, -1], [-1, 1])
     )
     recall, fpr = cells["tp"] / max(n_pos, 1), cells["fp"] / max(n_neg, 1)
     return np.asarray(none + recall * (of_tp - none) + fpr * (of_fp - none))
-
-
-def _refuse(constraint: Constraint, confidence: float, positive: BoolArray, needed: int | None) -> Guarantee:
-    """The threshold at which the constraint holds by definition."""
-    n_rows, n_pos = len(positive), int(positive.sum())
-    n_neg = n_rows - n_pos
-    none, every = {"tp": 0, "fp": 0, "fn": n_pos, "tn": n_neg}, {"tp": n_pos, "fp": n_neg, "fn": 0, "tn": 0}
-    at_end, cut = (none, NO_ROW_CUT) if constraint.rate.safe_end == "none" else (every, ALL_ROWS_CUT)
-    trials = sum(at_end[name] for name in constraint.rate.trials)
-    return Guarantee(constraint, float(confidence), False, cut, n_rows, trials, 0, 1.0, needed)

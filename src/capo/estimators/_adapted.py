@@ -29,7 +29,7 @@ from ..learning.auxiliaries import (
     set_random_states,
 )
 from ..learning.cross_fit import Auxiliary, JobRunner, TrainingSet
-from ..learning.folds import check_fold_sizes, fold_numbers
+from ..learning.folds import check_fold_sizes, fold_numbers, split_folds
 from ..learning.outputs import count_numbers, iter_row_blocks, predict_block
 from ..learning.task import TASKS, Task, TrainingOutputs
 from ..measures import Measure
@@ -241,13 +241,14 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         self.__dict__.update(task.describe(classes, targets, weight), target_type_=task.target_type)
         measure = self.measure_ = task.bind_measure(measure, classes, y)
         self.schema_ = infer_schema(X, self.column_kinds if is_dataframe(X) else None)
-        pairs = task.expand(self._given_auxiliaries(), X, self.schema_, len(classes))
+        given, kind = self._given_auxiliaries(), task.target_type
         pairs = [
             (name, set_random_states(estimator, random))
-            for name, estimator in resolve_auxiliaries(pairs, X, self.schema_)
+            for name, estimator in resolve_auxiliaries(given, X, self.schema_, kind, len(classes))
         ]
         auxiliaries, split_params = self._bind_auxiliaries(pairs, weight, sample_weight, params)
-        splits = task.split(self.cv, X, targets, split_params, random, weight)
+        labels, partial = task.fold_labels(targets), task.allow_partial
+        splits = split_folds(self.cv, X, labels, split_params, random, allow_partial=partial, weight=weight)
         if isinstance(measure, Measure):
             check_fold_sizes(measure, splits, len(targets), weight)
         folds = fold_numbers(splits, len(targets))
@@ -256,11 +257,13 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
             counted = targets if weight is None else targets[weight > 0]
             warn_of_majority_class(classes, counted == 1, stacklevel=4)
         delta = task.used_delta(measure, len(classes))
-        self.delta_, features = timer("delta", fit_delta, delta, X, self.schema_, random)
+        with timer("delta"):
+            self.delta_, features = fit_delta(delta, X, self.schema_, random)
         training = TrainingSet(X, targets, classes, splits, weight)
         runner = JobRunner(auxiliaries, training, task.output, self.memory, self.n_jobs, progress.log)
         with library_threads_for(count_numbers(X), find_libraries=True):
-            used, fitted = timer("auxiliaries", task.train, runner, measure)
+            with timer("auxiliaries"):
+                used, fitted = task.train(runner, measure)
             names = _feature_names(self.delta_, features)
             outputs = TrainingOutputs(training, folds, used, fitted, features, names)
             self.__dict__.update(task.learn(measure, outputs, timer, progress.log))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -234,12 +235,12 @@ class StepTimer:
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
-    def __call__(self, step: str, work: Callable[..., Any], *args: Any) -> Any:
-        """Call ``work(*args)``, record its time under the name of the step and return its result."""
+    @contextmanager
+    def __call__(self, step: str) -> Iterator[None]:
+        """Record the time within the context under the name of a step."""
         start = time.perf_counter()
-        result = work(*args)
+        yield
         self.seconds[step] = time.perf_counter() - start
-        return result
 
     def with_auxiliaries(self, names: Sequence[str], fitted: CrossFitResult) -> dict[str, float]:
         """Return the seconds of each auxiliary, of the models without pairs of folds, and of each step."""

@@ -36,7 +36,7 @@ from ..decisions import (
 from ..exceptions import DataWarning, InvalidInputError
 from ..inspection import Summary, summarize
 from ..learning.adaptation import parse_C
-from ..learning.auxiliaries import AUXILIARY_SETS, is_fast_set
+from ..learning.auxiliaries import AUXILIARY_SETS, FAST
 from ..learning.center import StackPrior
 from ..learning.folds import TimeFolds, check_groups
 from ..learning.outputs import is_frozen
@@ -426,7 +426,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
                 )
         params = {name: getattr(self, name) for name in kind.parameters()}
         if "C" in params:
-            params["C"] = parse_C(self.C, coarse=kind is BinaryTask and is_fast_set(self.auxiliaries))
+            params["C"] = parse_C(self.C, coarse=kind is BinaryTask and _is_default(self.auxiliaries, FAST))
         return kind(**params)
 
     def _fit_with_guarantee(

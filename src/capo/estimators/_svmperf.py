@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -47,16 +47,6 @@ MAX_GAP_RATIO = 2.0
 MAX_RESIDUAL_SHARE = 0.1
 #: Bound of the relative rounding error of the kernel's factor, with room for that of its products.
 SINGLE_PRECISION = float(np.finfo(np.float32).eps)
-
-
-@dataclass(frozen=True)
-class TrainingData:
-    """Validated arguments of `fit`."""
-
-    table: Any
-    positive: BoolArray
-    weight: FloatArray | None
-    classes: NDArray[Any]
 
 
 class SVMPerfClassifier(MeasureClassifier):
@@ -236,16 +226,28 @@ class SVMPerfClassifier(MeasureClassifier):
             The fitted classifier.
         """
         self._validate_params()
-        data = self._validate_training_data(X, y, sample_weight)
-        for name, value in self._fit(data).items():
-            setattr(self, name, value)
-        self._warn_about_solution()
+        measure = measures.get(self.measure)
+        reject_confidence(measure, self)
+        table, positive, weight, self.classes_ = self._validate_training_data(X, y, sample_weight)
+        oracle = measure.for_training().oracle(positive, weight)
+        factor = None if self.kernel == "linear" else self._factorize(table, weight)
+        design = augment(table if factor is None else factor.rows, bias=1.0 if self.fit_intercept else None)
+        solver = CuttingPlane(design, oracle, keep_cuts=factor is not None)
+        solution = self._solve(solver)
+        if factor is not None:
+            solution = _bound_whole_kernel(solution, *solver.dual_solution(), factor, table, design)
+        scores = solver.scores
+        del solver, oracle  # they hold several arrays as large as the scores
+        self._store(solution, measure.threshold(positive, scores, weight), factor)
         return self
 
     def _validate_training_data(
         self, X: ArrayLike | Design, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> TrainingData:
-        """Check the arguments of `fit`, and record the number and the names of the features."""
+    ) -> tuple[Any, BoolArray, FloatArray | None, NDArray[Any]]:
+        """Check the arguments of `fit`, and record the number and the names of the features.
+
+        Returns the table, which rows are positive, the weights and the classes.
+        """
         if isinstance(X, Design):
             table, labels = self._validate_design(X, reset=True), check_y(y, estimator=self)
             check_consistent_length(table, labels)
@@ -255,7 +257,7 @@ class SVMPerfClassifier(MeasureClassifier):
         weight = None
         if sample_weight is not None:
             weight = check_sample_weight(sample_weight, table, dtype=np.float64)
-        return TrainingData(table, positive, weight, classes)
+        return table, positive, weight, classes
 
     def _validate_design(self, X: Design, *, reset: bool) -> Design:
         """Check a design: only its products are known, so there is its shape and nothing else to check."""
@@ -273,34 +275,11 @@ class SVMPerfClassifier(MeasureClassifier):
         validate_data(self, design, skip_check_array=True, reset=reset)
         return design
 
-    def _fit(self, data: TrainingData) -> dict[str, Any]:
-        """The fitted attributes, by name."""
-        measure = measures.get(self.measure)
-        reject_confidence(measure, self)
-        oracle = measure.for_training().oracle(data.positive, data.weight)
-        factor = None if self.kernel == "linear" else self._factorize(data)
-        features = data.table if factor is None else factor.rows
-        design = augment(features, bias=1.0 if self.fit_intercept else None)
-        solver = CuttingPlane(design, oracle, keep_cuts=factor is not None)
-        solution = self._solve(solver)
-        if factor is not None:
-            solution = _bound_whole_kernel(solution, *solver.dual_solution(), factor, data.table, design)
-        scores = solver.scores
-        del solver, oracle  # they hold several arrays as large as the scores
-        threshold = measure.threshold(data.positive, scores, data.weight)
-        return {
-            "classes_": data.classes,
-            "measure_": measure,
-            "threshold_": threshold,
-            **self._coefficients(solution.v, threshold, factor),
-            **solver_attributes(solution),
-        }
-
-    def _factorize(self, data: TrainingData) -> KernelFactor:
+    def _factorize(self, table: Any, weight: FloatArray | None) -> KernelFactor:
         """The kernel matrix's factor, of rank `max_rank` or as large as fits."""
-        kernel = make_kernel(self.kernel, data.table, self.gamma, self.degree, self.coef0, data.weight)
-        max_rank = self.max_rank or max(1, MAX_FACTOR_SIZE // data.table.shape[0])
-        factor = factorize_kernel(kernel, data.table, max_rank, check_random_state(self.random_state))
+        kernel = make_kernel(self.kernel, table, self.gamma, self.degree, self.coef0, weight)
+        max_rank = self.max_rank or max(1, MAX_FACTOR_SIZE // table.shape[0])
+        factor = factorize_kernel(kernel, table, max_rank, check_random_state(self.random_state))
         ProgressLogger(self.verbose).log(
             "kernel: factor of rank %d, without %.3g of the trace", factor.rank, factor.residual
         )
@@ -308,40 +287,42 @@ class SVMPerfClassifier(MeasureClassifier):
 
     def _solve(self, solver: CuttingPlane) -> Solution:
         """Run the solver; a solution of zeros gives all rows the same score, so it is refined."""
-        callback = _make_callback(self.verbose, self.callback)
-        tol = float(self.tol)
+        progress, tol = ProgressLogger(self.verbose), float(self.tol)
+
+        def callback(state: Iteration) -> bool | None:
+            progress.log_iteration(state)
+            return None if self.callback is None else self.callback(state)
+
         solution = solver.solve(self.C, tol, self.max_iter, callback)
         while solution.status is Status.OPTIMAL and not solution.v.any() and tol >= 10 * MIN_TOL:
             tol /= 10
             solution = solver.solve(self.C, tol, self.max_iter, callback)
         return solution
 
-    def _coefficients(self, v: FloatArray, threshold: float, factor: KernelFactor | None) -> dict[str, Any]:
-        """The attributes that `decision_function` reads, by name."""
-        weights, bias = (v[:-1], v[-1]) if self.fit_intercept else (v, 0.0)
-        intercept = np.array([bias - threshold])
+    def _store(
+        self, solution: Solution, threshold: float, factor: KernelFactor | None = None, stacklevel: int = 4
+    ) -> None:
+        """Set the fitted attributes, and warn about the solution."""
+        weights, bias = (solution.v[:-1], solution.v[-1]) if self.fit_intercept else (solution.v, 0.0)
+        self.measure_, self.threshold_ = measures.get(self.measure), threshold
+        self.intercept_ = np.array([bias - threshold])
+        self.__dict__.update(solver_attributes(solution))
         if factor is None:
-            return {"coef_": weights[None, :].copy(), "intercept_": intercept}
-        return {
-            "support_vectors_": factor.pivots,
-            "dual_coef_": factor.dual_coef(weights)[None, :],
-            "intercept_": intercept,
-            "kernel_": factor.kernel,
-            "kernel_residual_": factor.residual,
-        }
-
-    def _warn_about_solution(self, stacklevel: int = 4) -> None:
-        warn_not_converged(self.solution_, stacklevel=stacklevel)
-        v, max_gap = self.solution_.v, self.C * self.tol
-        if self.solution_.status is Status.OPTIMAL and self.gap_ > MAX_GAP_RATIO * max_gap:
+            self.coef_ = weights[None, :].copy()
+        else:
+            self.support_vectors_, self.dual_coef_ = factor.pivots, factor.dual_coef(weights)[None, :]
+            self.kernel_, self.kernel_residual_ = factor.kernel, factor.residual
+        warn_not_converged(solution, stacklevel=stacklevel)
+        max_gap = self.C * self.tol
+        if solution.status is Status.OPTIMAL and solution.gap > MAX_GAP_RATIO * max_gap:
             warnings.warn(
                 f"the {len(self.dual_coef_[0])} rows that span the kernel's space leave a gap of "
-                f"{self.gap_:.3g} to the optimum in the whole space, against C * tol = {max_gap:.3g}. Raise "
-                "max_rank, or use a smaller gamma.",
+                f"{solution.gap:.3g} to the optimum in the whole space, against C * tol = {max_gap:.3g}. "
+                "Raise max_rank, or use a smaller gamma.",
                 ConvergenceWarning,
                 stacklevel=stacklevel,
             )
-        if not (v[:-1] if self.fit_intercept else v).any():
+        if not weights.any():
             warnings.warn(
                 f"the optimum for {self.measure_.label} at C={self.C:g} has no weight on any feature: "
                 "all rows get the same score. Check that the features vary, and try larger values of C; if "
@@ -387,12 +368,8 @@ def fit_linear(
     `choose_threshold` gets the solution's coefficients, the intercept last.
     """
     solution = model._solve(solver)
-    threshold = choose_threshold(solution.v)
-    model.classes_, model.measure_, model.threshold_ = classes, measures.get(model.measure), threshold
-    attributes = {**model._coefficients(solution.v, threshold, None), **solver_attributes(solution)}
-    for name, value in attributes.items():
-        setattr(model, name, value)
-    model._warn_about_solution(stacklevel=5)
+    model.classes_ = classes
+    model._store(solution, choose_threshold(solution.v), stacklevel=5)
     return model
 
 
@@ -425,19 +402,6 @@ def _squared_norm(u: FloatArray, factor: KernelFactor, table: Any) -> float:
     square = KernelExpansion(factor.kernel, rows, u[support]).squared_norm()
     largest = float(np.abs(u) @ np.sqrt(factor.diagonal)) ** 2  # of the sum of absolute values
     return square + 2.0 * relative_error(len(support)) * largest
-
-
-def _make_callback(
-    verbose: int, callback: Callable[[Iteration], bool | None] | None
-) -> Callable[[Iteration], bool | None]:
-    """A function to call after each iteration: it logs progress and calls the user's own callback."""
-    progress = ProgressLogger(verbose)
-
-    def after_iteration(state: Iteration) -> bool | None:
-        progress.log_iteration(state)
-        return None if callback is None else callback(state)
-
-    return after_iteration
 
 
 def svmperf_path(
@@ -478,10 +442,10 @@ def svmperf_path(
     """
     model = SVMPerfClassifier(measure, tol=tol, fit_intercept=fit_intercept, max_iter=max_iter)
     model._validate_params()
-    data = model._validate_training_data(X, y, sample_weight)
+    table, positive, weight, _ = model._validate_training_data(X, y, sample_weight)
     path = minimize_path(
-        augment(data.table, bias=1.0 if fit_intercept else None),
-        measures.get(measure).for_training().oracle(data.positive, data.weight),
+        augment(table, bias=1.0 if fit_intercept else None),
+        measures.get(measure).for_training().oracle(positive, weight),
         Cs=Cs,
         tol=tol,
         max_iter=max_iter,

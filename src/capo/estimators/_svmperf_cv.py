@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import measures
 from .._compat import BoolArray, FloatArray, Interval
 from ..decisions import ZeroThreshold
-from ..kernels import KernelFactor, KernelLike, default_gamma_grid, factorize_kernel, make_kernel
+from ..kernels import KernelLike, default_gamma_grid, factorize_kernel, make_kernel
 from ..learning.adaptation import Objective, make_search
 from ..learning.center import ZeroPrior
 from ..learning.combination import AdaptationData
@@ -36,13 +36,8 @@ from ._svmperf import SVMPerfClassifier
 
 #: SVMperf's grid of C's, 2^-7 to 2^7, in units in which the measure's loss is at most 1.
 SVMPERF_CS = tuple((100.0 * 2.0 ** np.arange(-7, 8)).tolist())
-
-
-class KernelGridPoint(NamedTuple):
-    """One gamma and one C."""
-
-    gamma: float | None
-    point: GridPoint
+#: Parameters that `SVMPerfClassifier` has as well.
+SHARED = ("measure", "kernel", "degree", "coef0", "max_rank", "tol", "max_iter", "verbose", "random_state")
 
 
 class SVMPerfClassifierCV(MeasureClassifier):
@@ -104,11 +99,7 @@ class SVMPerfClassifierCV(MeasureClassifier):
 
     _dtypes = [np.float64, np.float32]  # noqa: RUF012 (scikit-learn wants a list)
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
-        **{
-            name: allowed
-            for name, allowed in SVMPerfClassifier._parameter_constraints.items()
-            if name not in ("C", "gamma", "fit_intercept", "callback")
-        },
+        **{name: SVMPerfClassifier._parameter_constraints[name] for name in SHARED},
         "Cs": ["array-like", None],
         "gammas": ["array-like", None],
         "extend_grid": ["boolean"],
@@ -186,35 +177,47 @@ class SVMPerfClassifierCV(MeasureClassifier):
         random = check_random_state(self.random_state)
         splits = split_folds(self.cv, table, positive, {"groups": groups}, random, weight=weight)
         check_fold_sizes(measure, splits, len(positive), weight)
-        points = self._evaluate_grid(table, positive, weight, splits, random)
+        points = self._evaluate_grid(measure, table, positive, weight, splits, random)
         self.selection_seconds_ = time.process_time() - start
-        gamma, best = max(points, key=lambda each: each.point.cv_score.value)
-        self.C_, self.gamma_, self.score_ = best.C, gamma, best.cv_score.value
-        self.cv_results_ = _cv_results(points)
-        self.best_estimator_ = self._best_machine(best.C, gamma).fit(table, labels, weight)
+        self.gamma_, best = max(points, key=lambda each: each[1].cv_score.value)
+        self.C_, self.score_ = best.C, best.cv_score.value
+        self.cv_results_ = {
+            "param_C": np.array([point.C for _, point in points]),
+            "param_gamma": np.array([gamma for gamma, _ in points], dtype=object),
+            "test_score": np.array([point.cv_score.value for _, point in points]),
+            "std_test_score": np.array([point.cv_score.std for _, point in points]),
+            "n_iter": np.array([point.n_iter for _, point in points]),
+        }
+        shared = {name: getattr(self, name) for name in SHARED}
+        machine = SVMPerfClassifier(C=best.C, gamma="scale" if self.gamma_ is None else self.gamma_, **shared)
+        self.best_estimator_ = machine.fit(table, labels, weight)
         self.n_iter_, self.measure_ = self.best_estimator_.n_iter_, self.best_estimator_.measure_
         return self
 
     def _evaluate_grid(
         self,
+        measure: Measure,
         table: Any,
         positive: BoolArray,
         weight: FloatArray | None,
         splits: list[Split],
         random: np.random.RandomState,
-    ) -> list[KernelGridPoint]:
+    ) -> list[tuple[float | None, GridPoint]]:
         """Evaluate every C for every gamma."""
-        measure, progress = measures.get(self.measure), ProgressLogger(self.verbose)
+        progress = ProgressLogger(self.verbose)
         objective = Objective(measure, ZeroPrior(), tol=float(self.tol), threshold_rule=ZeroThreshold())
         folds = fold_numbers(splits, len(positive))
         Cs = check_positive_grid(SVMPERF_CS if self.Cs is None else self.Cs, "Cs")
         grid = CGrid(tuple(sorted(Cs)), MAX_GRID_EXTENSIONS if self.extend_grid else 0)
-        points: list[KernelGridPoint] = []
+        points: list[tuple[float | None, GridPoint]] = []
         for gamma in self._gamma_grid(table, weight):
-            features = table if gamma is None else self._factorize(table, gamma, random).rows
+            features = table
+            if gamma is not None:
+                kernel = make_kernel(self.kernel, table, gamma, self.degree, self.coef0)
+                features = factorize_kernel(kernel, table, self.cv_rank, random).rows
             data = AdaptationData(np.zeros((len(positive), 0)), features, positive, weight)
             search = make_search(data, folds, objective, progress.log)
-            points += [KernelGridPoint(gamma, point) for point in search.run(grid)]
+            points += [(gamma, point) for point in search.run(grid)]
         return points
 
     def _gamma_grid(self, table: Any, weight: FloatArray | None) -> list[float | None]:
@@ -224,36 +227,7 @@ class SVMPerfClassifierCV(MeasureClassifier):
             return list(check_positive_grid(self.gammas, "gammas"))
         return list(default_gamma_grid(self.kernel, table, weight))
 
-    def _factorize(self, table: Any, gamma: float, random: np.random.RandomState) -> KernelFactor:
-        kernel = make_kernel(self.kernel, table, gamma, self.degree, self.coef0)
-        return factorize_kernel(kernel, table, self.cv_rank, random)
-
-    def _best_machine(self, C: float, gamma: float | None) -> SVMPerfClassifier:
-        return SVMPerfClassifier(
-            self.measure,
-            C=C,
-            kernel=self.kernel,
-            gamma="scale" if gamma is None else gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            max_rank=self.max_rank,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            verbose=self.verbose,
-            random_state=self.random_state,
-        )
-
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """The score of each row minus the threshold: above 0 is positive."""
         check_is_fitted(self)
         return self.best_estimator_.decision_function(self._validate_predict_data(X))
-
-
-def _cv_results(points: list[KernelGridPoint]) -> dict[str, NDArray[Any]]:
-    return {
-        "param_C": np.array([each.point.C for each in points]),
-        "param_gamma": np.array([each.gamma for each in points], dtype=object),
-        "test_score": np.array([each.point.cv_score.value for each in points]),
-        "std_test_score": np.array([each.point.cv_score.std for each in points]),
-        "n_iter": np.array([each.point.n_iter for each in points]),
-    }

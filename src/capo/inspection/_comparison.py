@@ -38,7 +38,7 @@ from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
 from ..decisions import PRICE_NAMES, RowPrices
 from ..exceptions import DataWarning, InvalidInputError
 from ..learning.auxiliaries import label_fold_codes
-from ..learning.folds import Split, check_groups, fold_numbers, split_class_folds, split_folds
+from ..learning.folds import Split, check_groups, fold_numbers, split_folds
 from ..measures import ConstrainedMeasure, Measure
 from ..measures.multiclass import ConfusionMatrixMeasure, MulticlassMeasure
 from ..measures.multilabel import LabelAverage
@@ -426,7 +426,7 @@ def compare(
                 f"{len(codes) // 2}: got {folds}."
             )
         params = {} if group is None else {"groups": group}
-        splits = split_class_folds(folds, X, codes, params, check_random_state(random_state), weight=weight)
+        splits = split_folds(folds, X, codes, params, check_random_state(random_state), weight=weight)
     warn_of_data(X, fold_numbers(splits, len(labels)), stacklevel=2)
     rows = ComparedRows(X, labels, weight, group, row_prices)
     results = []

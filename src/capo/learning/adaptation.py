@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from .._compat import FloatArray, IntArray
+from .._compat import BoolArray, FloatArray, IntArray
 from ..decisions import ExpectedValueThreshold, OperatingPoint, ThresholdRule
 from ..engine import CuttingPlane, Solution, Status, check_C
 from ..exceptions import ConstraintWarning, InvalidInputError
 from ..measures import Measure
 from .center import Prior, StackPrior
 from .combination import AdaptationData, LinearCombination, common_scale
-from .path import AUTO_GRID, COARSE_AUTO_GRID, CGrid, CVScorer, FoldScores, GridPoint, PathSearch
+from .path import AUTO_GRID, COARSE_AUTO_GRID, CGrid, CVScorer, GridPoint, PathSearch
 
 #: The least gain over C = 0 in standard errors: with five folds, chance exceeds it in 2% of cases for one C.
 MIN_STD_ERRORS = 3.0
@@ -75,10 +75,6 @@ class Objective:
             return self
         return replace(self, threshold_rule=self.threshold_rule.toward_zero())
 
-    def for_rows(self, rows: IntArray) -> Objective:
-        """The objective of some of the rows."""
-        return replace(self, measure=self.measure.for_rows(rows))
-
 
 class AdaptationProblem:
     """The problem for some rows; `solve` for a sequence of values of C, in ascending order for speed."""
@@ -86,12 +82,11 @@ class AdaptationProblem:
     def __init__(self, data: AdaptationData, objective: Objective) -> None:
         self.objective = objective
         oracle = objective.measure.for_training().oracle(data.positive, data.weight)
-        formulation = objective.prior.formulate(data, objective, oracle)
-        self._combination = formulation.combination
-        self._solver = CuttingPlane(
-            formulation.design, formulation.oracle, v0=formulation.v0, nonnegative=formulation.nonnegative
+        design, oracle, v0, nonnegative, self._combination = objective.prior.formulate(
+            data, objective, oracle
         )
-        self.prior_risk = self._solver.risk
+        self._solver = CuttingPlane(design, oracle, v0=v0, nonnegative=nonnegative)
+        self.cv_tol = objective.prior.cv_tol(objective.tol, self._solver.risk)
 
     def solve(
         self, C: float, tol: float | None = None, max_iter: int = 10_000
@@ -104,21 +99,16 @@ class AdaptationProblem:
             raise KeyboardInterrupt
         return self._combination(solution.v), solution
 
-    @property
-    def cv_tol(self) -> float:
-        """The solver's tolerance in cross-validation."""
-        return self.objective.prior.cv_tol(self.objective.tol, self.prior_risk)
-
 
 class SplitProblem:
     """The problem of one split: trained on some rows, evaluated on others."""
 
     def __init__(
-        self, data: AdaptationData, train_rows: IntArray, test_rows: IntArray, objective: Objective
+        self, data: AdaptationData, is_trained: BoolArray, is_tested: BoolArray, objective: Objective
     ) -> None:
-        self.test_rows = test_rows
-        self._train, self._test = data.take_rows(train_rows), data.take_rows(test_rows)
-        self._objective = objective.for_rows(train_rows)
+        train_rows, self.test_rows = np.flatnonzero(is_trained), np.flatnonzero(is_tested)
+        self._train, self._test = data.take_rows(train_rows), data.take_rows(self.test_rows)
+        self._objective = replace(objective, measure=objective.measure.for_rows(train_rows))
 
     @cached_property
     def _problem(self) -> AdaptationProblem:
@@ -138,50 +128,6 @@ class SplitProblem:
         return scores, 0 if solution is None else solution.n_iter
 
 
-class FoldProblem:
-    """The problem of one fold, and the problems within its training rows that its threshold needs.
-
-    Parameters
-    ----------
-    data : AdaptationData
-        The rows, with the outputs of this fold.
-    folds : ndarray of int, shape (n_samples,)
-        The number of the fold that holds out each row.
-    fold : int
-        The number of this fold.
-    objective : Objective
-        What is solved.
-    nested : bool
-        Whether the scores of the other rows come from models that have not seen this fold.
-    """
-
-    def __init__(
-        self, data: AdaptationData, folds: IntArray, fold: int, objective: Objective, *, nested: bool
-    ) -> None:
-        self.test_rows = np.flatnonzero(folds == fold)
-        self._outer = SplitProblem(data, np.flatnonzero(folds != fold), self.test_rows, objective)
-        self._inner = [
-            SplitProblem(
-                data,
-                np.flatnonzero((folds != fold) & (folds != other)),
-                np.flatnonzero(folds == other),
-                objective,
-            )
-            for other in (np.unique(folds) if nested else ())
-            if other != fold
-        ]
-
-    def scores(self, C: float) -> FoldScores:
-        """Return the scores of the held-out rows and, if nested, of the others."""
-        test, n_iter = self._outer.test_scores(C)
-        if not self._inner:
-            return FoldScores(test, None, n_iter)
-        rows = np.concatenate([each.test_rows for each in self._inner])
-        parts = [each.test_scores(C) for each in self._inner]
-        others = np.concatenate([scores for scores, _ in parts])[np.argsort(rows)]
-        return FoldScores(test, others, n_iter + sum(iterations for _, iterations in parts))
-
-
 def make_search(
     data: AdaptationData,
     folds: IntArray,
@@ -190,12 +136,24 @@ def make_search(
     *,
     nested: bool = False,
 ) -> PathSearch:
-    """Return the search over C; `folds` has the number of the fold that holds out each row."""
-    problems = [
-        FoldProblem(data.in_fold(fold), folds, fold, objective, nested=nested) for fold in np.unique(folds)
-    ]
+    """Return the search over C; `folds` has the number of the fold that holds out each row.
+
+    If nested, the scores by which a fold's threshold is chosen come from models that have not seen the fold.
+    """
+    numbers, problems, inner = np.unique(folds).tolist(), [], []
+    for fold in numbers:
+        own = data.in_fold(fold)
+        problems.append(SplitProblem(own, folds != fold, folds == fold, objective))
+        if nested:
+            others = [other for other in numbers if other != fold]
+            inner.append(
+                [
+                    SplitProblem(own, (folds != fold) & (folds != other), folds == other, objective)
+                    for other in others
+                ]
+            )
     scorer = CVScorer(objective.measure, objective.threshold_rule, data.positive, data.weight, folds)
-    return PathSearch(problems, scorer, log)
+    return PathSearch(problems, scorer, log, inner)
 
 
 #: With fewer rows of a class per fold than this, a choice among many C's is dominated by
@@ -277,11 +235,19 @@ def adapt(
     """
     objective = objective.for_data(data)
     rule, evaluation = objective.threshold_rule, data.for_evaluation()
+    has_prior = objective.prior.is_classifier
     with warnings.catch_warnings():
         # The user is warned once, for the final threshold.
         warnings.simplefilter("ignore", ConstraintWarning)
         search = make_search(evaluation, folds, objective, log)
-        chosen = _choose(search, C, objective)
+        if C in (AUTO_GRID, COARSE_AUTO_GRID) and has_prior and _keeps_prior(data, folds, objective.measure):
+            C = 0.0
+        grid = CGrid((C,)) if isinstance(C, float) else C
+        search.run(grid.with_zero() if has_prior else grid)
+        if isinstance(C, float):
+            chosen = search.points[-1]
+        else:
+            chosen = search.best_significant(objective.min_std_errors, objective.min_share_of_error)
         weights, solution = AdaptationProblem(data, objective).solve(chosen.C)
         points, scores = search.points, chosen.scores
         if evaluation is not data:
@@ -297,18 +263,9 @@ def adapt(
     return AdaptationResult(weights, point, chosen, points, scores, solution)
 
 
-def _choose(search: PathSearch, C: float | CGrid, objective: Objective) -> GridPoint:
-    """Evaluate the C's and return the one to use; with "auto" and few rows of a class, C = 0."""
-    positive, weight, folds = search.scorer.positive, search.scorer.weight, search.scorer.folds
-    counted = positive if weight is None else positive[weight > 0]
+def _keeps_prior(data: AdaptationData, folds: IntArray, measure: Measure) -> bool:
+    """Whether there are too few rows of a class to choose among many C's, or no C > 0 is of use."""
+    counted = data.positive if data.weight is None else data.positive[data.weight > 0]
     n_rarer = min(int(counted.sum()), int((~counted).sum()))
-    has_few_rows = n_rarer / len(np.unique(folds)) < MIN_CLASS_ROWS_PER_FOLD
     # R has one threshold for all rows: it bounds no loss of rows with thresholds of their own.
-    keeps_prior = has_few_rows or objective.measure.row_log_odds is not None
-    if C in (AUTO_GRID, COARSE_AUTO_GRID) and objective.prior.is_classifier and keeps_prior:
-        C = 0.0
-    grid = CGrid((C,)) if isinstance(C, float) else C
-    search.run(grid.with_zero() if objective.prior.is_classifier else grid)
-    if isinstance(C, float):
-        return search.points[-1]
-    return search.best_significant(objective.min_std_errors, objective.min_share_of_error)
+    return n_rarer / len(np.unique(folds)) < MIN_CLASS_ROWS_PER_FOLD or measure.row_log_odds is not None

@@ -41,7 +41,7 @@ from sklearn.utils.validation import has_fit_parameter
 from .._compat import FloatArray, IntArray, name_estimators
 from ..exceptions import IgnoredWeightWarning, InvalidInputError, MissingExtraError
 from ..tables.features import make_linear_features, make_rbf_features, make_tree_features, n_ordinal_columns
-from ..tables.schema import FeatureSchema, infer_schema
+from ..tables.schema import FeatureSchema
 from .cross_fit import Auxiliary
 from .outputs import ScoreOutput
 
@@ -144,7 +144,7 @@ def _make_kernel_machine(n_components: int, X: Any, schema: FeatureSchema) -> Pi
 
 def _make_svm(X: Any, schema: FeatureSchema) -> Pipeline:
     _check_dense(X, "svm")
-    return _on_linear_features(lambda: SVC(C=10.0), X, schema)
+    return make_pipeline(make_linear_features(X, schema, uses_labels=True), SVC(C=10.0))
 
 
 def _make_latent(X: Any, schema: FeatureSchema) -> Pipeline:
@@ -182,10 +182,7 @@ def _on_tree_features(make: Callable[[], Any], X: Any, schema: FeatureSchema) ->
     return make() if issparse(X) else make_pipeline(make_tree_features(X, schema), make())
 
 
-BASELINES = "capo.baselines"
-
-
-def _import_classifier(module: str, name: str, **params: Any) -> Any:
+def _make_imported(module: str, name: str, **params: Any) -> Any:
     try:
         return getattr(import_module(module), name)(**params)
     except ModuleNotFoundError as error:
@@ -200,13 +197,13 @@ def _import_classifier(module: str, name: str, **params: Any) -> Any:
 
 def _make_c45(X: Any, schema: FeatureSchema) -> Any:
     tree, imputer = (
-        _import_classifier(BASELINES, "C45Classifier"),
+        _make_imported("capo.baselines", "C45Classifier"),
         SimpleImputer(strategy="constant", fill_value=-1e9),
     )
     return tree if issparse(X) else make_pipeline(make_tree_features(X, schema), imputer, tree)
 
 
-_FACTORIES: dict[str, Factory] = {
+_BINARY_FACTORIES: dict[str, Factory] = {
     "boosting": partial(_make_boosting, BOOSTING),
     "quick": partial(_make_boosting, QUICK_BOOSTING),
     "trees": lambda X, schema: _make_random_trees(X, schema, 40, criterion="entropy", **_row_samples(X)),
@@ -215,23 +212,29 @@ _FACTORIES: dict[str, Factory] = {
     "kernel": partial(_make_kernel_machine, 200),
     "svm": _make_svm,
     "latent": _make_latent,
-    "lgbm": partial(_on_tree_features, lambda: _import_classifier("lightgbm", "LGBMClassifier", verbose=-1)),
-    "xgb": partial(_on_tree_features, lambda: _import_classifier("xgboost", "XGBClassifier")),
+    "lgbm": partial(_on_tree_features, lambda: _make_imported("lightgbm", "LGBMClassifier", verbose=-1)),
+    "xgb": partial(_on_tree_features, lambda: _make_imported("xgboost", "XGBClassifier")),
     "rf": partial(_on_tree_features, lambda: RandomForestClassifier(200, min_samples_leaf=MIN_SAMPLES_LEAF)),
     "knn": partial(_on_linear_features, lambda: KNeighborsClassifier(25, algorithm="brute")),
     "nb": partial(_on_linear_features, BernoulliNB),
-    "cvm": partial(_on_linear_features, lambda: _import_classifier(BASELINES, "CoreVectorMachine", C=10.0)),
+    "cvm": partial(
+        _on_linear_features, lambda: _make_imported("capo.baselines", "CoreVectorMachine", C=10.0)
+    ),
     "c45": _make_c45,
-    "rbfnet": partial(_on_linear_features, lambda: _import_classifier(BASELINES, "RBFNetworkClassifier")),
+    "rbfnet": partial(_on_linear_features, lambda: _make_imported("capo.baselines", "RBFNetworkClassifier")),
 }
 #: Some are others for many classes, and for the labels of a label matrix.
 _CLASS_FACTORIES: dict[str, Factory] = {
-    **_FACTORIES,
+    **_BINARY_FACTORIES,
     "boosting": partial(_make_boosting, CLASS_BOOSTING),
     "trees": lambda X, schema: _make_random_trees(X, schema, 100),
     "kernel": partial(_make_kernel_machine, 500),
 }
-_LABEL_FACTORIES = _CLASS_FACTORIES | {"boosting": partial(_make_boosting, LABEL_BOOSTING)}
+_FACTORIES = {
+    "binary": _BINARY_FACTORIES,
+    "multiclass": _CLASS_FACTORIES,
+    "multilabel": _CLASS_FACTORIES | {"boosting": partial(_make_boosting, LABEL_BOOSTING)},
+}
 
 
 def auxiliary_names() -> list[str]:
@@ -262,7 +265,7 @@ def auxiliary_names() -> list[str]:
     >>> "lgbm" in auxiliary_names()
     True
     """
-    return [*AUXILIARY_SETS, *_FACTORIES]
+    return [*AUXILIARY_SETS, *_BINARY_FACTORIES]
 
 
 def check_auxiliary_name(name: str) -> None:
@@ -274,72 +277,37 @@ def check_auxiliary_name(name: str) -> None:
         raise InvalidInputError(f"there is no auxiliary {name!r}. {hint}")
 
 
-def is_fast_set(auxiliaries: Any) -> bool:
-    """Whether auxiliaries, as a user gives them, are the set that costs less."""
-    return isinstance(auxiliaries, str) and auxiliaries == FAST
-
-
-def default_auxiliary_names(X: Any, set_name: str = AUTO) -> list[str]:
-    """Return the names of the auxiliaries of a built-in set for data like X."""
+def default_auxiliary_names(
+    X: Any, set_name: str = AUTO, target_type: str = "binary", n_labels: int = 0
+) -> list[str]:
+    """Return the names of the auxiliaries of a built-in set for data like X and a kind of target."""
+    if target_type == "multilabel" and n_labels > MAX_LABELS_FOR_SLOW_AUXILIARIES:
+        set_name = FAST
     if set_name == FAST:
-        return ["quick", "linear"]
+        return ["quick" if target_type == "binary" else "trees", "linear"]
     if issparse(X):
         return ["boosting", "trees", "linear"] + (["latent"] if X.shape[1] > 2 else [])
-    names = ["boosting", "trees", "full_trees", "linear", "kernel"]
-    has_svm = X.shape[1] >= MIN_COLUMNS_FOR_SVM and X.shape[0] <= MAX_ROWS_FOR_SVM
+    names = ["boosting", "trees", "linear", "kernel"]
+    has_svm = X.shape[0] <= MAX_ROWS_FOR_SVM and target_type != "multilabel"
+    if target_type == "binary":
+        names.insert(2, "full_trees")
+        has_svm = has_svm and X.shape[1] >= MIN_COLUMNS_FOR_SVM
     return [*names, "svm"] if has_svm else names
 
 
-def class_auxiliary_names(X: Any, set_name: str = AUTO) -> list[str]:
-    """Return the names of the auxiliaries of a built-in set for many classes and data like X."""
-    if set_name == FAST:
-        return ["trees", "linear"]
-    if issparse(X):
-        return default_auxiliary_names(X)
-    return ["boosting", "trees", "linear", "kernel"] + (["svm"] if X.shape[0] <= MAX_ROWS_FOR_SVM else [])
-
-
-def label_auxiliary_names(X: Any, n_labels: int, set_name: str = AUTO) -> list[str]:
-    """Return the names of the auxiliaries of a built-in set for a label matrix and data like X."""
-    slow = n_labels > MAX_LABELS_FOR_SLOW_AUXILIARIES
-    names = class_auxiliary_names(X, FAST if slow else set_name)
-    return [name for name in names if name != "svm"]
-
-
 def resolve_auxiliaries(
-    pairs: Sequence[tuple[str, Any]], X: Any, schema: FeatureSchema | None = None
+    pairs: Sequence[tuple[str, Any]],
+    X: Any,
+    schema: FeatureSchema,
+    target_type: str = "binary",
+    n_labels: int = 0,
 ) -> list[tuple[str, Any]]:
     """Return the pairs with each registered name replaced by its estimator for data like X.
 
     The name of a set is replaced by all of its auxiliaries; a registered name beside it that belongs to the
     set is made once.
     """
-    schema = infer_schema(X) if schema is None else schema
-    return _resolve(pairs, lambda name: default_auxiliary_names(X, name), _FACTORIES, X, schema)
-
-
-def use_class_defaults(
-    pairs: Sequence[tuple[str, Any]], X: Any, schema: FeatureSchema
-) -> list[tuple[str, Any]]:
-    """Return the pairs as `resolve_auxiliaries`, with the estimators for many classes."""
-    return _resolve(pairs, lambda name: class_auxiliary_names(X, name), _CLASS_FACTORIES, X, schema)
-
-
-def use_label_defaults(
-    pairs: Sequence[tuple[str, Any]], X: Any, schema: FeatureSchema, n_labels: int
-) -> list[tuple[str, Any]]:
-    """Return the pairs as `resolve_auxiliaries`, with the estimators for a label matrix."""
-    return _resolve(pairs, lambda name: label_auxiliary_names(X, n_labels, name), _LABEL_FACTORIES, X, schema)
-
-
-def _resolve(
-    pairs: Sequence[tuple[str, Any]],
-    members: Callable[[str], list[str]],
-    factories: Mapping[str, Factory],
-    X: Any,
-    schema: FeatureSchema,
-) -> list[tuple[str, Any]]:
-    """Replace names by estimators; `members` are the names in a set."""
+    factories = _FACTORIES[target_type]
     own = {name for name, estimator in pairs if not isinstance(estimator, str) or name != estimator}
     resolved: dict[str, Any] = {}
     for name, estimator in pairs:
@@ -348,7 +316,7 @@ def _resolve(
         elif estimator not in AUXILIARY_SETS:
             resolved[name] = factories[estimator](X, schema)
         else:
-            names = members(estimator)
+            names = default_auxiliary_names(X, estimator, target_type, n_labels)
             if clash := sorted(own.intersection(names)):
                 raise InvalidInputError(
                     f"the name {clash[0]!r} is that of an auxiliary of the set {estimator!r}: give yours "
@@ -515,13 +483,13 @@ class LabelwiseClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, Y: Any, **fit_params: Any) -> Self:
         """Train one classifier for each column of Y."""
-        self.estimators_ = [self._fit_label(X, y, fit_params) for y in np.asarray(Y).T]
+        self.estimators_ = [
+            ConstantLabel(CONSTANT_LOG_ODDS if y[0] else -CONSTANT_LOG_ODDS)
+            if y.min() == y.max()
+            else clone(self.estimator).fit(X, y, **fit_params)
+            for y in np.asarray(Y).T
+        ]
         return self
-
-    def _fit_label(self, X: Any, y: NDArray[Any], fit_params: dict[str, Any]) -> Any:
-        if y.min() == y.max():
-            return ConstantLabel(CONSTANT_LOG_ODDS if y[0] else -CONSTANT_LOG_ODDS)
-        return clone(self.estimator).fit(X, y, **fit_params)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return log-odds or margins, one column for each label."""

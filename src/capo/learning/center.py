@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -41,17 +41,11 @@ MIN_CV_TOL = 1e-4
 MAX_CV_TOL = 1e-2
 
 
-class Formulation(NamedTuple):
-    """An adaptation problem in the solver's terms.
-
-    `combination` turns the solver's coefficients into weights of outputs and features.
-    """
-
-    design: Design
-    oracle: Callable[[FloatArray], Cut]
-    v0: FloatArray
-    nonnegative: BoolArray
-    combination: Callable[[FloatArray], LinearCombination]
+#: A problem in the solver's terms: the design, the oracle, the center, which coefficients are at least 0, and
+#: the function from the solver's coefficients to weights of outputs and features.
+Formulation = tuple[
+    Design, Callable[[FloatArray], Cut], FloatArray, BoolArray, Callable[[FloatArray], LinearCombination]
+]
 
 
 class Prior(ABC):
@@ -77,7 +71,7 @@ class Prior(ABC):
         def combination(v: FloatArray) -> LinearCombination:
             return LinearCombination(v[:n_auxiliaries] / root_B, v[n_auxiliaries:-1].copy(), float(v[-1]))
 
-        return Formulation(design, oracle, v0, bounded, combination)
+        return design, oracle, v0, bounded, combination
 
     def classifier(self, data: AdaptationData, objective: Objective) -> LinearCombination | None:
         """Return the model at C = 0 on a scale of its own; None if only the problem knows it."""
@@ -103,7 +97,7 @@ class StackPrior(Prior):
 
     def classifier(self, data: AdaptationData, objective: Objective) -> LinearCombination:
         """Return the stack, whose scores are log-odds."""
-        weights, intercept = fit_stack(data, nonnegative=objective.nonnegative)
+        weights, intercept = fit_binary_stack(data, nonnegative=objective.nonnegative)
         return LinearCombination(weights, np.zeros(_features(data).shape[1]), intercept)
 
 
@@ -142,10 +136,10 @@ class UnitPrior(Prior):
             return LinearCombination(center.auxiliary, v[:-1].copy(), float(v[-1]))
 
         offset_oracle = _OffsetOracle(oracle, data.outputs.sum(axis=1))
-        return Formulation(design, offset_oracle, v0, np.zeros(len(v0), dtype=bool), combination)
+        return design, offset_oracle, v0, np.zeros(len(v0), dtype=bool), combination
 
 
-def fit_stack(data: AdaptationData, *, nonnegative: bool) -> tuple[FloatArray, float]:
+def fit_binary_stack(data: AdaptationData, *, nonnegative: bool) -> tuple[FloatArray, float]:
     """Return weights and intercept of the logistic regression on the auxiliaries' outputs.
 
     The outputs are log-odds, so that with few rows their plain average is a good guess, toward which
@@ -176,7 +170,11 @@ def _fit_stack_of(data: AdaptationData, kept: BoolArray, *, nonnegative: bool) -
 def _negligible_weights(data: AdaptationData, weights: FloatArray, intercept: float) -> BoolArray:
     """Return which auxiliaries can be left out, one after the other, by the curvature of the likelihood."""
     negligible = weights == 0
-    variance = np.linalg.inv(_stack_curvature(data, weights, intercept))
+    outputs = np.column_stack((data.outputs - data.outputs.mean(axis=0), np.ones(len(data.positive))))
+    probability = expit(data.outputs @ weights + intercept)
+    row_weight = data.row_weights * probability * (1.0 - probability)
+    curvature = (outputs * row_weight[:, None]).T @ outputs
+    variance = np.linalg.inv(curvature + MIN_STACK_CURVATURE * np.eye(len(curvature)))
 
     def loss_without(number: np.intp) -> float:
         left_out = np.flatnonzero(negligible | (np.arange(len(weights)) == number))
@@ -189,14 +187,6 @@ def _negligible_weights(data: AdaptationData, weights: FloatArray, intercept: fl
             break
         negligible[least] = True
     return negligible
-
-
-def _stack_curvature(data: AdaptationData, weights: FloatArray, intercept: float) -> FloatArray:
-    """Return the second derivatives of the stack's loss, without its penalty, by weights and intercept."""
-    outputs = np.column_stack((data.outputs - data.outputs.mean(axis=0), np.ones(len(data.positive))))
-    probability = expit(data.outputs @ weights + intercept)
-    row_weight = data.row_weights * probability * (1.0 - probability)
-    return (outputs * row_weight[:, None]).T @ outputs + MIN_STACK_CURVATURE * np.eye(len(weights) + 1)
 
 
 def _features(data: AdaptationData) -> FloatArray:

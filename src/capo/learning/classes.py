@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -166,11 +166,21 @@ class ProbabilityStack:
         return [replace(self, correction=each) for each in found]
 
 
-class StackFit(NamedTuple):
-    """The stack, and the probabilities of the training rows.
+def fit_class_stack(
+    raw: FloatArray,
+    codes: IntArray,
+    sample_weight: FloatArray | None,
+    folds: IntArray,
+    pair_raw: FloatArray | None = None,
+) -> tuple[ProbabilityStack, FloatArray, FloatArray]:
+    """Fit the stack to raw outputs that are out of fold.
 
-    Attributes
-    ----------
+    A correction is used if it lowers the log loss out of fold by more than one standard error. `pair_raw` are
+    the raw outputs of auxiliaries trained without pairs of folds, as in
+    `capo.learning.cross_fit.CrossFitResult`.
+
+    Returns
+    -------
     stack : ProbabilityStack
         The stack.
     probabilities : ndarray of shape (n_samples, n_classes)
@@ -179,25 +189,6 @@ class StackFit(NamedTuple):
     fold_probabilities : ndarray of shape (n_folds, n_samples, n_classes)
         For each fold, the probabilities with which it is evaluated. Where there are outputs of auxiliaries
         without pairs of folds, neither the auxiliaries nor the stack have seen the row or the fold.
-    """
-
-    stack: ProbabilityStack
-    probabilities: FloatArray
-    fold_probabilities: FloatArray
-
-
-def fit_stack(
-    raw: FloatArray,
-    codes: IntArray,
-    sample_weight: FloatArray | None,
-    folds: IntArray,
-    pair_raw: FloatArray | None = None,
-) -> StackFit:
-    """Fit the stack to raw outputs that are out of fold.
-
-    A correction is used if it lowers the log loss out of fold by more than one standard error. `pair_raw` are
-    the raw outputs of auxiliaries trained without pairs of folds, as in
-    `capo.learning.cross_fit.CrossFitResult`.
     """
     n_rows, n_auxiliaries, n_classes = raw.shape
     n_coef, n_folds = n_auxiliaries * n_classes**2, int(folds.max()) + 1
@@ -229,14 +220,14 @@ def fit_stack(
     best = _choose_correction(logs, codes, sample_weight, folds)
     stack, evaluated = fit(raw, slice(None), best + 1)[best], np.exp(logs[best])
     if pair_raw is None:
-        return StackFit(stack, evaluated, np.broadcast_to(evaluated, (n_folds, *evaluated.shape)))
+        return stack, evaluated, np.broadcast_to(evaluated, (n_folds, *evaluated.shape))
     nested = np.broadcast_to(evaluated, (n_folds, *evaluated.shape)).copy()
     for fold in range(n_folds):
         for other in np.setdiff1d(folds, fold):
             rows = folds == other
             trained = ~rows & (folds != fold)
             nested[fold, rows] = np.exp(held_out_logs(by_fold[fold], rows, trained, best + 1)[best])
-    return StackFit(stack, np.exp(cross_validate([raw] * n_folds, best + 1)[best]), nested)
+    return stack, np.exp(cross_validate([raw] * n_folds, best + 1)[best]), nested
 
 
 def _choose_correction(
@@ -296,7 +287,7 @@ class ClassScorer:
         probabilities : ndarray of shape (n_samples, n_classes)
             The out-of-fold probabilities from which the rule is learned.
         fold_probabilities : ndarray of shape (n_folds, n_samples, n_classes)
-            For each fold, the probabilities with which it is evaluated (see `StackFit`).
+            For each fold, the probabilities with which it is evaluated (see `fit_class_stack`).
 
         Returns
         -------

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Memory, parallel_config
@@ -61,11 +61,6 @@ class TrainingSet:
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.targets)
-
-    @property
-    def held_out_rows(self) -> IntArray:
-        """The rows that a fold holds out, in their order."""
-        return np.sort(np.concatenate([test for _, test in self.splits]))
 
     def rows_without(self, j: int, k: int) -> IntArray:
         """Return the rows that are trained on in both of two folds."""
@@ -121,11 +116,6 @@ class TrainingJob:
     train_rows: IntArray | None = None
     predict_rows: IntArray | None = None
 
-    @property
-    def is_pair(self) -> bool:
-        """Whether the model is trained without two folds."""
-        return len(self.held_out) == 2
-
 
 class JobResult(NamedTuple):
     """The raw outputs of a job's model, its CPU time, and the model itself if it is that of all rows."""
@@ -162,11 +152,8 @@ class CrossFitResult:
     pair_seconds: float = 0.0
 
 
-Output = TypeVar("Output", bound=RawOutput)
-
-
 @dataclass(frozen=True)
-class JobRunner(Generic[Output]):
+class JobRunner:
     """Runs training jobs.
 
     Attributes
@@ -187,7 +174,7 @@ class JobRunner(Generic[Output]):
 
     auxiliaries: Sequence[Auxiliary]
     training: TrainingSet
-    output_kind: Output
+    output_kind: RawOutput
     memory: str | Memory | None = None
     n_jobs: int | None = None
     log: Callable[..., None] = lambda *line: None
@@ -215,15 +202,20 @@ class JobRunner(Generic[Output]):
                 self.log(MODEL_PROGRESS, self.auxiliaries[result.job.auxiliary].name, number, len(jobs))
 
 
-def cross_fit(runner: JobRunner[Any]) -> CrossFitResult:
+def cross_fit(runner: JobRunner) -> CrossFitResult:
     """Train all auxiliaries in all folds and on all rows; the outputs are out of fold."""
     training, n_auxiliaries = runner.training, len(runner.auxiliaries)
     splits, pairs = training.splits, training.fold_pairs
-    jobs = [
-        job
-        for number, auxiliary in enumerate(runner.auxiliaries)
-        for job in _training_jobs(number, auxiliary, training, pairs)
-    ]
+    jobs: list[TrainingJob] = []
+    for number, auxiliary in enumerate(runner.auxiliaries):
+        if auxiliary.is_frozen:
+            jobs.append(TrainingJob(number))
+            continue
+        jobs += [TrainingJob(number, (fold,), train, test) for fold, (train, test) in enumerate(splits)]
+        for j, k in pairs:
+            tested = np.concatenate((splits[j][1], splits[k][1]))
+            jobs.append(TrainingJob(number, (j, k), training.rows_without(j, k), tested))
+        jobs.append(TrainingJob(number, predict_rows=np.arange(0)))
     raw: FloatArray = np.full((training.n_rows, n_auxiliaries), np.nan)
     by_fold = np.zeros((len(splits) if pairs else 0, *raw.shape))
     models: list[Any] = [None] * n_auxiliaries
@@ -232,7 +224,7 @@ def cross_fit(runner: JobRunner[Any]) -> CrossFitResult:
         columns = outputs.shape[1:]  # one for each class or label, if there are several
         if len(outputs) and raw.shape[2:] != columns:
             raw, by_fold = np.full((*raw.shape, *columns), np.nan), np.zeros((*by_fold.shape, *columns))
-        if job.is_pair:
+        if len(job.held_out) == 2:
             (j, k), n_first = job.held_out, len(splits[job.held_out[0]][1])
             by_fold[k, splits[j][1], job.auxiliary] = outputs[:n_first]
             by_fold[j, splits[k][1], job.auxiliary] = outputs[n_first:]
@@ -252,25 +244,6 @@ def cross_fit(runner: JobRunner[Any]) -> CrossFitResult:
 def rows_or_all(rows: IntArray | None) -> IntArray | slice:
     """Return an index of these rows, or of all rows for None."""
     return slice(None) if rows is None else rows
-
-
-def _training_jobs(
-    number: int, auxiliary: Auxiliary, training: TrainingSet, pairs: Sequence[tuple[int, int]]
-) -> list[TrainingJob]:
-    """Return the trainings of an auxiliary: in folds, without pairs of folds, and on all rows."""
-    if auxiliary.is_frozen:
-        return [TrainingJob(number)]
-    splits = training.splits
-    return [
-        *(TrainingJob(number, (fold,), train, test) for fold, (train, test) in enumerate(splits)),
-        *(
-            TrainingJob(
-                number, (j, k), training.rows_without(j, k), np.concatenate((splits[j][1], splits[k][1]))
-            )
-            for j, k in pairs
-        ),
-        TrainingJob(number, predict_rows=np.arange(0)),
-    ]
 
 
 class _FoldRows:

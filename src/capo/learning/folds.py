@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,7 +38,7 @@ MAX_HALVINGS = 100
 def split_folds(
     cv: Any,
     X: Any,
-    positive: BoolArray,
+    labels: NDArray[Any],
     split_params: Mapping[str, Any],
     random: RandomState | None,
     *,
@@ -48,38 +47,20 @@ def split_folds(
 ) -> list[Split]:
     """Return the training rows and the held-out rows of each fold, which together hold out every row once.
 
-    An integer means stratified folds of shuffled rows, since tables often come sorted, or of shuffled
-    groups if `split_params` has groups; fewer folds if a class has fewer rows or groups than that. Rows of
-    weight 0 have no influence on these. With `allow_partial`, a splitter may leave rows that it never holds
-    out.
-    """
-    if is_fold_number(cv):
-        return _stratify(cv, positive, split_params, random, weight, _max_binary_folds)
-    _max_binary_folds(positive, None)
-    splits = _apply_splitter(check_cv(cv, positive, classifier=True), X, positive, split_params)
-    check_splits(splits, positive, allow_partial=allow_partial)
-    return splits
-
-
-def split_class_folds(
-    cv: Any,
-    X: Any,
-    codes: IntArray,
-    split_params: Mapping[str, Any],
-    random: RandomState | None,
-    *,
-    weight: FloatArray | None = None,
-) -> list[Split]:
-    """Return the training rows and the held-out rows of each fold.
-
-    An integer means stratified folds of shuffled rows, or of shuffled groups if `split_params` has groups. A
+    `labels` are a mask of the positive rows of two classes, or positions of classes. An integer means
+    stratified folds of shuffled rows, since tables often come sorted, or of shuffled groups if `split_params`
+    has groups. Of two classes there are fewer folds if a class has fewer rows or groups than that. Of more, a
     class with fewer rows than folds is missing from some of the folds, and one with a single row from the
-    training rows of the fold that holds it out. Rows of weight 0 have no influence on these.
+    training rows of the fold that holds it out. Rows of weight 0 have no influence on these. With
+    `allow_partial`, a splitter may leave rows that it never holds out.
     """
-    if is_fold_number(cv):
-        return _stratify(cv, codes, split_params, random, weight, _max_class_folds)
-    splits = _apply_splitter(check_cv(cv, codes, classifier=True), X, codes, split_params)
-    check_splits(splits, codes)
+    max_folds = _max_binary_folds if labels.dtype == bool else _max_class_folds
+    if cv is None or isinstance(cv, int | np.integer):
+        return _stratify(cv, labels, split_params, random, weight, max_folds)
+    if labels.dtype == bool:
+        _max_binary_folds(labels, None)
+    splits = _apply_splitter(check_cv(cv, labels, classifier=True), X, labels, split_params)
+    check_splits(splits, labels, allow_partial=allow_partial)
     return splits
 
 
@@ -97,7 +78,7 @@ def _has_two_classes(labels: NDArray[Any]) -> bool:
 
 
 def _stratify(
-    n_folds: int | None,
+    n_folds: Any,
     labels: NDArray[Any],
     split_params: Mapping[str, Any],
     random: RandomState | None,
@@ -163,11 +144,6 @@ def check_fold_sizes(
     measure.check_size(float(weight.sum()))
     smallest = min(float(weight[train].sum()) for train, _ in splits)
     measure.check_size(smallest, f"the number of rows that a fold trains on (of {weight.sum():g} in all)")
-
-
-def is_fold_number(cv: Any) -> bool:
-    """Whether the folds are given by their number, or not at all."""
-    return cv is None or isinstance(cv, Integral)
 
 
 def _place_other_rows(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from .._compat import BoolArray, FloatArray, IntArray
 from ..decisions import (
@@ -117,34 +118,6 @@ class LabelModel:
     n_positive: int
 
 
-class LabelModels(NamedTuple):
-    """The models of all labels, and what they predict for training rows that they have not seen.
-
-    Attributes
-    ----------
-    models : list of LabelModel
-        One for each label.
-    decision : Decision
-        From the log-odds of all labels to the labels of a row.
-    thresholds : ndarray of shape (n_labels,)
-        The log-odds at the threshold of each label.
-    oof_log_odds : ndarray of shape (n_samples, n_labels)
-        Log-odds of the labels, from models and calibrations that have not seen the row.
-    oof_decision : ndarray of shape (n_samples, n_labels)
-        Positive where the label is predicted, by thresholds that have not seen the row.
-    value, bound : float
-        The expected value of the measure at the thresholds, and a bound on that of any labeling.
-    """
-
-    models: list[LabelModel]
-    decision: Decision
-    thresholds: FloatArray
-    oof_log_odds: FloatArray
-    oof_decision: FloatArray
-    value: float
-    bound: float
-
-
 class _Predictions(NamedTuple):
     """What the model of a label predicts for the training rows.
 
@@ -168,10 +141,6 @@ class _Predictions(NamedTuple):
     oof_decision: FloatArray
     threshold: float
 
-    def oof_log_odds(self, folds: IntArray) -> FloatArray:
-        """Log-odds of each row as the fold has them that holds it out."""
-        return np.asarray(self.fold_log_odds[folds, np.arange(len(folds))])
-
 
 def fit_label_models(
     measure: MultilabelMeasure,
@@ -179,27 +148,41 @@ def fit_label_models(
     C: float | CGrid,
     tol: float,
     log: Callable[..., None] = lambda *line: None,
-) -> LabelModels:
-    """Combine and adapt the auxiliaries' outputs of all labels for the measure."""
+) -> dict[str, Any]:
+    """Combine and adapt the auxiliaries' outputs of all labels for the measure.
+
+    Returns the fitted attributes of a classifier: the models, the decision about the labels of a row, its
+    value, and what is predicted for the training rows by models and thresholds that have not seen them.
+    """
     if isinstance(measure, EntryAverage):
-        return _fit_entries(measure, data, C, tol, log)
-    if isinstance(measure, RowAverage) or not tries_adaptation(C, data.n_labels):
-        C = 0.0
-    # For averages over rows, the labels of a row need good probabilities only.
-    binary = measure.measure if isinstance(measure, LabelAverage) else get_measure("accuracy")
-    models, predictions = _fit_labels(
-        Objective(binary, tol=tol, threshold_rule=LABEL_THRESHOLD), data, C, log
-    )
-    thresholds = np.array([each.threshold for each in predictions])
-    log_odds = np.column_stack([each.log_odds for each in predictions])
-    oof_log_odds = np.column_stack([each.oof_log_odds(data.folds) for each in predictions])
+        models, predicted = _fit_entries(measure, data, C, tol, log)
+    else:
+        if isinstance(measure, RowAverage) or not tries_adaptation(C, data.n_labels):
+            C = 0.0
+        # For averages over rows, the labels of a row need good probabilities only.
+        binary = measure.measure if isinstance(measure, LabelAverage) else get_measure("accuracy")
+        objective = Objective(binary, tol=tol, threshold_rule=LABEL_THRESHOLD)
+        models, predicted = _fit_labels(objective, data, C, log)
+    thresholds = np.array([each.threshold for each in predicted])
+    log_odds = np.column_stack([each.log_odds for each in predicted])
+    rows = np.arange(len(data.folds))
+    oof_log_odds = np.column_stack([each.fold_log_odds[data.folds, rows] for each in predicted])
     decision: Decision = LabelThresholds(thresholds)
-    oof_decision = np.column_stack([each.oof_decision for each in predictions])
+    oof_decision = np.column_stack([each.oof_decision for each in predicted])
     if isinstance(measure, RowAverage):
         decision = RowCuts(measure)
         oof_decision = decision.margins(oof_log_odds)
     value, bound = expected_value(measure, log_odds, decision.margins(log_odds), data.weight)
-    return LabelModels(models, decision, thresholds, oof_log_odds, oof_decision, value, bound)
+    return {
+        "label_models_": models,
+        "decision_": decision,
+        "thresholds_": expit(thresholds),
+        "oof_log_odds_": oof_log_odds,
+        "oof_decision_": oof_decision,
+        "value_": value,
+        "bound_": bound,
+        "gap_": max(bound - value, 0.0),
+    }
 
 
 def _fit_labels(
@@ -267,7 +250,7 @@ def _predict_training_rows(
 
 def _fit_entries(
     measure: EntryAverage, data: LabelData, C: float | CGrid, tol: float, log: Callable[..., None]
-) -> LabelModels:
+) -> tuple[list[LabelModel], list[_Predictions]]:
     """Solve one binary problem of all entries, whose scores are the log-odds of each label's stack."""
     if C is AUTO_GRID and data.positive.size > MAX_ENTRIES_FOR_PATH:
         C = 0.0
@@ -293,11 +276,6 @@ def _fit_entries(
         for each in labels
     ]
     predicted = _predict_training_rows(measure.measure, entries, folds, result)
-    log_odds, oof_log_odds, oof_decision = (
-        column.reshape(data.n_labels, -1).T
-        for column in (predicted.log_odds, predicted.oof_log_odds(folds), predicted.oof_decision)
-    )
-    thresholds = np.full(data.n_labels, predicted.threshold)
-    decision = LabelThresholds(thresholds)
-    value, bound = expected_value(measure, log_odds, decision.margins(log_odds), data.weight)
-    return LabelModels(models, decision, thresholds, oof_log_odds, oof_decision, value, bound)
+    *by_entry, threshold = predicted
+    columns = zip(*(np.split(each, data.n_labels, axis=-1) for each in by_entry), strict=True)
+    return models, [_Predictions._make((*column, threshold)) for column in columns]

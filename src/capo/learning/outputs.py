@@ -34,7 +34,7 @@ from .._accel.threads import library_threads_for
 from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
 from ..decisions import PlattCalibrator, fit_softmax, robust_scale
 from ..exceptions import InvalidInputError
-from .trees import SharedFeatures, content_key, evaluate, split_pipeline
+from .trees import SharedFeatures, compute_output, content_key, split_pipeline
 
 #: Probabilities closer than this to 0 and 1 are clipped before their log-odds are taken.
 PROBABILITY_EPS = 1e-12
@@ -110,7 +110,7 @@ class ScoreOutput:
         """Return the raw output of a fitted classifier, one number per row."""
         for method in SCORE_METHODS:
             if hasattr(estimator, method):
-                values = np.asarray(evaluate(estimator, method, X), dtype=np.float64)
+                values = np.asarray(compute_output(estimator, method, X), dtype=np.float64)
                 return _clip(_positive_column(values, estimator, classes, method, X.shape[0]), method)
         return LabelOutput().predict(estimator, X, classes)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -226,56 +226,32 @@ class GridPoint:
     has_new_scores: bool = True
 
 
-class FoldScores(NamedTuple):
-    """Scores in one fold, and the solver's iterations.
-
-    Attributes
-    ----------
-    test : ndarray
-        The scores of the rows that are held out.
-    others : ndarray or None
-        The scores of all other rows, from models that have seen neither the row nor the rows held out.
-        The fold's threshold is chosen on them; None where each row's score of its own fold serves for that.
-    n_iter : int
-        The solver's iterations.
-    """
-
-    test: FloatArray
-    others: FloatArray | None
-    n_iter: int
-
-
-class FoldPath(Protocol):
-    """The problem of one fold, solved for a sequence of values of C."""
-
-    @property
-    def test_rows(self) -> IntArray:
-        """The rows that are held out."""
-
-    def scores(self, C: float) -> FoldScores:
-        """Return the scores at this C."""
-
-
 class PathSearch:
     """Evaluates a sequence of values of C, in ascending order.
 
     Parameters
     ----------
-    fold_paths : sequence of FoldPath
-        The problems of the folds, which together hold out every row once.
+    problems : sequence
+        The problem of each fold, with its `test_rows`. The method `test_scores` returns their scores at a C,
+        and the solver's iterations. Together the folds hold out every row once.
     scorer : CVScorer
         Evaluates the out-of-fold scores of all rows.
     log : callable
         Is called with a format string and its values after each C.
+    nested : sequence, optional
+        For each fold, problems whose models have seen neither the fold nor their own `test_rows`, which
+        together are the rows of the other folds. The fold's threshold is chosen on their scores; by default
+        on those of the other folds.
     """
 
     def __init__(
         self,
-        fold_paths: Sequence[FoldPath],
+        problems: Sequence[Any],
         scorer: CVScorer,
         log: Callable[..., None] = lambda *line: None,
+        nested: Sequence[Sequence[Any]] = (),
     ) -> None:
-        self.fold_paths, self.scorer, self.log = fold_paths, scorer, log
+        self.problems, self.scorer, self.log, self.nested = problems, scorer, log, nested
         self.points: list[GridPoint] = []
 
     def run(self, grid: CGrid) -> list[GridPoint]:
@@ -295,32 +271,26 @@ class PathSearch:
         return self.points
 
     def evaluate(self, C: float) -> GridPoint:
-        """Solve all folds for one C and add the point."""
-        fold_scores = [fold.scores(C) for fold in self.fold_paths]
-        scores = np.zeros(sum(len(fold.test_rows) for fold in self.fold_paths))
-        for fold, each in zip(self.fold_paths, fold_scores, strict=True):
-            scores[fold.test_rows] = each.test
-        n_iter = sum(each.n_iter for each in fold_scores)
-        self.points.append(self._point(C, scores, fold_scores, n_iter))
-        return self.points[-1]
-
-    def _point(self, C: float, scores: FloatArray, fold_scores: list[FoldScores], n_iter: int) -> GridPoint:
-        """The value of the scores, which is that of the previous point if they have not changed."""
+        """Solve all folds for one C and add the point; equal scores have the value of the previous point."""
+        scores, n_iter = np.zeros(len(self.scorer.folds)), 0
+        for problem in self.problems:
+            scores[problem.test_rows], added = problem.test_scores(C)
+            n_iter += added
+        by_fold = np.broadcast_to(scores, (len(self.problems), len(scores)))
+        if self.nested:
+            by_fold = by_fold.copy()
+        for row, problems in zip(by_fold, self.nested, strict=False):
+            for problem in problems:
+                row[problem.test_rows], added = problem.test_scores(C)
+                n_iter += added
         if self.points and np.array_equal(scores, self.points[-1].scores):
-            return replace(self.points[-1], C=C, n_iter=n_iter, has_new_scores=False)
-        by_fold = self._scores_by_fold(scores, fold_scores)
-        thresholds = self.scorer.thresholds(by_fold)
-        return GridPoint(C, scores, thresholds, by_fold, self.scorer.evaluate(scores - thresholds), n_iter)
-
-    def _scores_by_fold(self, scores: FloatArray, fold_scores: list[FoldScores]) -> FloatArray:
-        """The scores of all rows in each fold."""
-        by_fold = np.broadcast_to(scores, (len(fold_scores), len(scores)))
-        if all(each.others is None for each in fold_scores):
-            return by_fold
-        by_fold = by_fold.copy()
-        for row, fold, each in zip(by_fold, self.fold_paths, fold_scores, strict=True):
-            row[np.delete(np.arange(len(scores)), fold.test_rows)] = each.others
-        return by_fold
+            point = replace(self.points[-1], C=C, n_iter=n_iter, has_new_scores=False)
+        else:
+            thresholds = self.scorer.thresholds(by_fold)
+            value = self.scorer.evaluate(scores - thresholds)
+            point = GridPoint(C, scores, thresholds, by_fold, value, n_iter)
+        self.points.append(point)
+        return point
 
     def _next_beyond(self, step: float) -> list[float]:
         """The next C past the end at which the best one is, if it is at an end."""

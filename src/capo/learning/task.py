@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -26,34 +27,20 @@ from ..exceptions import ConstraintWarning, InvalidInputError, UnknownMeasureErr
 from ..measures import Measure, multiclass, multilabel
 from ..measures.multiclass import MulticlassMeasure
 from ..measures.multilabel import MultilabelMeasure
+from ..tables import targets as target_columns
 from ..tables.checks import warn_of_alphabetical_order
-from ..tables.schema import FeatureSchema
-from ..tables.targets import (
-    check_class_weights,
-    check_labels_vary,
-    class_positions,
-    encode_binary_labels,
-    encode_class_labels,
-    encode_label_matrix,
-    match_label_matrix,
-    ordered_categories,
-    positive_mask,
-)
 from .adaptation import Objective, adapt
-from .auxiliaries import label_fold_codes, labelwise_auxiliary, use_class_defaults, use_label_defaults
-from .classes import ClassScorer, calibration_error, fit_stack
+from .auxiliaries import label_fold_codes, labelwise_auxiliary
+from .classes import ClassScorer, calibration_error, fit_class_stack
 from .combination import AdaptationData, FittedCombination, scale_outputs
 from .cross_fit import Auxiliary, CrossFitResult, JobRunner, TrainingSet, cross_fit
-from .folds import Split, split_class_folds, split_folds
 from .labels import MIN_POSITIVE_ROWS, LabelData, fit_label_models, tries_adaptation
 from .outputs import ClassOutput, LabelColumnsOutput, OutputKind, RawOutput, ScoreOutput
 from .path import AUTO_GRID, CGrid, CVScore, CVScorer
 
 Log = Callable[..., None]
-#: Calls a function, and records its time under the name of a step.
-Timer = Callable[..., Any]
-#: Auxiliaries under their names, as a user gives them.
-Pairs = list[tuple[str, Any]]
+#: Returns a context that records its time under the name of a step.
+Timer = Callable[[str], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True)
@@ -94,6 +81,8 @@ class Task(ABC):
 
     #: The kind of target: "binary", "multiclass" or "multilabel".
     target_type: ClassVar[str]
+    #: Whether folds may leave rows that are never held out.
+    allow_partial: ClassVar[bool] = False
 
     @classmethod
     def parameters(cls) -> list[str]:
@@ -121,19 +110,15 @@ class Task(ABC):
         """Return the measure for these labels."""
         return measure
 
-    def expand(self, auxiliaries: Pairs, X: Any, schema: FeatureSchema, n_outputs: int) -> Pairs:
-        """Return the auxiliaries, with those that are other ones for this kind of target."""
-        return auxiliaries
-
-    @abstractmethod
-    def split(self, cv: Any, X: Any, targets: IntArray, params: Any, random: Any, weight: Any) -> list[Split]:
-        """Return the training rows and the held-out rows of each fold."""
+    def fold_labels(self, targets: IntArray) -> NDArray[Any]:
+        """Return the labels by which folds are stratified."""
+        return targets
 
     def used_delta(self, measure: Any, n_outputs: int) -> Any:
         """Return the delta function, if one is used."""
         return None
 
-    def train(self, runner: JobRunner[Any], measure: Any) -> tuple[Sequence[Auxiliary], CrossFitResult]:
+    def train(self, runner: JobRunner, measure: Any) -> tuple[Sequence[Auxiliary], CrossFitResult]:
         """Train the auxiliaries; return those that are used, and their outputs."""
         return runner.auxiliaries, cross_fit(runner)
 
@@ -169,7 +154,6 @@ class BinaryTask(Task):
     tol: float = 1e-3
 
     target_type: ClassVar[str] = "binary"
-    #: Whether folds may leave rows that are never held out.
     allow_partial: ClassVar[bool] = True
 
     @property
@@ -177,15 +161,15 @@ class BinaryTask(Task):
         return ScoreOutput()
 
     def encode(self, y: Any, n_rows: int) -> tuple[NDArray[Any], IntArray]:
-        label_pair, positive = encode_binary_labels(y, self.pos_label)
+        label_pair, positive = target_columns.encode_binary_labels(y, self.pos_label)
         return label_pair, positive.astype(np.int64)
 
     def match(self, y: Any, n_rows: int, classes: NDArray[Any]) -> NDArray[Any]:
-        return positive_mask(y, classes)
+        return target_columns.positive_mask(y, classes)
 
     def describe(self, classes: NDArray[Any], targets: IntArray, weight: Any) -> dict[str, Any]:
         if weight is not None:
-            check_class_weights(weight, targets, classes)
+            target_columns.check_class_weights(weight, targets, classes)
         counted = targets if weight is None else targets[weight > 0]
         return {
             "classes_": np.unique(classes),
@@ -196,9 +180,8 @@ class BinaryTask(Task):
             "oof_positive_": targets.astype(bool),
         }
 
-    def split(self, cv: Any, X: Any, targets: IntArray, params: Any, random: Any, weight: Any) -> list[Split]:
-        partial = self.allow_partial
-        return split_folds(cv, X, targets == 1, params, random, allow_partial=partial, weight=weight)
+    def fold_labels(self, targets: IntArray) -> NDArray[Any]:
+        return targets == 1
 
     def used_delta(self, measure: Measure, n_outputs: int) -> Any:
         return self.delta
@@ -234,7 +217,8 @@ class BinaryTask(Task):
             pair_raw=pairs,
             nonnegative=objective.nonnegative,
         )
-        result = timer("adaptation", adapt, scaled, folds, objective, self.C, log)
+        with timer("adaptation"):
+            result = adapt(scaled, folds, objective, self.C, log)
         scorer = CVScorer(measure, objective.threshold_rule, scaled.positive, scaled.weight, folds)
         evaluated = next(each for each in (pairs, by_fold, raw) if each is not None)
         with warnings.catch_warnings():
@@ -283,37 +267,33 @@ class MulticlassTask(Task):
         return ClassOutput()
 
     def encode(self, y: Any, n_rows: int) -> tuple[NDArray[Any], IntArray]:
-        classes, codes = encode_class_labels(y)
+        classes, codes = target_columns.encode_class_labels(y)
         return classes, codes.astype(np.int64)
 
     def match(self, y: Any, n_rows: int, classes: NDArray[Any]) -> NDArray[Any]:
-        return class_positions(y, classes)
+        return target_columns.class_positions(y, classes)
 
     def describe(self, classes: NDArray[Any], targets: IntArray, weight: Any) -> dict[str, Any]:
         counted = targets if weight is None else targets[weight > 0]
         return {"classes_": classes, "class_counts_": np.bincount(counted, minlength=len(classes))}
 
     def bind_measure(self, measure: MulticlassMeasure, classes: NDArray[Any], y: Any) -> MulticlassMeasure:
-        if (categories := ordered_categories(y)) is not None:
+        if (categories := target_columns.ordered_categories(y)) is not None:
             known = set(classes.tolist())
             measure = measure.with_order([label for label in categories if label in known])
         if measure.assumes_order and len(classes) > 2:
             warn_of_alphabetical_order(classes, measure.name, stacklevel=5)
         return measure.for_classes(classes)
 
-    def expand(self, auxiliaries: Pairs, X: Any, schema: FeatureSchema, n_outputs: int) -> Pairs:
-        return use_class_defaults(auxiliaries, X, schema)
-
-    def split(self, cv: Any, X: Any, targets: IntArray, params: Any, random: Any, weight: Any) -> list[Split]:
-        return split_class_folds(cv, X, targets, params, random, weight=weight)
-
     def learn(self, measure: Any, data: TrainingOutputs, timer: Timer, log: Log) -> dict[str, Any]:
         training, folds, raw = data.training, data.folds, data.fitted.raw_outputs
         codes, weight, classes = training.targets, training.weight, training.classes
         pairs = data.fitted.pair_outputs
-        stack, probabilities, by_fold = timer("stack", fit_stack, raw, codes, weight, folds, pairs)
+        with timer("stack"):
+            stack, probabilities, by_fold = fit_class_stack(raw, codes, weight, folds, pairs)
         scorer = ClassScorer(measure, codes, weight, folds)
-        rule = timer("rule", scorer.choose_rule, probabilities, by_fold)
+        with timer("rule"):
+            rule = scorer.choose_rule(probabilities, by_fold)
         oof_probabilities, known = by_fold[folds, np.arange(len(folds))], np.arange(len(classes))
         return {
             **rule,
@@ -356,27 +336,24 @@ class MultilabelTask(Task):
         return LabelColumnsOutput()
 
     def encode(self, y: Any, n_rows: int) -> tuple[NDArray[Any], IntArray]:
-        classes, positive = encode_label_matrix(y, n_rows)
+        classes, positive = target_columns.encode_label_matrix(y, n_rows)
         return classes, positive.astype(np.int64)
 
     def match(self, y: Any, n_rows: int, classes: NDArray[Any]) -> NDArray[Any]:
-        return match_label_matrix(y, n_rows, classes)
+        return target_columns.match_label_matrix(y, n_rows, classes)
 
     def describe(self, classes: NDArray[Any], targets: IntArray, weight: Any) -> dict[str, Any]:
-        check_labels_vary((targets if weight is None else targets[weight > 0]).astype(bool))
+        target_columns.check_labels_vary((targets if weight is None else targets[weight > 0]).astype(bool))
         return {"classes_": classes, "n_labels_": len(classes)}
 
-    def expand(self, auxiliaries: Pairs, X: Any, schema: FeatureSchema, n_outputs: int) -> Pairs:
-        return use_label_defaults(auxiliaries, X, schema, n_outputs)
-
-    def split(self, cv: Any, X: Any, targets: IntArray, params: Any, random: Any, weight: Any) -> list[Split]:
-        return split_class_folds(cv, X, label_fold_codes(targets.astype(bool)), params, random, weight=weight)
+    def fold_labels(self, targets: IntArray) -> NDArray[Any]:
+        return label_fold_codes(targets.astype(bool))
 
     def used_delta(self, measure: MultilabelMeasure, n_outputs: int) -> Any:
         is_average = isinstance(measure, multilabel.LabelAverage)
         return self.delta if is_average and tries_adaptation(self.C, n_outputs) else None
 
-    def train(self, runner: JobRunner[Any], measure: Any) -> tuple[Sequence[Auxiliary], CrossFitResult]:
+    def train(self, runner: JobRunner, measure: Any) -> tuple[Sequence[Auxiliary], CrossFitResult]:
         labelwise = [labelwise_auxiliary(each) for each in runner.auxiliaries]
         return labelwise, cross_fit(replace(runner, auxiliaries=labelwise))
 
@@ -384,7 +361,8 @@ class MultilabelTask(Task):
         training, folds, raw = data.training, data.folds, data.fitted.raw_outputs
         positive, weight = training.targets == 1, training.weight
         labels = LabelData(raw, data.features, positive, weight, folds, data.fitted.pair_outputs)
-        found = timer("adaptation", fit_label_models, measure, labels, self.C, float(self.tol), log)
+        with timer("adaptation"):
+            found = fit_label_models(measure, labels, self.C, float(self.tol), log)
 
         def evaluate(decision: FloatArray) -> CVScore:
             def value(rows: BoolArray | slice) -> float:
@@ -395,20 +373,13 @@ class MultilabelTask(Task):
         def name_labels(mask: ArrayLike) -> list[str]:
             return [str(name) for name in training.classes[np.asarray(mask)]]
 
-        score = evaluate(found.oof_decision)
-        weights = np.array([each.combination.weights.auxiliary for each in found.models])
-        counts = np.array([each.n_positive for each in found.models])
+        score, models = evaluate(found["oof_decision_"]), found["label_models_"]
+        weights = np.array([each.combination.weights.auxiliary for each in models])
+        counts = np.array([each.n_positive for each in models])
         return {
-            "label_models_": found.models,
-            "decision_": found.decision,
-            "thresholds_": expit(found.thresholds),
-            "oof_log_odds_": found.oof_log_odds,
-            "oof_decision_": found.oof_decision,
+            **found,
             "score_": score.value,
             "score_std_": score.std,
-            "value_": found.value,
-            "bound_": found.bound,
-            "gap_": max(found.bound - found.value, 0.0),
             "rare_labels_": name_labels(counts < MIN_POSITIVE_ROWS),
             "constant_labels_": name_labels([not labels.can_be_adapted(k) for k in range(labels.n_labels)]),
             "auxiliary_weights_": data.by_name(weights.T),
