@@ -205,7 +205,7 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
         Returns
         -------
         capo.inspection.Summary
-            Prints as a table; has an HTML form for notebooks.
+            Prints as a table.
         """
         check_is_fitted(self)
         return summarize(self, prior=UnitPrior.label, threshold="positive where f(x) is above 0")
