@@ -22,7 +22,7 @@ from capo.dask import _adaptation as adaptation
 from capo.dask import _partitions as partitions
 from capo.decisions import PlattCalibrator
 from capo.exceptions import AuxiliaryError, InvalidInputError
-from capo.learning.center import fit_stack
+from capo.learning.center import fit_binary_stack
 from capo.learning.combination import AdaptationData
 
 pytestmark = pytest.mark.usefixtures("synchronous")
@@ -151,7 +151,7 @@ def test_the_stack_of_partitions_is_that_of_all_rows(rows):
     )
     summary = blocks.reduce(partitions.BlockSummary.merge, partitions.BlockSummary.from_block)
     found, found_intercept = adaptation.fit_stack(blocks, 3, summary)
-    weights, intercept = fit_stack(AdaptationData(outputs, None, positive, None), nonnegative=True)
+    weights, intercept = fit_binary_stack(AdaptationData(outputs, None, positive, None), nonnegative=True)
     np.testing.assert_allclose([*found, found_intercept], [*weights, intercept], atol=1e-5)
 
 

@@ -40,7 +40,6 @@ from ._threshold import (
     Threshold,
     ThresholdRule,
     ZeroThreshold,
-    expected_value_threshold,
 )
 
 __all__ = [
@@ -74,7 +73,6 @@ __all__ = [
     "estimate_savings",
     "expected_gains",
     "expected_value",
-    "expected_value_threshold",
     "fit_logistic",
     "fit_softmax",
     "format_money",

@@ -164,7 +164,8 @@ def estimate_prevalence(
     if len(new) == 0:
         raise InvalidInputError("the prevalence of 0 rows cannot be estimated: pass at least one row.")
     rng = np.random.default_rng(random_state)
-    means, sizes = _group(new)
+    parts = np.array_split(np.sort(new), min(MAX_GROUPS, len(new)))
+    means, sizes = np.array([part.mean() for part in parts]), np.array([len(part) for part in parts])
     trained = training.prevalence
     own = _density_ratios(means, training.log_odds, training.weight)
     value = _most_likely(own[None], sizes[None], trained)[0]
@@ -174,12 +175,6 @@ def estimate_prevalence(
     low, high = np.quantile(_most_likely(ratios, resampled, trained), tails)
     distance = mixture_distance(new, training)
     return PrevalenceEstimate(float(value), float(low), float(high), trained, distance, len(new))
-
-
-def _group(values: FloatArray) -> tuple[FloatArray, IntArray]:
-    """The means and sizes of quantile groups."""
-    parts = np.array_split(np.sort(values), min(MAX_GROUPS, len(values)))
-    return np.array([part.mean() for part in parts]), np.array([len(part) for part in parts])
 
 
 def _density_ratios(
@@ -336,7 +331,11 @@ def adjust_threshold(
         The threshold.
     """
     if log_odds is None:
-        log_odds, mass = training.log_odds, _row_masses(training, population.prevalence)
+        log_odds, trained = training.log_odds, training.mean_probability
+        probability = expit(log_odds)
+        weight = 1.0 if training.weight is None else training.weight
+        positive, negative = population.prevalence / trained, (1.0 - population.prevalence) / (1.0 - trained)
+        mass = np.asarray(weight * (probability * positive + (1.0 - probability) * negative))
     else:
         mass = np.ones(len(log_odds))
     shifted = np.asarray(log_odds, dtype=np.float64) + population.log_odds_shift
@@ -348,11 +347,3 @@ def adjust_threshold(
 def _log_odds_shift(prevalence: float, training: ClassScores) -> float:
     """From the log-odds as trained to those in a population of this prevalence."""
     return float(logit(prevalence) - logit(training.mean_probability))
-
-
-def _row_masses(training: ClassScores, prevalence: float) -> FloatArray:
-    """How many rows of the population each training row stands for."""
-    probability, trained = expit(training.log_odds), training.mean_probability
-    weight = 1.0 if training.weight is None else training.weight
-    positive, negative = prevalence / trained, (1.0 - prevalence) / (1.0 - trained)
-    return np.asarray(weight * (probability * positive + (1.0 - probability) * negative))

@@ -74,7 +74,8 @@ class RowPrices(Decision):
     @property
     def measure(self) -> Cost:
         """The measure `cost` of these rows; a price that is the same in all rows is a number."""
-        return Cost(*(_as_number(getattr(self, name)) for name in PRICE_NAMES))
+        prices = (getattr(self, name) for name in PRICE_NAMES)
+        return Cost(*(float(each[0]) if len(each) and np.ptp(each) == 0 else each for each in prices))
 
     def mean_measure(self, sample_weight: FloatArray | None = None) -> Cost:
         """The measure `cost` of rows whose prices are not known: each price is the mean of these rows."""
@@ -167,11 +168,6 @@ class PriceTerms:
             for name in PRICE_NAMES
         }
         return ", ".join(f"{name} {text}" for name, text in texts.items() if text != "0")
-
-
-def _as_number(prices: FloatArray) -> FloatArray | float:
-    """The number that all prices are, or the prices if they differ."""
-    return float(prices[0]) if len(prices) and (prices == prices[0]).all() else prices
 
 
 def _check_price(value: Any, name: str, n_rows: int) -> FloatArray:

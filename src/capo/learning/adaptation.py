@@ -234,7 +234,8 @@ def adapt(
     A number is used as C; of a grid, the best C whose gain over C = 0 is significant is chosen.
     """
     objective = objective.for_data(data)
-    rule, evaluation = objective.threshold_rule, data.for_evaluation()
+    rule, pairs = objective.threshold_rule, data.pair_outputs
+    evaluation = data if pairs is None else replace(data, fold_outputs=pairs, pair_outputs=None)
     has_prior = objective.prior.is_classifier
     with warnings.catch_warnings():
         # The user is warned once, for the final threshold.

@@ -59,12 +59,6 @@ class AdaptationData:
         """The number of rows of the rarer class."""
         return int(min(self.positive.sum(), (~self.positive).sum()))
 
-    def for_evaluation(self) -> AdaptationData:
-        """Return the data with outputs of models that have not seen the fold, where there are any."""
-        if self.pair_outputs is None:
-            return self
-        return replace(self, fold_outputs=self.pair_outputs, pair_outputs=None)
-
     def in_fold(self, fold: int) -> AdaptationData:
         """Return the data with the outputs of one fold."""
         if self.fold_outputs is None:
@@ -221,7 +215,10 @@ def scale_outputs(
             )
             for column, trust in zip(raw.T, trusted, strict=True)
         ]
-        return scales, apply_scales(scales, raw.T), _known_threshold(scales, data.center)
+        threshold = None
+        if data.center is not None:  # where the auxiliaries of the center call a row positive: at 0
+            threshold = float(apply_scales(scales, np.zeros((len(scales), 1)))[0] @ data.center)
+        return scales, apply_scales(scales, raw.T), threshold
 
     def in_folds(by_fold: FloatArray | None) -> FoldOutputs:
         def outputs(fold: int) -> tuple[FloatArray, float | None]:
@@ -238,11 +235,3 @@ def scale_outputs(
         pair_outputs=None if pair_raw is None else in_folds(pair_raw),
     )
     return scaled, scales
-
-
-def _known_threshold(scales: Sequence[OutputScale], center: FloatArray | None) -> float | None:
-    """Return the log-odds at which the auxiliaries of the center call a row positive: at an output of 0."""
-    if center is None:
-        return None
-    zeros = apply_scales(scales, np.zeros((len(scales), 1)))[0]
-    return float(zeros @ center)

@@ -183,7 +183,7 @@ class BinaryTask(Task):
     def fold_labels(self, targets: IntArray) -> NDArray[Any]:
         return targets == 1
 
-    def used_delta(self, measure: Measure, n_outputs: int) -> Any:
+    def used_delta(self, measure: Any, n_outputs: int) -> Any:
         return self.delta
 
     def objective(self, measure: Measure) -> Objective:

@@ -225,20 +225,19 @@ def is_kernel_machine(steps: Sequence[Any]) -> bool:
 def _forest_probability(forest: Any, X: Any) -> FloatArray:
     X = check_array(X, dtype=np.float32, order="C", ensure_all_finite="allow-nan")
     trees = [each.tree_ for each in forest.estimators_]
-    order = np.argsort(trees[0].apply(X), kind="stable")
-    X, ordered, n_threads = X[order], np.zeros(len(X)), count_threads()
-    for start in range(0, len(trees), n_threads):
-        some = trees[start : start + n_threads]
-        for shares in map_in_threads(lambda tree: _leaf_shares(tree, X), some):
-            ordered += shares
-    total = np.empty(len(X))
-    total[order] = ordered / len(trees)
-    return total
+    shares = [np.ascontiguousarray(tree.value[:, 0, 1]) for tree in trees]
 
+    def sum_shares(rows: IntArray) -> FloatArray:
+        """Return the sum over trees of the share of the second class in each row's leaf."""
+        block, total = X[rows], np.zeros(len(rows))
+        for tree, values in zip(trees, shares, strict=True):
+            total += values.take(tree.apply(block))
+        return total
 
-def _leaf_shares(tree: Any, X: NDArray[np.float32]) -> FloatArray:
-    """The share of the second class in each row's leaf."""
-    return np.ascontiguousarray(tree.value[:, 0, 1]).take(tree.apply(X))
+    parts = np.array_split(np.argsort(trees[0].apply(X), kind="stable"), count_threads())
+    probability = np.empty(len(X))
+    probability[np.concatenate(parts)] = np.concatenate(map_in_threads(sum_shares, parts)) / len(trees)
+    return probability
 
 
 def _kernel_machine_scores(machine: Pipeline, X: Any) -> FloatArray:
