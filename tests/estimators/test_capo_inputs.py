@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
+from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
@@ -15,8 +16,9 @@ from sklearn.naive_bayes import GaussianNB
 
 from capo import CAPOClassifier, SVMPerfClassifierCV, measures
 from capo.baselines import PublishedCAPOClassifier
-from capo.exceptions import InvalidInputError
+from capo.exceptions import AuxiliaryError, InvalidInputError, MeasureFunctionError
 from capo.inspection import compare
+from capo.measures import multiclass
 
 from .capo_cases import LIGHT, NOISY, X, Y, light
 
@@ -260,3 +262,50 @@ def test_a_k_beyond_the_rows_is_refused_before_training():
             model.set_params(measure=at_k[1]).fit(X[:300], Y[:300])
     with pytest.raises(InvalidInputError, match=r"k=240 .* that a fold holds out \(of 300 in all\), 100\."):
         compare(CAPOClassifier(at_k[1], auxiliaries=LIGHT), X[:300], Y[:300], folds=3)
+
+
+class Untrainable(GaussianNB):
+    def fit(self, X, y):
+        raise AssertionError("nothing may be trained")
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda tp, fp, fn, tn: unknown_name, "unknown_name"),  # noqa: F821
+        (lambda tp, fp, fn, tn: np.zeros(3), "one number per confusion matrix"),
+        (lambda tp, fp, fn, tn: tp / (tp + fp), "returned nan"),
+    ],
+)
+def test_a_mistake_in_a_measure_shows_before_anything_is_trained(function, message):
+    with pytest.raises(MeasureFunctionError, match=message):
+        CAPOClassifier(function, auxiliaries=[Untrainable()]).fit(X, Y)
+
+
+def test_a_mistake_in_a_measure_of_many_classes_shows_before_anything_is_trained():
+    with pytest.raises(MeasureFunctionError, match="unknown_name"):
+        CAPOClassifier(multiclass.get(lambda C: unknown_name), auxiliaries=[Untrainable()]).fit(  # noqa: F821
+            X, np.arange(len(Y)) % 3
+        )
+
+
+@pytest.mark.parametrize("method", ["decision_function", "predict_proba"])
+def test_an_auxiliary_needs_one_method_only(method):
+    class Service:
+        pass
+
+    scores = {"decision_function": lambda X: X[:, 0], "predict_proba": lambda X: expit(X[:, :1])}
+    setattr(Service, method, staticmethod(scores[method]))
+    model = CAPOClassifier(auxiliaries=[Service()], delta=None, C=0.0).fit(X, Y)
+    assert model.predict(X).shape == Y.shape
+    with pytest.raises(InvalidInputError, match="decision_function, predict_proba or predict"):
+        CAPOClassifier(auxiliaries=[object()]).fit(X, Y)
+
+
+def test_missing_answers_of_a_service_come_with_advice_that_fits():
+    class Service:
+        def predict(self, X):
+            return np.full(len(X), np.nan)
+
+    with pytest.raises(AuxiliaryError, match="apply it to the same rows"):
+        CAPOClassifier(auxiliaries=[Service()]).fit(X, Y)

@@ -239,7 +239,7 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         classes, targets = task.encode(labels, X.shape[0])
         weight = None if sample_weight is None else check_row_weights(sample_weight, X)
         self.__dict__.update(task.describe(classes, targets, weight), target_type_=task.target_type)
-        measure = self.measure_ = task.bind_measure(measure, classes, y)
+        measure = self.measure_ = task.bind_measure(measure, classes, targets, y)
         self.schema_ = infer_schema(X, self.column_kinds if is_dataframe(X) else None)
         given, kind = self._given_auxiliaries(), task.target_type
         pairs = [

@@ -43,7 +43,7 @@ from ..exceptions import IgnoredWeightWarning, InvalidInputError, MissingExtraEr
 from ..tables.features import make_linear_features, make_rbf_features, make_tree_features, n_ordinal_columns
 from ..tables.schema import FeatureSchema
 from .cross_fit import Auxiliary
-from .outputs import ScoreOutput
+from .outputs import SCORE_METHODS, ScoreOutput
 
 #: The set that is used by default, and the one that costs less.
 AUTO, FAST = "auto", "fast"
@@ -410,8 +410,10 @@ def _as_pair(entry: Any) -> tuple[str | None, Any]:
         raise InvalidInputError(
             f"auxiliaries must be classifiers: {type(estimator).__name__} is a regressor."
         )
-    elif not hasattr(estimator, "predict"):
-        raise InvalidInputError(f"an auxiliary must have a predict method: got {estimator!r}.")
+    elif not any(hasattr(estimator, method) for method in (*SCORE_METHODS, "predict")):
+        raise InvalidInputError(
+            f"an auxiliary must have decision_function, predict_proba or predict: got {estimator!r}."
+        )
     return name, estimator
 
 

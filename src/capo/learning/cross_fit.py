@@ -350,7 +350,8 @@ def _fit_and_predict(
 def _failure_message(auxiliary: Auxiliary, job: TrainingJob, error: Exception) -> str:
     where = "all rows" if job.train_rows is None else f"a fold of {len(job.train_rows)} rows"
     reason = str(error) if isinstance(error, CapoError) else f"{type(error).__name__}: {error}"
+    call = "apply it to" if is_frozen(auxiliary.estimator) else "call its fit on"
     return (
         f"the auxiliary {auxiliary.name!r} ({type(auxiliary.estimator).__name__}) failed on {where}: "
-        f"{reason.rstrip('. ')}. Try it alone with fit(X, y) on the same data, or leave it out."
+        f"{reason.rstrip('. ')}. To see the cause, {call} the same rows alone; or leave it out."
     )

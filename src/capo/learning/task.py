@@ -24,8 +24,8 @@ from .. import measures
 from .._compat import BoolArray, FloatArray, IntArray
 from ..decisions import Decision, ExpectedValueThreshold, FixedThreshold, Threshold, ThresholdRule
 from ..exceptions import ConstraintWarning, InvalidInputError, UnknownMeasureError
-from ..measures import Measure, multiclass, multilabel
-from ..measures.multiclass import MulticlassMeasure
+from ..measures import FunctionMeasure, Measure, multiclass, multilabel
+from ..measures.multiclass import ConfusionMatrixMeasure, MulticlassMeasure
 from ..measures.multilabel import MultilabelMeasure
 from ..tables import targets as target_columns
 from ..tables.checks import warn_of_alphabetical_order
@@ -106,8 +106,8 @@ class Task(ABC):
     def describe(self, classes: NDArray[Any], targets: IntArray, weight: Any) -> dict[str, Any]:
         """Return the fitted attributes about labels; raise an error if they cannot be learned."""
 
-    def bind_measure(self, measure: Any, classes: NDArray[Any], y: Any) -> Any:
-        """Return the measure for these labels."""
+    def bind_measure(self, measure: Any, classes: NDArray[Any], targets: IntArray, y: Any) -> Any:
+        """Return the measure for these labels; mistakes in a user's function show before any training."""
         return measure
 
     def fold_labels(self, targets: IntArray) -> NDArray[Any]:
@@ -166,6 +166,12 @@ class BinaryTask(Task):
 
     def match(self, y: Any, n_rows: int, classes: NDArray[Any]) -> NDArray[Any]:
         return target_columns.positive_mask(y, classes)
+
+    def bind_measure(self, measure: Any, classes: NDArray[Any], targets: IntArray, y: Any) -> Any:
+        if isinstance(measure, FunctionMeasure):
+            n_pos = float(targets.sum())
+            measure.value_range(n_pos, len(targets) - n_pos)
+        return measure
 
     def describe(self, classes: NDArray[Any], targets: IntArray, weight: Any) -> dict[str, Any]:
         if weight is not None:
@@ -277,13 +283,18 @@ class MulticlassTask(Task):
         counted = targets if weight is None else targets[weight > 0]
         return {"classes_": classes, "class_counts_": np.bincount(counted, minlength=len(classes))}
 
-    def bind_measure(self, measure: MulticlassMeasure, classes: NDArray[Any], y: Any) -> MulticlassMeasure:
+    def bind_measure(self, measure: Any, classes: NDArray[Any], targets: IntArray, y: Any) -> Any:
         if (categories := target_columns.ordered_categories(y)) is not None:
             known = set(classes.tolist())
             measure = measure.with_order([label for label in categories if label in known])
         if measure.assumes_order and len(classes) > 2:
             warn_of_alphabetical_order(classes, measure.name, stacklevel=5)
-        return measure.for_classes(classes)
+        measure = measure.for_classes(classes)
+        if isinstance(measure, ConfusionMatrixMeasure):
+            counts = np.bincount(targets).astype(np.float64)
+            first_class = counts[:, None] * (np.arange(len(counts)) == 0)
+            measure.value(np.stack((np.diag(counts), first_class)))
+        return measure
 
     def learn(self, measure: Any, data: TrainingOutputs, timer: Timer, log: Log) -> dict[str, Any]:
         training, folds, raw = data.training, data.folds, data.fitted.raw_outputs

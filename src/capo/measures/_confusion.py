@@ -367,11 +367,14 @@ class FunctionMeasure(ConfusionMeasure):
         )
 
     def delta(self, tp: Cells, fp: Cells, n_pos: float, n_neg: float) -> Cells:
-        best, worst = self._value_range(n_pos, n_neg)
+        best, worst = self.value_range(n_pos, n_neg)
         return (best - self.value(tp, fp, n_pos - tp, n_neg - fp)) / (best - worst)
 
-    def _value_range(self, n_pos: float, n_neg: float) -> tuple[float, float]:
-        """The value of a perfect prediction, and the lowest on a grid of confusion matrices."""
+    def value_range(self, n_pos: float, n_neg: float) -> tuple[float, float]:
+        """Return the value of a perfect prediction, and the lowest on a grid of confusion matrices.
+
+        Mistakes in the function show here.
+        """
         if (n_pos, n_neg) not in self._cached_ranges:
             tp, fp = _grid_points(n_pos)[:, None], _grid_points(n_neg)
             values = self.value(tp, fp, n_pos - tp, n_neg - fp)
