@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Container, Iterable
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from itertools import compress
 from typing import Any
 
@@ -359,6 +359,18 @@ def _clip(graph: GraphBuilder, value: str, low: float, high: float) -> str:
     return graph.op("Where", graph.op("Greater", value, high), high, value)
 
 
+def _convert_polynomial_features(transformer: Any, table: GraphTable) -> GraphTable:
+    """Each monomial as a product of columns, padded with a column of ones."""
+    graph, powers = table.graph, transformer.powers_
+    padded = graph.op("Concat", table.to_matrix(), table.constant(1.0), axis=1)
+    factors = np.full((len(powers), max(1, int(powers.sum(axis=1).max()))), powers.shape[1])
+    for factor_row, exponents in zip(factors, powers, strict=True):
+        columns = np.repeat(np.arange(len(exponents)), exponents)
+        factor_row[: len(columns)] = columns
+    parts = [graph.take_columns(padded, positions) for positions in factors.T.tolist()]
+    return table.numeric(reduce(partial(graph.op, "Mul"), parts), len(powers))
+
+
 _CONVERTERS: dict[type, Callable[[Any, GraphTable], GraphTable]] = {
     Pipeline: _convert_pipeline,
     FrozenEstimator: lambda frozen, table: convert_transformer(frozen.estimator, table),
@@ -366,6 +378,7 @@ _CONVERTERS: dict[type, Callable[[Any, GraphTable], GraphTable]] = {
     FeatureUnion: _convert_feature_union,
     **dict.fromkeys((preprocessing.MaxAbsScaler, preprocessing.StandardScaler), _convert_scaler),
     preprocessing.FunctionTransformer: _convert_function,
+    preprocessing.PolynomialFeatures: _convert_polynomial_features,
     features.KnownCategoryFilter: _convert_known_category_filter,
     **dict.fromkeys((preprocessing.OrdinalEncoder, preprocessing.OneHotEncoder), _encode_columns),
     features.CategoryOneHotEncoder: _encode_columns,

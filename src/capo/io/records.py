@@ -81,8 +81,8 @@ OTHER_MODULES = {"lightgbm.sklearn", "xgboost.sklearn"} | {
     for name in (
         *("calibration", "compose", "decomposition", "discriminant_analysis", "dummy", "ensemble"),
         *("feature_extraction.text", "feature_selection", "frozen", "impute", "isotonic"),
-        *("kernel_approximation", "linear_model", "model_selection", "naive_bayes", "pipeline"),
-        *("preprocessing", "svm", "tree"),
+        *("kernel_approximation", "linear_model", "model_selection", "naive_bayes", "neighbors"),
+        *("pipeline", "preprocessing", "svm", "tree"),
     )
 }
 #: Private classes of scikit-learn, by their names in model files.

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from lightgbm import LGBMClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.neighbors import NearestCentroid
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from xgboost import XGBClassifier
 
@@ -367,7 +368,7 @@ def good(tmp_path_factory):
         LGBMClassifier(n_estimators=2, n_jobs=1, verbose=-1, min_child_samples=5),
         XGBClassifier(n_estimators=2, n_jobs=1),
         HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=5),
-        NearestCentroid(),
+        OneVsRestClassifier(GaussianNB()),
     ]
     model = CAPOClassifier("f1", auxiliaries=auxiliaries, C=1.0, cv=2, random_state=0).fit(X, X[:, 0] > 0)
     path = tmp_path_factory.mktemp("good") / "good.capo"
