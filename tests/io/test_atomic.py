@@ -14,6 +14,14 @@ from capo.exceptions import OutputError
 from capo.io.atomic import atomic_write, check_writable
 
 
+@pytest.fixture(params=["unnamed", "named"])
+def _each_file_system(request, monkeypatch):
+    """Temporary files without a name, if there are any here, and with one."""
+    if request.param == "named":
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+
+
+@pytest.mark.usefixtures("_each_file_system")
 def test_the_file_appears_when_it_is_complete(tmp_path):
     path = tmp_path / "new.txt"
     with atomic_write(path) as file:
@@ -24,6 +32,7 @@ def test_the_file_appears_when_it_is_complete(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["new.txt"]
 
 
+@pytest.mark.usefixtures("_each_file_system")
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 def test_an_error_leaves_the_old_file(tmp_path, error):
     path = tmp_path / "old.txt"
@@ -40,6 +49,7 @@ def test_an_error_leaves_the_old_file(tmp_path, error):
     assert len(list(tmp_path.iterdir())) == 1
 
 
+@pytest.mark.usefixtures("_each_file_system")
 def test_permissions_and_links_are_kept(tmp_path):
     path, link = tmp_path / "old.txt", tmp_path / "link"
     path.write_bytes(b"old")
@@ -104,6 +114,8 @@ def test_a_file_that_cannot_be_completed_leaves_the_old_one(tmp_path):
 
 KILLED = """
 import os, signal, sys
+if sys.argv[2] == "named":
+    del os.O_TMPFILE
 from capo.io.atomic import atomic_write
 with atomic_write(sys.argv[1]) as file:
     file.write(b"half")
@@ -112,24 +124,37 @@ with atomic_write(sys.argv[1]) as file:
 """
 
 
+def kill_while_writing(path, kind):
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path), kind], check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="needs files without a name")
 @pytest.mark.parametrize("old", [None, b"old"])
-def test_a_killed_process_leaves_the_old_file_and_the_next_write_removes_the_rest(tmp_path, old):
+def test_a_killed_process_leaves_nothing(tmp_path, old):
     path = tmp_path / "model"
     if old:
         path.write_bytes(old)
-    done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
-    assert done.returncode == -signal.SIGKILL
-    assert (path.read_bytes() if path.exists() else None) == old
-    (left,) = set(tmp_path.iterdir()) - {path}
+    kill_while_writing(path, "unnamed")
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == ({"model": old} if old else {})
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="as the other file systems")
+def test_the_next_write_removes_what_a_killed_process_left(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "O_TMPFILE")
+    kill_while_writing(tmp_path / "model", "named")
+    (left,) = tmp_path.iterdir()
     for age, is_left in ((0, True), (3600, False)):
         os.utime(left, times=(time.time() - age,) * 2)
         with atomic_write(tmp_path / "other") as file:
             file.write(b"new")
         assert left.exists() == is_left
-    assert set(tmp_path.iterdir()) == {tmp_path / "other", *([path] if old else [])}
+    assert [each.name for each in tmp_path.iterdir()] == ["other"]
 
 
-def test_the_temporary_file_of_a_running_process_is_kept(tmp_path):
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="as the other file systems")
+def test_the_temporary_file_of_a_running_process_is_kept(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "O_TMPFILE")
     with atomic_write(tmp_path / "slow") as slow:
         slow.write(b"slow")
         slow.flush()
