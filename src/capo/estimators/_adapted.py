@@ -29,7 +29,13 @@ from ..learning.auxiliaries import (
     set_random_states,
 )
 from ..learning.cross_fit import Auxiliary, JobRunner, TrainingSet
-from ..learning.folds import check_fold_sizes, fold_numbers, split_folds
+from ..learning.folds import (
+    MAX_ROWS_FOR_FAST_PAIRS,
+    MAX_ROWS_FOR_PAIRS,
+    check_fold_sizes,
+    fold_numbers,
+    split_folds,
+)
 from ..learning.outputs import count_numbers, iter_row_blocks, predict_block
 from ..learning.task import TASKS, Task, TrainingOutputs
 from ..measures import Measure
@@ -259,7 +265,11 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         delta = task.used_delta(measure, len(classes))
         with timer("delta"):
             self.delta_, features = fit_delta(delta, X, self.schema_, random)
-        training = TrainingSet(X, targets, classes, splits, weight)
+        is_fast = (
+            isinstance(self.auxiliaries, str) and self.auxiliaries == "fast" and task.target_type == "binary"
+        )
+        max_rows = MAX_ROWS_FOR_FAST_PAIRS if is_fast else MAX_ROWS_FOR_PAIRS
+        training = TrainingSet(X, targets, classes, splits, weight, max_rows)
         runner = JobRunner(auxiliaries, training, task.output, self.memory, self.n_jobs, progress.log)
         with library_threads_for(count_numbers(X), find_libraries=True):
             with timer("auxiliaries"):

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_memory
 from .._accel.threads import count_threads, library_threads_for
 from .._compat import FloatArray, IntArray, check_method_params, safe_indexing
 from ..exceptions import AuxiliaryError, CapoError
-from .folds import Split, fold_numbers, pairs_of_folds
+from .folds import MAX_ROWS_FOR_PAIRS, Split, fold_numbers, pairs_of_folds
 from .outputs import RawOutput, count_numbers, is_frozen
 from .trees import FORESTS, SharedFeatures, active_steps, content_key, split_pipeline
 
@@ -49,6 +49,8 @@ class TrainingSet:
         Training and held-out rows of each fold; together the folds hold out a row at most once.
     weight : ndarray of shape (n_samples,), optional
         Weights of the rows: those of weight 0 are not counted.
+    max_rows_for_pairs : int
+        With more rows, no model is trained without a pair of folds.
     """
 
     X: Any
@@ -56,6 +58,7 @@ class TrainingSet:
     classes: NDArray[Any]
     splits: Sequence[Split]
     weight: FloatArray | None = None
+    max_rows_for_pairs: int = MAX_ROWS_FOR_PAIRS
 
     @property
     def n_rows(self) -> int:
@@ -76,7 +79,8 @@ class TrainingSet:
             return []
         folds = fold_numbers(self.splits, self.n_rows)
         columns = np.atleast_2d(self.targets.T)
-        pairs = next(filter(None, (pairs_of_folds(folds, column, self.weight) for column in columns)), [])
+        found = (pairs_of_folds(folds, each, self.weight, self.max_rows_for_pairs) for each in columns)
+        pairs = next(filter(None, found), [])
         is_possible = all(len(np.unique(self.targets[self.rows_without(*pair)])) > 1 for pair in pairs)
         return pairs if is_possible else []
 

@@ -23,6 +23,8 @@ Split = tuple[IntArray, IntArray]
 
 #: Up to this many rows, evaluation also trains without each pair of folds.
 MAX_ROWS_FOR_PAIRS = 2_000
+#: The same for the fast set, whose models cost little.
+MAX_ROWS_FOR_FAST_PAIRS = 10_000
 #: Training without pairs is for as many folds as these: fewer would leave less than half of the rows.
 MIN_FOLDS_FOR_PAIRS, MAX_FOLDS_FOR_PAIRS = 4, 20
 #: Training without a pair of folds needs at least this many rows of each class.
@@ -200,7 +202,10 @@ def fold_numbers(splits: Sequence[Split], n_rows: int) -> NDArray[np.intp]:
 
 
 def pairs_of_folds(
-    folds: IntArray, labels: NDArray[Any], weight: FloatArray | None = None
+    folds: IntArray,
+    labels: NDArray[Any],
+    weight: FloatArray | None = None,
+    max_rows: int = MAX_ROWS_FOR_PAIRS,
 ) -> list[tuple[int, int]]:
     """Return the pairs of folds that evaluation trains without; none for large tables, few and many folds.
 
@@ -215,7 +220,7 @@ def pairs_of_folds(
     if weight is not None:
         folds, labels = folds[weight > 0], labels[weight > 0]
     numbers = np.unique(folds[folds >= 0]).tolist()
-    if len(folds) > MAX_ROWS_FOR_PAIRS or not MIN_FOLDS_FOR_PAIRS <= len(numbers) <= MAX_FOLDS_FOR_PAIRS:
+    if len(folds) > max_rows or not MIN_FOLDS_FOR_PAIRS <= len(numbers) <= MAX_FOLDS_FOR_PAIRS:
         return []
     classes, codes = np.unique(labels, return_inverse=True)
     counts = np.zeros((int(folds.max()) + 2, len(classes)), dtype=np.intp)
