@@ -1,5 +1,7 @@
 """Cross-fitting: what the models behind each output have seen."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -49,13 +51,13 @@ def test_no_output_of_a_fold_comes_from_a_model_that_has_seen_the_fold_or_the_ro
     assert fitted.pair_seconds > 0
 
 
-def test_large_tables_many_folds_and_rare_classes_are_trained_without_single_folds_only(monkeypatch):
+def test_large_tables_many_folds_and_rare_classes_are_trained_without_single_folds_only():
     training = training_set()
     folds = training.X[:, 0].astype(int)
     assert len(pairs_of_folds(folds, training.targets)) == N_FOLDS * (N_FOLDS - 1) // 2
     assert pairs_of_folds(folds, np.arange(40) < 4) == []
     assert pairs_of_folds(np.arange(40), training.targets) == []
-    monkeypatch.setattr("capo.learning.folds.MAX_ROWS_FOR_PAIRS", 39)
+    training = replace(training, max_rows_for_pairs=39)
     fitted = cross_fit(JobRunner([Auxiliary("seen", SeenFolds(), {})], training, ScoreOutput()))
     assert fitted.pair_outputs is None
     assert fitted.pair_seconds == 0
@@ -87,7 +89,7 @@ def test_pairs_of_many_classes_disregard_those_with_fewer_rows_than_folds():
     assert pairs_of_folds(folds, np.where(folds == 0, 9, codes)) == []  # one fold has all rows of a class
 
 
-def test_large_label_matrices_are_trained_without_single_folds_only(monkeypatch):
+def test_large_label_matrices_are_trained_without_single_folds_only():
     training = training_set()
     labels = np.column_stack((np.zeros(40, dtype=int), training.targets))
     matrix = TrainingSet(training.X, labels, np.array(["none", "some"]), training.splits)
