@@ -89,7 +89,7 @@ def test_pairs_of_many_classes_disregard_those_with_fewer_rows_than_folds():
     assert pairs_of_folds(folds, np.where(folds == 0, 9, codes)) == []  # one fold has all rows of a class
 
 
-def test_large_label_matrices_are_trained_without_single_folds_only():
+def test_large_label_matrices_are_trained_without_single_folds_only(monkeypatch):
     training = training_set()
     labels = np.column_stack((np.zeros(40, dtype=int), training.targets))
     matrix = TrainingSet(training.X, labels, np.array(["none", "some"]), training.splits)
