@@ -49,7 +49,7 @@ class Archive:
                 raise ModelFileError(f"{path} is an archive, but not a capo model file.")
             lines = self._zip.read(SUMS).decode(errors="replace").splitlines()
         except _DAMAGE as error:
-            raise self._damaged() from error
+            raise self._damage_error() from error
         except ValueError as error:
             raise ModelFileError(f"{path} cannot be opened: {error}.") from error
         self._sums = {line.rpartition("  ")[2]: line.partition("  ")[0] for line in lines}
@@ -61,7 +61,7 @@ class Archive:
         try:
             data = self._zip.read(name)
         except _DAMAGE as error:
-            raise self._damaged() from error
+            raise self._damage_error() from error
         if self._sums.get(name) != hashlib.sha256(data).hexdigest():
             raise ModelFileError(f"{self._path} has been changed or damaged since it was written ({name}).")
         return data
@@ -72,7 +72,7 @@ class Archive:
         if unknown is not None:
             raise ModelFileError(f"{self._path} is not a capo model file: it holds {unknown!r}.")
 
-    def _damaged(self) -> ModelFileError:
+    def _damage_error(self) -> ModelFileError:
         return ModelFileError(f"{self._path} is damaged or truncated: copy or download it again.")
 
 
