@@ -434,11 +434,9 @@ def fit_stack(blocks: Partitions, n_outputs: int, summary: BlockSummary) -> tupl
     mean, used = sums[0], np.sqrt(np.maximum(sums[1] - sums[0] ** 2, 0.0)) > MIN_OUTPUT_STD
     weights, bias = decisions.minimize_logistic(
         lambda v: blocks.reduce(sum_parts, sum_logistic, mean, used, v),
-        n_outputs,
-        (summary.totals.n_pos, float(summary.n_rows)),
-        ridge=STACK_RIDGE,
-        center=1.0 / max(1, int(np.sum(used))),
-        nonnegative=True,
+        masses,
+        decisions.LogisticPenalty.of_weights(n_outputs, STACK_RIDGE, center, True),
+        start
     )
     weights[~used] = 0.0
     return weights, bias - float(weights @ mean)

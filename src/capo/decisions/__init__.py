@@ -3,6 +3,7 @@
 from ._calibration import (
     ClassScores,
     PlattCalibrator,
+    LogisticPenalty,
     fit_logistic,
     fit_softmax,
     logistic_sums,
@@ -73,6 +74,7 @@ __all__ = [
     "estimate_savings",
     "expected_gains",
     "expected_value",
+    "LogisticPenalty",
     "fit_logistic",
     "fit_softmax",
     "format_money",

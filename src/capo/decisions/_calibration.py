@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
+from scipy.sparse import issparse
 from scipy.special import expit, log_softmax
 
 from .._compat import BoolArray, FloatArray, IntArray
@@ -26,6 +28,8 @@ MAX_NEWTON_ITER, MAX_HALVINGS = 100, 30
 SUFFICIENT_DECREASE = 1e-4
 #: Is added to the curvature of the mean loss, which is 0 where all probabilities are 0 or 1.
 MIN_CURVATURE = 1e-12
+#: With more columns a method that learns the curvature takes less time than Newton's.
+MAX_NEWTON_COLUMNS = 200
 
 
 @dataclass(frozen=True)
@@ -176,73 +180,92 @@ def robust_scale(values: FloatArray) -> tuple[float, float]:
 
 
 def fit_logistic(
-    Z: FloatArray,
+    Z: Any,
     target: FloatArray,
     weight: FloatArray,
     *,
-    ridge: float = MIN_RIDGE,
+    ridge: float | FloatArray = MIN_RIDGE,
     center: float | FloatArray = 0.0,
-    nonnegative: bool = True,
+    nonnegative: bool | BoolArray = True,
+    start: FloatArray | None = None,
 ) -> tuple[FloatArray, float]:
     """Return weights and bias of a logistic regression on probabilities `target`.
 
     The penalty is ``ridge / 2`` times the squared distance of the weights from `center`; with
-    `nonnegative`, no weight is below 0.
+    `nonnegative`, no weight is below 0. Each of the three may differ between the columns of Z, which may be
+    sparse. `start` are weights and bias near the minimum, if some are known.
     """
-    masses, rows = (float(weight @ target), float(weight.sum())), (Z, target, weight)
-    found = _newton(rows, masses, ridge=ridge, center=center, nonnegative=nonnegative)
-    if found is not None:
-        return found[:-1], float(found[-1])
+    masses, n_coef = (float(weight @ target), float(weight.sum())), Z.shape[1]
+    penalty = LogisticPenalty.of_weights(n_coef, ridge, center, nonnegative)
+    if start is None:
+        start = _logistic_start(n_coef, masses)
+    if not issparse(Z) and n_coef <= MAX_NEWTON_COLUMNS:
+        found = _newton(Z, target, weight, penalty, start)
+        if found is not None:
+            return found[:-1], float(found[-1])
 
     def sums(v: FloatArray) -> FloatArray:
-        return logistic_sums(*rows, v)
+        return logistic_sums(Z, target, weight, v)
 
-    return minimize_logistic(sums, Z.shape[1], masses, ridge=ridge, center=center, nonnegative=nonnegative)
+    return minimize_logistic(sums, masses, penalty, start)
+
+
+class LogisticPenalty(NamedTuple):
+    """The penalty of each coefficient of a logistic regression, the bias included, and its lower bound."""
+
+    ridge: FloatArray
+    center: FloatArray
+    lower: FloatArray
+
+    @classmethod
+    def of_weights(
+        cls,
+        n_coef: int,
+        ridge: float | FloatArray,
+        center: float | FloatArray,
+        nonnegative: bool | BoolArray,
+    ) -> LogisticPenalty:
+        """Return the penalty of weights, each with its own or all with the same, and of a free bias."""
+        lower = np.where(nonnegative, 0.0, -np.inf)
+        values = ((ridge, 0.0), (center, 0.0), (lower, -np.inf))
+        return cls(*(np.append(np.broadcast_to(each, n_coef), bias) for each, bias in values))
 
 
 def _newton(
-    rows: tuple[FloatArray, FloatArray, FloatArray],
-    masses: tuple[float, float],
-    *,
-    ridge: float,
-    center: float | FloatArray,
-    nonnegative: bool,
+    Z: FloatArray, target: FloatArray, weight: FloatArray, penalty: LogisticPenalty, start: FloatArray
 ) -> FloatArray | None:
-    """Return the minimum of the logistic loss of features, targets and weights; None if it is not reached.
+    """Return the minimum of the penalized logistic loss; None if it is not reached.
 
     Newton's method, with a projection onto the bounds (Bertsekas, 1982): coefficients at a bound that the
     gradient would take beyond it stay there. For a few coefficients it takes far fewer passes over the rows
     than a method that has to learn the curvature.
     """
-    Z, target, weight = rows
-    columns = np.vstack((Z.T, np.ones(len(Z))))
-    penalty = np.append(np.full(Z.shape[1], ridge), 0.0)
-    goal = np.append(np.broadcast_to(center, Z.shape[1]), 0.0)
-    lower = np.append(np.full(Z.shape[1], 0.0 if nonnegative else -np.inf), -np.inf)
+    columns, total = np.vstack((Z.T, np.ones(len(Z)))), float(weight.sum())
+    ridge, goal, lower = penalty
 
     def value(v: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         odds = v @ columns
         smaller = np.exp(-np.abs(odds))
         loss = weight @ (np.maximum(odds, 0.0) + np.log(1.0 + smaller) - target * odds)
-        return float(loss + 0.5 * penalty @ (v - goal) ** 2), odds, smaller
+        return float(loss + 0.5 * ridge @ (v - goal) ** 2), odds, smaller
 
-    v = _logistic_start(Z.shape[1], masses)
+    v = np.maximum(start, lower)
     loss, odds, smaller = value(v)
     for _ in range(MAX_NEWTON_ITER):
         probability = np.where(odds < 0, smaller, 1.0) / (1.0 + smaller)
-        gradient = columns @ (weight * (probability - target)) + penalty * (v - goal)
+        gradient = columns @ (weight * (probability - target)) + ridge * (v - goal)
         free = (v > lower) | (gradient < 0)
-        if np.abs(gradient[free]).max() <= LOGISTIC_GTOL * masses[1]:
+        if np.abs(gradient[free]).max() <= LOGISTIC_GTOL * total:
             return v
         parts = columns if free.all() else columns[free]
         curvature = (parts * (weight * probability * (1.0 - probability))) @ parts.T
-        curvature += np.diag(penalty[free] + MIN_CURVATURE * masses[1])
+        curvature += np.diag(ridge[free] + MIN_CURVATURE * total)
         step = np.zeros(len(v))
         try:
             step[free] = np.linalg.solve(curvature, gradient[free])
         except np.linalg.LinAlgError:
             return None
-        if float(gradient @ step) <= LOGISTIC_FTOL * masses[1]:
+        if float(gradient @ step) <= LOGISTIC_FTOL * total:
             return v
         for halvings in range(MAX_HALVINGS):
             new = np.maximum(v - 0.5**halvings * step, lower)
@@ -271,27 +294,22 @@ def logistic_sums(Z: FloatArray, target: FloatArray, weight: FloatArray, v: Floa
 
 def minimize_logistic(
     sums: Callable[[FloatArray], FloatArray],
-    n_coef: int,
     masses: tuple[float, float],
-    *,
-    ridge: float,
-    center: float | FloatArray,
-    nonnegative: bool,
+    penalty: LogisticPenalty,
+    start: FloatArray,
 ) -> tuple[FloatArray, float]:
     """Return weights and bias of the logistic regression whose `logistic_sums` over all rows are `sums`.
 
     `masses` are those of the positive rows and of all rows.
     """
-    total = masses[1]
 
     def value(v: FloatArray) -> tuple[float, FloatArray]:
-        away, found = v[:-1] - center, sums(v)
-        penalty = np.concatenate([[0.5 * ridge * (away @ away)], ridge * away, [0.0]])
-        found = (found + penalty) / total
+        away, found = v - penalty.center, sums(v)
+        slope = penalty.ridge * away
+        found = (found + np.concatenate([[0.5 * (slope @ away)], slope])) / masses[1]
         return float(found[0]), found[1:]
 
-    start = _logistic_start(n_coef, masses)
-    bounds = [(0.0 if nonnegative else None, None)] * n_coef + [(None, None)]
+    bounds = [(low if np.isfinite(low) else None, None) for low in penalty.lower.tolist()]
     options = {"maxiter": 1000, "ftol": LOGISTIC_FTOL, "gtol": LOGISTIC_GTOL}
     result = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return result.x[:-1], float(result.x[-1])

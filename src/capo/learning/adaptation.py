@@ -9,7 +9,7 @@ upper bound of the measure's loss. C = 0 is the prior itself.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -134,21 +134,25 @@ def make_search(
     objective: Objective,
     log: Callable[..., None] = lambda *line: None,
     *,
+    priors: Mapping[int, Prior] | None = None,
     nested: bool = False,
 ) -> PathSearch:
     """Return the search over C; `folds` has the number of the fold that holds out each row.
 
-    If nested, the scores by which a fold's threshold is chosen come from models that have not seen the fold.
+    `priors` are those of the folds, if they are not the objective's own. If nested, the scores by which a
+    fold's threshold is chosen come from models that have not seen the fold.
     """
     numbers, problems, inner = np.unique(folds).tolist(), [], []
     for fold in numbers:
-        own = data.in_fold(fold)
-        problems.append(SplitProblem(own, folds != fold, folds == fold, objective))
+        own, goal = data.in_fold(fold), objective
+        if priors is not None:
+            goal = replace(objective, prior=priors[fold])
+        problems.append(SplitProblem(own, folds != fold, folds == fold, goal))
         if nested:
             others = [other for other in numbers if other != fold]
             inner.append(
                 [
-                    SplitProblem(own, (folds != fold) & (folds != other), folds == other, objective)
+                    SplitProblem(own, (folds != fold) & (folds != other), folds == other, goal)
                     for other in others
                 ]
             )
@@ -233,14 +237,17 @@ def adapt(
 
     A number is used as C; of a grid, the best C whose gain over C = 0 is significant is chosen.
     """
-    objective = objective.for_data(data)
+    objective = stacked = objective.for_data(data)
     rule, pairs = objective.threshold_rule, data.pair_outputs
     evaluation = data if pairs is None else replace(data, fold_outputs=pairs, pair_outputs=None)
-    has_prior = objective.prior.is_classifier
+    has_prior, priors = objective.prior.is_classifier, None
+    objective = replace(objective, prior=objective.prior.tune(data, folds))
+    if objective.prior != stacked.prior:
+        priors = {fold: _tune_without(evaluation, folds, fold, stacked.prior) for fold in np.unique(folds)}
     with warnings.catch_warnings():
         # The user is warned once, for the final threshold.
         warnings.simplefilter("ignore", ConstraintWarning)
-        search = make_search(evaluation, folds, objective, log)
+        search = make_search(evaluation, folds, objective, log, priors=priors)
         if C in (AUTO_GRID, COARSE_AUTO_GRID) and has_prior and _keeps_prior(data, folds, objective.measure):
             C = 0.0
         grid = CGrid((C,)) if isinstance(C, float) else C
@@ -252,16 +259,22 @@ def adapt(
         weights, solution = AdaptationProblem(data, objective).solve(chosen.C)
         points, scores = search.points, chosen.scores
         if evaluation is not data:
-            scores = make_search(data, folds, objective).evaluate(chosen.C).scores
+            scores = make_search(data, folds, objective, priors=priors).evaluate(chosen.C).scores
             if objective.measure.needs_threshold and rule.learns:
                 # C = 0 and the chosen C are reported with thresholds that have not seen the rows at all.
-                nested = make_search(evaluation, folds, objective, nested=True)
+                nested = make_search(evaluation, folds, objective, priors=priors, nested=True)
                 reported = {each: nested.evaluate(each) for each in sorted({points[0].C, chosen.C})}
                 points, chosen = [reported.get(point.C, point) for point in points], reported[chosen.C]
     point = rule(objective.measure, scores, data.positive, data.weight)
     weights = common_scale(weights, data, rule)
     weights = weights.transform(point.calibration.slope, point.calibration.intercept)
     return AdaptationResult(weights, point, chosen, points, scores, solution)
+
+
+def _tune_without(data: AdaptationData, folds: IntArray, fold: int, prior: Prior) -> Prior:
+    """Return the prior that is learned without the rows of a fold."""
+    rows = np.flatnonzero(folds != fold)
+    return prior.tune(data.in_fold(fold).take_rows(rows), folds[rows])
 
 
 def _keeps_prior(data: AdaptationData, folds: IntArray, measure: Measure) -> bool:

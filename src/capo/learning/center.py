@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.sparse import csr_array, hstack, issparse
 from scipy.special import expit
 
-from .._compat import BoolArray, FloatArray
+from .._compat import BoolArray, FloatArray, IntArray
 from ..decisions import fit_logistic
 from ..engine import CutOracle, Design, augment
 from ..measures import Cut, Oracle
@@ -33,6 +36,14 @@ MIN_STACK_CURVATURE = 1e-3
 MIN_OUTPUT_STD = 1e-4
 #: The scale of the stack is searched for between these factors.
 MIN_STACK_SCALE, MAX_STACK_SCALE = 1e-2, 1e3
+#: Penalties on the weights of the delta function that are tried, in units of one row.
+DELTA_RIDGES = tuple(10.0 ** (0.5 * step) for step in range(8, -3, -1))
+#: The search for a penalty ends after this many in a row that are no better.
+N_LOSSES_TO_STOP = 2
+#: The delta function must raise the log-likelihood out of fold by more than this.
+MIN_LOG_LIKELIHOOD_GAIN = 1.0
+#: Folds in which a penalty is chosen where the rows have none.
+N_TUNING_FOLDS = 3
 #: In cross-validation the gap may be this share of the prior's risk.
 CV_GAP_SHARE = 0.1
 #: Smallest tolerance of the solver in cross-validation.
@@ -73,6 +84,10 @@ class Prior(ABC):
 
         return design, oracle, v0, bounded, combination
 
+    def tune(self, data: AdaptationData, folds: IntArray) -> Prior:
+        """Return the prior with what it learns by cross-validation; `folds` has the fold of each row."""
+        return self
+
     def classifier(self, data: AdaptationData, objective: Objective) -> LinearCombination | None:
         """Return the model at C = 0 on a scale of its own; None if only the problem knows it."""
         return None
@@ -84,21 +99,152 @@ class Prior(ABC):
 
 @dataclass(frozen=True)
 class StackPrior(Prior):
-    """The logistic regression on the auxiliaries' outputs, at the scale with the least risk."""
+    """The logistic regression on the auxiliaries' outputs and the features of the delta function.
+
+    Attributes
+    ----------
+    delta_ridge : float, default=inf
+        The penalty on the weights of the features; inf leaves them at 0.
+    min_std_errors : float, default=3
+        The least gain in log loss out of fold, in standard errors, for `tune` to give the features a weight.
+    """
+
+    delta_ridge: float = math.inf
+    min_std_errors: float = 3.0
 
     label: ClassVar[str] = "stack (C = 0)"
 
+    def tune(self, data: AdaptationData, folds: IntArray) -> StackPrior:
+        """Return the prior whose penalty has the least log loss out of fold, if the gain is large enough.
+
+        The penalties descend from a large one, so that each fit starts near its minimum, and the search ends
+        where the log loss rises. The auxiliaries' outputs must be out of fold.
+        """
+        if data.features is None or not data.features.shape[1]:
+            return self
+        problem, weight = CenterProblem(data), data.row_weights
+        numbers = np.unique(folds)
+        if len(numbers) < 2:
+            numbers, folds = np.arange(N_TUNING_FOLDS), _deal_rows(data.positive, N_TUNING_FOLDS)
+
+        def losses(ridge: float) -> FloatArray:
+            """The log loss of each row, by weights learned without its fold."""
+            found = np.empty(len(folds))
+            for fold in numbers:
+                held_out = folds == fold
+                starts[fold] = problem.fit(np.where(held_out, 0.0, weight), ridge, starts.get(fold))
+                odds = problem.log_odds(starts[fold])[held_out]
+                found[held_out] = np.logaddexp(0.0, odds) - data.positive[held_out] * odds
+            return weight * found
+
+        starts: dict[int, FloatArray] = {}
+        without, best, n_worse = losses(math.inf), (0.0, math.inf, 0.0), 0
+        for ridge in DELTA_RIDGES:
+            gains = without - losses(ridge)
+            gain, error = float(gains.sum()), float(np.sqrt(len(gains)) * gains.std())
+            n_worse = 0 if gain > best[0] else n_worse + 1
+            best = max(best, (gain, ridge, error))
+            if n_worse == N_LOSSES_TO_STOP:
+                break
+        gain, ridge, error = best
+        is_used = gain > max(MIN_LOG_LIKELIHOOD_GAIN, self.min_std_errors * error)
+        return replace(self, delta_ridge=ridge if is_used else math.inf)
+
     def center(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> LinearCombination:
-        """Return the stack."""
+        """Return the stack at the scale with the least risk."""
         stack = self.classifier(data, objective)
-        scores = stack.scores(data.outputs, None)
+        scores = stack.scores(data.outputs, data.features)
         threshold = objective.measure.threshold(data.positive, scores, data.weight)
         return stack.transform(factor := least_risk_scale(oracle, scores - threshold), -factor * threshold)
 
     def classifier(self, data: AdaptationData, objective: Objective) -> LinearCombination:
         """Return the stack, whose scores are log-odds."""
-        weights, intercept = fit_binary_stack(data, nonnegative=objective.nonnegative)
-        return LinearCombination(weights, np.zeros(_features(data).shape[1]), intercept)
+        problem = CenterProblem(data, nonnegative=objective.nonnegative)
+        is_stack = self.delta_ridge == math.inf
+        return problem.combination(problem.stack if is_stack else problem.fit(None, self.delta_ridge))
+
+
+class CenterProblem:
+    """The logistic regression on outputs and features of some rows.
+
+    The outputs are log-odds, so that with few rows their plain average is a good guess, toward which
+    the weights are shrunk unless the data have another center. Auxiliaries without which the others fit
+    the labels as well get no weight: they need not be computed for new rows.
+
+    Attributes
+    ----------
+    stack : ndarray of shape (n_kept + 1,)
+        Weights of the outputs of the auxiliaries that are kept, and the bias, without features.
+    """
+
+    def __init__(self, data: AdaptationData, *, nonnegative: bool = True) -> None:
+        self._data, self._nonnegative, self._mean = data, nonnegative, data.outputs.mean(axis=0)
+        self._target, self._weight = data.positive.astype(np.float64), data.row_weights
+        self._has_features = data.features is not None and data.features.shape[1] > 0
+        self._keep(data.outputs.std(axis=0) > MIN_OUTPUT_STD)
+        if data.center is None and data.n_rarer >= MIN_CLASS_ROWS_FOR_PRUNING:
+            found = self.combination(self.stack)
+            negligible = _negligible_weights(data, found.auxiliary, found.intercept)
+            if np.any(self._kept & negligible):
+                self._keep(~negligible)
+
+    def _keep(self, kept: BoolArray) -> None:
+        """Use some of the auxiliaries: the others have the weight 0."""
+        self._kept, center = kept, self._data.center
+        self._outputs = (self._data.outputs - self._mean)[:, kept]
+        self._goal = np.full(kept.sum(), 1.0 / max(1, kept.sum())) if center is None else center[kept]
+        self.stack = self.fit(self._weight, math.inf)
+
+    @cached_property
+    def _columns(self) -> Any:
+        """Outputs and features side by side."""
+        features = self._data.features
+        if issparse(features):
+            return hstack((csr_array(self._outputs), features), format="csr")
+        return np.hstack((self._outputs, features))
+
+    def fit(
+        self, weight: FloatArray | None, delta_ridge: float, start: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the weights of the outputs, those of the features if they are used, and the bias.
+
+        `weight` are those of the data by default, `start` the result for a similar problem.
+        """
+        weight = self._weight if weight is None else weight
+        ridge: float | FloatArray = STACK_RIDGE
+        columns, goal, nonnegative = self._outputs, self._goal, np.full(len(self._goal), self._nonnegative)
+        if self._has_features and delta_ridge != math.inf:
+            columns, n_features = self._columns, self._columns.shape[1] - len(goal)
+            ridge = np.repeat((STACK_RIDGE, delta_ridge), (len(goal), n_features))
+            goal, nonnegative = (np.append(each, np.zeros(n_features)) for each in (goal, nonnegative))
+            start = self.stack if start is None else start
+            if len(start) < len(goal) + 1:
+                start = np.concatenate((start[:-1], np.zeros(n_features), start[-1:]))
+        coef, bias = fit_logistic(
+            columns, self._target, weight, ridge=ridge, center=goal, nonnegative=nonnegative > 0, start=start
+        )
+        return np.append(coef, bias)
+
+    def log_odds(self, v: FloatArray) -> FloatArray:
+        """Return the log-odds of the rows."""
+        columns = self._outputs if len(v) == len(self._goal) + 1 else self._columns
+        return np.asarray(columns @ v[:-1] + v[-1])
+
+    def combination(self, v: FloatArray) -> LinearCombination:
+        """Return the weights in terms of the data."""
+        auxiliary, delta = np.zeros(len(self._kept)), v[len(self._goal) : -1]
+        auxiliary[self._kept] = v[: len(self._goal)]
+        if not len(delta):
+            delta = np.zeros(_features(self._data).shape[1])
+        return LinearCombination(auxiliary, delta, float(v[-1] - auxiliary @ self._mean))
+
+
+def _deal_rows(positive: BoolArray, n_folds: int) -> IntArray:
+    """Return numbers of folds that deal the rows of each class in turn."""
+    folds = np.empty(len(positive), dtype=np.int64)
+    for rows in (positive, ~positive):
+        folds[rows] = np.arange(rows.sum()) % n_folds
+    return folds
 
 
 @dataclass(frozen=True)
@@ -140,31 +286,10 @@ class UnitPrior(Prior):
 
 
 def fit_binary_stack(data: AdaptationData, *, nonnegative: bool) -> tuple[FloatArray, float]:
-    """Return weights and intercept of the logistic regression on the auxiliaries' outputs.
-
-    The outputs are log-odds, so that with few rows their plain average is a good guess, toward which
-    the weights are shrunk unless the data have another center. Auxiliaries without which the others fit
-    the labels as well get no weight: they need not be computed for new rows.
-    """
-    kept = data.outputs.std(axis=0) > MIN_OUTPUT_STD
-    weights, intercept = _fit_stack_of(data, kept, nonnegative=nonnegative)
-    if data.center is None and data.n_rarer >= MIN_CLASS_ROWS_FOR_PRUNING:
-        worth_keeping = ~_negligible_weights(data, weights, intercept)
-        if np.any(kept & ~worth_keeping):
-            weights, intercept = _fit_stack_of(data, worth_keeping, nonnegative=nonnegative)
-    return weights, intercept
-
-
-def _fit_stack_of(data: AdaptationData, kept: BoolArray, *, nonnegative: bool) -> tuple[FloatArray, float]:
-    """Return the stack of some of the auxiliaries: the others have the weight 0."""
-    mean = data.outputs.mean(axis=0)
-    outputs, target = (data.outputs - mean)[:, kept], data.positive.astype(np.float64)
-    center = 1.0 / max(1, int(np.sum(kept))) if data.center is None else data.center[kept]
-    weights = np.zeros(len(kept))
-    weights[kept], intercept = fit_logistic(
-        outputs, target, data.row_weights, ridge=STACK_RIDGE, center=center, nonnegative=nonnegative
-    )
-    return weights, intercept - float(weights @ mean)
+    """Return weights and intercept of the logistic regression on the auxiliaries' outputs."""
+    problem = CenterProblem(data, nonnegative=nonnegative)
+    found = problem.combination(problem.stack)
+    return found.auxiliary, found.intercept
 
 
 def _negligible_weights(data: AdaptationData, weights: FloatArray, intercept: float) -> BoolArray:

@@ -31,6 +31,7 @@ from ..tables import targets as target_columns
 from ..tables.checks import warn_of_alphabetical_order
 from .adaptation import Objective, adapt
 from .auxiliaries import label_fold_codes, labelwise_auxiliary
+from .center import StackPrior
 from .classes import ClassScorer, calibration_error, fit_class_stack
 from .combination import AdaptationData, FittedCombination, scale_outputs
 from .cross_fit import Auxiliary, CrossFitResult, JobRunner, TrainingSet, cross_fit
@@ -214,6 +215,9 @@ class BinaryTask(Task):
             unscaled, folds, measure = unscaled.take_rows(rows), folds[rows], measure.for_rows(rows)
             raw, pairs = raw[rows], None if pairs is None else pairs[:, rows]
         objective = self.objective(measure)
+        if all(each.is_frozen for each in data.auxiliaries) and isinstance(objective.prior, StackPrior):
+            # No auxiliary has learned from the features in these rows: they need no proof.
+            objective = replace(objective, prior=StackPrior(min_std_errors=0.0))
         scaled, scales = scale_outputs(
             self.output,
             unscaled,
