@@ -7,6 +7,7 @@ import dask.array as da
 import distributed
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
@@ -22,7 +23,8 @@ from capo.dask import _adaptation as adaptation
 from capo.dask import _partitions as partitions
 from capo.decisions import PlattCalibrator
 from capo.exceptions import AuxiliaryError, InvalidInputError
-from capo.learning.center import fit_binary_stack
+from capo.learning.adaptation import Objective
+from capo.learning.center import StackPrior, fit_binary_stack
 from capo.learning.combination import AdaptationData
 
 pytestmark = pytest.mark.usefixtures("synchronous")
@@ -150,9 +152,33 @@ def test_the_stack_of_partitions_is_that_of_all_rows(rows):
         client=None,
     )
     summary = blocks.reduce(partitions.BlockSummary.merge, partitions.BlockSummary.from_block)
-    found, found_intercept = adaptation.fit_stack(blocks, 3, summary)
+    found = adaptation.fit_center(blocks, 3, summary)
     weights, intercept = fit_binary_stack(AdaptationData(outputs, None, positive, None), nonnegative=True)
-    np.testing.assert_allclose([*found, found_intercept], [*weights, intercept], atol=1e-5)
+    np.testing.assert_allclose(found, [*weights, intercept], atol=1e-5)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_center_of_partitions_is_that_of_all_rows(sparse):
+    rng = np.random.default_rng(1)
+    outputs, features, positive = rng.normal(size=(600, 2)), rng.normal(size=(600, 7)), rng.random(600) < 0.3
+    outputs[:, 0] += 1 + 2.0 * positive
+    features[:, 0] += positive
+    columns = np.hstack((outputs, features))
+    parts = (slice(0, 150), slice(150, 600))
+    tables = [csr_array(columns[part]) if sparse else columns[part] for part in parts]
+    blocks = partitions.Partitions.from_delayed(
+        [
+            (dask.delayed(partitions.Block(table, positive[part]), traverse=False),)
+            for table, part in zip(tables, parts, strict=True)
+        ],
+        client=None,
+    )
+    summary = blocks.reduce(partitions.BlockSummary.merge, partitions.BlockSummary.from_block)
+    found = adaptation.fit_center(blocks, 2, summary, 3.0)
+    data = AdaptationData(outputs, features, positive, None, np.array([0.5, 0.5]))
+    expected = StackPrior(3.0).classifier(data, Objective(measures.get("f1")))
+    assert expected.delta[0] > 0.3
+    np.testing.assert_allclose(found, [*expected.auxiliary, *expected.delta, expected.intercept], atol=1e-5)
 
 
 def test_calibration_by_counts_is_that_of_the_rows():

@@ -379,7 +379,7 @@ def adapt_partitions(
     calibration and the threshold come from models of one half, applied to the other one.
     """
     measure, n_outputs = model.measure_, len(model.auxiliary_weights_)
-    problem = (n_outputs, measure, float(model.C_), tol)
+    problem = (n_outputs, measure, float(model.C_), tol, model.delta_ridge_)
     middle = len(blocks.parts) // 2
     halves = [blocks[:middle], blocks[middle:]]
     held_out = []
@@ -404,16 +404,15 @@ def adapt_partitions(
 
 
 def solve_adaptation(
-    blocks: Partitions, n_outputs: int, measure: Measure, C: float, tol: float
+    blocks: Partitions, n_outputs: int, measure: Measure, C: float, tol: float, delta_ridge: float
 ) -> tuple[FloatArray, Solution | None]:
-    """The weights for some rows: the stack of the auxiliaries, and at C > 0 the adaptation around it.
+    """The weights for some rows: the model at C = 0, and at C > 0 the adaptation around it.
 
     The blocks hold the scaled outputs of the auxiliaries, whose weights are at least 0, followed by the
     features of the delta function. The weight of the constant is the last one.
     """
     summary: BlockSummary = blocks.reduce(BlockSummary.merge, BlockSummary.from_block)
-    v = np.zeros(len(summary.column_sums))
-    v[:n_outputs], v[-1] = fit_stack(blocks, n_outputs, summary)
+    v = fit_center(blocks, n_outputs, summary, delta_ridge)
     if C == 0:
         return v, None
     oracle = DistributedOracle(blocks, measure, summary, tol)
@@ -428,37 +427,41 @@ def solve_adaptation(
     return solution.v, solution
 
 
-def fit_stack(blocks: Partitions, n_outputs: int, summary: BlockSummary) -> tuple[FloatArray, float]:
-    """Weights and intercept of the logistic regression on the outputs, as in `learning.center`."""
+def fit_center(
+    blocks: Partitions, n_outputs: int, summary: BlockSummary, delta_ridge: float = np.inf
+) -> FloatArray:
+    """The logistic regression on outputs and features, as in `learning.center`; the bias is the last weight."""
     sums = blocks.reduce(sum_parts, sum_outputs, n_outputs) / summary.n_rows
-    mean, used = sums[0], np.sqrt(np.maximum(sums[1] - sums[0] ** 2, 0.0)) > MIN_OUTPUT_STD
+    used = np.full(len(summary.column_sums) - 1, np.isfinite(delta_ridge))
+    used[:n_outputs] = np.sqrt(np.maximum(sums[1] - sums[0] ** 2, 0.0)) > MIN_OUTPUT_STD
+    is_output = np.arange(len(used)) < n_outputs
+    mean, goal = np.zeros(len(used)), np.where(used & is_output, 1.0 / max(1, used[:n_outputs].sum()), 0.0)
+    mean[:n_outputs] = sums[0] * used[:n_outputs]
+    ridge = np.where(is_output | ~used, STACK_RIDGE, delta_ridge)
     weights, bias = decisions.minimize_logistic(
         lambda v: blocks.reduce(sum_parts, sum_logistic, mean, used, v),
-        masses,
-        decisions.LogisticPenalty.of_weights(n_outputs, STACK_RIDGE, center, True),
-        start
+        (summary.totals.n_pos, float(summary.n_rows)),
+        decisions.LogisticPenalty.of_weights(len(used), ridge, goal, is_output),
+        np.append(goal, logit(np.clip(summary.totals.n_pos / summary.n_rows, 1e-9, 1.0 - 1e-9))),
     )
-    weights[~used] = 0.0
-    return weights, bias - float(weights @ mean)
+    weights = np.where(used, weights, 0.0)
+    return np.append(weights, bias - float(weights @ mean))
 
 
 def sum_outputs(block: Block, n_outputs: int) -> FloatArray:
     """Sums of the outputs and of their squares."""
-    outputs = _dense_columns(block, n_outputs)
+    columns = block.X[:, :n_outputs]
+    outputs = np.asarray(columns.toarray() if issparse(columns) else columns)
     return np.array([outputs.sum(axis=0), (outputs**2).sum(axis=0)])
 
 
 def sum_logistic(block: Block, mean: FloatArray, used: BoolArray, v: FloatArray) -> FloatArray:
-    """The logistic loss of a partition, and its gradient."""
-    centered = (_dense_columns(block, len(mean)) - mean) * used
-    return decisions.logistic_sums(
-        centered, block.positive.astype(np.float64), np.ones(len(block.positive)), v
-    )
-
-
-def _dense_columns(block: Block, n_columns: int) -> FloatArray:
-    columns = block.X[:, :n_columns]
-    return np.asarray(columns.toarray() if issparse(columns) else columns)
+    """The logistic loss of a partition, and its gradient; the means are subtracted from the columns."""
+    weights = np.where(used, v[:-1], 0.0)
+    uncentered = np.append(weights, v[-1] - weights @ mean)
+    target, weight = block.positive.astype(np.float64), np.ones(len(block.positive))
+    loss, *slope, total = decisions.logistic_sums(block.X, target, weight, uncentered)
+    return np.concatenate([[loss], np.where(used, slope - mean * total, 0.0), [total]])
 
 
 def standardize(blocks: Partitions, v: FloatArray) -> FloatArray:

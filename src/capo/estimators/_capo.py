@@ -153,7 +153,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         upwards, in larger steps with ``auxiliaries="fast"``, that is extended while its last C is the best.
         Of the values of C whose gain over C = 0 exceeds three standard errors and a quarter of the standard
         error of the value itself, and remains a gain whichever fold is left out, the best is used; if there
-        is none, C = 0, the stack, is kept. With fewer than 5 rows of a class per fold, "auto" keeps C = 0,
+        is none, C = 0 is kept. With fewer than 5 rows of a class per fold, "auto" keeps C = 0,
         and so it does with more than 10 labels, or 200,000 entries for an average over entries.
     threshold : "auto" or float, default="auto"
         The probability above which a row is positive; "auto" takes the one with the best expected
@@ -188,6 +188,10 @@ class CAPOClassifier(BaseAdaptedClassifier):
         The weight of each auxiliary's calibrated log-odds in the log-odds of the model.
     delta_coef_ : dict of str to float
         The weight of each feature of Phi.
+    delta_ridge_ : float
+        The penalty on the weights of Phi at C = 0; inf if they are 0 there.
+    stack_score_ : capo.learning.path.CVScore
+        The out-of-fold value of the stack alone, without Phi and at C = 0.
     intercept_ : float
         The intercept of the log-odds.
     threshold_ : float

@@ -117,6 +117,9 @@ def summarize(model: Any, *, prior: str = "stack (C = 0)", threshold: str | None
         rows = f"{n_rows:,} rows, {model.n_positive_:,} positive ({model.n_positive_ / n_rows:.1%})"
         results = [model.cv_results_[key] for key in ("param_C", "test_score", "std_test_score")]
         points = list(zip(*results, strict=True))
+        if np.isfinite(model.delta_ridge_):
+            stack, prior = model.stack_score_, "stack and delta (C = 0)"
+            lines.append(SummaryLine("stack", stack.value, stack.std, None, False))
         lines += [SummaryLine(prior, value, std, None, model.C_ == 0) for C, value, std in points if C == 0]
         if adapted := [point for point in points if point[0] > 0]:  # the chosen one, or the best
             C, value, std = max(adapted, key=lambda point: (point[0] == model.C_, point[1]))

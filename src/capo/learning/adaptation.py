@@ -1,8 +1,8 @@
 """From outputs, features and labels to weights and a threshold.
 
-    min over v = (a, w, b):  1/2 (B ||a - a0||^2 + ||w||^2 + (b - b0)^2) + C R(Z a + Phi w + b)
+    min over v = (a, w, b):  1/2 (B ||a - a0||^2 + ||w - w0||^2 + (b - b0)^2) + C R(Z a + Phi w + b)
 
-Z are the auxiliaries' outputs, Phi the delta function's features, (a0, b0) the prior, R the convex
+Z are the auxiliaries' outputs, Phi the delta function's features, (a0, w0, b0) the prior, R the convex
 upper bound of the measure's loss. C = 0 is the prior itself.
 """
 
@@ -25,7 +25,7 @@ from ..exceptions import ConstraintWarning, InvalidInputError
 from ..measures import Measure
 from .center import Prior, StackPrior
 from .combination import AdaptationData, LinearCombination, common_scale
-from .path import AUTO_GRID, COARSE_AUTO_GRID, CGrid, CVScorer, GridPoint, PathSearch
+from .path import AUTO_GRID, COARSE_AUTO_GRID, CGrid, CVScore, CVScorer, GridPoint, PathSearch
 
 #: The least gain over C = 0 in standard errors: with five folds, chance exceeds it in 2% of cases for one C.
 MIN_STD_ERRORS = 3.0
@@ -184,6 +184,10 @@ class AdaptationResult:
         evaluation has models that were trained without pairs of folds.
     solution : Solution, optional
         The solver's certificate for all rows; None if C = 0 was chosen.
+    delta_ridge : float
+        The penalty on the delta function's weights at C = 0; inf if they are 0.
+    stack_score : CVScore
+        The value out of fold without the delta function and at C = 0.
     """
 
     weights: LinearCombination
@@ -192,6 +196,8 @@ class AdaptationResult:
     points: list[GridPoint]
     scores: FloatArray
     solution: Solution | None
+    delta_ridge: float
+    stack_score: CVScore
 
     def cv_results(self) -> dict[str, NDArray[Any]]:
         """Return the path in the format of scikit-learn's searches."""
@@ -258,17 +264,22 @@ def adapt(
             chosen = search.best_significant(objective.min_std_errors, objective.min_share_of_error)
         weights, solution = AdaptationProblem(data, objective).solve(chosen.C)
         points, scores = search.points, chosen.scores
+        has_pairs = evaluation is not data and objective.measure.needs_threshold and rule.learns
         if evaluation is not data:
             scores = make_search(data, folds, objective, priors=priors).evaluate(chosen.C).scores
-            if objective.measure.needs_threshold and rule.learns:
+            if has_pairs:
                 # C = 0 and the chosen C are reported with thresholds that have not seen the rows at all.
                 nested = make_search(evaluation, folds, objective, priors=priors, nested=True)
                 reported = {each: nested.evaluate(each) for each in sorted({points[0].C, chosen.C})}
                 points, chosen = [reported.get(point.C, point) for point in points], reported[chosen.C]
+        stack = points[0]
+        if priors is not None:
+            stack = make_search(evaluation, folds, stacked, nested=has_pairs).evaluate(0.0)
     point = rule(objective.measure, scores, data.positive, data.weight)
     weights = common_scale(weights, data, rule)
     weights = weights.transform(point.calibration.slope, point.calibration.intercept)
-    return AdaptationResult(weights, point, chosen, points, scores, solution)
+    ridge = getattr(objective.prior, "delta_ridge", np.inf)
+    return AdaptationResult(weights, point, chosen, points, scores, solution, ridge, stack.cv_score)
 
 
 def _tune_without(data: AdaptationData, folds: IntArray, fold: int, prior: Prior) -> Prior:

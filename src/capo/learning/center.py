@@ -40,8 +40,6 @@ MIN_STACK_SCALE, MAX_STACK_SCALE = 1e-2, 1e3
 DELTA_RIDGES = tuple(10.0 ** (0.5 * step) for step in range(8, -3, -1))
 #: The search for a penalty ends after this many in a row that are no better.
 N_LOSSES_TO_STOP = 2
-#: The delta function must raise the log-likelihood out of fold by more than this.
-MIN_LOG_LIKELIHOOD_GAIN = 1.0
 #: Folds in which a penalty is chosen where the rows have none.
 N_TUNING_FOLDS = 3
 #: In cross-validation the gap may be this share of the prior's risk.
@@ -147,7 +145,7 @@ class StackPrior(Prior):
             if n_worse == N_LOSSES_TO_STOP:
                 break
         gain, ridge, error = best
-        is_used = gain > max(MIN_LOG_LIKELIHOOD_GAIN, self.min_std_errors * error)
+        is_used = gain > self.min_std_errors * error
         return replace(self, delta_ridge=ridge if is_used else math.inf)
 
     def center(self, data: AdaptationData, objective: Objective, oracle: Oracle) -> LinearCombination:

@@ -252,6 +252,8 @@ class BinaryTask(Task):
             "score_": chosen.cv_score.value,
             "score_std_": chosen.cv_score.std,
             "cv_results_": result.cv_results(),
+            "delta_ridge_": result.delta_ridge,
+            "stack_score_": result.stack_score,
             **solver_attributes(result.solution),
         }
 
