@@ -10,7 +10,6 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import make_classification
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_approximation import Nystroem
@@ -146,16 +145,6 @@ def test_the_repr_reads_well():
     assert "LogisticRegression" in page
     assert "DecisionTreeClassifier" in page
     assert "delta" in CAPOClassifier()._repr_html_()
-
-
-def test_the_path_is_extended_while_its_end_is_best_and_cut_short_when_lost():
-    X, y = make_classification(800, n_features=6, n_informative=6, n_redundant=0, class_sep=2, random_state=0)
-    weak = DecisionTreeClassifier(max_depth=1)
-    model = CAPOClassifier("accuracy", auxiliaries=[weak], random_state=0).fit(X, y)
-    assert model.C_ > 0
-    tried = model.cv_results_["param_C"]
-    assert (np.diff(tried) > 0).all()
-    assert model.score_ > model.auxiliary_scores_["decisiontreeclassifier"].value + 0.03
 
 
 def test_progress_is_logged(caplog):

@@ -20,7 +20,7 @@ X, Y = load_breast_cancer(return_X_y=True)
 @pytest.fixture(scope="module")
 def model():
     auxiliaries = [("bayes", GaussianNB()), ("stump", DecisionTreeClassifier(max_depth=1))]
-    return CAPOClassifier("f1", auxiliaries=auxiliaries, C=[10.0, 100.0], random_state=0).fit(X, Y)
+    return CAPOClassifier("f1", auxiliaries=auxiliaries, C=10.0, random_state=0).fit(X, Y)
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +59,7 @@ def test_a_constrained_measure_is_drawn_at_each_threshold():
 
 def test_c_path_display(model):
     display = CPathDisplay.from_estimator(model)
-    np.testing.assert_array_equal(display.C, [0.0, 10.0, 100.0])
+    np.testing.assert_array_equal(display.C, [0.0, 10.0])
     np.testing.assert_array_equal(display.values, model.cv_results_["test_score"])
     assert f"C = {model.C_:.3g}" in display.ax_.get_legend().get_texts()[0].get_text()
 

@@ -430,7 +430,7 @@ def solve_adaptation(
 def fit_center(
     blocks: Partitions, n_outputs: int, summary: BlockSummary, delta_ridge: float = np.inf
 ) -> FloatArray:
-    """The logistic regression on outputs and features, as in `learning.center`; the bias is the last weight."""
+    """The logistic regression on outputs and features, as in `learning.center`; its bias comes last."""
     sums = blocks.reduce(sum_parts, sum_outputs, n_outputs) / summary.n_rows
     used = np.full(len(summary.column_sums) - 1, np.isfinite(delta_ridge))
     used[:n_outputs] = np.sqrt(np.maximum(sums[1] - sums[0] ** 2, 0.0)) > MIN_OUTPUT_STD

@@ -2,8 +2,8 @@
 
 from ._calibration import (
     ClassScores,
-    PlattCalibrator,
     LogisticPenalty,
+    PlattCalibrator,
     fit_logistic,
     fit_softmax,
     logistic_sums,
@@ -56,6 +56,7 @@ __all__ = [
     "FixedThreshold",
     "Guarantee",
     "LabelThresholds",
+    "LogisticPenalty",
     "OperatingPoint",
     "PlattCalibrator",
     "Population",
@@ -74,7 +75,6 @@ __all__ = [
     "estimate_savings",
     "expected_gains",
     "expected_value",
-    "LogisticPenalty",
     "fit_logistic",
     "fit_softmax",
     "format_money",

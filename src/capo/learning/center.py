@@ -199,7 +199,7 @@ class CenterProblem:
         features = self._data.features
         if issparse(features):
             return hstack((csr_array(self._outputs), features), format="csr")
-        return np.hstack((self._outputs, features))
+        return np.hstack((self._outputs, np.asarray(features)))
 
     def fit(
         self, weight: FloatArray | None, delta_ridge: float, start: FloatArray | None = None
