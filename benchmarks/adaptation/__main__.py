@@ -173,7 +173,11 @@ def run_rivals(cell: Cell, seed: int) -> Iterator[tuple[str, str, float, float, 
     n_folds = min(5, int(min(cell.y.sum(), (~cell.y).sum())))
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     logistic = LogisticRegressionCV(
-        Cs=np.logspace(-4, 2, 10), cv=folds, scoring="neg_log_loss", max_iter=1000, use_legacy_attributes=False
+        Cs=np.logspace(-4, 2, 10),
+        cv=folds,
+        scoring="neg_log_loss",
+        max_iter=1000,
+        use_legacy_attributes=False,
     )
     rivals = {
         "logistic regression": make_pipeline(encoder(), logistic),

@@ -20,8 +20,10 @@ MIN_SLOPE = 1e-6
 MIN_RIDGE = 1e-3
 #: Values that vary less than this, relative to their center, differ by rounding errors only.
 MIN_RELATIVE_SPREAD = 1e-12
-#: The largest derivative of the mean loss at its minimum, and the largest decrease that is given away.
-LOGISTIC_GTOL, LOGISTIC_FTOL = 1e-9, 1e-13
+#: The largest decrease of the mean loss that is given away at its minimum ...
+LOGISTIC_TOL = 1e-13
+#: ... and the largest derivative, as a multiple of it.
+GRADIENT_TOL_FACTOR = 1e4
 #: Steps of Newton's method, and halvings of a step, before another method takes over.
 MAX_NEWTON_ITER, MAX_HALVINGS = 100, 30
 #: The share of the expected decrease that a step of Newton's method must reach.
@@ -29,7 +31,7 @@ SUFFICIENT_DECREASE = 1e-4
 #: Is added to the curvature of the mean loss, which is 0 where all probabilities are 0 or 1.
 MIN_CURVATURE = 1e-12
 #: With more columns a method that learns the curvature takes less time than Newton's.
-MAX_NEWTON_COLUMNS = 200
+MAX_NEWTON_COLUMNS = 400
 
 
 @dataclass(frozen=True)
@@ -188,26 +190,28 @@ def fit_logistic(
     center: float | FloatArray = 0.0,
     nonnegative: bool | BoolArray = True,
     start: FloatArray | None = None,
+    tol: float = LOGISTIC_TOL,
 ) -> tuple[FloatArray, float]:
     """Return weights and bias of a logistic regression on probabilities `target`.
 
     The penalty is ``ridge / 2`` times the squared distance of the weights from `center`; with
     `nonnegative`, no weight is below 0. Each of the three may differ between the columns of Z, which may be
-    sparse. `start` are weights and bias near the minimum, if some are known.
+    sparse. `start` are weights and bias near the minimum, if some are known; `tol` is the decrease of the
+    mean loss that is given away.
     """
     masses, n_coef = (float(weight @ target), float(weight.sum())), Z.shape[1]
     penalty = LogisticPenalty.of_weights(n_coef, ridge, center, nonnegative)
     if start is None:
         start = _logistic_start(n_coef, masses)
     if not issparse(Z) and n_coef <= MAX_NEWTON_COLUMNS:
-        found = _newton(Z, target, weight, penalty, start)
+        found = _newton(Z, target, weight, penalty, start, tol)
         if found is not None:
             return found[:-1], float(found[-1])
 
     def sums(v: FloatArray) -> FloatArray:
         return logistic_sums(Z, target, weight, v)
 
-    return minimize_logistic(sums, masses, penalty, start)
+    return minimize_logistic(sums, masses, penalty, start, tol)
 
 
 class LogisticPenalty(NamedTuple):
@@ -232,7 +236,12 @@ class LogisticPenalty(NamedTuple):
 
 
 def _newton(
-    Z: FloatArray, target: FloatArray, weight: FloatArray, penalty: LogisticPenalty, start: FloatArray
+    Z: FloatArray,
+    target: FloatArray,
+    weight: FloatArray,
+    penalty: LogisticPenalty,
+    start: FloatArray,
+    tol: float,
 ) -> FloatArray | None:
     """Return the minimum of the penalized logistic loss; None if it is not reached.
 
@@ -255,7 +264,7 @@ def _newton(
         probability = np.where(odds < 0, smaller, 1.0) / (1.0 + smaller)
         gradient = columns @ (weight * (probability - target)) + ridge * (v - goal)
         free = (v > lower) | (gradient < 0)
-        if np.abs(gradient[free]).max() <= LOGISTIC_GTOL * total:
+        if np.abs(gradient[free]).max() <= GRADIENT_TOL_FACTOR * tol * total:
             return v
         parts = columns if free.all() else columns[free]
         curvature = (parts * (weight * probability * (1.0 - probability))) @ parts.T
@@ -265,7 +274,7 @@ def _newton(
             step[free] = np.linalg.solve(curvature, gradient[free])
         except np.linalg.LinAlgError:
             return None
-        if float(gradient @ step) <= LOGISTIC_FTOL * total:
+        if float(gradient @ step) <= tol * total:
             return v
         for halvings in range(MAX_HALVINGS):
             new = np.maximum(v - 0.5**halvings * step, lower)
@@ -297,6 +306,7 @@ def minimize_logistic(
     masses: tuple[float, float],
     penalty: LogisticPenalty,
     start: FloatArray,
+    tol: float = LOGISTIC_TOL,
 ) -> tuple[FloatArray, float]:
     """Return weights and bias of the logistic regression whose `logistic_sums` over all rows are `sums`.
 
@@ -310,7 +320,7 @@ def minimize_logistic(
         return float(found[0]), found[1:]
 
     bounds = [(low if np.isfinite(low) else None, None) for low in penalty.lower.tolist()]
-    options = {"maxiter": 1000, "ftol": LOGISTIC_FTOL, "gtol": LOGISTIC_GTOL}
+    options = {"maxiter": 1000, "ftol": tol, "gtol": GRADIENT_TOL_FACTOR * tol}
     result = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return result.x[:-1], float(result.x[-1])
 

@@ -37,9 +37,11 @@ MIN_OUTPUT_STD = 1e-4
 #: The scale of the stack is searched for between these factors.
 MIN_STACK_SCALE, MAX_STACK_SCALE = 1e-2, 1e3
 #: Penalties on the weights of the delta function that are tried, in units of one row.
-DELTA_RIDGES = tuple(10.0 ** (0.5 * step) for step in range(8, -3, -1))
+DELTA_RIDGES = tuple(10.0**power for power in range(4, -2, -1))
 #: The search for a penalty ends after this many in a row that are no better.
 N_LOSSES_TO_STOP = 2
+#: The decrease of the mean loss that is given away while penalties are compared.
+TUNING_TOL = 1e-8
 #: Folds in which a penalty is chosen where the rows have none.
 N_TUNING_FOLDS = 3
 #: In cross-validation the gap may be this share of the prior's risk.
@@ -130,7 +132,9 @@ class StackPrior(Prior):
             found = np.empty(len(folds))
             for fold in numbers:
                 held_out = folds == fold
-                starts[fold] = problem.fit(np.where(held_out, 0.0, weight), ridge, starts.get(fold))
+                starts[fold] = problem.fit(
+                    np.where(held_out, 0.0, weight), ridge, starts.get(fold), tol=TUNING_TOL
+                )
                 odds = problem.log_odds(starts[fold])[held_out]
                 found[held_out] = np.logaddexp(0.0, odds) - data.positive[held_out] * odds
             return weight * found
@@ -202,7 +206,11 @@ class CenterProblem:
         return np.hstack((self._outputs, np.asarray(features)))
 
     def fit(
-        self, weight: FloatArray | None, delta_ridge: float, start: FloatArray | None = None
+        self,
+        weight: FloatArray | None,
+        delta_ridge: float,
+        start: FloatArray | None = None,
+        **options: float,
     ) -> FloatArray:
         """Return the weights of the outputs, those of the features if they are used, and the bias.
 
@@ -219,7 +227,14 @@ class CenterProblem:
             if len(start) < len(goal) + 1:
                 start = np.concatenate((start[:-1], np.zeros(n_features), start[-1:]))
         coef, bias = fit_logistic(
-            columns, self._target, weight, ridge=ridge, center=goal, nonnegative=nonnegative > 0, start=start
+            columns,
+            self._target,
+            weight,
+            ridge=ridge,
+            center=goal,
+            nonnegative=nonnegative > 0,
+            start=start,
+            **options,
         )
         return np.append(coef, bias)
 
