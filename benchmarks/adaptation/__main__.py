@@ -1,4 +1,4 @@
-"""What a black box is worth beside a few labels: capo, its rivals with the same information, and its controls.
+"""What a black box is worth beside a few labels: capo, rivals with the same information, and controls.
 
 python -m benchmarks.adaptation --data FOLDER
 
@@ -41,7 +41,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
@@ -250,7 +250,7 @@ def main() -> None:
     path = folder(options.data)
     tables = options.tables or [name for name in names(path) if name not in PAPER]
     done = set()
-    if options.results.exists():
+    if options.results.exists() and options.results.stat().st_size:
         keys = pd.read_csv(options.results)[["seed", "n_labels", "table", "box"]]
         done = set(keys.itertuples(index=False, name=None))
     cells = itertools.product(options.seeds, options.sizes, tables, options.boxes)
