@@ -33,6 +33,7 @@ from ..exceptions import ConstraintWarning, ExhaustiveSearchWarning, InvalidInpu
 from . import _search as search
 from ._base import Cells, Cut, LabeledOracle, Measure, Oracle, check_positive_number
 from ._binned import BinnedConfusionOracle
+from ._formula import Formula
 from ._labels import Labels, Share, score_curve, to_positive_mask
 
 #: With fewer rows, sorts are as fast as bins.
@@ -275,6 +276,14 @@ ConfusionFunction = Callable[[FloatArray, FloatArray, FloatArray, FloatArray], A
 MAX_CHECKED = 2**24
 #: Number of rows of the grid of confusion matrices that are evaluated together.
 CHECK_CHUNK_SIZE = 64
+FUNCTION_ADVICE = (
+    "It is called with four arrays (tp, fp, fn, tn): write it with elementwise NumPy operations, and with "
+    "np.where in place of if."
+)
+FORMULA_ADVICE = (
+    "A formula must contain tp, fp, fn or tn and must not divide by 0: write tp / max(tp + fp, 1) in place "
+    "of tp / (tp + fp)."
+)
 
 
 def call_function(
@@ -357,14 +366,8 @@ class FunctionMeasure(ConfusionMeasure):
 
     def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         cells = np.broadcast_arrays(*(np.asarray(cell, dtype=np.float64) for cell in (tp, fp, fn, tn)))
-        return call_function(
-            self.function,
-            cells,
-            cells[0].shape,
-            self.name,
-            "It is called with four arrays (tp, fp, fn, tn): write it with elementwise NumPy operations and "
-            "np.where in place of if, a formula with max(..., 1).",
-        )
+        advice = FORMULA_ADVICE if isinstance(self.function, Formula) else FUNCTION_ADVICE
+        return call_function(self.function, cells, cells[0].shape, self.name, advice)
 
     def delta(self, tp: Cells, fp: Cells, n_pos: float, n_neg: float) -> Cells:
         best, worst = self.value_range(n_pos, n_neg)
