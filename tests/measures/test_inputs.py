@@ -253,10 +253,10 @@ def test_slopes_are_taken_from_a_sample_only_if_they_are_the_same_everywhere(mon
         measures.get(lambda tp, fp, fn, tn: np.sqrt(tp) - fp),
         measures.get(lambda tp, fp, fn, tn: tp - fp),
     )
-    assert min(bent._min_slopes(labels)) > 0
+    assert min(bent.min_slopes(labels)) > 0
     monkeypatch.setattr("capo.measures._confusion.MAX_CHECKED", 400)
-    assert bent._min_slopes(labels) == (0.0, 0.0)
-    assert straight._min_slopes(labels) == pytest.approx((0.01, 0.01))
+    assert bent.min_slopes(labels) == (0.0, 0.0)
+    assert straight.min_slopes(labels) == pytest.approx((0.01, 0.01))
 
 
 def _counting(bound, seen):

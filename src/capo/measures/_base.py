@@ -169,11 +169,7 @@ class Measure(ABC):
         >>> measures.get("10 * tp - 2 * fp").label
         '10 * tp - 2 * fp'
         """
-        return format_label(self.name or type(self).__name__, self._label_params())
-
-    def _label_params(self) -> dict[str, Any]:
-        """The parameters that `label` shows."""
-        return self.params
+        return format_label(self.name or type(self).__name__, self.params)
 
     def __repr__(self) -> str:
         return self.label

@@ -141,7 +141,7 @@ class ClassAtoms:
         return _select_highest(values, atoms.values[n_top - 1], n_top)
 
     def atoms_to_rows(self, values: FloatArray, per_atom: FloatArray) -> FloatArray:
-        """Distribute numbers of the sorted atoms to the rows that they are made of."""
+        """Distribute numbers of the sorted atoms to the rows that they are made of, by their weights."""
         out = np.empty(len(values))
         out[np.argsort(values)[::-1]] = per_atom
         return out
@@ -189,6 +189,7 @@ class WeightedClassAtoms(ClassAtoms):
         sums = np.concatenate([[0.0], np.cumsum(per_atom * self.atom_mass)])
         out = np.empty(len(values))
         out[order] = np.diff(np.interp(ends, self._atom_ends, sums)) / self.weight[order]
+        out *= self.weight / self.atom_mass
         return out
 
 
@@ -488,20 +489,14 @@ def to_positive_mask(y: ArrayLike) -> NDArray[np.bool_]:
         raise InvalidInputError("y has no rows.")
     if labels.dtype == bool:
         return labels
-    if labels.dtype.kind not in "iuf" or not np.isin(labels, (-1, 0, 1)).all():
-        _raise_for_labels(labels)
-    positive = labels == 1
-    if positive.any() and (labels == 0).any() and (labels == -1).any():
-        _raise_for_labels(labels)
-    return positive
-
-
-def _raise_for_labels(labels: NDArray[np.generic]) -> None:
-    found = ", ".join(str(value) for value in np.unique(labels.astype(str))[:5])
-    raise InvalidInputError(
-        f"y must have two classes, encoded as 0/1, -1/+1 or booleans: found {found}. "
-        "Estimators accept any two labels, measures do not."
-    )
+    is_known = labels.dtype.kind in "iuf" and np.isin(labels, (-1, 0, 1)).all()
+    if not is_known or all((labels == value).any() for value in (-1, 0, 1)):
+        found = ", ".join(str(value) for value in np.unique(labels.astype(str))[:5])
+        raise InvalidInputError(
+            f"y must have two classes, encoded as 0/1, -1/+1 or booleans: found {found}. "
+            "Estimators accept any two labels, measures do not."
+        )
+    return labels == 1
 
 
 def check_weight(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray | None:
@@ -556,10 +551,6 @@ class ScoreCurve:
             tp, fp = self.tp[start : start + CURVE_CHUNK_SIZE], self.fp[start : start + CURVE_CHUNK_SIZE]
             values[start : start + CURVE_CHUNK_SIZE] = function(tp, fp, n_pos - tp, n_neg - fp)
         return values
-
-    def tp_at_mass(self, mass: float) -> float:
-        """Expected tp among the highest scores of total `mass`, with ties broken at random."""
-        return float(np.interp(mass, self.tp + self.fp, self.tp))
 
     def threshold_below(self, i: int) -> float:
         """A threshold that exactly the first `i` distinct scores exceed."""

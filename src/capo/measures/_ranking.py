@@ -21,7 +21,7 @@ from .._compat import FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ._base import Cut, LabeledOracle, Measure, Oracle
 from ._binned import BinnedPairOracle
-from ._labels import ClassAtoms, Labels, score_curve, shifted_keys, to_positive_mask
+from ._labels import Labels, score_curve, shifted_keys, to_positive_mask
 
 #: With fewer rows, a sort is as fast as bins.
 MIN_BINNED_ROWS = 2_000
@@ -35,10 +35,10 @@ class RankingMeasure(Measure):
 
     def loss(self, y: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """1 minus the area, or average precision, of the scores `y_pred`."""
-        return 1.0 - self._area(Labels.from_arrays(y, sample_weight), np.asarray(y_pred, dtype=np.float64))
+        return 1.0 - self.area(Labels.from_arrays(y, sample_weight), np.asarray(y_pred, dtype=np.float64))
 
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        return self._area(Labels.from_arrays(y, sample_weight), np.asarray(scores, dtype=np.float64))
+        return self.area(Labels.from_arrays(y, sample_weight), np.asarray(scores, dtype=np.float64))
 
     def ranking_coef(self, y: ArrayLike, order: ArrayLike) -> FloatArray:
         """Coefficients of the cut of one ranking (row indices, best first), without weights."""
@@ -50,7 +50,7 @@ class RankingMeasure(Measure):
         return coef
 
     @abstractmethod
-    def _area(self, labels: Labels, scores: FloatArray) -> float:
+    def area(self, labels: Labels, scores: FloatArray) -> float:
         """The measure, between 0 and 1, with ties treated as in scikit-learn."""
 
     def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -66,7 +66,7 @@ class RocAUC(RankingMeasure):
 
     name = "roc_auc"
 
-    def _area(self, labels: Labels, scores: FloatArray) -> float:
+    def area(self, labels: Labels, scores: FloatArray) -> float:
         curve = score_curve(labels, scores)
         pairs = np.diff(curve.fp) @ (curve.tp[1:] + curve.tp[:-1])
         return float(0.5 * pairs / (curve.tp[-1] * curve.fp[-1]))
@@ -87,25 +87,21 @@ class PairOracle(LabeledOracle):
         coef = shifted_keys(scores, labels.positive)
         order = np.argsort(coef)
         # A positive is in the wrong order with the negatives above it, a negative with the positives below.
-        coef[order] = self._mass_around(order)
-        coef /= labels.n_pos * labels.n_neg
-        if labels.weight is not None:
-            coef *= labels.weight
-        return Cut(coef, float(coef.sum(where=labels.positive)))
-
-    def _mass_around(self, order: IntArray) -> FloatArray:
-        """Per rank the mass of negatives above a positive, or minus that of positives below a negative."""
-        negative = ~self.labels.positive[order]
-        if self.labels.weight is None:
+        negative = ~labels.positive[order]
+        if labels.weight is None:
             negatives = np.cumsum(negative, dtype=np.float64)
             positives = np.arange(1.0, len(order) + 1)
             positives -= negatives
         else:
-            mass = self.labels.weight[order]
+            mass = labels.weight[order]
             positives, negatives = np.cumsum(mass * ~negative), np.cumsum(mass * negative)
-        np.subtract(self.labels.n_neg, negatives, out=negatives)
+        np.subtract(labels.n_neg, negatives, out=negatives)
         np.negative(positives, out=negatives, where=negative)
-        return negatives
+        coef[order] = negatives
+        coef /= labels.n_pos * labels.n_neg
+        if labels.weight is not None:
+            coef *= labels.weight
+        return Cut(coef, float(coef.sum(where=labels.positive)))
 
     def within(self, error: float) -> Oracle:
         return BinnedPairOracle(self, error) if len(self.labels.positive) >= MIN_BINNED_ROWS else self
@@ -138,7 +134,7 @@ class PartialAUC(RankingMeasure):
             )
         self.max_fpr, self.min_fpr = max_fpr, min_fpr
 
-    def _area(self, labels: Labels, scores: FloatArray) -> float:
+    def area(self, labels: Labels, scores: FloatArray) -> float:
         curve = score_curve(labels, scores)
         fpr, tpr = curve.fp / labels.n_neg, curve.tp / labels.n_pos
         width = self.max_fpr - self.min_fpr
@@ -203,7 +199,10 @@ class PartialPairOracle(LabeledOracle):
 
     def _choose(self, s: FloatArray, ranked: FloatArray, ends: FloatArray, sums: FloatArray) -> FloatArray:
         first = np.minimum(ends[np.searchsorted(-ranked, -s)], self.low)
-        second = np.clip(ends[self._count_above(ranked, s)], self.low, self.high)
+        # The number of negatives above s - 1; where rounding makes them equal, its error decides.
+        moved = s - 1.0
+        sides = [np.searchsorted(-ranked, -moved, side=side) for side in ("left", "right")]
+        second = np.clip(ends[np.where(s - moved < 1.0, sides[1], sides[0])], self.low, self.high)
         if self.low == 0.0:
             return second  # every negative up to there gains, which sums of huge scores may not show
 
@@ -211,14 +210,6 @@ class PartialPairOracle(LabeledOracle):
             return np.interp(r, ends, sums) - r * s + np.maximum(0.0, r - self.low)
 
         return np.where(gain(second) > gain(first), second, first)
-
-    @staticmethod
-    def _count_above(ranked: FloatArray, s: FloatArray) -> IntArray:
-        """How many negatives score above s - 1; where rounding makes them equal, its error decides."""
-        moved = s - 1.0
-        rounded_up = s - moved < 1.0
-        left = np.searchsorted(-ranked, -moved)
-        return np.where(rounded_up, np.searchsorted(-ranked, -moved, side="right"), left)
 
     def _chosen_mass(self, r: FloatArray, mass: FloatArray, ends: FloatArray) -> FloatArray:
         """For each negative, the mass of positives below it times its own mass, or a part of it at an end."""
@@ -239,7 +230,7 @@ class AveragePrecision(RankingMeasure):
 
     name = "average_precision"
 
-    def _area(self, labels: Labels, scores: FloatArray) -> float:
+    def area(self, labels: Labels, scores: FloatArray) -> float:
         curve = score_curve(labels, scores)
         precision = curve.tp[1:] / (curve.tp[1:] + curve.fp[1:])
         return float(np.diff(curve.tp) @ precision / curve.tp[-1])
@@ -281,15 +272,9 @@ class PrecisionOracle(LabeledOracle):
         loss = 1.0 - float(np.mean(rank / (rank + self.step * swapped)))
         coef = np.zeros(len(scores))
         scale = pos.n_atoms * neg.n_atoms
-        coef[pos.index] = self._to_rows(pos, s_pos, swapped / scale)
-        coef[neg.index] = self._to_rows(neg, s_neg, (place - pos.n_atoms) / scale)
+        coef[pos.index] = pos.atoms_to_rows(s_pos, swapped / scale)
+        coef[neg.index] = neg.atoms_to_rows(s_neg, (place - pos.n_atoms) / scale)
         return Cut(coef, loss)
-
-    def _to_rows(self, scores: ClassAtoms, values: FloatArray, per_atom: FloatArray) -> FloatArray:
-        rows = scores.atoms_to_rows(values, per_atom)
-        if self.labels.weight is not None:
-            rows *= self.labels.weight[scores.index] / scores.atom_mass
-        return rows
 
     def _places(self, pos: FloatArray, neg: FloatArray) -> IntArray:
         """For each negative, the best number of positives above it."""
