@@ -11,7 +11,6 @@ its weights.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -289,7 +288,15 @@ class PrecisionOracle(LabeledOracle):
         place = np.full(n_neg + 2, 0, dtype=np.intp)
         place[n_neg + 1] = n_pos
         for middle, left, right in self.plan:
-            place[middle] = _first_maxima(gain, middle, place[left], place[right])
+            # All places between the known ones of each middle; the first with the largest gain is its own.
+            low, lengths = place[left], place[right] - place[left] + 1
+            starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+            row = np.repeat(np.arange(len(middle)), lengths)
+            i = np.arange(len(row)) - starts[row] + low[row]
+            gains = gain(i, middle[row])
+            hits = np.flatnonzero(gains == np.maximum.reduceat(gains, starts)[row])
+            _, first = np.unique(row[hits], return_index=True)
+            place[middle] = i[hits[first]]
         return place[1:-1]
 
     def _precision_lost(self, i: IntArray, j: IntArray) -> FloatArray:
@@ -302,20 +309,6 @@ class PrecisionOracle(LabeledOracle):
         return after * (digamma(n_pos + 1 + after) - digamma(i + 1 + after)) - before * (
             digamma(n_pos + 1 + before) - digamma(i + 1 + before)
         )
-
-
-def _first_maxima(
-    gain: Callable[[IntArray, IntArray], FloatArray], j: IntArray, low: IntArray, high: IntArray
-) -> IntArray:
-    """For each j the first i in [low, high] with the largest gain."""
-    lengths = high - low + 1
-    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-    row = np.repeat(np.arange(len(j)), lengths)
-    i = np.arange(len(row)) - starts[row] + low[row]
-    gains = gain(i, j[row])
-    hits = np.flatnonzero(gains == np.maximum.reduceat(gains, starts)[row])
-    _, first = np.unique(row[hits], return_index=True)
-    return i[hits[first]]
 
 
 def _halving_plan(count: int) -> list[tuple[IntArray, IntArray, IntArray]]:
