@@ -184,7 +184,14 @@ class CostSVMClassifier(MeasureClassifier):
             rows = np.sort(sample)
         table_cv, positive_cv = table[rows], positive[rows]
         groups_cv = None if groups is None else check_groups(groups, len(positive))[rows]
-        grid = self._grid(table)
+        gammas: list[float | None] = [None]
+        if self.kernel == "rbf":
+            gamma_grid = default_gamma_grid("rbf", table) if self.gammas is None else self.gammas
+            gammas = list(check_positive_grid(gamma_grid, "gammas"))
+        Cs = check_positive_grid(DEFAULT_CS if self.Cs is None else self.Cs, "Cs")
+        costs = check_positive_grid(DEFAULT_COSTS if self.costs is None else self.costs, "costs")
+        # The settings with the same gamma in succession.
+        grid = [SVMParams(C, cost, gamma) for gamma, C, cost in itertools.product(gammas, Cs, costs)]
         try:
             splits = split_folds(self.cv, table_cv, positive_cv, {"groups": groups_cv}, random)
         except IndexError as error:
@@ -200,16 +207,6 @@ class CostSVMClassifier(MeasureClassifier):
         ]
         best = int(np.argmax(values))
         return grid[best], values[best], seconds
-
-    def _grid(self, table: Any) -> list[SVMParams]:
-        """All combinations of the parameters, those with the same gamma in succession."""
-        gammas: list[float | None] = [None]
-        if self.kernel == "rbf":
-            gamma_grid = default_gamma_grid("rbf", table) if self.gammas is None else self.gammas
-            gammas = list(check_positive_grid(gamma_grid, "gammas"))
-        Cs = check_positive_grid(DEFAULT_CS if self.Cs is None else self.Cs, "Cs")
-        costs = check_positive_grid(DEFAULT_COSTS if self.costs is None else self.costs, "costs")
-        return [SVMParams(C, cost, gamma) for gamma, C, cost in itertools.product(gammas, Cs, costs)]
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Signed distance from the decision boundary, in units of the margin; positive above 0."""

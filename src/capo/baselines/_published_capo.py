@@ -187,17 +187,14 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
         measure = measures.get(self.measure)
         reject_confidence(measure, self)
         reject_row_prices(measure)
-        params_of_task = {name: getattr(self, name) for name in PublishedTask.parameters() if name != "C"}
-        task = PublishedTask(**params_of_task, C=self._parse_C())
-        return self._fit(task, measure, X, y, sample_weight, params)
-
-    def _parse_C(self) -> float | CGrid:
         C = parse_C(SVMPERF_CS if self.C is None else self.C)
         if self.prior == "zero" and (C == 0.0 if isinstance(C, float) else 0.0 in C.values):
             raise InvalidInputError("With C = 0 all weights stay 0, so there is no classifier: use C > 0.")
         if self.extend_grid and isinstance(C, CGrid):
-            return replace(C, max_extensions=MAX_GRID_EXTENSIONS)
-        return C
+            C = replace(C, max_extensions=MAX_GRID_EXTENSIONS)
+        params_of_task = {name: getattr(self, name) for name in PublishedTask.parameters() if name != "C"}
+        task = PublishedTask(**params_of_task, C=C)
+        return self._fit(task, measure, X, y, sample_weight, params)
 
     def summary(self) -> Summary:
         """Return a printable summary of the fit: out-of-fold scores, weights, certificate and times.
@@ -283,7 +280,13 @@ class PublishedTask(BinaryTask):
 def fit_in_sample(runner: JobRunner) -> InSampleResult:
     """Train all auxiliaries in all folds and on all rows; the outputs are in sample."""
     training, auxiliaries = runner.training, runner.auxiliaries
-    jobs = [job for i, each in enumerate(auxiliaries) for job in _jobs(i, each, training)]
+    jobs = [
+        TrainingJob(i, (fold,), train)
+        for i, each in enumerate(auxiliaries)
+        if not each.is_frozen
+        for fold, (train, _) in enumerate(training.splits)
+    ]
+    jobs += [TrainingJob(i) for i in range(len(auxiliaries))]
     raw_outputs = np.zeros((training.n_rows, len(auxiliaries)))
     fold_outputs = np.zeros((len(training.splits), *raw_outputs.shape))
     models: list[Any] = [None] * len(auxiliaries)
@@ -300,10 +303,3 @@ def fit_in_sample(runner: JobRunner) -> InSampleResult:
             fold_outputs[:, :, job.auxiliary] = result.outputs
         seconds[job.auxiliary] += result.seconds
     return InSampleResult(raw_outputs, models, seconds, fold_outputs=fold_outputs)
-
-
-def _jobs(number: int, auxiliary: Auxiliary, training: TrainingSet) -> list[TrainingJob]:
-    if auxiliary.is_frozen:
-        return [TrainingJob(number)]
-    folds = [TrainingJob(number, (fold,), train) for fold, (train, _) in enumerate(training.splits)]
-    return [*folds, TrainingJob(number)]
