@@ -45,7 +45,11 @@ def map_in_threads(function: Callable[[Item], Result], items: Sequence[Item]) ->
 
     def work() -> None:
         try:
-            for position in _take_each(positions):
+            while True:
+                try:
+                    position = positions.popleft()
+                except IndexError:
+                    return
                 results[position] = function(items[position])
         finally:
             positions.clear()  # after an error the other threads stop too
@@ -57,16 +61,6 @@ def map_in_threads(function: Callable[[Item], Result], items: Sequence[Item]) ->
         finally:
             positions.clear()  # and after Ctrl-C
     return [results[position] for position in range(len(items))]
-
-
-def _take_each(positions: deque[int]) -> Iterator[int]:
-    """Remove positions from the left until there are none; safe with several threads."""
-    while True:
-        try:
-            position = positions.popleft()
-        except IndexError:
-            return
-        yield position
 
 
 class _SharedLimit:

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .. import measures
-from .._compat import FloatArray, HasMethods, Interval, StrOptions
+from .. import estimators, measures
+from .._compat import FloatArray, Interval, StrOptions
 from ..decisions import ZeroThreshold
-from ..estimators import SVMPERF_CS, BaseAdaptedClassifier, atomic_fit, reject_confidence, reject_row_prices
 from ..exceptions import InvalidInputError
 from ..inspection import Summary, summarize
 from ..learning.adaptation import Objective, parse_C
@@ -31,7 +30,7 @@ from ..measures import Measure
 MIN_STD_ERRORS = 2.0
 
 
-class PublishedCAPOClassifier(BaseAdaptedClassifier):
+class PublishedCAPOClassifier(estimators.BaseAdaptedClassifier):
     """Classifier adaptation (CAPO) as published.
 
     Learns weights for the auxiliary classifiers' outputs z(x) and a delta function on features Phi(x),
@@ -107,22 +106,13 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
-        "measure": [str, Measure, callable],
-        "auxiliaries": [StrOptions({"auto"}), list, tuple],
-        "pos_label": [Real, str, "boolean", None],
+        **estimators.CAPOClassifier._parameter_constraints,
         "outputs": [StrOptions({"labels", "scores"})],
         "prior": [StrOptions({"zero", "unit"})],
         "max_auxiliaries": [Interval(Integral, 1, None, closed="left"), None],
-        "cv": ["cv_object"],
-        "delta": [StrOptions({"linear", "rbf"}), None, HasMethods(["fit", "transform"])],
         "B": [Interval(Real, 0, None, closed="neither")],
         "C": [Interval(Real, 0, None, closed="left"), "array-like", None],
         "extend_grid": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "memory": [str, HasMethods(["cache"]), None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -162,7 +152,7 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    @atomic_fit
+    @estimators.atomic_fit
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
         """Train the auxiliaries and adapt them to the measure.
 
@@ -185,9 +175,9 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
         """
         self._validate_params()
         measure = measures.get(self.measure)
-        reject_confidence(measure, self)
-        reject_row_prices(measure)
-        C = parse_C(SVMPERF_CS if self.C is None else self.C)
+        estimators.reject_confidence(measure, self)
+        estimators.reject_row_prices(measure)
+        C = parse_C(estimators.SVMPERF_CS if self.C is None else self.C)
         if self.prior == "zero" and (C == 0.0 if isinstance(C, float) else 0.0 in C.values):
             raise InvalidInputError("With C = 0 all weights stay 0, so there is no classifier: use C > 0.")
         if self.extend_grid and isinstance(C, CGrid):
