@@ -17,12 +17,11 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import ndtri, xlogy
 from sklearn.utils.validation import check_is_fitted
 
-from .._compat import BoolArray, FloatArray, IntArray, Interval
+from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, Interval, NDArray
 from ..estimators import WeightedClassifier
 from ..exceptions import InvalidInputError
 

@@ -8,13 +8,12 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import OneClassSVM
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._compat import BoolArray, FloatArray, IntArray, Interval, StrOptions
+from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, Interval, StrOptions
 from ..estimators import ProgressLogger, WeightedClassifier
 from ..kernels import Kernel, KernelExpansion, make_kernel, names
 

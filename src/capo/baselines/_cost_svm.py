@@ -10,7 +10,6 @@ from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
@@ -19,7 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, check_memory
 
 from .. import measures
-from .._compat import BoolArray, FloatArray, HasMethods, Interval, StrOptions
+from .._compat import ArrayLike, BoolArray, FloatArray, HasMethods, Interval, StrOptions
 from ..estimators import MeasureClassifier, atomic_fit, check_positive_grid, reject_confidence
 from ..exceptions import InvalidInputError
 from ..kernels import default_gamma_grid, make_kernel

@@ -8,11 +8,10 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .. import estimators, measures
-from .._compat import FloatArray, Interval, StrOptions
+from .._compat import ArrayLike, FloatArray, Interval, NDArray, StrOptions
 from ..decisions import ZeroThreshold
 from ..exceptions import InvalidInputError
 from ..inspection import Summary, summarize

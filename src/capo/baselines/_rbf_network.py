@@ -16,7 +16,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import expit, softmax
 from sklearn.cluster import KMeans
@@ -26,7 +25,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
-from .._compat import BoolArray, FloatArray, IntArray, Interval, StrOptions
+from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, Interval, StrOptions
 from ..estimators import WeightedClassifier
 from ..exceptions import InvalidInputError
 

@@ -26,12 +26,11 @@ from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import hstack, issparse
 from scipy.special import logit
 
 from .. import decisions
-from .._compat import BoolArray, FloatArray, IntArray
+from .._compat import BoolArray, FloatArray, IntArray, NDArray
 from ..engine import CuttingPlane, IdentityDesign, Solution, Status, relative_error
 from ..estimators import CAPOClassifier, replace_weights
 from ..exceptions import ConstraintWarning

@@ -13,13 +13,12 @@ import dask
 import dask.array as da
 import numpy as np
 from distributed import Client
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import estimators, measures
-from .._compat import Interval
+from .._compat import Interval, NDArray
 from ..engine import CuttingPlane, Iteration
 from ..estimators import CAPOClassifier, SVMPerfClassifier
 from ..exceptions import InvalidInputError

@@ -18,11 +18,10 @@ from dask.base import get_scheduler
 from dask.delayed import Delayed, delayed
 from dask.utils import funcname
 from distributed import Client
-from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d
 
-from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
+from .._compat import BoolArray, FloatArray, IntArray, NDArray, safe_indexing
 from ..engine import BoundedDesign, augment
 from ..exceptions import InvalidInputError, OutputError, list_labels
 from ..measures import ClassTotals

@@ -18,9 +18,8 @@ from __future__ import annotations
 
 import numpy as np
 import piqp
-from numpy.typing import NDArray
 
-from .._compat import FloatArray, IntArray
+from .._compat import FloatArray, IntArray, NDArray
 from ..exceptions import CapoError
 from ._rounding import UNIT_ROUNDOFF, RoundingErrors, relative_error
 

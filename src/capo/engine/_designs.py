@@ -13,12 +13,11 @@ from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from .._accel.loader import load_kernels
 from .._accel.threads import VectorPool, map_in_threads
-from .._compat import FloatArray, IntArray
+from .._compat import ArrayLike, FloatArray, IntArray, NDArray
 from ..exceptions import InvalidInputError
 
 #: Numbers that are converted or read at once: 256 KiB of float64 stay in a core's cache.

@@ -27,10 +27,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from .._accel.threads import VectorPool, single_threaded_blas
-from .._compat import FloatArray, IntArray
+from .._compat import ArrayLike, FloatArray, IntArray, NDArray
 from ..exceptions import InvalidInputError
 from ._bundle import Bundle
 from ._designs import NOT_FINITE, BoundedDesign, as_design

@@ -20,9 +20,8 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from .._compat import FloatArray
+from .._compat import ArrayLike, FloatArray
 from ..exceptions import InvalidInputError
 from ._labels import Labels
 

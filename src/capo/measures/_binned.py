@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._accel.loader import load_kernels
 from .._accel.threads import VectorPool, map_in_threads
-from .._compat import FloatArray
+from .._compat import FloatArray, NDArray
 from ..engine import iter_row_slices
 from ._base import Cut, LabeledOracle, Measure, Oracle
 from ._labels import MAX_EXACT_SCORE, ClassTotals, GroupedLabels, Labels

@@ -26,9 +26,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from .._compat import FloatArray
+from .._compat import ArrayLike, FloatArray
 from ..exceptions import ConstraintWarning, ExhaustiveSearchWarning, InvalidInputError, MeasureFunctionError
 from . import _search as search
 from ._base import Cells, Cut, LabeledOracle, Measure, Oracle, check_positive_number

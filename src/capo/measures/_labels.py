@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from .._compat import FloatArray, IntArray
+from .._compat import ArrayLike, FloatArray, IntArray, NDArray
 from ..exceptions import InvalidInputError
 
 

@@ -17,11 +17,10 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._accel.loader import load_kernels
 from .._accel.threads import VectorPool, map_in_threads
-from .._compat import FloatArray
+from .._compat import ArrayLike, FloatArray
 from ..engine import iter_row_slices
 from ..exceptions import InvalidInputError
 from ._base import Cut, LabeledOracle, Measure, Oracle, format_label

@@ -13,10 +13,9 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import digamma
 
-from .._compat import FloatArray, IntArray
+from .._compat import ArrayLike, FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ._base import Cut, LabeledOracle, Measure, Oracle
 from ._binned import BinnedPairOracle

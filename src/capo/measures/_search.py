@@ -23,9 +23,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._compat import FloatArray, IntArray
+from .._compat import FloatArray, IntArray, NDArray
 from ..exceptions import MeasureFunctionError
 
 if TYPE_CHECKING:

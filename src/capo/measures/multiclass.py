@@ -30,10 +30,9 @@ from itertools import permutations, product
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from .._compat import FloatArray, IntArray
+from .._compat import FloatArray, IntArray, NDArray
 from ..exceptions import InvalidInputError, list_labels
 from ._base import AveragedMeasure, DerivedMeasure, Measure
 from ._confusion import ConfusionMeasure, FunctionMeasure, call_function, ratio
