@@ -131,12 +131,7 @@ class InterruptedFitWarning(CapoWarning):
 #: Labels that a message lists at most.
 MAX_LISTED_LABELS = 5
 #: Other words for measures that no spelling leads to.
-SYNONYMS = {
-    "auprc": "average_precision",
-    "auroc": "roc_auc",
-    "iou": "jaccard",
-    "pr_auc": "average_precision",
-}
+SYNONYMS = {"auprc": "average_precision", "auroc": "roc_auc", "iou": "jaccard", "pr_auc": "average_precision"}
 
 
 def suggest_names(name: str, known: Sequence[str], otherwise: str) -> str:

@@ -45,7 +45,7 @@ DISTANCE_KERNELS: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-def names() -> list[str]:
+def kernel_names() -> list[str]:
     """The names of the built-in kernels."""
     return [*DISTANCE_KERNELS, "poly"]
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, Interval, StrOptions
 from ..estimators import ProgressLogger, WeightedClassifier
-from ..kernels import Kernel, KernelExpansion, make_kernel, names
+from ..kernels import Kernel, KernelExpansion, kernel_names, make_kernel
 
 #: Rows of the initial core set.
 N_INITIAL = 100
@@ -118,7 +118,7 @@ class CoreVectorMachine(WeightedClassifier):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
-        "kernel": [StrOptions(set(names())), callable],
+        "kernel": [StrOptions(set(kernel_names())), callable],
         "C": [Interval(Real, 0, None, closed="neither")],
         "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
         "degree": [Interval(Real, 0, None, closed="neither")],

@@ -11,14 +11,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import estimators, measures
-from .._compat import ArrayLike, FloatArray, Interval, NDArray, StrOptions
+from .._compat import ArrayLike, FloatArray, Interval, StrOptions
 from ..decisions import ZeroThreshold
 from ..exceptions import InvalidInputError
 from ..inspection import Summary, summarize
 from ..learning.adaptation import Objective, parse_C
 from ..learning.center import UnitPrior, ZeroPrior
 from ..learning.combination import AdaptationData, scale_outputs
-from ..learning.cross_fit import Auxiliary, CrossFitResult, JobRunner, TrainingJob, TrainingSet, rows_or_all
+from ..learning.cross_fit import Auxiliary, CrossFitResult, JobRunner, TrainingJob, rows_or_all
 from ..learning.folds import fold_numbers
 from ..learning.outputs import LabelOutput, OutputKind, ScoreOutput
 from ..learning.path import MAX_GRID_EXTENSIONS, CGrid, CVScorer
@@ -239,28 +239,22 @@ class PublishedTask(BinaryTask):
         fitted = fit_in_sample(runner)
         if self.max_auxiliaries is None:
             return runner.auxiliaries, fitted
-        kept = self._best_auxiliaries(runner.training, fitted, measure)
-        assert fitted.fold_outputs is not None
+        # Those that are best by themselves, in the order in which they were given.
+        training, by_fold = runner.training, fitted.fold_outputs
+        assert by_fold is not None
+        positive, folds = training.targets == 1, fold_numbers(training.splits, training.n_rows)
+        data = AdaptationData(fitted.raw_outputs, None, positive, training.weight)
+        data, _ = scale_outputs(self.output, data, folds, data.outputs, fold_raw=by_fold, nonnegative=False)
+        outputs = np.stack([data.in_fold(fold).outputs for fold in range(len(training.splits))])
+        scorer = CVScorer(measure, ZeroThreshold(), positive, training.weight, folds)
+        values = [scorer(outputs[folds, np.arange(len(folds)), j]).value for j in range(outputs.shape[2])]
+        kept = np.sort(np.argsort(values, kind="stable")[::-1][: self.max_auxiliaries])
         return [runner.auxiliaries[i] for i in kept], InSampleResult(
             fitted.raw_outputs[:, kept],
             [fitted.models[i] for i in kept],
             [fitted.seconds[i] for i in kept],
-            fold_outputs=fitted.fold_outputs[:, :, kept],
+            fold_outputs=by_fold[:, :, kept],
         )
-
-    def _best_auxiliaries(
-        self, training: TrainingSet, fitted: InSampleResult, measure: Measure
-    ) -> NDArray[np.intp]:
-        """Return the auxiliaries that are best by themselves, in the order in which they were given."""
-        positive, folds = training.targets == 1, fold_numbers(training.splits, training.n_rows)
-        data = AdaptationData(fitted.raw_outputs, None, positive, training.weight)
-        data, _ = scale_outputs(
-            self.output, data, folds, data.outputs, fold_raw=fitted.fold_outputs, nonnegative=False
-        )
-        by_fold = np.stack([data.in_fold(fold).outputs for fold in range(len(training.splits))])
-        scorer = CVScorer(measure, ZeroThreshold(), positive, training.weight, folds)
-        values = [scorer(by_fold[folds, np.arange(len(folds)), j]).value for j in range(by_fold.shape[2])]
-        return np.sort(np.argsort(values, kind="stable")[::-1][: self.max_auxiliaries])
 
     def fold_outputs(self, fitted: CrossFitResult) -> FloatArray | None:
         return fitted.fold_outputs if isinstance(fitted, InSampleResult) else None

@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 from .. import estimators, measures
 from .._compat import Interval, NDArray
 from ..engine import CuttingPlane, Iteration
-from ..estimators import CAPOClassifier, SVMPerfClassifier
 from ..exceptions import InvalidInputError
 from ..inspection import Summary
 from ..measures import Cost, Measure
@@ -268,11 +267,11 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
     """
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
-        **SVMPerfClassifier._parameter_constraints,
+        **estimators.SVMPerfClassifier._parameter_constraints,
         "persist": ["boolean"],
         "client": [Client, None],
     }
-    _local_class = SVMPerfClassifier
+    _local_class = estimators.SVMPerfClassifier
 
     def __init__(
         self,
@@ -412,12 +411,12 @@ class DaskCAPOClassifier(BaseDaskClassifier):
     """
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
-        **CAPOClassifier._parameter_constraints,
+        **estimators.CAPOClassifier._parameter_constraints,
         "sample_size": [Interval(Integral, 20, None, closed="left")],
         "client": [Client, None],
     }
-    _local_class = CAPOClassifier
-    threshold_ = CAPOClassifier.threshold_
+    _local_class = estimators.CAPOClassifier
+    threshold_ = estimators.CAPOClassifier.threshold_
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import ModuleType
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -180,22 +181,18 @@ class LinePoint(NamedTuple):
     risk_slope: float
 
 
+@dataclass
 class Segment:
     """phi along ``s + t d``; counts its calls of the oracle."""
 
-    def __init__(
-        self,
-        oracle: CutOracle,
-        scores: FloatArray,
-        direction: FloatArray,
-        vectors: VectorPool,
-        q0: float,
-        q1: float,
-        C: float,
-    ) -> None:
-        self.oracle, self.scores, self.direction, self.vectors = oracle, scores, direction, vectors
-        self.q0, self.q1, self.C = q0, q1, C
-        self.n_evaluations = 0
+    oracle: CutOracle
+    scores: FloatArray
+    direction: FloatArray
+    vectors: VectorPool
+    q0: float
+    q1: float
+    C: float
+    n_evaluations: int = 0
 
     def evaluate(self, t: float) -> tuple[LinePoint, CutLike]:
         """Call the oracle at t."""

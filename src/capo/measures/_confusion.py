@@ -284,16 +284,12 @@ FORMULA_ADVICE = (
 
 
 def call_function(
-    function: Callable[..., Any],
-    arguments: Sequence[FloatArray],
-    shape: tuple[int, ...],
-    name: str,
-    advice: str,
+    function: Callable[..., Any], cells: Sequence[FloatArray], shape: tuple[int, ...], name: str, advice: str
 ) -> FloatArray:
     """The values of a user's function, or an error unless it returns a finite number for each matrix."""
     try:
         with np.errstate(divide="ignore", invalid="ignore"):
-            values = np.asarray(function(*arguments))
+            values = np.asarray(function(*cells))
     except Exception as error:
         raise MeasureFunctionError(
             f"the measure function {name!r} failed on arrays ({error}). {advice}"
@@ -301,13 +297,13 @@ def call_function(
     if values.dtype.kind not in "biuf" or values.shape != shape:
         raise MeasureFunctionError(
             f"the measure function {name!r} must return one number per confusion matrix: for arrays of shape "
-            f"{arguments[0].shape} it returned {values.dtype} of shape {values.shape}. {advice}"
+            f"{cells[0].shape} it returned {values.dtype} of shape {values.shape}. {advice}"
         )
     if not np.isfinite(values).all():
         first = np.unravel_index(np.argmin(np.isfinite(values)), shape)
-        cells = ", ".join(f"{number:g}" for each in arguments for number in np.ravel(each[first]))
+        matrix = ", ".join(f"{number:g}" for each in cells for number in np.ravel(each[first]))
         raise MeasureFunctionError(
-            f"the measure function {name!r} returned {values[first]} for the confusion matrix ({cells}). "
+            f"the measure function {name!r} returned {values[first]} for the confusion matrix ({matrix}). "
             f"Define its value there. {advice}"
         )
     return values.astype(np.float64, copy=False)

@@ -191,7 +191,7 @@ class PartialPairOracle(LabeledOracle):
 
         coef = np.zeros(len(scores))
         coef[pos] = labels.mass[pos] * r / self.scale
-        coef[neg[order]] = -self._chosen_mass(r, labels.mass[pos], ends) / self.scale
+        coef[neg[order]] = -np.diff(self._covered_mass(r, labels.mass[pos], ends)) / self.scale
         loss = float(labels.mass[pos] @ np.maximum(0.0, r - self.low) / self.scale)
         return Cut(coef, loss)
 
@@ -209,18 +209,14 @@ class PartialPairOracle(LabeledOracle):
 
         return np.where(gain(second) > gain(first), second, first)
 
-    def _chosen_mass(self, r: FloatArray, mass: FloatArray, ends: FloatArray) -> FloatArray:
-        """For each negative, the mass of positives below it times its own mass, or a part of it at an end."""
+    @staticmethod
+    def _covered_mass(r: FloatArray, mass: FloatArray, ends: FloatArray) -> FloatArray:
+        """For each end x, the sum over the positives of mass * min(r, x)."""
         order = np.argsort(r)
         cumulative = np.concatenate([[0.0], np.cumsum(mass[order])])
         first = np.concatenate([[0.0], np.cumsum((mass * r)[order])])
-
-        def covered(x: FloatArray) -> FloatArray:
-            # The sum over the positives of mass * min(r, x).
-            k = np.searchsorted(r[order], x)
-            return first[k] + (cumulative[-1] - cumulative[k]) * x
-
-        return np.diff(covered(ends))
+        k = np.searchsorted(r[order], ends)
+        return first[k] + (cumulative[-1] - cumulative[k]) * ends
 
 
 class AveragePrecision(RankingMeasure):
