@@ -191,13 +191,9 @@ class Tree:
         """The training rows of the node."""
         return np.concatenate([self.rows[node] for node in self.below(root) if node in self.rows])
 
-    def take_rows(self, root: int) -> IntArray:
-        """Remove and return the training rows of the node."""
-        return np.concatenate([self.rows.pop(node) for node in self.below(root) if node in self.rows])
-
     def cut_off(self, node: int) -> None:
         """Make the node a leaf."""
-        self.rows[node], self.left[node], self.right[node] = self.take_rows(node), -1, -1
+        self.rows[node], self.left[node], self.right[node] = self.rows_below(node), -1, -1
 
     def routes(self, root: int, rows: IntArray, read: Reader) -> Iterator[tuple[int, IntArray]]:
         """The leaves below `root` that these rows reach, each with its rows."""
@@ -389,7 +385,7 @@ class Pruner:
             self.expected[node] = as_leaf
             return False
         if as_branch <= as_tree + MAX_ADDED_ERRORS + TIE:
-            for leaf, rows in tree.routes(larger, tree.take_rows(smaller), self.rows.read):
+            for leaf, rows in tree.routes(larger, tree.rows_below(smaller), self.rows.read):
                 tree.rows[leaf] = np.concatenate([tree.rows[leaf], rows])
             for under in reversed(list(tree.below(larger))):
                 if tree.left[under] < 0:

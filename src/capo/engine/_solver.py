@@ -220,7 +220,7 @@ class CuttingPlane:
         self._vectors = VectorPool(self.design.shape[0], size=1)
         self._slopes = SlopeUpdates(self.design)
         self._search = _search_within(oracle, FIRST_CUT_ERROR)
-        with single_threaded_blas():
+        with single_threaded_blas:
             self._rounding = RoundingErrors(self.design, self._slopes.error_factor)
             self._bundle = Bundle(self._rounding, np.flatnonzero(bounded))
             self._recompute(np.inf)
@@ -266,7 +266,7 @@ class CuttingPlane:
         """
         C, tol = check_C(C), _check_positive(tol, "tol")
         # What overflows all the same is reported by the status, or raised as an error.
-        with np.errstate(over="ignore", invalid="ignore"), single_threaded_blas():
+        with np.errstate(over="ignore", invalid="ignore"), single_threaded_blas:
             self._search = _search_within(self.oracle, CUT_ERROR_SHARE * tol)
             return self._solve(C, tol, max_iter, callback)
 

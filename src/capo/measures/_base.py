@@ -116,10 +116,8 @@ class Measure(ABC):
 
     def most_violated(self, scores: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Cut:
         """The cut of the worst labeling for these scores."""
-        values = np.ascontiguousarray(scores, dtype=np.float64)
         oracle = self.oracle(y, sample_weight)
-        Labels.check_scores(values, len(np.asarray(y)))
-        return oracle(values)
+        return oracle(Labels.check_scores(scores, len(np.asarray(y))))
 
     @abstractmethod
     def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:

@@ -75,8 +75,7 @@ class ConfusionMeasure(Measure):
 
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         labels = Labels.from_arrays(y, sample_weight, both_classes=False)
-        values = np.asarray(scores, dtype=np.float64)
-        Labels.check_scores(values, len(labels.positive))
+        values = Labels.check_scores(scores, len(labels.positive))
         return float(self.value(*(np.asarray(cell) for cell in labels.confusion(values > 0))))
 
     def loss(self, y: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:

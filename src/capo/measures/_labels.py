@@ -287,8 +287,9 @@ class Labels:
         return labels
 
     @staticmethod
-    def check_scores(scores: FloatArray, n_rows: int) -> None:
-        """Raise an error for scores of another length, NaN or infinity."""
+    def check_scores(scores: ArrayLike, n_rows: int) -> FloatArray:
+        """Return scores as an array, or raise an error for another length, NaN or infinity."""
+        scores = np.ascontiguousarray(scores, dtype=np.float64)
         if scores.ndim != 1 or len(scores) != n_rows:
             raise InvalidInputError(
                 f"scores must have one number per row: got shape {scores.shape} for {n_rows} rows of y."
@@ -299,6 +300,7 @@ class Labels:
                 f"scores contain NaN or infinity (first at row {bad}: {scores[bad]}). "
                 "Remove or impute these rows before scoring."
             )
+        return scores
 
     def check_length(self, scores: FloatArray) -> None:
         """Raise an error for scores of another length; cheap enough for every search."""
@@ -573,8 +575,7 @@ class ScoreCurve:
 
 def score_curve(labels: Labels, scores: ArrayLike) -> ScoreCurve:
     """The confusion matrices of all thresholds on the scores."""
-    values = np.asarray(scores, dtype=np.float64)
-    Labels.check_scores(values, len(labels.positive))
+    values = Labels.check_scores(scores, len(labels.positive))
     order = np.argsort(-values)
     if labels.weight is not None:
         order = order[labels.weight[order] > 0]

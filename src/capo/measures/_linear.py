@@ -48,9 +48,8 @@ class LinearMeasure(Measure):
         return float(self.prices(labels)[labels.error_mask(to_positive_mask(y_pred))].sum())
 
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        values = np.asarray(scores, dtype=np.float64)
         labels = Labels.from_arrays(y, sample_weight, both_classes=False)
-        Labels.check_scores(values, len(labels.positive))
+        values = Labels.check_scores(scores, len(labels.positive))
         return self.value(labels, (values > 0) != labels.positive)
 
     @abstractmethod

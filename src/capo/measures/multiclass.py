@@ -796,7 +796,7 @@ def _find_labels(labels: Any, classes: NDArray[Any], name: str, *, each_once: bo
     return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MeanRocAUC(MulticlassMeasure):
     """Mean of areas under binary ROC curves of the probabilities.
 
@@ -815,11 +815,6 @@ class MeanRocAUC(MulticlassMeasure):
     def name(self) -> str:
         """The name for `capo.measures.multiclass.get`."""
         return f"roc_auc_{self.comparison}{'_weighted' if self.average == 'weighted' else ''}"
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """None: the name tells them."""
-        return {}
 
     def score(
         self, codes: IntArray, labels: IntArray, probabilities: FloatArray, sample_weight: Weights = None
@@ -874,7 +869,8 @@ def _convert(measure: Measure | Callable[..., Any]) -> MulticlassMeasure:
 
 def _roc_areas(comparison: str, value: str, use: str) -> dict[str, tuple[Any, str, str]]:
     """The plain and the weighted mean of ROC areas, as entries of the registry."""
-    plain, weighted = (partial(MeanRocAUC, comparison, average) for average in ("macro", "weighted"))
+    plain = partial(MeanRocAUC, comparison=comparison)
+    weighted = partial(plain, average="weighted")
     name, same = f"roc_auc_{comparison}", "the same, weighted by size"
     return {name: (plain, value, use), f"{name}_weighted": (weighted, same, "ranking")}
 
