@@ -12,7 +12,14 @@ API_PAGE = re.compile(r"\bapi/(capo[\w.]*)\.md\b")
 
 #: What users meet of the packages whose other names are for the rest of capo.
 SELECTED_NAMES = {
-    "capo.kernels": ["Kernel", "KernelExpansion", "KernelFactor", "factorize_kernel", "make_kernel", "names"],
+    "capo.kernels": [
+        "Kernel",
+        "KernelExpansion",
+        "KernelFactor",
+        "factorize_kernel",
+        "kernel_names",
+        "make_kernel",
+    ],
     "capo.learning.auxiliaries": [
         "LabelwiseClassifier",
         "auxiliary_names",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn._loss._loss import CyLossFunction
 from sklearn._loss.loss import ExponentialLoss, HalfBinomialLoss, HalfMultinomialLoss
 from sklearn.calibration import _CalibratedClassifier as CalibratedClassifier
@@ -59,6 +59,7 @@ IntArray = NDArray[np.intp]
 __all__ = [
     "LOSSES",
     "LOSS_MODULE",
+    "ArrayLike",
     "BinMapper",
     "BoolArray",
     "CalibratedClassifier",
@@ -66,6 +67,7 @@ __all__ = [
     "HasMethods",
     "IntArray",
     "Interval",
+    "NDArray",
     "StrOptions",
     "Tree",
     "TreePredictor",

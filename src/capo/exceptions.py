@@ -130,14 +130,21 @@ class InterruptedFitWarning(CapoWarning):
 
 #: Labels that a message lists at most.
 MAX_LISTED_LABELS = 5
+#: Other words for measures that no spelling leads to.
+SYNONYMS = {"auprc": "average_precision", "auroc": "roc_auc", "iou": "jaccard", "pr_auc": "average_precision"}
 
 
 def suggest_names(name: str, known: Sequence[str], otherwise: str) -> str:
     """Return a question with the names that are similar to an unknown one, or another hint."""
-    fbeta = re.sub(r"^f\d(?=_|$)", "fbeta", name.lower())  # "f2" is "fbeta" with a parameter
-    near = difflib.get_close_matches(name.lower(), dict.fromkeys(known), n=3, cutoff=0.5)
-    near = [fbeta] if fbeta != name.lower() and fbeta in known else near
-    near = near or [each for each in known if each in name.lower()]
+    plain = re.sub(r"_?score$", "", name.lower())  # as in "f1_score"
+    fbeta = re.sub(r"^f\d(?=_|$)", "fbeta", plain)  # "f2" is "fbeta" with a parameter
+    words, unique = sorted(plain.split("_")), list(dict.fromkeys(known))
+    near = (
+        [each for each in unique if sorted(each.split("_")) == words or each == SYNONYMS.get(plain)]
+        or [each for each in unique if each == fbeta]
+        or difflib.get_close_matches(plain, unique, n=3, cutoff=0.5)
+        or [each for each in unique if each in plain]
+    )
     return f"Did you mean {' or '.join(map(repr, near))}?" if near else otherwise
 
 

@@ -16,13 +16,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse import issparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from ._compat import FloatArray
+from ._compat import FloatArray, NDArray
 from .engine import iter_row_slices
 from .exceptions import InvalidInputError
 
@@ -46,7 +45,7 @@ DISTANCE_KERNELS: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-def names() -> list[str]:
+def kernel_names() -> list[str]:
     """The names of the built-in kernels."""
     return [*DISTANCE_KERNELS, "poly"]
 

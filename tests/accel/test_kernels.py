@@ -47,18 +47,18 @@ def test_scaled_sums_are_the_same_bits(data, length, factor):
     a, b = data.draw(vectors(length)), data.draw(vectors(length))
 
     def add():
-        return _line_search.add_scaled(a, b, factor, np.empty(length))
+        return _line_search.add_multiple(a, b, factor, np.empty(length))
 
     np.testing.assert_array_equal(*in_blocks(add), strict=True)
     inside = b.copy()
-    np.testing.assert_array_equal(add(), _line_search.add_scaled(a, inside, factor, inside))
+    np.testing.assert_array_equal(add(), _line_search.add_multiple(a, inside, factor, inside))
 
 
 @given(st.data(), lengths)
 def test_changes_are_the_same(data, length):
     few = st.sampled_from([0.0, -0.0, 1.0, 2.5])
     a, b = data.draw(vectors(length, few)), data.draw(vectors(length, few))
-    compiled, expected = in_blocks(_line_search.find_changes, a, b)
+    compiled, expected = in_blocks(_line_search.changed_rows, a, b)
     np.testing.assert_array_equal(compiled[0], expected[0])
     np.testing.assert_array_equal(compiled[0], np.flatnonzero(a != b))
     np.testing.assert_array_equal(compiled[1], expected[1])
@@ -68,16 +68,16 @@ def test_changes_are_the_same(data, length):
 @given(st.data(), lengths)
 def test_inner_products_are_within_the_rounding_errors(data, length):
     a, b, c = (data.draw(vectors(length)) for _ in range(3))
-    products = in_blocks(_line_search.dot, a, b)[0] + in_blocks(_line_search.dot, a, b, c)[0]
-    for other, compiled in zip((b, b, c), products, strict=True):
+    one, two = (in_blocks(_line_search.inner_products, a, *others)[0] for others in ((b,), (b, c)))
+    for other, compiled in zip((b, b, c), one + two, strict=True):
         error = 2.0 * relative_error(length) * float(np.abs(a) @ np.abs(other))
         assert compiled == pytest.approx(float(a @ other), rel=0.0, abs=error)
 
 
 def test_vectors_of_other_types_are_left_to_numpy():
     a, b = np.arange(50.0), np.ones(100)[::2]
-    assert in_blocks(_line_search.dot, a, b) == ([1225.0], [1225.0])
-    assert in_blocks(_line_search.dot, a.astype(np.float32), b) == ([1225.0], [1225.0])
+    assert in_blocks(_line_search.inner_products, a, b) == ([1225.0], [1225.0])
+    assert in_blocks(_line_search.inner_products, a.astype(np.float32), b) == ([1225.0], [1225.0])
 
 
 @given(

@@ -43,7 +43,7 @@ def test_the_limit_of_blas_lasts_until_the_last_thread_leaves():
         one_left.wait()
 
     def leave_last(_):
-        with threads.single_threaded_blas():
+        with threads.single_threaded_blas:
             both_inside.wait()
             one_left.wait()
             return count_library_threads("blas")

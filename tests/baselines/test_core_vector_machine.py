@@ -113,7 +113,7 @@ def problems(draw):
     return X, y, draw(st.sampled_from([0.05, 1.0, 100.0])), rng
 
 
-@pytest.mark.parametrize("name", kernels.names())
+@pytest.mark.parametrize("name", kernels.kernel_names())
 @settings(derandomize=True)
 @given(problems(), st.sampled_from([0.1, 1.0]))
 def test_against_the_whole_quadratic_program(name, problem, gamma):
@@ -133,7 +133,7 @@ def test_against_the_whole_quadratic_program(name, problem, gamma):
     assert (np.abs(model.decision_function(new) - expected) <= bound + 1e-6 * length / least).all()
 
 
-@pytest.mark.parametrize("name", kernels.names())
+@pytest.mark.parametrize("name", kernels.kernel_names())
 @pytest.mark.parametrize("C", [0.1, 100.0])
 def test_core_sets_that_are_not_all_rows(name, C):
     """More rows than the first core set takes, in several iterations."""
@@ -211,7 +211,7 @@ def test_two_rows_by_hand():
 # --- rounding errors ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", kernels.names())
+@pytest.mark.parametrize("name", kernels.kernel_names())
 @pytest.mark.parametrize("offset", [0.0, 100.0])
 @pytest.mark.parametrize("n", [3, 10, 300])
 def test_it_ends_where_single_precision_would_not_tell(name, offset, n):
@@ -259,7 +259,7 @@ def test_a_fit_that_stops_short_says_so():
 # --- weights --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", kernels.names())
+@pytest.mark.parametrize("name", kernels.kernel_names())
 def test_weights_of_whole_numbers_are_repeated_rows(name):
     """Copies share the slack's cost: xi is the same for all, and w_i xi^2 is w_i times xi^2."""
     rng = np.random.default_rng(6)
@@ -322,7 +322,7 @@ def test_bad_weights(weight, message):
 # --- as its users meet it -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", kernels.names())
+@pytest.mark.parametrize("name", kernels.kernel_names())
 def test_all_kinds_of_input_give_the_same_model(name):
     table = X[:200] * (np.abs(X[:200]) > 0.7)
     reference = CoreVectorMachine(name, random_state=0).fit(table, Y[:200]).decision_function(table)
@@ -351,7 +351,7 @@ def test_columns_that_are_constant_do_not_matter():
     np.testing.assert_allclose(one.decision_function(X), other.decision_function(wide), atol=1e-4)
 
 
-@pytest.mark.parametrize("name", kernels.names())
+@pytest.mark.parametrize("name", kernels.kernel_names())
 @pytest.mark.parametrize("value", [0.0, 0.3])
 def test_rows_that_are_all_the_same(name, value):
     """Nothing to go by but the numbers of the classes."""

@@ -15,7 +15,7 @@ BASELINES = [
     pytest.param(C45Classifier(), "capo.baselines._c45.Tree.depth", id="c45"),
     pytest.param(
         CoreVectorMachine(random_state=0),
-        "capo.baselines._core_vector_machine.CoreVectorMachine._warn_if_inexact",
+        "capo.baselines._core_vector_machine.BallProblem.radius",
         id="cvm",
     ),
     pytest.param(

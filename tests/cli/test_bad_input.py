@@ -82,7 +82,11 @@ def refused(capsys, sentence, *arguments):
             "the column 'x' is given for both --drop and --category",
         ),
         (GOOD, ("-m", "fbeta", "--measure-arg", "beta=1e300"), "--measure-arg must be a name and a number"),
-        (GOOD, ("-m", "tp / (tp + fp)"), "max(..., 1)"),
+        (
+            GOOD,
+            ("-m", "tp / (tp + fp)"),
+            "must not divide by 0: write tp / max(tp + fp, 1) in place of tp / (tp + fp).",
+        ),
         (
             GOOD.replace(b"\n0,", b"\n1e200,"),
             ("--drop", "x"),

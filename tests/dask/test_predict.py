@@ -74,7 +74,9 @@ def test_a_classifier_is_trained_on_data_frames(rows):
     assert model.score(lazy, labels) == pytest.approx(model.to_local().score(frame, y))
 
 
-def test_rows_in_memory_are_refused(rows):
+def test_rows_in_memory_are_predicted_at_once(rows):
     model = LogisticRegression().fit(*rows)
-    with pytest.raises(InvalidInputError, match=r"got ndarray. For rows in memory call model.predict"):
-        predict(model, rows[0])
+    for function in (predict, predict_proba, decision_function):
+        np.testing.assert_array_equal(
+            function(model, rows[0]), getattr(model, function.__name__)(rows[0]), strict=True
+        )

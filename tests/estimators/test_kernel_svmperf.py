@@ -145,7 +145,7 @@ problem_sizes = pytest.mark.parametrize(
 any_factor = given(data=st.data(), fit_intercept=st.booleans(), rank=st.sampled_from([None, 1, 2, 4]))
 
 
-@pytest.mark.parametrize("kernel", kernels.names())
+@pytest.mark.parametrize("kernel", kernels.kernel_names())
 @problem_sizes
 @pytest.mark.filterwarnings("ignore::capo.exceptions.TrivialSolutionWarning")
 @settings(max_examples=2, deadline=None, derandomize=True)
@@ -155,7 +155,7 @@ def test_against_all_labelings(kernel, measure, most, data, fit_intercept, rank)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernel", kernels.names())
+@pytest.mark.parametrize("kernel", kernels.kernel_names())
 @problem_sizes
 @pytest.mark.filterwarnings("ignore::capo.exceptions.TrivialSolutionWarning")
 @settings(max_examples=8, deadline=None, derandomize=True)
@@ -181,7 +181,7 @@ def test_the_linear_kernel_as_a_function_is_the_linear_machine(measure, fit_inte
         assert len(model.support_vectors_) == 30
 
 
-@pytest.mark.parametrize("kernel", kernels.names())
+@pytest.mark.parametrize("kernel", kernels.kernel_names())
 @pytest.mark.parametrize("measure", ["f1", "roc_auc", "mcc"])
 def test_against_an_exact_factor_by_eigenvalues(kernel, measure):
     X, y = MOONS
@@ -213,7 +213,7 @@ def test_accuracy_is_the_hinge_svm_of_liblinear(C):
 # --- factors of low rank --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kernel", kernels.names())
+@pytest.mark.parametrize("kernel", kernels.kernel_names())
 @pytest.mark.parametrize("measure", ["f1", "roc_auc"])
 def test_every_rank_has_a_certificate_of_the_whole_kernel(kernel, measure):
     X, y = MOONS
@@ -308,7 +308,7 @@ def test_a_kernel_does_what_a_line_cannot():
     assert scores["linear"] < 0.95
 
 
-@pytest.mark.parametrize("kernel", kernels.names())
+@pytest.mark.parametrize("kernel", kernels.kernel_names())
 @pytest.mark.parametrize("max_rank", [None, 25])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_all_kinds_of_input_give_the_same_model(kernel, max_rank, fit_intercept):
@@ -357,7 +357,7 @@ def test_weights_of_whole_numbers_are_repeated_rows(measure, kernel):
     np.testing.assert_allclose(scores, expected, atol=0.02 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("kernel", kernels.names())
+@pytest.mark.parametrize("kernel", kernels.kernel_names())
 def test_a_repeated_row_changes_nothing_but_its_weight(kernel):
     X, y = MOONS
     twice = SVMPerfClassifier(kernel=kernel, gamma=1.0, C=20.0, tol=1e-5).fit(
@@ -392,7 +392,7 @@ def test_inside_scikit_learn():
     assert set(model.fit(X, names).predict(X)) == {"benign", "malignant"}
 
 
-@pytest.mark.parametrize("kernel", kernels.names())
+@pytest.mark.parametrize("kernel", kernels.kernel_names())
 @pytest.mark.parametrize("value", [0.0, 0.3])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.filterwarnings("ignore::capo.exceptions.TrivialSolutionWarning")

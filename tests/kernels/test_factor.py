@@ -65,7 +65,7 @@ def tables(draw):
     return X
 
 
-@pytest.mark.parametrize("name", kernels.names())
+@pytest.mark.parametrize("name", kernels.kernel_names())
 @settings(derandomize=True)
 @given(tables(), st.integers(1, 30), st.integers(0, 5))
 def test_what_is_left_is_known(name, X, max_rank, seed):
@@ -79,7 +79,7 @@ def test_what_is_left_is_known(name, X, max_rank, seed):
         np.testing.assert_allclose(factor.rows @ factor.rows.T, K, atol=1e-5 * K.diagonal().max())
 
 
-@pytest.mark.parametrize("name", kernels.names())
+@pytest.mark.parametrize("name", kernels.kernel_names())
 @pytest.mark.parametrize("max_rank", [60, 61, 10**9])
 def test_exact_with_all_rows(name, max_rank):
     X = np.random.default_rng(0).normal(size=(60, 5))
@@ -147,7 +147,7 @@ def test_repeated_rows_are_one_pivot(max_rank):
     check(factor, Kernel("laplacian", 1.0)(X, X), X)
 
 
-@pytest.mark.parametrize("name", kernels.names())
+@pytest.mark.parametrize("name", kernels.kernel_names())
 @pytest.mark.parametrize("max_rank", [1, 2, 9])
 def test_rows_that_are_all_the_same(name, max_rank):
     factor = factor_of(Kernel(name, 0.5), np.full((9, 2), 0.3), max_rank)
@@ -173,7 +173,7 @@ def test_rows_of_very_different_length():
     check(factor_of(kernel, X, 12), kernel(X, X), X, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", kernels.names())
+@pytest.mark.parametrize("name", kernels.kernel_names())
 @pytest.mark.parametrize("max_rank", [20, 80])
 def test_sparse_and_single_precision_are_the_same(name, max_rank):
     rng = np.random.default_rng(6)
@@ -206,7 +206,7 @@ def test_rows_far_from_all_others_are_found():
     assert max(found) <= 1e-6
 
 
-@pytest.mark.parametrize("name", kernels.names())
+@pytest.mark.parametrize("name", kernels.kernel_names())
 @pytest.mark.parametrize("max_rank", [15, 90])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_the_function_on_new_rows(name, max_rank, kind):

@@ -48,7 +48,7 @@ def pairs_of_tables(draw):
 
 
 def test_the_names():
-    assert kernels.names() == [*OF_DISTANCE, "poly"]
+    assert kernels.kernel_names() == [*OF_DISTANCE, "poly"]
 
 
 @pytest.mark.parametrize("name", [*OF_DISTANCE, "poly"])
@@ -94,7 +94,7 @@ def test_the_laplacian_kernel_is_of_the_euclidean_distance():
     np.testing.assert_allclose(Kernel("laplacian", gamma=0.25)(x, x), laplacian_kernel(x, x, gamma=0.5))
 
 
-@pytest.mark.parametrize("name", kernels.names())
+@pytest.mark.parametrize("name", kernels.kernel_names())
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_table_in_single_with_one_in_double_precision_is_taken_in_double(name, kind):
     rng = np.random.default_rng(1)
@@ -108,7 +108,7 @@ def test_a_table_in_single_with_one_in_double_precision_is_taken_in_double(name,
     np.testing.assert_allclose(kernel.diagonal(kind(X)), diagonal, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", kernels.names())
+@pytest.mark.parametrize("name", kernels.kernel_names())
 def test_a_kernel_leaves_its_tables_alone(name):
     X, Z = np.ones((2, 2)), np.zeros((3, 2))
     Kernel(name)(X, Z)
@@ -116,7 +116,7 @@ def test_a_kernel_leaves_its_tables_alone(name):
     assert (Z == 0).all()
 
 
-@pytest.mark.parametrize("name", kernels.names())
+@pytest.mark.parametrize("name", kernels.kernel_names())
 def test_kernel_matrices_are_positive_semidefinite(name):
     X = np.random.default_rng(2).normal(size=(50, 3))
     values = np.linalg.eigvalsh(Kernel(name, 0.5, degree=2.0, coef0=1.0)(X, X))

@@ -16,7 +16,7 @@ from capo.exceptions import (
     MeasureFunctionError,
     UnknownMeasureError,
 )
-from capo.measures import ConfusionMeasure, FunctionMeasure, Labels, multilabel
+from capo.measures import ConfusionMeasure, FunctionMeasure, Labels, multiclass, multilabel
 
 from ..cases import ALL_MEASURES
 
@@ -36,6 +36,38 @@ def test_a_misspelt_name_gets_the_nearest_ones():
         multilabel.get("f2_macro")
     with pytest.raises(UnknownMeasureError, match="Choose one of accuracy, average_precision"):
         measures.get("zzzzzz")
+
+
+@pytest.mark.parametrize(
+    ("registry", "name", "suggestion"),
+    [
+        (measures, "F1", "'f1'"),
+        (measures, "f1_score", "'f1'"),
+        (measures, "f2_score", "'fbeta'"),
+        (measures, "f1_micro", "'f1'"),
+        (measures, "auc_roc", "'roc_auc'"),
+        (measures, "auroc", "'roc_auc'"),
+        (measures, "pr_auc", "'average_precision'"),
+        (measures, "iou", "'jaccard'"),
+        (measures, "cohen_kappa_score", "'cohen_kappa'"),
+        (multiclass, "F1", "'f1'"),
+        (multiclass, "macro_f1", "'f1_macro'"),
+        (multilabel, "weighted_f1", "'f1_weighted'"),
+        (multilabel, "roc_auc_score", "'roc_auc'"),
+    ],
+)
+def test_other_words_for_a_measure_lead_to_its_name(registry, name, suggestion):
+    with pytest.raises(UnknownMeasureError, match=rf"Did you mean {suggestion}\?$"):
+        registry.get(name)
+
+
+def test_every_suggestion_is_a_measure_of_its_registry():
+    with pytest.raises(UnknownMeasureError, match="Did you mean") as raised:
+        multiclass.get("precision")
+    suggested = re.findall(r"'(\w+)'", str(raised.value).partition("Did you mean")[2])
+    assert suggested
+    for name in suggested:  # "precision_at_k" is for two classes only
+        multiclass.get(name)
 
 
 def test_names_are_sorted_and_all_can_be_made():
@@ -160,6 +192,29 @@ def test_functions_that_return_nonsense(function, message):
         measures.get(function).most_violated(SCORES, Y)
 
 
+@pytest.mark.parametrize(
+    ("formula", "found"),
+    [
+        (
+            "tp / (tp + fp)",
+            "returned nan for the confusion matrix (0, 0, 2, 2). Define its value there.",
+        ),
+        (
+            "3",
+            "must return one number per confusion matrix: for arrays of shape (65, 65) it returned float64 "
+            "of shape ().",
+        ),
+    ],
+)
+def test_formulas_without_a_value(formula, found):
+    with pytest.raises(MeasureFunctionError) as raised:
+        measures.get(formula).most_violated(SCORES, Y)
+    assert str(raised.value) == (
+        f"the measure function {formula!r} {found} A formula must contain tp, fp, fn or tn and must not "
+        "divide by 0: write tp / max(tp + fp, 1) in place of tp / (tp + fp)."
+    )
+
+
 def test_a_function_that_is_not_monotone_is_searched_exhaustively_with_a_warning():
     measure = measures.get(lambda tp, fp, fn, tn: tp - np.abs(fp - 1.0))
     with pytest.warns(ExhaustiveSearchWarning, match="evaluates all 9 confusion matrices"):
@@ -198,10 +253,10 @@ def test_slopes_are_taken_from_a_sample_only_if_they_are_the_same_everywhere(mon
         measures.get(lambda tp, fp, fn, tn: np.sqrt(tp) - fp),
         measures.get(lambda tp, fp, fn, tn: tp - fp),
     )
-    assert min(bent._min_slopes(labels)) > 0
+    assert min(bent.min_slopes(labels)) > 0
     monkeypatch.setattr("capo.measures._confusion.MAX_CHECKED", 400)
-    assert bent._min_slopes(labels) == (0.0, 0.0)
-    assert straight._min_slopes(labels) == pytest.approx((0.01, 0.01))
+    assert bent.min_slopes(labels) == (0.0, 0.0)
+    assert straight.min_slopes(labels) == pytest.approx((0.01, 0.01))
 
 
 def _counting(bound, seen):

@@ -152,6 +152,7 @@ def test_a_measure_keeps_the_name_that_it_was_asked_for_by():
     ("function", "expected"),
     [
         (lambda C: C[..., 0, 0], True),
+        (lambda C, power=2: C[..., 0, 0] ** power, True),
         (lambda tp, fp, fn, tn: tp, False),
         (lambda *cells: cells[0], False),
         (multiclass.GMean, False),
@@ -160,3 +161,8 @@ def test_a_measure_keeps_the_name_that_it_was_asked_for_by():
 )
 def test_functions_of_the_matrix(function, expected):
     assert multiclass.is_matrix_function(function) is expected
+
+
+def test_a_function_of_any_number_of_cells_is_one_of_two_classes():
+    assert isinstance(multiclass.get(lambda *cells: cells[0]), multiclass.ClassAverage)
+    assert isinstance(multiclass.get(lambda C, power=2: C[..., 0, 0]), multiclass.ConfusionMatrixFunction)

@@ -11,9 +11,8 @@ from typing import Any
 import numba
 import numpy as np
 from numba import types
-from numpy.typing import NDArray
 
-from .._compat import BoolArray, FloatArray, IntArray
+from .._compat import BoolArray, FloatArray, IntArray, NDArray
 
 #: Arrays in C order; those that a kernel only reads may be write-protected, such as those mapped from a file.
 FLOAT64_OUT = types.float64[::1]

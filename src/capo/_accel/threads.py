@@ -11,7 +11,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
@@ -45,7 +45,11 @@ def map_in_threads(function: Callable[[Item], Result], items: Sequence[Item]) ->
 
     def work() -> None:
         try:
-            for position in _take_each(positions):
+            while True:
+                try:
+                    position = positions.popleft()
+                except IndexError:
+                    return
                 results[position] = function(items[position])
         finally:
             positions.clear()  # after an error the other threads stop too
@@ -57,16 +61,6 @@ def map_in_threads(function: Callable[[Item], Result], items: Sequence[Item]) ->
         finally:
             positions.clear()  # and after Ctrl-C
     return [results[position] for position in range(len(items))]
-
-
-def _take_each(positions: deque[int]) -> Iterator[int]:
-    """Remove positions from the left until there are none; safe with several threads."""
-    while True:
-        try:
-            position = positions.popleft()
-        except IndexError:
-            return
-        yield position
 
 
 class _SharedLimit:
@@ -102,18 +96,14 @@ def _release_control() -> None:
             library.clear_controlling_thread(force=True)
 
 
-_blas_limit = _SharedLimit()
+#: A context in which BLAS starts no threads: its sums would depend on their number.
+single_threaded_blas = _SharedLimit()
 
 
 @cache
 def _libraries(user_api: str) -> ThreadpoolController:
     """The libraries for BLAS or OpenMP that are loaded."""
     return ThreadpoolController().select(user_api=user_api)
-
-
-def single_threaded_blas() -> AbstractContextManager[None]:
-    """A context in which BLAS starts no threads: its sums would depend on their number."""
-    return _blas_limit
 
 
 @contextmanager
@@ -130,7 +120,7 @@ def library_threads_for(n_numbers: int, *, find_libraries: bool = False) -> Iter
     if find_libraries:
         _libraries.cache_clear()
     # Unlike that of BLAS, the limit of OpenMP holds for one thread of Python.
-    with _blas_limit, _libraries("openmp").limit(limits=1):
+    with single_threaded_blas, _libraries("openmp").limit(limits=1):
         yield
 
 

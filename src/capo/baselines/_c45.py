@@ -14,16 +14,15 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import ndtri, xlogy
 from sklearn.utils.validation import check_is_fitted
 
-from .._compat import BoolArray, FloatArray, IntArray, Interval
-from ..estimators import BinaryClassifier, atomic_fit
+from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, Interval, NDArray
+from ..estimators import WeightedClassifier
 from ..exceptions import InvalidInputError
 
 Reader = Callable[[int, IntArray], FloatArray]
@@ -192,13 +191,9 @@ class Tree:
         """The training rows of the node."""
         return np.concatenate([self.rows[node] for node in self.below(root) if node in self.rows])
 
-    def take_rows(self, root: int) -> IntArray:
-        """Remove and return the training rows of the node."""
-        return np.concatenate([self.rows.pop(node) for node in self.below(root) if node in self.rows])
-
     def cut_off(self, node: int) -> None:
         """Make the node a leaf."""
-        self.rows[node], self.left[node], self.right[node] = self.take_rows(node), -1, -1
+        self.rows[node], self.left[node], self.right[node] = self.rows_below(node), -1, -1
 
     def routes(self, root: int, rows: IntArray, read: Reader) -> Iterator[tuple[int, IntArray]]:
         """The leaves below `root` that these rows reach, each with its rows."""
@@ -293,7 +288,11 @@ def _best_split(
         return None
     gain = (total_entropy(W, P) - total_entropy(W_left, P_left) - total_entropy(W - W_left, P - P_left)) / W
     column = entries.column[position]
-    best, n_cuts = _best_cuts(gain, column)
+    # For each column with cuts the position of its best one, the first in a tie, and their number.
+    starts = np.flatnonzero(np.diff(column, prepend=-1))
+    n_cuts = np.diff(starts, append=len(column))
+    top = np.flatnonzero(gain >= np.repeat(np.maximum.reduceat(gain, starts), n_cuts) - TIE)
+    best = top[np.flatnonzero(np.diff(column[top], prepend=-1))]
     reduced = gain[best] - np.log2(n_cuts) / W
     useful = reduced >= TIE
     if not useful.any():
@@ -303,14 +302,6 @@ def _best_split(
     chosen = best[np.flatnonzero(ratio >= ratio.max() - TIE)[0]]
     at = position[chosen]
     return int(column[chosen]), float(entries.value[at]), float(entries.value[at + 1])
-
-
-def _best_cuts(gain: FloatArray, column: IntArray) -> tuple[IntArray, IntArray]:
-    """For each column with cuts the position of its best one, the first in a tie, and their number."""
-    starts = np.flatnonzero(np.diff(column, prepend=-1))
-    n_cuts = np.diff(starts, append=len(column))
-    top = np.flatnonzero(gain >= np.repeat(np.maximum.reduceat(gain, starts), n_cuts) - TIE)
-    return top[np.flatnonzero(np.diff(column[top], prepend=-1))], n_cuts
 
 
 #: Pruning may raise the expected errors by this much.
@@ -394,7 +385,16 @@ class Pruner:
             self.expected[node] = as_leaf
             return False
         if as_branch <= as_tree + MAX_ADDED_ERRORS + TIE:
-            self._raise(node, smaller, larger)
+            for leaf, rows in tree.routes(larger, tree.rows_below(smaller), self.rows.read):
+                tree.rows[leaf] = np.concatenate([tree.rows[leaf], rows])
+            for under in reversed(list(tree.below(larger))):
+                if tree.left[under] < 0:
+                    tree.W[under], tree.P[under] = self.rows.totals(tree.rows[under])
+                    continue
+                for mass in (tree.W, tree.P):
+                    mass[under] = mass[tree.left[under]] + mass[tree.right[under]]
+            for part in tree._parts()[:4]:
+                part[node] = part[larger]
             return True
         self.expected[node] = as_tree
         return False
@@ -413,21 +413,8 @@ class Pruner:
             expected += self._leaf_errors(self.tree.W[leaf] + W, self.tree.P[leaf] + P) - self.expected[leaf]
         return expected
 
-    def _raise(self, node: int, smaller: int, larger: int) -> None:
-        tree = self.tree
-        for leaf, rows in tree.routes(larger, tree.take_rows(smaller), self.rows.read):
-            tree.rows[leaf] = np.concatenate([tree.rows[leaf], rows])
-        for under in reversed(list(tree.below(larger))):
-            if tree.left[under] < 0:
-                tree.W[under], tree.P[under] = self.rows.totals(tree.rows[under])
-            else:
-                left, right = tree.left[under], tree.right[under]
-                tree.W[under], tree.P[under] = tree.W[left] + tree.W[right], tree.P[left] + tree.P[right]
-        for part in tree._parts()[:4]:
-            part[node] = part[larger]
 
-
-class C45Classifier(BinaryClassifier):
+class C45Classifier(WeightedClassifier):
     """Decision tree of C4.5 (release 8) for numeric features, with the rules of WEKA's J48.
 
     A node is split by ``x <= t``. For each feature the threshold with the largest information gain is
@@ -466,7 +453,7 @@ class C45Classifier(BinaryClassifier):
     -----
     As in C4.5, values that differ by 1e-5 or less are treated as equal: rescale features with very small
     values. The threshold is the largest value in the training data that is not above the midpoint of the
-    two neighboring values.
+    two neighboring values. An integer weight of a row is equivalent to that many copies of it.
 
     References
     ----------
@@ -513,34 +500,14 @@ class C45Classifier(BinaryClassifier):
         self.subtree_raising = subtree_raising
         self.pruning = pruning
 
-    @atomic_fit
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow and prune the tree.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features; a sparse matrix is not converted to a dense one.
-        y : array-like of shape (n_samples,)
-            Two labels; the larger one is the positive class.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights; an integer weight is equivalent to that many copies of the row.
-
-        Returns
-        -------
-        self : C45Classifier
-            The fitted classifier.
-        """
-        self._validate_params()
-        _, table, positive, weight = self._validate_weighted_data(X, y, sample_weight)
-        rows = TrainingRows(column_reader(table), weight, np.where(positive, weight, 0.0))
-        tree = grow(sort_entries(table), rows, self.min_samples_leaf)
+    def _fit_rows(self, rows: IntArray, X: Any, positive: BoolArray, weight: FloatArray) -> None:
+        training = TrainingRows(column_reader(X), weight, np.where(positive, weight, 0.0))
+        tree = grow(sort_entries(X), training, self.min_samples_leaf)
         collapse(tree)
         if self.pruning:
-            Pruner(tree, rows, self.confidence, self.subtree_raising).run()
+            Pruner(tree, training, self.confidence, self.subtree_raising).run()
         self._tree = tree = tree.compact()
         self.n_leaves_, self.depth_ = tree.left.count(-1), tree.depth()
-        return self
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Class probabilities: the shares of the classes among the training rows of the leaf.

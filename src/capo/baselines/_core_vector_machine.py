@@ -5,18 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import OneClassSVM
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._compat import FloatArray, IntArray, Interval, StrOptions
-from ..estimators import BinaryClassifier, ProgressLogger, atomic_fit
-from ..kernels import Kernel, KernelExpansion, make_kernel, names
+from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, Interval, StrOptions
+from ..estimators import ProgressLogger, WeightedClassifier
+from ..kernels import Kernel, KernelExpansion, kernel_names, make_kernel
 
 #: Rows of the initial core set.
 N_INITIAL = 100
@@ -44,7 +43,7 @@ class Ball(NamedTuple):
     squared_norm: float  # of the center
 
 
-class CoreVectorMachine(BinaryClassifier):
+class CoreVectorMachine(WeightedClassifier):
     """Kernel classifier trained as a minimum enclosing ball.
 
     Minimizes ``||w||^2 + b^2 - 2 rho + C sum_i xi_i^2`` subject to ``y_i (w'phi(x_i) + b) >= rho - xi_i``,
@@ -60,7 +59,7 @@ class CoreVectorMachine(BinaryClassifier):
         "rbf", "laplacian", "inverse_distance", "inverse_squared_distance", "poly", or a function of
         two arrays of rows that returns their kernel matrix.
     C : float, default=1.0
-        Weight of the squared slacks.
+        Weight of the squared slacks, which `sample_weight` multiplies.
     gamma : "scale" or float, default="scale"
         The kernel's coefficient; "scale" is the inverse of the mean squared distance between two rows.
     degree, coef0 : float, default=3.0 and 0.0
@@ -119,7 +118,7 @@ class CoreVectorMachine(BinaryClassifier):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
-        "kernel": [StrOptions(set(names())), callable],
+        "kernel": [StrOptions(set(kernel_names())), callable],
         "C": [Interval(Real, 0, None, closed="neither")],
         "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
         "degree": [Interval(Real, 0, None, closed="neither")],
@@ -153,38 +152,33 @@ class CoreVectorMachine(BinaryClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    @atomic_fit
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
-        y : array-like of shape (n_samples,)
-            Two labels; the larger one is the positive class.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the squared slacks; a row of weight 0 is left out.
-
-        Returns
-        -------
-        self : CoreVectorMachine
-            The fitted classifier.
-        """
-        self._validate_params()
-        rows, table, positive, weight = self._validate_weighted_data(X, y, sample_weight)
-        kernel = make_kernel(self.kernel, table, self.gamma, self.degree, self.coef0, weight)
-        problem = BallProblem(kernel, table, positive, self.C * weight)
+    def _fit_rows(self, rows: IntArray, X: Any, positive: BoolArray, weight: FloatArray) -> None:
+        kernel = make_kernel(self.kernel, X, self.gamma, self.degree, self.coef0, weight)
+        problem = BallProblem(kernel, X, positive, self.C * weight)
         ball, self.excess_, self.n_iter_ = self._enclose(problem)
         self.radius_ = problem.radius(ball)
         self.shortfall_ = 0.5 * ((1.0 + self.excess_) ** 2 - 1.0) * self.radius_**2 / ball.squared_norm
-        self._warn_if_inexact()
+        if self.excess_ > self.tol:
+            warnings.warn(
+                f"a row is outside the ball by {self.excess_:.3g} times its radius after {self.n_iter_} "
+                f"iterations, more than tol={self.tol:g}. Raise max_iter or tol, lower C, or scale the "
+                "features to a similar range.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        elif self.tol <= EXACT_TOL and self.shortfall_ > MAX_SHORTFALL:
+            warnings.warn(
+                f"the margin of a row is too small by {self.shortfall_:.2g} times the margin of the support "
+                f"vectors, although tol={self.tol:g} was reached: some rows have norms far larger than the "
+                "margin. Center and scale the features, clip outliers, lower C, or lower tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         # The center determines the classifier up to a factor; with this one the margin rho is 1.
         coef = problem.sign[ball.rows] * ball.weights / ball.squared_norm
         self.kernel_, self.support_ = kernel, rows[ball.rows]
-        self.support_vectors_, self.dual_coef_ = table[ball.rows], coef[None, :]
+        self.support_vectors_, self.dual_coef_ = X[ball.rows], coef[None, :]
         self.intercept_ = np.array([coef.sum()])
-        return self
 
     def _enclose(self, problem: BallProblem) -> tuple[Ball, float, int]:
         """A ball around all rows, from growing core sets; the largest excess of a row, and the iterations."""
@@ -220,25 +214,6 @@ class CoreVectorMachine(BinaryClassifier):
                 break
         return candidates[_furthest(excess, self.tol, len(ball.rows))], float(excess.max())
 
-    def _warn_if_inexact(self) -> None:
-        """Warn if `tol` was not reached, or if it was too large for an exact solution."""
-        if self.excess_ > self.tol:
-            warnings.warn(
-                f"a row is outside the ball by {self.excess_:.3g} times its radius after {self.n_iter_} "
-                f"iterations, more than tol={self.tol:g}. Raise max_iter or tol, lower C, or scale the "
-                "features to a similar range.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        elif self.tol <= EXACT_TOL and self.shortfall_ > MAX_SHORTFALL:
-            warnings.warn(
-                f"the margin of a row is too small by {self.shortfall_:.2g} times the margin of the support "
-                f"vectors, although tol={self.tol:g} was reached: some rows have norms far larger than the "
-                "margin. Center and scale the features, clip outliers, lower C, or lower tol.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Signed distance from the decision boundary, in units of the margin; positive above 0.
 
@@ -264,7 +239,7 @@ class BallProblem:
     that makes all norms equal to the largest; inner products of different points stay the same.
     """
 
-    def __init__(self, kernel: Kernel, X: Any, positive: NDArray[np.bool_], C: FloatArray) -> None:
+    def __init__(self, kernel: Kernel, X: Any, positive: BoolArray, C: FloatArray) -> None:
         self.kernel, self.X, self.sign, self.slack = kernel, X, np.where(positive, 1.0, -1.0), 1.0 / C
         self.X_single = X.astype(np.float32)
         self.squared_norms = kernel.diagonal(X) + 1.0 + self.slack

@@ -10,7 +10,6 @@ from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
@@ -19,7 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, check_memory
 
 from .. import measures
-from .._compat import BoolArray, FloatArray, HasMethods, Interval, StrOptions
+from .._compat import ArrayLike, BoolArray, FloatArray, HasMethods, Interval, StrOptions
 from ..estimators import MeasureClassifier, atomic_fit, check_positive_grid, reject_confidence
 from ..exceptions import InvalidInputError
 from ..kernels import default_gamma_grid, make_kernel
@@ -184,7 +183,14 @@ class CostSVMClassifier(MeasureClassifier):
             rows = np.sort(sample)
         table_cv, positive_cv = table[rows], positive[rows]
         groups_cv = None if groups is None else check_groups(groups, len(positive))[rows]
-        grid = self._grid(table)
+        gammas: list[float | None] = [None]
+        if self.kernel == "rbf":
+            gamma_grid = default_gamma_grid("rbf", table) if self.gammas is None else self.gammas
+            gammas = list(check_positive_grid(gamma_grid, "gammas"))
+        Cs = check_positive_grid(DEFAULT_CS if self.Cs is None else self.Cs, "Cs")
+        costs = check_positive_grid(DEFAULT_COSTS if self.costs is None else self.costs, "costs")
+        # The settings with the same gamma in succession.
+        grid = [SVMParams(C, cost, gamma) for gamma, C, cost in itertools.product(gammas, Cs, costs)]
         try:
             splits = split_folds(self.cv, table_cv, positive_cv, {"groups": groups_cv}, random)
         except IndexError as error:
@@ -200,16 +206,6 @@ class CostSVMClassifier(MeasureClassifier):
         ]
         best = int(np.argmax(values))
         return grid[best], values[best], seconds
-
-    def _grid(self, table: Any) -> list[SVMParams]:
-        """All combinations of the parameters, those with the same gamma in succession."""
-        gammas: list[float | None] = [None]
-        if self.kernel == "rbf":
-            gamma_grid = default_gamma_grid("rbf", table) if self.gammas is None else self.gammas
-            gammas = list(check_positive_grid(gamma_grid, "gammas"))
-        Cs = check_positive_grid(DEFAULT_CS if self.Cs is None else self.Cs, "Cs")
-        costs = check_positive_grid(DEFAULT_COSTS if self.costs is None else self.costs, "costs")
-        return [SVMParams(C, cost, gamma) for gamma, C, cost in itertools.product(gammas, Cs, costs)]
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Signed distance from the decision boundary, in units of the margin; positive above 0."""

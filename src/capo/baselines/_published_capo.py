@@ -8,19 +8,17 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .. import measures
-from .._compat import FloatArray, HasMethods, Interval, StrOptions
+from .. import estimators, measures
+from .._compat import ArrayLike, FloatArray, Interval, StrOptions
 from ..decisions import ZeroThreshold
-from ..estimators import SVMPERF_CS, BaseAdaptedClassifier, atomic_fit, reject_confidence, reject_row_prices
 from ..exceptions import InvalidInputError
 from ..inspection import Summary, summarize
 from ..learning.adaptation import Objective, parse_C
 from ..learning.center import UnitPrior, ZeroPrior
 from ..learning.combination import AdaptationData, scale_outputs
-from ..learning.cross_fit import Auxiliary, CrossFitResult, JobRunner, TrainingJob, TrainingSet, rows_or_all
+from ..learning.cross_fit import Auxiliary, CrossFitResult, JobRunner, TrainingJob, rows_or_all
 from ..learning.folds import fold_numbers
 from ..learning.outputs import LabelOutput, OutputKind, ScoreOutput
 from ..learning.path import MAX_GRID_EXTENSIONS, CGrid, CVScorer
@@ -31,7 +29,7 @@ from ..measures import Measure
 MIN_STD_ERRORS = 2.0
 
 
-class PublishedCAPOClassifier(BaseAdaptedClassifier):
+class PublishedCAPOClassifier(estimators.BaseAdaptedClassifier):
     """Classifier adaptation (CAPO) as published.
 
     Learns weights for the auxiliary classifiers' outputs z(x) and a delta function on features Phi(x),
@@ -107,22 +105,13 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's convention)
-        "measure": [str, Measure, callable],
-        "auxiliaries": [StrOptions({"auto"}), list, tuple],
-        "pos_label": [Real, str, "boolean", None],
+        **estimators.CAPOClassifier._parameter_constraints,
         "outputs": [StrOptions({"labels", "scores"})],
         "prior": [StrOptions({"zero", "unit"})],
         "max_auxiliaries": [Interval(Integral, 1, None, closed="left"), None],
-        "cv": ["cv_object"],
-        "delta": [StrOptions({"linear", "rbf"}), None, HasMethods(["fit", "transform"])],
         "B": [Interval(Real, 0, None, closed="neither")],
         "C": [Interval(Real, 0, None, closed="left"), "array-like", None],
         "extend_grid": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "memory": [str, HasMethods(["cache"]), None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -162,7 +151,7 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    @atomic_fit
+    @estimators.atomic_fit
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
         """Train the auxiliaries and adapt them to the measure.
 
@@ -185,19 +174,16 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
         """
         self._validate_params()
         measure = measures.get(self.measure)
-        reject_confidence(measure, self)
-        reject_row_prices(measure)
-        params_of_task = {name: getattr(self, name) for name in PublishedTask.parameters() if name != "C"}
-        task = PublishedTask(**params_of_task, C=self._parse_C())
-        return self._fit(task, measure, X, y, sample_weight, params)
-
-    def _parse_C(self) -> float | CGrid:
-        C = parse_C(SVMPERF_CS if self.C is None else self.C)
+        estimators.reject_confidence(measure, self)
+        estimators.reject_row_prices(measure)
+        C = parse_C(estimators.SVMPERF_CS if self.C is None else self.C)
         if self.prior == "zero" and (C == 0.0 if isinstance(C, float) else 0.0 in C.values):
             raise InvalidInputError("With C = 0 all weights stay 0, so there is no classifier: use C > 0.")
         if self.extend_grid and isinstance(C, CGrid):
-            return replace(C, max_extensions=MAX_GRID_EXTENSIONS)
-        return C
+            C = replace(C, max_extensions=MAX_GRID_EXTENSIONS)
+        params_of_task = {name: getattr(self, name) for name in PublishedTask.parameters() if name != "C"}
+        task = PublishedTask(**params_of_task, C=C)
+        return self._fit(task, measure, X, y, sample_weight, params)
 
     def summary(self) -> Summary:
         """Return a printable summary of the fit: out-of-fold scores, weights, certificate and times.
@@ -253,28 +239,22 @@ class PublishedTask(BinaryTask):
         fitted = fit_in_sample(runner)
         if self.max_auxiliaries is None:
             return runner.auxiliaries, fitted
-        kept = self._best_auxiliaries(runner.training, fitted, measure)
-        assert fitted.fold_outputs is not None
+        # Those that are best by themselves, in the order in which they were given.
+        training, by_fold = runner.training, fitted.fold_outputs
+        assert by_fold is not None
+        positive, folds = training.targets == 1, fold_numbers(training.splits, training.n_rows)
+        data = AdaptationData(fitted.raw_outputs, None, positive, training.weight)
+        data, _ = scale_outputs(self.output, data, folds, data.outputs, fold_raw=by_fold, nonnegative=False)
+        outputs = np.stack([data.in_fold(fold).outputs for fold in range(len(training.splits))])
+        scorer = CVScorer(measure, ZeroThreshold(), positive, training.weight, folds)
+        values = [scorer(outputs[folds, np.arange(len(folds)), j]).value for j in range(outputs.shape[2])]
+        kept = np.sort(np.argsort(values, kind="stable")[::-1][: self.max_auxiliaries])
         return [runner.auxiliaries[i] for i in kept], InSampleResult(
             fitted.raw_outputs[:, kept],
             [fitted.models[i] for i in kept],
             [fitted.seconds[i] for i in kept],
-            fold_outputs=fitted.fold_outputs[:, :, kept],
+            fold_outputs=by_fold[:, :, kept],
         )
-
-    def _best_auxiliaries(
-        self, training: TrainingSet, fitted: InSampleResult, measure: Measure
-    ) -> NDArray[np.intp]:
-        """Return the auxiliaries that are best by themselves, in the order in which they were given."""
-        positive, folds = training.targets == 1, fold_numbers(training.splits, training.n_rows)
-        data = AdaptationData(fitted.raw_outputs, None, positive, training.weight)
-        data, _ = scale_outputs(
-            self.output, data, folds, data.outputs, fold_raw=fitted.fold_outputs, nonnegative=False
-        )
-        by_fold = np.stack([data.in_fold(fold).outputs for fold in range(len(training.splits))])
-        scorer = CVScorer(measure, ZeroThreshold(), positive, training.weight, folds)
-        values = [scorer(by_fold[folds, np.arange(len(folds)), j]).value for j in range(by_fold.shape[2])]
-        return np.sort(np.argsort(values, kind="stable")[::-1][: self.max_auxiliaries])
 
     def fold_outputs(self, fitted: CrossFitResult) -> FloatArray | None:
         return fitted.fold_outputs if isinstance(fitted, InSampleResult) else None
@@ -283,7 +263,13 @@ class PublishedTask(BinaryTask):
 def fit_in_sample(runner: JobRunner) -> InSampleResult:
     """Train all auxiliaries in all folds and on all rows; the outputs are in sample."""
     training, auxiliaries = runner.training, runner.auxiliaries
-    jobs = [job for i, each in enumerate(auxiliaries) for job in _jobs(i, each, training)]
+    jobs = [
+        TrainingJob(i, (fold,), train)
+        for i, each in enumerate(auxiliaries)
+        if not each.is_frozen
+        for fold, (train, _) in enumerate(training.splits)
+    ]
+    jobs += [TrainingJob(i) for i in range(len(auxiliaries))]
     raw_outputs = np.zeros((training.n_rows, len(auxiliaries)))
     fold_outputs = np.zeros((len(training.splits), *raw_outputs.shape))
     models: list[Any] = [None] * len(auxiliaries)
@@ -300,10 +286,3 @@ def fit_in_sample(runner: JobRunner) -> InSampleResult:
             fold_outputs[:, :, job.auxiliary] = result.outputs
         seconds[job.auxiliary] += result.seconds
     return InSampleResult(raw_outputs, models, seconds, fold_outputs=fold_outputs)
-
-
-def _jobs(number: int, auxiliary: Auxiliary, training: TrainingSet) -> list[TrainingJob]:
-    if auxiliary.is_frozen:
-        return [TrainingJob(number)]
-    folds = [TrainingJob(number, (fold,), train) for fold, (train, _) in enumerate(training.splits)]
-    return [*folds, TrainingJob(number)]

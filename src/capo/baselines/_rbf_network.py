@@ -13,28 +13,27 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import expit, softmax
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
-from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
-from .._compat import BoolArray, FloatArray, IntArray, Interval, StrOptions
-from ..estimators import BinaryClassifier, atomic_fit
+from .._compat import ArrayLike, BoolArray, FloatArray, IntArray, Interval, StrOptions
+from ..estimators import WeightedClassifier
 from ..exceptions import InvalidInputError
 
 #: ``init(X, n_clusters, random_state)``, as for scikit-learn's KMeans.
 InitFunction = Callable[[Any, int, np.random.RandomState], ArrayLike]
 
 
-class RBFNetworkClassifier(BinaryClassifier):
+class RBFNetworkClassifier(WeightedClassifier):
     """Radial basis function network: k-means in each class, then a logistic regression on the clusters.
 
     Each cluster becomes a unit, a Gaussian with a diagonal covariance matrix. The features of the
@@ -82,7 +81,8 @@ class RBFNetworkClassifier(BinaryClassifier):
     Notes
     -----
     As in WEKA, k-means divides each feature by its range in the class and runs once, and the priors are
-    smoothed by counting one row more in each unit.
+    smoothed by counting one row more in each unit. With ``init="random"`` or an array, an integer weight is
+    equivalent to that many copies of the row.
 
     References
     ----------
@@ -126,30 +126,9 @@ class RBFNetworkClassifier(BinaryClassifier):
         self.init = init
         self.random_state = random_state
 
-    @atomic_fit
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the units and fit the regression.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features; a sparse matrix is not converted to a dense one.
-        y : array-like of shape (n_samples,)
-            Two labels; the larger one is the positive class.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights; with ``init="random"`` or an array, an integer weight is equivalent to that many
-            copies of the row.
-
-        Returns
-        -------
-        self : RBFNetworkClassifier
-            The fitted classifier.
-        """
-        self._validate_params()
-        _, table, positive, weight = self._validate_weighted_data(X, y, sample_weight)
-        self.priors_, self.centers_, self.stds_ = self._find_units(table, positive, weight)
-        self.coef_, self.intercept_ = self._fit_regression(self._memberships(table), positive, weight)
-        return self
+    def _fit_rows(self, rows: IntArray, X: Any, positive: BoolArray, weight: FloatArray) -> None:
+        self.priors_, self.centers_, self.stds_ = self._find_units(X, positive, weight)
+        self.coef_, self.intercept_ = self._fit_regression(self._memberships(X), positive, weight)
 
     def _find_units(self, X: Any, positive: BoolArray, weight: FloatArray) -> list[FloatArray]:
         """Priors, centers and standard deviations of the Gaussian units."""
@@ -158,10 +137,14 @@ class RBFNetworkClassifier(BinaryClassifier):
         parts = []
         for is_positive in (False, True):
             rows = np.flatnonzero(positive == is_positive)
-            scale = _replace_zeros(_range(X[rows]))
-            scaled = _divide_columns(X[rows], scale)
+            scale = _replace_zeros(np.ravel(_dense(X[rows].max(axis=0)) - _dense(X[rows].min(axis=0))))
+            is_sparse = sparse.issparse(X)
+            scaled = (X[rows] @ sparse.diags_array(1.0 / scale)).tocsr() if is_sparse else X[rows] / scale
             centers = self._initial_centers(scaled, weight[rows], scale, is_positive, random)
-            clusters = _cluster(scaled, weight[rows], centers)
+            model = KMeans(len(centers), init=centers, n_init=1, max_iter=500, tol=0.0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
+                clusters = model.fit(scaled, sample_weight=weight[rows]).labels_
             parts.append(_fit_gaussians(X[rows], weight[rows], clusters, min_std))
         priors, centers, stds = (np.concatenate(part) for part in zip(*parts, strict=True))
         return [priors / weight.sum(), centers, stds]
@@ -209,9 +192,16 @@ class RBFNetworkClassifier(BinaryClassifier):
 
     def _memberships(self, X: Any) -> FloatArray:
         """q_k(x) of all rows and units."""
-        units = zip(self.centers_, self.stds_, strict=True)
-        log_density = np.column_stack([_log_density(X, center, std) for center, std in units])
-        return np.asarray(softmax(log_density + np.log(self.priors_), axis=1))
+        log_densities = []  # up to the constant of the dimension
+        for center, std in zip(self.centers_, self.stds_, strict=True):
+            if sparse.issparse(X):
+                # The sum over all zeros, corrected at the non-zero entries.
+                inverse = 1.0 / std**2
+                squares = X.multiply(X) @ inverse - 2.0 * (X @ (center * inverse)) + center**2 @ inverse
+            else:
+                squares = (((X - center) / std) ** 2).sum(axis=1)
+            log_densities.append(np.asarray(-0.5 * squares - np.log(std).sum()))
+        return np.asarray(softmax(np.column_stack(log_densities) + np.log(self.priors_), axis=1))
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Log-odds of the positive class.
@@ -249,14 +239,6 @@ def _fit_gaussians(
     return weight.sum() * np.array(prior) / np.sum(prior), np.array(center), np.array(std)
 
 
-def _cluster(X: Any, weight: FloatArray, centers: FloatArray) -> IntArray:
-    """The cluster of each row, by k-means from these centers."""
-    model = KMeans(len(centers), init=centers, n_init=1, max_iter=500, tol=0.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
-        return np.asarray(model.fit(X, sample_weight=weight).labels_)
-
-
 def _check_centers(centers: ArrayLike, shape: tuple[int | None, int]) -> FloatArray:
     """Initial centers as an array; None in `shape` allows any number of them from 1."""
     array = np.asarray(_dense(centers))
@@ -289,17 +271,6 @@ def _dense(X: Any) -> Any:
     return X.toarray() if sparse.issparse(X) else X
 
 
-def _log_density(X: Any, center: FloatArray, std: FloatArray) -> FloatArray:
-    """The logarithm of N(x; center, std) for all rows, up to the constant of the dimension."""
-    if sparse.issparse(X):
-        # The sum over all zeros, corrected at the non-zero entries.
-        inverse = 1.0 / std**2
-        squares = X.multiply(X) @ inverse - 2.0 * (X @ (center * inverse)) + center**2 @ inverse
-    else:
-        squares = (((X - center) / std) ** 2).sum(axis=1)
-    return np.asarray(-0.5 * squares - np.log(std).sum())
-
-
 def _moments(X: Any, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Weighted mean and variance of each column."""
     if sparse.issparse(X):
@@ -307,15 +278,6 @@ def _moments(X: Any, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
         return mean, variance
     mean = np.average(X, axis=0, weights=weight)
     return mean, np.average((X - mean) ** 2, axis=0, weights=weight)
-
-
-def _range(X: Any) -> FloatArray:
-    low, high = min_max_axis(X, axis=0) if sparse.issparse(X) else (X.min(axis=0), X.max(axis=0))
-    return np.asarray(high - low)
-
-
-def _divide_columns(X: Any, scale: FloatArray) -> Any:
-    return (X @ sparse.diags_array(1.0 / scale)).tocsr() if sparse.issparse(X) else X / scale
 
 
 def _replace_zeros(scale: FloatArray) -> FloatArray:

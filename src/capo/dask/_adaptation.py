@@ -26,12 +26,11 @@ from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import hstack, issparse
 from scipy.special import logit
 
 from .. import decisions
-from .._compat import BoolArray, FloatArray, IntArray
+from .._compat import BoolArray, FloatArray, IntArray, NDArray
 from ..engine import CuttingPlane, IdentityDesign, Solution, Status, relative_error
 from ..estimators import CAPOClassifier, replace_weights
 from ..exceptions import ConstraintWarning
@@ -330,17 +329,17 @@ def _best_threshold(measure: Measure, bins: ScoreBins) -> tuple[IntArray, int, f
     labels, index = np.nonzero(bins.mass[:, used])
     found = measure.threshold(labels > 0, position[index], bins.mass[:, used][labels, index])
     below = int(np.count_nonzero(position <= found))
-    return used, below, 0.0 if found == 0.0 else _threshold_above(below, low, high)
-
-
-def _threshold_above(below: int, low: FloatArray, high: FloatArray) -> float:
-    """A threshold that exactly the scores of the first `below` bins do not exceed."""
+    if found == 0.0:
+        return used, below, 0.0
+    # Exactly the scores of the bins below do not exceed the threshold.
     if below == 0:
-        return float(np.nextafter(low[0], -np.inf))
-    if below == len(low):
-        return float(np.nextafter(high[-1], np.inf))
-    middle = 0.5 * high[below - 1] + 0.5 * low[below]
-    return float(middle if middle < low[below] else high[below - 1])
+        threshold = np.nextafter(low[0], -np.inf)
+    elif below == len(low):
+        threshold = np.nextafter(high[-1], np.inf)
+    else:
+        middle = 0.5 * high[below - 1] + 0.5 * low[below]
+        threshold = middle if middle < low[below] else high[below - 1]
+    return used, below, float(threshold)
 
 
 def fit_sample(parts: list[tuple[Any, NDArray[Any]]], model: CAPOClassifier) -> CAPOClassifier:

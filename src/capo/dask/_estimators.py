@@ -13,15 +13,13 @@ import dask
 import dask.array as da
 import numpy as np
 from distributed import Client
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import estimators, measures
-from .._compat import Interval
+from .._compat import Interval, NDArray
 from ..engine import CuttingPlane, Iteration
-from ..estimators import CAPOClassifier, SVMPerfClassifier
 from ..exceptions import InvalidInputError
 from ..inspection import Summary
 from ..measures import Cost, Measure
@@ -34,19 +32,19 @@ MIN_CLASS_ROWS = 200
 
 
 def predict(model: Any, X: Any) -> Any:
-    """Predict the labels of a dask collection lazily, by a classifier that is in memory.
+    """Predict the labels of a dask collection lazily, or of rows in memory at once.
 
     Parameters
     ----------
     model : classifier
         Any fitted classifier, such as a `CAPOClassifier`.
-    X : dask.array.Array or dask.dataframe.DataFrame
+    X : dask.array.Array, dask.dataframe.DataFrame or table in memory
         The rows.
 
     Returns
     -------
     dask.array.Array or dask.dataframe.Series
-        One label per row; nothing is computed yet.
+        One label per row; nothing is computed yet. For rows in memory, what the model returns.
 
     Examples
     --------
@@ -65,13 +63,13 @@ def predict(model: Any, X: Any) -> Any:
 
 
 def predict_proba(model: Any, X: Any) -> Any:
-    """Predict the probabilities of the classes lazily.
+    """Predict the probabilities of the classes, lazily for a dask collection.
 
     Parameters
     ----------
     model : classifier
         A fitted classifier with `predict_proba`.
-    X : dask.array.Array or dask.dataframe.DataFrame
+    X : dask.array.Array, dask.dataframe.DataFrame or table in memory
         The rows.
 
     Returns
@@ -83,13 +81,13 @@ def predict_proba(model: Any, X: Any) -> Any:
 
 
 def decision_function(model: Any, X: Any) -> Any:
-    """The scores of a dask collection, lazily.
+    """The scores of the rows, lazily for a dask collection.
 
     Parameters
     ----------
     model : classifier
         A fitted classifier of two classes with `decision_function`.
-    X : dask.array.Array or dask.dataframe.DataFrame
+    X : dask.array.Array, dask.dataframe.DataFrame or table in memory
         The rows.
 
     Returns
@@ -100,24 +98,16 @@ def decision_function(model: Any, X: Any) -> Any:
     return _apply(model, "decision_function", X, np.dtype(np.float64), 1)
 
 
-def is_collection(X: Any) -> bool:
-    """Whether X is a dask array or data frame."""
-    return isinstance(X, da.Array) or hasattr(X, "map_partitions")
-
-
 def _apply(model: Any, method: str, X: Any, dtype: np.dtype[Any], n_columns: int) -> Any:
-    if not is_collection(X):
-        raise InvalidInputError(
-            f"X must be a dask array or data frame: got {type(X).__name__}. For rows in memory call "
-            f"model.{method}(X)."
-        )
     empty = np.empty((0, n_columns) if n_columns > 1 else 0, dtype=dtype)
     if isinstance(X, da.Array):
         rows = X.rechunk({1: -1})
         shape = {"chunks": (rows.chunks[0], (n_columns,))} if n_columns > 1 else {"drop_axis": 1}
         return da.map_blocks(_apply_to_block, rows, model, method, empty, meta=empty, **shape)
-    meta = _apply_to_block(X._meta, model, method, empty)
-    return X.map_partitions(_apply_to_block, model, method, empty, meta=meta)
+    if hasattr(X, "map_partitions"):
+        meta = _apply_to_block(X._meta, model, method, empty)
+        return X.map_partitions(_apply_to_block, model, method, empty, meta=meta)
+    return getattr(model, method)(X)
 
 
 def _apply_to_block(X: Any, model: Any, method: str, empty: NDArray[Any]) -> Any:
@@ -188,8 +178,7 @@ class BaseDaskClassifier(ClassifierMixin, BaseEstimator):
         dask.array.Array, dask.dataframe.Series or ndarray of shape (n_samples,)
             One number per row; lazily for a dask collection.
         """
-        model = self.to_local()
-        return decision_function(model, X) if is_collection(X) else model.decision_function(X)
+        return decision_function(self.to_local(), X)
 
     def predict(self, X: Any) -> Any:
         """Predict the label of each row.
@@ -204,8 +193,7 @@ class BaseDaskClassifier(ClassifierMixin, BaseEstimator):
         dask.array.Array, dask.dataframe.Series or ndarray of shape (n_samples,)
             One label per row; lazily for a dask collection.
         """
-        model = self.to_local()
-        return predict(model, X) if is_collection(X) else model.predict(X)
+        return predict(self.to_local(), X)
 
 
 def copy_fitted(source: BaseEstimator, target: BaseEstimator) -> BaseEstimator:
@@ -279,11 +267,11 @@ class DaskSVMPerfClassifier(BaseDaskClassifier):
     """
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
-        **SVMPerfClassifier._parameter_constraints,
+        **estimators.SVMPerfClassifier._parameter_constraints,
         "persist": ["boolean"],
         "client": [Client, None],
     }
-    _local_class = SVMPerfClassifier
+    _local_class = estimators.SVMPerfClassifier
 
     def __init__(
         self,
@@ -423,12 +411,12 @@ class DaskCAPOClassifier(BaseDaskClassifier):
     """
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
-        **CAPOClassifier._parameter_constraints,
+        **estimators.CAPOClassifier._parameter_constraints,
         "sample_size": [Interval(Integral, 20, None, closed="left")],
         "client": [Client, None],
     }
-    _local_class = CAPOClassifier
-    threshold_ = CAPOClassifier.threshold_
+    _local_class = estimators.CAPOClassifier
+    threshold_ = estimators.CAPOClassifier.threshold_
 
     def __init__(
         self,
@@ -537,5 +525,4 @@ class DaskCAPOClassifier(BaseDaskClassifier):
         dask.array.Array, dask.dataframe.DataFrame or ndarray of shape (n_samples, 2)
             Probabilities; lazily for a dask collection.
         """
-        model = self.to_local()
-        return predict_proba(model, X) if is_collection(X) else model.predict_proba(X)
+        return predict_proba(self.to_local(), X)

@@ -18,11 +18,10 @@ from dask.base import get_scheduler
 from dask.delayed import Delayed, delayed
 from dask.utils import funcname
 from distributed import Client
-from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d
 
-from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
+from .._compat import BoolArray, FloatArray, IntArray, NDArray, safe_indexing
 from ..engine import BoundedDesign, augment
 from ..exceptions import InvalidInputError, OutputError, list_labels
 from ..measures import ClassTotals
@@ -159,14 +158,11 @@ def _store(value: Any, folder: str) -> str:
     return path
 
 
-def find_client(client: Client | None) -> Client | None:
-    """The client that was given, or the current one; None if tasks run in this process."""
-    current = getattr(get_scheduler(scheduler=client), "__self__", None)
-    return current if isinstance(current, Client) else None
-
-
 def split_rows(X: Any, y: Any, sample_weight: Any = None, *, client: Client | None = None) -> Partitions:
-    """Tasks for the table, the labels and the weights of each partition, and its number."""
+    """Tasks for the table, the labels and the weights of each partition, and its number.
+
+    They run where the client says, or else where the current one does.
+    """
     chunks = X.chunks[0] if isinstance(X, da.Array) and not np.isnan(X.shape[0]) else None
     tables, labels = _split(X, "X"), _split(y, "y", chunks)
     weights = (
@@ -178,7 +174,8 @@ def split_rows(X: Any, y: Any, sample_weight: Any = None, *, client: Client | No
             f"X has {len(tables)} partitions, y has {len(labels)}{given}: they must be partitioned alike."
         )
     parts = zip(tables, labels, weights, range(len(tables)), strict=True)
-    return Partitions.from_delayed(parts, find_client(client))
+    current = getattr(get_scheduler(scheduler=client), "__self__", None)  # None: tasks run in this process
+    return Partitions.from_delayed(parts, current if isinstance(current, Client) else None)
 
 
 def _split(collection: Any, name: str, chunks: tuple[int, ...] | None = None) -> list[Delayed]:
@@ -281,18 +278,14 @@ def make_block(X: Any, y: Any, weight: Any, number: int, classes: NDArray[Any], 
             "fill in missing values, or use DaskCAPOClassifier, which does."
         ) from error
     if weight is not None:
-        weight = _check_weight(weight, len(positive), number)
+        weight = np.asarray(weight, dtype=np.float64).ravel()
+        if len(weight) != len(positive) or not np.isfinite(weight).all() or (weight < 0).any():
+            raise InvalidInputError(
+                "sample_weight must have one finite number of at least 0 for each row: partition "
+                f"{number} has {len(positive)} rows and weights {weight[:3].tolist()} ..., {len(weight)} "
+                "in all."
+            )
     return Block(matrix, positive, weight, describe_columns(X), 1.0 if fit_intercept else None)
-
-
-def _check_weight(weight: Any, n_rows: int, number: int) -> FloatArray:
-    values = np.asarray(weight, dtype=np.float64).ravel()
-    if len(values) != n_rows or not np.isfinite(values).all() or (values < 0).any():
-        raise InvalidInputError(
-            f"sample_weight must have one finite number of at least 0 for each row: partition {number} has "
-            f"{n_rows} rows and weights {values[:3].tolist()} ..., {len(values)} in all."
-        )
-    return values
 
 
 def describe_columns(X: Any) -> str:

@@ -18,9 +18,8 @@ from __future__ import annotations
 
 import numpy as np
 import piqp
-from numpy.typing import NDArray
 
-from .._compat import FloatArray, IntArray
+from .._compat import FloatArray, IntArray, NDArray
 from ..exceptions import CapoError
 from ._rounding import UNIT_ROUNDOFF, RoundingErrors, relative_error
 
@@ -70,7 +69,12 @@ class Bundle:
     def add(self, slope: FloatArray, offset: float, coef: FloatArray) -> int:
         """Add a cut, in the slot of a dropped one if there is any; returns the slot."""
         if self.in_use.all():
-            self._grow()
+            more = len(self.offsets)
+            self.slopes = np.pad(self.slopes, ((0, more), (0, 0)))
+            if self.slope_errors is not None:
+                self.slope_errors = np.pad(self.slope_errors, ((0, more), (0, 0)))
+            self.gram, self.offsets = np.pad(self.gram, (0, more)), np.pad(self.offsets, (0, more))
+            self.n_inactive, self.in_use = np.pad(self.n_inactive, (0, more)), np.pad(self.in_use, (0, more))
         slot = int(np.argmin(self.in_use))
         self.n_slots = max(self.n_slots, slot + 1)
         self.slopes[slot], self.offsets[slot] = slope, offset
@@ -80,16 +84,6 @@ class Bundle:
         self.gram[slot, : self.n_slots] = self.gram[: self.n_slots, slot] = row
         self.in_use[slot], self.n_inactive[slot] = True, 0
         return slot
-
-    def _grow(self) -> None:
-        more = len(self.offsets)
-        self.slopes = np.pad(self.slopes, ((0, more), (0, 0)))
-        if self.slope_errors is not None:
-            self.slope_errors = np.pad(self.slope_errors, ((0, more), (0, 0)))
-        self.gram = np.pad(self.gram, (0, more))
-        self.offsets = np.pad(self.offsets, (0, more))
-        self.n_inactive = np.pad(self.n_inactive, (0, more))
-        self.in_use = np.pad(self.in_use, (0, more))
 
     def solve(self, C: float, v0: FloatArray, tol: float) -> tuple[FloatArray, float]:
         """Minimize the model 1/2 ||v - v0||^2 + C max_i (offset_i - slope_i'v) over the bounds.
@@ -101,7 +95,16 @@ class Bundle:
         """
         slots, slopes = np.flatnonzero(self.in_use), self.slopes[: self.n_slots]
         offsets = self.offsets[slots]
-        x = self._solve_multipliers(slots, v0, C, tol)
+        qp_tol = min(max(QP_TOL_SHARE * tol, MIN_QP_TOL), MAX_QP_TOL)
+        is_primal = len(v0) <= max(len(slots), MAX_PRIMAL_COEFFICIENTS)
+        x = (self._solve_primal if is_primal else self._solve_dual)(slots, v0, C, qp_tol)
+        if not np.isfinite(x).all():
+            raise CapoError(
+                f"the quadratic program of {len(slots)} cuts could not be solved. Scale the features to a "
+                "similar range, or lower C."
+            )
+        x = np.maximum(x, 0.0)
+        x *= C / max(x.sum(), 1.0)
         self.multipliers = np.zeros(self.n_slots)
         self.multipliers[slots] = x
         v = v0 + self.multipliers @ slopes
@@ -114,19 +117,6 @@ class Bundle:
         move = v - v0
         bound = 0.5 * (move @ move) + x @ (offsets - (slopes @ v)[slots])
         return v, float(bound - self._bound_error(slots, x, v, v0))
-
-    def _solve_multipliers(self, slots: IntArray, v0: FloatArray, C: float, tol: float) -> FloatArray:
-        """Multipliers of the cuts, at least 0 and with a sum of at most C."""
-        qp_tol = min(max(QP_TOL_SHARE * tol, MIN_QP_TOL), MAX_QP_TOL)
-        is_primal = len(v0) <= max(len(slots), MAX_PRIMAL_COEFFICIENTS)
-        x = (self._solve_primal if is_primal else self._solve_dual)(slots, v0, C, qp_tol)
-        if not np.isfinite(x).all():
-            raise CapoError(
-                f"the quadratic program of {len(slots)} cuts could not be solved. Scale the features to a "
-                "similar range, or lower C."
-            )
-        x = np.maximum(x, 0.0)
-        return x * (C / max(x.sum(), 1.0))
 
     def _slopes(self, slots: IntArray) -> FloatArray:
         """The slopes of the cuts in use, copied only if there are others."""

@@ -13,18 +13,21 @@ from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from .._accel.loader import load_kernels
 from .._accel.threads import VectorPool, map_in_threads
-from .._compat import FloatArray, IntArray
+from .._compat import ArrayLike, FloatArray, IntArray, NDArray
 from ..exceptions import InvalidInputError
 
 #: Numbers that are converted or read at once: 256 KiB of float64 stay in a core's cache.
 BLOCK_SIZE = 2**15
 #: Numbers of a vector that a thread takes at a time.
 VECTOR_BLOCK = 2**18
+NOT_FINITE = (
+    "the design or the oracle gave NaN or infinity: remove or impute such rows, and scale features that "
+    "overflow."
+)
 
 
 @runtime_checkable
@@ -99,12 +102,6 @@ def iter_row_slices(
         yield slice(start, min(start + step, n_rows))
 
 
-def _sum_vector(vector: FloatArray) -> float:
-    """The sum of the elements, in blocks that do not depend on the number of threads."""
-    blocks = list(iter_row_slices(len(vector), 1, VECTOR_BLOCK))
-    return math.fsum(map_in_threads(lambda rows: float(vector[rows].sum()), blocks))
-
-
 def _join_rows(n_rows: int, products: Iterable[tuple[slice, FloatArray]]) -> FloatArray:
     """One number per row, from those of blocks of rows."""
     out = np.empty(n_rows)
@@ -125,10 +122,6 @@ def _sum_products(n_columns: int, products: Iterable[FloatArray]) -> FloatArray:
 TASK_SIZE = 2**21
 #: Steps of the kernels for each number in a fit of some thirty iterations.
 STEPS_PER_NUMBER = 32
-
-
-#: The blocks of the rows of a task, with their numbers.
-BlockIterator = Callable[[slice], Iterable[tuple[slice, FloatArray]]]
 
 
 class DenseDesign(BoundedDesign):
@@ -156,41 +149,43 @@ class DenseDesign(BoundedDesign):
         return None if kernels is None else getattr(kernels, name)
 
     def matvec(self, v: FloatArray) -> FloatArray:
-        return self._matvec("matvec", v, self._iter_blocks)
+        return self._matvec(v, absolute=False)
 
     def rmatvec(self, coef: FloatArray) -> FloatArray:
-        return self._rmatvec("add_rmatvec", coef, self._iter_blocks)
+        return self._rmatvec(coef, absolute=False)
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
-        return self._matvec("abs_matvec", np.abs(v), self._iter_abs_blocks)
+        return self._matvec(np.abs(v), absolute=True)
 
     def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
-        return self._rmatvec("add_abs_rmatvec", np.abs(coef), self._iter_abs_blocks)
+        return self._rmatvec(np.abs(coef), absolute=True)
 
-    def _matvec(self, kernel_name: str, v: FloatArray, blocks: BlockIterator) -> FloatArray:
+    def _matvec(self, v: FloatArray, absolute: bool) -> FloatArray:
         """One number per row, by a compiled kernel or block by block."""
-        out, kernel = self._vectors.take(), self._load_kernel(kernel_name)
+        out, kernel = self._vectors.take(), self._load_kernel("abs_matvec" if absolute else "matvec")
         v = np.ascontiguousarray(v, dtype=np.float64)
 
         def multiply(task: slice) -> None:
             if kernel is not None:
                 kernel(self.X[task], v, out[task])
                 return
-            for rows, block in blocks(task):
+            for rows, block in self._iter_blocks(task, absolute):
                 np.dot(block, v, out=out[rows])
 
         map_in_threads(multiply, self._tasks)
         return out
 
-    def _rmatvec(self, kernel_name: str, coef: FloatArray, blocks: BlockIterator) -> FloatArray:
+    def _rmatvec(self, coef: FloatArray, absolute: bool) -> FloatArray:
         """One number per column, by a compiled kernel or block by block."""
-        kernel, coef = self._load_kernel(kernel_name), np.ascontiguousarray(coef, dtype=np.float64)
+        kernel = self._load_kernel("add_abs_rmatvec" if absolute else "add_rmatvec")
+        coef = np.ascontiguousarray(coef, dtype=np.float64)
 
         def multiply(task: slice) -> FloatArray:
             if kernel is not None:
                 kernel(self.X[task], coef[task], out := np.zeros(self.shape[1]))
                 return out
-            return _sum_products(self.shape[1], (np.dot(coef[rows], block) for rows, block in blocks(task)))
+            blocks = self._iter_blocks(task, absolute)
+            return _sum_products(self.shape[1], (np.dot(coef[rows], block) for rows, block in blocks))
 
         return _sum_products(self.shape[1], map_in_threads(multiply, self._tasks))
 
@@ -214,26 +209,20 @@ class DenseDesign(BoundedDesign):
         tasks = list(iter_row_slices(len(rows), n_columns, TASK_SIZE))
         return _sum_products(n_columns, map_in_threads(multiply, tasks))
 
-    def _iter_blocks(self, task: slice) -> Iterator[tuple[slice, FloatArray]]:
-        """The rows of a task in float64: all at once as they are, or copies of some at a time."""
-        if self._whole:
-            return iter([(task, np.asarray(self.X[task], dtype=np.float64))])
-        return self._iter_copies(task, np.copyto)
+    def _iter_blocks(self, task: slice, absolute: bool) -> Iterator[tuple[slice, FloatArray]]:
+        """The rows of a task in float64, or their absolute values: as they are, or copies of some at a time.
 
-    def _iter_abs_blocks(self, task: slice) -> Iterator[tuple[slice, FloatArray]]:
-        """Absolute values of some rows at a time."""
-        return self._iter_copies(task, lambda out, block: np.abs(block, out=out, dtype=np.float64))
-
-    def _iter_copies(
-        self, task: slice, copy: Callable[[FloatArray, NDArray[np.floating]], object]
-    ) -> Iterator[tuple[slice, FloatArray]]:
-        """Some rows at a time, in one array that is used again and stays in the cache."""
+        The copies are in one array that is used again and stays in the cache.
+        """
+        if self._whole and not absolute:
+            yield task, np.asarray(self.X[task], dtype=np.float64)
+            return
         buffer = None
         for rows in iter_row_slices(task.stop, self.shape[1], first=task.start):
             n_rows = rows.stop - rows.start
             buffer = np.empty((n_rows, self.shape[1])) if buffer is None else buffer
-            copy(buffer[:n_rows], self.X[rows])
-            yield rows, buffer[:n_rows]
+            np.copyto(buffer[:n_rows], self.X[rows])
+            yield rows, np.abs(buffer[:n_rows], out=buffer[:n_rows]) if absolute else buffer[:n_rows]
 
 
 class SparseDesign(BoundedDesign):
@@ -258,27 +247,26 @@ class SparseDesign(BoundedDesign):
         return np.asarray(self.X[rows].T @ values, dtype=np.float64)
 
     def abs_matvec(self, v: FloatArray) -> FloatArray:
-        size, blocks = np.abs(v), self._iter_small_blocks()
-        return _join_rows(self.shape[0], ((rows, abs(block) @ size) for rows, block in blocks))
+        size, blocks = np.abs(v), self._iter_blocks(absolute=True)
+        return _join_rows(self.shape[0], ((rows, block @ size) for rows, block in blocks))
 
     def abs_rmatvec(self, coef: FloatArray) -> FloatArray:
-        size, blocks = np.abs(coef), self._iter_small_blocks()
-        return _sum_products(self.shape[1], (abs(block).T @ size[rows] for rows, block in blocks))
+        size, blocks = np.abs(coef), self._iter_blocks(absolute=True)
+        return _sum_products(self.shape[1], (block.T @ size[rows] for rows, block in blocks))
 
-    def _iter_blocks(self) -> Iterator[tuple[slice, Any]]:
-        if self.X.dtype == np.float64:
-            return iter([(slice(0, self.shape[0]), self.X)])
-        return self._iter_small_blocks()
-
-    def _iter_small_blocks(self) -> Iterator[tuple[slice, Any]]:
-        """Some rows at a time, of which a copy may be made."""
+    def _iter_blocks(self, absolute: bool = False) -> Iterator[tuple[slice, Any]]:
+        """All rows, or some at a time where a copy is made: of float32 and of absolute values."""
+        if self.X.dtype == np.float64 and not absolute:
+            yield slice(0, self.shape[0]), self.X
+            return
         # A block costs its construction and, in `rmatvec`, a pass over all columns: it must be larger.
         block_size = max(8 * BLOCK_SIZE, 8 * self.shape[1])
         for rows in iter_row_slices(self.shape[0], self.X.nnz / max(self.shape[0], 1), block_size):
             indptr = self.X.indptr[rows.start : rows.stop + 1]
             stored = slice(indptr[0], indptr[-1])
             parts = (self.X.data[stored], self.X.indices[stored], indptr - indptr[0])
-            yield rows, sparse.csr_array(parts, shape=(rows.stop - rows.start, self.shape[1]))
+            block = sparse.csr_array(parts, shape=(rows.stop - rows.start, self.shape[1]))
+            yield rows, abs(block) if absolute else block
 
 
 class ChunkedDesign(BoundedDesign):
@@ -470,7 +458,9 @@ class OnesColumn(BoundedDesign):
         return np.full(self.shape[0], v[0])
 
     def rmatvec(self, coef: FloatArray) -> FloatArray:
-        return np.array([_sum_vector(coef)])
+        # In blocks that do not depend on the number of threads.
+        blocks = list(iter_row_slices(len(coef), 1, VECTOR_BLOCK))
+        return np.array([math.fsum(map_in_threads(lambda rows: float(coef[rows].sum()), blocks))])
 
     def rmatvec_rows(self, rows: IntArray, values: FloatArray) -> FloatArray:
         return self.rmatvec(values)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import ModuleType
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -22,7 +23,7 @@ from .._accel.loader import load_kernels
 from .._accel.threads import VectorPool, map_in_threads
 from .._compat import FloatArray, IntArray
 from ..exceptions import InvalidInputError
-from ._designs import iter_row_slices
+from ._designs import NOT_FINITE, iter_row_slices
 
 Result = TypeVar("Result")
 
@@ -49,7 +50,7 @@ def _load_kernels(*vectors: FloatArray) -> ModuleType | None:
     return load_kernels(STEPS_PER_ROW * len(vectors[0])) if plain else None
 
 
-def dot(a: FloatArray, *others: FloatArray) -> list[float]:
+def inner_products(a: FloatArray, *others: FloatArray) -> list[float]:
     """The inner products of a with one or two vectors, in one pass."""
     if len(a) <= MAX_UNDIVIDED:
         return [float(a @ each) for each in others]
@@ -64,7 +65,7 @@ def dot(a: FloatArray, *others: FloatArray) -> list[float]:
     return [math.fsum(products) for products in zip(*_map_blocks(multiply, len(a)), strict=True)]
 
 
-def add_scaled(a: FloatArray, b: FloatArray, factor: float, out: FloatArray) -> FloatArray:
+def add_multiple(a: FloatArray, b: FloatArray, factor: float, out: FloatArray) -> FloatArray:
     """``a + factor * b`` in `out`, which may be b."""
     kernels = _load_kernels(a, b, out)
 
@@ -79,7 +80,7 @@ def add_scaled(a: FloatArray, b: FloatArray, factor: float, out: FloatArray) -> 
     return out
 
 
-def find_changes(a: FloatArray, b: FloatArray | None) -> tuple[IntArray, FloatArray]:
+def changed_rows(a: FloatArray, b: FloatArray | None) -> tuple[IntArray, FloatArray]:
     """The positions where a differs from b, or from 0, and the differences there."""
     kernels = None if b is None else _load_kernels(a, b)
 
@@ -119,11 +120,6 @@ def cut_error(cut: CutLike) -> float:
     return float(getattr(cut, "error", 0.0))
 
 
-NOT_FINITE = (
-    "the design or the oracle gave NaN or infinity: remove or impute such rows, and scale features that "
-    "overflow."
-)
-
 CutOracle = Callable[[FloatArray], CutLike]
 """A function of the scores that returns the cut that is exact at them: ``R(s) = loss - coef @ s``.
 
@@ -157,13 +153,22 @@ def evaluate_risk(
             f"the oracle must return a cut, an object with `coef`, an array of shape {scores.shape}, and "
             f"`loss`, a number, such as capo.measures.Cut(coef, loss): got {found}."
         )
-    product, *along = dot(cut.coef, scores) if direction is None else dot(cut.coef, scores, direction)
+    vectors = (scores,) if direction is None else (scores, direction)
+    product, *along = inner_products(cut.coef, *vectors)
     risk = float(cut.loss) - product
     if not math.isfinite(risk):
         raise InvalidInputError(NOT_FINITE)
     if risk >= 0.0:
         return risk, cut, -sum(along)
     return 0.0, ZeroCut(np.zeros_like(scores), error=max(risk + cut_error(cut), 0.0)), 0.0
+
+
+#: Limit on the evaluations of one search.
+MAX_EVALUATIONS = 6
+#: While phi still falls at t, the next t is this many times larger.
+STEP_EXPANSION = 3.0
+#: The next t is at least this share of the bracket away from both of its ends.
+MIN_BRACKET_SHARE = 0.05
 
 
 class LinePoint(NamedTuple):
@@ -176,33 +181,25 @@ class LinePoint(NamedTuple):
     risk_slope: float
 
 
+@dataclass
 class Segment:
     """phi along ``s + t d``; counts its calls of the oracle."""
 
-    def __init__(
-        self,
-        oracle: CutOracle,
-        scores: FloatArray,
-        direction: FloatArray,
-        vectors: VectorPool,
-        q0: float,
-        q1: float,
-        C: float,
-    ) -> None:
-        self.oracle, self.scores, self.direction, self.vectors = oracle, scores, direction, vectors
-        self.q0, self.q1, self.C = q0, q1, C
-        self.n_evaluations = 0
+    oracle: CutOracle
+    scores: FloatArray
+    direction: FloatArray
+    vectors: VectorPool
+    q0: float
+    q1: float
+    C: float
+    n_evaluations: int = 0
 
     def evaluate(self, t: float) -> tuple[LinePoint, CutLike]:
         """Call the oracle at t."""
         self.n_evaluations += 1
-        scores = add_scaled(self.scores, self.direction, t, self.vectors.take())
+        scores = add_multiple(self.scores, self.direction, t, self.vectors.take())
         risk, cut, risk_slope = evaluate_risk(self.oracle, scores, self.direction)
         return self._make_point(t, risk, risk_slope), cut
-
-    def start(self, risk: float, cut: CutLike) -> LinePoint:
-        """Value and slopes at 0, where the risk and the cut are known."""
-        return self._make_point(0.0, risk, -dot(cut.coef, self.direction)[0])
 
     def _make_point(self, t: float, risk: float, risk_slope: float) -> LinePoint:
         value = self.q0 * t + 0.5 * self.q1 * t * t + self.C * risk
@@ -223,40 +220,30 @@ class Segment:
         risk = max(point.risk + point.risk_slope * (t - point.t) for point in (low, high))
         return t, self.q0 * t + 0.5 * self.q1 * t * t + self.C * risk
 
+    def search(self, risk: float, cut: CutLike, first: float, accuracy: float) -> tuple[LinePoint, CutLike]:
+        """The best point found between 0 and 1 with its cut, from the risk and the cut at 0.
 
-#: Limit on the evaluations of one search.
-MAX_EVALUATIONS = 6
-#: While phi still falls at t, the next t is this many times larger.
-STEP_EXPANSION = 3.0
-#: The next t is at least this share of the bracket away from both of its ends.
-MIN_BRACKET_SHARE = 0.05
-
-
-def line_search(
-    segment: Segment, start: LinePoint, cut: CutLike, first: float, accuracy: float
-) -> tuple[LinePoint, CutLike]:
-    """The best point found between 0 and 1 with its cut; `start` and `cut` are those of t = 0.
-
-    Its value is within `accuracy` of the least on the segment unless the limit on evaluations is reached.
-    """
-    low, high, best = start, (start if start.slope >= 0 else None), start
-    t = first
-    for _ in range(MAX_EVALUATIONS):
-        point, point_cut = segment.evaluate(t)
-        if point.value < best.value:
-            best, cut = point, point_cut
-        if point.slope > 0:
-            high = point
-        else:
-            low = point
-        if high is None:
-            if t >= 1.0:
+        Its value is within `accuracy` of the least on the segment unless the limit on evaluations is reached.
+        """
+        start = self._make_point(0.0, risk, -inner_products(cut.coef, self.direction)[0])
+        low, high, best = start, (start if start.slope >= 0 else None), start
+        t = first
+        for _ in range(MAX_EVALUATIONS):
+            point, point_cut = self.evaluate(t)
+            if point.value < best.value:
+                best, cut = point, point_cut
+            if point.slope > 0:
+                high = point
+            else:
+                low = point
+            if high is None:
+                if t >= 1.0:
+                    break
+                t = min(1.0, STEP_EXPANSION * t)
+                continue
+            t, least = self.model_minimum(low, high)
+            if best.value - least <= accuracy:
                 break
-            t = min(1.0, STEP_EXPANSION * t)
-            continue
-        t, least = segment.model_minimum(low, high)
-        if best.value - least <= accuracy:
-            break
-        margin = MIN_BRACKET_SHARE * (high.t - low.t)
-        t = min(max(t, low.t + margin), high.t - margin)
-    return best, cut
+            margin = MIN_BRACKET_SHARE * (high.t - low.t)
+            t = min(max(t, low.t + margin), high.t - margin)
+        return best, cut

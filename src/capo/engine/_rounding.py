@@ -15,8 +15,8 @@ import numpy as np
 
 from .._compat import FloatArray
 from ..exceptions import InvalidInputError
-from ._designs import BoundedDesign
-from ._line_search import NOT_FINITE, CutOracle, evaluate_risk
+from ._designs import NOT_FINITE, BoundedDesign
+from ._line_search import CutOracle, evaluate_risk
 
 #: Half the distance from 1 to the next larger float64.
 UNIT_ROUNDOFF = 0.5 * float(np.finfo(np.float64).eps)
@@ -67,14 +67,10 @@ class RoundingErrors:
         self.max_coef = 1.0 / max(n_rows, 1)
         with np.errstate(over="ignore", invalid="ignore"):
             self.column_sums = design.abs_rmatvec(np.ones(n_rows))
-            self._check_elements()
-
-    def _check_elements(self) -> None:
-        """Raise an error that names the row and the column of an element that is too large."""
-        if not self.column_sums.max(initial=0.0) > MAX_ELEMENT:
-            return  # NaN is found in the products
-        column = int(np.argmax(self.column_sums))
-        elements = self.design.abs_matvec(np.arange(self.design.shape[1]) == column)
+            if not self.column_sums.max(initial=0.0) > MAX_ELEMENT:
+                return  # NaN is found in the products
+            column = int(np.argmax(self.column_sums))
+            elements = design.abs_matvec(np.arange(n_coef) == column)
         row = int(np.argmax(elements))
         if not np.isfinite(elements[row]):
             raise InvalidInputError(NOT_FINITE)

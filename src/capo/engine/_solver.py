@@ -27,24 +27,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from .._accel.threads import VectorPool, single_threaded_blas
-from .._compat import FloatArray, IntArray
+from .._compat import ArrayLike, FloatArray, IntArray, NDArray
 from ..exceptions import InvalidInputError
 from ._bundle import Bundle
-from ._designs import BoundedDesign, as_design
-from ._line_search import (
-    NOT_FINITE,
-    CutLike,
-    CutOracle,
-    Segment,
-    add_scaled,
-    cut_error,
-    evaluate_risk,
-    find_changes,
-    line_search,
-)
+from ._designs import NOT_FINITE, BoundedDesign, as_design
+from ._line_search import CutLike, CutOracle, Segment, add_multiple, changed_rows, cut_error, evaluate_risk
 from ._rounding import RoundingErrors
 from ._solution import Iteration, Solution, Status
 
@@ -99,7 +88,7 @@ def _few_changes(coef: FloatArray, other: FloatArray | None) -> tuple[IntArray, 
     sampled = coef[::step] != (0.0 if other is None else other[::step])
     if step * np.count_nonzero(sampled) > SAMPLE_TOLERANCE * limit:
         return None
-    changes = find_changes(coef, other)
+    changes = changed_rows(coef, other)
     return changes if len(changes[0]) <= limit else None
 
 
@@ -231,7 +220,7 @@ class CuttingPlane:
         self._vectors = VectorPool(self.design.shape[0], size=1)
         self._slopes = SlopeUpdates(self.design)
         self._search = _search_within(oracle, FIRST_CUT_ERROR)
-        with single_threaded_blas():
+        with single_threaded_blas:
             self._rounding = RoundingErrors(self.design, self._slopes.error_factor)
             self._bundle = Bundle(self._rounding, np.flatnonzero(bounded))
             self._recompute(np.inf)
@@ -277,7 +266,7 @@ class CuttingPlane:
         """
         C, tol = check_C(C), _check_positive(tol, "tol")
         # What overflows all the same is reported by the status, or raised as an error.
-        with np.errstate(over="ignore", invalid="ignore"), single_threaded_blas():
+        with np.errstate(over="ignore", invalid="ignore"), single_threaded_blas:
             self._search = _search_within(self.oracle, CUT_ERROR_SHARE * tol)
             return self._solve(C, tol, max_iter, callback)
 
@@ -289,7 +278,11 @@ class CuttingPlane:
             while status is None:
                 target, bound = self._bundle.solve(C, self.v0, tol)
                 if self._bundle.slope_errors is None and self._rounding.is_significant(target, tol):
-                    self._restart_bundle()
+                    # One bound of rounding errors for all slopes is too loose: bound each of them.
+                    self._bundle.restart()
+                    self._slopes.stop()
+                    self._rounding.slope_factor = self._slopes.error_factor
+                    self._add_cut(self._cut)
                     continue
                 dual = max(dual, bound)
                 status = self._stopping_status(C, tol, dual, max_iter, history)
@@ -374,14 +367,13 @@ class CuttingPlane:
         """Go to the best point between v and v + move, and add the cut there and one a little further."""
         q0, q1 = float((self.v - self.v0) @ move), float(move @ move)
         segment = Segment(self._search, self.scores, direction, self._vectors, q0, q1, C)
-        start = segment.start(self.risk, self._cut)
-        best, cut = line_search(segment, start, self._cut, first, accuracy)
+        best, cut = segment.search(self.risk, self._cut, first, accuracy)
         if best.t < 1.0:
             self._add_cut(segment.evaluate(best.t + SECOND_CUT_SHARE * (1.0 - best.t))[1])
         self._work["oracle_calls"] += segment.n_evaluations
         if best.t > 0.0:
             self._add_cut(cut)
-            add_scaled(self.scores, direction, best.t, direction)
+            add_multiple(self.scores, direction, best.t, direction)
             self.v, self.scores, self.risk, self._cut = self.v + best.t * move, direction, best.risk, cut
         return best.t
 
@@ -402,13 +394,6 @@ class CuttingPlane:
         move = self.v - self.v0
         rounding = self._rounding.score_error * float(0.5 * (move @ move)) + C * self._risk_error
         return self.objective(C) + rounding
-
-    def _restart_bundle(self) -> None:
-        """Drop the cuts, and from now on bound the rounding error of each slope: one for all is too loose."""
-        self._bundle.restart()
-        self._slopes.stop()
-        self._rounding.slope_factor = self._slopes.error_factor
-        self._add_cut(self._cut)
 
     def _matvec(self, v: FloatArray) -> FloatArray:
         if not v.any():

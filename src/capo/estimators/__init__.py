@@ -2,9 +2,9 @@
 
 from ._adapted import BaseAdaptedClassifier
 from ._base import (
-    BinaryClassifier,
     MeasureClassifier,
     ProgressLogger,
+    WeightedClassifier,
     atomic_fit,
     check_positive_grid,
     reject_confidence,
@@ -18,12 +18,12 @@ from ._svmperf_cv import SVMPERF_CS, SVMPerfClassifierCV
 __all__ = [
     "SVMPERF_CS",
     "BaseAdaptedClassifier",
-    "BinaryClassifier",
     "CAPOClassifier",
     "MeasureClassifier",
     "ProgressLogger",
     "SVMPerfClassifier",
     "SVMPerfClassifierCV",
+    "WeightedClassifier",
     "atomic_fit",
     "check_positive_grid",
     "class_scores",

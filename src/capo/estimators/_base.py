@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import time
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -114,16 +115,6 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
         check_numbers(X)
         return _use_int32_indices(X), np.asarray(y)
 
-    def _validate_weighted_data(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[IntArray, Any, BoolArray, FloatArray]:
-        """Set `classes_`; return the rows with a weight, their features, which are positive, and weights."""
-        table, labels = self._validate_fit_data(X, y)
-        weight = check_row_weights(sample_weight, table)
-        rows = np.flatnonzero(weight)
-        self.classes_, positive = encode_binary_labels(labels[rows])
-        return rows, table[rows], positive, weight[rows]
-
     def _validate_predict_data(self, X: ArrayLike) -> Any:
         """Check rows to predict against the columns seen in `fit`."""
         X = validate_data(self, X, accept_sparse=self._accept_sparse, dtype=self._dtypes, reset=False)
@@ -189,6 +180,40 @@ def atomic_fit(fit: Callable[..., Estimator]) -> Callable[..., Estimator]:
         return self
 
     return wrapper
+
+
+class WeightedClassifier(BinaryClassifier, ABC):
+    """Base of the classifiers of two classes that learn from features and weights alone."""
+
+    @atomic_fit
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features; a sparse matrix is not converted to a dense one.
+        y : array-like of shape (n_samples,)
+            Two labels; the larger one is the positive class.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows; a row of weight 0 is left out.
+
+        Returns
+        -------
+        self : WeightedClassifier
+            The fitted classifier.
+        """
+        self._validate_params()
+        table, labels = self._validate_fit_data(X, y)
+        weight = check_row_weights(sample_weight, table)
+        rows = np.flatnonzero(weight)
+        self.classes_, positive = encode_binary_labels(labels[rows])
+        self._fit_rows(rows, table[rows], positive, weight[rows])
+        return self
+
+    @abstractmethod
+    def _fit_rows(self, rows: IntArray, X: Any, positive: BoolArray, weight: FloatArray) -> None:
+        """Learn from the rows with a weight: their positions, features, classes and weights."""
 
 
 logger = logging.getLogger("capo")

@@ -30,8 +30,7 @@ from ..engine import (
     relative_error,
 )
 from ..exceptions import InvalidInputError, TrivialSolutionWarning
-from ..kernels import KernelExpansion, KernelFactor, KernelLike, factorize_kernel, make_kernel
-from ..kernels import names as kernel_names
+from ..kernels import KernelExpansion, KernelFactor, KernelLike, factorize_kernel, kernel_names, make_kernel
 from ..learning.task import solver_attributes
 from ..measures import Measure
 from ..tables.targets import encode_binary_labels

@@ -326,7 +326,7 @@ class ClassScorer:
         for fold in np.unique(self.folds):
             others, probabilities = self.folds != fold, fold_probabilities[fold]
             weight = None if self.weight is None else self.weight[others]
-            rule = self.measure.find_rule(ExpectedRows(probabilities[others], weight))
+            rule = self.measure.best_rule(ExpectedRows(probabilities[others], weight)).rule
             labels[~others] = rule.predict(probabilities[~others])
         return labels
 

@@ -8,11 +8,11 @@ from ._base import Cut, Measure, Oracle
 from ._binned import BinnedConfusionOracle, BinnedCut, BinnedPairOracle, Binner
 from ._confusion import ConfusionMeasure, ConstrainedMeasure, FunctionMeasure, ratio
 from ._formula import Formula
-from ._labels import ClassTotals, GroupedLabels, Labels, ScoreCurve, score_curve
+from ._labels import ClassTotals, GroupedLabels, Labels, score_curve
 from ._linear import Cost, LinearMeasure, cost_log_odds
 from ._ranking import AveragePrecision, RankingMeasure
 from ._registry import Description, describe, get, names
-from .multiclass import DecisionRule, ExpectedRows, confusion_matrix, evaluate_rule
+from .multiclass import DecisionRule, ExpectedRows, evaluate_rule
 
 __all__ = [
     "AveragePrecision",
@@ -36,8 +36,6 @@ __all__ = [
     "Measure",
     "Oracle",
     "RankingMeasure",
-    "ScoreCurve",
-    "confusion_matrix",
     "cost_log_odds",
     "describe",
     "evaluate_rule",

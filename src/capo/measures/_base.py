@@ -20,9 +20,8 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from .._compat import FloatArray
+from .._compat import ArrayLike, FloatArray
 from ..exceptions import InvalidInputError
 from ._labels import Labels
 
@@ -117,10 +116,8 @@ class Measure(ABC):
 
     def most_violated(self, scores: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Cut:
         """The cut of the worst labeling for these scores."""
-        values = np.ascontiguousarray(scores, dtype=np.float64)
         oracle = self.oracle(y, sample_weight)
-        Labels.check_scores(values, len(np.asarray(y)))
-        return oracle(values)
+        return oracle(Labels.check_scores(scores, len(np.asarray(y))))
 
     @abstractmethod
     def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -169,11 +166,7 @@ class Measure(ABC):
         >>> measures.get("10 * tp - 2 * fp").label
         '10 * tp - 2 * fp'
         """
-        return format_label(self.name or type(self).__name__, self._label_params())
-
-    def _label_params(self) -> dict[str, Any]:
-        """The parameters that `label` shows."""
-        return self.params
+        return format_label(self.name or type(self).__name__, self.params)
 
     def __repr__(self) -> str:
         return self.label

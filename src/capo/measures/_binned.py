@@ -10,16 +10,15 @@ takes over.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._accel.loader import load_kernels
 from .._accel.threads import VectorPool, map_in_threads
-from .._compat import FloatArray
+from .._compat import FloatArray, NDArray
 from ..engine import iter_row_slices
 from ._base import Cut, LabeledOracle, Measure, Oracle
 from ._labels import MAX_EXACT_SCORE, ClassTotals, GroupedLabels, Labels
@@ -62,13 +61,14 @@ class BinnedCut(Cut):
 class Bins(NamedTuple):
     """Rows in bins of one width: the mass of each class, and the sums of weighted scores if they are needed.
 
-    `slots` is the position of each row in the flat arrays of shape (2, n_slots), class by class.
+    `total` is empty if the sums are not needed. `slots` is the position of each row in the flat arrays of
+    shape (2, n_slots), class by class.
     """
 
     slots: NDArray[np.integer]
     width: float
     mass: FloatArray
-    total: FloatArray | None
+    total: FloatArray
 
 
 class Binner:
@@ -79,16 +79,14 @@ class Binner:
 
     def __init__(self, labels: Labels, margin: float, with_totals: bool) -> None:
         self.margin, self.with_totals, n_rows = margin, with_totals, len(labels.positive)
-        self.positive, self.weight = np.ascontiguousarray(labels.positive), labels.weight
-        kernels = load_kernels(STEPS_PER_ROW * n_rows, same_bits=True)
-        self._slots: NDArray[np.integer] = np.empty(n_rows, np.intp if kernels is None else np.int32)
-        self._kernels, self._no_weight = kernels, np.empty(0)
+        self.positive = np.ascontiguousarray(labels.positive)
+        self.weight = np.empty(0) if labels.weight is None else np.ascontiguousarray(labels.weight)
+        self._kernels = load_kernels(STEPS_PER_ROW * n_rows, same_bits=True)
+        self._slots: NDArray[np.integer] = np.empty(n_rows, np.intp if self._kernels is None else np.int32)
         self._vectors = VectorPool(n_rows, size=4)  # cuts of the line search, and that of the best point
 
     def score_range(self, scores: FloatArray) -> tuple[float, float]:
         """Numbers that all scores are between, with the margin and without it."""
-        if len(scores) <= TASK_ROWS:
-            return float(scores.min()) - self.margin, float(scores.max())
         blocks = list(iter_row_slices(len(scores), 1, TASK_ROWS))
         ends = np.array(map_in_threads(lambda rows: (scores[rows].min(), scores[rows].max()), blocks))
         return float(ends[:, 0].min()) - self.margin, float(ends[:, 1].max())
@@ -98,52 +96,37 @@ class Binner:
         factor = n_bins / (high - low) if high > low else 0.0
         factor = factor if math.isfinite(factor) else 0.0
         n_slots = n_bins + 1  # the largest score may be in a bin of its own
-        count = self._count_in_numpy if self._kernels is None else self._count_compiled
         task_rows = max(TASK_ROWS, MIN_TASK_ROWS_PER_BIN * n_slots)
         parts = map_in_threads(
-            lambda rows: count(scores[rows], rows, low, factor, n_slots),
+            lambda rows: self._count(scores[rows], rows, low, factor, n_slots),
             list(iter_row_slices(len(scores), 1, task_rows)),
         )
-        mass = np.sum([part[0] for part in parts], axis=0).reshape(2, n_slots)
-        totals = [part[1] for part in parts if part[1] is not None]
-        total = np.sum(totals, axis=0).reshape(2, n_slots) if totals else None
+        mass, total = (np.sum(part, axis=0).reshape(2, -1) for part in zip(*parts, strict=True))
         return Bins(self._slots, (high - low) / n_bins, mass, total)
 
-    def _count_in_numpy(
+    def _count(
         self, scores: FloatArray, rows: slice, low: float, factor: float, n_slots: int
-    ) -> tuple[FloatArray, FloatArray | None]:
-        """The slots of some rows, and the mass and the totals of each slot."""
-        positive, slots = self.positive[rows], self._slots[rows]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Find the slots of some rows; returns the mass and the totals of each slot."""
+        positive, slots, weight = self.positive[rows], self._slots[rows], self.weight[rows]
+        mass, total = np.zeros(2 * n_slots), np.zeros(2 * n_slots if self.with_totals else 0)
+        if self._kernels is not None:
+            values = np.ascontiguousarray(scores, dtype=np.float64)
+            self._kernels.find_slots(values, positive, self.margin, low, factor, n_slots, slots)
+            if self.with_totals:
+                self._kernels.add_weights_and_scores(slots, weight, values, mass, total)
+            else:
+                self._kernels.add_weights(slots, weight, mass)
+            return mass, total
         values = scores - self.margin * positive if self.margin else scores.copy()
         values -= low
         values *= factor
         np.copyto(slots, values, casting="unsafe")
         slots += np.multiply(positive, n_slots, dtype=np.intp)
-        weight = None if self.weight is None else self.weight[rows]
-        mass = np.asarray(np.bincount(slots, weight, minlength=2 * n_slots), dtype=np.float64)
-        if not self.with_totals:
-            return mass, None
-        values = scores if weight is None else scores * weight
-        return mass, np.asarray(np.bincount(slots, values, minlength=2 * n_slots), dtype=np.float64)
-
-    def _count_compiled(
-        self, scores: FloatArray, rows: slice, low: float, factor: float, n_slots: int
-    ) -> tuple[FloatArray, FloatArray | None]:
-        """The same sums by compiled code."""
-        kernels, slots, mass = self._kernels, self._slots[rows], np.zeros(2 * n_slots)
-        assert kernels is not None
-        weight, values = self._weight_block(rows), np.ascontiguousarray(scores, dtype=np.float64)
-        kernels.find_slots(values, self.positive[rows], self.margin, low, factor, n_slots, slots)
-        if not self.with_totals:
-            kernels.add_weights(slots, weight, mass)
-            return mass, None
-        total = np.zeros(2 * n_slots)
-        kernels.add_weights_and_scores(slots, weight, values, mass, total)
+        mass += np.bincount(slots, weight if len(weight) else None, minlength=len(mass))
+        if self.with_totals:
+            total += np.bincount(slots, scores * weight if len(weight) else scores, minlength=len(mass))
         return mass, total
-
-    def _weight_block(self, rows: slice) -> FloatArray:
-        """The weights of some rows as kernels take them."""
-        return self._no_weight if self.weight is None else np.ascontiguousarray(self.weight[rows])
 
     def coef_from_table(self, slots: NDArray[np.integer], per_mass: FloatArray) -> FloatArray:
         """The number of each row's class and bin, times the weight of the row."""
@@ -151,17 +134,17 @@ class Binner:
 
         def take(rows: slice) -> None:
             if kernels is not None:
-                kernels.take(table, slots[rows], self._weight_block(rows), out[rows])
+                kernels.take(table, slots[rows], self.weight[rows], out[rows])
                 return
             table.take(slots[rows], out=out[rows], mode="clip")
-            if self.weight is not None:
+            if len(self.weight):
                 out[rows] *= self.weight[rows]
 
         map_in_threads(take, list(iter_row_slices(len(out), 1, TASK_ROWS)))
         return out
 
 
-class BinnedOracle(LabeledOracle, ABC):
+class BinnedOracle(LabeledOracle):
     """A search among bins with an error of at most `max_error`, or the exact search.
 
     The number of bins follows from the range of the scores and from the `peak` of those before: the error
@@ -210,10 +193,6 @@ class BinnedOracle(LabeledOracle, ABC):
     def find_cut(self, bins: Bins, error: float) -> BinnedCut:
         """The cut of these bins."""
 
-    def make_cut(self, bins: Bins, per_mass: FloatArray, loss: float, error: float) -> BinnedCut:
-        """The cut with the coefficients of each class and bin per unit of mass."""
-        return BinnedCut(self.bin.coef_from_table(bins.slots, per_mass), loss, error)
-
 
 class BinnedPairOracle(BinnedOracle):
     """The pairwise hinge of the ROC area, with half of each pair that shares a bin.
@@ -233,7 +212,8 @@ class BinnedPairOracle(BinnedOracle):
         above = np.cumsum(neg[::-1])[::-1] - 0.5 * neg
         below = np.cumsum(pos) - 0.5 * pos
         per_mass = np.stack([-below, above]) / (self.labels.n_pos * self.labels.n_neg)
-        return self.make_cut(bins, per_mass, float(per_mass[1] @ pos), error)
+        coef = self.bin.coef_from_table(bins.slots, per_mass)
+        return BinnedCut(coef, float(per_mass[1] @ pos), error)
 
 
 class BinnedConfusionOracle(BinnedOracle):
@@ -255,11 +235,10 @@ class BinnedConfusionOracle(BinnedOracle):
         return 0.25 * ROUNDING_FACTOR * bins.width * fullest / self.labels.total
 
     def find_cut(self, bins: Bins, error: float) -> BinnedCut:
-        assert bins.total is not None
         groups = bins.mass > 0
         mass = bins.mass[groups]
         positive = np.repeat([False, True], np.count_nonzero(groups, axis=1))
         cut = self.measure.oracle_for(GroupedLabels(positive, mass, self.totals))(bins.total[groups] / mass)
         per_mass = np.zeros(bins.mass.shape)
         per_mass[groups] = cut.coef / mass
-        return self.make_cut(bins, per_mass, cut.loss, error)
+        return BinnedCut(self.bin.coef_from_table(bins.slots, per_mass), cut.loss, error)

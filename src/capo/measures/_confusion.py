@@ -26,14 +26,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from .._compat import FloatArray
+from .._compat import ArrayLike, FloatArray
 from ..exceptions import ConstraintWarning, ExhaustiveSearchWarning, InvalidInputError, MeasureFunctionError
 from . import _search as search
 from ._base import Cells, Cut, LabeledOracle, Measure, Oracle, check_positive_number
 from ._binned import BinnedConfusionOracle
-from ._labels import Labels, Share, score_curve, to_positive_mask
+from ._formula import Formula
+from ._labels import ClassTotals, Labels, Share, score_curve, to_positive_mask
 
 #: With fewer rows, sorts are as fast as bins.
 MIN_BINNED_ROWS = 30_000
@@ -75,8 +75,7 @@ class ConfusionMeasure(Measure):
 
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         labels = Labels.from_arrays(y, sample_weight, both_classes=False)
-        values = np.asarray(scores, dtype=np.float64)
-        Labels.check_scores(values, len(labels.positive))
+        values = Labels.check_scores(scores, len(labels.positive))
         return float(self.value(*(np.asarray(cell) for cell in labels.confusion(values > 0))))
 
     def loss(self, y: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -96,11 +95,9 @@ class ConfusionMeasure(Measure):
 class ConfusionOracle(LabeledOracle):
     """Sorts the scores of both classes and finds (a, b) by the measure's strategy."""
 
-    def __init__(
-        self, measure: ConfusionMeasure, labels: Labels, strategy: type[search.Strategy] | None = None
-    ) -> None:
+    def __init__(self, measure: ConfusionMeasure, labels: Labels) -> None:
         self.measure, self.labels = measure, labels
-        self.strategy = (strategy or measure.strategy)(measure, labels.pos, labels.neg)
+        self.strategy = measure.strategy(measure, labels.pos, labels.neg)
 
     def __call__(self, scores: FloatArray) -> Cut:
         self.labels.check_length(scores)
@@ -275,19 +272,23 @@ ConfusionFunction = Callable[[FloatArray, FloatArray, FloatArray, FloatArray], A
 MAX_CHECKED = 2**24
 #: Number of rows of the grid of confusion matrices that are evaluated together.
 CHECK_CHUNK_SIZE = 64
+FUNCTION_ADVICE = (
+    "It is called with four arrays (tp, fp, fn, tn): write it with elementwise NumPy operations, and with "
+    "np.where in place of if."
+)
+FORMULA_ADVICE = (
+    "A formula must contain tp, fp, fn or tn and must not divide by 0: write tp / max(tp + fp, 1) in place "
+    "of tp / (tp + fp)."
+)
 
 
 def call_function(
-    function: Callable[..., Any],
-    arguments: Sequence[FloatArray],
-    shape: tuple[int, ...],
-    name: str,
-    advice: str,
+    function: Callable[..., Any], cells: Sequence[FloatArray], shape: tuple[int, ...], name: str, advice: str
 ) -> FloatArray:
     """The values of a user's function, or an error unless it returns a finite number for each matrix."""
     try:
         with np.errstate(divide="ignore", invalid="ignore"):
-            values = np.asarray(function(*arguments))
+            values = np.asarray(function(*cells))
     except Exception as error:
         raise MeasureFunctionError(
             f"the measure function {name!r} failed on arrays ({error}). {advice}"
@@ -295,13 +296,13 @@ def call_function(
     if values.dtype.kind not in "biuf" or values.shape != shape:
         raise MeasureFunctionError(
             f"the measure function {name!r} must return one number per confusion matrix: for arrays of shape "
-            f"{arguments[0].shape} it returned {values.dtype} of shape {values.shape}. {advice}"
+            f"{cells[0].shape} it returned {values.dtype} of shape {values.shape}. {advice}"
         )
     if not np.isfinite(values).all():
         first = np.unravel_index(np.argmin(np.isfinite(values)), shape)
-        cells = ", ".join(f"{number:g}" for each in arguments for number in np.ravel(each[first]))
+        matrix = ", ".join(f"{number:g}" for each in cells for number in np.ravel(each[first]))
         raise MeasureFunctionError(
-            f"the measure function {name!r} returned {values[first]} for the confusion matrix ({cells}). "
+            f"the measure function {name!r} returned {values[first]} for the confusion matrix ({matrix}). "
             f"Define its value there. {advice}"
         )
     return values.astype(np.float64, copy=False)
@@ -334,7 +335,7 @@ class FunctionMeasure(ConfusionMeasure):
     def __init__(self, function: ConfusionFunction, name: str | None = None) -> None:
         self.function = function
         self._cached_ranges: dict[tuple[float, float], tuple[float, float]] = {}
-        self._cached_slopes: dict[tuple[float, ...], tuple[float, float] | None] = {}
+        self._cached_slopes: dict[ClassTotals, tuple[float, float] | None] = {}
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
 
     def __getstate__(self) -> dict[str, object]:
@@ -357,14 +358,8 @@ class FunctionMeasure(ConfusionMeasure):
 
     def value(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         cells = np.broadcast_arrays(*(np.asarray(cell, dtype=np.float64) for cell in (tp, fp, fn, tn)))
-        return call_function(
-            self.function,
-            cells,
-            cells[0].shape,
-            self.name,
-            "It is called with four arrays (tp, fp, fn, tn): write it with elementwise NumPy operations and "
-            "np.where in place of if, a formula with max(..., 1).",
-        )
+        advice = FORMULA_ADVICE if isinstance(self.function, Formula) else FUNCTION_ADVICE
+        return call_function(self.function, cells, cells[0].shape, self.name, advice)
 
     def delta(self, tp: Cells, fp: Cells, n_pos: float, n_neg: float) -> Cells:
         best, worst = self.value_range(n_pos, n_neg)
@@ -376,8 +371,9 @@ class FunctionMeasure(ConfusionMeasure):
         Mistakes in the function show here.
         """
         if (n_pos, n_neg) not in self._cached_ranges:
-            tp, fp = _grid_points(n_pos)[:, None], _grid_points(n_neg)
-            values = self.value(tp, fp, n_pos - tp, n_neg - fp)
+            tp, fp = (np.linspace(0, mass, 65) for mass in (n_pos, n_neg))
+            tp, fp = (np.rint(each) if each[-1].is_integer() else each for each in (tp, fp))
+            values = self.value(tp[:, None], fp, n_pos - tp[:, None], n_neg - fp)
             best, worst = float(values[-1, 0]), float(values.min())
             if not best > worst:
                 raise MeasureFunctionError(
@@ -388,80 +384,68 @@ class FunctionMeasure(ConfusionMeasure):
         return self._cached_ranges[n_pos, n_neg]
 
     def oracle_for(self, labels: Labels) -> Oracle:
-        key = _slope_key(labels)
-        if key not in self._cached_slopes:
-            self._cached_slopes[key] = self._min_slopes(labels)
-        min_slopes = self._cached_slopes[key]
-        if min_slopes is not None:
-            return GuardedOracle(self, labels, min_slopes)
-        self.warn_about_search(labels)
-        return ConfusionOracle(self, labels, search.Exhaustive)
+        return FunctionOracle(self, labels)
 
-    def warn_about_search(self, labels: Labels) -> None:
-        """Warn that the search is exhaustive."""
-        n_matrices = (labels.pos.n_atoms + 1) * (labels.neg.n_atoms + 1)
-        warnings.warn(
-            f"the measure {self.name!r} does not rise with tp and fall with fp: each search evaluates all "
-            f"{n_matrices:,} confusion matrices.",
-            ExhaustiveSearchWarning,
-            stacklevel=7,
-        )
-
-    def _min_slopes(self, labels: Labels) -> tuple[float, float] | None:
+    def min_slopes(self, labels: Labels) -> tuple[float, float] | None:
         """The smallest decrease of the loss with a and increase with b; None if it is not monotone."""
-        a, b = _levels_to_check(labels.pos.n_atoms), _levels_to_check(labels.neg.n_atoms)
+        n_a, n_b = labels.pos.n_atoms, labels.neg.n_atoms
+
+        def losses(a: FloatArray, b: FloatArray) -> FloatArray:
+            tp, fp = a[:, None] * labels.pos.atom_mass, b[None, :] * labels.neg.atom_mass
+            return np.asarray(self.delta(tp, fp, labels.n_pos, labels.n_neg))
+
+        a, b = _levels_to_check(n_a), _levels_to_check(n_b)
         fall, rise = np.inf, np.inf
         for start in range(0, len(a) - 1, CHECK_CHUNK_SIZE):
             chunk = a[start : start + CHECK_CHUNK_SIZE + 1]
-            loss = self._losses(chunk, b, labels)
+            loss = losses(chunk, b)
             fall = min(fall, float((-np.diff(loss, axis=0) / np.diff(chunk)[:, None]).min()))
             rise = min(rise, float((np.diff(loss, axis=1) / np.diff(b)).min()))
         if min(fall, rise) < -1e-12:
             return None
-        if slopes := self._slopes_if_linear(fall, rise, labels):
-            return slopes
-        # Between sampled matrices the slopes may be smaller.
-        complete = len(a) == labels.pos.n_atoms + 1 and len(b) == labels.neg.n_atoms + 1
-        return (max(fall, 0.0), max(rise, 0.0)) if complete else (0.0, 0.0)
-
-    def _slopes_if_linear(self, fall: float, rise: float, labels: Labels) -> tuple[float, float] | None:
-        """Slopes between the corners, without rounding errors, if the smallest slopes equal them."""
-        n_a, n_b = labels.pos.n_atoms, labels.neg.n_atoms
-        corners = self._losses(np.array([0.0, n_a]), np.array([0.0, n_b]), labels)
+        # Slopes between the corners have no rounding errors: they replace those that equal them.
+        corners = losses(np.array([0.0, n_a]), np.array([0.0, n_b]))
         overall = (corners[0, 0] - corners[1, 0]) / n_a, (corners[0, 1] - corners[0, 0]) / n_b
-        near = (
-            abs(slope - other) <= 1e-9 * other for slope, other in zip((fall, rise), overall, strict=True)
-        )
-        return (float(overall[0]), float(overall[1])) if all(near) else None
-
-    def _losses(self, a: FloatArray, b: FloatArray, labels: Labels) -> FloatArray:
-        tp, fp = a[:, None] * labels.pos.atom_mass, b[None, :] * labels.neg.atom_mass
-        loss: FloatArray = self.delta(tp, fp, labels.n_pos, labels.n_neg)
-        return loss
+        if np.all(np.abs(np.subtract((fall, rise), overall)) <= 1e-9 * np.array(overall)):
+            return float(overall[0]), float(overall[1])
+        # Between sampled matrices the slopes may be smaller.
+        is_complete = len(a) == n_a + 1 and len(b) == n_b + 1
+        return (max(fall, 0.0), max(rise, 0.0)) if is_complete else (0.0, 0.0)
 
 
-class GuardedOracle(ConfusionOracle):
-    """The fast search; the exhaustive one replaces it if a bound turns out to be wrong."""
+class FunctionOracle(ConfusionOracle):
+    """The fast search; the exhaustive one if the loss is not monotone, or a bound turns out to be wrong."""
 
     measure: FunctionMeasure
 
-    def __init__(self, measure: FunctionMeasure, labels: Labels, min_slopes: tuple[float, float]) -> None:
+    def __init__(self, measure: FunctionMeasure, labels: Labels) -> None:
         super().__init__(measure, labels)
-        self.strategy.min_slopes = min_slopes
+        self.key, known = ClassTotals.from_labels(labels), measure._cached_slopes
+        if self.key not in known:
+            known[self.key] = measure.min_slopes(labels)
+        if (slopes := known[self.key]) is not None:
+            self.strategy.min_slopes = slopes
+        else:
+            self._search_all()
 
     def __call__(self, scores: FloatArray) -> Cut:
         try:
             return super().__call__(scores)
         except search.NotMonotoneError:
-            self.measure._cached_slopes[_slope_key(self.labels)] = None
-            self.measure.warn_about_search(self.labels)
-            self.strategy = search.Exhaustive(self.measure, self.labels.pos, self.labels.neg)
+            self.measure._cached_slopes[self.key] = None
+            self._search_all()
             return super().__call__(scores)
 
-
-def _slope_key(labels: Labels) -> tuple[float, ...]:
-    """What the slopes of a function depend on."""
-    return labels.pos.n_atoms, labels.neg.n_atoms, labels.n_pos, labels.n_neg
+    def _search_all(self) -> None:
+        """Evaluate all confusion matrices from now on, and warn of it."""
+        pos, neg = self.labels.pos, self.labels.neg
+        warnings.warn(
+            f"the measure {self.measure.name!r} does not rise with tp and fall with fp: each search "
+            f"evaluates all {(pos.n_atoms + 1) * (neg.n_atoms + 1):,} confusion matrices.",
+            ExhaustiveSearchWarning,
+            stacklevel=7,
+        )
+        self.strategy = search.Exhaustive(self.measure, pos, neg)
 
 
 def _levels_to_check(count: int) -> FloatArray:
@@ -475,26 +459,16 @@ def _levels_to_check(count: int) -> FloatArray:
     return np.unique(np.concatenate([lower, lower + 1])).astype(np.float64)
 
 
-def _grid_points(mass: float) -> FloatArray:
-    """Evenly spaced masses from 0 to `mass`, rounded to integers if it is one."""
-    points = np.linspace(0, mass, 65)
-    return np.rint(points) if mass == int(mass) else points
-
-
 #: Tolerance for rounding errors: 9 of 10 must satisfy a limit of 0.9.
 _ROUNDING_TOL = 1e-12
 
-
-def _precision(tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
-    return ratio(tp, tp + fp)
-
-
-def _recall(tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
-    return ratio(tp, tp + fn)
-
-
-def _false_positive_rate(tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
-    return ratio(fp, fp + tn)
+#: Rates of a confusion matrix, by their names.
+RATES: dict[str, Callable[..., Cells]] = {
+    "precision": lambda tp, fp, fn, tn: ratio(tp, tp + fp),
+    "recall": lambda tp, fp, fn, tn: ratio(tp, tp + fn),
+    "true positive rate": lambda tp, fp, fn, tn: ratio(tp, tp + fn),
+    "false positive rate": lambda tp, fp, fn, tn: ratio(fp, fp + tn),
+}
 
 
 class ConstrainedMeasure(ConfusionMeasure):
@@ -515,10 +489,7 @@ class ConstrainedMeasure(ConfusionMeasure):
     needs_threshold = False
     # The value is between 0 and 1, but jumps, so that the jackknife estimates far more than is possible.
     max_std = 0.5
-    #: The rate to maximize, and the one that the constraint limits, which is 0 where it is not defined.
-    rate: ClassVar[Callable[..., Cells]]
-    limited_rate: ClassVar[Callable[..., Cells]]
-    #: The same in words.
+    #: The rate to maximize, and the one that the constraint limits: keys of `RATES`.
     rate_name: ClassVar[str]
     limited_rate_name: ClassVar[str]
     #: How the bound limits the rate.
@@ -528,7 +499,21 @@ class ConstrainedMeasure(ConfusionMeasure):
         if not (isinstance(penalty, (int, float, np.number)) and penalty > 0):
             raise InvalidInputError(f"penalty must be above 0: got {penalty!r}.")
         self._bound, self.penalty = float(bound), float(penalty)
-        self.confidence = None if confidence is None else _check_confidence(confidence)
+        is_number = isinstance(confidence, (int, float, np.number))
+        if confidence is not None and not (is_number and 0 < confidence < 1):
+            raise InvalidInputError(
+                f"confidence must be above 0 and below 1: got {confidence!r}. No number of rows gives "
+                "certainty."
+            )
+        self.confidence = None if confidence is None else float(confidence)
+
+    def rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        """The rate to maximize."""
+        return RATES[self.rate_name](tp, fp, fn, tn)
+
+    def limited_rate(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
+        """The rate that the constraint limits, 0 where it is not defined."""
+        return RATES[self.limited_rate_name](tp, fp, fn, tn)
 
     @abstractmethod
     def shortfall(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
@@ -581,30 +566,18 @@ class ConstrainedMeasure(ConfusionMeasure):
         return curve.best_threshold(nearness)
 
 
-def _check_confidence(value: float) -> float:
-    if not (isinstance(value, (int, float, np.number)) and 0 < value < 1):
-        raise InvalidInputError(
-            f"confidence must be above 0 and below 1: got {value!r}. No number of rows gives certainty."
-        )
-    return float(value)
-
-
-def _check_share(value: float, name: str, of: str) -> float:
-    if not (isinstance(value, (int, float, np.number)) and 0 < value <= 1):
-        raise InvalidInputError(
-            f"{name} must be above 0 and at most 1: got {value!r}. A {of} of 0 is no constraint, and a {of} "
-            "above 1 is impossible."
-        )
-    return float(value)
-
-
 class _FloorMeasure(ConstrainedMeasure):
     """A measure with a smallest value of its limited rate."""
 
     def __init__(
         self, floor: float = 0.9, penalty: float = math.inf, confidence: float | None = None
     ) -> None:
-        self.floor = _check_share(floor, "floor", self.limited_rate_name)
+        if not (isinstance(floor, (int, float, np.number)) and 0 < floor <= 1):
+            raise InvalidInputError(
+                f"floor must be above 0 and at most 1: got {floor!r}. A {self.limited_rate_name} of 0 is no "
+                f"constraint, and a {self.limited_rate_name} above 1 is impossible."
+            )
+        self.floor = float(floor)
         super().__init__(self.floor, penalty, confidence)
 
     def shortfall(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
@@ -628,7 +601,6 @@ class RecallAtPrecision(_FloorMeasure):
 
     name = "recall_at_precision"
     rate_name, limited_rate_name = "recall", "precision"
-    rate, limited_rate = staticmethod(_recall), staticmethod(_precision)
 
 
 class PrecisionAtRecall(_FloorMeasure):
@@ -648,7 +620,6 @@ class PrecisionAtRecall(_FloorMeasure):
 
     name = "precision_at_recall"
     rate_name, limited_rate_name = "precision", "recall"
-    rate, limited_rate = staticmethod(_precision), staticmethod(_recall)
 
 
 class TprAtFpr(ConstrainedMeasure):
@@ -677,8 +648,6 @@ class TprAtFpr(ConstrainedMeasure):
             raise InvalidInputError(f"ceiling must be between 0 and 1: got {ceiling!r}.")
         self.ceiling = float(ceiling)
         super().__init__(self.ceiling, penalty, confidence)
-
-    rate, limited_rate = staticmethod(_recall), staticmethod(_false_positive_rate)
 
     def shortfall(self, tp: Cells, fp: Cells, fn: Cells, tn: Cells) -> Cells:
         return self.limited_rate(tp, fp, fn, tn) - self.ceiling

@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from .._compat import FloatArray, IntArray
+from .._compat import ArrayLike, FloatArray, IntArray, NDArray
 from ..exceptions import InvalidInputError
 
 
@@ -141,7 +140,7 @@ class ClassAtoms:
         return _select_highest(values, atoms.values[n_top - 1], n_top)
 
     def atoms_to_rows(self, values: FloatArray, per_atom: FloatArray) -> FloatArray:
-        """Distribute numbers of the sorted atoms to the rows that they are made of."""
+        """Distribute numbers of the sorted atoms to the rows that they are made of, by their weights."""
         out = np.empty(len(values))
         out[np.argsort(values)[::-1]] = per_atom
         return out
@@ -189,6 +188,7 @@ class WeightedClassAtoms(ClassAtoms):
         sums = np.concatenate([[0.0], np.cumsum(per_atom * self.atom_mass)])
         out = np.empty(len(values))
         out[order] = np.diff(np.interp(ends, self._atom_ends, sums)) / self.weight[order]
+        out *= self.weight / self.atom_mass
         return out
 
 
@@ -287,8 +287,9 @@ class Labels:
         return labels
 
     @staticmethod
-    def check_scores(scores: FloatArray, n_rows: int) -> None:
-        """Raise an error for scores of another length, NaN or infinity."""
+    def check_scores(scores: ArrayLike, n_rows: int) -> FloatArray:
+        """Return scores as an array, or raise an error for another length, NaN or infinity."""
+        scores = np.ascontiguousarray(scores, dtype=np.float64)
         if scores.ndim != 1 or len(scores) != n_rows:
             raise InvalidInputError(
                 f"scores must have one number per row: got shape {scores.shape} for {n_rows} rows of y."
@@ -299,6 +300,7 @@ class Labels:
                 f"scores contain NaN or infinity (first at row {bad}: {scores[bad]}). "
                 "Remove or impute these rows before scoring."
             )
+        return scores
 
     def check_length(self, scores: FloatArray) -> None:
         """Raise an error for scores of another length; cheap enough for every search."""
@@ -488,20 +490,14 @@ def to_positive_mask(y: ArrayLike) -> NDArray[np.bool_]:
         raise InvalidInputError("y has no rows.")
     if labels.dtype == bool:
         return labels
-    if labels.dtype.kind not in "iuf" or not np.isin(labels, (-1, 0, 1)).all():
-        _raise_for_labels(labels)
-    positive = labels == 1
-    if positive.any() and (labels == 0).any() and (labels == -1).any():
-        _raise_for_labels(labels)
-    return positive
-
-
-def _raise_for_labels(labels: NDArray[np.generic]) -> None:
-    found = ", ".join(str(value) for value in np.unique(labels.astype(str))[:5])
-    raise InvalidInputError(
-        f"y must have two classes, encoded as 0/1, -1/+1 or booleans: found {found}. "
-        "Estimators accept any two labels, measures do not."
-    )
+    is_known = labels.dtype.kind in "iuf" and np.isin(labels, (-1, 0, 1)).all()
+    if not is_known or all((labels == value).any() for value in (-1, 0, 1)):
+        found = ", ".join(str(value) for value in np.unique(labels.astype(str))[:5])
+        raise InvalidInputError(
+            f"y must have two classes, encoded as 0/1, -1/+1 or booleans: found {found}. "
+            "Estimators accept any two labels, measures do not."
+        )
+    return labels == 1
 
 
 def check_weight(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray | None:
@@ -557,10 +553,6 @@ class ScoreCurve:
             values[start : start + CURVE_CHUNK_SIZE] = function(tp, fp, n_pos - tp, n_neg - fp)
         return values
 
-    def tp_at_mass(self, mass: float) -> float:
-        """Expected tp among the highest scores of total `mass`, with ties broken at random."""
-        return float(np.interp(mass, self.tp + self.fp, self.tp))
-
     def threshold_below(self, i: int) -> float:
         """A threshold that exactly the first `i` distinct scores exceed."""
         if i == 0:
@@ -583,8 +575,7 @@ class ScoreCurve:
 
 def score_curve(labels: Labels, scores: ArrayLike) -> ScoreCurve:
     """The confusion matrices of all thresholds on the scores."""
-    values = np.asarray(scores, dtype=np.float64)
-    Labels.check_scores(values, len(labels.positive))
+    values = Labels.check_scores(scores, len(labels.positive))
     order = np.argsort(-values)
     if labels.weight is not None:
         order = order[labels.weight[order] > 0]

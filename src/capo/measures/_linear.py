@@ -17,14 +17,13 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._accel.loader import load_kernels
 from .._accel.threads import VectorPool, map_in_threads
-from .._compat import FloatArray
+from .._compat import ArrayLike, FloatArray
 from ..engine import iter_row_slices
 from ..exceptions import InvalidInputError
-from ._base import Cut, LabeledOracle, Measure, Oracle
+from ._base import Cut, LabeledOracle, Measure, Oracle, format_label
 from ._labels import Labels, score_curve, shifted_keys, to_positive_mask, top_mass
 
 #: Thresholds of rows of which one price is 0 are limited to these log-odds.
@@ -49,9 +48,8 @@ class LinearMeasure(Measure):
         return float(self.prices(labels)[labels.error_mask(to_positive_mask(y_pred))].sum())
 
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        values = np.asarray(scores, dtype=np.float64)
         labels = Labels.from_arrays(y, sample_weight, both_classes=False)
-        Labels.check_scores(values, len(labels.positive))
+        values = Labels.check_scores(scores, len(labels.positive))
         return self.value(labels, (values > 0) != labels.positive)
 
     @abstractmethod
@@ -170,11 +168,26 @@ class Cost(LinearMeasure):
         benefit_tp: float | ArrayLike = 0.0,
     ) -> None:
         self.cost_fp, self.cost_fn, self.benefit_tp = cost_fp, cost_fn, benefit_tp
-        _check_costs(self.params)
+        arrays = [np.ravel(np.asarray(value)) for value in self.params.values()]
+        if not (
+            all(each.size > 0 and each.dtype.kind in "biuf" for each in arrays)
+            and all(np.isfinite(each).all() and each.min() >= 0 for each in arrays)
+            and any(each.any() for each in arrays)
+        ):
+            found = ", ".join(
+                f"{name}={f'<{np.size(value)} values>' if np.ndim(value) else repr(value)}"
+                for name, value in self.params.items()
+            )
+            raise InvalidInputError(
+                f"costs must be finite numbers, not negative and not all zero: got {found}."
+            )
 
-    def _label_params(self) -> dict[str, Any]:
+    @property
+    def label(self) -> str:
+        """The name with the prices, as printed for users; without a benefit of 0."""
         shown = {key: value for key, value in self.params.items() if key != "benefit_tp" or np.any(value)}
-        return {key: np.asarray(value) if np.ndim(value) else value for key, value in shown.items()}
+        arrays = {key: np.asarray(value) if np.ndim(value) else value for key, value in shown.items()}
+        return format_label(self.name, arrays)
 
     def for_rows(self, rows: Any) -> Cost:
         if not self.per_row:
@@ -197,11 +210,8 @@ class Cost(LinearMeasure):
 
     def _row_costs(self, labels: Labels) -> FloatArray:
         """The cost of an error in each row, compared with the correct label."""
-        stakes = _per_row(self.cost_fn, "cost_fn", labels) + self._benefits(labels)
+        stakes = _per_row(self.cost_fn, "cost_fn", labels) + _per_row(self.benefit_tp, "benefit_tp", labels)
         return labels.mass * np.where(labels.positive, stakes, _per_row(self.cost_fp, "cost_fp", labels))
-
-    def _benefits(self, labels: Labels) -> FloatArray:
-        return _per_row(self.benefit_tp, "benefit_tp", labels)
 
     def prices(self, labels: Labels) -> FloatArray:
         costs = self._row_costs(labels)
@@ -212,25 +222,9 @@ class Cost(LinearMeasure):
         return costs / costs.sum()
 
     def value(self, labels: Labels, errors: np.ndarray) -> float:
-        earned = np.sum(np.where(labels.positive, labels.mass * self._benefits(labels), 0.0))
+        benefits = _per_row(self.benefit_tp, "benefit_tp", labels)
+        earned = np.sum(np.where(labels.positive, labels.mass * benefits, 0.0))
         return float((earned - self._row_costs(labels)[errors].sum()) / labels.total)
-
-
-def _check_costs(values: dict[str, Any]) -> None:
-    """Raise an error unless all prices are finite numbers, none negative, and not all of them 0."""
-    arrays = [np.ravel(np.asarray(value)) for value in values.values()]
-    numeric = all(each.size > 0 and each.dtype.kind in "biuf" for each in arrays)
-    if not (
-        numeric
-        and all(np.isfinite(each).all() and each.min() >= 0 for each in arrays)
-        and any(each.any() for each in arrays)
-    ):
-        found = ", ".join(f"{name}={_shorten(value)}" for name, value in values.items())
-        raise InvalidInputError(f"costs must be finite numbers, not negative and not all zero: got {found}.")
-
-
-def _shorten(value: Any) -> str:
-    return repr(value) if np.ndim(value) == 0 else f"<{np.size(value)} values>"
 
 
 def cost_log_odds(cost_fp: ArrayLike, stakes: ArrayLike) -> FloatArray:
@@ -284,7 +278,10 @@ class FixedCountMeasure(Measure):
 
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         labels = Labels.from_arrays(y, sample_weight)
-        return score_curve(labels, scores).tp_at_mass(self.count(labels)) / self.scale(labels)
+        curve = score_curve(labels, scores)
+        # The expected tp among the highest scores, with ties broken at random.
+        tp = float(np.interp(self.count(labels), curve.tp + curve.fp, curve.tp))
+        return tp / self.scale(labels)
 
     def loss(self, y: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         labels = Labels.from_arrays(y, sample_weight)

@@ -11,17 +11,15 @@ its weights.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import digamma
 
-from .._compat import FloatArray, IntArray
+from .._compat import ArrayLike, FloatArray, IntArray
 from ..exceptions import InvalidInputError
 from ._base import Cut, LabeledOracle, Measure, Oracle
 from ._binned import BinnedPairOracle
-from ._labels import ClassAtoms, Labels, score_curve, shifted_keys, to_positive_mask
+from ._labels import Labels, score_curve, shifted_keys, to_positive_mask
 
 #: With fewer rows, a sort is as fast as bins.
 MIN_BINNED_ROWS = 2_000
@@ -35,10 +33,10 @@ class RankingMeasure(Measure):
 
     def loss(self, y: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """1 minus the area, or average precision, of the scores `y_pred`."""
-        return 1.0 - self._area(Labels.from_arrays(y, sample_weight), np.asarray(y_pred, dtype=np.float64))
+        return 1.0 - self.area(Labels.from_arrays(y, sample_weight), np.asarray(y_pred, dtype=np.float64))
 
     def score(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        return self._area(Labels.from_arrays(y, sample_weight), np.asarray(scores, dtype=np.float64))
+        return self.area(Labels.from_arrays(y, sample_weight), np.asarray(scores, dtype=np.float64))
 
     def ranking_coef(self, y: ArrayLike, order: ArrayLike) -> FloatArray:
         """Coefficients of the cut of one ranking (row indices, best first), without weights."""
@@ -50,7 +48,7 @@ class RankingMeasure(Measure):
         return coef
 
     @abstractmethod
-    def _area(self, labels: Labels, scores: FloatArray) -> float:
+    def area(self, labels: Labels, scores: FloatArray) -> float:
         """The measure, between 0 and 1, with ties treated as in scikit-learn."""
 
     def threshold(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -66,7 +64,7 @@ class RocAUC(RankingMeasure):
 
     name = "roc_auc"
 
-    def _area(self, labels: Labels, scores: FloatArray) -> float:
+    def area(self, labels: Labels, scores: FloatArray) -> float:
         curve = score_curve(labels, scores)
         pairs = np.diff(curve.fp) @ (curve.tp[1:] + curve.tp[:-1])
         return float(0.5 * pairs / (curve.tp[-1] * curve.fp[-1]))
@@ -87,25 +85,21 @@ class PairOracle(LabeledOracle):
         coef = shifted_keys(scores, labels.positive)
         order = np.argsort(coef)
         # A positive is in the wrong order with the negatives above it, a negative with the positives below.
-        coef[order] = self._mass_around(order)
-        coef /= labels.n_pos * labels.n_neg
-        if labels.weight is not None:
-            coef *= labels.weight
-        return Cut(coef, float(coef.sum(where=labels.positive)))
-
-    def _mass_around(self, order: IntArray) -> FloatArray:
-        """Per rank the mass of negatives above a positive, or minus that of positives below a negative."""
-        negative = ~self.labels.positive[order]
-        if self.labels.weight is None:
+        negative = ~labels.positive[order]
+        if labels.weight is None:
             negatives = np.cumsum(negative, dtype=np.float64)
             positives = np.arange(1.0, len(order) + 1)
             positives -= negatives
         else:
-            mass = self.labels.weight[order]
+            mass = labels.weight[order]
             positives, negatives = np.cumsum(mass * ~negative), np.cumsum(mass * negative)
-        np.subtract(self.labels.n_neg, negatives, out=negatives)
+        np.subtract(labels.n_neg, negatives, out=negatives)
         np.negative(positives, out=negatives, where=negative)
-        return negatives
+        coef[order] = negatives
+        coef /= labels.n_pos * labels.n_neg
+        if labels.weight is not None:
+            coef *= labels.weight
+        return Cut(coef, float(coef.sum(where=labels.positive)))
 
     def within(self, error: float) -> Oracle:
         return BinnedPairOracle(self, error) if len(self.labels.positive) >= MIN_BINNED_ROWS else self
@@ -138,7 +132,7 @@ class PartialAUC(RankingMeasure):
             )
         self.max_fpr, self.min_fpr = max_fpr, min_fpr
 
-    def _area(self, labels: Labels, scores: FloatArray) -> float:
+    def area(self, labels: Labels, scores: FloatArray) -> float:
         curve = score_curve(labels, scores)
         fpr, tpr = curve.fp / labels.n_neg, curve.tp / labels.n_pos
         width = self.max_fpr - self.min_fpr
@@ -197,13 +191,16 @@ class PartialPairOracle(LabeledOracle):
 
         coef = np.zeros(len(scores))
         coef[pos] = labels.mass[pos] * r / self.scale
-        coef[neg[order]] = -self._chosen_mass(r, labels.mass[pos], ends) / self.scale
+        coef[neg[order]] = -np.diff(self._covered_mass(r, labels.mass[pos], ends)) / self.scale
         loss = float(labels.mass[pos] @ np.maximum(0.0, r - self.low) / self.scale)
         return Cut(coef, loss)
 
     def _choose(self, s: FloatArray, ranked: FloatArray, ends: FloatArray, sums: FloatArray) -> FloatArray:
         first = np.minimum(ends[np.searchsorted(-ranked, -s)], self.low)
-        second = np.clip(ends[self._count_above(ranked, s)], self.low, self.high)
+        # The number of negatives above s - 1; where rounding makes them equal, its error decides.
+        moved = s - 1.0
+        sides = [np.searchsorted(-ranked, -moved, side=side) for side in ("left", "right")]
+        second = np.clip(ends[np.where(s - moved < 1.0, sides[1], sides[0])], self.low, self.high)
         if self.low == 0.0:
             return second  # every negative up to there gains, which sums of huge scores may not show
 
@@ -213,25 +210,13 @@ class PartialPairOracle(LabeledOracle):
         return np.where(gain(second) > gain(first), second, first)
 
     @staticmethod
-    def _count_above(ranked: FloatArray, s: FloatArray) -> IntArray:
-        """How many negatives score above s - 1; where rounding makes them equal, its error decides."""
-        moved = s - 1.0
-        rounded_up = s - moved < 1.0
-        left = np.searchsorted(-ranked, -moved)
-        return np.where(rounded_up, np.searchsorted(-ranked, -moved, side="right"), left)
-
-    def _chosen_mass(self, r: FloatArray, mass: FloatArray, ends: FloatArray) -> FloatArray:
-        """For each negative, the mass of positives below it times its own mass, or a part of it at an end."""
+    def _covered_mass(r: FloatArray, mass: FloatArray, ends: FloatArray) -> FloatArray:
+        """For each end x, the sum over the positives of mass * min(r, x)."""
         order = np.argsort(r)
         cumulative = np.concatenate([[0.0], np.cumsum(mass[order])])
         first = np.concatenate([[0.0], np.cumsum((mass * r)[order])])
-
-        def covered(x: FloatArray) -> FloatArray:
-            # The sum over the positives of mass * min(r, x).
-            k = np.searchsorted(r[order], x)
-            return first[k] + (cumulative[-1] - cumulative[k]) * x
-
-        return np.diff(covered(ends))
+        k = np.searchsorted(r[order], ends)
+        return first[k] + (cumulative[-1] - cumulative[k]) * ends
 
 
 class AveragePrecision(RankingMeasure):
@@ -239,7 +224,7 @@ class AveragePrecision(RankingMeasure):
 
     name = "average_precision"
 
-    def _area(self, labels: Labels, scores: FloatArray) -> float:
+    def area(self, labels: Labels, scores: FloatArray) -> float:
         curve = score_curve(labels, scores)
         precision = curve.tp[1:] / (curve.tp[1:] + curve.fp[1:])
         return float(np.diff(curve.tp) @ precision / curve.tp[-1])
@@ -281,15 +266,9 @@ class PrecisionOracle(LabeledOracle):
         loss = 1.0 - float(np.mean(rank / (rank + self.step * swapped)))
         coef = np.zeros(len(scores))
         scale = pos.n_atoms * neg.n_atoms
-        coef[pos.index] = self._to_rows(pos, s_pos, swapped / scale)
-        coef[neg.index] = self._to_rows(neg, s_neg, (place - pos.n_atoms) / scale)
+        coef[pos.index] = pos.atoms_to_rows(s_pos, swapped / scale)
+        coef[neg.index] = neg.atoms_to_rows(s_neg, (place - pos.n_atoms) / scale)
         return Cut(coef, loss)
-
-    def _to_rows(self, scores: ClassAtoms, values: FloatArray, per_atom: FloatArray) -> FloatArray:
-        rows = scores.atoms_to_rows(values, per_atom)
-        if self.labels.weight is not None:
-            rows *= self.labels.weight[scores.index] / scores.atom_mass
-        return rows
 
     def _places(self, pos: FloatArray, neg: FloatArray) -> IntArray:
         """For each negative, the best number of positives above it."""
@@ -304,7 +283,15 @@ class PrecisionOracle(LabeledOracle):
         place = np.full(n_neg + 2, 0, dtype=np.intp)
         place[n_neg + 1] = n_pos
         for middle, left, right in self.plan:
-            place[middle] = _first_maxima(gain, middle, place[left], place[right])
+            # All places between the known ones of each middle; the first with the largest gain is its own.
+            low, lengths = place[left], place[right] - place[left] + 1
+            starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+            row = np.repeat(np.arange(len(middle)), lengths)
+            i = np.arange(len(row)) - starts[row] + low[row]
+            gains = gain(i, middle[row])
+            hits = np.flatnonzero(gains == np.maximum.reduceat(gains, starts)[row])
+            _, first = np.unique(row[hits], return_index=True)
+            place[middle] = i[hits[first]]
         return place[1:-1]
 
     def _precision_lost(self, i: IntArray, j: IntArray) -> FloatArray:
@@ -317,20 +304,6 @@ class PrecisionOracle(LabeledOracle):
         return after * (digamma(n_pos + 1 + after) - digamma(i + 1 + after)) - before * (
             digamma(n_pos + 1 + before) - digamma(i + 1 + before)
         )
-
-
-def _first_maxima(
-    gain: Callable[[IntArray, IntArray], FloatArray], j: IntArray, low: IntArray, high: IntArray
-) -> IntArray:
-    """For each j the first i in [low, high] with the largest gain."""
-    lengths = high - low + 1
-    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-    row = np.repeat(np.arange(len(j)), lengths)
-    i = np.arange(len(row)) - starts[row] + low[row]
-    gains = gain(i, j[row])
-    hits = np.flatnonzero(gains == np.maximum.reduceat(gains, starts)[row])
-    _, first = np.unique(row[hits], return_index=True)
-    return i[hits[first]]
 
 
 def _halving_plan(count: int) -> list[tuple[IntArray, IntArray, IntArray]]:

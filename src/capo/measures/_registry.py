@@ -95,24 +95,24 @@ class Registry(Generic[AnyMeasure]):
     average_use: str = ""
 
     @cached_property
-    def averaged(self) -> dict[str, tuple[str, str]]:
-        """The names of averages, as (measure of two classes, average)."""
+    def averages_by_name(self) -> dict[str, tuple[str, str]]:
+        """The measure of two classes and the average of each name such as ``f1_macro``."""
         known = sorted(kind.name for kind, _, _ in _BINARY if issubclass(kind, self.averaged_kind))
         return {f"{name}_{average}": (name, average) for name in known for average in self.averages}
 
     def names(self) -> list[str]:
         """All names, sorted."""
-        return sorted([*self.entries, *self.averaged])
+        return sorted([*self.entries, *self.averages_by_name])
 
     def describe(self) -> list[Description]:
         """Descriptions of all measures, similar ones together."""
         entries = self.entries.items()
         own = [Description(name, _parameters(make), value, use) for name, (make, value, use) in entries]
-        averaged = [
+        derived = [
             Description(name, {}, f"{binary}: {self.averages[average]}", self.average_use)
-            for name, (binary, average) in self.averaged.items()
+            for name, (binary, average) in self.averages_by_name.items()
         ]
-        return [*own, *averaged]
+        return [*own, *derived]
 
     def get(self, measure: object, params: Mapping[str, Any]) -> AnyMeasure:
         """A measure by its name and parameters, or from another measure, a formula or a function."""
@@ -145,14 +145,15 @@ class Registry(Generic[AnyMeasure]):
                 takes = f"it takes {', '.join(accepted)}" if accepted else "it takes no parameters"
                 raise InvalidInputError(f"measure {name!r} has no parameter {unknown[0]!r}: {takes}.")
             return make(**params)
-        if self.average is not None and known in self.averaged:
-            binary, average = self.averaged[known]
+        if self.average is not None and known in self.averages_by_name:
+            binary, average = self.averages_by_name[known]
             return self.average(BINARY.get(binary, params), average)
         if self is not BINARY and known in BINARY.entries:
             return self.convert(BINARY.get(known, params))
         listed = [*sorted(self.entries), *(["an average such as 'f1_macro'"] if self.averages else [])]
+        binary_names = [binary for binary, _ in self.averages_by_name.values()]
         hint = suggest_names(
-            name, [*self.names(), *self.aliases, *BINARY.names()], f"Choose one of {', '.join(listed)}."
+            name, [*self.names(), *self.aliases, *binary_names], f"Choose one of {', '.join(listed)}."
         )
         raise UnknownMeasureError(f"there is no measure {name!r}{self.target}. {hint}")
 

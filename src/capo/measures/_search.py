@@ -19,14 +19,12 @@ from __future__ import annotations
 
 import heapq
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._compat import FloatArray, IntArray
+from .._compat import FloatArray, IntArray, NDArray
 from ..exceptions import MeasureFunctionError
 
 if TYPE_CHECKING:
@@ -254,29 +252,20 @@ class Bounded(Strategy):
             wide = np.flatnonzero((parts.a0 < parts.a1) | (parts.t0 < parts.t1))
             if not wide.size:
                 continue
-            parts, gain = parts.select(wide), gain[wide]
-            top = self._bound(parts, grid.first_b)
+            parts, (up, un) = parts.select(wide), self.atom_masses
+            tp = parts.a0 * up, parts.a1 * up
+            fp = (parts.t0 + grid.first_b) * un, (parts.t1 + grid.first_b) * un
+            linear_part = self.min_slopes[0] * parts.a0 - self.min_slopes[1] * parts.t1
+            top = self.measure.delta_bound(tp, fp, *self.masses) + linear_part
             if (here[wide] > top + 1e-9).any():
                 raise NotMonotoneError
-            queue.extend(self._batches(top + gain, parts, best_value))
+            bound = top + gain[wide]
+            keep = np.flatnonzero(bound > best_value + ROUNDING_TOL)
+            if len(keep) > MAX_BLOCKS:  # those with the highest bounds are taken first
+                keep = keep[np.argsort(bound[keep])]
+            batches = (keep[start : start + MAX_BLOCKS] for start in range(0, len(keep), MAX_BLOCKS))
+            queue += [(bound[batch], parts.select(batch)) for batch in batches]
         return *best, float(self.delta(*best))
-
-    @staticmethod
-    def _batches(bound: FloatArray, parts: Blocks, best_value: float) -> Iterator[tuple[FloatArray, Blocks]]:
-        """The parts whose bound exceeds the best value, in batches, those with the highest bounds last."""
-        keep = np.flatnonzero(bound > best_value + ROUNDING_TOL)
-        if len(keep) > MAX_BLOCKS:
-            keep = keep[np.argsort(bound[keep])]
-        for start in range(0, len(keep), MAX_BLOCKS):
-            batch = keep[start : start + MAX_BLOCKS]
-            yield bound[batch], parts.select(batch)
-
-    def _bound(self, parts: Blocks, first_b: int) -> FloatArray:
-        up, un = self.atom_masses
-        tp = parts.a0 * up, parts.a1 * up
-        fp = (parts.t0 + first_b) * un, (parts.t1 + first_b) * un
-        bound: FloatArray = self.measure.delta_bound(tp, fp, *self.masses)
-        return bound + (self.min_slopes[0] * parts.a0 - self.min_slopes[1] * parts.t1)
 
 
 class NotMonotoneError(MeasureFunctionError):

@@ -23,17 +23,16 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from .._compat import FloatArray, IntArray
+from .._compat import FloatArray, IntArray, NDArray
 from ..exceptions import InvalidInputError, list_labels
 from ._base import AveragedMeasure, DerivedMeasure, Measure
 from ._confusion import ConfusionMeasure, FunctionMeasure, call_function, ratio
@@ -176,14 +175,6 @@ class ExpectedRows:
         return ExpectedRows(self.probabilities[::step], weight)
 
 
-def confusion_matrix(
-    codes: IntArray, labels: IntArray, n_classes: int, weight: FloatArray | None = None
-) -> FloatArray:
-    """Return the confusion matrix of a labeling: true classes in rows, predicted classes in columns."""
-    cells = np.bincount(codes * n_classes + labels, weights=weight, minlength=n_classes**2)
-    return cells.reshape(n_classes, n_classes).astype(np.float64)
-
-
 @dataclass(frozen=True)
 class RuleSearch:
     """A rule, the value that it is expected to reach, and a bound on what any labeling can reach.
@@ -222,12 +213,12 @@ class MulticlassMeasure(DerivedMeasure):
         """Return the value for true classes, predicted classes and probabilities of the classes."""
 
     @abstractmethod
-    def search(self, rows: ExpectedRows) -> RuleSearch:
-        """Return the rule with the best expected value that is found, and a bound."""
+    def best_rule(self, rows: ExpectedRows) -> RuleSearch:
+        """Return the rule with the best expected value that is found."""
 
-    def find_rule(self, rows: ExpectedRows) -> DecisionRule:
-        """Return the rule of `search`, without the bound."""
-        return self.search(rows).rule
+    def search(self, rows: ExpectedRows) -> RuleSearch:
+        """Return the best rule with a bound on what any labeling can reach."""
+        return self.best_rule(rows)
 
     def for_classes(self, classes: NDArray[Any]) -> MulticlassMeasure:
         """Return the measure with parameters that refer to labels resolved for these classes."""
@@ -253,7 +244,9 @@ class ConfusionMatrixMeasure(MulticlassMeasure):
     def score(
         self, codes: IntArray, labels: IntArray, probabilities: FloatArray, sample_weight: Weights = None
     ) -> float:
-        return float(self.value(confusion_matrix(codes, labels, probabilities.shape[1], sample_weight)))
+        n_classes = probabilities.shape[1]
+        cells = np.bincount(codes * n_classes + labels, weights=sample_weight, minlength=n_classes**2)
+        return float(self.value(cells.reshape(n_classes, n_classes).astype(np.float64)))
 
     def gradient(self, confusion: FloatArray) -> FloatArray:
         """Return the derivatives by the cells of one matrix, up to a constant in each row.
@@ -300,9 +293,6 @@ class ConfusionMatrixMeasure(MulticlassMeasure):
         found = self.best_rule(rows)
         return found if found.is_exact else replace(found, bound=max(self.bound(rows), found.value))
 
-    def find_rule(self, rows: ExpectedRows) -> DecisionRule:
-        return self.best_rule(rows).rule
-
     def best_rule(self, rows: ExpectedRows) -> RuleSearch:
         """Return the best result of the ascents from several rules.
 
@@ -341,8 +331,8 @@ def evaluate_rule(measure: ConfusionMatrixMeasure, rows: ExpectedRows, rule: Dec
     return RuleSearch(rule, float(measure.value(rows.confusion(rule.predict(rows.probabilities)))))
 
 
-class LinearMeasure(ConfusionMatrixMeasure):
-    """Many classes: a measure that is linear in the confusion matrix, given the true classes' masses."""
+class GainMeasure(ConfusionMatrixMeasure):
+    """A measure that is linear in the confusion matrix, given the true classes' masses."""
 
     @abstractmethod
     def gain(self, true_mass: FloatArray) -> FloatArray:
@@ -350,9 +340,6 @@ class LinearMeasure(ConfusionMatrixMeasure):
 
     def value(self, confusion: FloatArray) -> FloatArray:
         return np.asarray((self.gain(confusion.sum(axis=-1)) * confusion).sum(axis=(-2, -1)))
-
-    def gradient(self, confusion: FloatArray) -> FloatArray:
-        return self.gain(confusion.sum(axis=-1))
 
     def best_rule(self, rows: ExpectedRows) -> RuleSearch:
         found = evaluate_rule(self, rows, DecisionRule(self.gain(rows.true_mass)).normalize())
@@ -431,15 +418,13 @@ class ClassAverage(AveragedMeasure, ConfusionMatrixMeasure):
         return np.diag(by_hits - by_errors) + by_errors
 
     def starts(self, rows: ExpectedRows) -> list[DecisionRule]:
-        return [*super().starts(rows), *self._separate_rules(rows.sample(MAX_ROWS_FOR_START))]
-
-    def _separate_rules(self, rows: ExpectedRows) -> list[DecisionRule]:
-        """Return rules from the threshold that is best for each class by itself."""
-        best = self._best_cuts(rows)
-        thresholds, tp, fp = (np.array(part) for part in list(zip(*best, strict=True))[1:])
-        share = self._class_weights(rows.true_mass, tp + fp)
+        """Return also two rules from the threshold that is best for each class by itself."""
+        sample = rows.sample(MAX_ROWS_FOR_START)
+        _, thresholds, tp, fp = (np.array(part) for part in zip(*self._best_cuts(sample), strict=True))
+        share = self._class_weights(sample.true_mass, tp + fp)
         ratio_rule = DecisionRule.from_multipliers(1.0 / np.maximum(thresholds, 1e-9))
-        return [ratio_rule, DecisionRule(self._gain(tp, fp, rows.true_mass, share))]
+        gain = self._gain(tp, fp, sample.true_mass, share)
+        return [*super().starts(rows), ratio_rule, DecisionRule(gain)]
 
     def bound(self, rows: ExpectedRows) -> float:
         """Return the average of the best values that each class could have by itself."""
@@ -518,7 +503,7 @@ def binary_values(
 
 
 @dataclass(frozen=True)
-class Accuracy(LinearMeasure):
+class Accuracy(GainMeasure):
     """Accuracy of many classes: the share of correct predictions, as a gain matrix."""
 
     name: ClassVar[str] = "accuracy"
@@ -529,7 +514,7 @@ class Accuracy(LinearMeasure):
 
 
 @dataclass(frozen=True)
-class BalancedAccuracy(LinearMeasure):
+class BalancedAccuracy(GainMeasure):
     """Balanced accuracy of many classes: the mean of their recalls; classes without rows do not count."""
 
     name: ClassVar[str] = "balanced_accuracy"
@@ -540,7 +525,7 @@ class BalancedAccuracy(LinearMeasure):
 
 
 @dataclass(frozen=True, eq=False)
-class GainMatrix(LinearMeasure):
+class GainMatrix(GainMeasure):
     """Mean gain per row, from the gain of each pair of a true and a predicted class.
 
     Parameters
@@ -683,15 +668,10 @@ class CohenKappa(FractionMeasure):
     def assumes_order(self) -> bool:
         return self.weights is not None and self.order is None
 
-    def _errors(self, n_classes: int) -> FloatArray:
-        place = np.arange(n_classes) if self.positions is None else np.array(self.positions)
-        distance = np.abs(place[:, None] - place).astype(np.float64)
-        if self.weights is None:
-            return (distance > 0).astype(np.float64)
-        return distance if self.weights == "linear" else distance**2
-
     def fraction(self, true_mass: FloatArray) -> tuple[FloatArray, FloatArray]:
-        errors = self._errors(true_mass.shape[-1])
+        place = np.arange(true_mass.shape[-1]) if self.positions is None else np.array(self.positions)
+        distance = np.abs(place[:, None] - place).astype(np.float64)
+        errors = distance ** {None: 0, "linear": 1, "quadratic": 2}[self.weights] * (distance > 0)
         share = ratio(true_mass, true_mass.sum(axis=-1, keepdims=True))
         by_chance = (share @ errors)[..., None, :]  # of a row with this prediction
         return by_chance - errors, np.broadcast_to(by_chance, (by_chance - errors).shape)
@@ -816,7 +796,7 @@ def _find_labels(labels: Any, classes: NDArray[Any], name: str, *, each_once: bo
     return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MeanRocAUC(MulticlassMeasure):
     """Mean of areas under binary ROC curves of the probabilities.
 
@@ -836,18 +816,13 @@ class MeanRocAUC(MulticlassMeasure):
         """The name for `capo.measures.multiclass.get`."""
         return f"roc_auc_{self.comparison}{'_weighted' if self.average == 'weighted' else ''}"
 
-    @property
-    def params(self) -> dict[str, Any]:
-        """None: the name tells them."""
-        return {}
-
     def score(
         self, codes: IntArray, labels: IntArray, probabilities: FloatArray, sample_weight: Weights = None
     ) -> float:
         rows = ExpectedRows(np.eye(probabilities.shape[1])[codes], sample_weight)
         return self._mean_area(rows, lambda k, other: probabilities[:, k])
 
-    def search(self, rows: ExpectedRows) -> RuleSearch:
+    def best_rule(self, rows: ExpectedRows) -> RuleSearch:
         def best_ranking(k: int, other: int | None) -> FloatArray:
             """Return the scores with the largest expected area: no order of the rows has a larger one."""
             p = rows.probabilities
@@ -861,8 +836,10 @@ class MeanRocAUC(MulticlassMeasure):
 
     def _mean_area(self, rows: ExpectedRows, scores: Callable[[int, int | None], FloatArray]) -> float:
         """Return the mean area for the scores of each comparison; 0.5 if no class can be compared."""
+        classes = range(rows.n_classes)
+        pairs: Iterable[tuple[int, int | None]] = product(classes, [None])
         areas, shares = [], []
-        for k, other in self._comparisons(rows.n_classes):
+        for k, other in permutations(classes, 2) if self.comparison == "ovo" else pairs:
             positive, share = rows.mass[:, k], rows.true_mass[k]
             negative = np.maximum(rows.row_mass - positive, 0.0)
             if other is not None:
@@ -873,18 +850,12 @@ class MeanRocAUC(MulticlassMeasure):
                 shares.append(float(share) if self.average == "weighted" else 1.0)
         return float(np.average(areas, weights=shares)) if areas else 0.5
 
-    def _comparisons(self, n_classes: int) -> Iterator[tuple[int, int | None]]:
-        """Return each class with the one that it is compared with, None for all others."""
-        if self.comparison == "ovo":
-            return iter(permutations(range(n_classes), 2))
-        return ((k, None) for k in range(n_classes))
-
 
 def _convert(measure: Measure | Callable[..., Any]) -> MulticlassMeasure:
     """Return the counterpart or the class average of a binary measure, or the measure of a function."""
     if not isinstance(measure, Measure):
-        is_binary = len(_parameters_of(measure)) == 4
-        return ClassAverage(FunctionMeasure(measure)) if is_binary else ConfusionMatrixFunction(measure)
+        is_for_matrix = is_matrix_function(measure)
+        return ConfusionMatrixFunction(measure) if is_for_matrix else ClassAverage(FunctionMeasure(measure))
     name = _REGISTRY.aliases.get(measure.name, measure.name)
     if name in _REGISTRY.entries and not measure.params:
         return get(name)
@@ -898,7 +869,8 @@ def _convert(measure: Measure | Callable[..., Any]) -> MulticlassMeasure:
 
 def _roc_areas(comparison: str, value: str, use: str) -> dict[str, tuple[Any, str, str]]:
     """The plain and the weighted mean of ROC areas, as entries of the registry."""
-    plain, weighted = (partial(MeanRocAUC, comparison, average) for average in ("macro", "weighted"))
+    plain = partial(MeanRocAUC, comparison=comparison)
+    weighted = partial(plain, average="weighted")
     name, same = f"roc_auc_{comparison}", "the same, weighted by size"
     return {name: (plain, value, use), f"{name}_weighted": (weighted, same, "ranking")}
 
@@ -993,7 +965,7 @@ def get(measure: str | Measure | MulticlassMeasure | Callable[..., Any], **param
 
 
 def is_matrix_function(measure: object) -> bool:
-    """Whether an object is a function of one argument, the confusion matrix.
+    """Whether an object is a function of one required argument, the confusion matrix.
 
     Examples
     --------
@@ -1001,15 +973,11 @@ def is_matrix_function(measure: object) -> bool:
     >>> is_matrix_function(lambda C: C[..., 0, 0]), is_matrix_function(lambda tp, fp, fn, tn: tp)
     (True, False)
     """
-    parameters = _parameters_of(measure)
-    return len(parameters) == 1 and parameters[0].kind is not inspect.Parameter.VAR_POSITIONAL
-
-
-def _parameters_of(function: object) -> list[inspect.Parameter]:
-    """The parameters of a function; none for anything else, or if they are not known."""
-    if not callable(function) or inspect.isclass(function):
-        return []
+    if not callable(measure) or inspect.isclass(measure):
+        return False
     try:
-        return list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return []
+        parameters = inspect.signature(measure).parameters.values()
+    except (TypeError, ValueError):  # not known for some compiled functions
+        return False
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(each.kind in positional and each.default is each.empty for each in parameters) == 1

@@ -161,7 +161,12 @@ def expected_f1(sorted_probabilities: FloatArray) -> FloatArray:
         Expected values.
     """
     n_rows, n_labels = sorted_probabilities.shape
-    hits = _prefix_distributions(sorted_probabilities)
+    hits = [np.ones((n_rows, 1))]  # for each k the distribution of S
+    for p in sorted_probabilities.T[:, :, None]:
+        longer = np.zeros((n_rows, len(hits) + 1))
+        longer[:, :-1] = hits[-1] * (1.0 - p)
+        longer[:, 1:] += hits[-1] * p
+        hits.append(longer)
     inverse = np.broadcast_to(1.0 / np.arange(1.0, 2 * n_labels + 1), (n_rows, 2 * n_labels)).copy()
     values = np.zeros((n_rows, n_labels + 1))
     for k in range(n_labels, 0, -1):
@@ -171,19 +176,6 @@ def expected_f1(sorted_probabilities: FloatArray) -> FloatArray:
         p = sorted_probabilities[:, k - 1, None]
         inverse = p * inverse[:, 1:] + (1.0 - p) * inverse[:, :-1]
     return values
-
-
-def _prefix_distributions(probabilities: FloatArray) -> list[FloatArray]:
-    """Return for each k the distribution of the number of true labels among the first k."""
-    current = np.ones((len(probabilities), 1))
-    found = [current]
-    for p in probabilities.T[:, :, None]:
-        longer = np.zeros((len(probabilities), current.shape[1] + 1))
-        longer[:, :-1] = current * (1.0 - p)
-        longer[:, 1:] += current * p
-        current = longer
-        found.append(current)
-    return found
 
 
 def _convert(measure: Measure | Callable[..., Any]) -> MultilabelMeasure:
