@@ -8,27 +8,24 @@ from hypothesis import strategies as st
 from capo import measures
 from capo.decisions import RowPrices, estimate_savings
 from capo.inspection import evaluate
-from capo.inspection._bootstrap import RowBootstrap
+from capo.inspection._bootstrap import RandomWeights
 from capo.measures import multiclass, multilabel
 
 N_GROUPS, GROUP_ROWS = 40, 25
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.integers(0, 100))
-def test_whole_groups_are_drawn(groups, seed):
-    groups = np.array(groups)
-    ones, strata, random = np.ones(len(groups)), np.zeros(len(groups), dtype=int), np.random.RandomState(seed)
-    times = next(RowBootstrap(ones, strata, groups, 1, random).weights())
-    by_group = [set(times[groups == name]) for name in np.unique(groups)]
-    assert all(len(each) == 1 for each in by_group)
-    assert sum(each.pop() for each in by_group) == len(np.unique(groups))
-
-
-def test_groups_of_both_classes_are_drawn():
-    groups = np.repeat(np.arange(6), 5)
-    strata = (groups == 0).astype(int)
-    for weight in RowBootstrap(np.ones(30), strata, groups, 50, np.random.RandomState(0)).weights():
-        assert weight[strata == 1].sum() > 0
+def test_rows_of_a_group_are_weighted_alike(groups, seed):
+    groups, weight = np.array(groups), np.arange(1.0, len(groups) + 1)
+    weights = RandomWeights(weight, groups, 2, np.random.RandomState(seed))
+    first, second = weights
+    for found in (first, second):
+        assert found.sum() == pytest.approx(weight.sum())
+        for name in np.unique(groups):
+            factors = (found / weight)[groups == name]
+            np.testing.assert_allclose(factors, factors[0])
+    np.testing.assert_array_equal(first, next(iter(weights)))
+    assert len(np.unique(groups)) == 1 or not np.allclose(first, second)
 
 
 def copies():
@@ -48,11 +45,11 @@ def widths(evaluation):
 def test_copies_of_rows_do_not_narrow_the_intervals(weighted):
     groups, positive, decision = copies()
     weight = np.ones(len(groups)) if weighted else None
-    chosen = {"random_state": 0, "sample_weight": weight}
+    chosen = {"random_state": 0, "sample_weight": weight, "all_measures": True}
     f1 = measures.get("f1")
     by_row = evaluate(f1, positive[groups], decision[groups], **chosen)
     by_group = evaluate(f1, positive[groups], decision[groups], groups=groups, **chosen)
-    once = evaluate(f1, positive, decision, random_state=0)
+    once = evaluate(f1, positive, decision, all_measures=True, random_state=0)
     assert by_group.estimates[0].value == pytest.approx(once.estimates[0].value)
     names = [each.name for each in once.estimates]
     chosen = [names.index(name) for name in ("f1", "accuracy", "roc_auc", "mcc")]

@@ -4,10 +4,10 @@ A *pair* is a row i that gets the values of some columns from another row j, its
 donors, one from each of R permutations. The value of a measure on all pairs estimates its value in a
 population in which the columns are independent of everything else.
 
-The bootstrap draws rows with replacement; row i is drawn w_i times. The pairs of row i then have the weight
-w_i, divided among them in proportion to the weights w_j of their donors. Resampling the rows with their
-donors fixed would miss that the donors are a sample, too. Products of random weights make the standard
-errors somewhat too large, up to a third in simulations.
+The bootstrap gives row i a random weight w_i. The pairs of row i then have the weight w_i, divided among them
+in proportion to the weights w_j of their donors. Resampling the rows with their donors fixed would miss that
+the donors are a sample, too. Products of random weights make the standard errors somewhat too large, up to a
+third in simulations.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ..learning.folds import check_groups, check_splits
 from ..tables.checks import ColumnCodes
 from ..tables.kinds import is_dataframe, is_missing
 from ..tables.schema import FeatureSchema, infer_schema
-from ._bootstrap import RowBootstrap, describe_few_groups
+from ._bootstrap import RandomWeights, describe_few_groups
 from ._comparison import ComparedRows
 from ._formatting import format_interval, format_table, format_value
 from ._targets import BinaryTargets, Targets, decide, negative_and_positive, target_type, targets_of_model
@@ -523,17 +523,17 @@ def importance(
     pairs = _Pairs(table, sample, parts, n_repeats, random)
     column_groups = group_columns(table, positions, rows, max_correlation)
     group = None if group is None else group[rows]
-    bootstrap = RowBootstrap(weight, sample.strata, group, N_RESAMPLES, random)
+    resamples = RandomWeights(weight, group, N_RESAMPLES, random)
     value = sample.score(targets.measure, pairs.outputs, weight)
-    resampled = sample.values(targets.measure, pairs.outputs, bootstrap.weights())
+    resampled = np.array([sample.score(targets.measure, pairs.outputs, each) for each in resamples])
     found: list[tuple[ColumnImportance, list[int], FloatArray]] = []
     for number, permuted in enumerate(pairs.iter_permuted(column_groups)):
         names = tuple(table.names[position] for position in column_groups[number])
         loss, margin = 0.0, 0.0
         if not np.array_equal(permuted, np.concatenate([pairs.outputs] * n_repeats)):
             loss = value - pairs.targets.score(targets.measure, permuted, split_weight(weight, pairs.donors))
-            weights = (split_weight(each, pairs.donors) for each in bootstrap.weights())
-            losses = resampled - pairs.targets.values(targets.measure, permuted, weights)
+            weights = (split_weight(each, pairs.donors) for each in resamples)
+            losses = resampled - [pairs.targets.score(targets.measure, permuted, each) for each in weights]
             margin = N_STD_ERRORS * float(np.std(losses, ddof=1))
         each = ColumnImportance(names, float(loss), float(loss - margin), float(loss + margin))
         found.append((each, column_groups[number], permuted))
@@ -544,7 +544,7 @@ def importance(
         measure=targets.measure.label,
         value=value,
         columns=[each for each, _, _ in found],
-        effects=pairs.estimate_effects(strongest, [weight, *bootstrap.weights()]),
+        effects=pairs.estimate_effects(strongest, [weight, *resamples]),
         n_rows=len(rows),
         n_total_rows=n_total_rows,
         n_repeats=n_repeats,
