@@ -33,7 +33,7 @@ BEST_THRESHOLD = ", best threshold"
 #: Matrices of more classes are printed as their largest confusions.
 MAX_SHOWN_CLASSES = 10
 #: Of more rows, resamples are drawn from groups of rows with similar scores.
-MAX_RESAMPLED_ROWS = 50_000
+MAX_RESAMPLED_ROWS = 10_000
 #: Rows contradict a promise if what they show has at most this probability where the promise holds.
 SIGNIFICANCE_LEVEL = 0.05
 #: The rates of each of many classes or labels.
@@ -253,7 +253,7 @@ class Evaluation:
         estimates = []
         for each in self.rows:
             value, interval = format_interval(each.value, each.low, each.high)
-            estimates.append((each.name, value, "" if isnan(each.low) else interval))
+            estimates.append((each.name, value, "-" if isnan(each.low) else interval))
         parts.append(format_table([("measure", "value", "95% interval"), *estimates], (0, 9, 20)))
         parts += [[str(each)] for each in (self.constraint, self.promise) if each is not None]
         if self.classes:
