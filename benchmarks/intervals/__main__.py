@@ -1,4 +1,4 @@
-"""Do the 95% intervals of `capo.inspection.evaluate` cover the value on new rows?
+"""How often the 95% intervals of `capo.inspection.evaluate` contain the value on new rows.
 
 python -m benchmarks.intervals
 

@@ -110,14 +110,16 @@ class PromiseTest:
     n_trials: int
     p_value: float
 
-    def __str__(self) -> str:
+    @property
+    def verdict(self) -> str:
+        """Whether the rows contradict the promise, as text."""
         verb = "contradict" if self.p_value <= SIGNIFICANCE_LEVEL else "do not contradict"
         counts = f"{self.n_failures:,} of {self.n_trials:,} {self.guarantee.constraint.rate.failure_phrase}"
+        return f"these rows {verb} it: {counts} (p = {self.p_value:.2g})"
+
+    def __str__(self) -> str:
         confidence = f"{100 * self.guarantee.confidence:.10g}% confidence"
-        return (
-            f"promise: {self.guarantee.constraint} with {confidence}; these rows {verb} it: {counts} "
-            f"(p = {self.p_value:.2g})"
-        )
+        return f"promise: {self.guarantee.constraint} with {confidence}; {self.verdict}"
 
 
 class ConfusionCounts(NamedTuple):

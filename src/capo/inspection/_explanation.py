@@ -35,6 +35,7 @@ from ..learning.folds import check_groups, check_splits
 from ..tables.checks import ColumnCodes
 from ..tables.kinds import is_dataframe, is_missing
 from ..tables.schema import FeatureSchema, infer_schema
+from ..tables.targets import positive_mask
 from ._bootstrap import RandomWeights, describe_few_groups
 from ._comparison import ComparedRows
 from ._formatting import format_interval, format_table, format_value
@@ -1042,10 +1043,10 @@ class WorstError:
 
 def worst_errors(
     model: Any,
-    positive: ArrayLike,
-    decision: ArrayLike,
-    X: Any = None,
+    X: Any,
+    y: ArrayLike,
     *,
+    decision: ArrayLike | None = None,
     n: int = 10,
     first_row: int = 1,
     losses: ArrayLike | None = None,
@@ -1058,13 +1059,13 @@ def worst_errors(
     ----------
     model : CAPOClassifier or other classifier
         A fitted classifier of two classes.
-    positive : array-like of bool of shape (n_samples,)
-        Which rows are positive.
-    decision : array-like of shape (n_samples,)
-        The decisions, such as those of ``model.positive_decision``. Rows with NaN are left out: in
-        ``model.oof_decision_`` these are the rows that no fold held out.
-    X : data frame, array or sparse matrix of shape (n_samples, n_features), optional
-        The rows, to list their values.
+    X : data frame, array or sparse matrix of shape (n_samples, n_features), or None
+        The rows. With None their values are not listed, and `decision` is needed.
+    y : array-like of shape (n_samples,)
+        Their labels.
+    decision : array-like of shape (n_samples,), optional
+        The decisions for the positive class; by default those of the model for X. Rows with NaN are left out:
+        in ``model.oof_decision_`` these are the rows that no fold held out.
     n : int, default=10
         The number of errors at most.
     first_row : int, default=1
@@ -1087,33 +1088,31 @@ def worst_errors(
     >>> X = np.arange(20.0)[:, np.newaxis]
     >>> y = (X[:, 0] > 9) ^ (X[:, 0] == 15)
     >>> model = LogisticRegression().fit(X, y)
-    >>> [(each.row, each.values) for each in worst_errors(model, y, model.decision_function(X), X, n=1)]
+    >>> [(each.row, each.values) for each in worst_errors(model, X, y, n=1)]
     [(16, {'0': '15'})]
     """
     if target_type(model) != "binary":
         raise InvalidInputError("the worst errors are found for models of two classes: this one has more.")
-    mask, scores = np.asarray(positive), np.asarray(decision, dtype=np.float64)
-    if mask.ndim != 1 or not np.isin(mask, (0, 1)).all():
+    if X is None and decision is None:
+        raise InvalidInputError("X is None: pass the rows, or their decisions as decision=....")
+    names = negative_and_positive(model)
+    positive = positive_mask(y, names)
+    scores = decide(model, X) if decision is None else np.asarray(decision, dtype=np.float64)
+    if scores.shape != positive.shape:
         raise InvalidInputError(
-            "positive must say of each row whether it is positive, such as y == model.pos_label_: got "
-            f"{mask.ravel()[:3].tolist()}."
+            f"decision must have one number per row: got shape {scores.shape} for {len(positive)} rows."
         )
-    if scores.shape != mask.shape:
-        raise InvalidInputError(
-            f"decision must have one number per row: got shape {scores.shape} for {len(mask)} rows."
-        )
-    mask = mask.astype(bool)
-    loss = None if losses is None else np.asarray(losses, dtype=np.float64)
-    is_wrong = (scores > 0) != mask if loss is None else loss > 0
+    severity = np.abs(scores) if losses is None else np.asarray(losses, dtype=np.float64)
+    is_wrong = (scores > 0) != positive if losses is None else severity > 0
     wrong = np.flatnonzero(is_wrong & ~np.isnan(scores))
-    severity = np.abs(scores) if loss is None else loss
     rows = wrong[np.argsort(-severity[wrong], kind="stable")][:n]
     values: list[dict[str, str]] = [{} for _ in rows]
     if X is not None and len(rows):
-        table = ExplainedTable(safe_indexing(X, rows), getattr(model, "schema_", None))
+        table = ExplainedTable(safe_indexing(as_table(X), rows), getattr(model, "schema_", None))
         columns = [map(short_text, table.values(position)) for position in range(len(table.names))]
         values = [dict(zip(table.names, row, strict=True)) for row in zip(*columns, strict=True)]
-    labels = negative_and_positive(model)[mask[rows].astype(int)].tolist()
-    numbers, decisions = (first_row + rows).tolist(), scores[rows].tolist()
-    costs = [None] * len(rows) if loss is None else loss[rows].tolist()
-    return [WorstError(*each) for each in zip(numbers, labels, decisions, values, costs, strict=True)]
+    labels, numbers = names[positive[rows].astype(int)].tolist(), (first_row + rows).tolist()
+    costs = [None] * len(rows) if losses is None else severity[rows].tolist()
+    return [
+        WorstError(*each) for each in zip(numbers, labels, scores[rows].tolist(), values, costs, strict=True)
+    ]
