@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv
+from scipy.special import bdtrc, betaincinv
 from sklearn.utils import check_random_state
 
 from .._compat import FloatArray
@@ -541,9 +541,9 @@ def _test_promise(guarantee: Guarantee, cells: FloatArray) -> PromiseTest | None
     if not guarantee.is_certified:
         return None
     counts = dict(zip(ConfusionCounts._fields, cells.astype(int).tolist(), strict=True))
-    rate = guarantee.constraint.rate
+    rate, max_failure_rate = guarantee.constraint.rate, guarantee.constraint.max_failure_rate
     n_failures, n_trials = (sum(counts[name] for name in cell) for cell in (rate.failures, rate.trials))
-    p_value = 1.0 - float(guarantee.constraint.p_values([n_failures - 1], [n_trials])[0])
+    p_value = float(bdtrc(n_failures - 1, n_trials, max_failure_rate))
     return PromiseTest(guarantee, n_failures, n_trials, p_value)
 
 
