@@ -130,12 +130,15 @@ def _binary_notes(model: Any, lines: list[SummaryLine], threshold: str | None) -
     notes = _describe_constraint(model.measure_, lines)
     if model.prices_ is not None:
         notes["prices"] = f"{model.prices_}; values are the mean money per row"
-    is_held_out = np.isfinite(model.oof_decision_)
-    predicted = (model.oof_decision_ > model.oof_thresholds_)[is_held_out]
-    weight = None if model.sample_weight_ is None else model.sample_weight_[is_held_out]
-    cells = Labels.from_arrays(model.oof_positive_[is_held_out], weight).confusion(predicted)
-    rates = ", ".join(f"{name} {float(rate(*cells)):.3f}" for name, rate in RATES.items())
-    notes |= {"decisions": f"{rates}, out of fold", "threshold": threshold or _describe_threshold(model)}
+    if model.population_ is None:  # of the population that the training rows are from
+        rows = np.isfinite(model.oof_decision_)
+        cuts = 0.0 if model.guarantee_ is not None else model.oof_thresholds_[rows]
+        weight = None if model.sample_weight_ is None else model.sample_weight_[rows]
+        labels = Labels.from_arrays(model.oof_positive_[rows], weight)
+        cells = labels.confusion(model.oof_decision_[rows] > cuts)
+        rates = ", ".join(f"{name} {float(rate(*cells)):.3f}" for name, rate in RATES.items())
+        notes["decisions"] = f"{rates}, out of fold"
+    notes["threshold"] = threshold or _describe_threshold(model)
     coef = sorted(model.delta_coef_.items(), key=lambda each: -abs(each[1]))
     if used := [f"{name} {value:+.3g}" for name, value in coef if value]:
         strongest = ", ".join(used[:MAX_NAMED_FEATURES])
