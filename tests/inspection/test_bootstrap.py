@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import beta
 
+from benchmarks.intervals.__main__ import Rows, cover
 from capo import measures
 from capo.decisions import RowPrices, estimate_savings
 from capo.inspection import evaluate
@@ -100,3 +102,54 @@ def test_rows_of_weight_0_are_not_counted_in_cautions():
         measures.get("f1"), positive[groups], decision[groups], sample_weight=weight, random_state=0
     )
     assert "only 5 of these 10 rows are" in found.caution
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rates_have_the_intervals_of_jeffreys(weighted):
+    positive = np.repeat([True, False], (12, 188))
+    decision = np.where(positive, 1.0, -1.0)
+    decision[[0, 1, 2, 50]] *= -1
+    weight = np.full(200, 3.0) if weighted else None
+    found = evaluate(measures.get("f1"), positive, decision, sample_weight=weight, random_state=0)
+    by_name = {each.name: each for each in found.estimates}
+    for name, hits, n_rows in (("recall", 9, 12), ("precision", 9, 10), ("specificity", 187, 188)):
+        expected = beta.ppf((0.025, 0.975), hits + 0.5, n_rows - hits + 0.5)
+        ends = by_name[name].low, by_name[name].high
+        np.testing.assert_allclose(ends, expected, atol=0.15 * (expected[1] - expected[0]))
+
+
+def perfect(kind, n_rows):
+    """Rows of which all predictions are right, and some names."""
+    positive = np.arange(n_rows) % 4 == 0
+    if kind == "labels":
+        truth = np.column_stack((positive, ~positive))
+        return multilabel.get("f1_macro"), truth, truth - 0.5, ["x", "y"]
+    if kind == "classes":
+        codes = np.arange(n_rows) % 3
+        return multiclass.get("f1_macro"), np.array(["a", "b", "c"])[codes], np.eye(3)[codes], ["a", "b", "c"]
+    return measures.get(kind), positive, positive - 0.5 + np.arange(n_rows) / (4 * n_rows), ("no", "yes")
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("kind", ["f1", "roc_auc", "average_precision", "mcc", "classes", "labels"])
+def test_perfect_predictions_of_few_rows_are_not_certain(kind, grouped):
+    widths = []
+    for n_rows in (40, 400):
+        measure, y, outputs, names = perfect(kind, n_rows)
+        groups = np.arange(n_rows) // 2 if grouped else None
+        found = evaluate(measure, y, outputs, class_names=names, groups=groups, random_state=0)
+        for each in (*found.estimates[:1], *(rate for row in found.classes for rate in (row.recall, row.f1))):
+            assert (each.value, each.high) == pytest.approx((1, 1))
+            assert each.low < 0.999
+        widths.append(1 - found.estimates[0].low)
+    assert 0.005 < widths[0] < 0.5
+    assert widths[1] < 0.4 * widths[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("distance", "threshold"), [(1.0, 1.6), (3.0, 2.2)])
+def test_intervals_of_ten_positive_rows_cover_the_value_on_new_rows(distance, threshold):
+    found = cover(Rows(200, 0.05, distance, threshold), 80).set_index("measure")
+    assert found.coverage.min() >= 0.84  # 0.9, minus two standard errors
+    assert found.coverage.mean() >= 0.92
+    assert found.single_point.max() == 0

@@ -249,9 +249,8 @@ class LabelTargets(Targets):
     class_counts = count
 
     def pseudo_rows(self, outputs: FloatArray) -> tuple[IntArray, NDArray[Any], FloatArray]:
-        # Rows with the labels of others: what is right by chance.
         rows, values = _spread(np.arange(len(outputs)), outputs, 0.0)
-        return rows, self.truth[np.roll(rows, len(rows) // 2)], values
+        return np.tile(rows, 2), np.concatenate((values > 0, values <= 0)), np.tile(values, (2, 1))
 
     def other_measures(self) -> Iterator[Any]:
         yield from (multilabel.get(name) for name in LABEL_MEASURES if name != self.measure.label)
