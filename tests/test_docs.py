@@ -83,6 +83,32 @@ def test_what_estimators_refer_to_is_in_the_api_reference(api):
         assert set(references) <= described, estimator.__name__
 
 
+@pytest.mark.optional_packages
+def test_every_public_method_is_in_the_api_reference(api):
+    """The page of a class lists members that have a docstring; inherited ones if they are asked for."""
+    griffe = pytest.importorskip("griffe", reason="only the documentation's environment has it")
+    shows_inherited = "inherited_members: true" in (ROOT / "mkdocs.yml").read_text()
+    sources = griffe.GriffeLoader(search_paths=[ROOT / "src"])
+    sources.load("capo")
+    sources.resolve_aliases(implicit=True, external=False)
+    estimators = [
+        (f"{package}.{name}", getattr(importlib.import_module(package), name))
+        for package in ("capo", "capo.baselines", "capo.dask")
+        for name in api.names(package)
+        if hasattr(getattr(importlib.import_module(package), name), "fit")
+    ]
+    assert len(estimators) >= 10
+    for path, estimator in estimators:
+        source = sources.modules_collection[path]
+        listed = source.all_members if shows_inherited else source.members
+        for name, member in inspect.getmembers(estimator):
+            owner = next(each for each in estimator.__mro__ if name in vars(each))
+            is_own = owner.__module__.startswith("capo") and not name.startswith(("_", "set_"))
+            if is_own and callable(member):
+                assert name in listed, f"{path}.{name}"
+                assert listed[name].has_docstring, f"{path}.{name}"
+
+
 def test_every_page_and_example_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text()
     for page in DOCS.glob("*.md"):

@@ -4,7 +4,7 @@ import pytest
 @pytest.fixture(autouse=True)
 def few_resamples(monkeypatch):
     """Bootstrap intervals from a few resamples; the tests of `inspection` are about their coverage."""
-    monkeypatch.setattr("capo.inspection._bootstrap.N_ROW_RESAMPLES", 10)
+    monkeypatch.setattr("capo.inspection._bootstrap.N_RESAMPLES", 10)
 
 
 @pytest.fixture(scope="package")

@@ -257,7 +257,7 @@ def test_workers_predict_in_the_order_of_the_rows(model, folder, address, ending
 
 
 def test_workers_evaluate_all_rows(model, folder, address, capsys):
-    arguments = ("evaluate", model, folder / "part-*.parquet", "--json")
+    arguments = ("evaluate", model, folder / "part-*.parquet", "--all", "--json")
     expected, found = (json.loads(run(capsys, *arguments, *more)[1]) for more in ((), ("--cluster", address)))
     assert found["rows"] == 1500
     assert found["confusion"] == expected["confusion"]

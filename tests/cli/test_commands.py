@@ -161,7 +161,7 @@ def test_svmlight_trains_and_predicts(capsys, tmp_path):
 
 
 def test_evaluate_gives_every_measure_with_an_interval(folder, model, capsys):
-    code, out, _ = run(capsys, "evaluate", model, folder / "test.csv", "--json")
+    code, out, _ = run(capsys, "evaluate", model, folder / "test.csv", "--all", "--json")
     assert code == 0
     found, fitted = json.loads(out), capo.load(model)
     rows = table(80, seed=1)
@@ -172,10 +172,19 @@ def test_evaluate_gives_every_measure_with_an_interval(folder, model, capsys):
     assert [each["name"] for each in found["measures"][1:5]] == rates
     assert found["measures"][0]["name"] == "f1"
     assert by_name["f1"]["value"] == pytest.approx(f1_score(y, fitted.predict(X), pos_label="yes"))
-    assert all(each["low"] <= each["high"] for each in found["measures"])
+    without = {each["name"] for each in found["measures"] if each["low"] is None}
+    assert all(name.endswith(", best threshold") for name in without)
+    assert len(without) == 3
+    assert all(
+        each["low"] <= each["value"] <= each["high"]
+        for each in found["measures"]
+        if each["name"] not in without
+    )
     tn, fp, fn, tp = confusion_matrix(y, fitted.predict(X), labels=["no", "yes"]).ravel()
     assert found["confusion"] == {"tp": tp, "fp": fp, "fn": fn, "tn": tn}
     text = run(capsys, "evaluate", model, folder / "test.csv")[1]
+    names = [re.split("  +", line)[0] for line in text.splitlines()[2:8]]
+    assert names == ["measure", "f1", *rates]
     assert re.search(rf"actual yes +{fn} +{tp}$", text, re.MULTILINE)
 
 
@@ -258,7 +267,7 @@ def test_all_outputs_are_about_the_positive_class(folder, capsys, tmp_path):
     assert ((found["label"] == "no") == (found["score"] > found["threshold"])).all()
     truth = pl.read_csv(folder / "test.csv")["y"].to_numpy()
     assert roc_auc_score(truth == "no", found["score"].to_numpy()) > 0.7
-    result = json.loads(run(capsys, "evaluate", path, folder / "test.csv", "--json")[1])
+    result = json.loads(run(capsys, "evaluate", path, folder / "test.csv", "--all", "--json")[1])
     by_name = {each["name"]: each["value"] for each in result["measures"]}
     assert by_name["f1"] == pytest.approx(f1_score(truth, found["label"].to_numpy(), pos_label="no"))
     assert by_name["roc_auc"] == pytest.approx(roc_auc_score(truth == "no", found["score"].to_numpy()))

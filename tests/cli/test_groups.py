@@ -78,7 +78,7 @@ def test_intervals_are_those_of_groups(grouped, capsys):
     for name in ("groups", "rows"):
         _, out, notes[name] = run(capsys, "evaluate", grouped / "m.capo", grouped / f"{name}.csv", "--json")
         by_name = {each["name"]: each for each in json.loads(out)["measures"]}
-        width[name] = by_name["accuracy"]["high"] - by_name["accuracy"]["low"]
+        width[name] = by_name["recall"]["high"] - by_name["recall"]["low"]
     assert width["groups"] > 3 * width["rows"]
     assert "the table has no column 'patient': the intervals treat its rows as independent" in notes["rows"]
     assert "intervals treat" not in notes["groups"]

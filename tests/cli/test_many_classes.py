@@ -103,7 +103,7 @@ def test_label_columns_are_predicted_under_their_names(folder, topics, capsys):
     model = capo.load(topics)
     X = table(60, seed=1).select("x", "z", "word")
     np.testing.assert_array_equal(found[:, 1:3].to_numpy(), model.predict(X))
-    result = json.loads(run(capsys, "evaluate", topics, folder / "test.csv", "--json")[1])
+    result = json.loads(run(capsys, "evaluate", topics, folder / "test.csv", "--all", "--json")[1])
     truth = table(60, seed=1).select("sports", pl.col("arts") == "yes").cast(int).to_numpy()
     micro = next(each["value"] for each in result["measures"] if each["name"] == "f1_micro")
     assert micro == pytest.approx(f1_score(truth, model.predict(X), average="micro"))

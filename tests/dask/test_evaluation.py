@@ -30,13 +30,14 @@ def on_dask(X, y, chunks=CHUNKS):
 @pytest.mark.parametrize("n_bins", [4096, 64])
 def test_values_and_confusion_matrix_are_those_of_the_rows_in_memory(rows, n_bins, monkeypatch):
     monkeypatch.setattr("capo.dask._evaluation.N_BINS", n_bins)
-    monkeypatch.setattr("capo.inspection._bootstrap.N_ROW_RESAMPLES", 3)
+    monkeypatch.setattr("capo.inspection._bootstrap.N_RESAMPLES", 3)
     X, y, model = rows
+    chosen = {"all_measures": True, "random_state": 0}
     expected = evaluate_in_memory(
-        get("f1"), y == "yes", model.decision_function(X), class_names=("no", "yes")
+        get("f1"), y == "yes", model.decision_function(X), class_names=("no", "yes"), **chosen
     )
     with dask.config.set(scheduler="synchronous"):
-        found = evaluate(model, *on_dask(X, y), random_state=0)
+        found = evaluate(model, *on_dask(X, y), **chosen)
     assert found.confusion == expected.confusion
     assert found.class_names == expected.class_names
     assert found.max_error < 0.1
@@ -48,7 +49,7 @@ def test_values_and_confusion_matrix_are_those_of_the_rows_in_memory(rows, n_bin
 
 def test_the_first_few_rows_are_counted_apart(rows, monkeypatch):
     monkeypatch.setattr("capo.dask._evaluation.N_BINS", 64)
-    monkeypatch.setattr("capo.inspection._bootstrap.N_ROW_RESAMPLES", 3)
+    monkeypatch.setattr("capo.inspection._bootstrap.N_RESAMPLES", 3)
     X, y, model = rows
     measure = get("precision_at_k", k=10)
     with dask.config.set(scheduler="synchronous"):

@@ -13,6 +13,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_approximation import Nystroem
+from sklearn.metrics import precision_score, recall_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -137,6 +138,22 @@ def test_the_summary_tells_what_was_found():
     assert [line.is_chosen for line in model.summary().lines].count(True) == 1
     strong = light(C=100.0).fit(*NOISY)
     assert "primal" in str(strong.summary())
+
+
+def test_the_summary_has_the_rates_out_of_fold_and_says_what_the_model_is():
+    model = light(C=[0.0], delta="linear").fit(*NOISY)
+    predicted, y = model.oof_decision_ > model.oof_thresholds_, NOISY[1] == model.pos_label_
+    notes = model.summary().notes
+    precision, recall = precision_score(y, predicted), recall_score(y, predicted)
+    specificity = 1 - predicted[~y].mean()
+    rates = f"precision {precision:.3f}, recall {recall:.3f}, specificity {specificity:.3f}, "
+    assert notes["decisions"] == f"{rates}predicted positive {predicted.mean():.3f}, out of fold"
+    assert notes["model"] == "the weighted sum of the auxiliaries' log-odds"
+    assert "delta" not in notes
+    assert "certificate" not in notes
+    adjusted = model.guarantee(*NOISY, constraint="recall >= 0.9")
+    caught = (adjusted.oof_decision_ > 0)[y].mean()
+    assert f"recall {caught:.3f}," in adjusted.summary().notes["decisions"]
 
 
 def test_the_repr_reads_well():

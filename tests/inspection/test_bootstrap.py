@@ -4,31 +4,30 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import beta
 
+from benchmarks.intervals.__main__ import Rows, cover
 from capo import measures
 from capo.decisions import RowPrices, estimate_savings
 from capo.inspection import evaluate
-from capo.inspection._bootstrap import RowBootstrap
+from capo.inspection._bootstrap import RandomWeights
 from capo.measures import multiclass, multilabel
 
 N_GROUPS, GROUP_ROWS = 40, 25
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.integers(0, 100))
-def test_whole_groups_are_drawn(groups, seed):
-    groups = np.array(groups)
-    ones, strata, random = np.ones(len(groups)), np.zeros(len(groups), dtype=int), np.random.RandomState(seed)
-    times = next(RowBootstrap(ones, strata, groups, 1, random).weights())
-    by_group = [set(times[groups == name]) for name in np.unique(groups)]
-    assert all(len(each) == 1 for each in by_group)
-    assert sum(each.pop() for each in by_group) == len(np.unique(groups))
-
-
-def test_groups_of_both_classes_are_drawn():
-    groups = np.repeat(np.arange(6), 5)
-    strata = (groups == 0).astype(int)
-    for weight in RowBootstrap(np.ones(30), strata, groups, 50, np.random.RandomState(0)).weights():
-        assert weight[strata == 1].sum() > 0
+def test_rows_of_a_group_are_weighted_alike(groups, seed):
+    groups, weight = np.array(groups), np.arange(1.0, len(groups) + 1)
+    weights = RandomWeights(weight, groups, 2, np.random.RandomState(seed))
+    first, second = weights
+    for found in (first, second):
+        assert found.sum() == pytest.approx(weight.sum())
+        for name in np.unique(groups):
+            factors = (found / weight)[groups == name]
+            np.testing.assert_allclose(factors, factors[0])
+    np.testing.assert_array_equal(first, next(iter(weights)))
+    assert len(np.unique(groups)) == 1 or not np.allclose(first, second)
 
 
 def copies():
@@ -48,11 +47,11 @@ def widths(evaluation):
 def test_copies_of_rows_do_not_narrow_the_intervals(weighted):
     groups, positive, decision = copies()
     weight = np.ones(len(groups)) if weighted else None
-    chosen = {"random_state": 0, "sample_weight": weight}
+    chosen = {"random_state": 0, "sample_weight": weight, "all_measures": True}
     f1 = measures.get("f1")
     by_row = evaluate(f1, positive[groups], decision[groups], **chosen)
     by_group = evaluate(f1, positive[groups], decision[groups], groups=groups, **chosen)
-    once = evaluate(f1, positive, decision, random_state=0)
+    once = evaluate(f1, positive, decision, all_measures=True, random_state=0)
     assert by_group.estimates[0].value == pytest.approx(once.estimates[0].value)
     names = [each.name for each in once.estimates]
     chosen = [names.index(name) for name in ("f1", "accuracy", "roc_auc", "mcc")]
@@ -103,3 +102,54 @@ def test_rows_of_weight_0_are_not_counted_in_cautions():
         measures.get("f1"), positive[groups], decision[groups], sample_weight=weight, random_state=0
     )
     assert "only 5 of these 10 rows are" in found.caution
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rates_have_the_intervals_of_jeffreys(weighted):
+    positive = np.repeat([True, False], (12, 188))
+    decision = np.where(positive, 1.0, -1.0)
+    decision[[0, 1, 2, 50]] *= -1
+    weight = np.full(200, 3.0) if weighted else None
+    found = evaluate(measures.get("f1"), positive, decision, sample_weight=weight, random_state=0)
+    by_name = {each.name: each for each in found.estimates}
+    for name, hits, n_rows in (("recall", 9, 12), ("precision", 9, 10), ("specificity", 187, 188)):
+        expected = beta.ppf((0.025, 0.975), hits + 0.5, n_rows - hits + 0.5)
+        ends = by_name[name].low, by_name[name].high
+        np.testing.assert_allclose(ends, expected, atol=0.15 * (expected[1] - expected[0]))
+
+
+def perfect(kind, n_rows):
+    """Rows of which all predictions are right, and some names."""
+    positive = np.arange(n_rows) % 4 == 0
+    if kind == "labels":
+        truth = np.column_stack((positive, ~positive))
+        return multilabel.get("f1_macro"), truth, truth - 0.5, ["x", "y"]
+    if kind == "classes":
+        codes = np.arange(n_rows) % 3
+        return multiclass.get("f1_macro"), np.array(["a", "b", "c"])[codes], np.eye(3)[codes], ["a", "b", "c"]
+    return measures.get(kind), positive, positive - 0.5 + np.arange(n_rows) / (4 * n_rows), ("no", "yes")
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("kind", ["f1", "roc_auc", "average_precision", "mcc", "classes", "labels"])
+def test_perfect_predictions_of_few_rows_are_not_certain(kind, grouped):
+    widths = []
+    for n_rows in (40, 400):
+        measure, y, outputs, names = perfect(kind, n_rows)
+        groups = np.arange(n_rows) // 2 if grouped else None
+        found = evaluate(measure, y, outputs, class_names=names, groups=groups, random_state=0)
+        for each in (*found.estimates[:1], *(rate for row in found.classes for rate in (row.recall, row.f1))):
+            assert (each.value, each.high) == pytest.approx((1, 1))
+            assert each.low < 0.999
+        widths.append(1 - found.estimates[0].low)
+    assert 0.005 < widths[0] < 0.5
+    assert widths[1] < 0.4 * widths[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("distance", "threshold"), [(1.0, 1.6), (3.0, 2.2)])
+def test_intervals_of_ten_positive_rows_cover_the_value_on_new_rows(distance, threshold):
+    found = cover(Rows(200, 0.05, distance, threshold), 80).set_index("measure")
+    assert found.coverage.min() >= 0.84  # 0.9, minus two standard errors
+    assert found.coverage.mean() >= 0.92
+    assert found.single_point.max() == 0

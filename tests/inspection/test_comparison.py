@@ -129,7 +129,7 @@ def test_groups_are_held_out_together(grouped_noise):
 def test_groups_that_cannot_be_compared(grouped_noise):
     data, target, groups = grouped_noise
     model = CAPOClassifier("f1", auxiliaries=[GaussianNB()])
-    with pytest.raises(InvalidInputError, match="one class has rows in 3 groups, and at least 4 are needed"):
+    with pytest.raises(InvalidInputError, match="3 groups with rows, and at least 4 are needed"):
         compare(model, data, target, groups=np.where(target, groups, -1 - groups % 3))
     with pytest.raises(InvalidInputError, match="one entry per row"):
         compare(model, data, target, groups=groups[:9])

@@ -18,7 +18,7 @@ SCORES = Y + RNG.normal(size=400) - 0.8
 @pytest.fixture
 def few_resamples(monkeypatch):
     """Intervals of a few resamples, where only values count."""
-    monkeypatch.setattr("capo.inspection._bootstrap.N_ROW_RESAMPLES", 3)
+    monkeypatch.setattr("capo.inspection._bootstrap.N_RESAMPLES", 3)
 
 
 def by_name(evaluation):
@@ -26,17 +26,19 @@ def by_name(evaluation):
 
 
 def test_values_agree_with_scikit_learn_and_are_within_their_intervals():
-    evaluation = evaluate(measures.get("fbeta", beta=0.5), Y, SCORES, random_state=0)
+    evaluation = evaluate(measures.get("fbeta", beta=0.5), Y, SCORES, all_measures=True, random_state=0)
     values = by_name(evaluation)
     assert evaluation.estimates[0].name == "fbeta(beta=0.5)"
     assert values["f1"].value == pytest.approx(f1_score(Y, SCORES > 0))
     assert values["roc_auc"].value == pytest.approx(roc_auc_score(Y, SCORES))
-    assert all(each.low <= each.value <= each.high for each in evaluation.estimates if each.name != "kld")
+    for each in evaluation.estimates:
+        assert ", best threshold" in each.name or each.low < each.value <= each.high
     assert len(values) == len(measures.names()) + 5
 
 
 def test_the_rates_at_the_threshold_follow_the_measure():
     found = evaluate(measures.get("f1"), Y, SCORES, random_state=0).estimates
+    assert len(found) == 5
     predicted = SCORES > 0
     precision, recall = precision_score(Y, predicted), recall_score(Y, predicted)
     assert [each.name for each in found[1:5]] == ["precision", "recall", "specificity", "predicted positive"]
@@ -51,7 +53,7 @@ def test_intervals_agree_with_a_plain_bootstrap(name):
     rng = np.random.default_rng(1)
     drawn = [rng.integers(400, size=400) for _ in range(1000)]
     plain = np.quantile([measure.score(Y[rows], SCORES[rows]) for rows in drawn], (0.025, 0.975))
-    found = by_name(evaluate(measure, Y, SCORES, random_state=0))[name]
+    found = evaluate(measure, Y, SCORES, random_state=0).estimates[0]
     assert (found.low, found.high) == pytest.approx(tuple(plain), abs=0.25 * (plain[1] - plain[0]))
 
 
@@ -59,8 +61,9 @@ def test_intervals_agree_with_a_plain_bootstrap(name):
 def test_a_weight_of_two_is_the_same_as_two_rows():
     weight = np.where(Y, 2.0, 1.0)
     doubled = np.concatenate((np.arange(400), np.flatnonzero(Y)))
-    weighted = by_name(evaluate(measures.get("f1"), Y, SCORES, sample_weight=weight, random_state=0))
-    copied = by_name(evaluate(measures.get("f1"), Y[doubled], SCORES[doubled], random_state=0))
+    f1 = measures.get("f1")
+    weighted = by_name(evaluate(f1, Y, SCORES, sample_weight=weight, all_measures=True, random_state=0))
+    copied = by_name(evaluate(f1, Y[doubled], SCORES[doubled], all_measures=True, random_state=0))
     for name in ("f1", "accuracy", "roc_auc", "mcc"):
         assert weighted[name].value == pytest.approx(copied[name].value)
 
@@ -77,8 +80,9 @@ def test_rows_of_weight_zero_are_ignored():
     weight = np.where(Y, 0.0, 1.0)
     weight[np.flatnonzero(Y)[:2]] = 1.0
     kept = weight > 0
-    found = by_name(evaluate(measures.get("f1"), Y, SCORES, sample_weight=weight, random_state=0))
-    plain = by_name(evaluate(measures.get("f1"), Y[kept], SCORES[kept], random_state=0))
+    f1 = measures.get("f1")
+    found = by_name(evaluate(f1, Y, SCORES, sample_weight=weight, all_measures=True, random_state=0))
+    plain = by_name(evaluate(f1, Y[kept], SCORES[kept], all_measures=True, random_state=0))
     assert {name: each.value for name, each in found.items()} == pytest.approx(
         {name: each.value for name, each in plain.items()}
     )
@@ -128,10 +132,10 @@ def test_a_constraint_is_checked_at_the_models_threshold(measure, rate, limited,
 
 @pytest.mark.usefixtures("few_resamples")
 def test_only_constrained_measures_have_a_constraint_and_a_best_threshold():
-    evaluation = evaluate(measures.get("f1"), Y, SCORES, random_state=0)
+    evaluation = evaluate(measures.get("f1"), Y, SCORES, all_measures=True, random_state=0)
     assert evaluation.constraint is None
     assert evaluation.caution == ""
-    best = {each.name.partition("(")[0] for each in evaluation.estimates if "best threshold" in each.name}
+    best = {each.name.partition("(")[0] for each in evaluation.estimates if np.isnan(each.low)}
     assert best == {"recall_at_precision", "precision_at_recall", "tpr_at_fpr"}
 
 
@@ -149,9 +153,13 @@ def test_the_columns_of_large_values_are_aligned(scale):
 @pytest.mark.parametrize("weight", [None, np.linspace(0.5, 2.0, 12)])
 def test_one_row_of_a_class_has_values_and_intervals(weight):
     own = measures.get("recall_at_precision")
-    evaluation = evaluate(own, np.arange(12) == 3, SCORES[:12], sample_weight=weight, random_state=0)
-    values = np.array([(each.low, each.value, each.high) for each in evaluation.rows])
-    assert len(values) == len(measures.names()) + 4
+    evaluation = evaluate(
+        own, np.arange(12) == 3, SCORES[:12], sample_weight=weight, all_measures=True, random_state=0
+    )
+    values = np.array(
+        [(each.low, each.value, each.high) for each in evaluation.rows if "best threshold" not in each.name]
+    )
+    assert len(values) == len(measures.names()) + 1
     caution = "only 1 of these 12 rows is positive, and values and intervals are uncertain"
     assert evaluation.to_dict()["caution"] == caution
     assert str(evaluation).endswith(f"\n\ncaution: {caution}")

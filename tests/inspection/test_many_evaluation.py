@@ -31,7 +31,8 @@ def test_values_of_classes_are_those_of_scikit_learn(weighted):
     y, predicted, p, weight = rows()
     weight = weight if weighted else None
     measure = multiclass.get("balanced_accuracy")
-    found = evaluate(measure, y, p, class_names=CLASSES, sample_weight=weight, random_state=0)
+    chosen = {"all_measures": True, "random_state": 0}
+    found = evaluate(measure, y, p, class_names=CLASSES, sample_weight=weight, **chosen)
     values = {each.name: each for each in found.estimates}
     expected = balanced_accuracy_score(y, predicted, sample_weight=weight)
     assert found.estimates[0].value == pytest.approx(expected)

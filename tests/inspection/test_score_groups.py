@@ -50,12 +50,15 @@ def test_the_evaluation_of_groups_is_that_of_the_rows():
     rng = np.random.default_rng(0)
     scores = np.sort(rng.normal(size=600))
     positive = scores + rng.normal(size=600) > 1
-    rows = evaluate(measures.get("f1"), positive, scores, random_state=0)
-    groups = evaluate_groups(measures.get("f1"), ScoreGroups.from_rows(positive, scores), random_state=0)
+    chosen = {"all_measures": True, "random_state": 0}
+    rows = evaluate(measures.get("f1"), positive, scores, **chosen)
+    groups = evaluate_groups(measures.get("f1"), ScoreGroups.from_rows(positive, scores), **chosen)
     assert groups.max_error == 0
     assert groups.confusion == rows.confusion
     for one, other in zip(rows.estimates, groups.estimates, strict=True):
         assert (one.name, one.value) == (other.name, pytest.approx(other.value))
+        if "best threshold" in one.name:
+            continue
         width = one.high - one.low  # of different resamples
         assert abs(one.low - other.low) < 0.3 * width
         assert abs(one.high - other.high) < 0.3 * width
@@ -66,10 +69,13 @@ def test_many_rows_have_exact_values_and_intervals_of_their_groups(monkeypatch):
     rng = np.random.default_rng(1)
     scores = rng.normal(size=1000)
     positive = scores + rng.normal(size=1000) > 1
-    expected = evaluate(measures.get("roc_auc"), positive, scores, random_state=0)
-    monkeypatch.setattr("capo.inspection._bootstrap.MAX_RESAMPLED_ROWS", 999)
+    chosen = {"all_measures": True, "random_state": 0}
+    expected = evaluate(measures.get("roc_auc"), positive, scores, **chosen)
+    monkeypatch.setattr("capo.inspection._evaluation.MAX_RESAMPLED_ROWS", 999)
     monkeypatch.setattr("capo.inspection._bootstrap.N_BINS", 300)
-    found = evaluate(measures.get("roc_auc"), positive, scores, random_state=0)
+    found = evaluate(measures.get("roc_auc"), positive, scores, **chosen)
     for one, other in zip(expected.estimates, found.estimates, strict=True):
         assert one.value == other.value
+        if "best threshold" in one.name:
+            continue
         assert abs((one.high - one.low) / (other.high - other.low) - 1) < 0.3

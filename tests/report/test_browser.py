@@ -12,7 +12,7 @@ from capo.inspection import MeasureEstimate, worst_errors
 from capo.report import render_report
 from capo.report._sections import compute_curves
 
-from .cases import EVALUATION, IMPORTANCE, TEST, X, comparison_of, decisions_on_test_rows
+from .cases import EVALUATION, IMPORTANCE, TEST, X, Y, comparison_of, decisions_on_test_rows
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -50,7 +50,7 @@ def files(tmp_path_factory):
             comparison=comparison_of(decisions[0]),
             evaluation=EVALUATION,
             importance=IMPORTANCE,
-            errors=worst_errors(*decisions, X[TEST]),
+            errors=worst_errors(decisions[0], X[TEST], Y[TEST]),
             notes=["Careful."],
         )
         (folder / f"{name}.html").write_text(text, encoding="utf-8")

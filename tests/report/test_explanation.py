@@ -10,7 +10,7 @@ import pytest
 from capo.inspection import worst_errors
 from capo.report import _sections, render_report
 
-from .cases import IMPORTANCE, TEST, X, decisions_on_test_rows
+from .cases import IMPORTANCE, TEST, X, Y, decisions_on_test_rows
 from .test_page import ParsedPage
 
 
@@ -18,7 +18,7 @@ from .test_page import ParsedPage
 def page():
     decisions = decisions_on_test_rows()
     return ParsedPage(
-        render_report(*decisions, importance=IMPORTANCE, errors=worst_errors(*decisions, X[TEST]))
+        render_report(*decisions, importance=IMPORTANCE, errors=worst_errors(decisions[0], X[TEST], Y[TEST]))
     )
 
 
@@ -41,7 +41,7 @@ def test_a_page_without_importance_lists_errors_without_values():
 
 def test_the_worst_errors_are_the_most_confident_ones():
     model, positive, decision = decisions_on_test_rows()
-    errors = worst_errors(model, positive, decision, X[TEST])
+    errors = worst_errors(model, X[TEST], Y[TEST])
     wrong = np.flatnonzero((decision > 0) != positive)
     assert abs(errors[0].decision) == np.abs(decision[wrong]).max()
     assert all((each.decision > 0) != positive[each.row - 1] for each in errors)

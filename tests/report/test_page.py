@@ -9,13 +9,14 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
 from capo import CAPOClassifier, measures
 from capo.exceptions import InvalidInputError
 from capo.inspection import MeasureEstimate, evaluate
-from capo.report import render_report
+from capo.report import render_report, write_report
 
 from .cases import EVALUATION, LABELS, TEST, TRAIN, X, Y, comparison_of, decisions_on_test_rows
 
@@ -196,20 +197,26 @@ def test_a_comparison_of_another_measure_is_refused():
 
 @pytest.mark.parametrize("name", [*measures.names(), "10 * tp - 2 * fp"])
 def test_the_headline_of_every_measure_has_an_interval(name, monkeypatch):
-    monkeypatch.setattr("capo.inspection._bootstrap.N_ROW_RESAMPLES", 2)
-    monkeypatch.setattr(
-        "capo.inspection._targets.BinaryTargets.listed_measures", lambda targets: [targets.measure]
-    )
+    monkeypatch.setattr("capo.inspection._bootstrap.N_RESAMPLES", 2)
     fitted_model, positive, decision = decisions_on_test_rows()
     model = copy(fitted_model)
     model.measure_ = measures.get(name)
     evaluation = evaluate(model.measure_, positive, decision, random_state=0)
     page = ParsedPage(render_report(model, positive, decision, table_name="cells", evaluation=evaluation))
     shown = evaluation.rows[0]
-    headline = re.escape(f"{model.measure_.label} on cells ")
-    found = re.search(rf"{headline}(\S+) .*?95% bootstrap interval: (\S+) to (\S+\d)", page.text)
-    numbers = [float(each.replace(",", "").replace("\N{MINUS SIGN}", "-")) for each in found.groups()]
-    np.testing.assert_allclose(numbers, [shown.value, shown.low, shown.high], rtol=6e-4, atol=6e-4)
+    rate = getattr(model.measure_, "rate_name", "").capitalize()
+    about = f"{rate} at the model's threshold; " if rate else ""
+    interval = f"95% interval: {number(shown.low)} to {number(shown.high)}"
+    headline = f"capo report {model.measure_.label} on cells {number(shown.value)} {about}{interval} "
+    after = "Constraint" if rate else "The model predicts"
+    assert f"{headline}{after}" in page.text
+
+
+def number(value):
+    """A number as the page shows it."""
+    decimals = 0 if abs(value) >= 1000 else 1 if abs(value) >= 10 else 3
+    text = f"{abs(value):,.{decimals}f}"
+    return f"\N{MINUS SIGN}{text}" if value < 0 and text.strip("0.") else text
 
 
 def test_the_slider_marks_the_threshold_of_the_model():
@@ -221,8 +228,8 @@ def test_the_header():
     model, positive, decision = decisions_on_test_rows(C=0.0)
     page = ParsedPage(render_report(model, positive, decision, table_name="cells", evaluation=EVALUATION))
     value = model.measure_.score(positive, decision)
-    assert f"f1 on cells {value:.3f}" in page.text
-    assert "95% bootstrap interval: 0.680 to 0.720" in page.text
+    headline = f"capo report f1 on cells {value:.3f} 95% interval: 0.680 to 0.720 The model predicts"
+    assert headline in page.text
     assert f"above a probability of {model.threshold_:.3f}" in page.text
     assert f"The report is based on {len(positive)} rows" in page.text
     assert "This model does not use it: all 8 features have weight 0." in page.text
@@ -245,6 +252,45 @@ def test_a_guarantee_is_stated_in_one_sentence(is_certified):
     assert "Promise" not in render_report(model, positive, decision)
 
 
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_a_promise_is_tested_on_the_rows(is_broken):
+    model = decisions_on_test_rows()[0].guarantee(X[TEST], Y[TEST], constraint="precision >= 0.85")
+    decision = model.positive_decision(X[TRAIN])
+    positive = ~(decision > 0) if is_broken else Y[TRAIN] == model.pos_label_
+    evaluation = evaluate(model, positive, decision, random_state=0)
+    n_wrong, n_predicted = int(np.sum(~positive & (decision > 0))), int(np.sum(decision > 0))
+    p_value = binomtest(n_wrong, n_predicted, 0.15, alternative="greater").pvalue
+    assert evaluation.promise.p_value == pytest.approx(p_value)
+    verb = "contradict" if is_broken else "do not contradict"
+    verdict = f"rows {verb} it: {n_wrong} of {n_predicted} predicted positives were wrong (p = {p_value:.2g})"
+    assert f"promise: precision >= 0.85 with 95% confidence; these {verdict}" in str(evaluation)
+    assert evaluation.to_dict()["promise"]["n_failures"] == n_wrong
+    page = ParsedPage(render_report(model, positive, decision, evaluation=evaluation))
+    assert f" These {verdict}." in page.text
+
+
+@pytest.mark.parametrize("kind", ["binary", "multiclass", "multilabel", "priced"])
+def test_a_report_in_one_call(kind, tmp_path):
+    labels = {
+        "multiclass": LABELS + 2 * (X[:, 1] > 25),
+        "multilabel": np.column_stack((LABELS, X[:, 0] > 16)),
+    }
+    y = labels.get(kind, LABELS)
+    chosen, paid = {}, {}
+    if kind == "priced":
+        chosen, paid = {"measure": "cost"}, {"cost_fn": X[TRAIN, 3], "cost_fp": 300}
+    chosen = chosen or {"measure": "f1_macro" if kind in labels else "f1"}
+    model = CAPOClassifier(auxiliaries=[GaussianNB()], random_state=0, **chosen)
+    model.fit(X[TRAIN], y[TRAIN], **paid)
+    prices = {"prices": model.row_prices(len(y[TEST]), cost_fn=X[TEST, 3])} if paid else {}
+    write_report(model, X[TEST], y[TEST], tmp_path / "report.html", table_name="cells", **prices)
+    page = ParsedPage((tmp_path / "report.html").read_text("utf-8"))
+    assert f"{'saving' if paid else model.measure_.label} on cells " in page.text
+    assert "Measures on these rows" in page.text
+    assert "shuffled" in page.text
+    assert ("Worst errors" in page.text) == (kind in ("binary", "priced"))
+
+
 def test_f1_is_shown_for_a_ranking_measure():
     model, positive, decision = decisions_on_test_rows("roc_auc")
     page = ParsedPage(render_report(model, positive, decision))
@@ -255,21 +301,17 @@ def test_f1_is_shown_for_a_ranking_measure():
 
 @pytest.mark.parametrize("shift", [3.0, -3.0, -1e3])
 def test_a_measure_with_a_constraint_is_shown_at_the_models_threshold(shift, monkeypatch):
-    monkeypatch.setattr("capo.inspection._bootstrap.N_ROW_RESAMPLES", 3)
+    monkeypatch.setattr("capo.inspection._bootstrap.N_RESAMPLES", 3)
     model, positive, decision = decisions_on_test_rows("recall_at_precision", C=1.0)
     predicted = decision + shift > 0
+    evaluation = evaluate(model.measure_, positive, decision + shift, random_state=0)
     page = ParsedPage(
-        render_report(
-            model,
-            positive,
-            decision + shift,
-            table_name="cells",
-            evaluation=evaluate(model.measure_, positive, decision + shift, random_state=0),
-        )
+        render_report(model, positive, decision + shift, table_name="cells", evaluation=evaluation)
     )
     recall, best = predicted[positive].mean(), model.measure_.score(positive, decision)
-    headline = f"recall_at_precision(floor=0.9) on cells {recall:.3f} Recall at the model's threshold; 95%"
-    assert headline in page.text
+    found = evaluation.constraint.rate
+    headline = f"capo report recall_at_precision(floor=0.9) on cells {recall:.3f} Recall at the model's "
+    assert f"{headline}threshold; 95% interval: {found.low:.3f} to {found.high:.3f} Constr" in page.text
     assert f"which is known only with their labels, has a recall of {best:.3f}" in page.text
     assert "The values are the best recall over all thresholds with a precision of at least 0.9;" in page.text
     requirement = "on these rows: the measure requires a precision of at least 0.9, and"
@@ -278,7 +320,7 @@ def test_a_measure_with_a_constraint_is_shown_at_the_models_threshold(shift, mon
         return
     precision = positive[predicted].mean()
     state = "satisfied" if precision >= 0.9 else "not satisfied"
-    value = f"the precision is {precision:.3f} (95% bootstrap interval: "
+    value = f"the precision is {precision:.3f} (95% interval: "
     assert f"Constraint {state} {requirement} at the model's threshold {value}" in page.text
 
 

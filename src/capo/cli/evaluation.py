@@ -27,15 +27,19 @@ def evaluate(
     table: options.TableOptions,
     cluster: str | None = None,
     partition_rows: int | None = None,
+    all_measures: Annotated[
+        bool, options.output_option("--all", "List all measures, not only that of the model and its rates.")
+    ] = False,
     seed: int = 0,
     console: Console,
 ) -> None:
-    """Evaluate a model on labeled rows: all measures and the confusion matrix.
+    """Evaluate a model on labeled rows: its measure, its rates and the confusion matrix.
 
     \b
-    Each measure comes with a 95% bootstrap interval. With more than two classes or several labels per row,
-    precision, recall and F1 of each one follow.
+    Each value comes with a 95% interval. A promise of the model is tested. With more than two classes or
+    several labels per row, precision, recall and F1 of each one follow.
       capo evaluate churn.capo test.csv
+      capo evaluate churn.capo test.csv --all
       capo evaluate churn.capo test.csv --json > evaluation.json
       capo evaluate churn.capo 'test-*.parquet' --cluster tcp://scheduler:8786
     """
@@ -47,9 +51,12 @@ def evaluate(
     loaded = model_file.load(console)
     if cluster is None:
         rows = predict_labeled(loaded, reader, console)
-        n_rows, evaluation = len(rows.y), evaluate_rows(loaded.model, rows, seed, console)
+        evaluation = evaluate_rows(loaded.model, rows, seed, console, all_measures=all_measures)
+        n_rows = len(rows.y)
     else:
-        n_rows, evaluation = evaluate_on_cluster(loaded, reader, cluster, partition_rows, seed, console)
+        n_rows, evaluation = evaluate_on_cluster(
+            loaded, reader, cluster, partition_rows, seed, console, all_measures=all_measures
+        )
     training_table_notes(loaded.manifest, reader, console)
     console.result(
         f"{reader.name}: {n_rows:,} rows\n\n{evaluation}",

@@ -501,7 +501,7 @@ def predict_labeled(
 
 
 def evaluate_rows(
-    model: CAPOClassifier, rows: LabeledOutputs, seed: int, console: Console
+    model: CAPOClassifier, rows: LabeledOutputs, seed: int, console: Console, *, all_measures: bool = True
 ) -> inspection.Evaluation:
     """Evaluate the outputs of a model, with intervals by the bootstrap."""
     with console.step("bootstrap") as step:
@@ -512,6 +512,7 @@ def evaluate_rows(
             prices=rows.prices,
             sample_weight=rows.weight,
             groups=rows.groups,
+            all_measures=all_measures,
             random_state=seed,
             on_progress=step.progress,
         )
@@ -524,8 +525,10 @@ def evaluate_on_cluster(
     partition_rows: int | None,
     seed: int,
     console: Console,
+    *,
+    all_measures: bool,
 ) -> tuple[int, inspection.Evaluation]:
-    """The number of rows, and all measures; the decisions stay on the workers."""
+    """The number of rows, and the evaluation; the decisions stay on the workers."""
     from ..dask import evaluate  # noqa: PLC0415 (an optional package)
 
     if loaded.model.target_type_ != "binary" or is_priced(loaded.model):
@@ -537,7 +540,7 @@ def evaluate_on_cluster(
     parts = inputs.divide(table, partition_rows, console)
     with inputs.connect(address, console) as client, console.step(f"evaluating on {address}"):
         X, y = inputs.read_parts(parts, loaded.schema)
-        evaluation = evaluate(loaded.model, X, y, random_state=seed, client=client)
+        evaluation = evaluate(loaded.model, X, y, all_measures=all_measures, random_state=seed, client=client)
     assert evaluation.confusion is not None
     return int(sum(evaluation.confusion)), evaluation
 
@@ -569,7 +572,7 @@ class ReportRows:
         labels, n_rows = rows.y, len(rows.y)
         if self._model.target_type_ == "binary":
             labels = self._model.label_pair[rows.y.astype(int)]
-            self._keep_errors(features, rows)
+            self._keep_errors(features, labels, rows)
         self.n_rows += n_rows
         self._class_counts.update(_class_names(labels))
         batch = {"key": self._random.random(n_rows), "X": features, "y": labels}
@@ -584,16 +587,16 @@ class ReportRows:
         kept_rows = np.unique(np.concatenate((order[:MAX_ROWS], *by_class)))
         self.sample = {name: values[kept_rows] for name, values in batch.items()}
 
-    def _keep_errors(self, features: Any, rows: LabeledOutputs) -> None:
+    def _keep_errors(self, features: Any, labels: NDArray[Any], rows: LabeledOutputs) -> None:
         losses = None
         if rows.prices is not None:
             predicted = row_decision(self._model, rows.outputs, rows.prices) > 0
             losses = rows.prices.losses(rows.y, predicted)
         found = inspection.worst_errors(
             self._model,
-            rows.y,
-            rows.outputs,
             features,
+            labels,
+            decision=rows.outputs,
             n=N_ERRORS,
             first_row=self.n_rows + 1,
             losses=losses,

@@ -1,4 +1,4 @@
-"""All measures of a classifier on labeled rows that stay on the workers."""
+"""Measures of a classifier on labeled rows that stay on the workers."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ def evaluate(
     y: Any,
     measure: str | Measure | Callable[..., Any] | None = None,
     *,
+    all_measures: bool = False,
     random_state: Any = None,
     client: Client | None = None,
 ) -> Evaluation:
-    """Evaluate a fitted classifier on labeled rows by every measure, where the rows are.
+    """Evaluate a fitted classifier on labeled rows where the rows are.
 
     The decisions stay on the workers, which count them in about 5,000 bins. Measures at the threshold of
     the model, and the confusion matrix, are exact. Measures that depend on the order of the scores treat
@@ -51,6 +52,8 @@ def evaluate(
         Their labels. Its partitions must be those of X.
     measure : str, Measure or callable, optional
         The measure to list first; by default ``model.measure_``, or F1 if there is none.
+    all_measures : bool, default=False
+        Whether to list all measures, as in `capo.inspection.evaluate`.
     random_state : int, RandomState instance or None, default=None
         Seed of the bootstrap. Pass an int for reproducible results.
     client : distributed.Client, optional
@@ -78,7 +81,14 @@ def evaluate(
     rows = split_rows(X, y, client=client).select(0, 1, 3).map(score_partition, model).persist()
     negative, positive = map(str, negative_and_positive(model).tolist())
     groups = group_scores(rows)
-    return evaluate_groups(resolved, groups, class_names=(negative, positive), random_state=random_state)
+    return evaluate_groups(
+        resolved,
+        groups,
+        class_names=(negative, positive),
+        guarantee=getattr(model, "guarantee_", None),
+        all_measures=all_measures,
+        random_state=random_state,
+    )
 
 
 def score_partition(X: Any, y: Any, number: int, model: Any) -> ScoredRows:

@@ -1,29 +1,35 @@
-"""Bootstrap: measures on rows drawn with replacement."""
+"""Bootstrap: measures on rows with random weights.
+
+The Bayesian bootstrap: each row, or group of rows, gets a weight from an exponential distribution. A measure
+that is the same on all rows, such as a recall of 1, would be the same in all resamples; *pseudo-rows* prevent
+that. They are right and wrong predictions of each class, with a total weight of two rows. For two classes
+each cell of the confusion matrix gets half a row, so that the interval of a rate is that of Jeffreys.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import norm
+from scipy.stats import t as student
 
-from .._compat import BoolArray, FloatArray, IntArray
+from .._compat import BoolArray, FloatArray
 from ..learning.folds import check_groups
-from ..measures import AveragePrecision, Cost, Measure
-from ._targets import BinaryTargets, Targets
+from ..measures import AveragePrecision, Measure
+from ._targets import Targets
 
-#: Resamples for measures of the confusion matrix, which are cheap.
-N_CONFUSION_RESAMPLES = 2000
-#: Resamples for all other measures.
-N_ROW_RESAMPLES = 200
-#: Of more rows, resamples are drawn from groups of rows with similar scores.
-MAX_RESAMPLED_ROWS = 50_000
+#: Resamples, and their number for many rows: no more rows are evaluated in all.
+N_RESAMPLES, MIN_RESAMPLES, MAX_EVALUATED_ROWS = 400, 100, 50_000_000
+#: The share of resamples outside each end of a 95% interval.
+TAIL = 0.025
+#: The weight of all pseudo-rows.
+PSEUDO_WEIGHT = 2.0
 #: With fewer groups the intervals are called uncertain.
 MIN_GROUPS = 20
-#: Draws of a resample until it has rows of every class.
-MAX_DRAWS = 100
 #: Bins of equal numbers of rows that scores are grouped into.
 N_BINS = 4096
 
@@ -77,15 +83,6 @@ class ScoreGroups:
         tied = np.append(scores, 0.0)[starts[:-1]] == last
         return cls.from_counts(np.array(counts, dtype=np.float64), edges, tied)
 
-    def draw(self, n_resamples: int, seed: int) -> FloatArray:
-        """Return the numbers of rows in resamples, of shape (n_resamples, n_groups)."""
-        n_rows = self.count.sum()
-        drawn = np.random.default_rng(seed).multinomial(int(n_rows), self.count / n_rows, size=n_resamples)
-        for label in (False, True):  # measures need both classes
-            lacking = ~drawn[:, self.positive == label].any(axis=1)
-            drawn[lacking, np.argmax(self.positive == label)] = 1
-        return np.asarray(drawn, dtype=np.float64)
-
     def score_range(self, measure: Measure) -> tuple[float, float]:
         """Bounds of the measure of the rows: within each bin, the positives below or above the negatives."""
         shift = np.where(self.positive, 0.25, -0.25) * ~self.tied
@@ -112,55 +109,46 @@ class ScoreGroups:
         return float(n_pos @ (n_counted / (n_counted + np.cumsum(n_neg))) / n_pos.sum())
 
 
-class RowBootstrap:
-    """Weights of rows that are drawn with replacement.
+class RandomWeights:
+    """Random weights of rows, the same ones in every iteration.
 
-    Rows of one group depend on each other, so that single rows would vary less than new rows do: with groups,
-    as many whole groups are drawn as there are.
+    Rows of one group depend on each other, so that single rows would vary less than new rows do: all rows of
+    a group get the same random factor.
 
     Parameters
     ----------
     weight : ndarray of shape (n_rows,)
         The sample weights.
-    strata : ndarray of shape (n_rows,)
-        Every resample has rows of each stratum that has any.
     groups : array-like of shape (n_rows,), optional
         The group of each row.
     n_resamples : int
         The number of resamples.
     random : RandomState
-        Draws the rows.
+        Draws the weights.
+    counts : ndarray, optional
+        The number of rows that each row, or each group, stands for; 1 by default.
     """
 
     def __init__(
         self,
         weight: FloatArray,
-        strata: IntArray,
         groups: ArrayLike | None,
         n_resamples: int,
         random: np.random.RandomState,
+        counts: FloatArray | None = None,
     ) -> None:
-        self._weight, self._strata = weight, strata
-        self._units = (
-            np.arange(len(weight))
-            if groups is None
-            else np.unique(check_groups(groups, len(weight)), return_inverse=True)[1]
-        )
-        self._n_units = int(self._units.max()) + 1
-        self._present = np.bincount(strata, weight > 0) > 0
+        self._weight, self._units = weight, np.arange(len(weight))
+        if groups is not None:
+            self._units = np.unique(check_groups(groups, len(weight)), return_inverse=True)[1]
+        self._counts = np.ones(int(self._units.max()) + 1) if counts is None else counts
+        #: The sum of the weights in each resample.
+        self.total = float(weight @ self._counts[self._units])
         self._seeds = random.randint(2**31 - 1, size=n_resamples)
 
-    def weights(self) -> Iterator[FloatArray]:
-        """Yield the weights of the rows in each resample, the same ones in every call."""
-        return (self._draw(np.random.default_rng(seed)) for seed in self._seeds)
-
-    def _draw(self, random: np.random.Generator) -> FloatArray:
-        for _ in range(MAX_DRAWS):
-            drawn = random.integers(self._n_units, size=self._n_units)
-            weight = self._weight * np.bincount(drawn, minlength=self._n_units)[self._units]
-            if ((np.bincount(self._strata, weight, len(self._present)) > 0) == self._present).all():
-                return weight
-        return self._weight
+    def __iter__(self) -> Iterator[FloatArray]:
+        for seed in self._seeds:
+            weight = self._weight * np.random.default_rng(seed).standard_gamma(self._counts)[self._units]
+            yield weight * (self.total / weight.sum())
 
 
 def describe_few_groups(groups: NDArray[Any] | None) -> str:
@@ -172,72 +160,73 @@ def describe_few_groups(groups: NDArray[Any] | None) -> str:
     return f"the rows are from {count}, and intervals are uncertain"
 
 
-@dataclass(frozen=True)
 class Bootstrap:
-    """Measures of outputs on rows drawn with replacement.
+    """Intervals of measures of outputs, from random weights of the rows.
 
-    Attributes
+    Parameters
     ----------
     targets : Targets
         The true labels of the rows.
     outputs : ndarray
         The outputs for the rows.
-    weights : callable
-        Returns the weights of the rows in each resample.
-    matrices : callable, optional
-        Returns blocks of resampled confusion matrices, for measures that are functions of them.
-    by_score : Bootstrap, optional
-        The bootstrap of groups of rows with similar scores, if there are many rows.
+    weight : ndarray of shape (n_rows,), optional
+        The sample weights.
+    groups : ndarray of shape (n_rows,), optional
+        The group of each row.
+    random : RandomState
+        Draws the weights.
+    counts : ndarray of shape (n_rows,), optional
+        The number of rows that each row stands for.
     """
 
-    targets: Targets
-    outputs: FloatArray
-    weights: Callable[[], Iterable[FloatArray]]
-    matrices: Callable[[], Iterable[FloatArray]] | None
-    by_score: Bootstrap | None = None
-
-    @classmethod
-    def of_rows(
-        cls,
+    def __init__(
+        self,
         targets: Targets,
         outputs: FloatArray,
         weight: FloatArray | None,
-        groups: ArrayLike | None,
+        groups: NDArray[Any] | None,
         random: np.random.RandomState,
-    ) -> Bootstrap:
-        """Draw single rows or whole groups; the confusion matrices of single rows are drawn directly."""
-        n_rows, cost, matrices, by_score = len(outputs), targets.resample_cost, None, None
-        strata = targets.strata if targets.needs_every_class else np.zeros(n_rows, dtype=np.intp)
-        if weight is None and groups is None and targets.matrix_measures:
-            counts = targets.count(outputs, None)
-            matrices = targets.draw_matrices(counts, N_CONFUSION_RESAMPLES // cost, random)
-            if isinstance(targets, BinaryTargets) and n_rows > MAX_RESAMPLED_ROWS:
-                by_score = cls.of_counts(None, ScoreGroups.from_rows(targets.truth, outputs), random)
+        counts: FloatArray | None = None,
+    ) -> None:
+        n_rows = len(outputs)
+        rows, truth, pseudo_outputs = targets.pseudo_rows(outputs)
+        self._rows = np.concatenate((np.arange(n_rows), rows))
+        self._targets = targets.take(self._rows)
+        self._targets.truth[n_rows:] = truth
+        self._outputs = np.concatenate((outputs, pseudo_outputs))
         mass = np.ones(n_rows) if weight is None else weight
-        rows = RowBootstrap(mass, strata, groups, N_ROW_RESAMPLES // cost, random)
-        return cls(targets, outputs, rows.weights, matrices, by_score)
+        units = np.arange(n_rows) if groups is None else np.unique(groups, return_inverse=True)[1]
+        n_units = int(units.max()) + 1
+        counts = np.ones(n_units) if counts is None else counts
+        # Each pseudo-row is a unit by itself, of the mean weight.
+        self._weights = RandomWeights(
+            np.append(mass, np.full(len(rows), mass.sum() / n_units)),
+            np.append(units, n_units + np.arange(len(rows))),
+            int(np.clip(MAX_EVALUATED_ROWS // n_rows, MIN_RESAMPLES, N_RESAMPLES)),
+            random,
+            np.append(counts, np.full(len(rows), PSEUDO_WEIGHT / len(rows))),
+        )
+        self._weights.total = float(mass @ counts[units])
+        strata = targets.strata if targets.needs_every_class else np.zeros(n_rows, dtype=np.intp)
+        sizes = [counts[np.unique(units[strata == each])].sum() for each in np.unique(strata)]
+        self._n_rarest = max(2.0, min(sizes))
 
-    @classmethod
-    def of_counts(
-        cls, targets: Targets | None, groups: ScoreGroups, random: np.random.RandomState
-    ) -> Bootstrap:
-        """Draw the numbers of rows in groups of similar scores."""
-        targets = targets or BinaryTargets(None, groups.positive, np.arange(2))
-        counts = targets.count(groups.position, groups.count)
-        matrices = targets.draw_matrices(counts, N_CONFUSION_RESAMPLES, random)
-        drawn = groups.draw(N_ROW_RESAMPLES, random.randint(2**31 - 1))
-        return cls(targets, groups.position, lambda: drawn, matrices)
+    def intervals(self, measures: Sequence[Any], on_progress: Callable[[str], None]) -> FloatArray:
+        """Return the ends of the 95% intervals, of shape (n_measures, 2).
 
-    def resample(self, measure: Any) -> FloatArray:
-        """Return the measure on each resample."""
-        if self.matrices is not None and self.targets.is_of_matrix(measure):
-            return np.concatenate([self.targets.value_of_matrices(measure, each) for each in self.matrices()])
-        if self.by_score is not None and not (isinstance(measure, Cost) and measure.per_row):
-            return self.by_score.resample(measure)
-        return self.targets.values(measure, self.outputs, self.weights())
-
-    def class_counts(self) -> FloatArray:
-        """Return hits, predicted rows and true rows of each class, of shape (3, n_resamples, n_classes)."""
-        if self.matrices is not None:
-            return np.concatenate([self.targets.count_classes(each) for each in self.matrices()], axis=1)
-        return np.stack([self.targets.class_counts(self.outputs, each) for each in self.weights()], axis=1)
+        Quantiles of resamples of few rows are too close to each other: for measures of the order of scores
+        they are moved apart as Student's distribution is wider than the normal one, with as many degrees of
+        freedom as there are rows of the rarer of two classes, minus 1 (Hesterberg, 2015).
+        """
+        of_rows = [each.for_rows(self._rows) if isinstance(each, Measure) else each for each in measures]
+        found = []
+        for number, weight in enumerate(self._weights, start=1):
+            found.append(self._targets.values(of_rows, self._outputs, weight))
+            on_progress(f"resample {number}")
+        n = self._n_rarest
+        wider = norm.cdf(student.ppf(TAIL, n - 1.0) * np.sqrt(n / (n - 1.0)))
+        tails = [TAIL if getattr(each, "needs_threshold", False) else wider for each in measures]
+        values = np.array(found).T
+        return np.array(
+            [np.nanquantile(each, (tail, 1.0 - tail)) for each, tail in zip(values, tails, strict=True)]
+        )

@@ -34,7 +34,7 @@ from sklearn.model_selection import BaseCrossValidator, cross_val_predict
 from sklearn.utils import check_random_state
 
 from .. import measures
-from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
+from .._compat import FloatArray, IntArray, safe_indexing
 from ..decisions import PRICE_NAMES, RowPrices
 from ..exceptions import DataWarning, InvalidInputError
 from ..learning.auxiliaries import label_fold_codes
@@ -380,7 +380,6 @@ def compare(
     folds : int or splitter, default=5
         Number of held-out folds, stratified and shuffled; or a splitter, such as
         `capo.TimeFolds`, which gets `groups`. Give the model a splitter of this kind, too.
-        More than two classes or labels need a number.
     random_state : int, optional
         Seed of the folds. Pass an int for reproducible results.
     prices : mapping of str to float or array-like, optional
@@ -405,28 +404,20 @@ def compare(
     >>> [method.name for method in compare(model, X, y, folds=3, random_state=0).methods]
     ['default learner', 'tuned threshold', 'tuned stack', 'capo']
     """
-    labels = np.asarray(y)
+    labels, row_prices = np.asarray(y), None
     group = None if groups is None else check_groups(groups, len(labels))
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    row_prices = None
-    has_two_classes = labels.ndim == 1 and len(set(labels.tolist())) <= 2
-    if has_two_classes and not isinstance(model.measure, MulticlassMeasure):
-        _, positive = targets.encode_binary_labels(labels, model.pos_label)
-        measure = measures.get(model.measure)
-        splits = _split(folds, measure, positive, group, weight, random_state)
+    if labels.ndim == 2:
+        labels = targets.encode_label_matrix(y)[1].astype(np.int64)
+    splits = _split(folds, fold_codes(labels), group, weight, random_state)
+    if fold_codes(labels).dtype == bool and not isinstance(model.measure, MulticlassMeasure):
+        measure, mass = measures.get(model.measure), np.ones(len(labels)) if weight is None else weight
+        measure.check_size(float(mass.sum()))
+        smallest = min(float(mass[test].sum()) for _, test in splits)
+        measure.check_size(smallest, f"the number of rows that a fold holds out (of {mass.sum():g} in all)")
         if prices is not None:  # those that are not given are the measure's, as in `fit`
             defaults = {name: value for name, value in measure.params.items() if name in PRICE_NAMES}
             row_prices = RowPrices.from_values(len(labels), **{**defaults, **prices})
-    else:
-        labels = targets.encode_label_matrix(y)[1].astype(np.int64) if labels.ndim == 2 else labels
-        codes = label_fold_codes(labels > 0) if labels.ndim == 2 else targets.encode_class_labels(labels)[1]
-        if not isinstance(folds, int) or not 2 <= folds <= len(codes) // 2:
-            raise InvalidInputError(
-                f"{len(codes)} rows of more than two classes or labels need a number of folds from 2 to "
-                f"{len(codes) // 2}: got {folds}."
-            )
-        params = {} if group is None else {"groups": group}
-        splits = split_folds(folds, X, codes, params, check_random_state(random_state), weight=weight)
     warn_of_data(X, fold_numbers(splits, len(labels)), stacklevel=2)
     rows = ComparedRows(X, labels, weight, group, row_prices)
     results = []
@@ -464,36 +455,38 @@ def _write_value(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else repr(value)
 
 
+def fold_codes(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return what folds are stratified by: a mask for two classes, codes for more, the rarest labels."""
+    if labels.ndim == 2:
+        return label_fold_codes(labels > 0)
+    codes = np.unique(labels, return_inverse=True)[1]
+    return codes > 0 if codes.max() == 1 else codes
+
+
 def _split(
     folds: int | BaseCrossValidator,
-    measure: Measure,
-    positive: BoolArray,
+    codes: NDArray[Any],
     groups: NDArray[Any] | None,
     weight: FloatArray | None,
     random_state: int | None,
 ) -> list[Split]:
-    """Return the training rows and the held-out rows of each fold, which must be enough for the measure.
+    """Return the training rows and the held-out rows of each fold.
 
-    Each class needs two units for each fold: rows, or groups with rows of the class.
+    Each fold needs two rows of each of two classes, or two groups with such rows, or any two of many classes.
     """
-    mass = np.ones(len(positive)) if weight is None else weight
-    params: dict[str, Any] = {"groups": groups}
-    if not isinstance(folds, int):
-        splits = split_folds(folds, positive, positive, params, None, allow_partial=True)
-    else:
-        ids = np.arange(len(positive)) if groups is None else groups
-        fewest = min(len(np.unique(ids[rows & (mass > 0)])) for rows in (positive, ~positive))
+    if isinstance(folds, int):
+        ids = np.arange(len(codes)) if groups is None else groups
+        classes = np.unique(codes) if codes.dtype == bool else [codes]
+        is_counted = np.ones(len(codes), dtype=bool) if weight is None else weight > 0
+        fewest = min(len(np.unique(ids[(codes == each) & is_counted])) for each in classes)
         if not 2 <= folds <= fewest // 2:
             enough = f"enough for 2 to {fewest // 2} folds" if fewest > 3 else "and at least 4 are needed"
-            units = "rows" if groups is None else "groups"
-            which = "the rarer class has" if groups is None else "one class has rows in"
+            units = "rows" if groups is None else "groups with rows"
+            which = "the rarer class has" if codes.dtype == bool else "there are"
             raise InvalidInputError(f"{which} {fewest} {units}, {enough}: got {folds} folds.")
-        random = check_random_state(random_state)
-        splits = split_folds(folds, positive, positive, params, random, weight=weight)
-    measure.check_size(float(mass.sum()))
-    smallest = min(float(mass[test].sum()) for _, test in splits)
-    measure.check_size(smallest, f"the number of rows that a fold holds out (of {mass.sum():g} in all)")
-    return splits
+    random = check_random_state(random_state) if isinstance(folds, int) else None
+    params = {"groups": groups}
+    return split_folds(folds, codes, codes, params, random, allow_partial=True, weight=weight)
 
 
 def compare_on_fold(

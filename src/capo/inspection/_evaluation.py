@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import isnan
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import bdtrc, betaincinv
 from sklearn.utils import check_random_state
 
 from .._compat import FloatArray
-from ..decisions import RowPrices, Savings, estimate_savings, format_money
+from ..decisions import Guarantee, RowPrices, Savings, estimate_savings, format_money
 from ..measures import ConstrainedMeasure, FunctionMeasure, Labels, Measure, ratio
-from ._bootstrap import Bootstrap, ScoreGroups, describe_few_groups
+from ._bootstrap import N_RESAMPLES, TAIL, Bootstrap, RandomWeights, ScoreGroups, describe_few_groups
 from ._formatting import count_decimals, format_interval, format_table, format_value
-from ._targets import BinaryTargets, ClassTargets, make_targets, negative_and_positive
+from ._targets import BinaryTargets, ClassTargets, Targets, make_targets, negative_and_positive
 
-#: Quantiles of the resampled values that bound the 95% interval.
-INTERVAL_QUANTILES = (0.025, 0.975)
+#: Rates of two classes at the model's threshold.
+RATES: dict[str, Callable[..., FloatArray]] = {
+    "precision": lambda tp, fp, fn, tn: ratio(tp, tp + fp),
+    "recall": lambda tp, fp, fn, tn: ratio(tp, tp + fn),
+    "specificity": lambda tp, fp, fn, tn: ratio(tn, tn + fp),
+    "predicted positive": lambda tp, fp, fn, tn: ratio(tp + fp, tp + fp + fn + tn),
+}
 #: Follows the name of a rate that is computed from the labels that the model predicts.
 AT_THRESHOLD = " at the model's threshold"
 #: Follows the name of a measure that is the best value of all thresholds on the rows.
 BEST_THRESHOLD = ", best threshold"
 #: Matrices of more classes are printed as their largest confusions.
 MAX_SHOWN_CLASSES = 10
+#: Of more rows, resamples are drawn from groups of rows with similar scores.
+MAX_RESAMPLED_ROWS = 10_000
+#: Rows contradict a promise if what they show has at most this probability where the promise holds.
+SIGNIFICANCE_LEVEL = 0.05
 #: The rates of each of many classes or labels.
 CLASS_RATES = ("precision", "recall", "f1")
 
 
 @dataclass(frozen=True)
 class MeasureEstimate:
-    """A measure's value and its 95% bootstrap interval.
+    """A measure's value and its 95% interval.
 
     Attributes
     ----------
@@ -42,13 +51,18 @@ class MeasureEstimate:
     value : float
         Its value on all rows.
     low, high : float
-        The 2.5% and 97.5% quantiles of its values on rows drawn with replacement.
+        The ends of the interval; NaN for the best value of all thresholds on these rows, which is higher than
+        on new rows.
     """
 
     name: str
     value: float
     low: float
     high: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as values that JSON can hold; None for what is not defined."""
+        return {key: None if each != each else each for key, each in asdict(self).items()}  # noqa: PLR0124
 
 
 @dataclass(frozen=True)
@@ -75,6 +89,37 @@ class ConstraintResult:
     def __str__(self) -> str:
         state = "satisfied" if self.is_satisfied else "NOT satisfied"
         return f"constraint: {self.constraint}; {state} at the model's threshold"
+
+
+@dataclass(frozen=True)
+class PromiseTest:
+    """Whether rows contradict the guarantee of a model: an exact binomial test.
+
+    Attributes
+    ----------
+    guarantee : capo.decisions.Guarantee
+        What the model promises.
+    n_failures, n_trials : int
+        The rows that count against it, and those that it is about. Of rows in groups, one of each group.
+    p_value : float
+        The probability of as many failures or more where the promise just holds.
+    """
+
+    guarantee: Guarantee
+    n_failures: int
+    n_trials: int
+    p_value: float
+
+    @property
+    def verdict(self) -> str:
+        """Whether the rows contradict the promise, as text."""
+        verb = "contradict" if self.p_value <= SIGNIFICANCE_LEVEL else "do not contradict"
+        counts = f"{self.n_failures:,} of {self.n_trials:,} {self.guarantee.constraint.rate.failure_phrase}"
+        return f"these rows {verb} it: {counts} (p = {self.p_value:.2g})"
+
+    def __str__(self) -> str:
+        confidence = f"{100 * self.guarantee.confidence:.10g}% confidence"
+        return f"promise: {self.guarantee.constraint} with {confidence}; {self.verdict}"
 
 
 class ConfusionCounts(NamedTuple):
@@ -109,22 +154,18 @@ class ClassRates:
 
     def to_dict(self) -> dict[str, Any]:
         """The rates as values that JSON can hold; None for those that are not defined."""
-        found = asdict(self)
-        for rate in CLASS_RATES:
-            if isnan(found[rate]["value"]):
-                found[rate] |= {"value": None, "low": None, "high": None}
-        return found
+        return {**asdict(self), **{rate: getattr(self, rate).to_dict() for rate in CLASS_RATES}}
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """All measures on a set of rows; prints as tables.
+    """Measures on a set of rows; prints as tables.
 
     Attributes
     ----------
     estimates : list of MeasureEstimate
-        The measures, the model's own first. A measure with a constraint is the best value of all thresholds
-        on these rows, as its name says.
+        The measures: the model's own, for two classes the rates at its threshold, then others. A measure
+        with a constraint is the best value of all thresholds on these rows, as its name says.
     confusion : ConfusionCounts, ndarray or None
         The confusion matrix. For many classes, true classes are in rows and predicted classes in columns;
         label matrices have none.
@@ -132,6 +173,8 @@ class Evaluation:
         Names of the negative and the positive class, of the classes, or of the labels.
     constraint : ConstraintResult, optional
         The rates at the model's threshold, if its measure has a constraint.
+    promise : PromiseTest, optional
+        Whether these rows contradict the model's guarantee, if it has one.
     caution : str
         What limits the trust in the values; empty if there is nothing.
     max_error : float
@@ -158,6 +201,7 @@ class Evaluation:
     confusion: ConfusionCounts | FloatArray | None
     class_names: Sequence[str]
     constraint: ConstraintResult | None = None
+    promise: PromiseTest | None = None
     caution: str = ""
     max_error: float = 0.0
     classes: list[ClassRates] = field(default_factory=list)
@@ -170,21 +214,22 @@ class Evaluation:
             confusion = confusion._asdict()
         elif confusion is not None:
             confusion = confusion.tolist()
-        limit = self.constraint
+        limit, promise = self.constraint, self.promise
         return {
-            "measures": [asdict(each) for each in self.rows],
+            "measures": [each.to_dict() for each in self.rows],
             "confusion": confusion,
             "labels": list(self.class_names),
             "classes": [each.to_dict() for each in self.classes],
             "caution": self.caution,
             "max_error": self.max_error,
             "constraint": limit and {"text": limit.constraint, "is_satisfied": limit.is_satisfied},
+            "promise": promise and {**asdict(promise), "guarantee": promise.guarantee.to_dict()},
             "savings": self.savings and self.savings.to_dict(),
         }
 
     @property
     def rows(self) -> list[MeasureEstimate]:
-        """The rates at the model's threshold, if the measure has a constraint, and all measures."""
+        """The rates at the model's threshold, if the measure has a constraint, and the measures."""
         own = [self.constraint.rate, self.constraint.limited_rate] if self.constraint else []
         return [*own, *self.estimates]
 
@@ -207,10 +252,12 @@ class Evaluation:
             }
             money = [(name, format_money(value)) for name, value in totals.items()]
             parts.append([*format_table(money, (26, 0)), f"the model {self.savings}"])
-        estimates = [(each.name, *format_interval(each.value, each.low, each.high)) for each in self.rows]
+        estimates = []
+        for each in self.rows:
+            value, interval = format_interval(each.value, each.low, each.high)
+            estimates.append((each.name, value, "-" if isnan(each.low) else interval))
         parts.append(format_table([("measure", "value", "95% interval"), *estimates], (0, 9, 20)))
-        if self.constraint:
-            parts.append([str(self.constraint)])
+        parts += [[str(each)] for each in (self.constraint, self.promise) if each is not None]
         if self.classes:
             parts.append(self._format_rates())
         if self.confusion is not None:
@@ -269,16 +316,21 @@ def evaluate(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     class_names: ArrayLike = ("negative", "positive"),
+    all_measures: bool = False,
     random_state: Any = None,
     on_progress: Callable[[str], None] = lambda message: None,
 ) -> Evaluation:
-    """Evaluate the outputs of a model on labeled rows by every measure.
+    """Evaluate the outputs of a model on labeled rows, with 95% intervals.
+
+    The intervals are quantiles of a Bayesian bootstrap with pseudo-rows in each cell of the confusion matrix;
+    those of the rates of many classes and labels are exact. For two classes they cover the value on new rows
+    with a probability of 0.9 or more from about 10 rows of the rarer class on.
 
     Parameters
     ----------
     measure : Measure, MulticlassMeasure, MultilabelMeasure or fitted CAPOClassifier
-        The measure to list first; others of the same kind follow. A fitted model stands for its measure, its
-        class names and its decision rule.
+        The measure to list first. A fitted model stands for its measure, its class names, its decision rule
+        and its guarantee, which is tested on the rows if they have no weights.
     y : array-like of shape (n_samples,) or (n_samples, n_labels)
         For two classes, which rows are positive; both classes must occur. For many classes the labels, for
         labels the label matrix.
@@ -292,13 +344,16 @@ def evaluate(
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows.
     groups : array-like of shape (n_samples,), optional
-        The group of each row, such as a patient: the bootstrap then draws whole groups.
+        The group of each row, such as a patient: the bootstrap then weights whole groups.
     class_names : array-like
         The negative and the positive class; the sorted classes; or the labels.
+    all_measures : bool, default=False
+        Whether to list all measures of the same kind, and not only the first one and the rates at the model's
+        threshold: precision, recall, specificity and the share of predicted positives.
     random_state : int, RandomState instance or None
-        Seed of the bootstrap, which draws rows with replacement. Pass an int for reproducible results.
+        Seed of the bootstrap. Pass an int for reproducible results.
     on_progress : callable, optional
-        Called with the name of each measure before it is resampled.
+        Called with a message after each resample.
 
     Returns
     -------
@@ -353,10 +408,25 @@ def evaluate(
         weight = weight[rows]
     group = None if groups is None else np.asarray(groups)[rows]
     targets, scores = targets.take(rows), scores[rows]
-    bootstrap = Bootstrap.of_rows(targets, scores, weight, group, check_random_state(random_state))
-    found = _estimate_all(bootstrap, weight, on_progress)
+    random = check_random_state(random_state)
+    if is_binary and weight is None and group is None and prices is None and len(rows) > MAX_RESAMPLED_ROWS:
+        binned = ScoreGroups.from_rows(targets.truth, scores)
+        bin_targets = make_targets(measure, binned.positive, class_names)
+        bootstrap = Bootstrap(bin_targets, binned.position, None, None, random, binned.count)
+    else:
+        bootstrap = Bootstrap(targets, scores, weight, group, random)
+    found = _estimate_all(targets, scores, weight, bootstrap, all_measures, on_progress)
     if not is_binary:
-        found = replace(found, classes=_estimate_class_rates(bootstrap, weight, group is None))
+        found = replace(found, classes=_estimate_class_rates(targets, scores, weight, group, random))
+    guarantee = getattr(model, "guarantee_", None) if weight is None else None
+    if guarantee is not None:
+        alone = np.arange(len(rows))
+        if group is not None:  # a random row of each group
+            alone = random.permutation(len(rows))
+            alone = alone[np.unique(group[alone], return_index=True)[1]]
+        found = replace(
+            found, promise=_test_promise(guarantee, targets.take(alone).count(scores[alone], None))
+        )
     caution = "; ".join(filter(None, (few_rows, describe_few_groups(group))))
     return replace(found, caution=caution, savings=savings)
 
@@ -366,6 +436,8 @@ def evaluate_groups(
     groups: ScoreGroups,
     *,
     class_names: ArrayLike = ("negative", "positive"),
+    guarantee: Guarantee | None = None,
+    all_measures: bool = False,
     random_state: Any = None,
     on_progress: Callable[[str], None] = lambda message: None,
 ) -> Evaluation:
@@ -377,10 +449,12 @@ def evaluate_groups(
     Parameters
     ----------
     measure : Measure
-        The measure to list first; all registered measures follow.
+        The measure to list first.
     groups : ScoreGroups
         The numbers of rows.
-    class_names, random_state, on_progress
+    guarantee : capo.decisions.Guarantee, optional
+        The guarantee of the model, to test on the rows.
+    class_names, all_measures, random_state, on_progress
         As in `evaluate`.
 
     Returns
@@ -403,66 +477,104 @@ def evaluate_groups(
     """
     targets = make_targets(measure, groups.positive, class_names)
     targets.check_classes(groups.count)
-    bootstrap = Bootstrap.of_counts(targets, groups, check_random_state(random_state))
-    found = _estimate_all(bootstrap, groups.count, on_progress)
+    bootstrap = Bootstrap(
+        targets, groups.position, None, None, check_random_state(random_state), groups.count
+    )
+    found = _estimate_all(targets, groups.position, groups.count, bootstrap, all_measures, on_progress)
     sizes = np.bincount(groups.positive, groups.count, 2).astype(np.intp)
-    ranges = [groups.score_range(each) for each in targets.listed_measures()]
-    max_error = max(high - low for low, high in ranges)
-    return replace(found, caution=targets.describe_few_rows(sizes), max_error=max_error)
+    ranges = [groups.score_range(each) for each in _list_measures(targets, all_measures)]
+    return replace(
+        found,
+        promise=None if guarantee is None else _test_promise(guarantee, np.asarray(found.confusion)),
+        caution=targets.describe_few_rows(sizes),
+        max_error=max(high - low for low, high in ranges),
+    )
+
+
+def _list_measures(targets: Targets, all_measures: bool) -> list[Any]:
+    """The model's own measure, the rates of two classes at its threshold, and all others if wanted."""
+    own, rates = targets.measure, []
+    if isinstance(targets, BinaryTargets):
+        # The rates of a constraint are listed with it.
+        known = (own.rate_name, own.limited_rate_name) if isinstance(own, ConstrainedMeasure) else ()
+        rates = [FunctionMeasure(rate, name) for name, rate in RATES.items() if name not in known]
+    return [own, *rates, *(targets.other_measures() if all_measures else ())]
 
 
 def _estimate_all(
-    bootstrap: Bootstrap, weight: FloatArray | None, on_progress: Callable[[str], None]
+    targets: Targets,
+    outputs: FloatArray,
+    weight: FloatArray | None,
+    bootstrap: Bootstrap,
+    all_measures: bool,
+    on_progress: Callable[[str], None],
 ) -> Evaluation:
-    """All measures with their intervals, the confusion matrix, and a constraint at the model's threshold."""
-    targets, outputs = bootstrap.targets, bootstrap.outputs
-    names, own, constraint = [str(name) for name in targets.names.tolist()], targets.measure, None
+    """Measures with their intervals, the confusion matrix, and a constraint at the model's threshold."""
+    own, at_threshold = targets.measure, []
+    if isinstance(own, ConstrainedMeasure):
+        rates = {own.rate_name: own.rate, own.limited_rate_name: own.limited_rate}
+        at_threshold = [FunctionMeasure(rate, f"{name}{AT_THRESHOLD}") for name, rate in rates.items()]
+    listed = [*at_threshold, *_list_measures(targets, all_measures)]
+    resampled = [each for each in listed if not isinstance(each, ConstrainedMeasure)]
+    ends = iter(bootstrap.intervals(resampled, on_progress).tolist())
+    estimates = []
+    for each in listed:
+        value = targets.score(each, outputs, weight)
+        if isinstance(each, ConstrainedMeasure):  # its threshold is chosen on these rows
+            estimates.append(MeasureEstimate(f"{each.label}{BEST_THRESHOLD}", value, np.nan, np.nan))
+        else:
+            low, high = next(ends)
+            estimates.append(MeasureEstimate(each.label, value, min(low, value), max(high, value)))
+    names, constraint = [str(name) for name in targets.names.tolist()], None
     confusion: Any = None
     if targets.matrix_measures:
-        cells = targets.count(outputs, weight)
-        confusion = ConfusionCounts(*cells.tolist()) if len(names) == 2 else cells.reshape(len(names), -1)
+        counts = targets.count(outputs, weight)
+        confusion = ConfusionCounts(*counts.tolist()) if counts.ndim == 1 else counts
+    if at_threshold:
+        rate, limited = estimates[:2]
+        constraint = ConstraintResult(rate, limited, own.constraint, bool(own.is_satisfied(*confusion)))
+    return Evaluation(estimates[len(at_threshold) :], confusion, names, constraint)
 
-    def estimate(measure: Any) -> MeasureEstimate:
-        name = f"{measure.label}{BEST_THRESHOLD if isinstance(measure, ConstrainedMeasure) else ''}"
-        on_progress(name)
-        low, high = np.nanquantile(bootstrap.resample(measure), INTERVAL_QUANTILES).tolist()
-        return MeasureEstimate(name, targets.score(measure, outputs, weight), low, high)
 
-    if isinstance(own, ConstrainedMeasure):
-        constraint = ConstraintResult(
-            estimate(FunctionMeasure(own.rate, f"{own.rate_name}{AT_THRESHOLD}")),
-            estimate(FunctionMeasure(own.limited_rate, f"{own.limited_rate_name}{AT_THRESHOLD}")),
-            own.constraint,
-            bool(own.is_satisfied(*confusion)),
-        )
-    estimates = [estimate(each) for each in targets.listed_measures()]
-    return Evaluation(estimates, confusion, names, constraint)
+def _test_promise(guarantee: Guarantee, cells: FloatArray) -> PromiseTest | None:
+    """Test a guarantee by the cells of the confusion matrix; None if nothing is guaranteed."""
+    if not guarantee.is_certified:
+        return None
+    counts = dict(zip(ConfusionCounts._fields, cells.astype(int).tolist(), strict=True))
+    rate, max_failure_rate = guarantee.constraint.rate, guarantee.constraint.max_failure_rate
+    n_failures, n_trials = (sum(counts[name] for name in cell) for cell in (rate.failures, rate.trials))
+    p_value = float(bdtrc(n_failures - 1, n_trials, max_failure_rate))
+    return PromiseTest(guarantee, n_failures, n_trials, p_value)
 
 
 def _estimate_class_rates(
-    bootstrap: Bootstrap, weight: FloatArray | None, are_independent: bool
+    targets: Any,
+    outputs: FloatArray,
+    weight: FloatArray | None,
+    groups: NDArray[Any] | None,
+    random: np.random.RandomState,
 ) -> list[ClassRates]:
     """Estimate precision, recall and F1 of each class or label.
 
-    A rate of 0 or 1 is the same in all resamples, which says nothing about its error. If rows are independent
-    of each other, its interval reaches to the rate at which such a result has a probability of 2.5%, the
-    bound of Clopper and Pearson.
+    The intervals are those of Clopper and Pearson for a share of independent rows. F1 is 2 j / (1 + j) for j,
+    the share of hits among the rows that are predicted or true. With groups, intervals are at least as wide
+    as those of a bootstrap of the groups.
     """
-    targets, outputs = bootstrap.targets, bootstrap.outputs
     mass = np.ones(len(outputs)) if weight is None else weight
     counts, squared = (targets.class_counts(outputs, each) for each in (mass, mass**2))
     values = _rates(counts)
-    with warnings.catch_warnings():  # a rate may be defined in no resample
-        warnings.filterwarnings("ignore", "All-NaN slice", RuntimeWarning)
-        low, high = np.nanquantile(_rates(bootstrap.class_counts()), INTERVAL_QUANTILES, axis=1)
-    if are_independent:
-        # The numbers of rows that each rate is a share of; with weights, those of equal weight (Kish).
-        masses, squares = (np.vstack((each[1:], each[1] + each[2] - each[0])) for each in (counts, squared))
-        reach = INTERVAL_QUANTILES[0] ** (1.0 / np.maximum(ratio(masses**2, squares), 1.0))
-        bounds = np.stack((reach, 1.0 - reach))
-        # F1 is 2 j / (1 + j) for j, the share of hits among the rows that are predicted or true.
-        bounds[:, 2] = 2.0 * bounds[:, 2] / (1.0 + bounds[:, 2])
-        low, high = np.where(values >= 1.0, bounds[0], low), np.where(values <= 0.0, bounds[1], high)
+    # The numbers of rows that each rate is a share of; with weights, those of equal weight (Kish).
+    masses, squares = (np.vstack((each[1:], each[1] + each[2] - each[0])) for each in (counts, squared))
+    n_rows, hits = ratio(masses**2, squares), ratio(counts[0], masses)
+    hits = hits * n_rows
+    low = np.where(hits > 0, betaincinv(hits, n_rows - hits + 1.0, TAIL), 0.0)
+    high = np.where(hits < n_rows, betaincinv(hits + 1.0, n_rows - hits, 1.0 - TAIL), 1.0)
+    low[2], high[2] = (2.0 * each[2] / (1.0 + each[2]) for each in (low, high))
+    if groups is not None:
+        weights = RandomWeights(mass, groups, N_RESAMPLES, random)
+        rates = np.stack([_rates(targets.class_counts(outputs, each)) for each in weights])
+        low = np.fmin(low, np.quantile(rates, TAIL, axis=0))
+        high = np.fmax(high, np.quantile(rates, 1.0 - TAIL, axis=0))
     numbers = np.stack((values, low, high), axis=-1).tolist()
     return [
         ClassRates(

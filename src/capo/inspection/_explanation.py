@@ -4,18 +4,17 @@ A *pair* is a row i that gets the values of some columns from another row j, its
 donors, one from each of R permutations. The value of a measure on all pairs estimates its value in a
 population in which the columns are independent of everything else.
 
-The bootstrap draws rows with replacement; row i is drawn w_i times. The pairs of row i then have the weight
-w_i, divided among them in proportion to the weights w_j of their donors. Resampling the rows with their
-donors fixed would miss that the donors are a sample, too. Products of random weights make the standard
-errors somewhat too large, up to a third in simulations.
+The bootstrap gives row i a random weight w_i. The pairs of row i then have the weight w_i, divided among them
+in proportion to the weights w_j of their donors. Resampling the rows with their donors fixed would miss that
+the donors are a sample, too. Products of random weights make the standard errors somewhat too large, up to a
+third in simulations.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from numbers import Integral
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -25,18 +24,18 @@ from scipy.sparse import csr_array, diags_array, issparse, vstack
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, ndtri
 from scipy.stats import rankdata
-from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
 from ..exceptions import InvalidInputError
-from ..learning.folds import check_groups, check_splits
+from ..learning.folds import check_groups, split_folds
 from ..tables.checks import ColumnCodes
 from ..tables.kinds import is_dataframe, is_missing
 from ..tables.schema import FeatureSchema, infer_schema
-from ._bootstrap import RowBootstrap, describe_few_groups
-from ._comparison import ComparedRows
+from ..tables.targets import positive_mask
+from ._bootstrap import RandomWeights, describe_few_groups
+from ._comparison import ComparedRows, fold_codes
 from ._formatting import format_interval, format_table, format_value
 from ._targets import BinaryTargets, Targets, decide, negative_and_positive, target_type, targets_of_model
 
@@ -465,7 +464,7 @@ def importance(
     random_state : int, RandomState instance or None
         Seed of the shuffling, the sample of rows and the bootstrap. Pass an int for reproducible results.
     on_progress : callable, optional
-        Called with a message after each group of columns.
+        Called with a message after each block of predictions.
 
     Returns
     -------
@@ -523,28 +522,27 @@ def importance(
     pairs = _Pairs(table, sample, parts, n_repeats, random)
     column_groups = group_columns(table, positions, rows, max_correlation)
     group = None if group is None else group[rows]
-    bootstrap = RowBootstrap(weight, sample.strata, group, N_RESAMPLES, random)
+    resamples = RandomWeights(weight, group, N_RESAMPLES, random)
     value = sample.score(targets.measure, pairs.outputs, weight)
-    resampled = sample.values(targets.measure, pairs.outputs, bootstrap.weights())
+    resampled = np.array([sample.score(targets.measure, pairs.outputs, each) for each in resamples])
     found: list[tuple[ColumnImportance, list[int], FloatArray]] = []
-    for number, permuted in enumerate(pairs.iter_permuted(column_groups)):
-        names = tuple(table.names[position] for position in column_groups[number])
+    for members, permuted in zip(column_groups, pairs.permute(column_groups, on_progress), strict=True):
+        names = tuple(table.names[position] for position in members)
         loss, margin = 0.0, 0.0
         if not np.array_equal(permuted, np.concatenate([pairs.outputs] * n_repeats)):
             loss = value - pairs.targets.score(targets.measure, permuted, split_weight(weight, pairs.donors))
-            weights = (split_weight(each, pairs.donors) for each in bootstrap.weights())
-            losses = resampled - pairs.targets.values(targets.measure, permuted, weights)
+            weights = (split_weight(each, pairs.donors) for each in resamples)
+            losses = resampled - [pairs.targets.score(targets.measure, permuted, each) for each in weights]
             margin = N_STD_ERRORS * float(np.std(losses, ddof=1))
         each = ColumnImportance(names, float(loss), float(loss - margin), float(loss + margin))
-        found.append((each, column_groups[number], permuted))
-        on_progress(f"{number + 1} of {len(column_groups)} columns")
+        found.append((each, members, permuted))
     found.sort(key=lambda each: -each[0].value)
     strongest = [each for each in found if each[0].low > 0][: n_effects if is_binary else 0]
     return Importance(
         measure=targets.measure.label,
         value=value,
         columns=[each for each, _, _ in found],
-        effects=pairs.estimate_effects(strongest, [weight, *bootstrap.weights()]),
+        effects=pairs.estimate_effects(strongest, [weight, *resamples]),
         n_rows=len(rows),
         n_total_rows=n_total_rows,
         n_repeats=n_repeats,
@@ -557,7 +555,7 @@ def _make_parts(
     model: Any, rows: ComparedRows, cv: Any, random: np.random.RandomState, on_progress: Callable[[str], None]
 ) -> list[Part]:
     """The fitted model with all rows, or the model of each fold with the rows that it holds out."""
-    X, labels, groups = rows.X, rows.y, rows.groups
+    X, labels = rows.X, rows.y
     if len(labels) != X.shape[0]:
         raise InvalidInputError(f"X has {X.shape[0]:,} rows and y {len(labels):,}: they must be as many.")
     if cv is None:
@@ -569,14 +567,7 @@ def _make_parts(
             "the model was trained with prices, and cv would train it without them: leave cv out, and pass "
             "rows that the model was not trained on."
         )
-    if isinstance(cv, Integral):
-        seed = random.randint(2**31 - 1)
-        kinds = (KFold, GroupKFold) if labels.ndim > 1 else (StratifiedKFold, StratifiedGroupKFold)
-        kind = kinds[groups is not None]
-        cv = kind(int(cv)) if kind is GroupKFold else kind(int(cv), shuffle=True, random_state=seed)
-    splits = [(np.asarray(train), np.asarray(test)) for train, test in check_cv(cv).split(X, labels, groups)]
-    if labels.ndim == 1:
-        check_splits(splits, labels, allow_partial=True)
+    splits = split_folds(cv, X, fold_codes(labels), {"groups": rows.groups}, random, allow_partial=True)
     parts = []
     for number, (train, test) in enumerate(splits, start=1):
         parts.append((rows.take(train).fit(model), test))
@@ -652,34 +643,25 @@ class _Pairs:
             [sample.predict(model, safe_indexing(table.X, rows)) for model, rows in parts]
         )
 
-    def iter_permuted(self, groups: Sequence[Sequence[int]]) -> Iterator[FloatArray]:
-        """Yield, for each group of columns, the outputs of all pairs, of shape (n_repeats * n_rows, ...)."""
-        masks = np.zeros((len(groups), len(self._table.names)), dtype=bool)
-        for mask, positions in zip(masks, groups, strict=True):
-            mask[list(positions)] = True
-        n_at_once = max(1, BLOCK_ROWS // self.donors.size)
-        for start in range(0, len(groups), n_at_once):
-            block = masks[start : start + n_at_once]
-            outputs = [self._permute_part(i, block) for i in range(len(self._parts))]
-            joined = np.concatenate(outputs, axis=2)
-            yield from joined.reshape(len(block), -1, *joined.shape[3:])
-
-    def _permute_part(self, number: int, masks: BoolArray) -> FloatArray:
-        """The outputs of the pairs of one part, of shape (n_groups, n_repeats, n_rows of the part, ...)."""
-        model, rows = self._parts[number]
-        donors = self.rows[self.donors[:, self._ranges[number]]]
-        copies = [(mask, donor) for mask in masks for donor in donors]
-        n_at_once = max(1, BLOCK_ROWS // len(rows))
-        outputs = []
-        for start in range(0, len(copies), n_at_once):
-            chosen = copies[start : start + n_at_once]
-            own = np.broadcast_to(rows, (len(chosen), len(rows)))
-            mixed = self._table.mix(
-                own, np.stack([donor for _, donor in chosen]), np.stack([mask for mask, _ in chosen])
-            )
-            outputs.append(self.targets.predict(model, mixed))
-        joined = np.concatenate(outputs)
-        return joined.reshape(len(masks), len(donors), len(rows), *joined.shape[1:])
+    def permute(self, groups: Sequence[Sequence[int]], on_progress: Callable[[str], None]) -> FloatArray:
+        """Return the outputs of all pairs for each group of columns: (n_groups, n_repeats * n_rows, ...)."""
+        masks = np.zeros((len(groups) * len(self.donors), len(self._table.names)), dtype=bool)
+        for number, positions in enumerate(groups):
+            masks[number * len(self.donors) : (number + 1) * len(self.donors), list(positions)] = True
+        parts = []
+        for (model, rows), places in zip(self._parts, self._ranges, strict=True):
+            donors = np.tile(self.rows[self.donors[:, places]], (len(groups), 1))
+            step, outputs = max(1, BLOCK_ROWS // len(rows)), []
+            for start in range(0, len(masks), step):
+                block = slice(start, start + step)
+                own = np.broadcast_to(rows, donors[block].shape)
+                outputs.append(self.targets.predict(model, self._table.mix(own, donors[block], masks[block])))
+                n_done = min(len(masks), start + step) // len(self.donors)
+                on_progress(f"{n_done} of {len(groups)} columns")
+            joined = np.concatenate(outputs)
+            parts.append(joined.reshape(len(groups), len(self.donors), len(rows), *joined.shape[1:]))
+        found = np.concatenate(parts, axis=2)
+        return found.reshape(len(groups), -1, *found.shape[3:])
 
     def estimate_effects(
         self,
@@ -1042,10 +1024,10 @@ class WorstError:
 
 def worst_errors(
     model: Any,
-    positive: ArrayLike,
-    decision: ArrayLike,
-    X: Any = None,
+    X: Any,
+    y: ArrayLike,
     *,
+    decision: ArrayLike | None = None,
     n: int = 10,
     first_row: int = 1,
     losses: ArrayLike | None = None,
@@ -1058,13 +1040,13 @@ def worst_errors(
     ----------
     model : CAPOClassifier or other classifier
         A fitted classifier of two classes.
-    positive : array-like of bool of shape (n_samples,)
-        Which rows are positive.
-    decision : array-like of shape (n_samples,)
-        The decisions, such as those of ``model.positive_decision``. Rows with NaN are left out: in
-        ``model.oof_decision_`` these are the rows that no fold held out.
-    X : data frame, array or sparse matrix of shape (n_samples, n_features), optional
-        The rows, to list their values.
+    X : data frame, array or sparse matrix of shape (n_samples, n_features), or None
+        The rows. With None their values are not listed, and `decision` is needed.
+    y : array-like of shape (n_samples,)
+        Their labels.
+    decision : array-like of shape (n_samples,), optional
+        The decisions for the positive class; by default those of the model for X. Rows with NaN are left out:
+        in ``model.oof_decision_`` these are the rows that no fold held out.
     n : int, default=10
         The number of errors at most.
     first_row : int, default=1
@@ -1087,33 +1069,31 @@ def worst_errors(
     >>> X = np.arange(20.0)[:, np.newaxis]
     >>> y = (X[:, 0] > 9) ^ (X[:, 0] == 15)
     >>> model = LogisticRegression().fit(X, y)
-    >>> [(each.row, each.values) for each in worst_errors(model, y, model.decision_function(X), X, n=1)]
+    >>> [(each.row, each.values) for each in worst_errors(model, X, y, n=1)]
     [(16, {'0': '15'})]
     """
     if target_type(model) != "binary":
         raise InvalidInputError("the worst errors are found for models of two classes: this one has more.")
-    mask, scores = np.asarray(positive), np.asarray(decision, dtype=np.float64)
-    if mask.ndim != 1 or not np.isin(mask, (0, 1)).all():
+    if X is None and decision is None:
+        raise InvalidInputError("X is None: pass the rows, or their decisions as decision=....")
+    names = negative_and_positive(model)
+    positive = positive_mask(y, names)
+    scores = decide(model, X) if decision is None else np.asarray(decision, dtype=np.float64)
+    if scores.shape != positive.shape:
         raise InvalidInputError(
-            "positive must say of each row whether it is positive, such as y == model.pos_label_: got "
-            f"{mask.ravel()[:3].tolist()}."
+            f"decision must have one number per row: got shape {scores.shape} for {len(positive)} rows."
         )
-    if scores.shape != mask.shape:
-        raise InvalidInputError(
-            f"decision must have one number per row: got shape {scores.shape} for {len(mask)} rows."
-        )
-    mask = mask.astype(bool)
-    loss = None if losses is None else np.asarray(losses, dtype=np.float64)
-    is_wrong = (scores > 0) != mask if loss is None else loss > 0
+    severity = np.abs(scores) if losses is None else np.asarray(losses, dtype=np.float64)
+    is_wrong = (scores > 0) != positive if losses is None else severity > 0
     wrong = np.flatnonzero(is_wrong & ~np.isnan(scores))
-    severity = np.abs(scores) if loss is None else loss
     rows = wrong[np.argsort(-severity[wrong], kind="stable")][:n]
     values: list[dict[str, str]] = [{} for _ in rows]
     if X is not None and len(rows):
-        table = ExplainedTable(safe_indexing(X, rows), getattr(model, "schema_", None))
+        table = ExplainedTable(safe_indexing(as_table(X), rows), getattr(model, "schema_", None))
         columns = [map(short_text, table.values(position)) for position in range(len(table.names))]
         values = [dict(zip(table.names, row, strict=True)) for row in zip(*columns, strict=True)]
-    labels = negative_and_positive(model)[mask[rows].astype(int)].tolist()
-    numbers, decisions = (first_row + rows).tolist(), scores[rows].tolist()
-    costs = [None] * len(rows) if loss is None else loss[rows].tolist()
-    return [WorstError(*each) for each in zip(numbers, labels, decisions, values, costs, strict=True)]
+    labels, numbers = names[positive[rows].astype(int)].tolist(), (first_row + rows).tolist()
+    costs = [None] * len(rows) if losses is None else severity[rows].tolist()
+    return [
+        WorstError(*each) for each in zip(numbers, labels, scores[rows].tolist(), values, costs, strict=True)
+    ]

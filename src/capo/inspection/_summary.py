@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..learning.outputs import is_frozen
-from ..measures import ConstrainedMeasure, Measure
+from ..measures import ConstrainedMeasure, Labels, Measure
 from ..measures.multiclass import ConfusionMatrixMeasure
 from ..measures.multilabel import LabelAverage
 from ._comparison import LATER_STEPS
+from ._evaluation import RATES
 from ._formatting import count_decimals, format_table, format_value
 from ._targets import target_type
 
@@ -132,12 +133,29 @@ def _binary_notes(model: Any, lines: list[SummaryLine], threshold: str | None) -
     notes = _describe_constraint(model.measure_, lines)
     if model.prices_ is not None:
         notes["prices"] = f"{model.prices_}; values are the mean money per row"
-    notes |= {
-        "threshold": threshold or _describe_threshold(model),
-        "delta": _describe_delta(model.delta_coef_),
-        "certificate": _describe_certificate(model),
-        "seconds": _describe_timings(model.timings_),
-    }
+    if model.population_ is None:  # of the population that the training rows are from
+        rows = np.isfinite(model.oof_decision_)
+        cuts = 0.0 if model.guarantee_ is not None else model.oof_thresholds_[rows]
+        weight = None if model.sample_weight_ is None else model.sample_weight_[rows]
+        labels = Labels.from_arrays(model.oof_positive_[rows], weight)
+        cells = labels.confusion(model.oof_decision_[rows] > cuts)
+        rates = ", ".join(f"{name} {float(rate(*cells)):.3f}" for name, rate in RATES.items())
+        notes["decisions"] = f"{rates}, out of fold"
+    notes["threshold"] = threshold or _describe_threshold(model)
+    coef = sorted(model.delta_coef_.items(), key=lambda each: -abs(each[1]))
+    if used := [f"{name} {value:+.3g}" for name, value in coef if value]:
+        strongest = ", ".join(used[:MAX_NAMED_FEATURES])
+        notes["delta"] = f"{len(used)} of {len(coef)} features used, strongest: {strongest}"
+    if model.C_ == 0:
+        better = ", which no larger C improved significantly" if len(model.cv_results_["param_C"]) > 1 else ""
+        notes["model"] = f"the weighted sum of the auxiliaries' log-odds{better}"
+    else:
+        iterations = f"{model.n_iter_} iteration{'s' if model.n_iter_ != 1 else ''}"
+        notes["certificate"] = (
+            f"primal {model.primal_:.6g}, dual {model.dual_:.6g}, gap {model.gap_:.2g} after {iterations}: "
+            f"the bound of the measure is within {model.gap_ / model.C_:.2g} of its minimum"
+        )
+    notes["seconds"] = _describe_timings(model.timings_)
     fewest = min(model.n_positive_, model.n_negative_)
     if fewest < MIN_BINARY_ROWS:
         label = model.label_pair.tolist()[1 if model.n_positive_ == fewest else 0]
@@ -180,28 +198,6 @@ def _describe_constraint(measure: Measure, lines: list[SummaryLine]) -> dict[str
             "left out. Use more rows or relax the constraint"
         )
     return notes
-
-
-def _describe_delta(coef: dict[str, float]) -> str:
-    if not coef:
-        return "none"
-    used = sorted(((abs(value), name) for name, value in coef.items() if value), reverse=True)
-    if not used:
-        return f"{len(coef)} features, none of them used" if len(coef) > 1 else "1 feature, which is not used"
-    strongest = ", ".join(f"{name} {coef[name]:+.3g}" for _, name in used[:MAX_NAMED_FEATURES])
-    return f"{len(used)} of {len(coef)} features used, strongest: {strongest}"
-
-
-def _describe_certificate(model: Any) -> str:
-    if model.C_ == 0 and len(model.cv_results_["param_C"]) == 1:
-        return "C = 0: nothing was adapted"
-    if model.C_ == 0:
-        return "C = 0: no other C gave a significant gain out of fold"
-    iterations = f"{model.n_iter_} iteration{'s' if model.n_iter_ != 1 else ''}"
-    return (
-        f"primal {model.primal_:.6g}, dual {model.dual_:.6g}, gap {model.gap_:.2g} after {iterations}: the "
-        f"bound of the measure is within {model.gap_ / model.C_:.2g} of its minimum"
-    )
 
 
 def _describe_timings(timings: dict[str, float]) -> str:

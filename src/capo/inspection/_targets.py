@@ -8,8 +8,8 @@ more.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from copy import copy, deepcopy
+from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,18 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 from .. import measures
 from .._compat import FloatArray, IntArray
 from ..exceptions import InvalidInputError
-from ..measures import ConfusionMeasure, ConstrainedMeasure, FunctionMeasure, Measure, multiclass, multilabel
+from ..measures import ConfusionMeasure, Measure, multiclass, multilabel
 from ..tables.targets import class_positions, encode_label_matrix, positive_mask
 
 #: Classes or labels that a caution names.
 MAX_NAMED = 10
-#: Rates of two classes at the model's threshold, which follow the model's own measure.
-RATES: dict[str, Callable[..., FloatArray]] = {
-    "precision": lambda tp, fp, fn, tn: measures.ratio(tp, tp + fp),
-    "recall": lambda tp, fp, fn, tn: measures.ratio(tp, tp + fn),
-    "specificity": lambda tp, fp, fn, tn: measures.ratio(tn, tn + fp),
-    "predicted positive": lambda tp, fp, fn, tn: measures.ratio(tp + fp, tp + fp + fn + tn),
-}
 #: Parameters for measures whose defaults would repeat another measure: fbeta with beta=1 is f1.
 PARAMETER_OVERRIDES: dict[str, dict[str, Any]] = {"fbeta": {"beta": 2}}
 #: Measures of many classes and of labels that follow the model's own.
@@ -42,8 +35,10 @@ LABEL_MEASURES = ("f1_macro", "f1_weighted", "f1_micro", "f1_samples", "jaccard_
 ORDINAL_MEASURE = "quadratic_kappa"
 #: Probabilities below this are raised to it for the log loss.
 MIN_PROBABILITY = 1e-15
-#: Cells of resampled confusion matrices that are held at once.
-MAX_BLOCK_CELLS = 2**21
+#: Right and wrong pseudo-rows of each class.
+N_PSEUDO_ROWS = 4
+#: The smallest score above the threshold.
+TINY = float(np.finfo(np.float64).tiny)
 
 
 class Targets(ABC):
@@ -59,8 +54,6 @@ class Targets(ABC):
         The negative and the positive class, or the classes, or the labels.
     """
 
-    #: Resamples are fewer by this factor, since their measures take longer.
-    resample_cost: ClassVar[int] = 2
     #: The measures that are functions of a confusion matrix.
     matrix_measures: ClassVar[tuple[type, ...]] = ()
     #: Whether a measure is defined only for rows of every class.
@@ -88,71 +81,45 @@ class Targets(ABC):
         """Return the outputs of a model."""
 
     def score(self, measure: Any, outputs: FloatArray, weight: FloatArray | None) -> float:
-        """Return a measure of the outputs; rows of weight 0 are left out."""
-        truth = self.truth
-        if weight is not None:
-            rows = np.flatnonzero(weight)
-            truth, outputs, weight = truth[rows], outputs[rows], weight[rows]
-            measure = measure.for_rows(rows) if isinstance(measure, Measure) else measure
-        return float(measure.score(truth, *self._arguments(outputs), weight))
+        """Return a measure of the outputs."""
+        return float(measure.score(self.truth, *self._arguments(outputs), weight))
 
     def _arguments(self, outputs: FloatArray) -> tuple[NDArray[Any], ...]:
         """The outputs as a measure takes them."""
         return (outputs,)
 
-    def values(self, measure: Any, outputs: FloatArray, weights: Iterable[FloatArray]) -> FloatArray:
-        """Return a measure of the outputs for each of several weights of the rows."""
-        if not self.is_of_matrix(measure):
-            return np.array([self.score(measure, outputs, weight) for weight in weights])
-        counts = (self.count(outputs, weight) for weight in weights)
-        return np.concatenate([self.value_of_matrices(measure, each[np.newaxis]) for each in counts])
+    def values(self, measures: Sequence[Any], outputs: FloatArray, weight: FloatArray | None) -> list[float]:
+        """Return measures of the outputs; the confusion matrix is counted once for all."""
+        counts, found = self.count(outputs, weight), []
+        for each in measures:
+            is_of_matrix = self.is_of_matrix(each)
+            found.append(
+                self.value_of_counts(each, counts) if is_of_matrix else self.score(each, outputs, weight)
+            )
+        return found
 
     def is_of_matrix(self, measure: Any) -> bool:
         """Whether a measure is a function of the confusion matrix at the model's decisions."""
         return isinstance(measure, self.matrix_measures)
 
+    @abstractmethod
     def count(self, outputs: FloatArray, weight: FloatArray | None) -> FloatArray:
-        """Return the cells of the confusion matrix, sums of weights if the rows have any."""
-        return np.bincount(self._cells(outputs), weight, len(self.names) ** 2).astype(np.float64)
+        """Return the confusion matrix, in sums of weights if the rows have any.
 
-    def _cells(self, outputs: FloatArray) -> IntArray:
-        """The cell of the confusion matrix that each row is counted in."""
-        raise NotImplementedError
+        Of labels, which have none: hits, predicted rows and true rows of each label.
+        """
 
-    def value_of_matrices(self, measure: Any, counts: FloatArray) -> FloatArray:
-        """Return a measure of confusion matrices, given by their cells, of shape (n_matrices, n_cells)."""
-        shape = (-1, len(self.names), len(self.names))
-        return np.asarray(measure.value(counts.reshape(shape)), dtype=np.float64)
-
-    def draw_matrices(
-        self, counts: FloatArray, n_draws: int, random: np.random.RandomState
-    ) -> Callable[[], Iterable[FloatArray]]:
-        """Return blocks of confusion matrices of rows drawn with replacement: multinomial draws of cells."""
-        seed = deepcopy(random).randint(2**31 - 1)  # that of the first resample of rows
-        n_rows, block = counts.sum(), max(1, MAX_BLOCK_CELLS // len(counts))
-
-        def draw() -> Iterator[FloatArray]:
-            generator = np.random.default_rng(seed)
-            for start in range(0, n_draws, block):
-                size = min(block, n_draws - start)
-                yield generator.multinomial(int(n_rows), counts / n_rows, size=size).astype(np.float64)
-
-        return draw
-
-    def class_counts(self, outputs: FloatArray, weight: FloatArray) -> FloatArray:
-        """Return hits, predicted rows and true rows of each class or label, of shape (3, n_classes)."""
-        return self.count_classes(self.count(outputs, weight))[:, 0]
-
-    def count_classes(self, counts: FloatArray) -> FloatArray:
-        """Return the class counts of confusion matrices, of shape (3, n_matrices, n_classes)."""
-        confusion = counts.reshape(-1, len(self.names), len(self.names))
-        return np.stack(
-            [np.diagonal(confusion, axis1=-2, axis2=-1), confusion.sum(axis=-2), confusion.sum(axis=-1)]
-        )
+    def value_of_counts(self, measure: Any, counts: FloatArray) -> float:
+        """Return a measure of a confusion matrix."""
+        return float(measure.value(counts[np.newaxis])[0])
 
     @abstractmethod
-    def listed_measures(self) -> Iterator[Any]:
-        """Yield the model's own measure, then others."""
+    def pseudo_rows(self, outputs: FloatArray) -> tuple[IntArray, NDArray[Any], FloatArray]:
+        """Return pseudo-rows of the bootstrap: the rows that they are copies of, true labels and outputs."""
+
+    @abstractmethod
+    def other_measures(self) -> Iterator[Any]:
+        """Yield measures to list beside the model's own and the rates at its threshold."""
 
     def class_sizes(self, weight: FloatArray | None) -> IntArray:
         """Return the number of rows of each class, or of positive rows of each label, of a weight above 0."""
@@ -179,7 +146,7 @@ class Targets(ABC):
 class BinaryTargets(Targets):
     """Two classes: the cells of the confusion matrix are tp, fp, fn and tn."""
 
-    resample_cost, needs_every_class, matrix_measures = 1, True, (ConfusionMeasure,)
+    needs_every_class, matrix_measures = True, (ConfusionMeasure,)
 
     def take(self, rows: IntArray) -> Self:
         found = super().take(rows)
@@ -193,29 +160,24 @@ class BinaryTargets(Targets):
     def is_of_matrix(self, measure: Measure) -> bool:
         return super().is_of_matrix(measure) and measure.needs_threshold
 
-    def _cells(self, outputs: FloatArray) -> IntArray:
-        return np.where(self.truth, 0, 1) + np.where(outputs > 0, 0, 2)
+    def count(self, outputs: FloatArray, weight: FloatArray | None) -> FloatArray:
+        cells = np.where(self.truth, 0, 1) + np.where(outputs > 0, 0, 2)
+        return np.bincount(cells, weight, 4).astype(np.float64)
 
-    def value_of_matrices(self, measure: Any, counts: FloatArray) -> FloatArray:
-        tp, fp, fn, tn = counts.T
-        both = (tp + fn > 0) & (fp + tn > 0)
-        return np.asarray(measure.value(*counts.T[:, both]), dtype=np.float64)
+    def value_of_counts(self, measure: Any, counts: FloatArray) -> float:
+        return float(measure.value(*counts[:, np.newaxis])[0])
 
-    def draw_matrices(
-        self, counts: FloatArray, n_draws: int, random: np.random.RandomState
-    ) -> Callable[[], Iterable[FloatArray]]:
-        drawn = random.multinomial(int(counts.sum()), counts / counts.sum(), size=n_draws)
-        return lambda: [np.asarray(drawn, dtype=np.float64)]
+    def pseudo_rows(self, outputs: FloatArray) -> tuple[IntArray, NDArray[Any], FloatArray]:
+        above = outputs > 0
+        # If no row is above the threshold, one just above it is, and if none is below, one at it.
+        found = [_spread(np.flatnonzero(each), outputs, end) for each, end in ((above, TINY), (~above, 0.0))]
+        rows, values = (np.concatenate(each) for each in zip(*found, strict=True))
+        return np.tile(rows, 2), np.repeat((False, True), len(rows)), np.tile(values, 2)
 
-    def listed_measures(self) -> Iterator[Measure]:
-        own = self.measure
-        yield own
-        # The rates of a constraint are listed with it.
-        known = (own.rate_name, own.limited_rate_name) if isinstance(own, ConstrainedMeasure) else ()
-        yield from (FunctionMeasure(rate, name) for name, rate in RATES.items() if name not in known)
+    def other_measures(self) -> Iterator[Measure]:
         for each in measures.describe():
             measure = measures.get(each.name, **PARAMETER_OVERRIDES.get(each.name, {}))
-            if measure != own:
+            if measure != self.measure:
                 yield measure
 
     def describe_few_rows(self, sizes: IntArray) -> str:
@@ -240,11 +202,26 @@ class ClassTargets(Targets):
     def _arguments(self, outputs: FloatArray) -> tuple[NDArray[Any], ...]:
         return outputs[:, -1].astype(np.intp), outputs[:, :-1]
 
-    def _cells(self, outputs: FloatArray) -> IntArray:
-        return np.asarray(self.truth * len(self.names) + outputs[:, -1].astype(np.intp))
+    def count(self, outputs: FloatArray, weight: FloatArray | None) -> FloatArray:
+        n_classes = len(self.names)
+        cells = self.truth * n_classes + outputs[:, -1].astype(np.intp)
+        return np.bincount(cells, weight, n_classes**2).reshape(n_classes, -1).astype(np.float64)
 
-    def listed_measures(self) -> Iterator[Any]:
-        yield self.measure
+    def class_counts(self, outputs: FloatArray, weight: FloatArray) -> FloatArray:
+        confusion = self.count(outputs, weight)
+        return np.stack([np.diag(confusion), confusion.sum(axis=0), confusion.sum(axis=1)])
+
+    def pseudo_rows(self, outputs: FloatArray) -> tuple[IntArray, NDArray[Any], FloatArray]:
+        n_classes, present, found = len(self.names), np.unique(self.truth), []
+        for code in present:
+            is_right = outputs[:, -1] == code
+            for mask, label in ((is_right, code), (~is_right, (code + 1) % n_classes)):
+                unsure = np.append(np.full(n_classes, 1.0 / n_classes), label)
+                found.append(_spread(np.flatnonzero(mask), outputs, unsure))
+        rows, values = (np.concatenate(each) for each in zip(*found, strict=True))
+        return rows, np.repeat(present, len(rows) // len(present)), values
+
+    def other_measures(self) -> Iterator[Any]:
         is_ordinal = self.names.dtype.kind in "iuf" and len(self.names) > 2
         for name in (*CLASS_MEASURES, ORDINAL_MEASURE) if is_ordinal else CLASS_MEASURES:
             if name != self.measure.label:
@@ -265,16 +242,29 @@ class LabelTargets(Targets):
     def predict(model: Any, X: Any) -> FloatArray:
         return np.asarray(model.decision_function(X), dtype=np.float64)
 
-    def class_counts(self, outputs: FloatArray, weight: FloatArray) -> FloatArray:
-        predicted = outputs > 0
-        return np.stack([weight @ each for each in (self.truth & predicted, predicted, self.truth)])
+    def count(self, outputs: FloatArray, weight: FloatArray | None) -> FloatArray:
+        predicted, mass = outputs > 0, np.ones(len(outputs)) if weight is None else weight
+        return np.stack([mass @ each for each in (self.truth & predicted, predicted, self.truth)])
 
-    def listed_measures(self) -> Iterator[Any]:
-        yield self.measure
+    class_counts = count
+
+    def pseudo_rows(self, outputs: FloatArray) -> tuple[IntArray, NDArray[Any], FloatArray]:
+        rows, values = _spread(np.arange(len(outputs)), outputs, 0.0)
+        return np.tile(rows, 2), np.concatenate((values > 0, values <= 0)), np.tile(values, (2, 1))
+
+    def other_measures(self) -> Iterator[Any]:
         yield from (multilabel.get(name) for name in LABEL_MEASURES if name != self.measure.label)
 
     def class_sizes(self, weight: FloatArray | None) -> IntArray:
         return np.sum(self.truth if weight is None else self.truth[weight > 0], axis=0)
+
+
+def _spread(rows: IntArray, outputs: FloatArray, default: Any) -> tuple[IntArray, FloatArray]:
+    """Evenly spaced rows and their outputs; if there are none, the first row of all with default outputs."""
+    if not len(rows):
+        return np.zeros(N_PSEUDO_ROWS, dtype=np.intp), np.array([default] * N_PSEUDO_ROWS)
+    chosen = rows[((np.arange(N_PSEUDO_ROWS) + 0.5) / N_PSEUDO_ROWS * len(rows)).astype(np.intp)]
+    return chosen, outputs[chosen]
 
 
 class _LogLoss:

@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._page import render_report
+    from ._page import render_report, write_report
 
-__all__ = ["render_report"]
+__all__ = ["render_report", "write_report"]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +18,18 @@ from .. import __version__
 from ..decisions import RowPrices, estimate_savings
 from ..engine import Status
 from ..exceptions import InvalidInputError
-from ..inspection import Comparison, Evaluation, Importance, WorstError, evaluate, make_targets, worst_errors
+from ..inspection import (
+    Comparison,
+    Evaluation,
+    Importance,
+    WorstError,
+    evaluate,
+    importance,
+    make_targets,
+    worst_errors,
+)
 from ..measures import ConstrainedMeasure, Labels
+from ..tables.targets import positive_mask
 from . import _sections as sections
 from . import _templating as templates
 from ._templating import format_number
@@ -38,6 +50,66 @@ STEPS = {
     "delta": "the features of the delta function",
     "adaptation": "the adaptation",
 }
+
+
+def write_report(
+    model: CAPOClassifier,
+    X: Any,
+    y: ArrayLike,
+    path: str | PathLike[str],
+    *,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    random_state: int = 0,
+    **options: Any,
+) -> None:
+    """Evaluate and explain a fitted classifier on labeled rows, and write an HTML page about it.
+
+    Parameters
+    ----------
+    model : CAPOClassifier
+        The fitted classifier.
+    X : data frame, array or sparse matrix of shape (n_samples, n_features)
+        Rows that the model was not trained on.
+    y : array-like of shape (n_samples,) or (n_samples, n_labels)
+        Their labels.
+    path : path-like
+        The file to write, such as "report.html".
+    sample_weight, groups, random_state
+        As in `render_report`.
+    **options
+        Other arguments of `render_report`: prices, table_name, comparison and notes.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from capo import CAPOClassifier
+    >>> from capo.report import write_report
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = CAPOClassifier("f1", auxiliaries=[GaussianNB()], random_state=0).fit(X[::2], y[::2])
+    >>> with TemporaryDirectory() as folder:
+    ...     write_report(model, X[1::2], y[1::2], Path(folder, "report.html"))
+    ...     Path(folder, "report.html").read_text("utf-8")[:15]
+    '<!DOCTYPE html>'
+    """
+    check_is_fitted(model)
+    methods = {"multiclass": "predict_proba", "multilabel": "decision_function"}
+    outputs = getattr(model, methods.get(model.target_type_, "positive_decision"))(X)
+    rows: dict[str, Any] = {"sample_weight": sample_weight, "groups": groups, "random_state": random_state}
+    prices, truth = options.get("prices"), np.asarray(y)
+    if model.target_type_ == "binary":
+        truth = positive_mask(y, model.label_pair)
+        losses = None
+        if prices is not None:
+            losses = prices.losses(truth, outputs + model.decision_.log_odds > prices.log_odds)
+        options["errors"] = worst_errors(model, X, y, decision=outputs, losses=losses)
+    evaluation = evaluate(model, truth, outputs, prices=prices, all_measures=True, **rows)
+    columns = importance(model, X, y, **rows)
+    html = render_report(model, truth, outputs, evaluation=evaluation, importance=columns, **rows, **options)
+    Path(path).write_text(html, "utf-8", errors="backslashreplace")
 
 
 def render_report(
@@ -125,7 +197,13 @@ def render_report(
         context["comparison_scale"] = (min(ends) - margin, max(ends) + margin)
     if kind in ("multiclass", "multilabel"):
         evaluation = evaluation or evaluate(
-            model, y, outputs, sample_weight=sample_weight, groups=groups, random_state=random_state
+            model,
+            y,
+            outputs,
+            sample_weight=sample_weight,
+            groups=groups,
+            all_measures=True,
+            random_state=random_state,
         )
         about_rows = evaluation.caution
         context |= _describe_classes(model, evaluation)
@@ -144,16 +222,15 @@ def render_report(
         few_rows = targets.describe_few_rows(targets.class_sizes(labels.weight))
         about_rows = few_rows if evaluation is None else evaluation.caution
         context |= _describe_training(model)
+        losses = None
         if prices is None:
             context |= _describe_threshold(model, labels, scores, evaluation)
-            losses = None
         else:
             if len(prices) != len(scores):
                 raise InvalidInputError(f"there are prices of {len(prices)} rows, but {len(scores)} rows.")
             log_odds = scores + model.decision_.log_odds
             predicted = log_odds > prices.log_odds
-            savings = evaluation.savings if evaluation else None
-            savings = savings or estimate_savings(
+            savings = (evaluation.savings if evaluation else None) or estimate_savings(
                 prices, labels.positive, predicted, labels.weight, groups=groups, random_state=random_state
             )
             context |= {
@@ -166,7 +243,8 @@ def render_report(
             }
             losses = prices.losses(labels.positive, predicted)
         if errors is None:
-            errors = worst_errors(model, labels.positive, scores, losses=losses)
+            known = model.label_pair[labels.positive.astype(int)]
+            errors = worst_errors(model, None, known, decision=scores, losses=losses)
         context |= _describe_rows(model, labels, scores, errors, importance)
     sentences = filter(None, (about_rows, summary.notes.get("caution")))
     cautions = [f"{each[0].upper()}{each[1:]}." for each in sentences]
@@ -175,8 +253,8 @@ def render_report(
         cautions.append(f"The solver stopped before it reached its tolerance: {solution.message}.")
     seconds = {key: templates.format_seconds(each) for key, each in model.timings_.items()}
     durations = [f"{seconds[key]} for {step}" for key, step in STEPS.items() if key in seconds]
-    style = templates.read_asset("style.css")
-    script = templates.read_asset("script.js") if kind == "binary" else ""
+    style, script = (templates.read_asset(name) for name in ("style.css", "script.js"))
+    script = script if kind == "binary" else ""
     return (
         templates.load_environment()
         .get_template("page.html")

@@ -1,0 +1,1 @@
+"""How often the intervals of an evaluation contain the value on new rows."""
