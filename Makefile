@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-all test-oldest test-minimal lint docs bench paper promises base-rates automl dist clean
+.PHONY: demo test test-all test-oldest test-minimal test-files model-files lint docs bench paper promises base-rates automl dist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/capo demo
@@ -22,6 +22,20 @@ test-oldest: $(VENV)-oldest/.installed
 # The package alone: tests that need an optional package are skipped, and nothing else fails.
 test-minimal: $(VENV)-minimal/.installed
 	$(VENV)-minimal/bin/python -m pytest $(ARGS)
+
+# Model files written under each release of scikit-learn are read under each of them, with the same outputs.
+RELEASES := 1.7 1.8 1.9
+test-files: $(RELEASES:%=$(VENV)-sklearn-%/.installed)
+	set -e; for release in $(RELEASES); do \
+		$(VENV)-sklearn-$$release/bin/python -m tests.io.model_files.releases write build/files/$$release; done
+	set -e; for release in $(RELEASES); do \
+		$(VENV)-sklearn-$$release/bin/python -m tests.io.model_files.releases read $(RELEASES:%=build/files/%); done
+
+# The files that the ordinary tests read: to be written again after a change of the format.
+model-files: $(RELEASES:%=$(VENV)-sklearn-%/.installed)
+	set -e; for release in $(RELEASES); do \
+		$(VENV)-sklearn-$$release/bin/python -m tests.io.model_files.releases write \
+			tests/io/model_files/written_by/scikit-learn-$$release two-classes many-classes labels estimators; done
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -88,6 +102,14 @@ $(VENV)-minimal/.installed: pyproject.toml
 	$(VENV)-minimal/bin/python -m pip install --quiet --editable . --group test-minimal
 	touch $@
 
+# Releases before 1.9 do not read data frames of polars 2.
+$(VENV)-sklearn-%/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-sklearn-$*
+	$(VENV)-sklearn-$*/bin/python -m pip install --quiet --upgrade pip
+	$(VENV)-sklearn-$*/bin/python -m pip install --quiet --editable '.[files]' 'scikit-learn==$*.*' \
+		$(if $(filter 1.7 1.8,$*),'polars<2',polars) lightgbm xgboost-cpu
+	touch $@
+
 $(VENV)-mapie/.installed:
 	$(PYTHON) -m venv $(VENV)-mapie
 	$(VENV)-mapie/bin/python -m pip install --quiet 'mapie==1.6.*'
@@ -113,5 +135,5 @@ $(VENV)/.installed-docs: $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-minimal $(VENV)-mapie $(VENV)-quapy $(VENV)-autogluon $(VENV)-flaml \
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-minimal $(VENV)-sklearn-* $(VENV)-mapie $(VENV)-quapy $(VENV)-autogluon $(VENV)-flaml \
 		build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

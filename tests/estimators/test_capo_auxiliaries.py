@@ -1,5 +1,8 @@
 """Auxiliaries of CAPOClassifier: kinds, names, parameters and failures."""
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -250,6 +253,31 @@ def test_memory_keeps_the_auxiliaries_for_another_measure(tmp_path):
     ).fit(X, Y)
     assert Counting.calls == 16
     np.testing.assert_array_equal(first.auxiliary_outputs_[:, 0], third.auxiliary_outputs_[:, 0])
+
+
+def test_memory_forgets_models_of_a_class_whose_code_has_changed(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    source = """
+from sklearn.base import BaseEstimator, ClassifierMixin
+class Sign(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        self.classes_ = [0, 1]
+        return self
+    def decision_function(self, X):
+        return X[:, 0] * SIGN
+"""
+    outputs = []
+    for sign in (1, -1):
+        (tmp_path / "changing_module.py").write_text(source.replace("SIGN", str(sign)))
+        monkeypatch.delitem(sys.modules, "changing_module", raising=False)
+        monkeypatch.setattr(sys, "dont_write_bytecode", True)
+        importlib.invalidate_caches()
+        sign_class = importlib.import_module("changing_module").Sign
+        params = {"memory": str(tmp_path), "C": 0.0, "random_state": 0}
+        outputs.append(
+            CAPOClassifier("f1", auxiliaries=[sign_class()], **params).fit(X, Y).auxiliary_outputs_
+        )
+    np.testing.assert_array_equal(outputs[0], -outputs[1])
 
 
 def test_a_rule_is_read_row_by_row_whatever_its_labels():

@@ -22,6 +22,7 @@ from .._compat import ArrayLike, BoolArray, FloatArray, HasMethods, Interval, St
 from ..estimators import MeasureClassifier, atomic_fit, check_positive_grid, reject_confidence
 from ..exceptions import InvalidInputError
 from ..kernels import default_gamma_grid, make_kernel
+from ..learning.cross_fit import code_key
 from ..learning.folds import check_groups, split_folds
 from ..measures import Measure
 from ..tables.targets import encode_binary_labels
@@ -199,7 +200,7 @@ class CostSVMClassifier(MeasureClassifier):
                 "max_rows=None, or a number of folds."
             ) from error
         compute_scores = check_memory(self.memory).cache(held_out_scores)
-        scores, seconds = compute_scores(grid, table_cv, positive_cv, splits)
+        scores, seconds = compute_scores(grid, table_cv, positive_cv, splits, code_key(make_svm))
         values = [
             float(np.mean([measure.score(positive_cv[test], each[test]) for _, test in splits]))
             for each in scores
@@ -225,9 +226,12 @@ def make_svm(params: SVMParams, max_iter: int = -1) -> LinearSVC | SVC:
 
 
 def held_out_scores(
-    grid: list[SVMParams], X: Any, positive: BoolArray, splits: list[tuple[Any, Any]]
+    grid: list[SVMParams], X: Any, positive: BoolArray, splits: list[tuple[Any, Any]], code: str
 ) -> tuple[list[FloatArray], float]:
-    """For each setting of the grid the scores of the held-out rows, and the CPU seconds of all."""
+    """For each setting of the grid the scores of the held-out rows, and the CPU seconds of all.
+
+    `code` identifies the code of the machines in a cache.
+    """
     start = time.process_time()
     scores = [np.zeros(len(positive)) for _ in grid]
     kernels: dict[float, FloatArray] = {}

@@ -172,11 +172,14 @@ def _is_allowed(loader: Any, kind: str) -> bool:
     return loader in _LOOKUPS or kind in _CALLED_TYPES.get(loader, ())
 
 
-def dump_document(value: Any) -> bytes:
-    """A skops document of the value; an error if skops cannot read what it has written."""
+def dump_document(value: Any) -> tuple[bytes, set[str]]:
+    """A skops document of the value, which skops can read, and the types that must be trusted to open it."""
     document, untrusted = check_document(_skops().dumps(value), ())
+    own = next((kind for kind in sorted(untrusted) if kind.startswith("__main__.")), None)
+    if own is not None:
+        raise ValueError(f"{own} is a part of the running program, where no other program would find it")
     load_document(document, untrusted)
-    return document
+    return document, untrusted
 
 
 def load_document(data: bytes, trusted: Collection[str]) -> Any:

@@ -24,6 +24,8 @@ from .atomic import atomic_write
 from .records import Decoder, Encoder, UntrustedTypesError, class_name
 
 FORMAT, FORMAT_VERSION = "capo-model", 1
+#: Releases of scikit-learn that read each other's models, with the same outputs, by `make test-files`.
+TESTED_RELEASES = ("1.7", "1.8", "1.9")
 #: Packages that every model needs.
 BASE_PACKAGES = ("capo", "numpy", "scipy", "sklearn")
 #: Names of distributions that differ from those of their packages.
@@ -81,7 +83,8 @@ class Manifest:
         threshold, names = getattr(model, "threshold_", None), getattr(model, "feature_names_in_", None)
         columns = {} if names is None else {"kind": "names", "columns": [str(name) for name in names]}
         packages = (*BASE_PACKAGES, *sorted(packages))
-        versions = {DISTRIBUTIONS.get(name, name): import_module(name).__version__ for name in packages}
+        modules = {DISTRIBUTIONS.get(name, name): import_module(name) for name in packages}
+        versions = {name: each.__version__ for name, each in modules.items() if hasattr(each, "__version__")}
         return cls(
             estimator=estimator_label(model),
             measure=model.measure_.label if hasattr(model, "measure_") else "",
@@ -193,10 +196,19 @@ def save(
     True
     """
     check_is_fitted(model)
-    members, packages = _encode(model)
-    manifest = Manifest.from_model(model, packages, schema or {}, training or {})
+    members, encoder = _encode(model)
+    manifest = Manifest.from_model(model, encoder.packages, schema or {}, training or {})
     with atomic_write(path) as file:
         write_archive(file, {MANIFEST: manifest.to_json().encode(), **members})
+    if encoder.untrusted:
+        types = sorted(encoder.untrusted)
+        warnings.warn(
+            f"{os.fspath(path)} holds types that capo cannot check: open it with trusted={types} in Python, "
+            f"{' '.join(f'--trust {each}' for each in types)} on the command line, and with the same "
+            "releases of their packages.",
+            CapoWarning,
+            stacklevel=2,
+        )
 
 
 def load(path: PathLike, *, trusted: Collection[str] = ()) -> Any:
@@ -232,16 +244,25 @@ def open_model(path: PathLike, *, trusted: Collection[str] = ()) -> ModelFile:
     model = _open(archive, name, manifest, frozenset(trusted))
     if estimator_label(model) != manifest.estimator:
         raise ModelFileError(f"{name} describes a {manifest.estimator}, but holds a {type(model).__name__}.")
-    here = sklearn.__version__
-    there = str(manifest.versions.get("scikit-learn", here))
-    if there.split(".")[:2] != here.split(".")[:2]:  # its estimators may behave differently here
+    there = _other_release(manifest)
+    is_tested = there in TESTED_RELEASES and sklearn.__version__.startswith(TESTED_RELEASES)
+    if there and (not is_tested or "skops" in manifest.versions):
         warnings.warn(
-            f"{name} was written with scikit-learn {there}, this is {here}: check its predictions, or train "
-            "it again.",
+            f"{name} was written with scikit-learn {there}, this is {sklearn.__version__}: check its "
+            "predictions, or train it again.",
             CapoWarning,
             stacklevel=3,
         )
     return ModelFile(model, manifest)
+
+
+def _other_release(manifest: Manifest) -> str:
+    """The release of scikit-learn with which a file was written; "" if it is the one that is used here."""
+    there, here = (
+        ".".join(str(each).split(".")[:2])
+        for each in (manifest.versions.get("scikit-learn", sklearn.__version__), sklearn.__version__)
+    )
+    return there if there != here else ""
 
 
 def read_manifest(path: PathLike) -> Manifest:
@@ -250,12 +271,12 @@ def read_manifest(path: PathLike) -> Manifest:
     return Manifest.from_json(Archive(name).read(MANIFEST), name)
 
 
-def _encode(model: Any) -> tuple[dict[str, bytes], set[str]]:
-    """The members of the model, which are known to be readable again, and the packages that they need."""
+def _encode(model: Any) -> tuple[dict[str, bytes], Encoder]:
+    """The members of the model, which are known to be readable again, and what made them."""
     try:
         encoder = Encoder()
-        state = {"model": encoder.encode(model), "objects": encoder.objects}
-        members = {STATE: json.dumps(state, allow_nan=False).encode(), **encoder.members}
+        state = json.dumps(encoder.encode_model(model), allow_nan=False)
+        members = {STATE: state.encode(), **encoder.members}
     except MissingExtraError:
         raise
     except Exception as error:
@@ -264,7 +285,7 @@ def _encode(model: Any) -> tuple[dict[str, bytes], set[str]]:
             "class of your own must be in a module that can be imported; a measure can be given as a "
             "formula, such as '10 * tp - 2 * fp'."
         ) from error
-    return members, encoder.packages
+    return members, encoder
 
 
 def _open(archive: Archive, name: str, manifest: Manifest, trusted: frozenset[str]) -> Any:
@@ -275,13 +296,22 @@ def _open(archive: Archive, name: str, manifest: Manifest, trusted: frozenset[st
             raise ValueError("state.json must hold a model and its objects")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InconsistentVersionWarning)
-            return Decoder(document["objects"], archive, trusted).decode(document["model"])
+            warnings.simplefilter("ignore", FutureWarning)  # parameters that this release will give up
+            return Decoder(document["objects"], archive, trusted).decode_model(document["model"])
     except (ModelFileError, MissingExtraError):
         raise
     except UntrustedTypesError as error:
+        there, types = _other_release(manifest), error.args
+        own = [each for each in types if each.partition(".")[0] not in ("_loss", "numpy", "scipy", "sklearn")]
+        if there and not own:
+            raise ModelFileError(
+                f"{name} was written with scikit-learn {there}, this is {sklearn.__version__}, and they "
+                f"differ in {', '.join(types)}: open it with scikit-learn {there}, or train it again."
+            ) from None
         raise ModelFileError(
-            f"{name} holds types that are not known to be safe: {error}. If you trust the source of "
-            "the file, list the types with trusted=[...] in Python, --trust TYPE on the command line."
+            f"{name} holds types that are not known to be safe: {', '.join(own if there else types)}. If you "
+            "trust the source of the file, list the types with trusted=[...] in Python, --trust TYPE on the "
+            "command line."
         ) from None
     except MemoryError as error:
         raise ModelFileError(f"{name} cannot be opened: there is not enough memory.") from error

@@ -22,6 +22,10 @@ In JSON, a value is written as
     {"tree": ...}, {"predictor": ...}     a tree of scikit-learn, of a forest or of boosting
     {"loss": [class, n_classes]}          a loss function of scikit-learn
     {"generator": ["PCG64", state]}       a random generator
+    {"random_state": state}               a generator of NumPy's older kind
+    {"spline": [knots, coefficients, degree, extrapolate]}
+    {"masked_array": [values, mask]}
+    {"transposed": array}                 an array in Fortran's order
     {"booster": ["lightgbm", 0, {...}]}   a booster, whose text is in boosters/0.txt (XGBoost: .json)
     {"object": 7}                         entry 7 of the list "objects"
 
@@ -57,9 +61,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib import format as npy
 from scipy import sparse
+from scipy.interpolate import BSpline
+from sklearn import ensemble
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import f_classif
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import BaseCrossValidator
+from sklearn.neighbors import BallTree, KDTree
 from sklearn.utils import Bunch, check_array
 
 from .._compat import LOSSES, BinMapper, CalibratedClassifier, Tree, TreePredictor
@@ -75,16 +83,23 @@ Node = Any
 
 #: Packages of capo whose dataclasses, estimators and enumerations a model may hold.
 PACKAGES = ("baselines", "decisions", "engine", "estimators", "kernels", "learning", "measures", "tables")
-#: Modules whose estimators are written by capo. The others of scikit-learn hold compiled objects.
+#: Modules whose estimators are written by capo. Those of the others of scikit-learn hold compiled objects.
 OTHER_MODULES = {"lightgbm.sklearn", "xgboost.sklearn"} | {
     f"sklearn.{name}"
     for name in (
-        *("calibration", "compose", "decomposition", "discriminant_analysis", "dummy", "ensemble"),
+        *("calibration", "cluster", "compose", "decomposition", "discriminant_analysis", "dummy", "ensemble"),
         *("feature_extraction.text", "feature_selection", "frozen", "impute", "isotonic"),
-        *("kernel_approximation", "linear_model", "model_selection", "naive_bayes", "neighbors"),
-        *("pipeline", "preprocessing", "svm", "tree"),
+        *("kernel_approximation", "linear_model", "model_selection", "multiclass", "multioutput"),
+        *("naive_bayes", "neighbors", "neural_network", "pipeline", "preprocessing", "random_projection"),
+        *("semi_supervised", "svm", "tree"),
     )
 }
+#: Ensembles that do not compare the number of columns with that of their trees.
+TREE_ENSEMBLES = (
+    *(ensemble.ExtraTreesClassifier, ensemble.ExtraTreesRegressor, ensemble.RandomForestClassifier),
+    *(ensemble.RandomForestRegressor, ensemble.RandomTreesEmbedding, ensemble.GradientBoostingClassifier),
+    *(ensemble.GradientBoostingRegressor, ensemble.IsolationForest),
+)
 #: Private classes of scikit-learn, by their names in model files.
 PRIVATE_CLASSES: dict[str, type[Any]] = {
     "sklearn.BinMapper": BinMapper,
@@ -96,10 +111,26 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 #: Parameters of the machine on which a model was trained, which no file holds: a folder of cached results,
 #: which may contain code, and settings of processes and of the screen.
 ENVIRONMENT_PARAMETERS = frozenset({"memory", "n_jobs", "verbose"})
+#: Attributes of scikit-learn's estimators with compiled or private objects, which no file holds: they are
+#: made again from the others when a model is opened, or by the next fit.
+REMADE_ATTRIBUTES = frozenset({"_sklearn_version", "_loss_function_", "_optimizer", "_tree", "scorer_"})
 #: Packages whose boosters are written as text, and the endings of the members with the text.
 BOOSTERS = {"lightgbm": "txt", "xgboost": "json"}
 #: Attributes of a LightGBM booster that are not in its text.
-_LIGHTGBM_ATTRIBUTES = ("best_iteration", "best_score", "params")
+_LIGHTGBM_ATTRIBUTES = ("best_iteration", "best_score")
+#: Parameters of boosters whose values may be texts.
+TEXT_PARAMETERS = frozenset(
+    (
+        *("booster", "boosting", "boosting_type", "class_weight", "data_sample_strategy", "device"),
+        *("device_type", "eval_metric", "feature_types", "grow_policy", "importance_type"),
+        *("interaction_constraints", "metric", "monotone_constraints", "multi_strategy", "objective"),
+        *("sampling_method", "tree_method"),
+    )
+)
+#: Names of parameters, of any estimator, that a search must not set.
+FILE_PARAMETERS = re.compile(
+    r"(^|_)(memory|input|fs|nodes|workers)$|file|path|machine|mlist|forced|callback|_model"
+)
 #: Kinds of NumPy types whose scalars are written: bool, integers, floats, strings.
 SCALAR_KINDS = "biufU"
 _SPARSE_CLASSES = {
@@ -177,6 +208,11 @@ def _is_function(value: Any) -> bool:
     return FUNCTIONS.get(getattr(function, "__name__", "")) is function
 
 
+@cache
+def _describe(dtype: np.dtype[Any]) -> Any:
+    return dtype.str if dtype.names is None else npy.dtype_to_descr(dtype)
+
+
 def _is_named(value: Any) -> bool:
     """Whether a value is one of capo's measures, which its name and its parameters make again."""
     if not isinstance(value, Measure) or value.name not in measure_names():
@@ -231,8 +267,23 @@ def _make_loss(content: list[Any]) -> Any:
 def _make_generator(content: list[Any]) -> np.random.Generator:
     name, state = content
     bits = _look_up(_BIT_GENERATORS, name)(0)
-    bits.state = state
+    bits.state = _check_generator_state(state)
     return np.random.Generator(bits)
+
+
+def _make_random_state(state: dict[str, Any]) -> np.random.RandomState:
+    random = np.random.RandomState()
+    random.set_state(_check_generator_state(state))
+    return random
+
+
+def _check_generator_state(state: dict[str, Any]) -> dict[str, Any]:
+    """NumPy would follow any position in the key of a Mersenne twister, or in the buffer of a Philox."""
+    inner = state["state"]
+    sizes = {"pos": len(inner.get("key", ())), "buffer_pos": len(state.get("buffer", ()))}
+    if any(not 0 <= each.get(name, 0) <= size for name, size in sizes.items() for each in (inner, state)):
+        raise ValueError("the state of a random generator has a position outside of its numbers")
+    return state
 
 
 def _tree_state(tree: Tree) -> dict[str, Any]:
@@ -261,7 +312,8 @@ def _make_predictor(content: dict[str, Any]) -> TreePredictor:
     predictor = TreePredictor(**content)
     nodes, is_leaf = predictor.nodes, predictor.nodes["is_leaf"].astype(bool)
     _check_branches(np.where(is_leaf, -1, nodes["left"].astype(int)), nodes["right"].astype(int))
-    n_sets = min(len(predictor.raw_left_cat_bitsets), len(predictor.binned_left_cat_bitsets))
+    sets = predictor.raw_left_cat_bitsets, predictor.binned_left_cat_bitsets
+    n_sets = min(len(each) if each.shape[1:] == (8,) else 0 for each in sets)
     if (nodes["bitset_idx"][nodes["is_categorical"].astype(bool)] >= n_sets).any():
         raise ValueError("a tree splits on categories that it does not have")
     return predictor
@@ -320,6 +372,19 @@ _KINDS = (
         _make_sparse,
     ),
     _Kind("measure", _is_named, lambda value: [value.name, value.params], _make_measure),
+    _Kind(
+        "spline",
+        _is(BSpline),
+        lambda value: [value.t, value.c, value.k, value.extrapolate],
+        lambda content: BSpline(*content),
+    ),
+    _Kind(
+        "masked_array",
+        _is(np.ma.MaskedArray),
+        lambda value: [value.data, np.ma.getmaskarray(value)],
+        lambda content: np.ma.MaskedArray(*content),
+    ),
+    _Kind("transposed", _is(np.ndarray, np.memmap), lambda value: value.T, lambda array: array.T),
     _Kind("formula", _is(Formula), lambda value: value.text, lambda text: Formula(_require(text, str))),
     _Kind(
         "function_measure",
@@ -348,6 +413,12 @@ _KINDS = (
         lambda value: [type(value.bit_generator).__name__, dict(value.bit_generator.state)],
         _make_generator,
     ),
+    _Kind(
+        "random_state",
+        _is(np.random.RandomState),
+        lambda value: value.get_state(legacy=False),
+        _make_random_state,
+    ),
 )
 _KINDS_BY_TAG = {kind.tag: kind for kind in _KINDS}
 
@@ -357,18 +428,19 @@ class Encoder:
 
     Attributes
     ----------
-    objects : list
-        The entries of the list "objects".
     packages : set of str
         Optional packages that are needed to open the model.
+    untrusted : set of str
+        Types that must be trusted to open it.
     """
 
     def __init__(self) -> None:
-        self.objects: list[Node] = []
         self.packages: set[str] = set()
+        self.untrusted: set[str] = set()
         self._members: dict[str, bytes] = {}
         self._nodes: dict[int, Node] = {}
         self._alive: list[Any] = []  # an id is unique only as long as its object lives
+        self._objects: list[Any] = []
         self._arrays: list[bytes] = []
         self._n_bytes = 0
 
@@ -377,6 +449,21 @@ class Encoder:
         """The members of the archive beside the state."""
         return {ARRAYS: b"".join(self._arrays), **self._members}
 
+    def encode_model(self, model: Any) -> dict[str, Node]:
+        """The content of state.json."""
+        state: dict[str, Node] = {"model": self.encode(model), "objects": []}
+        for value in self._objects:  # which grows meanwhile
+            name = class_name(type(value))
+            if name is not None:
+                state["objects"].append(self._estimator(value, name))
+                continue
+            self.packages |= {"skops", type(value).__module__.partition(".")[0]}
+            document, untrusted = dump_document(value)
+            self._members[f"estimators/{len(state['objects'])}.skops"] = document
+            self.untrusted |= untrusted
+            state["objects"].append({"skops": []})
+        return state
+
     def encode(self, value: Any) -> Node:
         """The JSON node of a value."""
         kind = type(value)
@@ -384,7 +471,8 @@ class Encoder:
             return value
         if kind is list:
             return [self.encode(each) for each in value]
-        if kind in (np.ndarray, np.memmap) and not value.dtype.hasobject:
+        is_array = kind in (np.ndarray, np.memmap) and not value.dtype.hasobject
+        if is_array and not (value.ndim == 2 and value.strides[0] < value.strides[1]):
             return self._array(value)
         written = next((each for each in _KINDS if each.applies(value)), None)
         if written is not None:
@@ -393,8 +481,7 @@ class Encoder:
 
     def _array(self, value: Any) -> Node:
         if id(value) not in self._nodes:
-            dtype = value.dtype.str if value.dtype.names is None else npy.dtype_to_descr(value.dtype)
-            self._nodes[id(value)] = {"array": [dtype, list(value.shape), self._n_bytes]}
+            self._nodes[id(value)] = {"array": [_describe(value.dtype), list(value.shape), self._n_bytes]}
             self._alive.append(value)
             self._arrays.append(value.tobytes())
             self._n_bytes += value.nbytes
@@ -410,24 +497,20 @@ class Encoder:
             names = [each.name for each in fields(value) if each.init] if is_dataclass(value) else vars(value)
             return {"record": [name, self._attributes({each: getattr(value, each) for each in names})]}
         if id(value) not in self._nodes:
-            self._nodes[id(value)], number = None, len(self.objects)
-            self._alive.append(value)
-            self.objects.append(None)
-            if name is None:
-                self.packages.add("skops")
-                self._members[f"estimators/{number}.skops"] = dump_document(value)
-            self.objects[number] = {"skops": []} if name is None else self._estimator(value, name)
-            self._nodes[id(value)] = {"object": number}
-        if self._nodes[id(value)] is None:
-            raise ValueError(f"a {type(value).__name__} contains itself")
+            self._nodes[id(value)] = {"object": len(self._objects)}
+            self._objects.append(value)
         return self._nodes[id(value)]
 
     def _estimator(self, value: Any, name: str) -> Node:
-        params, state = value.get_params(deep=False), value.__getstate__()
-        fitted = {key: each for key, each in state.items() if key not in params and key != "_sklearn_version"}
+        params = value.get_params(deep=False)
+        fitted = {key: each for key, each in value.__getstate__().items() if key not in params}
+        _check_no_files(name, params)
         if not name.startswith(tuple(BOOSTERS)):
             params = {key: each for key, each in params.items() if key not in ENVIRONMENT_PARAMETERS}
-            _check_no_files(name, params)
+        if name.startswith("sklearn."):  # other releases may lack a parameter that has its default value
+            defaults = signature(type(value)).parameters
+            params = {key: each for key, each in params.items() if not _is_same(each, defaults[key].default)}
+            fitted = {key: each for key, each in fitted.items() if key not in REMADE_ATTRIBUTES}
         return {"estimator": [name, self._attributes(params), self._attributes(fitted)]}
 
     def _booster(self, value: Any, package: str) -> Node:
@@ -445,7 +528,7 @@ class Encoder:
 
 
 class UntrustedTypesError(Exception):
-    """Types in skops documents that are not known to be safe."""
+    """Types in skops documents that are not known to be safe, in `args`."""
 
 
 class Decoder:
@@ -471,8 +554,14 @@ class Decoder:
         names = [name for name in archive.names if name.endswith(".skops")]
         checked = {name: check_document(archive.read(name), trusted) for name in names}
         if untrusted := {kind for _, unknown in checked.values() for kind in unknown}:
-            raise UntrustedTypesError(", ".join(sorted(untrusted)))
+            raise UntrustedTypesError(*sorted(untrusted))
         self._documents = {name: document for name, (document, _) in checked.items()}
+
+    def decode_model(self, node: Node) -> Any:
+        """The model; the objects that others contain are made first, which keeps the calls shallow."""
+        for number in reversed(range(len(self._nodes))):
+            self._object(number)
+        return self.decode(node)
 
     def decode(self, node: Node) -> Any:
         """The value of a node."""
@@ -537,15 +626,15 @@ class Decoder:
 
     def _estimator(self, name: Any, params: Any, fitted: Any) -> Any:
         kind = _require_class(name, BaseEstimator)
-        if name.startswith(tuple(BOOSTERS)):
-            _check_texts(name, params)
-        else:
+        if not name.startswith(tuple(BOOSTERS)):
             _check_names(name, params, set(signature(kind).parameters))
             params = {key: node for key, node in params.items() if key not in ENVIRONMENT_PARAMETERS}
-            _check_no_files(name, params)
         _check_fitted(name, kind, signature(kind).parameters, fitted)
         estimator = kind(**self._attributes(params))
         estimator.__setstate__(self._attributes(fitted))
+        _check_no_files(name, estimator.get_params(deep=False))
+        if name.startswith("sklearn."):
+            _complete(estimator)
         return estimator
 
     def _booster(self, package: Any, number: Any, nodes: Any) -> Any:
@@ -589,7 +678,7 @@ def _require_class(name: Any, base: type[Any]) -> Any:
 def _check_names(owner: str, state: Any, known: set[str]) -> None:
     unknown = next((name for name in _require(state, dict) if name not in known), None)
     if unknown is not None:
-        raise ValueError(f"{owner} has no field {unknown!r}")
+        raise ValueError(f"{owner} has no parameter {unknown!r}")
 
 
 def _check_fitted(owner: str, kind: type[Any], parameters: Collection[str], fitted: Any) -> None:
@@ -601,15 +690,54 @@ def _check_fitted(owner: str, kind: type[Any], parameters: Collection[str], fitt
 
 
 def _check_no_files(owner: str, params: dict[str, Any]) -> None:
-    """Refuse a vectorizer that opens the files that its input names."""
+    """Refuse parameters that name files, folders or hosts.
+
+    A vectorizer can open the files that its input names, and a search can set the parameters of other
+    estimators. Boosters have many such parameters: only some of theirs may hold text.
+    """
     if params.get("input", "content") != "content":
         raise ValueError(f"its {owner} reads files: its parameter 'input' must be 'content'")
+    grids = params.get("param_grid", params.get("param_distributions", ()))
+    names = [name for grid in ([grids] if isinstance(grids, dict) else grids) for name in grid]
+    found = next((name for name in names if FILE_PARAMETERS.search(name)), None)
+    if owner.startswith(tuple(BOOSTERS)):
+        texts = (name for name, value in params.items() if name not in TEXT_PARAMETERS and _has_text(value))
+        found = next(texts, found)
+    if found is not None:
+        raise ValueError(f"its {owner} has the parameter {found!r}, which no model file may hold")
 
 
-def _check_texts(owner: str, params: Any) -> None:
-    """Boosters have parameters that name files and hosts: a text must be a word, such as a name of a loss."""
-    for name, value in _require(params, dict).items():
-        if value is not None and re.search("file|machine|path|callback|input_model|output_model", name):
-            raise ValueError(f"{owner} has the parameter {name!r}, which no model file may hold")
-        if isinstance(value, str) and not re.fullmatch(r"[\w:.,@ ()-]*", value):
-            raise ValueError(f"{owner} has the parameter {name!r} with the value {value[:40]!r}")
+def _has_text(value: Any) -> bool:
+    values = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return isinstance(value, str | bytes) or any(map(_has_text, values))
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    return value is default or (type(value) is type(default) is not np.ndarray and bool(value == default))
+
+
+def _complete(estimator: Any) -> None:
+    """Make an estimator's `REMADE_ATTRIBUTES`, and refuse arrays that compiled code would read beyond."""
+    if hasattr(estimator, "best_index_"):  # of a search
+        scorer = check_scoring(estimator.estimator, scoring=estimator.scoring)
+        estimator.scorer_ = getattr(scorer, "_scorers", scorer)
+    if hasattr(estimator, "_fit_method"):  # of nearest neighbors
+        make_tree = {"kd_tree": KDTree, "ball_tree": BallTree}.get(estimator._fit_method)
+        metric = {"metric": estimator.effective_metric_, **estimator.effective_metric_params_}
+        estimator._tree = make_tree and make_tree(estimator._fit_X, estimator.leaf_size, **metric)
+    if hasattr(estimator, "_fit_dtype"):  # of an imputer, whose types differ between scikit-learn 1.7 and 1.8
+        vars(estimator).setdefault("_fill_dtype", estimator._fit_dtype)
+        if estimator.statistics_.dtype == object:
+            estimator.statistics_ = estimator.statistics_.astype(estimator._fit_dtype)
+    n_features = getattr(estimator, "n_features_in_", 0)
+    nodes = [each.nodes for trees in getattr(estimator, "_predictors", ()) for each in trees]
+    is_wrong = any((each["feature_idx"][each["is_leaf"] == 0] >= n_features).any() for each in nodes)
+    parts = getattr(estimator, "estimators_", ()) if type(estimator) in TREE_ENSEMBLES else ()
+    trees = [each.tree_ for each in (estimator, *getattr(parts, "flat", parts)) if hasattr(each, "tree_")]
+    is_wrong |= any(each.n_features != n_features for each in trees)
+    if hasattr(estimator, "_n_support"):  # of a support vector machine
+        n_classes, n_vectors = len(estimator._n_support), estimator._n_support.sum()
+        shapes = estimator.support_vectors_.shape, estimator._dual_coef_.shape
+        is_wrong |= shapes != ((n_vectors, n_features), (n_classes - 1, n_vectors))
+    if is_wrong:
+        raise ValueError(f"the sizes of a {type(estimator).__name__} do not agree")

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from itertools import chain
+from pathlib import Path
+from pickletools import genops
+from secrets import token_hex
 from typing import Any, NamedTuple
 
 import numpy as np
+import sklearn
 from joblib import Memory, parallel_config
 from numpy.typing import NDArray
 from sklearn import config_context
@@ -20,6 +27,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_memory
 
+from .. import __version__
 from .._accel.threads import count_threads, library_threads_for
 from .._compat import FloatArray, IntArray, check_method_params, safe_indexing
 from ..exceptions import AuxiliaryError, CapoError
@@ -189,10 +197,11 @@ class JobRunner:
         They run in one process, where they share the transformer and its features.
         """
         keys = [_first_step_key(each.estimator) or number for number, each in enumerate(self.auxiliaries)]
-        groups: dict[Any, list[tuple[Auxiliary, TrainingJob]]] = {}
+        codes = ["" if self.memory is None else code_key(each.estimator) for each in self.auxiliaries]
+        groups: dict[Any, list[tuple[Auxiliary, TrainingJob, str]]] = {}
         for job in jobs:
             group = groups.setdefault((job.held_out, keys[job.auxiliary]), [])
-            group.append((self.auxiliaries[job.auxiliary], job))
+            group.append((self.auxiliaries[job.auxiliary], job, codes[job.auxiliary]))
         cached = check_memory(self.memory).cache(_fit_and_predict)
         with warnings.catch_warnings():
             # joblib's memory warns that hashing a large table takes time.
@@ -323,26 +332,51 @@ def _first_step_key(estimator: Any) -> Any:
 
 def _run_group(
     fit_and_predict: Callable[..., tuple[Any, FloatArray, float]],
-    group: Sequence[tuple[Auxiliary, TrainingJob]],
+    group: Sequence[tuple[Auxiliary, TrainingJob, str]],
     training: TrainingSet,
     output: RawOutput,
 ) -> list[JobResult]:
     """Return the results of jobs with the same rows; an error names the auxiliary."""
     rows, results = _FoldRows(training, group[0][1]), []
     with library_threads_for(count_numbers(training.X)):
-        for auxiliary, job in group:
+        for auxiliary, job, code in group:
             try:
-                found = fit_and_predict(auxiliary.estimator, auxiliary.fit_params, rows, output)
+                found = fit_and_predict(auxiliary.estimator, auxiliary.fit_params, rows, output, code)
             except Exception as error:
                 raise AuxiliaryError(_failure_message(auxiliary, job, error)) from error
             results.append(JobResult(job, *found))
     return results
 
 
+def code_key(*values: Any) -> str:
+    """Return a text that changes with the code of the classes and functions that the values hold.
+
+    It has the versions of installed packages, and a hash of other files. If there is no file, as in an
+    interactive session, the text is always another one: the code may have changed.
+    """
+    operations = genops(pickle.dumps(values, protocol=2, fix_imports=False))
+    names = [str(value).split() for operation, value, _ in operations if operation.name == "GLOBAL"]
+    held = [getattr(sys.modules[module], name) for module, name in names]
+    modules = {base.__module__ for each in held for base in getattr(each, "__mro__", (each,))}
+    key = {"capo": __version__, "sklearn": sklearn.__version__}
+    for name in modules.difference(sys.builtin_module_names):
+        package, file = sys.modules[name.partition(".")[0]], getattr(sys.modules[name], "__file__", None)
+        if file is None:
+            key[name] = token_hex()
+        elif "site-packages" in file:
+            key[package.__name__] = getattr(package, "__version__", "")
+        else:
+            key[name] = sha256(Path(file).read_bytes()).hexdigest()
+    return repr(sorted(key.items()))
+
+
 def _fit_and_predict(
-    estimator: Any, fit_params: dict[str, Any], rows: _FoldRows, output: RawOutput
+    estimator: Any, fit_params: dict[str, Any], rows: _FoldRows, output: RawOutput, code: str
 ) -> tuple[Any, FloatArray, float]:
-    """Train on some rows and predict others; only the model of all rows is returned."""
+    """Train on some rows and predict others; only the model of all rows is returned.
+
+    `code` identifies the code of the estimator in a cache.
+    """
     start = time.perf_counter()
     model, outputs = estimator if is_frozen(estimator) else rows.fit(estimator, fit_params), np.zeros(0)
     if rows.predict_rows is None or len(rows.predict_rows):

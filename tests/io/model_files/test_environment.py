@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 import capo
 from capo import CAPOClassifier
-from capo.exceptions import ModelFileError
+from capo.exceptions import CapoWarning, ModelFileError
 
 from .archives import edit_json, pack, read_parts, with_sums
 
@@ -89,7 +89,8 @@ class OwnVectorizer(HashingVectorizer):
 
 def test_a_cache_of_an_estimator_in_a_file_is_dropped(tmp_path):
     path = tmp_path / "m.capo"
-    capo.save(OwnPipeline([("linear", LogisticRegression())]).fit([[0.0], [1.0]], [0, 1]), path)
+    with pytest.warns(CapoWarning, match="OwnPipeline"):
+        capo.save(OwnPipeline([("linear", LogisticRegression())]).fit([[0.0], [1.0]], [0, 1]), path)
     edit_skops(path, lambda schema: schema["content"]["content"].update(memory=text(str(tmp_path))))
     assert capo.load(path, trusted=[f"{__name__}.OwnPipeline"]).memory is None
 
@@ -115,7 +116,8 @@ def test_an_estimator_that_reads_files_is_refused(kind, tmp_path):
 def test_an_estimator_in_a_skops_document_that_reads_files_is_refused(kind, tmp_path):
     path = tmp_path / "m.capo"
     words = OwnVectorizer().fit(["some words"])
-    capo.save(words, path)
+    with pytest.warns(CapoWarning, match="OwnVectorizer"):
+        capo.save(words, path)
     capo.load(path, trusted=[f"{__name__}.OwnVectorizer"])
     edit_skops(path, lambda schema: schema["content"]["content"].update(input=text(kind)))
     with pytest.raises(ModelFileError, match="reads files"):

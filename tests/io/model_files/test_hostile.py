@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lightgbm import LGBMClassifier
+from sklearn.cross_decomposition import PLSRegression
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from xgboost import XGBClassifier
@@ -218,11 +218,11 @@ def add_state_cases(corpus, fifo):
     corpus.model("formula-code", refused, {"formula": "__import__('os').system('true')"})
     corpus.model("formula-long", refused, {"formula": "(" * 10**6})
     corpus.model("class-unknown", "is not known", {"estimator": ["os.system", {}, {}]})
-    corpus.model("parameter-unknown", "has no field 'x'", {"estimator": ["CAPOClassifier", {"x": 1}, {}]})
+    corpus.model("parameter-unknown", "has no parameter 'x'", {"estimator": ["CAPOClassifier", {"x": 1}, {}]})
     for name in ("predict", "__class__", "__dict__", "a b", ""):
         fitted = {"estimator": ["CAPOClassifier", {"measure": "f1"}, {name: 1}]}
         corpus.model(f"attribute-{name or 'empty'}", "has no fitted attribute", fitted)
-    corpus.model("record-field", "has no field", {"record": ["Solution", {"x": 1}]})
+    corpus.model("record-field", "has no parameter", {"record": ["Solution", {"x": 1}]})
     corpus.model("record-incomplete", refused, {"record": ["Solution", {}]})
     corpus.model("record-unknown", "is not known", {"record": ["Popen", {"args": "true"}]})
     corpus.model(
@@ -245,7 +245,9 @@ def add_state_cases(corpus, fifo):
     for name in ("fit", "predict", "__class__", "steps"):
         fitted = {"estimator": ["sklearn.pipeline.Pipeline", {"steps": []}, {name: 1}]}
         corpus.model(f"pipeline-{name}", "has no fitted attribute", fitted)
-    corpus.model("pipeline-field", "has no field", {"estimator": ["sklearn.pipeline.Pipeline", {"x": 1}, {}]})
+    corpus.model(
+        "pipeline-field", "has no parameter", {"estimator": ["sklearn.pipeline.Pipeline", {"x": 1}, {}]}
+    )
     corpus.model("generator-unknown", refused, {"generator": ["seed", {"dict": []}]})
     corpus.model(
         "sparse-outside",
@@ -368,9 +370,10 @@ def good(tmp_path_factory):
         LGBMClassifier(n_estimators=2, n_jobs=1, verbose=-1, min_child_samples=5),
         XGBClassifier(n_estimators=2, n_jobs=1),
         HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=5),
-        OneVsRestClassifier(GaussianNB()),
+        GaussianNB(),
     ]
     model = CAPOClassifier("f1", auxiliaries=auxiliaries, C=1.0, cv=2, random_state=0).fit(X, X[:, 0] > 0)
+    model.other_ = PLSRegression(1).fit(X, X[:, 0])  # written by skops
     path = tmp_path_factory.mktemp("good") / "good.capo"
     capo.save(model, path)
     return path
