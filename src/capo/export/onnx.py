@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 
 from ..exceptions import ExportError, InvalidInputError, MissingExtraError
 from ..tables.dates import DateKind
-from ..tables.kinds import ColumnKind, is_dataframe, to_text
+from ..tables.kinds import CategoryKind, ColumnKind, is_dataframe, to_text
 from ..tables.numbers import NumberKind
 from ..tables.schema import kind_from_dict, parse_column, parse_series
 
@@ -163,9 +163,11 @@ def _read_signature(graph: Any) -> tuple[dict[str, bool], dict[str, ColumnKind]]
             "the graph was not exported by this version of capo: its metadata lack the entry "
             f"{COLUMN_KINDS!r}. Export it again."
         )
+    kinds: dict[str, ColumnKind] = {
+        name: CategoryKind() if is_text[name] else NumberKind() for name in is_text
+    }
     known = json.loads(metadata[COLUMN_KINDS])
-    kinds = {name: kind_from_dict(known[name]) if name in known else NumberKind() for name in is_text}
-    return is_text, kinds
+    return is_text, kinds | {name: kind_from_dict(kind) for name, kind in known.items()}
 
 
 def _load(graph: Any) -> tuple[ModelProto, int]:

@@ -422,6 +422,10 @@ class CategoryKind(ColumnKind):
     role: ClassVar = "category"
     description: ClassVar[str] = "categories"
 
+    def spell(self, value: Any) -> str | None:
+        """Return the text of a category, the same for every file and data type; None if it is missing."""
+        return canonical_text(value)
+
     @classmethod
     def recognize(cls, values: ColumnValues) -> Recognition | None:
         n_texts = len(values.counts)
@@ -451,11 +455,24 @@ class CategoryKind(ColumnKind):
 class CodeKind(CategoryKind):
     """Categories among which are numbers whose spelling matters, such as 007 or 1.10.
 
-    A number in such a column is refused: its reader has lost the spelling.
+    Attributes
+    ----------
+    width : str
+        The number of digits that all codes have, to which others are filled up with zeros. If it is empty,
+        numbers are refused: the reader that took the codes for numbers has lost their spelling.
     """
 
     name: ClassVar[str] = "code"
     description: ClassVar[str] = "codes"
+    width: str = ""
+
+    def __post_init__(self) -> None:
+        if self.width and not self.width.isdecimal():
+            raise ValueError(f"the width of codes must be a number of digits, not {self.width!r}")
+
+    def spell(self, value: Any) -> str | None:
+        text = canonical_text(value, keep_spelling=True)
+        return text.zfill(int(self.width)) if self.width and text and text.isdecimal() else text
 
     @classmethod
     def recognize(cls, values: ColumnValues) -> Recognition | None:
@@ -463,7 +480,8 @@ class CodeKind(CategoryKind):
         zero = next((text for text in texts if _LEADING_ZERO.fullmatch(text)), None)
         if zero is None or not all(text.isascii() and text.isdigit() for text in texts):
             return None
-        return Recognition(cls(), f"digits with leading zeros, such as {zero!r}, are codes")
+        width = str(len(zero)) if {len(text) for text in texts} == {len(zero)} else ""
+        return Recognition(cls(width), f"digits with leading zeros, such as {zero!r}, are codes")
 
 
 @dataclass(frozen=True)

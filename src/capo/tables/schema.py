@@ -481,8 +481,8 @@ def _parse_texts(kind: ColumnKind, column: Any, first_row: int, error: type[Inva
         raise error(
             f"the column {column.name!r} held {kind.description} in training, but contains lists now."
         )
-    is_code = isinstance(kind, CodeKind)
-    numbers = [] if is_text or not is_code else list(map(column_kinds.is_number, values))
+    has_lost_spelling = isinstance(kind, CodeKind) and not kind.width and not is_text
+    numbers = list(map(column_kinds.is_number, values)) if has_lost_spelling else []
     if any(numbers):
         row = numbers.index(True)
         raise error(
@@ -490,15 +490,12 @@ def _parse_texts(kind: ColumnKind, column: Any, first_row: int, error: type[Inva
             f"contains the number {values[row]!r}, whose spelling in its file is lost: read this column as "
             "text."
         )
+    spell = kind.spell if isinstance(kind, CategoryKind) else column_kinds.to_text
     known: dict[Any, str | None] = {}
     for value in column.unique().to_list() if is_text else values:
         key = value if isinstance(value, str) else (type(value), str(value))  # 1 and True are equal
         if key not in known:
-            known[key] = (
-                column_kinds.canonical_text(value, keep_spelling=is_code)
-                if isinstance(kind, CategoryKind)
-                else column_kinds.to_text(value)
-            )
+            known[key] = spell(value)
     if is_text and all(
         text == value or not (text or isinstance(value, str)) for value, text in known.items()
     ):
