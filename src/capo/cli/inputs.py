@@ -62,8 +62,6 @@ def load_model(path: str, trusted: Sequence[str], console: Console) -> LoadedMod
         schema = schema_from_dict(file.manifest.schema, model.schema_)
         if model.n_features_in_ != schema.n_features:
             raise ValueError("its model has another number of columns than its schema")
-        if schema.feature_names is not None and schema.feature_names != list(model.feature_names_in_):
-            raise ValueError("the model's columns do not match its schema")
     except ValueError as error:
         raise ModelFileError(f"{path} is not a model file written by 'capo fit': {error}.") from error
     if isinstance(schema, TableSchema):

@@ -430,10 +430,12 @@ def schema_from_dict(values: dict[str, Any], features: FeatureSchema) -> Schema:
     match values:
         case {"kind": "svmlight", "n_features": int() as n_features} if n_features > 0:
             return SparseSchema(n_features)
-        case {"kind": "table" | "label matrix" as name, "columns": dict(), **texts} if features.names:
+        case {"kind": "table" | "label matrix" as name, "columns": dict() as columns, **texts} if columns:
             schema = LabelMatrixSchema if name == LabelMatrixSchema.name else TableSchema
-            fields = read_fields(texts, schema(features, "", "text").to_dict(), "the fields of its schema")
-            return schema(table=features, **fields)
+            like = schema(features, "", "text").to_dict()
+            if columns != like["columns"]:
+                raise ValueError("the model's columns do not match its schema")
+            return schema(table=features, **read_fields(texts, like, "the fields of its schema"))
     raise ValueError("its schema is missing or not valid")
 
 

@@ -384,7 +384,9 @@ def _recognize_plain(column: Any, options: Mapping[str, bool]) -> tuple[Recognit
     commas = [text for text in texts if "," in text]
     if commas and isinstance(found.kind, NumberKind):
         is_ambiguous = all(map(_THOUSANDS_SEPARATOR.fullmatch, commas))
-        doubt = "',' is read as a decimal point" if is_ambiguous else found.doubt
+        doubt = (
+            "',' is read as a decimal point, not as a separator of thousands" if is_ambiguous else found.doubt
+        )
         found = found._replace(kind=NumberKind(decimal=","), doubt=doubt)
     return found, n_missing
 
