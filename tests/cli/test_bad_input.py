@@ -336,11 +336,19 @@ def test_comparisons_that_are_none(folder, model, capsys, tmp_path):
     refused(capsys, "folds: got 100 folds", *folds)
 
 
-def test_a_model_from_python_says_where_it_can_be_used(folder, capsys, tmp_path):
+def test_a_model_of_an_array_says_where_it_can_be_used(folder, capsys, tmp_path):
     rows = table()
     model = capo.CAPOClassifier("f1", auxiliaries=[GaussianNB()], random_state=0)
-    capo.save(model.fit(rows.select("x", "z"), rows["y"].to_numpy()), tmp_path / "m.capo")
-    refused(capsys, "was saved from Python", "predict", tmp_path / "m.capo", folder / "test.csv")
+    X, y = rows.select("x", "z"), rows["y"]
+    capo.save(model.fit(X.to_numpy(), y), tmp_path / "m.capo")
+    sentence = "was not trained on a table with named columns"
+    refused(capsys, sentence, "predict", tmp_path / "m.capo", folder / "test.csv")
+    capo.save(model.fit(X, y.to_numpy()), tmp_path / "m.capo")
+    assert run(capsys, "predict", tmp_path / "m.capo", folder / "test.csv")[0] == 0
+    sentence = "trained in Python on labels without a name"
+    refused(capsys, sentence, "evaluate", tmp_path / "m.capo", folder / "test.csv")
+    capo.save(model.fit(X, y), tmp_path / "m.capo")
+    assert run(capsys, "evaluate", tmp_path / "m.capo", folder / "test.csv")[0] == 0
 
 
 def test_brackets_in_a_header_are_no_json(capsys, tmp_path):

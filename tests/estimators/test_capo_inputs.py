@@ -309,3 +309,63 @@ def test_missing_answers_of_a_service_come_with_advice_that_fits():
 
     with pytest.raises(AuxiliaryError, match="apply it to the same rows"):
         CAPOClassifier(auxiliaries=[Service()]).fit(X, Y)
+
+
+def messy_table(n=120):
+    rng = np.random.default_rng(0)
+    answer = rng.choice(["yes", "no"], n)
+    y = np.where((answer == "yes") ^ (rng.random(n) < 0.2), "b", "a")
+    columns = {
+        "age": [None if rng.random() < 0.1 else int(age) for age in rng.integers(18, 90, n)],
+        "answer": answer,
+        "on": [None if rng.random() < 0.1 else bool(value) for value in rng.random(n) < 0.5],
+        "price": [f"${value:,.2f}" for value in rng.exponential(2000, n)],
+        "town": rng.choice(np.array(["Ulm", "Graz", None], dtype=object), n),
+    }
+    return columns, y
+
+
+def test_tables_of_all_libraries_and_types_get_the_same_labels():
+    pd, pl, pa = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    columns, y = messy_table()
+    plain = pd.DataFrame(columns)
+    tables = {
+        "pandas": plain,
+        "nullable": plain.convert_dtypes(),
+        "arrow": plain.convert_dtypes(dtype_backend="pyarrow"),
+        "categories": plain.astype({"town": "category"}),
+        "polars": pl.DataFrame(columns, strict=False),
+        "pyarrow": pa.Table.from_pandas(plain),
+        "other order": plain[::-1].iloc[::-1][[*reversed(plain.columns)]].assign(y=y),
+        "text": plain.astype(object).where(plain.notna(), "NA").astype(str),
+    }
+    model = CAPOClassifier(auxiliaries=["linear", "boosting"], delta="linear", cv=2, random_state=0)
+    for name in ("pandas", "nullable", "arrow", "categories", "polars", "pyarrow", "text"):
+        fitted = model.fit(tables[name], y)
+        expected = fitted.decision_function(tables[name])
+        for other, table in tables.items():
+            np.testing.assert_array_equal(
+                fitted.decision_function(table), expected, err_msg=f"{name} {other}"
+            )
+
+
+def test_a_table_without_a_column_of_the_model():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(X[:120, :2], columns=["radius", "texture"])
+    model = CAPOClassifier(auxiliaries=["linear"], delta=None, C=0.0, cv=2, random_state=0)
+    fitted = model.fit(table, Y[:120])
+    with pytest.raises(
+        InvalidInputError, match=r"lacks 1 column that the model needs: 'texture'\. It has 'T'"
+    ):
+        fitted.predict(table.rename(columns={"texture": "T"}))
+
+
+def test_a_refitted_model_reads_columns_as_the_old_one():
+    pd = pytest.importorskip("pandas")
+    columns, y = messy_table(400)
+    table = pd.DataFrame(columns).assign(size=[f"{k % 7 + 1}.{100 + k},5" for k in range(400)])
+    old = CAPOClassifier(auxiliaries=["linear"], delta=None, cv=2, random_state=0).fit(table[:300], y[:300])
+    few = table[300:].assign(answer=table["answer"][300:].str.upper())
+    new = old.refit_on(few, y[300:])
+    assert [column.kind for column in new.schema_.columns] == [column.kind for column in old.schema_.columns]
+    np.testing.assert_array_equal(new.auxiliary_outputs(few)[:, 0], old.decision_function(few))

@@ -1,4 +1,7 @@
-"""A CSV file gets the same labels from ``capo predict`` and from its graph, or an error names the column."""
+"""A table gets the same labels from the command line, Python and ONNX, or an error names the column.
+
+Models are trained on either side, from files and from data frames as pandas and polars read them.
+"""
 
 import re
 
@@ -9,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnxruntime import InferenceSession, SessionOptions
 
+import capo
 from capo.exceptions import InvalidInputError
 from capo.export.onnx import onnx_inputs
 from tests.cli.cases import exit_code
@@ -17,50 +21,64 @@ from .csv_tables import READ_WAYS, VOCABULARIES, make_labels, make_rows, read_cs
 
 N_TRAINING = 150
 AUXILIARIES = ("linear", "trees", "nb")
+#: Where a model is trained: on the command line, or in Python on a table that was read in this way.
+SIDES = ("command line", *READ_WAYS)
 
 
 class Case:
-    """A model of ``capo fit`` with its graph, and the text of a file with further rows."""
+    """A model with its graph, and the text of a file with further rows."""
 
-    def __init__(self, folder, seed, n_rows, kinds):
+    def __init__(self, folder, seed, n_rows, kinds, side):
         rng = np.random.default_rng(seed)
         self.folder, self.names = folder, [f"{kind}{i}" for i, kind in enumerate(kinds)]
         training = make_rows(rng, kinds, N_TRAINING)
-        labels = make_labels(rng, training)
-        train, model, graph = (folder / name for name in ("train.csv", "m.capo", "m.onnx"))
-        train.write_text(to_csv(rng, [*self.names, "y"], [*training, labels]), encoding="utf-8")
+        text = to_csv(rng, [*self.names, "y"], [*training, make_labels(rng, training)])
+        train, self.path, graph = (folder / name for name in ("train.csv", "m.capo", "m.onnx"))
         categories = [name for name in self.names if rng.random() < 0.3]
-        options = [part for name in categories for part in ("--category", name)]
         auxiliary = AUXILIARIES[seed % len(AUXILIARIES)]
-        fit = ("fit", train, "-t", "y", "-a", auxiliary, "--delta", "none", "--folds", "2", "-q", "-o", model)
-        assert exit_code(*fit, *options) == 0
-        assert exit_code("export", model, graph, "-q") == 0
-        self.model, options = model, SessionOptions()
+        if side == "command line":
+            train.write_text(text, encoding="utf-8")
+            options = [part for name in categories for part in ("--category", name)]
+            fit = ("fit", train, "-t", "y", "-a", auxiliary, "--delta", "none", "--folds", "2", "-q")
+            assert exit_code(*fit, *options, "-o", self.path) == 0
+        else:
+            table, demanded = read_csv(side, text), dict.fromkeys(categories, "category")
+            params = {"delta": None, "cv": 2, "random_state": 0, "column_kinds": demanded}
+            model = capo.CAPOClassifier(auxiliaries=[auxiliary], **params).fit(table[self.names], table["y"])
+            capo.save(model, self.path)
+        assert exit_code("export", self.path, graph, "-q") == 0
+        self.model, options = capo.load(self.path), SessionOptions()
         options.intra_op_num_threads = 1
         self.session = InferenceSession(graph.read_bytes(), options, providers=["CPUExecutionProvider"])
         self.text = to_csv(rng, self.names, make_rows(rng, kinds, n_rows, unseen=True))
 
-    def predict(self):
+    def predict(self, file):
         """The labels of ``capo predict``, or None if it rejects the file."""
-        new, found = self.folder / "new.csv", self.folder / "found.csv"
-        new.write_text(self.text, encoding="utf-8")
-        if exit_code("predict", self.model, new, "-q", "-o", found) != 0:
+        found = self.folder / "found.csv"
+        if exit_code("predict", self.path, self.folder / file, "-q", "-o", found) != 0:
             return None
         return pl.read_csv(found)["label"].to_numpy()
 
-    def labels(self, inputs):
-        return self.session.run(["label"], inputs)[0]
+    def graph_labels(self, table):
+        return self.session.run(["label"], onnx_inputs(table, self.session))[0]
+
+    def file_labels(self, table):
+        """The labels of ``capo predict`` for the table in a Parquet file."""
+        self.model.schema_.select(table)
+        (table if isinstance(table, pl.DataFrame) else pl.from_pandas(table)).write_parquet(
+            self.folder / "new.parquet"
+        )
+        return self.predict("new.parquet")
 
 
-def graph_labels(case, way):
-    """The graph's labels, with rejected columns read as text; None if the file itself is rejected."""
+def table_labels(predict, way, text):
+    """The labels of a table, with columns that are rejected read as text; None if it is rejected."""
     as_text = []
     while True:
         try:
-            return case.labels(onnx_inputs(read_csv(way, case.text, as_text), case.session))
+            return predict(read_csv(way, text, as_text))
         except InvalidInputError as error:
-            message = str(error)
-        column = re.match(r"the column '(\w+)' was (text|numeric) in training, but", message)
+            column = re.match(r"the column '(\w+)' held", message := str(error))
         assert column, message
         if "read this column as text" not in message:
             return None
@@ -71,15 +89,20 @@ def graph_labels(case, way):
 
 def check_case(case):
     """Compare every way to read the file; return the number of rows that were compared."""
-    expected, n_compared = case.predict(), 0
+    (case.folder / "new.csv").write_text(case.text, encoding="utf-8")
+    expected, n_compared = case.predict("new.csv"), 0
     for way in READ_WAYS:
-        found = graph_labels(case, way)
-        if expected is None:
-            assert found is None, way
-            continue
-        differing = np.flatnonzero(found != expected)
-        assert differing.size == 0, (way, read_csv("polars text", case.text)[differing[:5].tolist()].rows())
-        n_compared += len(expected)
+        for predict in (case.model.predict, case.graph_labels, case.file_labels):
+            found = table_labels(predict, way, case.text)
+            if expected is None or (
+                found is None and predict == case.file_labels and way in ("polars", "pandas")
+            ):
+                assert found is None, way
+                continue
+            differing = np.flatnonzero(found != expected)
+            rows = read_csv("polars text", case.text)[differing[:5].tolist()].rows()
+            assert differing.size == 0, (way, predict, rows)
+            n_compared += len(expected)
     return n_compared
 
 
@@ -88,18 +111,19 @@ def kinds_of_columns():
 
 
 @pytest.mark.parametrize("kind", sorted(VOCABULARIES))
-def test_a_csv_file_gets_the_labels_of_predict(tmp_path, capsys, kind):
-    check_case(Case(tmp_path, 0, 200, [kind, "numbers"]))
+def test_a_table_gets_the_same_labels_everywhere(tmp_path, capsys, kind):
+    number = sorted(VOCABULARIES).index(kind)
+    check_case(Case(tmp_path, number, 200, [kind, "numbers"], SIDES[number % len(SIDES)]))
 
 
 @pytest.mark.slow
-def test_random_csv_files_get_the_labels_of_predict(tmp_path_factory, capsys):
+def test_random_tables_get_the_same_labels_everywhere(tmp_path_factory, capsys):
     n_compared = [0]
 
-    @given(kinds=kinds_of_columns(), seed=st.integers(0, 2**32 - 1))
+    @given(kinds=kinds_of_columns(), seed=st.integers(0, 2**32 - 1), side=st.sampled_from(SIDES))
     @settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    def check(kinds, seed):
-        n_compared[0] += check_case(Case(tmp_path_factory.mktemp("case"), seed, 500, kinds))
+    def check(kinds, seed, side):
+        n_compared[0] += check_case(Case(tmp_path_factory.mktemp("case"), seed, 500, kinds, side))
 
     check()
     assert n_compared[0] >= 100_000

@@ -308,7 +308,6 @@ def test_the_metadata_of_the_graph(arrays):
         "measure": model.measure_.label,
         "pos_label": "1",
         "threshold": repr(model.threshold_),
-        "text_values": "unchanged",
         "column_kinds": "{}",
     }
 

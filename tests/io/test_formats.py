@@ -1,5 +1,6 @@
-"""JSON lines, Excel files, zip archives and several files."""
+"""JSON, Feather and Excel files, zip archives and several files."""
 
+import gzip
 import io
 import json
 import zipfile
@@ -28,7 +29,7 @@ def test_json_lines(name, size, tmp_path, monkeypatch):
     batch = open_table(str(tmp_path / name)).read()
     assert batch.rows["x"].cast(float).to_list() == [1.5, 2.0, None]
     schema = infer_table_schema(batch, ColumnRoles("y")).schema
-    assert {key: kind.name for key, kind in schema.columns.items()} == {"x": "number", "town": "category"}
+    assert [column.kind.name for column in schema.table.columns] == ["number", "category"]
 
 
 def test_a_key_that_begins_late_in_json_lines(tmp_path, monkeypatch):
@@ -57,14 +58,35 @@ def test_fields_of_nested_objects_are_columns(tmp_path):
     ("data", "message"),
     [
         (b'{"a": 1}\n{"a": \n', "cannot be read as JSON lines from line 1 on"),
-        (b'[{"a": 1}]', "is a JSON file, but not one with an object in each line"),
-        (b'{\n "a": 1\n}', "is a JSON file, but not one with an object in each line"),
+        (b'{\n "a": 1\n}', "is a JSON file, but neither an array of objects nor one object in each line"),
+        (b"[[1, 2], [3, 4]]", "cannot be read as a JSON array of objects"),
+        (b'[{"a": 1}, {"a"', "cannot be read as a JSON array of objects"),
     ],
 )
 def test_other_json_is_rejected(data, message, tmp_path):
     (tmp_path / "t.jsonl").write_bytes(data)
     with pytest.raises(TableError, match=message):
         read(tmp_path / "t.jsonl")
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.json.gz", "t"])
+def test_json_arrays(name, tmp_path):
+    data = json.dumps([{**row, "user": {"age": 31}} for row in ROWS], indent=1).encode()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    frame = read(tmp_path / name)
+    assert frame.columns == ["x", "town", "y", "user.age"]
+    assert frame["x"].to_list() == [1.5, 2.0, None]
+
+
+@pytest.mark.parametrize("name", ["t.feather", "t.arrow", "t"])
+@pytest.mark.parametrize("compression", ["uncompressed", "lz4", "zstd"])
+def test_feather_files(name, compression, tmp_path):
+    frame = pl.DataFrame({"x": [1.5, None], "town": ["Ulm", "Bonn"], "y": [0, 1]})
+    frame.write_ipc(tmp_path / name, compression=compression)
+    assert read(tmp_path / name).equals(frame, null_equal=True)
+    (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-40])
+    with pytest.raises(TableError, match="cannot be read as an Arrow or Feather file"):
+        read(tmp_path / name)
 
 
 def zipped(**files):

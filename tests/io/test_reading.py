@@ -207,7 +207,7 @@ def test_decimal_commas_are_read_if_the_delimiter_is_another_character(tmp_path)
     path.write_bytes(b"id;a;b;c;y\n0,100;1,5;1,234;x;0\n1,101;-2;5,678;1,y;1\n")
     batch = open_table(str(path)).read()
     inference = infer_table_schema(batch, ColumnRoles("y", ids=("id",)))
-    kinds = {name: kind.name for name, kind in inference.schema.columns.items()}
+    kinds = {column.key: column.kind.name for column in inference.schema.table.columns}
     assert kinds == {"a": "number", "b": "number", "c": "category"}
     found = inference.schema.features(batch)
     assert found.to_dict(as_series=False) == {"a": [1.5, -2.0], "b": [1.234, 5.678], "c": ["x", "1,y"]}

@@ -50,5 +50,7 @@ def test_an_index_of_a_data_frame_is_not_a_feature(make):
     found = find_numbered_columns(frame)
     assert {name: bool(reason) for name, reason in found.items()} == {"id": True, "income": False}
     assert [column.kind.name for column in infer_schema(frame).columns] == ["identifier", "number", "number"]
-    assert infer_schema(frame[["id"]]).columns[0].kind.name == "number"  # nothing else to learn from
+    alone = infer_schema(frame[["id"]])
+    assert alone.columns[0].kind.name == "identifier"
+    assert alone.with_features().columns[0].kind.name == "number"  # nothing else to learn from
     assert find_numbered_columns(frame[:19]) == find_numbered_columns(np.arange(N)[:, None]) == {}

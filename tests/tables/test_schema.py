@@ -22,7 +22,7 @@ TYPED = {
     "length": pl.Series([timedelta(minutes=i) for i in range(N)]),
     "tags": pl.Series([["a", "b"], ["c"], None] * 10),
 }
-KINDS = ["number", "number", "number", "category", "date", "date", "date", "number", "tags"]
+KINDS = ["number", "number", "boolean", "category", "date", "date", "date", "duration", "tags"]
 
 
 def kinds(frame, **given):
@@ -47,7 +47,7 @@ def test_data_types_of_pandas_decide():
             "string": pd.array(["a", None, "b"] * 10, dtype="string"),
         }
     )
-    assert kinds(frame) == [*KINDS[:6], "number", "quantity", "category"]
+    assert kinds(frame) == [*KINDS[:6], "duration", "quantity", "category"]
     frame.columns = range(frame.shape[1])
     assert [column.key for column in infer_schema(frame).columns] == list(range(9))
 

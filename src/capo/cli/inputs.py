@@ -7,6 +7,7 @@ import logging
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -19,7 +20,7 @@ from ..io.formats import TableReader
 from ..io.model_file import Manifest, open_model, save
 from ..io.parts import TablePart, divide_table
 from ..io.source import Batch, NoRowsError
-from ..io.table_schema import Schema, profile_columns, schema_from_dict
+from ..io.table_schema import Schema, TableSchema, profile_columns, schema_from_dict
 from .console import Console, Step, format_file_size
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ CONNECTION_TIMEOUT = 10
 
 
 class LoadedModel(NamedTuple):
-    """A fitted model, the manifest of its file, and the schema of its tables."""
+    """A fitted model of tables that `Schema.features` parsed, the manifest of its file, and the schema."""
 
     model: CAPOClassifier
     manifest: Manifest
@@ -51,31 +52,37 @@ def load_model(path: str, trusted: Sequence[str], console: Console) -> LoadedMod
     """Load a model that was written by ``capo fit``."""
     with console.step(f"loading {path}"):
         file = open_model(path, trusted=trusted)
-    if file.manifest.schema.get("kind", "names") == "names":
-        raise ModelFileError(
-            f"{path} was saved from Python and does not describe the table that its model needs: load it in "
-            "Python with capo.load, or train the model with 'capo fit'."
-        )
     model = file.model
+    if not isinstance(model, CAPOClassifier) or not file.manifest.schema:
+        raise ModelFileError(
+            f"{path} holds a {type(model).__name__} that was not trained on a table with named columns: load "
+            "it in Python with capo.load, or train a model with 'capo fit' or on a data frame."
+        )
     try:
-        schema = schema_from_dict(file.manifest.schema)
-        if not isinstance(model, CAPOClassifier):
-            raise ValueError("its model is not a CAPOClassifier")
+        schema = schema_from_dict(file.manifest.schema, model.schema_)
         if model.n_features_in_ != schema.n_features:
             raise ValueError("its model has another number of columns than its schema")
-        if schema.feature_names is not None and schema.feature_names != list(model.feature_names_in_):
-            raise ValueError("the model's columns do not match its schema")
     except ValueError as error:
         raise ModelFileError(f"{path} is not a model file written by 'capo fit': {error}.") from error
+    if isinstance(schema, TableSchema):
+        model.schema_ = model.column_kinds = schema.table.parsed
     return LoadedModel(model, file.manifest, schema)
 
 
+def with_raw_tables(model: CAPOClassifier, schema: Schema) -> CAPOClassifier:
+    """Return a copy of a model of parsed tables that takes tables as they are in files."""
+    model = copy(model)
+    if isinstance(schema, TableSchema):
+        model.schema_ = model.column_kinds = schema.table
+    return model
+
+
 def save_model(
-    model: CAPOClassifier, output: Path, schema: dict[str, Any], training: dict[str, Any], console: Console
+    model: CAPOClassifier, output: Path, schema: Schema, training: dict[str, Any], console: Console
 ) -> None:
     """Write a model with the schema of its tables and the record of its training."""
     with console.step("writing"):
-        save(model, output, schema=schema, training=training)
+        save(with_raw_tables(model, schema), output, schema=schema.to_dict(), training=training)
     console.log(f"wrote {output} ({format_file_size(output)})")
 
 

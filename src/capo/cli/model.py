@@ -85,21 +85,23 @@ def _inspect_columns(
     """The kinds of the columns, notes, and what may mislead in training for the target if there is one."""
     import numpy as np
 
-    from ..io.table_schema import infer_features, infer_table_schema
+    from ..io.table_schema import TableSchema, infer_features, infer_table_schema
     from ..tables.checks import check_data
 
     if roles.target:
         roles.check(batch.frame.columns)
         try:
             inference = infer_table_schema(batch, roles)
-            labels, X = inference.schema.labels(batch), inference.schema.features(batch)
+            schema = inference.schema
+            labels, X = schema.labels(batch), schema.features(batch)
         except InvalidInputError as error:
             console.note(f"A model cannot be trained on this table: {error}")
         else:
-            assert inference.features is not None
+            assert isinstance(schema, TableSchema)
             classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
             main_class = 1 if len(classes) == 2 else int(counts.argmax())
-            findings = check_data(X, codes == main_class, inference.features, target=roles.target)
+            findings = check_data(X, codes == main_class, schema.table.parsed, target=roles.target)
+            assert inference.features is not None
             return inference.features, inference.notes, findings
     return *infer_features(batch, roles), []
 
@@ -209,16 +211,14 @@ def export(
       capo export churn.capo churn.onnx
     """
     from ..export.onnx import to_onnx
-    from ..io.table_schema import TableSchema
+    from .inputs import with_raw_tables
 
     console = Console(quiet=quiet)
     check_output(output, model_file.path)
     check_file_ending(output, [".onnx"], "the graph is an ONNX file, whose name ends in .onnx")
     loaded = model_file.load(console)
     with console.step("converting"):
-        schema = loaded.schema
-        kinds = schema.columns if isinstance(schema, TableSchema) else None
-        graph = to_onnx(loaded.model, schema.example_row(), canonical_values=True, column_kinds=kinds)
+        graph = to_onnx(with_raw_tables(loaded.model, loaded.schema), loaded.schema.example_row())
     write_output(graph.SerializeToString(), output, console)
 
 

@@ -200,11 +200,12 @@ OPTIONS = {
     ),
     "table": typer.Argument(
         metavar="TABLE",
-        help="CSV, TSV, Parquet, JSON lines, Excel or svmlight file, also .gz, .bz2, .xz or .zip; a "
+        help="CSV, TSV, Parquet, Feather, JSON, Excel or svmlight file, also .gz, .bz2, .xz or .zip; a "
         "pattern of several, such as 'part-*.csv', or a folder; - for standard input.",
     ),
     "format": reading_option(
-        "--format NAME", "csv, parquet, jsonl, excel or svmlight; by default detected from the file."
+        "--format NAME",
+        "csv, parquet, feather, json, jsonl, excel or svmlight; by default detected from the file.",
     ),
     "delimiter": reading_option(
         "--delimiter CHARACTER", "Separator of values: , ; | or tab; by default detected from the header."

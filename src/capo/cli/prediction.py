@@ -136,7 +136,7 @@ def adjust(
             X = loaded.schema.features(reader.read())
     with console.step("adjusting"):
         model = loaded.model.for_population(X, prevalence=prevalence, random_state=seed)
-    save_model(model, output, loaded.manifest.schema, loaded.manifest.training, console)
+    save_model(model, output, loaded.schema, loaded.manifest.training, console)
     before, after, population = loaded.model.threshold_, model.threshold_, model.population_
     assert population is not None
     threshold = f"positive above a probability of {after:.4g}, before {before:.4g}"
@@ -195,4 +195,4 @@ def guarantee(
     )
     if output is not None:
         training = {**loaded.manifest.training, inputs.CALIBRATION_TABLE: inputs.table_sha256(reader)}
-        inputs.save_model(model, output, loaded.manifest.schema, training, console)
+        inputs.save_model(model, output, loaded.schema, training, console)

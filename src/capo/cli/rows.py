@@ -32,7 +32,6 @@ from ..io.table_schema import (
     LabelMatrixSchema,
     PriceColumns,
     Schema,
-    TableSchema,
     count_unexpected,
     require_column,
 )
@@ -84,7 +83,7 @@ def write_trained_model(
     model: CAPOClassifier,
     summary: inspection.Summary,
     output: Path,
-    schema: dict[str, Any],
+    schema: Schema,
     training: dict[str, Any],
     console: Console,
 ) -> None:
@@ -202,8 +201,9 @@ def missing_price_notes(loaded: LoadedModel, batch: Batch) -> list[str]:
     if not is_priced(loaded.model):
         return []
     missing = price_columns(loaded).missing_columns(batch)
-    features = loaded.schema.columns if isinstance(loaded.schema, TableSchema) else {}
-    if not missing or missing[0] in features:  # a table without a feature is refused
+    if not missing or missing[0] in (
+        loaded.schema.feature_names or ()
+    ):  # a table without a feature is refused
         return []
     return [
         f"The table has no column {missing[0]!r} with prices: one threshold, "

@@ -70,7 +70,7 @@ def fit(
     record = inputs.training_record(reader, n_rows, data.X)
     if data.prices:
         record["prices"] = data.price_columns.sources
-    rows.write_trained_model(model, summary, output, data.schema.to_dict(), record, console)
+    rows.write_trained_model(model, summary, output, data.schema, record, console)
 
 
 @options.command("Refit a model on a few rows from a new place.")
@@ -122,4 +122,4 @@ def refit(
             "The guarantee of the old model does not hold for the refitted one: use 'capo guarantee' with "
             "other labeled rows."
         )
-    rows.write_trained_model(model, model.summary(), output, loaded.manifest.schema, record, console)
+    rows.write_trained_model(model, model.summary(), output, loaded.schema, record, console)

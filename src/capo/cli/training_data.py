@@ -351,7 +351,7 @@ class TrainingPlan:
         findings = (
             []
             if isinstance(schema, SparseSchema)
-            else check_data(X, target.main_class, inference.features, target=self.target)
+            else check_data(X, target.main_class, schema.table.parsed, target=self.target)
         )
         for remark in inference.remarks:
             console.note(remark)
@@ -369,7 +369,7 @@ class TrainingPlan:
         model = self.model.set_params(
             measure=self.measure.for_target(target.type, y),
             pos_label=target.pos_label,
-            column_kinds=_text_kinds(schema),
+            column_kinds=schema.table.parsed if isinstance(schema, TableSchema) else None,
         )
         if target.type == "multiclass" and model.delta is None:
             model.set_params(delta="linear")  # many classes have no delta function that could be left out
@@ -532,14 +532,6 @@ def _check_label_matrix(y: Any, names: Sequence[str]) -> _Target:
     size = f"{len(names)} labels of {counts.min():,} to {counts.max():,} rows"
     main_class = matrix[:, int(counts.argmax())].astype(bool)
     return _Target("multilabel", None, main_class, notes, f"{size}, {counts.sum() / n_rows:.2f} per row")
-
-
-def _text_kinds(schema: Schema) -> dict[str, dict[str, Any]] | None:
-    """The kinds of the columns whose data type does not tell them: free text and lists of tags."""
-    if not isinstance(schema, TableSchema):
-        return None
-    kinds = {name: kind.to_dict() for name, kind in schema.columns.items() if kind.role in ("text", "tags")}
-    return kinds or None
 
 
 def note_few_groups(data: TrainingTable, folds: int | None, console: Console) -> None:

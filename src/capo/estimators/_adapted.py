@@ -42,13 +42,13 @@ from ..measures import Measure
 from ..tables.checks import check_numbers, warn_of_data, warn_of_majority_class
 from ..tables.features import check_features
 from ..tables.kinds import is_dataframe
-from ..tables.schema import DemandedKind, FeatureSchema, describe_mismatch, infer_schema
+from ..tables.schema import DemandedKind, FeatureSchema, infer_schema, list_columns
 from ._base import (
     ProgressLogger,
     StepTimer,
+    check_frame,
     check_row_weights,
     fit_delta,
-    reject_lazy_frame,
     reject_operator,
     warn_not_converged,
 )
@@ -72,10 +72,12 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
     random_state: Any
     verbose: Any
     #: Not a parameter of all estimators.
-    column_kinds: Mapping[str, DemandedKind] | None = None
+    column_kinds: Mapping[str, DemandedKind] | FeatureSchema | None = None
 
     #: The kind of target: "binary", "multiclass" or "multilabel".
     target_type_: str
+    #: The name of the labels, if they were a named column.
+    target_name_: str
     auxiliaries_: dict[str, Any]
     auxiliary_weights_: dict[str, Any]
     decision_: Any
@@ -159,10 +161,13 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         return name_auxiliaries(self.auxiliaries, {*self._get_param_names(), "splitter", "method_mapping"})
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
-        """Return a data frame as it is, anything else as an array or CSR matrix of numbers."""
+        """Return a data frame as it is, anything else as an array or CSR matrix of numbers.
+
+        Without `reset`, a data frame must have the columns of the training table; others are left out.
+        """
         reject_operator(X, self)
         try:
-            reject_lazy_frame(X)
+            X = check_frame(X)
             frame = is_dataframe(X)
         except DuplicateError as error:
             raise InvalidInputError(f"the columns of X must have different names: {error}") from error
@@ -172,7 +177,16 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
             n_rows, n_columns = X.shape
             empty = "0 columns (0 feature(s))" if n_rows else f"0 rows (0 sample(s)) and {n_columns} columns"
             raise InvalidInputError(f"X has {empty}: at least one row and one column are needed.")
+        if frame and not reset:
+            X = self.schema_.select(X)
         validate_data(self, X, reset=reset, skip_check_array=True)
+        check_numbers(X)
+        return X
+
+    def _parse_X(self, X: Any) -> Any:
+        """Check a table to predict, and parse its columns as those of the training table."""
+        check_is_fitted(self, "auxiliaries_")
+        X = self.schema_.parse(self._check_X(X, reset=False))
         check_numbers(X)
         return X
 
@@ -245,8 +259,12 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         classes, targets = task.encode(labels, X.shape[0])
         weight = None if sample_weight is None else check_row_weights(sample_weight, X)
         self.__dict__.update(task.describe(classes, targets, weight), target_type_=task.target_type)
+        self.target_name_ = str(getattr(y, "name", None) or "")
         measure = self.measure_ = task.bind_measure(measure, classes, targets, y)
-        self.schema_ = infer_schema(X, self.column_kinds if is_dataframe(X) else None)
+        raw, kinds = X, self.column_kinds if is_dataframe(X) else None
+        self.schema_ = kinds if isinstance(kinds, FeatureSchema) else infer_schema(X, kinds).with_features()
+        X = self.schema_.parse(raw)
+        check_numbers(X)
         given, kind = self._given_auxiliaries(), task.target_type
         pairs = [
             (name, set_random_states(estimator, random))
@@ -258,7 +276,7 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(measure, Measure):
             check_fold_sizes(measure, splits, len(targets), weight)
         folds = fold_numbers(splits, len(targets))
-        warn_of_data(X, folds, stacklevel=4)
+        warn_of_data(raw, folds, stacklevel=4)
         if getattr(task, "pos_label", "") is None:
             counted = targets if weight is None else targets[weight > 0]
             warn_of_majority_class(classes, counted == 1, stacklevel=4)
@@ -295,8 +313,7 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
 
     def _scores(self, X: Any) -> FloatArray:
         """Return what is decided by: log-odds, or probabilities of many classes."""
-        check_is_fitted(self, "auxiliaries_")
-        X = self._check_X(X, reset=False)
+        X = self._parse_X(X)
         return np.concatenate([self._block_scores(block) for block in iter_row_blocks(X)])
 
     def _block_scores(self, X: Any) -> FloatArray:
@@ -321,9 +338,8 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
             Log-odds, log-probabilities or margins, in the order of `auxiliaries_`; with many classes or
             labels, one for each, in the order of `classes_`.
         """
-        check_is_fitted(self, "auxiliaries_")
-        X = self._check_X(X, reset=False)
-        return np.stack(list(self._raw_outputs(self.auxiliaries_, X).values()), axis=1)
+        outputs = self._raw_outputs(self.auxiliaries_, self._parse_X(X))
+        return np.stack(list(outputs.values()), axis=1)
 
     def _raw_outputs(self, names: Iterable[str], X: Any) -> dict[str, FloatArray]:
         """Return the raw outputs of some auxiliaries; an error names the auxiliary."""
@@ -354,9 +370,13 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
             raise
 
     def _raise_mismatch(self, X: Any, error: Exception) -> None:
-        """Raise a clear error if X differs from the training table."""
-        if message := describe_mismatch(X, self.schema_):
-            raise InvalidInputError(message) from error
+        """Raise a clear error if X is an array, and the training table was a data frame."""
+        if (names := self.schema_.names) and not is_dataframe(X):
+            raise InvalidInputError(
+                "X is an array, but the model was trained on a data frame, whose columns it takes by name "
+                f"({list_columns(names)}): pass a data frame with these columns, such as pandas.DataFrame(X, "
+                "columns=model.feature_names_in_)."
+            ) from error
 
     def _predict(self, X: Any, decision: Decision | None = None) -> NDArray[Any]:
         """Return the labels by a decision, by default that of the model."""
@@ -486,7 +506,7 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
             Phi.
         """
         self._check_two_classes()
-        return self._used_features(X)
+        return self._used_features(self._parse_X(X))
 
     def _check_two_classes(
         self,

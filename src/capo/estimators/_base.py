@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import narwhals.stable.v2 as nw
@@ -63,10 +64,14 @@ def reject_operator(X: Any, estimator: Any) -> None:
         )
 
 
-def reject_lazy_frame(X: Any) -> None:
-    """Raise a clear error if X is a query whose rows have not been computed."""
-    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+def check_frame(X: Any) -> Any:
+    """Return X, a table of pyarrow as a data frame; refuse a query whose rows have not been computed."""
+    frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
         raise InvalidInputError(f"X is a lazy frame ({type(X).__name__}): pass X.collect().")
+    if isinstance(frame, nw.DataFrame) and frame.implementation.is_pyarrow():
+        return frame.to_polars() if find_spec("polars") else frame.to_pandas()
+    return X
 
 
 def reject_confidence(measure: Any, estimator: Any) -> None:

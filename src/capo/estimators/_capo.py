@@ -45,7 +45,7 @@ from ..measures import Cost, Measure
 from ..measures.multiclass import MulticlassMeasure
 from ..measures.multilabel import MultilabelMeasure
 from ..tables.checks import warn_of_copies
-from ..tables.schema import DemandedKind
+from ..tables.schema import DemandedKind, FeatureSchema
 from ..tables.targets import positive_mask
 from ._adapted import BaseAdaptedClassifier
 from ._base import atomic_fit, check_row_weights, reject_confidence, reject_row_prices
@@ -160,9 +160,9 @@ class CAPOClassifier(BaseAdaptedClassifier):
         value of the measure under calibrated out-of-fold probabilities.
     tol : float, default=1e-3
         Accuracy of the solver: R is within `tol` of its best value.
-    column_kinds : dict of str to str or dict, optional
+    column_kinds : dict of str to str or dict, or FeatureSchema, optional
         Kinds of columns that are taken for something else, such as ``{"title": "text"}``, as in
-        `capo.tables.schema.infer_schema`.
+        `capo.tables.schema.infer_schema`; or the schema of all columns, as it returns it.
     memory : str or joblib.Memory, optional
         Where to cache the trained auxiliaries, so that another measure does not train them again; set
         `random_state` too, since other folds need other models.
@@ -325,7 +325,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left"), "array-like"],
         "threshold": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
         "tol": [Interval(Real, 0, None, closed="neither")],
-        "column_kinds": [Mapping, None],
+        "column_kinds": [Mapping, FeatureSchema, None],
         "memory": [str, HasMethods(["cache"]), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -343,7 +343,7 @@ class CAPOClassifier(BaseAdaptedClassifier):
         C: Any = "auto",
         threshold: str | float = "auto",
         tol: float = 1e-3,
-        column_kinds: Mapping[str, DemandedKind] | None = None,
+        column_kinds: Mapping[str, DemandedKind] | FeatureSchema | None = None,
         memory: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -918,10 +918,13 @@ class CAPOClassifier(BaseAdaptedClassifier):
         candidates = (OLD_MODEL, *(f"{OLD_MODEL}{number}" for number in range(2, 99)))
         name = next(each for each in candidates if each not in names)
         auxiliaries = [each if isinstance(each, str) else (key, each) for key, each in trained] or ["auto"]
+        old = copy(self)
+        old.schema_ = self.schema_.parsed  # it is given tables that the new model has parsed
         params = {
             **self.get_params(deep=False),
             "pos_label": self.pos_label_,
-            "auxiliaries": [(name, FrozenEstimator(self)), *auxiliaries],
+            "auxiliaries": [(name, FrozenEstimator(old)), *auxiliaries],
+            "column_kinds": self.schema_,
         }
         return type(self)(**params)
 

@@ -7,7 +7,7 @@ classes, and the number of classes or labels otherwise.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -32,7 +32,7 @@ from ..tables.kinds import is_dataframe
 from ._classifiers import LABEL_MATRIX_CLASSIFIERS, ClassifierOutputs, convert_classifier, unwrap
 from ._graph import GraphBuilder, GraphTable, make_input_table
 from ._transformers import as_dense_array, convert_transformer
-from .onnx import raw_inputs
+from .onnx import COLUMN_KINDS, input_columns, parsed_inputs
 
 #: What the user can do about a part that has no converter.
 REGISTER_CONVERTER = "or register a converter with skl2onnx.update_registered_converter"
@@ -42,7 +42,7 @@ MAX_CHECKED_ROWS = 200
 CHECK_TOLERANCE = 1e-5
 
 
-def convert_model(model: Any, X: Any, metadata: Mapping[str, str]) -> ModelProto:
+def convert_model(model: Any, X: Any) -> ModelProto:
     """Convert a fitted classifier to a graph for data like X."""
     capo_models = (CAPOClassifier, PublishedCAPOClassifier)
     if not isinstance(model, (*capo_models, SVMPerfClassifier, SVMPerfClassifierCV)):
@@ -53,12 +53,17 @@ def convert_model(model: Any, X: Any, metadata: Mapping[str, str]) -> ModelProto
     check_is_fitted(model)
     X = X if is_dataframe(X) or issparse(X) else np.asarray(X)
     model.decision_function(X[:1])  # raises if X does not have the columns of the training table
+    kinds: dict[str, Any] = {}
+    if is_dataframe(X) and hasattr(model, "schema_"):
+        X = model.schema_.parse(X)
+        columns = zip(input_columns(X), model.schema_.columns, strict=True)
+        kinds = {name: column.kind.to_dict() for name, column in columns}
     graph = GraphBuilder()
     table = make_input_table(graph, X)
     convert = _OUTPUTS[_target_type(model)] if isinstance(model, capo_models) else _svmperf_outputs
     outputs, notes = convert(model, table, X)
-    notes = {"capo_version": __version__, "measure": model.measure_.label, **notes, **metadata}
-    return graph.build(outputs, notes)
+    head = {"capo_version": __version__, "measure": model.measure_.label}
+    return graph.build(outputs, {**head, **notes, COLUMN_KINDS: json.dumps(kinds)})
 
 
 #: The value, data type and shape of each output, by its name.
@@ -300,7 +305,7 @@ def _check_external_nodes(
     model = graph.build({"value": (value, TensorProto.DOUBLE, ["n", None])}, {})
     try:
         with np.errstate(all="ignore"):
-            (output,) = list(ReferenceEvaluator(model).run(None, raw_inputs(rows)))
+            (output,) = list(ReferenceEvaluator(model).run(None, parsed_inputs(rows)))
     except Exception as error:
         raise ExportError("its skl2onnx graph cannot be run") from error
     found, wanted = transform(np.asarray(output)), transform(expected(rows))

@@ -30,7 +30,6 @@ from ..exceptions import ExportError
 from ..learning.auxiliaries import to_dense
 from ..tables import features
 from ..tables.kinds import is_missing
-from ..tables.schema import ColumnParser
 from . import _graph
 from ._graph import ML_DOMAIN, OPSETS, GraphBuilder, GraphTable, NumericColumns, TextColumn
 from .onnx import MISSING_TEXT, category_key
@@ -292,17 +291,6 @@ def _project(table: GraphTable, matrix: str, components: FloatArray) -> GraphTab
     return table.numeric(table.graph.op("MatMul", matrix, components.T.copy()), len(components))
 
 
-def _convert_column_parser(parser: ColumnParser, table: GraphTable) -> GraphTable:
-    """Dates with a data type are inputs of seconds; a graph cannot parse texts."""
-    for block, kind in zip(table.iter_columns(), parser.kinds, strict=True):
-        if isinstance(block, TextColumn):
-            raise ExportError(
-                f"it parses the texts of the column {block.name!r} ({kind.description}), which a graph "
-                "cannot: convert the column to numbers or dates before training, or train with 'capo fit'"
-            )
-    return table
-
-
 def _refuse_texts(transformer: Any, table: GraphTable) -> GraphTable:
     """Raise for columns whose texts are split, since the runtime's rules for that are others."""
     names = ", ".join(repr(block.name) for block in table.blocks if isinstance(block, TextColumn))
@@ -386,7 +374,6 @@ _CONVERTERS: dict[type, Callable[[Any, GraphTable], GraphTable]] = {
     SimpleImputer: _convert_imputer,
     Nystroem: _convert_nystroem,
     TruncatedSVD: lambda model, table: _project(table, table.to_matrix(), model.components_),
-    ColumnParser: _convert_column_parser,
     features.DateParts: _convert_date_parts,
     **dict.fromkeys((features.TagIndicators, features.WordFeatures), _refuse_texts),
 }

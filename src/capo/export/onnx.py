@@ -2,15 +2,13 @@
 
 Optional packages are imported only when a model is converted: ONNX Runtime alone is enough to use a graph.
 
-A model of ``capo fit`` was trained on canonical values, and its graph takes canonical values
-(`capo.tables.canonical_values`). Any other model was trained on the values of a data frame as they
-are, and its graph takes them as they are: a value that is not text is written as by `str`.
+A graph takes a table that `FeatureSchema.parse` returned. Its metadata hold the kinds of the columns, by
+which `onnx_inputs` parses raw tables.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -21,17 +19,14 @@ from scipy.sparse import issparse
 
 from ..exceptions import ExportError, InvalidInputError, MissingExtraError
 from ..tables.dates import DateKind
-from ..tables.kinds import CategoryKind, ColumnKind, is_dataframe, is_missing, is_number
+from ..tables.kinds import CategoryKind, ColumnKind, is_dataframe, to_text
 from ..tables.numbers import NumberKind
-from ..tables.schema import check_not_misread, kind_from_dict, parse_column
+from ..tables.schema import kind_from_dict, parse_column, parse_series
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-#: The key of the graph's metadata for the spelling of its texts, and its two values.
-TEXT_VALUES = "text_values"
-CANONICAL, UNCHANGED = "canonical", "unchanged"
-#: The key of the graph's metadata for the kinds of columns that are parsed before the graph, in JSON.
+#: The key of the graph's metadata for the kinds of the columns of its inputs, in JSON.
 COLUMN_KINDS = "column_kinds"
 #: Names of the graph's outputs, which no input may have.
 OUTPUT_NAMES = ("label", "probability", "score")
@@ -39,18 +34,10 @@ OUTPUT_NAMES = ("label", "probability", "score")
 ARRAY_INPUT = "X"
 #: The text that means a missing value.
 MISSING_TEXT = ""
-#: The text for an empty text that is not a missing value: the ASCII character "substitute".
-EMPTY_TEXT = "\x1a"
 
 
-def to_onnx(
-    model: Any,
-    X: Any,
-    *,
-    canonical_values: bool = False,
-    column_kinds: Mapping[str, ColumnKind] | None = None,
-) -> ModelProto:
-    """Convert a fitted model to an ONNX graph, from the raw table to the label, in double precision.
+def to_onnx(model: Any, X: Any) -> ModelProto:
+    """Convert a fitted model to an ONNX graph, from the parsed table to the label, in double precision.
 
     For a data frame the graph has one input of shape (n, 1) for each column, with the column's name: doubles
     with NaN for a missing value (dates: seconds since 1970), or strings with "" for a missing value. For an
@@ -66,14 +53,7 @@ def to_onnx(
     model : CAPOClassifier, SVMPerfClassifier or SVMPerfClassifierCV
         A fitted model.
     X : data frame, array or sparse matrix
-        At least one row with the columns and data types of the training table.
-    canonical_values : bool, default=False
-        Whether the model was trained on canonical values, as ``capo fit`` reads them from a file: "true"
-        for True, "1" for 1.0. `onnx_inputs` then converts the rows of a table in the same way. ``capo
-        export`` sets it.
-    column_kinds : mapping of str to ColumnKind, optional
-        The kinds of columns of canonical values, so that `onnx_inputs` can parse dates, amounts of money and
-        the like from text. ``capo export`` sets it.
+        At least one row with the columns of the training table.
 
     Returns
     -------
@@ -109,9 +89,7 @@ def to_onnx(
         raise MissingExtraError("ONNX export needs skl2onnx: pip install 'capo-learn[onnx]'.") from error
     from ._model import convert_model  # noqa: PLC0415 (needs the extra)
 
-    kinds = {name: kind.to_dict() for name, kind in (column_kinds or {}).items()}
-    spelling = CANONICAL if canonical_values else UNCHANGED
-    return convert_model(model, X, {TEXT_VALUES: spelling, COLUMN_KINDS: json.dumps(kinds)})
+    return convert_model(model, X)
 
 
 def onnx_inputs(X: Any, graph: Any) -> dict[str, NDArray[Any]]:
@@ -120,9 +98,8 @@ def onnx_inputs(X: Any, graph: Any) -> dict[str, NDArray[Any]]:
     Parameters
     ----------
     X : data frame, array or sparse matrix
-        The table. For a graph of ``capo export`` it has the columns of the training table, in any order, as
-        text or as pandas or polars read them from a CSV file by default. For a graph of `to_onnx` it has the
-        columns and data types of the training table.
+        The table, with the columns of the training table in any order, as text or as pandas or polars read
+        them from a file. Columns are parsed as ``predict`` and ``capo predict`` do.
     graph : onnx.ModelProto, bytes, path-like or onnxruntime.InferenceSession
         The graph.
 
@@ -147,12 +124,12 @@ def onnx_inputs(X: Any, graph: Any) -> dict[str, NDArray[Any]]:
     >>> onnx_inputs(pd.DataFrame({"visits": [None, 3], "age": [50, 20]}), graph)["visits"].tolist()
     [[nan], [3.0]]
     """
-    is_text, is_canonical, kinds = _read_signature(graph)
+    is_text, kinds = _read_signature(graph)
     if not is_dataframe(X):
         if list(is_text) != [ARRAY_INPUT]:
             shown = ", ".join(map(repr, list(is_text)[:10]))
             raise InvalidInputError(f"the graph takes a data frame with the columns {shown}: got an array.")
-        return raw_inputs(X)
+        return parsed_inputs(X)
     columns = input_columns(X)
     missing = [name for name in is_text if name not in columns]
     if missing:
@@ -160,8 +137,7 @@ def onnx_inputs(X: Any, graph: Any) -> dict[str, NDArray[Any]]:
             f"the table lacks columns that the graph takes: {', '.join(map(repr, missing[:10]))}. It has "
             f"{', '.join(repr(str(column.name)) for column in list(columns.values())[:10])}."
         )
-    columns = {name: columns[name] for name in is_text}
-    return _canonical_inputs(columns, is_text, kinds) if is_canonical else _raw_inputs(columns, is_text)
+    return {name: _to_array(parse_series(kinds[name], columns[name]), is_text[name]) for name in is_text}
 
 
 @runtime_checkable
@@ -173,8 +149,8 @@ class _Session(Protocol):
     def get_modelmeta(self) -> Any: ...
 
 
-def _read_signature(graph: Any) -> tuple[dict[str, bool], bool, dict[str, ColumnKind]]:
-    """Which inputs of a graph are text, whether it takes canonical values, and the kinds of its columns."""
+def _read_signature(graph: Any) -> tuple[dict[str, bool], dict[str, ColumnKind]]:
+    """Which inputs of a graph are text, and the kind of each."""
     if isinstance(graph, _Session):
         is_text = {each.name: each.type == "tensor(string)" for each in graph.get_inputs()}
         metadata = graph.get_modelmeta().custom_metadata_map
@@ -182,14 +158,16 @@ def _read_signature(graph: Any) -> tuple[dict[str, bool], bool, dict[str, Column
         model, text_type = _load(graph)
         is_text = {each.name: each.type.tensor_type.elem_type == text_type for each in model.graph.input}
         metadata = {entry.key: entry.value for entry in model.metadata_props}
-    if TEXT_VALUES not in metadata:
+    if COLUMN_KINDS not in metadata:
         raise InvalidInputError(
             "the graph was not exported by this version of capo: its metadata lack the entry "
-            f"{TEXT_VALUES!r}. Export it again."
+            f"{COLUMN_KINDS!r}. Export it again."
         )
-    kinds = json.loads(metadata.get(COLUMN_KINDS, "{}"))
-    is_canonical = metadata[TEXT_VALUES] == CANONICAL
-    return is_text, is_canonical, {name: kind_from_dict(kind) for name, kind in kinds.items()}
+    kinds: dict[str, ColumnKind] = {
+        name: CategoryKind() if is_text[name] else NumberKind() for name in is_text
+    }
+    known = json.loads(metadata[COLUMN_KINDS])
+    return is_text, kinds | {name: kind_from_dict(kind) for name, kind in known.items()}
 
 
 def _load(graph: Any) -> tuple[ModelProto, int]:
@@ -226,116 +204,31 @@ def input_columns(X: Any) -> dict[str, Any]:
 
 
 def is_text_input(column: Any) -> bool:
-    """Whether a column is an input of strings: not numbers, Booleans, dates or categories of numbers."""
+    """Whether a parsed column is an input of strings: not numbers, Booleans or dates."""
     dtype = column.dtype
-    if dtype in (nw.Categorical, nw.Enum):
-        categories = column.cat.get_categories().to_list()
-        are_numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in categories)
-        return not (categories and are_numbers)
     return not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Duration, nw.Datetime, nw.Date))
 
 
-def raw_inputs(X: Any) -> dict[str, NDArray[Any]]:
-    """Convert a table with the data types of the training table; text is taken as it is."""
+def parsed_inputs(X: Any) -> dict[str, NDArray[Any]]:
+    """Convert a parsed table to the inputs of its graph."""
     if not is_dataframe(X):
         return {ARRAY_INPUT: np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64)}
-    columns = input_columns(X)
-    return _raw_inputs(columns, {name: is_text_input(column) for name, column in columns.items()})
+    return {name: _to_array(column, is_text_input(column)) for name, column in input_columns(X).items()}
 
 
 def category_key(value: Any) -> str:
     """The text in the graph for a value of a text column; None is a missing one."""
-    return MISSING_TEXT if value is None else str(value) or EMPTY_TEXT
+    return MISSING_TEXT if value is None else str(value)
 
 
-def _raw_inputs(columns: dict[str, Any], is_text: Mapping[str, bool]) -> dict[str, NDArray[Any]]:
-    return {
-        name: _text_array(column, list(map(category_key, _values(column))))
-        if is_text[name]
-        else _raw_numbers(column)
-        for name, column in columns.items()
-    }
-
-
-def _values(column: Any) -> list[Any]:
-    """The values of a series, with None for a missing one."""
-    return [None if is_missing(value) else value for value in column.to_list()]
-
-
-def _raw_numbers(column: Any) -> NDArray[Any]:
-    if column.dtype in (nw.Datetime, nw.Date, nw.Duration):
+def _to_array(column: Any, is_text: bool) -> NDArray[Any]:
+    """A parsed column as an input: texts, or numbers and seconds since 1970."""
+    if not is_text:
         return parse_column(DateKind(), column)[:, None]
-    values = _values(column)
-    text = next((value for value in values if isinstance(value, str)), None)
-    if text is not None:
-        raise InvalidInputError(
-            f"the column {str(column.name)!r} was numeric in training, but contains the text {text!r}: "
-            "convert it to numbers."
-        )
-    return np.array([np.nan if value is None else float(value) for value in values])[:, None]
-
-
-def _text_array(column: Any, texts: list[str]) -> NDArray[Any]:
+    texts = [category_key(to_text(value)) for value in column.to_list()]
     if any("\0" in text for text in texts):
         raise InvalidInputError(
             f"the column {str(column.name)!r} contains a null character, at which ONNX Runtime would cut its "
             "text: remove it."
         )
     return np.array(texts, dtype=object)[:, None]
-
-
-def _canonical_inputs(
-    columns: dict[str, Any], is_text: Mapping[str, bool], kinds: Mapping[str, ColumnKind]
-) -> dict[str, NDArray[Any]]:
-    """The values as ``capo predict`` reads them from a file."""
-    try:
-        import polars as pl  # noqa: PLC0415 (an extra)
-
-        from ..tables.canonical_values import canonical_features  # noqa: PLC0415 (needs the extra)
-    except ImportError as error:
-        raise MissingExtraError(
-            "onnx_inputs needs polars for the graph of a model of 'capo fit': pip install 'capo-learn[cli]'."
-        ) from error
-    series, used_kinds = [], {}
-    for name, column in columns.items():
-        kind = kinds.get(str(column.name))
-        series.append(_lossless_series(column, is_text[name], kind))
-        used_kinds[str(column.name)] = kind or (CategoryKind() if is_text[name] else NumberKind())
-    features = canonical_features(pl.DataFrame(series), used_kinds)
-    return {
-        name: _text_array(column, column.cast(pl.String).fill_null(MISSING_TEXT).to_list())
-        if is_text[name]
-        else parse_column(DateKind(), nw.from_native(column, series_only=True))[:, None]
-        for name, column in zip(columns, features.get_columns(), strict=True)
-    }
-
-
-def _lossless_series(column: Any, is_text: bool, kind: ColumnKind | None) -> Any:
-    """The column with all that its file had; an error if numbers or dates may have lost their spelling."""
-    import polars as pl  # noqa: PLC0415 (an extra)
-
-    name = str(column.name)
-    if not is_text and column.dtype.is_numeric():
-        numbers = column.cast(nw.Float64).to_numpy()
-        if column.dtype.is_float():
-            check_not_misread(kind, numbers, name)
-        return pl.Series(name, numbers, nan_to_null=True)
-    values = _values(column)
-    number = next((value for value in values if is_number(value)), None)
-    if isinstance(kind, NumberKind) and not kind.is_plain and number is not None:
-        # Values that are numbers already stay numbers: their text may be read in another spelling.
-        text = next((value for value in values if isinstance(value, str)), None)
-        if text is not None:
-            raise InvalidInputError(
-                f"the column {name!r} contains both numbers, such as {number!r}, and text, such as {text!r}: "
-                "convert all of them to numbers, or all to text as in the training table."
-            )
-        return pl.Series(name, [None if value is None else float(value) for value in values], pl.Float64)
-    other = next((value for value in values if not isinstance(value, str | bool | np.bool | None)), None)
-    if is_text and other is not None:
-        raise InvalidInputError(
-            f"the column {name!r} was text in training, but contains {other!r}, a value of type "
-            f"{type(other).__name__}, whose spelling in the file is lost (07 and 7.0 are different from 7): "
-            "read this column as text."
-        )
-    return pl.Series(name, [None if value is None else str(value) for value in values], pl.String)

@@ -28,14 +28,18 @@ from ..exceptions import MissingExtraError, TableError
 from . import source
 from .source import Batch, ByteSource, NoRowsError, SparseRows
 
-FORMATS = ("csv", "parquet", "jsonl", "excel", "svmlight")
+FORMATS = ("csv", "parquet", "feather", "json", "jsonl", "excel", "svmlight")
 FORMAT_BY_SUFFIX = {
     **dict.fromkeys((".csv", ".tsv", ".tab"), "csv"),
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".feather", ".arrow", ".ipc"), "feather"),
+    ".json": "json",
     **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
     **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls"), "excel"),
     **dict.fromkeys((".svm", ".svmlight", ".libsvm"), "svmlight"),
 }
+#: The first bytes of files.
+_SIGNATURES = {b"PAR1": "parquet", b"ARROW1": "feather", **dict.fromkeys(source.EXCEL_SIGNATURES, "excel")}
 #: The beginning of a JSON file: an object, or an array of objects, arrays, texts or numbers.
 _JSON_START = re.compile(rb'\{\s*("|\}\s*$)|\[\s*[\[{]|\[\s*("[^"\n]*"|[-0-9.eE]+|true|false|null)\s*,\s*')
 
@@ -49,7 +53,7 @@ class TableReader:
     path : str
         The file, or "-" for standard input, or several files with the same columns: a pattern such as
         ``part-*.csv``, or a folder, for all tables in it.
-    format : {"csv", "parquet", "jsonl", "excel", "svmlight"}, optional
+    format : {"csv", "parquet", "feather", "json", "jsonl", "excel", "svmlight"}, optional
         By default it is detected from the name and the content.
     delimiter : str, optional
         The delimiter of a CSV file; by default it is detected from the header.
@@ -105,6 +109,8 @@ class TableReader:
                 yield from read_parquet(file, stream)
             elif format == "jsonl":
                 yield from _read_json_lines(stream, head, file.name, self.encoding)
+            elif format in ("feather", "json"):
+                yield _read_whole(format, stream, file.name)
             elif format == "excel":
                 yield from _read_excel(stream, file.name)
             elif format == "svmlight":
@@ -135,18 +141,19 @@ def open_table(
 
 def detect_format(name: str, stem: str, head: bytes) -> str:
     """Detect the format from the first bytes, the file name and the first line."""
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith(source.EXCEL_SIGNATURES):
-        return "excel"
+    for signature, format in _SIGNATURES.items():
+        if head.startswith(signature):
+            return format
     text = head.removeprefix(codecs.BOM_UTF8).lstrip()
     if _JSON_START.match(text):
         line = text.split(b"\n", 1)[0].strip()
         if line.startswith(b"{") and line.endswith(b"}"):
             return "jsonl"
+        if text.startswith(b"["):
+            return "json"
         raise TableError(
-            f"{name} is a JSON file, but not one with an object in each line: convert it to JSON lines, CSV "
-            "or Parquet."
+            f"{name} is a JSON file, but neither an array of objects nor one object in each line: convert it "
+            "to JSON lines, CSV or Parquet."
         )
     for suffix, format in FORMAT_BY_SUFFIX.items():
         if stem.lower().endswith(suffix):
@@ -342,7 +349,7 @@ def _check_fields(block: bytes, n_columns: int, separator: str, name: str, line:
     ends = source.find_line_ends(text)
     if ends.size == 0 or ends[-1] != len(text) - 1:
         raise TableError(f"{name} has an unclosed quote in or after line {line:,}.")
-    delimiters = np.flatnonzero(source.unquoted(text, ord(separator)))
+    delimiters = np.flatnonzero(source.is_outside_quotes(text, ord(separator)))
     n_fields = np.diff(np.searchsorted(delimiters, ends), prepend=0) + 1
     starts = np.append(0, ends[:-1] + 1)
     blank = (ends == starts) & (n_columns > 1)
@@ -377,6 +384,23 @@ def _read_json_lines(
         return frame.with_columns(absent).select(list(columns))
 
     return _parse_blocks(source.read_line_blocks(stream, head, name, encoding), parse, f"{name} is empty.")
+
+
+def _read_whole(format: str, stream: io.BufferedReader, name: str) -> Batch:
+    """Read all rows of a Feather file, or of a JSON array of objects."""
+    content = stream.read().removeprefix(codecs.BOM_UTF8)
+    what = "an Arrow or Feather file" if format == "feather" else "a JSON array of objects"
+    try:
+        frame = (
+            pl.read_ipc(io.BytesIO(content))
+            if format == "feather"
+            else pl.read_json(io.BytesIO(content), infer_schema_length=None)
+        )
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        raise TableError(f"{name} cannot be read as {what}: {_first_line(error)}.") from error
+    if not frame.height:
+        raise NoRowsError(f"{name} has no rows.")
+    return Batch(_flatten_structs(frame), 1)
 
 
 def _flatten_structs(frame: pl.DataFrame) -> pl.DataFrame:

@@ -80,8 +80,7 @@ class Manifest:
         cls, model: Any, packages: Iterable[str], schema: dict[str, Any], training: dict[str, Any]
     ) -> Self:
         """The manifest of a fitted model, which needs `packages` beside the base ones."""
-        threshold, names = getattr(model, "threshold_", None), getattr(model, "feature_names_in_", None)
-        columns = {} if names is None else {"kind": "names", "columns": [str(name) for name in names]}
+        threshold = getattr(model, "threshold_", None)
         packages = (*BASE_PACKAGES, *sorted(packages))
         modules = {DISTRIBUTIONS.get(name, name): import_module(name) for name in packages}
         versions = {name: each.__version__ for name, each in modules.items() if hasattr(each, "__version__")}
@@ -90,7 +89,7 @@ class Manifest:
             measure=model.measure_.label if hasattr(model, "measure_") else "",
             classes=np.asarray(getattr(model, "label_pair", getattr(model, "classes_", ()))).tolist(),
             threshold=None if threshold is None else float(threshold),
-            schema=schema or columns,
+            schema=schema or describe_table(model),
             training=training,
             summary=str(model.summary()) if hasattr(model, "summary") else "",
             versions={"python": python_version(), **versions},
@@ -123,6 +122,23 @@ class Manifest:
         if wrong:
             raise ModelFileError(f"{path} has a malformed manifest: see {wrong[0]!r}.")
         return cls(**values)
+
+
+def describe_table(model: Any) -> dict[str, Any]:
+    """The schema of a model's tables, as far as it is known, as `capo.io.table_schema` reads it."""
+    schema, names = getattr(model, "schema_", None), getattr(model, "feature_names_in_", None)
+    if schema is None:
+        return {} if names is None else {"kind": "names", "columns": [str(name) for name in names]}
+    if not schema.columns:
+        return {"kind": "svmlight", "n_features": int(model.n_features_in_)}
+    if not schema.names:
+        return {}
+    columns = {column.key: column.kind.to_dict() for column in schema.columns}
+    label_kind = {"b": "boolean", "i": "integer", "u": "integer"}.get(model.classes_.dtype.kind, "text")
+    table = {"kind": "table", "columns": columns, "target": model.target_name_, "label_kind": label_kind}
+    if model.target_type_ == "multilabel":
+        table |= {"kind": "label matrix", "label_names": list(map(str, model.classes_)), "separator": ""}
+    return {**table, "weight": "", "ids": [], "group": ""}
 
 
 def estimator_label(model: Any) -> str:

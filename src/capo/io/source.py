@@ -299,7 +299,7 @@ def _make_decoder(encoding: str) -> codecs.IncrementalDecoder:
         ) from error
 
 
-def unquoted(text: NDArray[np.uint8], byte: int) -> BoolArray:
+def is_outside_quotes(text: NDArray[np.uint8], byte: int) -> BoolArray:
     """Where a byte occurs outside quotes."""
     found, quotes = text == byte, text == _QUOTE
     return found & (np.cumsum(quotes, dtype=np.uint8) % 2 == 0) if quotes.any() else found
@@ -307,4 +307,4 @@ def unquoted(text: NDArray[np.uint8], byte: int) -> BoolArray:
 
 def find_line_ends(text: NDArray[np.uint8]) -> NDArray[np.intp]:
     """The positions of newlines outside quotes."""
-    return np.flatnonzero(unquoted(text, _NEWLINE))
+    return np.flatnonzero(is_outside_quotes(text, _NEWLINE))

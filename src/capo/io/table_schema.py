@@ -23,24 +23,22 @@ from numpy.typing import NDArray
 from .._compat import FloatArray
 from ..decisions import PRICE_NAMES
 from ..exceptions import InvalidInputError, TableError
-from ..tables import canonical_values as canonical
 from ..tables import schema as inference
 from ..tables.checks import check_columns
-from ..tables.dates import DateKind
 from ..tables.kinds import (
+    INTEGER_PATTERN,
     CategoryKind,
     CodeKind,
     ColumnKind,
     ColumnValues,
     IdentifierKind,
     ParsedKind,
+    canonical_text,
     read_fields,
 )
-from ..tables.numbers import NumberKind, has_pointed_thousands
+from ..tables.numbers import NumberKind
+from ..tables.schema import FeatureSchema, list_columns
 from .source import Batch, SparseRows
-
-#: Column names that a message lists.
-MAX_LISTED_COLUMNS = 10
 
 
 @dataclass(frozen=True)
@@ -119,16 +117,9 @@ def require_column(name: str, columns: Sequence[str], purpose: str = "") -> None
     raise TableError(f"there is no column {name!r}{suffix}. {hint}")
 
 
-def list_columns(names: Sequence[str]) -> str:
-    """List the first names for a message."""
-    shown = ", ".join(repr(name[:40]) for name in names[:MAX_LISTED_COLUMNS])
-    n_more = len(names) - MAX_LISTED_COLUMNS
-    return f"{shown} and {n_more:,} more" if n_more > 0 else shown
-
-
 #: A column "name" that is a number.
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*|nan|inf", re.IGNORECASE)
-LabelKind = Literal["integer", "text"]
+LabelKind = Literal["integer", "boolean", "text"]
 #: Integers without leading zeros, and not so large that a double would lose digits.
 _INTEGER_LABEL = r"^[+-]?(0|[1-9][0-9]{0,14})(\.0+)?$"
 #: The texts of a column of a label matrix, in lower case.
@@ -140,18 +131,37 @@ MAX_LABELS = 5000
 def _parse_label(text: str, kind: LabelKind) -> int | str | None:
     """Parse a label that the user typed like those of a column; None if it cannot be one of them."""
     text = text.strip()
+    if kind == "boolean":
+        return bool(_INDICATORS[text.lower()]) if text.lower() in _INDICATORS else None
     if kind == "integer":
         return int(float(text)) if re.match(_INTEGER_LABEL, text) else None
     if text.lower() in ("true", "false"):
         return text.lower()
-    return re.sub(canonical.INTEGER_PATTERN, r"\1", text)
+    return re.sub(INTEGER_PATTERN, r"\1", text)
+
+
+def _read_texts(batch: Batch, name: str, role: str) -> pl.Series:
+    """Read a column as texts, whole numbers without a decimal point, with null for a missing value."""
+    require_column(name, batch.frame.columns, role)
+    column = batch.frame[name]
+    _check_scalar_dtype(column)
+    texts = {value: canonical_text(value, keep_spelling=True) for value in column.unique().to_list()}
+    return pl.Series(name, [texts[value] for value in column.to_list()], pl.String)
+
+
+def _check_scalar_dtype(column: pl.Series) -> None:
+    """Raise if the values of a column are not single values that can be written as text."""
+    if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
+        raise TableError(
+            f"the column {column.name!r} has the type {column.dtype}, which is neither numeric nor text: "
+            "convert it, or leave it out."
+        )
 
 
 def _read_complete_texts(batch: Batch, name: str, role: str) -> pl.Series:
     """Read a column as text, no value of which may be missing; `role` is its name in messages."""
-    require_column(name, batch.frame.columns, role)
-    cleaned = canonical.clean_columns(batch.frame, [name])
-    missing = cleaned[name].is_null().arg_true()
+    texts = _read_texts(batch, name, role)
+    missing = texts.is_null().arg_true()
     if len(missing):
         position = int(missing[0])
         raw = batch.frame[name][position]
@@ -160,13 +170,18 @@ def _read_complete_texts(batch: Batch, name: str, role: str) -> pl.Series:
             f"the {role} {name!r} is missing in {len(missing):,} of {len(batch):,} rows, first in row "
             f"{batch.first_row + position:,}{note}: remove these rows."
         )
-    return canonical.canonical_texts(cleaned)[name]
+    return texts
 
 
-def _read_numbers(batch: Batch, name: str, role: str) -> pl.Series:
-    """Read a column as numbers, with null for a value that is missing or not a number."""
+def _read_numbers(batch: Batch, name: str, role: str, kind: ColumnKind | None = None) -> FloatArray:
+    """Read a column as numbers, by its kind if it is a feature; NaN if one is missing or not a number."""
     require_column(name, batch.frame.columns, role)
-    return canonical.to_numeric(canonical.clean_columns(batch.frame, [name]), batch.decimal_comma)[name]
+    column = nw.from_native(batch.frame[name], series_only=True)
+    if isinstance(kind, ParsedKind):
+        return inference.parse_column(kind, column, first_row=batch.first_row, error=TableError)
+    if column.dtype.is_numeric():
+        return inference.to_floats(column)
+    return inference.read_plain_numbers(column, batch.decimal_comma)[0]
 
 
 @dataclass(frozen=True)
@@ -175,11 +190,11 @@ class TableSchema:
 
     Attributes
     ----------
-    columns : dict of str to ColumnKind
-        The names of the features, in order, and their kinds.
+    table : FeatureSchema
+        The features and their kinds.
     target : str
         The column of the labels.
-    label_kind : {"integer", "text"}
+    label_kind : {"integer", "boolean", "text"}
         The kind of the labels.
     weight : str
         The column of the sample weights; empty if there is none.
@@ -190,7 +205,7 @@ class TableSchema:
     """
 
     name: ClassVar[str] = "table"
-    columns: dict[str, ColumnKind]
+    table: FeatureSchema
     target: str
     label_kind: LabelKind
     weight: str = ""
@@ -200,32 +215,44 @@ class TableSchema:
     @property
     def feature_names(self) -> list[str]:
         """The names of the features."""
-        return list(self.columns)
+        return self.table.names
 
     @property
     def n_features(self) -> int:
         """The number of features."""
-        return len(self.columns)
+        return len(self.table.columns)
 
     def features(self, batch: Batch) -> pl.DataFrame:
-        """Convert a batch to the table that the model takes."""
-        columns = batch.frame.columns
-        missing = [name for name in self.columns if name not in columns]
-        if missing:
-            used = {*self.columns, self.target, self.weight, self.group, *self.ids}
-            unused = [name for name in columns if name not in used]
-            plural = "s" if len(missing) > 1 else ""
-            extra = f" It has {list_columns(unused)}, which the model does not use." if unused else ""
-            raise TableError(
-                f"the table lacks {len(missing)} column{plural} that the model needs: "
-                f"{list_columns(missing)}.{extra}"
-            )
-        return canonical.canonical_features(
-            batch.frame, self.columns, decimal_comma=batch.decimal_comma, first_row=batch.first_row
+        """Parse the columns of a batch; the types do not depend on the file."""
+        roles = (self.target, self.weight, self.group, *self.ids)
+        frame = self.table.select(
+            batch.frame.drop({*roles} - {*self.feature_names}, strict=False), TableError
         )
+        columns = self.table.columns
+        if batch.decimal_comma:
+            plain = [each.key for each in columns if isinstance(each.kind, NumberKind) and each.kind.is_plain]
+            texts = frame.select(plain).select(pl.col(pl.String)).columns
+            frame = frame.with_columns(
+                pl.col(texts).str.strip_chars().str.replace(inference.DECIMAL_COMMA, "${1}.${2}")
+            )
+        parsed = self.table.parse(frame, first_row=batch.first_row, error=TableError)
+        categories = [each.key for each in columns if each.kind.role == "category"]
+        numbers = pl.col([each.key for each in columns if each.kind.role == "numeric"])
+        parsed = parsed.with_columns(
+            numbers.cast(pl.Float64).fill_null(float("nan")), pl.col(categories).cast(pl.Categorical)
+        )
+        check_columns(parsed, first_row=batch.first_row, error=TableError)
+        return parsed
 
     def labels(self, batch: Batch) -> Any:
         """Read the labels of a batch, none of which may be missing."""
+        if not self.target:
+            raise TableError(
+                "the model was trained in Python on labels without a name, so that the column with the "
+                "labels is not known: train with y as a named column of a data frame, or with 'capo fit'."
+            )
+        if self.label_kind == "boolean":
+            return _read_indicators(batch, self.target).cast(pl.Boolean).to_numpy()
         texts = _read_complete_texts(batch, self.target, "target")
         if self.label_kind == "text":
             return texts.to_numpy().astype(str)
@@ -247,12 +274,13 @@ class TableSchema:
         if not self.weight:
             return None
         weights = _read_numbers(batch, self.weight, "weight")
-        if weights.null_count() or (weights < 0).any():
+        if not (weights >= 0).all():
             raise TableError(
                 f"the weights in {self.weight!r} must be non-negative numbers without missing values."
             )
-        check_columns(weights.to_frame(), first_row=batch.first_row, error=TableError)
-        return weights.to_numpy()
+        frame = pl.DataFrame({self.weight: weights})
+        check_columns(frame, first_row=batch.first_row, error=TableError)
+        return weights
 
     def groups(self, batch: Batch) -> NDArray[np.generic] | None:
         """Read the groups of a training table; None if there is no column for them."""
@@ -267,7 +295,7 @@ class TableSchema:
         frame = batch.frame
         names = [name for name in self.ids if name in frame.columns]
         for name in names:
-            canonical.check_scalar_dtype(name, frame.schema[name])
+            _check_scalar_dtype(frame[name])
         return frame.select(names)
 
     def with_ids(self, ids: Sequence[str]) -> Self:
@@ -276,14 +304,16 @@ class TableSchema:
 
     def example_row(self) -> pl.DataFrame:
         """Return one row with the columns and data types of `features`."""
-        missing = pl.DataFrame({name: pl.Series([None], dtype=pl.String) for name in self.columns})
-        return canonical.canonical_features(missing, self.columns)
+        return self.features(
+            Batch(pl.DataFrame({name: pl.Series([None], dtype=pl.String) for name in self.feature_names}), 1)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the schema to JSON values."""
-        texts = {key: list(each) if isinstance(each, tuple) else each for key, each in vars(self).items()}
-        columns = {name: kind.to_dict() for name, kind in self.columns.items()}
-        return {"kind": self.name, **texts, "columns": columns}
+        roles = {key: list(each) if isinstance(each, tuple) else each for key, each in vars(self).items()}
+        del roles["table"]
+        columns = {column.key: column.kind.to_dict() for column in self.table.columns}
+        return {"kind": self.name, **roles, "columns": columns}
 
 
 @dataclass(frozen=True)
@@ -306,7 +336,6 @@ class LabelMatrixSchema(TableSchema):
         """Read the label matrix of a batch: a data frame of zeros and ones, one column for each label."""
         if not self.separator:
             return pl.DataFrame({name: _read_indicators(batch, name) for name in self.label_names})
-        require_column(self.target, batch.frame.columns, "target")
         positions = {name: position for position, name in enumerate(self.label_names)}
         matrix = np.zeros((len(batch), len(positions)), dtype=np.int8)
         for row, labels in enumerate(_split_labels(batch, self.target, self.separator)):
@@ -322,7 +351,7 @@ class LabelMatrixSchema(TableSchema):
 
 def _split_labels(batch: Batch, name: str, separator: str) -> list[list[str]]:
     """The labels of each row; none for a missing value."""
-    texts = canonical.canonical_texts(canonical.clean_columns(batch.frame, [name]))[name].fill_null("")
+    texts = _read_texts(batch, name, "target").fill_null("")
     return [[each.strip() for each in text.split(separator) if each.strip()] for text in texts]
 
 
@@ -332,9 +361,9 @@ def _read_indicators(batch: Batch, name: str) -> pl.Series:
     if len(wrong):
         position = int(wrong[0])
         raise TableError(
-            f"the target {name!r} is one of several and must contain 1 and 0, true and false or yes and no: "
-            f"row {batch.first_row + position:,} contains {texts[position]!r}. Train one model for each "
-            "column with other classes."
+            f"the target {name!r} must contain 1 and 0, true and false or yes and no: row "
+            f"{batch.first_row + position:,} contains {texts[position]!r}. If it is one of several, train "
+            "one model for each column with other classes."
         )
     return texts.replace_strict(_INDICATORS, return_dtype=pl.Int8).alias(name)
 
@@ -393,29 +422,25 @@ class SparseSchema:
 Schema = TableSchema | SparseSchema
 
 
-def schema_from_dict(values: dict[str, Any]) -> Schema:
-    """Restore a schema from the values of its `to_dict`; a ValueError if they are not valid."""
+def schema_from_dict(values: dict[str, Any], features: FeatureSchema) -> Schema:
+    """Restore a schema from the values of its `to_dict`; a ValueError if they are not valid.
+
+    The kinds of the columns are those of the model, `features`.
+    """
     match values:
         case {"kind": "svmlight", "n_features": int() as n_features} if n_features > 0:
             return SparseSchema(n_features)
         case {"kind": "table" | "label matrix" as name, "columns": dict() as columns, **texts} if columns:
             schema = LabelMatrixSchema if name == LabelMatrixSchema.name else TableSchema
-            fields = read_fields(texts, schema({}, "", "text").to_dict(), "the fields of its schema")
-            kinds = {column: inference.kind_from_dict(kind) for column, kind in columns.items()}
-            return schema(columns=kinds, **fields)
+            like = schema(features, "", "text").to_dict()
+            if columns != like["columns"]:
+                raise ValueError("the model's columns do not match its schema")
+            return schema(table=features, **read_fields(texts, like, "the fields of its schema"))
     raise ValueError("its schema is missing or not valid")
 
 
 #: Text columns of a table, at most.
 MAX_TEXT_COLUMNS = 1000
-#: Digits that may be a code or a date rather than a number.
-_LEADING_ZERO, _COMPACT_DATE = r"^0[0-9]", r"^(19|20)[0-9]{6}([0-9]{4}|[0-9]{6})?$"
-#: Numbers that are whole if their points separate thousands, and numbers with a decimal comma.
-_WHOLE_NUMBER, _DECIMAL_COMMA = r"^[+-]?[0-9]{1,3}(\.[0-9]{3})*$", r"^[+-]?[0-9.]*[0-9],[0-9]{1,2}$"
-#: A number whose comma could also be a thousands separator.
-_THOUSANDS_SEPARATOR = r"^[+-]?[1-9][0-9]{0,2},[0-9]{3}$"
-#: Rows that are looked at before all rows are.
-N_HEAD_ROWS = 200
 
 
 @dataclass(frozen=True)
@@ -435,7 +460,7 @@ class SchemaInference:
     """
 
     schema: Schema
-    features: inference.FeatureSchema | None = None
+    features: FeatureSchema | None = None
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -448,8 +473,8 @@ def infer_table_schema(batch: Batch, roles: ColumnRoles, separator: str = "") ->
     """
     roles.check(batch.frame.columns)
     features, notes = infer_features(batch, roles)
-    columns = {column.key: column.kind for column in features.columns if column.kind.role != "none"}
-    if not columns:
+    columns = FeatureSchema(tuple(column for column in features.columns if column.kind.role != "none"))
+    if not columns.columns:
         raise TableError(" ".join(["the table has no feature columns.", *notes]))
     remarks = [
         f"The column {column.key!r} is used as categories: {column.reason}."
@@ -483,50 +508,31 @@ def _check_label_names(names: Sequence[str], target: str, separator: str) -> Non
         )
 
 
-def infer_features(batch: Batch, roles: ColumnRoles) -> tuple[inference.FeatureSchema, list[str]]:
+def infer_features(batch: Batch, roles: ColumnRoles) -> tuple[FeatureSchema, list[str]]:
     """Infer the kinds of the feature columns, with notes for the user."""
     for name in roles.kinds:
         require_column(name, batch.frame.columns)
     names = [name for name in batch.frame.columns if name not in roles.non_features]
     given = {**roles.kinds, **dict.fromkeys(roles.categories, CategoryKind.name)}
     given = {name: kind for name, kind in given.items() if name in names}
-    cleaned = canonical.clean_columns(batch.frame, names)
-    texts = cleaned.select(pl.col(pl.String))
-    has_commas = batch.decimal_comma and any(texts.select(pl.all().str.contains(_DECIMAL_COMMA).any()).row(0))
-    options = {"decimal_comma": batch.decimal_comma, "has_decimal_commas": has_commas}
-    numeric = _convert_numbers(texts.drop(given, strict=False), options)
-    typed = cleaned.with_columns(numeric)
-    text = typed.select(pl.col(pl.String)).columns
+    frame = batch.frame.select(names)
+    try:
+        schema = inference.infer_schema(frame, given, decimal_comma=batch.decimal_comma)
+    except InvalidInputError as error:
+        raise TableError(str(error)) from error
+    text = [
+        each.key
+        for each in schema.columns
+        if each.kind.role != "numeric" and frame.schema[each.key] == pl.String
+    ]
     if len(text) > MAX_TEXT_COLUMNS:
         raise TableError(
             f"{len(text):,} columns contain text ({text[0]!r}, {text[1]!r}, ...), but at most "
             f"{MAX_TEXT_COLUMNS:,} are supported. Leave columns out with --drop, or convert them to numbers."
         )
-    check_columns(typed, first_row=batch.first_row, error=TableError)
-    schema = inference.infer_columns(typed, given, **options)
-    notes = [f"The column {column.key!r} {note}" for column in schema.columns if (note := _note(column))]
-    return schema, [*notes, *_comma_notes(texts.select(numeric.columns))]
-
-
-def _convert_numbers(texts: pl.DataFrame, options: Mapping[str, bool]) -> pl.DataFrame:
-    """The columns of plain numbers, as integers or floating-point numbers."""
-    numeric = canonical.to_numeric(texts, options["decimal_comma"])
-    numeric = numeric.drop(canonical.non_numeric_columns(texts, numeric))
-    numeric = numeric.drop([name for name in numeric.columns if _is_spelled(texts[name], options)])
-    integers = texts.select(pl.col(numeric.columns).cast(pl.Int64, strict=False))
-    return numeric.with_columns(integers.drop(canonical.non_numeric_columns(numeric, integers)))
-
-
-def _is_spelled(texts: pl.Series, options: Mapping[str, bool]) -> bool:
-    """Whether digits are codes, dates, or whole numbers with points between thousands."""
-    if texts.head(N_HEAD_ROWS).str.contains(_WHOLE_NUMBER).all():
-        different = texts.unique().drop_nulls().to_list()
-        if has_pointed_thousands(different, options["has_decimal_commas"]):
-            return True
-    if not (texts.str.contains(_LEADING_ZERO).any() or texts.str.contains(_COMPACT_DATE).all()):
-        return False
-    kind = inference.recognize(ColumnValues.count(texts.name, texts, **options)).kind
-    return isinstance(kind, CodeKind | DateKind)
+    return schema, [
+        f"The column {column.key!r} {note}" for column in schema.columns if (note := _note(column))
+    ]
 
 
 def _note(column: inference.ColumnInfo) -> str:
@@ -540,20 +546,8 @@ def _note(column: inference.ColumnInfo) -> str:
         return f"{reason}: if it is an identifier, leave it out with --drop or --id."
     if kind == NumberKind():
         return f"{reason}: {column.doubt}."
-    use = "is used as categories" if kind == CategoryKind() else f"is read as {kind.description}"
+    use = "is used as categories" if isinstance(kind, CategoryKind) else f"is read as {kind.description}"
     return f"{use}: {column.doubt}. Use --types to change it."
-
-
-def _comma_notes(numbers: pl.DataFrame) -> list[str]:
-    """Notes on columns of numbers with commas that could all be thousands separators."""
-    has_comma = pl.all().str.contains(",", literal=True)
-    may_be_thousands = has_comma.not_() | pl.all().str.contains(_THOUSANDS_SEPARATOR)
-    ambiguous = numbers.select(has_comma.any() & may_be_thousands.all())
-    return [
-        f"The commas in the column {name!r} are read as decimal commas, not as thousands separators."
-        for name in ambiguous.columns
-        if ambiguous[name].any()
-    ]
 
 
 @dataclass(frozen=True)
@@ -595,9 +589,10 @@ class PriceColumns:
 
     def read(self, batch: Batch, schema: Schema) -> dict[str, FloatArray | float]:
         """Read the prices of a batch, all of which must be numbers of at least 0."""
-        kinds = schema.columns if isinstance(schema, TableSchema) else {}
+        columns = schema.table.columns if isinstance(schema, TableSchema) else ()
+        kinds = {column.key: column.kind for column in columns}
         return {
-            name: _read_prices(batch, source, kinds) if isinstance(source, str) else source
+            name: _read_prices(batch, source, kinds.get(source)) if isinstance(source, str) else source
             for name, source in self.sources.items()
         }
 
@@ -616,13 +611,8 @@ def _parse_source(name: str, text: str, columns: list[str]) -> str | float:
     return number
 
 
-def _read_prices(batch: Batch, name: str, kinds: Mapping[str, ColumnKind]) -> FloatArray:
-    numbers = _read_numbers(batch, name, "prices")
-    kind = kinds.get(name)
-    if isinstance(kind, ParsedKind):
-        parsed = TableSchema({name: kind}, "", "text").features(batch)
-        numbers = parsed[name].cast(float)
-    prices = numbers.fill_null(float("nan")).to_numpy()
+def _read_prices(batch: Batch, name: str, kind: ColumnKind | None) -> FloatArray:
+    prices = _read_numbers(batch, name, "prices", kind)
     invalid = ~(np.isfinite(prices) & (prices >= 0))
     if invalid.any():
         position = int(np.argmax(invalid))
@@ -630,20 +620,21 @@ def _read_prices(batch: Batch, name: str, kinds: Mapping[str, ColumnKind]) -> Fl
             f"the prices in {name!r} must be numbers of at least 0 without missing values: row "
             f"{batch.first_row + position:,} contains {batch.frame[name][position]!r}."
         )
-    return np.asarray(prices, dtype=np.float64)
+    return prices
 
 
 def read_times(batch: Batch, name: str) -> FloatArray:
     """Read a column of dates or numbers, none of which may be missing, as numbers that grow with time."""
     require_column(name, batch.frame.columns, "time")
-    texts = canonical.clean_columns(batch.frame, [name])[name].cast(pl.String)
-    kind = inference.recognize(ColumnValues.count(name, texts, decimal_comma=batch.decimal_comma)).kind
-    if not isinstance(kind, ParsedKind) or texts.null_count():
+    column = nw.from_native(batch.frame[name], series_only=True)
+    values = ColumnValues.count(name, column.to_list(), decimal_comma=batch.decimal_comma)
+    kind = inference.recognize(values).kind
+    if not isinstance(kind, ParsedKind) or values.n_values < values.n_rows:
         problem = "has missing values" if isinstance(kind, ParsedKind) else f"holds {kind.description}"
         raise TableError(
             f"the column {name!r} of --time {problem}: it must hold a date or a number in each row."
         )
-    return inference.parse_column(kind, nw.from_native(texts, series_only=True))
+    return inference.parse_column(kind, column)
 
 
 #: Columns with more categories are not compared.

@@ -134,7 +134,10 @@ class DateKind(ParsedKind):
         head = list(values.counts)[:N_HEAD_VALUES]
         layouts = (*_LAYOUTS, *_COUNTS) if is_time_name(values.name) else _LAYOUTS
         likely = [each for each in layouts if any(_parse_layout(text, each) is not None for text in head)]
-        fitting = cls._fitting(likely, values) or cls._fitting(_mix_layouts(likely), values)
+        for candidates in (likely, _mix_layouts(likely)):
+            fitting = [each for each in candidates if cls(layout=each).accept(values, "dates") is not None]
+            if fitting:
+                break
         is_digits = bool(fitting) and fitting[0] in (_COMPACT, *_COUNTS)
         if not fitting or (is_digits and len(values.counts) < MIN_COMPACT_DATES):
             return None
@@ -147,11 +150,6 @@ class DateKind(ParsedKind):
         mixed = f"its dates are written in {len(kind.layouts)} ways" if len(kind.layouts) > 1 else ""
         short = "the number after the month is taken for the year" if layout == _TWO_DIGIT_YEAR else ""
         return kind.accept(values, f"dates: {layout}", mixed, order, short)
-
-    @classmethod
-    def _fitting(cls, layouts: list[str], values: ColumnValues) -> list[str]:
-        """Those of the layouts that fit all values, or all but a few."""
-        return [layout for layout in layouts if cls(layout=layout).accept(values, "dates") is not None]
 
     @classmethod
     def _candidates(cls, values: ColumnValues) -> Iterator[Self]:

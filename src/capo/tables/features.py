@@ -1,8 +1,8 @@
-"""Raw tables as numeric features: encoders of columns, and pipelines of them.
+"""Parsed tables as numeric features: encoders of columns, and pipelines of them.
 
 There are pipelines for linear models, trees, kernels and the delta function. Each function returns an
-unfitted transformer that suits the schema of the given table. Labels are used only by the cross-fitted target
-encoding of columns with many categories, and to choose the parts of dates.
+unfitted transformer of tables that `FeatureSchema.parse` returned. Labels are used only by the cross-fitted
+target encoding of columns with many categories, and to choose the parts of dates.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, issparse
 from sklearn import get_config, preprocessing
-from sklearn.base import OneToOneFeatureMixin, clone
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -26,9 +27,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_array, validate_data
 
 from .._compat import BoolArray, FloatArray, IntArray, make_target_encoder, safe_indexing
-from ..exceptions import InvalidInputError
-from .kinds import TableTransformer, TagsKind, is_missing, iter_columns, to_text
-from .schema import ColumnInfo, ColumnParser, FeatureSchema, infer_schema
+from .dates import DateKind
+from .kinds import TableTransformer, TagsKind, is_dataframe, iter_columns, to_text
+from .schema import ColumnInfo, FeatureSchema, infer_schema, parse_column
 
 #: Standardized values are clipped to this many standard deviations from the mean.
 MAX_STANDARDIZED = 5.0
@@ -51,9 +52,8 @@ MAX_ORDINAL_CODES = 250
 def make_linear_features(X: Any, schema: FeatureSchema | None = None, *, uses_labels: bool = False) -> Any:
     """Make an unfitted transformer of tables like X for linear models.
 
-    Numeric columns, and those that are parsed to numbers or parts of dates: missing values are replaced by
-    the median and marked in an indicator column; then all are standardized and clipped to 5 standard
-    deviations.
+    Numbers and parts of dates: missing values are replaced by the median and marked in an indicator column;
+    then all are standardized and clipped to 5 standard deviations.
     Categories: one-hot encoded, with one column for all rare categories; a missing value is a category of its
     own, and a category that was not in the training data counts as missing. Many categories are also target
     encoded if `uses_labels`. Lists of tags: an indicator for each tag. Free text: TF-IDF of its words. Sparse
@@ -66,9 +66,9 @@ def make_linear_features(X: Any, schema: FeatureSchema | None = None, *, uses_la
     categories = schema.of_role("category")
     many = [column for column in categories if uses_labels and column.n_different > MAX_ONE_HOT_COLUMNS]
     return _column_transformer(
-        ("numeric", _make_scaler(), _plain_numbers(schema)),
-        *_category_encoders("", categories, one_hot),
-        *_category_encoders("many ", many, make_target_encoder(N_TARGET_FOLDS), _make_scaler()),
+        ("numeric", _make_scaler(), [column.key for column in schema.of_role("numeric")]),
+        _category_encoder("categories", categories, one_hot),
+        _category_encoder("many categories", many, make_target_encoder(N_TARGET_FOLDS), _make_scaler()),
         *_other_encoders(schema, _make_scaler(), None),
     )
 
@@ -76,14 +76,14 @@ def make_linear_features(X: Any, schema: FeatureSchema | None = None, *, uses_la
 def make_tree_features(X: Any, schema: FeatureSchema | None = None) -> Any:
     """Make an unfitted transformer of tables like X for trees, with the ordinal codes of categories first.
 
-    Missing values stay missing, and so do categories that were not in the training data. Numeric columns, and
-    those that are parsed to numbers or parts of dates, are passed through, with two exceptions that
-    scikit-learn's trees cannot handle: columns without any value are dropped, and columns whose range is so
-    small that they look constant are standardized. Columns of many categories are target encoded, lists of
-    tags are indicators, and of free text the leading singular directions of its TF-IDF are used.
+    Missing values stay missing, and so do categories that were not in the training data. Numbers and parts of
+    dates are passed through, with two exceptions that scikit-learn's trees cannot handle: columns without any
+    value are dropped, and columns whose range is so small that they look constant are standardized. Columns
+    of many categories are target encoded, lists of tags are indicators, and of free text the leading singular
+    directions of its TF-IDF are used.
     """
     schema = schema or infer_schema(X)
-    few, numeric = _ordinal_columns(schema), _plain_numbers(schema)
+    few, numeric = _ordinal_columns(schema), [column.key for column in schema.of_role("numeric")]
     ordinal = preprocessing.OrdinalEncoder(
         handle_unknown="use_encoded_value",
         unknown_value=np.nan,
@@ -93,9 +93,9 @@ def make_tree_features(X: Any, schema: FeatureSchema | None = None) -> Any:
     )
     many = [column for column in schema.of_role("category") if column not in few]
     return _column_transformer(
-        *_category_encoders("", few, ordinal),
+        _category_encoder("categories", few, ordinal),
         ("numeric", _numeric_tree_steps(X, numeric), numeric),
-        *_category_encoders("many ", many, make_target_encoder(N_TARGET_FOLDS)),
+        _category_encoder("many categories", many, make_target_encoder(N_TARGET_FOLDS)),
         *_other_encoders(schema, DropEmptyColumns(), N_WORD_COMPONENTS),
     )
 
@@ -154,36 +154,25 @@ def _make_scaler() -> Pipeline:
     )
 
 
-def _plain_numbers(schema: FeatureSchema) -> list[Any]:
-    return [column.key for column in schema.of_role("numeric") if column.is_typed]
-
-
 def _ordinal_columns(schema: FeatureSchema) -> list[ColumnInfo]:
     return [column for column in schema.of_role("category") if column.n_different <= MAX_ORDINAL_CODES]
 
 
-def _category_encoders(prefix: str, columns: list[ColumnInfo], *steps: Any) -> list[Any]:
-    """The steps for columns with a data type of categories, and for columns of text.
+def _category_encoder(name: str, columns: list[ColumnInfo], *steps: Any) -> tuple[str, Any, list[Any]]:
+    """The steps for columns of categories.
 
     Target encoding is cross-fitted: the code of a training row does not use the row's own label.
     """
-    encoders = []
-    for name, is_typed in (("categorical", True), ("text", False)):
-        encoder = make_pipeline(KnownCategoryFilter(as_text=not is_typed), *map(clone, steps))
-        keys = [column.key for column in columns if column.is_typed == is_typed]
-        encoders.append((f"{prefix}{name}", encoder, keys))
-    return encoders
+    return name, make_pipeline(KnownCategoryFilter(), *steps), [column.key for column in columns]
 
 
 def _other_encoders(schema: FeatureSchema, last_step: Any, n_components: int | None) -> list[Any]:
-    """The encoders of parsed numbers, parts of dates, tags and free text."""
-    parsed = [column for column in schema.of_role("numeric") if not column.is_typed]
+    """The encoders of parts of dates, tags and free text."""
     dates, tags, texts = (schema.of_role(role) for role in ("date", "tags", "text"))
-    kinds: list[list[Any]] = [[each.kind for each in part] for part in (parsed, dates, tags)]
+    tag_kinds: list[Any] = [column.kind for column in tags]
     encoders = [
-        ("parsed", make_pipeline(ColumnParser(kinds[0]), clone(last_step)), parsed),
-        ("dates", make_pipeline(ColumnParser(kinds[1]), DateParts(), clone(last_step)), dates),
-        ("tags", TagIndicators(kinds[2]), tags),
+        ("dates", make_pipeline(DateParts(), last_step), dates),
+        ("tags", TagIndicators(tag_kinds), tags),
         ("words", WordFeatures(n_components), texts),
     ]
     return [(name, encoder, [column.key for column in columns]) for name, encoder, columns in encoders]
@@ -228,17 +217,11 @@ class DropEmptyColumns(SelectorMixin, TableTransformer):
 
 
 class KnownCategoryFilter(OneToOneFeatureMixin, TableTransformer):
-    """Keep the categories of the training data and replace any other value by NaN.
-
-    Parameters
-    ----------
-    as_text : bool, default=False
-        Whether values are converted to text first, so that the number 1 and the text "1" are the same
-        category.
+    """Keep the categories of the training data, which are texts, and replace any other value by NaN.
 
     Attributes
     ----------
-    categories_ : list of list
+    categories_ : list of list of str
         The categories of each column, sorted.
 
     Examples
@@ -251,13 +234,12 @@ class KnownCategoryFilter(OneToOneFeatureMixin, TableTransformer):
            [nan]], dtype=object)
     """
 
-    def __init__(self, as_text: bool = False) -> None:
-        self.as_text = as_text
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Collect the categories of each column."""
         validate_data(self, X, skip_check_array=True)
-        self.categories_ = [self._categories(column) for column in iter_columns(X)]
+        self.categories_ = [
+            sorted({value for value in column if isinstance(value, str)}) for column in iter_columns(X)
+        ]
         return self
 
     def transform(self, X: Any) -> NDArray[np.object_]:
@@ -265,40 +247,9 @@ class KnownCategoryFilter(OneToOneFeatureMixin, TableTransformer):
         validate_data(self, X, reset=False, skip_check_array=True)
         result = np.empty(X.shape, dtype=object)
         for position, (column, categories) in enumerate(zip(iter_columns(X), self.categories_, strict=True)):
-            known = _KnownCategories(categories, self.as_text)
-            try:
-                result[:, position] = list(map(known.__getitem__, column))
-            except TypeError as error:  # a list cannot be looked up
-                raise InvalidInputError(
-                    f"a column of categories contains a value that cannot be a category: {error}."
-                ) from error
+            known = dict(zip(categories, categories, strict=True))
+            result[:, position] = [known.get(value, np.nan) for value in column]
         return result
-
-    def _categories(self, column: list[Any]) -> list[Any]:
-        # 1, 1.0 and True are equal but have different texts.
-        distinct = set(zip(map(type, column), column, strict=True))
-        present = [value for _, value in distinct if not is_missing(value)]
-        return sorted({str(value) if self.as_text else value for value in present}, key=_sort_key)
-
-
-class _KnownCategories(dict[Any, Any]):
-    """From values to known categories; other values are compared by their category, and become NaN."""
-
-    def __init__(self, categories: list[Any], as_text: bool) -> None:
-        super().__init__(zip(categories, categories, strict=True))
-        self[None] = np.nan
-        self._as_text = as_text
-
-    def __missing__(self, value: Any) -> Any:
-        # Nothing is stored: values that are equal, such as 1 and True, may have different texts.
-        if is_missing(value):
-            return np.nan
-        return self.get(str(value) if self._as_text else value, np.nan)
-
-
-def _sort_key(value: object) -> tuple[str, Any]:
-    """By type, then by value where the type has an order, else by text."""
-    return type(value).__name__, value if isinstance(value, str | int | float) else str(value)
 
 
 class CategoryOneHotEncoder(preprocessing.OneHotEncoder):
@@ -367,7 +318,9 @@ _SECONDS_PER_DAY = 86400.0
 
 
 class DateParts(TableTransformer):
-    """Parts of dates, from seconds since 1970: days since the first, year, month, day, weekday, hour.
+    """Parts of dates: days since the first, year, month, day, weekday, hour.
+
+    The dates are columns of a data frame, or numbers of seconds since 1970.
 
     With labels, only the days and parts whose effect recurs from period to period are kept: a month's from
     year to year, a weekday's from week to week. Others would be noise.
@@ -394,7 +347,8 @@ class DateParts(TableTransformer):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the first day, and the parts to keep."""
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        validate_data(self, X, skip_check_array=True)
+        X = _to_seconds(X)
         days = np.floor(X / _SECONDS_PER_DAY)
         has_dates = ~np.isnan(X).all(axis=0)
         self.origin_ = np.where(has_dates, np.fmin.reduce(days), 0.0)
@@ -405,7 +359,8 @@ class DateParts(TableTransformer):
 
     def transform(self, X: Any) -> FloatArray:
         """Compute the parts."""
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        X = _to_seconds(X)
         columns = zip(X.T, self.origin_, self.last_, self.is_kept_, strict=True)
         return np.hstack([_date_parts(*column)[:, kept] for *column, kept in columns])
 
@@ -416,6 +371,13 @@ class DateParts(TableTransformer):
         parts = np.array(DATE_PARTS, dtype=object)
         pairs = zip(names, self.is_kept_, strict=True)
         return np.array([f"{name} {part}" for name, kept in pairs for part in parts[kept]], dtype=object)
+
+
+def _to_seconds(X: Any) -> FloatArray:
+    if not is_dataframe(X):
+        return np.asarray(X, dtype=np.float64)
+    columns = nw.from_native(X, eager_only=True).iter_columns()
+    return np.column_stack([parse_column(DateKind(), column) for column in columns])
 
 
 def _date_parts(seconds: FloatArray, origin: float, last: float) -> FloatArray:
@@ -532,7 +494,7 @@ class TagIndicators(TableTransformer):
 
     def _rows(self, X: Any) -> Iterable[list[set[str]]]:
         return (
-            [_tags(kind, value) for value in column]
+            [set(kind.split(value)) if isinstance(value, str) else set() for value in column]
             for kind, column in zip(self.kinds, iter_columns(X), strict=True)
         )
 
@@ -548,14 +510,6 @@ class TagIndicators(TableTransformer):
         names = self.__dict__.get("feature_names_in_", range(self.n_features_in_))
         pairs = zip(names, self.tags_, strict=True)
         return np.array([f"{name} {tag}" for name, tags in pairs for tag in tags], dtype=object)
-
-
-def _tags(kind: TagsKind, value: Any) -> set[str]:
-    if isinstance(value, str):
-        return set(kind.split(value)) if kind.separator else {value}
-    if value is None or (not hasattr(value, "__iter__") and is_missing(value)):
-        return set()
-    return {str(tag) for tag in value if tag is not None}
 
 
 #: Words of a column that are features, and the rows that each needs.

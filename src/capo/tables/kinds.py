@@ -30,6 +30,7 @@ MISSING_TEXTS = (
     *("NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "<NA>", "NULL", "null", "None", "?"),
     *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
+_MISSING = frozenset(MISSING_TEXTS)
 _MARKERS = (
     "-|--|---|.|..|...|\u2013|\u2014|n.a.|na|n/a|n.d.|nd|nil|none|null|nan|missing|unknown|unk|unbekannt|tbd|"
     "blank|(blank)|(null)|[null]|no data|\\n|not available|not applicable|not specified|k.a.|k. a.|"
@@ -73,7 +74,42 @@ def to_text(value: Any) -> str | None:
             return None
         value = str(value)
     text = value.strip()
-    return None if not text or text in MISSING_TEXTS else text
+    return None if not text or text in _MISSING else text
+
+
+#: Joins the texts of a list.
+LIST_SEPARATOR = "\x1f"
+#: An integer with an optional plus sign or decimal point; group 1 is the integer without them.
+INTEGER_PATTERN = r"^[+]?(-?[0-9]+)(?:\.0*)?$"
+_INTEGER = re.compile(INTEGER_PATTERN)
+PLAIN_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
+
+def canonical_text(value: Any, *, keep_spelling: bool = False) -> str | None:
+    """The text of a category, which does not depend on the file or data type that the value comes from.
+
+    Numbers are written as Python does, whole numbers without a decimal point; with `keep_spelling`, a text
+    such as "007" or "1.50" stays as it is. Truth values are in lower case.
+
+    Examples
+    --------
+    >>> from capo.tables.kinds import canonical_text
+    >>> [canonical_text(value) for value in (1.0, "1", "+1.0", "1.50", True, " TRUE ", "NA")]
+    ['1', '1', '1', '1.5', 'true', 'true', None]
+    """
+    text = to_text(value)
+    if text is None:
+        return None
+    if text.lower() in ("true", "false"):
+        return text.lower()
+    if found := _INTEGER.fullmatch(text):
+        digits = found[1].lstrip("-").lstrip("0") or "0"
+        sign = "-" if found[1][0] == "-" and digits != "0" else ""
+        return found[1] if keep_spelling else sign + digits
+    if not is_number(value) and (keep_spelling or not PLAIN_NUMBER.fullmatch(text)):
+        return text
+    number = float(value if is_number(value) else text)
+    return str(int(number)) if number.is_integer() else str(float(text))
 
 
 def read_fields(state: dict[str, Any], like: dict[str, Any], what: str) -> dict[str, Any]:
@@ -362,7 +398,7 @@ MIN_WORDS = 3.0
 #: Free text repeats itself less often than this: different values per value.
 MIN_DIFFERENT_SHARE = 0.5
 #: Separators of lists of tags.
-TAG_SEPARATORS = ("\x1f", "|", ";", ",")
+TAG_SEPARATORS = (LIST_SEPARATOR, "|", ";", ",")
 #: In lists of tags this share of the values has several, and each tag occurs so often on average.
 MIN_TAGGED_SHARE = 0.2
 MIN_TAG_COUNT = 5.0
@@ -374,7 +410,7 @@ MAX_TAG_LENGTH = 40
 MAX_TAGS = 2000
 #: Categories are in doubt if so many values begin with a digit, or so many are numbers and most differ.
 MIN_DIGIT_SHARE, MIN_NUMBER_SHARE, MIN_NUMBERS = 0.8, 0.3, 10
-_BEGINS_WITH_DIGIT, _PLAIN_NUMBER = re.compile(r"[^\w\s#]{0,2}\s*\d"), re.compile(r"[+-]?\d+(?:[.,]\d*)?")
+_BEGINS_WITH_DIGIT, _DECIMAL = re.compile(r"[^\w\s#]{0,2}\s*\d"), re.compile(r"[+-]?\d+(?:[.,]\d*)?")
 _LEADING_ZERO = re.compile(r"0\d+")
 
 
@@ -386,20 +422,29 @@ class CategoryKind(ColumnKind):
     role: ClassVar = "category"
     description: ClassVar[str] = "categories"
 
+    def spell(self, value: Any) -> str | None:
+        """Return the text of a category, the same for every file and data type; None if it is missing."""
+        return canonical_text(value)
+
     @classmethod
     def recognize(cls, values: ColumnValues) -> Recognition | None:
         n_texts = len(values.counts)
         reason = "it has a single text" if n_texts == 1 else f"it has {n_texts:,} different texts"
-        return Recognition(cls(), reason, cls._doubt(values))
+        for text in values.counts:
+            if canonical_text(text) != canonical_text(text, keep_spelling=True):
+                return Recognition(
+                    CodeKind(), f"{reason}; the spelling of {text!r} is kept", cls._doubt(values)
+                )
+        return Recognition(CategoryKind(), reason, cls._doubt(values))
 
     @classmethod
     def _doubt(cls, values: ColumnValues) -> str:
         """A doubt if most values begin with a digit and still are no numbers or dates."""
-        odd = next((text for text in values.counts if not _PLAIN_NUMBER.fullmatch(text)), "")
+        odd = next((text for text in values.counts if not _DECIMAL.fullmatch(text)), "")
         n_digits = sum(count for text, count in values.counts.items() if _BEGINS_WITH_DIGIT.match(text))
         if odd and n_digits >= MIN_DIGIT_SHARE * max(values.n_values, 1):
             return f"most values begin with a digit, but some, such as {odd!r}, are not numbers"
-        numbers = list(filter(_PLAIN_NUMBER.fullmatch, values.counts))
+        numbers = list(filter(_DECIMAL.fullmatch, values.counts))
         share = sum(map(values.counts.__getitem__, numbers)) / max(values.n_values, 1)
         if share < MIN_NUMBER_SHARE or 2 * len(numbers) < max(len(values.counts), MIN_NUMBERS):
             return ""
@@ -408,10 +453,26 @@ class CategoryKind(ColumnKind):
 
 @dataclass(frozen=True)
 class CodeKind(CategoryKind):
-    """Digits with leading zeros, such as postal codes: categories, not numbers."""
+    """Categories among which are numbers whose spelling matters, such as 007 or 1.10.
+
+    Attributes
+    ----------
+    width : str
+        The number of digits that all codes have, to which others are filled up with zeros. If it is empty,
+        numbers are refused: the reader that took the codes for numbers has lost their spelling.
+    """
 
     name: ClassVar[str] = "code"
     description: ClassVar[str] = "codes"
+    width: str = ""
+
+    def __post_init__(self) -> None:
+        if self.width and not self.width.isdecimal():
+            raise ValueError(f"the width of codes must be a number of digits, not {self.width!r}")
+
+    def spell(self, value: Any) -> str | None:
+        text = canonical_text(value, keep_spelling=True)
+        return text.zfill(int(self.width)) if self.width and text and text.isdecimal() else text
 
     @classmethod
     def recognize(cls, values: ColumnValues) -> Recognition | None:
@@ -419,7 +480,8 @@ class CodeKind(CategoryKind):
         zero = next((text for text in texts if _LEADING_ZERO.fullmatch(text)), None)
         if zero is None or not all(text.isascii() and text.isdigit() for text in texts):
             return None
-        return Recognition(cls(), f"digits with leading zeros, such as {zero!r}, are codes")
+        width = str(len(zero)) if {len(text) for text in texts} == {len(zero)} else ""
+        return Recognition(cls(width), f"digits with leading zeros, such as {zero!r}, are codes")
 
 
 @dataclass(frozen=True)

@@ -177,8 +177,8 @@ class NumberKind(ParsedKind):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the numbers have no separators, signs or units, so that they are converted at once."""
-        return type(self) is NumberKind and (self.thousands, self.decimal) == STYLES[0]
+        """Whether the numbers have no separators or units, so that they are converted at once."""
+        return type(self) is NumberKind and not self.thousands
 
     @classmethod
     def _is_possible(cls, parts: NumberParts) -> bool:

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import OneToOneFeatureMixin
-from sklearn.utils.validation import validate_data
 
-from .._compat import FloatArray
+from .._compat import BoolArray, FloatArray
 from ..exceptions import InvalidInputError
 from . import kinds as column_kinds
 from .dates import DateKind, DurationKind, is_time_name
-from .kinds import CategoryKind, ColumnKind, ColumnValues, IdentifierKind, ParsedKind, Recognition, TagsKind
-from .numbers import MoneyKind, NumberKind, PercentageKind, QuantityKind
+from .kinds import (
+    LIST_SEPARATOR,
+    BooleanKind,
+    CategoryKind,
+    CodeKind,
+    ColumnKind,
+    ColumnValues,
+    IdentifierKind,
+    ParsedKind,
+    Recognition,
+    TagsKind,
+)
+from .numbers import MoneyKind, NumberKind, PercentageKind, QuantityKind, has_pointed_thousands
 
 #: All kinds by name; a column is of the first that recognizes it.
 KINDS: dict[str, type[ColumnKind]] = {
     kind.name: kind
     for kind in (
-        *(column_kinds.BooleanKind, column_kinds.CodeKind, DateKind, NumberKind, PercentageKind, MoneyKind),
+        *(BooleanKind, CodeKind, DateKind, NumberKind, PercentageKind, MoneyKind),
         *(QuantityKind, DurationKind, TagsKind, column_kinds.TextKind, IdentifierKind, CategoryKind),
     )
 }
@@ -49,7 +59,16 @@ MAX_SHOWN_EXAMPLE = 24
 #: The reason of a kind that the user gave, and the doubt about a column of different whole numbers.
 GIVEN, MAY_BE_IDENTIFIER = "it was given", "it may be an identifier"
 #: Columns that an error names.
-MAX_NAMED_COLUMNS = 5
+MAX_NAMED_COLUMNS = 10
+#: Rows that are looked at before all rows are.
+N_HEAD_ROWS = 200
+#: Digits that may be a code or a date rather than a number.
+_LEADING_ZERO, _COMPACT_DATE = re.compile(r"0[0-9]"), re.compile(r"(19|20)[0-9]{6}([0-9]{4}|[0-9]{6})?")
+#: Whole numbers, also if their points separate thousands; numbers whose comma could do so, too.
+_WHOLE, _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+"), re.compile(r"[+-]?[0-9]{1,3}(\.[0-9]{3})*")
+_THOUSANDS_SEPARATOR = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
+#: Numbers with a decimal comma, without doubt and in files whose delimiter is another character.
+_CERTAIN_COMMA, DECIMAL_COMMA = r"^[+-]?[0-9.]*[0-9],[0-9]{1,2}$", r"^([+-]?[0-9]+),([0-9]+)$"
 #: Numbers from here on may be counts of seconds or of their fractions since 1970.
 MIN_TIME_COUNT = 5e8
 #: A kind that a user demands: its name, or a mapping of the name as "kind" and of values of its fields.
@@ -66,8 +85,6 @@ class ColumnInfo:
         The name of the column, or its position in a table whose names are not strings.
     kind : ColumnKind
         What the values mean.
-    is_typed : bool
-        Whether the data type of the column decided, so that its values need no parsing.
     reason : str
         Why the column is of this kind.
     doubt : str
@@ -82,7 +99,6 @@ class ColumnInfo:
 
     key: Any
     kind: ColumnKind
-    is_typed: bool
     reason: str
     doubt: str = ""
     example: str = ""
@@ -112,9 +128,78 @@ class FeatureSchema:
 
     columns: tuple[ColumnInfo, ...]
 
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns; empty if they have none."""
+        return [column.key for column in self.columns if isinstance(column.key, str)]
+
     def of_role(self, *roles: column_kinds.Role) -> list[ColumnInfo]:
         """The columns whose kind has one of these roles."""
         return [column for column in self.columns if column.kind.role in roles]
+
+    def with_features(self) -> FeatureSchema:
+        """The schema, in which identifiers are used if there is nothing else to learn from."""
+        if any(column.kind.role != "none" for column in self.columns):
+            return self
+        is_number = [column_kinds.PLAIN_NUMBER.fullmatch(column.example) for column in self.columns]
+        kinds = (NumberKind() if each else CategoryKind() for each in is_number)
+        columns = zip(self.columns, kinds, strict=True)
+        return FeatureSchema(
+            tuple(replace(column, kind=kind, doubt=MAY_BE_IDENTIFIER) for column, kind in columns)
+        )
+
+    @property
+    def parsed(self) -> FeatureSchema:
+        """The schema of the tables that `parse` returns, whose numbers and dates have data types."""
+        kinds: dict[str, ColumnKind] = {"numeric": NumberKind(), "date": DateKind()}
+        columns = (replace(each, kind=kinds.get(each.kind.role, each.kind)) for each in self.columns)
+        return FeatureSchema(tuple(columns))
+
+    def select(self, X: Any, error: type[InvalidInputError] = InvalidInputError) -> Any:
+        """Return the columns of the schema; raise `error` if the data frame lacks one of them."""
+        frame, names = nw.from_native(X, eager_only=True), self.names
+        if not names or frame.columns == names:
+            return X
+        missing = [name for name in names if name not in frame.columns]
+        if missing:
+            unused = [str(name) for name in frame.columns if name not in names]
+            extra = f" It has {list_columns(unused)}, which the model does not use." if unused else ""
+            raise error(
+                f"the table lacks {len(missing)} column{'s' if len(missing) > 1 else ''} that the model "
+                f"needs: {list_columns(missing)}.{extra}"
+            )
+        return frame.select(names).to_native()
+
+    def parse(self, X: Any, *, first_row: int = 0, error: type[InvalidInputError] = InvalidInputError) -> Any:
+        """Parse a raw table: the same values come from texts, numbers and dates, from any file and library.
+
+        Numbers, truth values and durations become numbers, dates become timestamps, categories become texts
+        in one spelling, and lists of texts one text. Columns that are in this form stay as they are.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix
+            A table with the columns of the schema, in any order; others are left out. Arrays and sparse
+            matrices are returned as they are.
+        first_row : int, default=0
+            The number of the first row in messages.
+        error : type, default=InvalidInputError
+            Raised if a column is missing, or a value is not of its column's kind.
+
+        Returns
+        -------
+        data frame, array or sparse matrix
+            The table, in the same library.
+        """
+        if not column_kinds.is_dataframe(X):
+            return X
+        frame, columns = nw.from_native(self.select(X, error), eager_only=True), []
+        for position, column in enumerate(self.columns):
+            series = frame[:, position]
+            parsed = parse_series(column.kind, series, first_row=first_row, error=error)
+            if parsed is not series:
+                columns.append(parsed)
+        return (frame.with_columns(*columns) if columns else frame).to_native()
 
     def __str__(self) -> str:
         rows = [("column", "kind", "example", "missing", "why")]
@@ -131,7 +216,16 @@ class FeatureSchema:
     __repr__ = __str__
 
 
-def infer_schema(X: Any, kinds: Mapping[str, DemandedKind] | None = None) -> FeatureSchema:
+def list_columns(names: Sequence[str]) -> str:
+    """List the first names for a message."""
+    shown = ", ".join(repr(name[:40]) for name in names[:MAX_NAMED_COLUMNS])
+    n_more = len(names) - MAX_NAMED_COLUMNS
+    return f"{shown} and {n_more:,} more" if n_more > 0 else shown
+
+
+def infer_schema(
+    X: Any, kinds: Mapping[str, DemandedKind] | None = None, *, decimal_comma: bool = False
+) -> FeatureSchema:
     """Infer what each column of a table holds.
 
     Data types decide where they can: numbers, Booleans, dates, categories, lists. Columns of text are taken
@@ -148,6 +242,8 @@ def infer_schema(X: Any, kinds: Mapping[str, DemandedKind] | None = None) -> Fea
         "identifier". A dict has the name as "kind" and further decisions, such as
         ``{"kind": "date", "layout": "day-month-year"}`` or
         ``{"kind": "number", "thousands": ".", "decimal": ","}``.
+    decimal_comma : bool, default=False
+        Whether a comma in a number is a decimal point, because the file has another delimiter.
 
     Returns
     -------
@@ -159,53 +255,55 @@ def infer_schema(X: Any, kinds: Mapping[str, DemandedKind] | None = None) -> Fea
     >>> import pandas as pd
     >>> from capo.tables.schema import infer_schema
     >>> table = pd.DataFrame({"price": ["$12.50", "$7"], "day": ["31.12.2024", "1.1.2025"]})
-    >>> print(infer_schema(table))
+    >>> print(schema := infer_schema(table))
     column  kind   example     missing  why
     price   money  $12.50      0.0%     all 2 different values are amounts of money ($)
     day     date   31.12.2024  0.0%     all 2 different values are dates: day-month-year
+    >>> schema.parse(table)
+       price        day
+    0   12.5 2024-12-31
+    1    7.0 2025-01-01
     """
     if issparse(X):
         return FeatureSchema(())
     if not column_kinds.is_dataframe(X):
         positions = range(X.shape[1])
-        return FeatureSchema(tuple(ColumnInfo(k, NumberKind(), True, "it is a number") for k in positions))
-    columns = infer_columns(X, kinds or {}).columns
-    if all(column.kind.role == "none" for column in columns):  # there is nothing else to learn from
-        used = [NumberKind() if column.is_typed else CategoryKind() for column in columns]
-        doubtful = (replace(each, doubt=MAY_BE_IDENTIFIER) for each in columns)
-        columns = tuple(replace(each, kind=kind) for each, kind in zip(doubtful, used, strict=True))
-    return FeatureSchema(columns)
-
-
-def infer_columns(X: Any, kinds: Mapping[str, DemandedKind], **options: bool) -> FeatureSchema:
-    """Infer what each column of a data frame holds; `options` are those of `ColumnValues`."""
-    frame = nw.from_native(X, eager_only=True)
+        return FeatureSchema(tuple(ColumnInfo(k, NumberKind(), "it is a number") for k in positions))
+    frame, kinds = nw.from_native(X, eager_only=True), kinds or {}
     if unknown := [name for name in kinds if name not in frame.columns]:
         raise InvalidInputError(f"there is no column {unknown[0]!r}, whose kind is given.")
     has_names = all(isinstance(name, str) for name in frame.columns)
-    keys = frame.columns if has_names else range(len(frame.columns))
-    columns = zip(frame.iter_columns(), keys, strict=True)
-    return FeatureSchema(
-        tuple(_infer_column(column, key, kinds.get(column.name), options) for column, key in columns)
+    has_commas = decimal_comma and any(
+        column.str.contains(_CERTAIN_COMMA).any()
+        for column in frame.iter_columns()
+        if column.dtype == nw.String
     )
+    options = {"decimal_comma": decimal_comma, "has_decimal_commas": has_commas}
+    columns = [
+        _infer_column(column, column.name if has_names else position, kinds.get(column.name), options)
+        for position, column in enumerate(frame.iter_columns())
+    ]
+    return FeatureSchema(tuple(columns))
 
 
 def _infer_column(
     column: Any, key: Any, demanded: DemandedKind | None, options: Mapping[str, bool]
 ) -> ColumnInfo:
     found = _recognize_type(column) if demanded is None else None
+    is_missing = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
+    n_different, n_missing = 0, int(is_missing.sum())
+    if found is None and demanded is None:
+        found, n_missing = _recognize_plain(column, options)
     if found is None:
         values = ColumnValues.count(str(column.name), column.to_list(), **options)
-        kind, reason, doubt = recognize(values) if demanded is None else impose_kind(values, demanded)
-        missing_share = 1.0 - values.n_values / values.n_rows if values.n_rows else 0.0
-        example, n_different = next(iter(values.counts), ""), len(values.counts)
-        return ColumnInfo(key, kind, False, reason, doubt, example, missing_share, n_different)
-    kind, reason, doubt = found
-    known = (value for value in column.head(100).to_list() if not column_kinds.is_missing(value))
-    missing_share = column.null_count() / max(len(column), 1)
-    n_different = column.n_unique() if kind.role == "category" else 0
-    is_typed = column.dtype != nw.Duration
-    return ColumnInfo(key, kind, is_typed, reason, doubt, str(next(known, "")), missing_share, n_different)
+        found = recognize(values) if demanded is None else impose_kind(values, demanded)
+        if column.dtype.is_numeric() and isinstance(found.kind, CodeKind):
+            found = found._replace(kind=CategoryKind())  # numbers have no other spelling
+        n_missing, n_different = values.n_rows - values.n_values, len(values.counts)
+    elif found.kind.role == "category":
+        n_different = column.n_unique()
+    example = next(filter(None, map(column_kinds.to_text, column.head(N_HEAD_ROWS).to_list())), "")
+    return ColumnInfo(key, *found, example, n_missing / max(len(column), 1), n_different)
 
 
 def impose_kind(values: ColumnValues, demanded: DemandedKind) -> Recognition:
@@ -226,105 +324,192 @@ def impose_kind(values: ColumnValues, demanded: DemandedKind) -> Recognition:
     return Recognition(kind, GIVEN)
 
 
+_COLLECTIONS = (list, tuple, dict, set, bytes, np.ndarray)
+#: The kinds of columns whose data type decides.
+_KINDS_OF_TYPES: dict[tuple[Any, ...], ColumnKind] = {
+    (nw.Boolean,): BooleanKind(),
+    (nw.Duration,): DurationKind(),
+    (nw.Datetime, nw.Date): DateKind(),
+    (nw.Categorical, nw.Enum): CategoryKind(),
+}
+
+
 def _recognize_type(column: Any) -> Recognition | None:
     """The kind of a column whose data type decides; None for text."""
     dtype = column.dtype
-    if dtype.is_nested() or dtype == nw.Object:
-        has_lists = _has_lists(column)
-        return Recognition(TagsKind(separator=""), "its values are lists of texts") if has_lists else None
     if dtype.is_numeric():
-        return _recognize_numbers(column)
-    reason = f"its data type is {dtype}"
-    if dtype in (nw.Boolean, nw.Duration):
-        return Recognition(NumberKind(), reason)
-    if dtype in (nw.Datetime, nw.Date):
-        return Recognition(DateKind(), reason)
-    return Recognition(CategoryKind(), reason) if dtype in (nw.Categorical, nw.Enum) else None
+        is_integer = dtype.is_integer() and not column.null_count()
+        return _recognize_numbers(column, to_floats(column), is_integer)
+    for types, kind in _KINDS_OF_TYPES.items():
+        if dtype in types:
+            return Recognition(kind, f"its data type is {dtype}")
+    if dtype.is_nested() or dtype in (nw.Object, nw.Binary):
+        values = [value for value in column.to_list() if isinstance(value, _COLLECTIONS)]
+        if not all(_is_list_of_texts(value) for value in values):
+            raise InvalidInputError(
+                f"the column {column.name!r} contains lists or other collections, not single values: convert "
+                "it to columns of numbers or text, or leave it out."
+            )
+        return Recognition(TagsKind(LIST_SEPARATOR), "its values are lists of texts") if values else None
+    return None
 
 
-def _recognize_numbers(column: Any) -> Recognition:
+def _is_list_of_texts(value: Any) -> bool:
+    is_list = isinstance(value, list | tuple | np.ndarray)
+    return is_list and all(each is None or isinstance(each, str) for each in value)
+
+
+def _recognize_plain(column: Any, options: Mapping[str, bool]) -> tuple[Recognition | None, int]:
+    """The kind of a column of texts that are all plain numbers, and how many are missing.
+
+    None if they are not, or mean something else: codes, dates, or numbers with points between thousands.
+    """
+    if read_plain_numbers(column.head(N_HEAD_ROWS), options["decimal_comma"])[1].any():
+        return None, 0
+    values, is_other = read_plain_numbers(column, options["decimal_comma"])
+    n_missing = int(np.isnan(values).sum())
+    if is_other.any():
+        return None, 0
+    texts = list(filter(None, map(column_kinds.to_text, column.unique().to_list())))
+    if all(map(_WHOLE_NUMBER.fullmatch, texts[:N_HEAD_ROWS])) and has_pointed_thousands(
+        texts, options["has_decimal_commas"]
+    ):
+        return None, 0
+    if texts and (any(map(_LEADING_ZERO.match, texts)) or all(map(_COMPACT_DATE.fullmatch, texts))):
+        spelled = recognize(ColumnValues.count(str(column.name), column.to_list(), **options))
+        if isinstance(spelled.kind, CodeKind | DateKind):
+            return spelled, n_missing
+    is_integer = not n_missing and all(map(_WHOLE.fullmatch, texts))
+    found = _recognize_numbers(column, values, is_integer)
+    commas = [text for text in texts if "," in text]
+    if commas and isinstance(found.kind, NumberKind):
+        is_ambiguous = all(map(_THOUSANDS_SEPARATOR.fullmatch, commas))
+        doubt = (
+            "',' is read as a decimal point, not as a separator of thousands" if is_ambiguous else found.doubt
+        )
+        found = found._replace(kind=NumberKind(decimal=","), doubt=doubt)
+    return found, n_missing
+
+
+def _recognize_numbers(column: Any, values: FloatArray, is_integer: bool) -> Recognition:
     """The kind of a column of numbers, which may count the seconds since 1970, or number the rows."""
-    name = str(column.name)
-    if is_time_name(name) and (column.fill_nan(None) >= MIN_TIME_COUNT).all():
+    name, is_known = str(column.name), ~np.isnan(values)
+    if is_time_name(name) and is_known.any() and (values[is_known] >= MIN_TIME_COUNT).all():
         time = DateKind.recognize(ColumnValues.count(name, column.to_list()))
         if time is not None:
             return time
-    reason, why = "it has a different whole number in each row", column_kinds.find_number_reason(column)
+    why = (
+        column_kinds.find_index_reason(name, values) if is_integer and isinstance(column.name, str) else None
+    )
+    reason = "it has a different whole number in each row"
     if why:
         return Recognition(IdentifierKind(), f"{reason}, and {why}")
     if why is not None:
         return Recognition(NumberKind(), reason, MAY_BE_IDENTIFIER)
-    is_empty = column.null_count() == len(column)
-    return Recognition(NumberKind(), "it is empty in all rows" if is_empty else "all its values are numbers")
+    return Recognition(
+        NumberKind(), "all its values are numbers" if is_known.any() else "it is empty in all rows"
+    )
 
 
-def _has_lists(column: Any) -> bool:
-    """Whether the values are lists of texts; raise if they are other collections."""
-    collections = (list, tuple, dict, set, np.ndarray)
-    values = [value for value in column.to_list() if isinstance(value, collections)]
-    if any(isinstance(value, dict | set) or not all(isinstance(v, str) for v in value) for value in values):
-        raise InvalidInputError(
-            f"the column {column.name!r} of X contains lists or other collections, not single values: "
-            "convert it to columns of numbers or text, or leave it out."
-        )
-    return bool(values)
+def to_floats(column: Any) -> FloatArray:
+    """The numbers of a narwhals series, with NaN for a missing value."""
+    values = column.cast(nw.Float64).to_numpy()
+    if values.dtype == object:  # pandas.NA among numbers
+        values = [np.nan if column_kinds.is_missing(value) else value for value in values]
+    return np.asarray(values, dtype=np.float64)
 
 
-def describe_mismatch(X: Any, schema: FeatureSchema) -> str:
-    """Return how X differs from the training table, with what to do; empty if no difference was found."""
-    names = [column.key for column in schema.columns if isinstance(column.key, str)]
-    if column_kinds.is_dataframe(X):
-        try:
-            for column in schema.of_role("numeric"):
-                if column.is_typed and not (series := column.select(X)).dtype.is_numeric():
-                    parse_column(NumberKind(), series)
-        except InvalidInputError as error:
-            return f"{error} Correct such values, or leave them missing."
-    elif names:
-        shown = ", ".join(map(repr, names[:MAX_NAMED_COLUMNS]))
-        more = ", ..." if len(names) > MAX_NAMED_COLUMNS else ""
-        return (
-            "X is an array, but the model was trained on a data frame, whose columns it takes by name "
-            f"({shown}{more}): pass a data frame with these columns, such as pandas.DataFrame(X, "
-            "columns=model.feature_names_in_)."
-        )
-    return ""
+def read_plain_numbers(column: Any, decimal_comma: bool = False) -> tuple[FloatArray, BoolArray]:
+    """Read the texts of a narwhals series that are plain numbers.
 
-
-class ColumnParser(OneToOneFeatureMixin, column_kinds.TableTransformer):
-    """Parse columns to numbers; dates become seconds since 1970.
-
-    Parameters
-    ----------
-    kinds : sequence of ParsedKind
-        The kind of each column.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from capo.tables.schema import ColumnParser, infer_schema
-    >>> table = pd.DataFrame({"price": ["$1,200.50", "$7", None], "share": ["12%", "7.5%", "-"]})
-    >>> kinds = [column.kind for column in infer_schema(table).columns]
-    >>> ColumnParser(kinds).fit_transform(table)
-    array([[1200.5,   12. ],
-           [   7. ,    7.5],
-           [   nan,    nan]])
+    The result has NaN for a value that is missing or not a plain number, and which rows hold such texts.
     """
+    if column.implementation.is_polars() and column.dtype == nw.String:
+        import polars as pl  # noqa: PLC0415 (an extra)
 
-    def __init__(self, kinds: Sequence[ParsedKind]) -> None:
-        self.kinds = kinds
+        texts = column.to_native().str.strip_chars()
+        texts = texts.set(texts.is_in(["", *column_kinds.MISSING_TEXTS]), None)
+        if decimal_comma:
+            texts = texts.str.replace(DECIMAL_COMMA, "${1}.${2}")
+        found = texts.cast(pl.Float64, strict=False).fill_nan(None)
+        is_other = (found.is_null() & texts.is_not_null()).to_numpy()
+        return found.fill_null(float("nan")).to_numpy(writable=True), is_other
+    known = {None: np.nan}
+    texts = list(map(column_kinds.to_text, column.to_list()))
+    for text in set(texts):
+        if text is not None:
+            plain = re.sub(DECIMAL_COMMA, r"\1.\2", text) if decimal_comma else text
+            known[text] = float(plain) if column_kinds.PLAIN_NUMBER.fullmatch(plain) else np.inf
+    numbers = np.array([known[text] for text in texts], dtype=np.float64)
+    is_other = np.isinf(numbers)
+    return np.where(is_other, np.nan, numbers), is_other
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Store the names of the columns."""
-        validate_data(self, X, skip_check_array=True)
-        return self
 
-    def transform(self, X: Any) -> FloatArray:
-        """Parse the columns."""
-        validate_data(self, X, reset=False, skip_check_array=True)
-        columns = nw.from_native(X, eager_only=True).iter_columns()
-        parsed = [parse_column(kind, column) for kind, column in zip(self.kinds, columns, strict=True)]
-        return np.column_stack(parsed)
+def parse_series(
+    kind: ColumnKind, column: Any, *, first_row: int = 0, error: type[InvalidInputError] = InvalidInputError
+) -> Any:
+    """Parse a narwhals series as `FeatureSchema.parse` does; if there is nothing to do, return it."""
+    if not isinstance(kind, ParsedKind):
+        return column if kind.role == "none" else _parse_texts(kind, column, first_row, error)
+    dtype, library = column.dtype, column.implementation
+    if kind.role == "date":
+        if dtype in (nw.Datetime, nw.Date):
+            return column
+        seconds = parse_column(kind, column, first_row=first_row, error=error)
+        moments = np.rint(np.nan_to_num(seconds) * 1e6).astype(np.int64).astype("M8[us]")
+        moments[np.isnan(seconds)] = np.datetime64("NaT")
+        return nw.new_series(column.name, moments, nw.Datetime("us"), backend=library)
+    # Types with a missing value of their own are not known to all estimators.
+    is_plain = (
+        dtype != nw.Decimal and not (dtype == nw.Boolean and column.null_count())
+        if library.is_polars()
+        else isinstance(getattr(column.to_native(), "dtype", None), np.dtype)
+    )
+    is_typed = dtype == nw.Boolean or (dtype.is_numeric() and not isinstance(kind, BooleanKind))
+    numbers = parse_column(kind, column, first_row=first_row, error=error)
+    return (
+        column if is_plain and is_typed else nw.new_series(column.name, numbers, nw.Float64, backend=library)
+    )
+
+
+def _parse_texts(kind: ColumnKind, column: Any, first_row: int, error: type[InvalidInputError]) -> Any:
+    """Texts in one spelling, in the type of the column where it is text."""
+    values, is_text = column.to_list(), column.dtype in (nw.String, nw.Categorical, nw.Enum)
+    if column.dtype == nw.Float32:  # the text of a number is shorter than that of the same double
+        values = [np.float32(np.nan if value is None else value) for value in values]
+    elif isinstance(kind, TagsKind):
+        values = [LIST_SEPARATOR.join(filter(None, v)) if _is_list_of_texts(v) else v for v in values]
+    elif any(isinstance(value, _COLLECTIONS) for value in ([] if is_text else values)):
+        raise error(
+            f"the column {column.name!r} held {kind.description} in training, but contains lists now."
+        )
+    has_lost_spelling = isinstance(kind, CodeKind) and not kind.width and not is_text
+    numbers = list(map(column_kinds.is_number, values)) if has_lost_spelling else []
+    if any(numbers):
+        row = numbers.index(True)
+        raise error(
+            f"the column {column.name!r} held texts such as 007 in training, but row {first_row + row:,} "
+            f"contains the number {values[row]!r}, whose spelling in its file is lost: read this column as "
+            "text."
+        )
+    spell = kind.spell if isinstance(kind, CategoryKind) else column_kinds.to_text
+    known: dict[Any, str | None] = {}
+    for value in column.unique().to_list() if is_text else values:
+        key = value if isinstance(value, str) else (type(value), str(value))  # 1 and True are equal
+        if key not in known:
+            known[key] = spell(value)
+    if is_text and all(
+        text == value or not (text or isinstance(value, str)) for value, text in known.items()
+    ):
+        return column
+    texts = [known[v if isinstance(v, str) else (type(v), str(v))] for v in values]
+    if not column.implementation.is_pandas_like():
+        return nw.new_series(column.name, texts, nw.String, backend=column.implementation)
+    native = column.to_native()  # keeps its kind of missing value
+    dtype = native.dtype if column.dtype == nw.String else object
+    objects = [np.nan if text is None else text for text in texts]
+    series = type(native)(objects, index=native.index, name=native.name, dtype=dtype)
+    return nw.from_native(series, series_only=True)
 
 
 def parse_column(
@@ -334,24 +519,18 @@ def parse_column(
 
     Raises `error` if a value is not of this kind; the message counts rows from `first_row`.
     """
-    dtype = column.dtype
     is_written_date = isinstance(kind, DateKind) and kind.layout != DateKind().layout
-    if (dtype.is_numeric() and not is_written_date) or dtype == nw.Boolean:
-        values = np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
-        if dtype.is_float():
-            check_not_misread(kind, values, str(column.name))
-        return kind.convert_numbers(values)
-    if dtype == nw.Date:
-        column = column.cast(nw.Datetime("us"))
-    if column.dtype == nw.Datetime:
-        if column.dtype.time_zone is not None:
-            column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-        return np.asarray(column.dt.timestamp("us").cast(nw.Float64).to_numpy()) / 1e6
-    if dtype == nw.Duration:
-        return np.asarray(column.dt.total_microseconds().cast(nw.Float64).to_numpy()) / 1e6
+    typed = _read_typed(kind, column, is_written_date)
+    if typed is not None:
+        return typed
+    if isinstance(kind, NumberKind) and kind.is_plain:
+        numbers, is_other = read_plain_numbers(column, kind.decimal == ",")
+    else:
+        numbers, is_other = np.empty(len(column)), np.ones(len(column), dtype=bool)
     known: dict[Any, float | None] = {}
-    numbers = np.empty(len(column))
-    for row, value in enumerate(column.to_list()):
+    for row, value in enumerate(column.to_list() if is_other.any() else ()):
+        if not is_other[row]:
+            continue
         key = value if isinstance(value, str) else (type(value), str(value))  # 1 and True are equal
         if key not in known:
             known[key] = _parse_value(kind, value, is_written_date)
@@ -359,10 +538,30 @@ def parse_column(
         if number is None:
             raise error(
                 f"the column {column.name!r} held {kind.description} in training, but row "
-                f"{first_row + row:,} contains {column_kinds.to_text(value)!r}."
+                f"{first_row + row:,} contains {column_kinds.to_text(value)!r}. Correct such values, or "
+                "leave them missing."
             )
         numbers[row] = number
     return numbers
+
+
+def _read_typed(kind: ParsedKind, column: Any, is_written_date: bool) -> FloatArray | None:
+    """The numbers of a column with a data type of numbers, dates or durations; None for others."""
+    dtype = column.dtype
+    if (dtype.is_numeric() and not is_written_date) or dtype == nw.Boolean:
+        values = to_floats(column)
+        if dtype.is_float():
+            _check_not_misread(kind, values, str(column.name))
+        return kind.convert_numbers(values)
+    if dtype == nw.Duration:
+        return to_floats(column.dt.total_microseconds()) / 1e6
+    if dtype not in (nw.Date, nw.Datetime):
+        return None
+    if dtype == nw.Date:
+        column = column.cast(nw.Datetime("us"))
+    elif dtype.time_zone is not None:
+        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    return to_floats(column.dt.timestamp("us")) / 1e6
 
 
 def _parse_value(kind: ParsedKind, value: Any, is_written_date: bool) -> float | None:
@@ -374,7 +573,7 @@ def _parse_value(kind: ParsedKind, value: Any, is_written_date: bool) -> float |
     return float(kind.convert_numbers(np.array([float(value)]))[0])
 
 
-def check_not_misread(kind: ColumnKind | None, fractions: FloatArray, name: str) -> None:
+def _check_not_misread(kind: ColumnKind | None, fractions: FloatArray, name: str) -> None:
     """Raise if numbers of a floating-point type may be misread texts, such as 1.234 for 1234."""
     # With a currency or a unit, no reader takes a text for a number.
     number = kind.first_misread(fractions) if type(kind) is NumberKind else None
