@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     )
     from .estimators import CAPOClassifier, SVMPerfClassifier, SVMPerfClassifierCV, svmperf_path
     from .io.model_file import load, save
+    from .learning.auxiliaries import ScoreColumn
     from .learning.folds import TimeFolds
 
 __all__ = [
     "CAPOClassifier",
     "SVMPerfClassifier",
     "SVMPerfClassifierCV",
+    "ScoreColumn",
     "TimeFolds",
     "__version__",
     "baselines",
@@ -54,6 +56,7 @@ _WHERE = {
     "CAPOClassifier": "estimators",
     "SVMPerfClassifier": "estimators",
     "SVMPerfClassifierCV": "estimators",
+    "ScoreColumn": "learning.auxiliaries",
     "TimeFolds": "learning.folds",
     "load": "io.model_file",
     "save": "io.model_file",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -23,9 +24,11 @@ from ..decisions import Decision, Guarantee, Population, PriceTerms, Savings, no
 from ..exceptions import AuxiliaryError, InvalidInputError
 from ..learning.auxiliaries import (
     AUXILIARY_SETS,
+    ScoreColumn,
     bind_sample_weight,
     name_auxiliaries,
     resolve_auxiliaries,
+    score_columns,
     set_random_states,
 )
 from ..learning.cross_fit import Auxiliary, JobRunner, TrainingSet
@@ -152,7 +155,8 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
 
     def _inner_estimators(self) -> list[tuple[str, Any]]:
         """The user's own estimators under their names."""
-        return [(name, estimator) for name, estimator in self._slots() if not isinstance(estimator, str)]
+        names = (str, ScoreColumn)
+        return [(name, estimator) for name, estimator in self._slots() if not isinstance(estimator, names)]
 
     def _named_auxiliaries(self) -> list[tuple[str, Any]]:
         """The auxiliaries under their names, registered names in the place of their estimators."""
@@ -271,6 +275,10 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
             for name, estimator in resolve_auxiliaries(given, X, self.schema_, kind, len(classes))
         ]
         auxiliaries, split_params = self._bind_auxiliaries(pairs, weight, sample_weight, params)
+        scores = self.score_columns_ = {
+            name: each.columns for name, each in given if isinstance(each, ScoreColumn)
+        }
+        auxiliaries = [replace(each, is_score_column=each.name in scores) for each in auxiliaries]
         labels, partial = task.fold_labels(targets), task.allow_partial
         splits = split_folds(self.cv, X, labels, split_params, random, allow_partial=partial, weight=weight)
         if isinstance(measure, Measure):
@@ -282,7 +290,8 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
             warn_of_majority_class(classes, counted == 1, stacklevel=4)
         delta = task.used_delta(measure, len(classes))
         with timer("delta"):
-            self.delta_, features = fit_delta(delta, X, self.schema_, random)
+            columns = self.schema_.take(score_columns(given), others=True)
+            self.delta_, features = fit_delta(delta if columns.columns else None, X, columns, random)
         is_fast = (
             isinstance(self.auxiliaries, str) and self.auxiliaries == "fast" and task.target_type == "binary"
         )

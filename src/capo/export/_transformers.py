@@ -176,6 +176,10 @@ def _convert_scaler(scaler: Any, table: GraphTable) -> GraphTable:
 def _convert_function(transformer: Any, table: GraphTable) -> GraphTable:
     if transformer.func is None or transformer.func is to_dense:
         return table
+    if transformer.func is features.probability_log_odds:
+        low, op = features.MIN_PROBABILITY, table.graph.op
+        share = op("Clip", table.to_matrix(), low, 1.0 - low)
+        return table.numeric(op("Sub", op("Log", share), op("Log", op("Sub", 1.0, share))))
     if transformer.func is not features.clip_standardized:
         raise ExportError(
             f"its FunctionTransformer applies {getattr(transformer.func, '__name__', 'a function')}, "

@@ -40,7 +40,14 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .._compat import FloatArray, IntArray, name_estimators
 from ..exceptions import IgnoredWeightWarning, InvalidInputError, MissingExtraError
-from ..tables.features import make_linear_features, make_rbf_features, make_tree_features, n_ordinal_columns
+from ..tables.features import (
+    make_linear_features,
+    make_rbf_features,
+    make_score_features,
+    make_tree_features,
+    n_ordinal_columns,
+)
+from ..tables.kinds import is_dataframe, to_text
 from ..tables.schema import FeatureSchema
 from .cross_fit import Auxiliary
 from .outputs import SCORE_METHODS, ScoreOutput
@@ -82,6 +89,8 @@ QUICK_BOOSTING = {**LABEL_BOOSTING, "early_stopping": False, "max_leaf_nodes": 1
 #: Boosting of many classes. Without a penalty, the trees of a class with a few rows diverge and spoil all
 #: probabilities.
 CLASS_BOOSTING = {"l2_regularization": 1.0, "min_samples_leaf": 5}
+#: Different answers that a score column of texts may hold.
+MAX_ANSWERS = 50
 #: Columns of a sparse matrix that trees use.
 MAX_SPARSE_COLUMNS = 300
 #: Components of the truncated singular value decomposition.
@@ -295,6 +304,79 @@ def default_auxiliary_names(
     return [*names, "svm"] if has_svm else names
 
 
+class ScoreColumn(BaseEstimator):
+    """A column of scores or answers of a service, an earlier model or a rule, used as an auxiliary.
+
+    The column holds probabilities, margins, levels, or answers such as yes, no and unsure; it may be missing
+    where there was no answer. A small logistic regression learns what they mean: the direction of scores, the
+    log-odds of each answer and those of a missing one. Auxiliaries that are given by name and the delta
+    function do not use the column; estimators of your own get the whole table.
+
+    Parameters
+    ----------
+    column : str, int or list of them
+        The column, or several columns that belong together, such as one score for each of many classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from capo import CAPOClassifier, ScoreColumn
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(300, 3)), np.repeat([0, 1], 150)
+    >>> X[:, 2] += 2 * y
+    >>> model = CAPOClassifier(auxiliaries=[ScoreColumn(2)], random_state=0).fit(X, y)
+    >>> list(model.auxiliary_weights_)
+    ['column 2']
+    """
+
+    def __init__(self, column: Any) -> None:
+        self.column = column
+
+    @property
+    def columns(self) -> list[Any]:
+        """The columns as a list."""
+        return list(self.column) if isinstance(self.column, list | tuple) else [self.column]
+
+    @property
+    def default_name(self) -> str:
+        """The name of the auxiliary, unless it is given one."""
+        return " and ".join(each if isinstance(each, str) else f"column {each}" for each in self.columns)
+
+
+def score_columns(pairs: Sequence[tuple[str, Any]]) -> list[Any]:
+    """Return the columns that are used as auxiliaries; raise an error if one is given twice."""
+    found = [key for _, each in pairs if isinstance(each, ScoreColumn) for key in each.columns]
+    if repeated := [key for position, key in enumerate(found) if key in found[:position]]:
+        raise InvalidInputError(f"the score column {repeated[0]!r} is given twice: give it once.")
+    return found
+
+
+def _make_score_model(score: ScoreColumn, X: Any, schema: FeatureSchema) -> Pipeline:
+    if issparse(X):
+        raise InvalidInputError("score columns need a data frame or an array: X is a sparse matrix.")
+    keys = [column.key for column in schema.columns]
+    for key in score.columns:
+        if key not in keys:
+            known = ", ".join(repr(each) for each in keys[:10])
+            raise InvalidInputError(f"there is no score column {key!r}: the columns are {known}.")
+        (column,) = schema.take([key]).columns
+        values = column.select(X).to_list() if is_dataframe(X) else X[:, key].tolist()
+        different = {each for each in values if to_text(each) is not None}
+        if not different:
+            raise InvalidInputError(f"the score column {key!r} has only missing values: leave it out.")
+        if len(different) == 1 and all(each in different for each in values):
+            raise InvalidInputError(f"the score column {key!r} has the same value in all rows: leave it out.")
+        is_number = column.kind.role == "numeric"
+        if not is_number and (column.kind.role != "category" or len(different) > MAX_ANSWERS):
+            raise InvalidInputError(
+                f"the score column {key!r} holds {column.kind.description} with {len(different):,} different "
+                f"values: it needs numbers, or at most {MAX_ANSWERS} different answers."
+            )
+    return make_pipeline(
+        make_score_features(X, schema.take(score.columns)), LogisticRegression(max_iter=1000)
+    )
+
+
 def resolve_auxiliaries(
     pairs: Sequence[tuple[str, Any]],
     X: Any,
@@ -307,14 +389,21 @@ def resolve_auxiliaries(
     The name of a set is replaced by all of its auxiliaries; a registered name beside it that belongs to the
     set is made once.
     """
-    factories = _FACTORIES[target_type]
+    factories, features = _FACTORIES[target_type], schema.take(score_columns(pairs), others=True)
     own = {name for name, estimator in pairs if not isinstance(estimator, str) or name != estimator}
     resolved: dict[str, Any] = {}
     for name, estimator in pairs:
-        if not isinstance(estimator, str):
+        if isinstance(estimator, ScoreColumn):
+            resolved[name] = _make_score_model(estimator, X, schema)
+        elif not isinstance(estimator, str):
             resolved[name] = estimator
+        elif not issparse(X) and not features.columns:
+            raise InvalidInputError(
+                f"the auxiliary {estimator!r} has no columns to learn from: all of them are score columns. "
+                "Give the score columns alone."
+            )
         elif estimator not in AUXILIARY_SETS:
-            resolved[name] = factories[estimator](X, schema)
+            resolved[name] = factories[estimator](X, features)
         else:
             names = default_auxiliary_names(X, estimator, target_type, n_labels)
             if clash := sorted(own.intersection(names)):
@@ -322,7 +411,7 @@ def resolve_auxiliaries(
                     f"the name {clash[0]!r} is that of an auxiliary of the set {estimator!r}: give yours "
                     "another name."
                 )
-            resolved.update((each, factories[each](X, schema)) for each in names)
+            resolved.update((each, factories[each](X, features)) for each in names)
     return list(resolved.items())
 
 
@@ -387,6 +476,8 @@ def bind_sample_weight(name: str, estimator: Any, weight: Any) -> Auxiliary:
 
 def _as_pair(entry: Any) -> tuple[str | None, Any]:
     pair = entry if isinstance(entry, tuple) else (entry if isinstance(entry, str) else None, entry)
+    if isinstance(entry, ScoreColumn):
+        return entry.default_name, entry
     if len(pair) != 2 or not (pair[0] is None or isinstance(pair[0], str)):
         raise InvalidInputError(
             "an auxiliary is a classifier, a (name, classifier) pair or the name of a built-in auxiliary: "
@@ -410,7 +501,10 @@ def _as_pair(entry: Any) -> tuple[str | None, Any]:
         raise InvalidInputError(
             f"auxiliaries must be classifiers: {type(estimator).__name__} is a regressor."
         )
-    elif not any(hasattr(estimator, method) for method in (*SCORE_METHODS, "predict")):
+    elif not (
+        isinstance(estimator, ScoreColumn)
+        or any(hasattr(estimator, method) for method in (*SCORE_METHODS, "predict"))
+    ):
         raise InvalidInputError(
             f"an auxiliary must have decision_function, predict_proba or predict: got {estimator!r}."
         )

@@ -95,11 +95,12 @@ class TrainingSet:
 
 @dataclass(frozen=True)
 class Auxiliary:
-    """One auxiliary classifier, and the parameters of its `fit`."""
+    """One auxiliary classifier, the parameters of its `fit`, and whether it is made of a score column."""
 
     name: str
     estimator: Any
     fit_params: dict[str, Any]
+    is_score_column: bool = False
 
     @property
     def is_frozen(self) -> bool:

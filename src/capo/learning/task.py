@@ -215,7 +215,8 @@ class BinaryTask(Task):
             unscaled, folds, measure = unscaled.take_rows(rows), folds[rows], measure.for_rows(rows)
             raw, pairs = raw[rows], None if pairs is None else pairs[:, rows]
         objective = self.objective(measure)
-        if all(each.is_frozen for each in data.auxiliaries) and isinstance(objective.prior, StackPrior):
+        is_external = all(each.is_frozen or each.is_score_column for each in data.auxiliaries)
+        if is_external and isinstance(objective.prior, StackPrior):
             # No auxiliary has learned from the features in these rows: they need no proof.
             objective = replace(objective, prior=StackPrior(min_std_errors=0.0))
         scaled, scales = scale_outputs(

@@ -33,6 +33,8 @@ from .schema import ColumnInfo, FeatureSchema, infer_schema, parse_column
 
 #: Standardized values are clipped to this many standard deviations from the mean.
 MAX_STANDARDIZED = 5.0
+#: Probabilities are clipped to at least this before their log-odds are taken.
+MIN_PROBABILITY = 1e-6
 #: Nystroem components of ``delta="rbf"``.
 N_DELTA_COMPONENTS = 300
 #: Columns with a smaller range are standardized for trees, which treat differences below 1e-7 as ties.
@@ -128,6 +130,38 @@ def make_delta_features(name: str, X: Any, schema: FeatureSchema | None = None) 
 def clip_standardized(values: Any) -> Any:
     """Clip standardized values to the range that linear models get."""
     return np.clip(values, -MAX_STANDARDIZED, MAX_STANDARDIZED)
+
+
+def make_score_features(X: Any, schema: FeatureSchema) -> Any:
+    """Make an unfitted transformer of columns of scores or answers, for a linear model of them alone.
+
+    The order of scores is kept: nothing is clipped. Numbers between 0 and 1 become log-odds. Missing values
+    have a column of their own, and so has each answer that is a category.
+    """
+    numeric = [column.key for column in schema.of_role("numeric")]
+    values = [np.asarray(safe_indexing(X, key, axis=1), dtype=np.float64) for key in numeric]
+    is_probability = [
+        np.nanmin(each) >= 0 and np.nanmax(each) <= 1 and len(np.unique(each[~np.isnan(each)])) > 2
+        for each in values
+    ]
+    by_form = {
+        form: [key for key, found in zip(numeric, is_probability, strict=True) if found == form]
+        for form in (False, True)
+    }
+    to_log_odds = preprocessing.FunctionTransformer(probability_log_odds, feature_names_out="one-to-one")
+    plain = _make_scaler()[:-1]
+    one_hot = CategoryOneHotEncoder(min_frequency=1, max_categories=MAX_ONE_HOT_COLUMNS)
+    return _column_transformer(
+        ("numeric", plain, by_form[False]),
+        ("probabilities", make_pipeline(to_log_odds, *_make_scaler()[:-1]), by_form[True]),
+        _category_encoder("categories", schema.of_role("category"), one_hot),
+    )
+
+
+def probability_log_odds(values: Any) -> Any:
+    """Return the log-odds of probabilities, which are clipped so that those of 0 and 1 are finite."""
+    clipped = np.clip(np.asarray(values, dtype=np.float64), MIN_PROBABILITY, 1.0 - MIN_PROBABILITY)
+    return np.log(clipped) - np.log(1.0 - clipped)
 
 
 def check_features(features: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -136,6 +136,10 @@ class FeatureSchema:
     def of_role(self, *roles: column_kinds.Role) -> list[ColumnInfo]:
         """The columns whose kind has one of these roles."""
         return [column for column in self.columns if column.kind.role in roles]
+
+    def take(self, keys: Container[Any], *, others: bool = False) -> FeatureSchema:
+        """The schema of some columns, or of all others."""
+        return FeatureSchema(tuple(each for each in self.columns if (each.key in keys) != others))
 
     def with_features(self) -> FeatureSchema:
         """The schema, in which identifiers are used if there is nothing else to learn from."""

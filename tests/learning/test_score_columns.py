@@ -1,0 +1,141 @@
+"""Columns of scores and answers as auxiliaries."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from capo import CAPOClassifier, ScoreColumn, load, save
+from capo.exceptions import InvalidInputError
+
+
+def make_table(n=600, seed=0):
+    """Two columns, a probability of a service, its answer in words, and labels."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.3
+    score = 1 / (1 + np.exp(-(rng.normal(size=n) + 2 * y - 1)))
+    score[rng.random(n) < 0.1] = np.nan
+    answer = np.select([np.isnan(score), score > 0.7, score > 0.4], [None, "yes", "unsure"], "no")
+    X = pd.DataFrame({"a": rng.normal(size=n) + y, "b": rng.choice(["red", "blue"], n)})
+    return X.assign(score=score, answer=answer), y
+
+
+def fit(auxiliaries, X, y, measure="roc_auc", **params):
+    return CAPOClassifier(measure, auxiliaries=auxiliaries, C=0.0, random_state=0, **params).fit(X, y)
+
+
+@pytest.mark.parametrize("column", ["score", "answer"])
+def test_a_score_column_alone_is_worth_what_it_says(column):
+    X, y = make_table()
+    X_test, y_test = make_table(3000, seed=1)
+    model = fit([ScoreColumn(column)], X, y, delta=None)
+    assert list(model.auxiliary_weights_) == [column]
+    expected = (
+        X_test["score"] if column == "score" else X_test["answer"].map({"no": 0, "unsure": 1, "yes": 2})
+    )
+    known = expected.notna()
+    found = model.positive_decision(X_test)
+    assert roc_auc_score(y_test[known], found[known]) == pytest.approx(
+        roc_auc_score(y_test[known], expected[known]), abs=1e-3
+    )
+    rate = y[X["score"].isna()].mean()
+    missing = model.predict_proba(X_test[~known])[:, 1]
+    assert np.ptp(missing) == 0
+    assert missing[0] == pytest.approx(rate, abs=0.12)
+
+
+def test_the_direction_of_a_score_is_learned():
+    X, y = make_table()
+    turned = X.assign(score=100 * (1 - X["score"]))
+    found, same = (fit([ScoreColumn("score")], table, y, delta=None).score(table, y) for table in (turned, X))
+    assert found == pytest.approx(same, abs=1e-2)
+
+
+def test_other_auxiliaries_and_the_delta_function_do_not_see_the_column():
+    X, y = make_table()
+    X = X.drop(columns="answer")
+    shuffled = X.assign(score=X["score"].sample(frac=1.0, random_state=0).to_numpy())
+    models = [fit(["linear", "trees", ScoreColumn("score")], table, y) for table in (X, shuffled)]
+    first, second = (model.auxiliary_outputs_ for model in models)
+    np.testing.assert_array_equal(first[:, :2], second[:, :2])
+    assert not np.array_equal(first[:, 2], second[:, 2])
+    assert not any("score" in name for name in models[0].delta_coef_)
+    assert models[0].score_ > models[1].score_ + 0.02
+    assert "score" in models[0].feature_names_in_
+
+
+def test_score_columns_alone_are_corrected_by_the_other_columns():
+    X, y = make_table(300)
+    X_test, y_test = make_table(3000, seed=1)
+    model = fit([ScoreColumn("score")], X, y)
+    alone = fit([ScoreColumn("score")], X, y, delta=None)
+    assert np.isfinite(model.delta_ridge_)
+    assert model.score(X_test, y_test) > alone.score(X_test, y_test) + 0.02
+    only = fit([ScoreColumn("score")], X[["score"]], y)
+    assert not only.delta_coef_
+
+
+def test_arrays_polars_files_and_predictions_without_the_column(tmp_path):
+    X, y = make_table()
+    model = fit(["linear", ScoreColumn("score"), ScoreColumn("answer")], X, y)
+    save(model, tmp_path / "m.capo")
+    for table in (X, pl.from_pandas(X)):
+        np.testing.assert_array_equal(load(tmp_path / "m.capo").log_odds(table), model.log_odds(X))
+    with pytest.raises(InvalidInputError, match="'score'"):
+        model.predict(X.drop(columns="score"))
+    array = X[["a", "score"]].to_numpy()
+    same = fit([ScoreColumn(1)], array, y)
+    assert list(same.auxiliary_weights_) == ["column 1"]
+
+
+def test_many_classes_and_labels():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, 600)
+    said = np.where(rng.random(600) < 0.7, codes, rng.integers(0, 3, 600))
+    names = np.array(["x", "y", "z"])
+    X = pd.DataFrame({"a": rng.normal(size=600), "service": names[said]})
+    for k, name in enumerate(names):
+        X[f"score_{name}"] = 2.0 * (said == k) + rng.normal(size=600)
+    model = CAPOClassifier("f1_macro", auxiliaries=["linear", ScoreColumn("service")], random_state=0)
+    assert model.fit(X, names[codes]).score_ > 0.6
+    several = ScoreColumn(["score_x", "score_y", "score_z"])
+    model = CAPOClassifier("f1_macro", auxiliaries=[several], random_state=0).fit(X, names[codes])
+    assert model.score_ > 0.5
+    labels = np.column_stack((codes == 0, codes != 1)).astype(int)
+    model = CAPOClassifier("f1_micro", auxiliaries=[ScoreColumn("service")], random_state=0).fit(X, labels)
+    assert model.score_ > 0.6
+
+
+def test_onnx_gives_the_same_labels(tmp_path):
+    export = pytest.importorskip("capo.export")
+    runtime = pytest.importorskip("onnxruntime")
+    X, y = make_table()
+    model = fit(["linear", ScoreColumn("score"), ScoreColumn("answer")], X, y, measure="f1")
+    graph = export.to_onnx(model, X)
+    session = runtime.InferenceSession(graph.SerializeToString())
+    labels = session.run(None, export.onnx_inputs(X, graph))[0]
+    assert np.mean(np.asarray(labels).ravel() == model.predict(X)) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("change", "column", "message"),
+    [
+        ({}, "vendor", "there is no score column 'vendor'"),
+        ({"score": 0.5}, "score", "same value in all rows"),
+        ({"score": np.nan}, "score", "only missing values"),
+        ({"score": [f"row {k} of the table" for k in range(600)]}, "score", "it needs numbers"),
+    ],
+)
+def test_bad_score_columns_get_a_sentence(change, column, message):
+    X, y = make_table()
+    with pytest.raises(InvalidInputError, match=message):
+        fit([ScoreColumn(column)], X.assign(**change), y)
+
+
+def test_a_column_given_twice_and_nothing_left_for_others():
+    X, y = make_table()
+    with pytest.raises(InvalidInputError, match="given twice"):
+        fit([ScoreColumn("score"), ("again", ScoreColumn("score"))], X, y)
+    with pytest.raises(InvalidInputError, match="no columns to learn from"):
+        fit([ScoreColumn("score"), "linear"], X[["score"]], y)
