@@ -14,13 +14,11 @@ from collections.abc import Iterator
 from itertools import permutations, product
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from ._compat import ArrayLike, FloatArray, IntArray
 from .measures import Cut, Measure, RankingMeasure
 
 __all__ = ["brute_force", "check_case", "check_lower_bound", "check_measure", "check_weights"]
-
-IntArray = NDArray[np.int_]
 
 #: Relative tolerance; the scores of the random cases are of order 1.
 TOLERANCE = 1e-9
@@ -37,7 +35,7 @@ def brute_force(measure: Measure, scores: ArrayLike, y: ArrayLike) -> float:
     return float(np.max(losses - (sign - labelings) @ values / (2 * len(sign))))
 
 
-def labeling_losses(measure: Measure, sign: IntArray, labelings: IntArray) -> NDArray[np.float64]:
+def labeling_losses(measure: Measure, sign: IntArray, labelings: IntArray) -> FloatArray:
     """The loss of each labeling, minus infinity for those that the measure does not admit.
 
     A loss that depends on the confusion matrix alone is computed once for each matrix.
@@ -100,7 +98,7 @@ def check_lower_bound(measure: Measure, scores: ArrayLike, others: ArrayLike, y:
     )
 
 
-def random_case(rng: np.random.Generator, max_rows: int) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
+def random_case(rng: np.random.Generator, max_rows: int) -> tuple[FloatArray, IntArray]:
     """Random scores (sometimes tied or all equal) and labels (sometimes with one row of a class)."""
     n = int(rng.integers(2, max_rows + 1))
     kind = rng.integers(4)

@@ -591,12 +591,8 @@ class RecallAtPrecision(_FloorMeasure):
     ----------
     floor : float, default=0.9
         The smallest precision allowed.
-    penalty : float, default=inf
-        Factor of the relative shortfall in the loss; with infinity any shortfall has the loss 1.
-        Training uses 1 in place of an infinite penalty.
-    confidence : float, optional
-        The probability with which the constraint must hold on new rows. `CAPOClassifier` then chooses its
-        threshold on rows that it holds out.
+    penalty, confidence
+        As in `ConstrainedMeasure`; the penalty multiplies the relative shortfall.
     """
 
     name = "recall_at_precision"
@@ -610,12 +606,8 @@ class PrecisionAtRecall(_FloorMeasure):
     ----------
     floor : float, default=0.9
         The smallest recall allowed.
-    penalty : float, default=inf
-        Factor of the relative shortfall in the loss; with infinity any shortfall has the loss 1.
-        Training uses 1 in place of an infinite penalty.
-    confidence : float, optional
-        The probability with which the constraint must hold on new rows. `CAPOClassifier` then chooses its
-        threshold on rows that it holds out.
+    penalty, confidence
+        As in `ConstrainedMeasure`; the penalty multiplies the relative shortfall.
     """
 
     name = "precision_at_recall"
@@ -629,12 +621,8 @@ class TprAtFpr(ConstrainedMeasure):
     ----------
     ceiling : float, default=0.1
         The largest false positive rate allowed.
-    penalty : float, default=inf
-        Factor of the excess in the loss; with infinity any excess has the loss 1.
-        Training uses 1 in place of an infinite penalty.
-    confidence : float, optional
-        The probability with which the constraint must hold on new rows. `CAPOClassifier` then chooses its
-        threshold on rows that it holds out.
+    penalty, confidence
+        As in `ConstrainedMeasure`; the penalty multiplies the excess.
     """
 
     name = "tpr_at_fpr"
