@@ -69,7 +69,7 @@ def cover(rows: Rows, n_tables: int, seed: int = 0) -> pd.DataFrame:
         positive, decision = draw(rows, rows.n_rows, random)
         targets = make_targets(listed[0], positive, ("negative", "positive"))
         bootstrap = Bootstrap(targets, decision, None, None, np.random.RandomState(number))
-        values = targets.values(listed, decision, None)
+        values = [targets.score(each, decision, None) for each in listed]
         low, high = bootstrap.intervals(listed, lambda message: None).T
         ends.append((np.minimum(low, values), np.maximum(high, values)))
     low, high = np.moveaxis(np.array(ends), 1, 0)

@@ -516,9 +516,9 @@ def importance(
             parts = [part for part in parts if len(part[1])]
     rows = np.concatenate([part for _, part in parts])
     sample, weight = targets.take(rows), weight[rows]
-    sample.check_classes(None)
+    sample.check_classes()
     is_binary = isinstance(sample, BinaryTargets)
-    few_rows = sample.describe_few_rows(sample.class_sizes(None)) if is_binary else ""
+    few_rows = sample.describe_few_rows() if is_binary else ""
     pairs = _Pairs(table, sample, parts, n_repeats, random)
     column_groups = group_columns(table, positions, rows, max_correlation)
     group = None if group is None else group[rows]

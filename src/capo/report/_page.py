@@ -218,9 +218,8 @@ def render_report(
         scores = np.asarray(outputs, dtype=np.float64)
         Labels.check_scores(scores, len(labels.positive))
         names = [templates.quote_label(label) for label in model.label_pair.tolist()]
-        targets = make_targets(model.measure_, labels.positive, names)
-        few_rows = targets.describe_few_rows(targets.class_sizes(labels.weight))
-        about_rows = few_rows if evaluation is None else evaluation.caution
+        counted = make_targets(model.measure_, labels.positive[labels.mass > 0], names)
+        about_rows = counted.describe_few_rows() if evaluation is None else evaluation.caution
         context |= _describe_training(model)
         losses = None
         if prices is None:
@@ -292,7 +291,7 @@ def _describe_threshold(
     estimate = next((each for each in estimates if each.name == model.measure_.label), None)
     value = score
     if isinstance(model.measure_, ConstrainedMeasure):
-        estimate = evaluation.constraint.rate if evaluation and evaluation.constraint else None
+        estimate = evaluation.estimates[0] if evaluation and evaluation.constraint else None
         value = float(model.measure_.rate(*curves.chosen_cells))
     return {
         "curves": curves,
