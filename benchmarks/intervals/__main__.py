@@ -76,6 +76,7 @@ def cover(rows: Rows, n_tables: int, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame(
         {
             **rows._asdict(),
+            "tables": n_tables,
             "measure": [each.label for each in listed],
             "value": truth,
             "coverage": ((low <= truth) & (truth <= high)).mean(axis=0),
@@ -92,7 +93,7 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--tables", type=int, default=400, help="tables of each kind")
+    parser.add_argument("--tables", type=int, default=200, help="tables of each kind")
     parser.add_argument("--output", type=Path, default=RESULTS, help="the file with the results")
     options = parser.parse_args()
     found = pd.concat([cover(rows, options.tables, seed) for seed, rows in enumerate(KINDS)])
