@@ -69,13 +69,14 @@ def cover(rows: Rows, n_tables: int, seed: int = 0) -> pd.DataFrame:
         positive, decision = draw(rows, rows.n_rows, random)
         targets = make_targets(listed[0], positive, ("negative", "positive"))
         bootstrap = Bootstrap(targets, decision, None, None, np.random.RandomState(number))
-        values = targets.values(listed, decision, None)
+        values = [targets.score(each, decision, None) for each in listed]
         low, high = bootstrap.intervals(listed, lambda message: None).T
         ends.append((np.minimum(low, values), np.maximum(high, values)))
     low, high = np.moveaxis(np.array(ends), 1, 0)
     return pd.DataFrame(
         {
             **rows._asdict(),
+            "tables": n_tables,
             "measure": [each.label for each in listed],
             "value": truth,
             "coverage": ((low <= truth) & (truth <= high)).mean(axis=0),
@@ -92,7 +93,7 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--tables", type=int, default=400, help="tables of each kind")
+    parser.add_argument("--tables", type=int, default=200, help="tables of each kind")
     parser.add_argument("--output", type=Path, default=RESULTS, help="the file with the results")
     options = parser.parse_args()
     found = pd.concat([cover(rows, options.tables, seed) for seed, rows in enumerate(KINDS)])

@@ -108,21 +108,19 @@ def test_a_constraint_is_checked_at_the_models_threshold(measure, rate, limited,
     weight = np.where(Y, 3.0, 2.0) if weighted else None
     scores = SCORES + shift
     evaluation = evaluate(measure, Y, scores, sample_weight=weight, random_state=0)
-    result, predicted = evaluation.constraint, scores > 0
+    (first, second, best), predicted = evaluation.estimates[:3], scores > 0
     values = {
         "recall": recall_score(Y, predicted, sample_weight=weight),
         "precision": precision_score(Y, predicted, sample_weight=weight, zero_division=0),
         "true positive rate": recall_score(Y, predicted, sample_weight=weight),
         "false positive rate": 1 - recall_score(~Y, ~predicted, sample_weight=weight),
     }
-    assert result.rate.value == pytest.approx(values[rate])
-    assert result.limited_rate.value == pytest.approx(values[limited])
-    assert result.rate.name == f"{rate} at the model's threshold"
+    assert (first.name, first.value) == (rate, pytest.approx(values[rate]))
+    assert (second.name, second.value) == (limited, pytest.approx(values[limited]))
     bound = float(limit.split()[-1])
     satisfied = values[limited] <= bound if "most" in limit else values[limited] >= bound
-    assert result.is_satisfied == satisfied
+    assert evaluation.is_satisfied == satisfied
     assert evaluation.to_dict()["constraint"]["is_satisfied"] == satisfied
-    best = evaluation.estimates[0]
     assert best.name == f"{measure.label}, best threshold"
     assert best.value == pytest.approx(measure.score(Y, scores, weight))
     text = str(evaluation)
@@ -133,7 +131,8 @@ def test_a_constraint_is_checked_at_the_models_threshold(measure, rate, limited,
 @pytest.mark.usefixtures("few_resamples")
 def test_only_constrained_measures_have_a_constraint_and_a_best_threshold():
     evaluation = evaluate(measures.get("f1"), Y, SCORES, all_measures=True, random_state=0)
-    assert evaluation.constraint is None
+    assert not evaluation.constraint
+    assert evaluation.to_dict()["constraint"] is None
     assert evaluation.caution == ""
     best = {each.name.partition("(")[0] for each in evaluation.estimates if np.isnan(each.low)}
     assert best == {"recall_at_precision", "precision_at_recall", "tpr_at_fpr"}
@@ -157,10 +156,14 @@ def test_one_row_of_a_class_has_values_and_intervals(weight):
         own, np.arange(12) == 3, SCORES[:12], sample_weight=weight, all_measures=True, random_state=0
     )
     values = np.array(
-        [(each.low, each.value, each.high) for each in evaluation.rows if "best threshold" not in each.name]
+        [
+            (each.low, each.value, each.high)
+            for each in evaluation.estimates
+            if "best threshold" not in each.name
+        ]
     )
     assert len(values) == len(measures.names()) + 1
-    caution = "only 1 of these 12 rows is positive, and values and intervals are uncertain"
+    caution = "values and intervals are uncertain, with few rows of negative (11), positive (1)"
     assert evaluation.to_dict()["caution"] == caution
     assert str(evaluation).endswith(f"\n\ncaution: {caution}")
     assert np.isfinite(values).all()

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 from capo.inspection import worst_errors
 from capo.report import _sections, render_report
@@ -75,11 +76,11 @@ def test_bins_of_calibration_hold_all_rows_and_their_shares():
     assert weighted[5].share > bins[5].share
 
 
-def test_wilson_interval():
-    """The example of Newcombe (1998): 81 of 263 rows."""
-    low, high = _sections.wilson_interval(81 / 263, 263)
-    assert (round(low, 4), round(high, 4)) == (0.2553, 0.3662)
-    assert _sections.wilson_interval(0.0, 20)[0] == 0.0
+def test_the_intervals_of_calibration_are_those_of_jeffreys():
+    for hits, n_rows in ((81, 263), (1, 20)):
+        found = _sections.calibration_bins(np.full(n_rows, 0.3), np.arange(n_rows) < hits, np.ones(n_rows))[0]
+        expected = beta.ppf((0.025, 0.975), hits + 0.5, n_rows - hits + 0.5)
+        assert (found.low, found.high) == pytest.approx(tuple(expected))
 
 
 def test_the_thresholds_of_the_folds():

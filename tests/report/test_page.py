@@ -180,10 +180,11 @@ def test_a_fitted_auxiliary_is_a_caution():
 
 def test_few_rows_of_a_class_are_a_caution():
     model, positive, decision = decisions_on_test_rows()
-    for n_positive, text in ((1, "Only 1 of these 51 rows is “"), (19, "Only 19 of these 69 rows are “")):
+    for n_positive in (1, 19):
         rows = np.r_[np.flatnonzero(positive)[:n_positive], np.flatnonzero(~positive)[:50]]
         page = ParsedPage(render_report(model, positive[rows], decision[rows]))
-        assert f"Caution {text}</script><b>x</b>”, and values and intervals are uncertain." in page.text
+        few = f"few rows of “</script><b>x</b>” ({n_positive})."
+        assert f"Caution Values and intervals are uncertain, with {few}" in page.text
     rows = np.r_[np.flatnonzero(positive)[:20], np.flatnonzero(~positive)[:20]]
     assert "uncertain" not in ParsedPage(render_report(model, positive[rows], decision[rows])).text
 
@@ -203,7 +204,7 @@ def test_the_headline_of_every_measure_has_an_interval(name, monkeypatch):
     model.measure_ = measures.get(name)
     evaluation = evaluate(model.measure_, positive, decision, random_state=0)
     page = ParsedPage(render_report(model, positive, decision, table_name="cells", evaluation=evaluation))
-    shown = evaluation.rows[0]
+    shown = evaluation.estimates[0]
     rate = getattr(model.measure_, "rate_name", "").capitalize()
     about = f"{rate} at the model's threshold; " if rate else ""
     interval = f"95% interval: {number(shown.low)} to {number(shown.high)}"
@@ -309,7 +310,7 @@ def test_a_measure_with_a_constraint_is_shown_at_the_models_threshold(shift, mon
         render_report(model, positive, decision + shift, table_name="cells", evaluation=evaluation)
     )
     recall, best = predicted[positive].mean(), model.measure_.score(positive, decision)
-    found = evaluation.constraint.rate
+    found = evaluation.estimates[0]
     headline = f"capo report recall_at_precision(floor=0.9) on cells {recall:.3f} Recall at the model's "
     assert f"{headline}threshold; 95% interval: {found.low:.3f} to {found.high:.3f} Constr" in page.text
     assert f"which is known only with their labels, has a recall of {best:.3f}" in page.text

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.stats import norm
 from scipy.stats import t as student
 
 from .._compat import BoolArray, FloatArray
-from ..learning.folds import check_groups
 from ..measures import AveragePrecision, Measure
 from ._targets import Targets
 
@@ -119,7 +118,7 @@ class RandomWeights:
     ----------
     weight : ndarray of shape (n_rows,)
         The sample weights.
-    groups : array-like of shape (n_rows,), optional
+    groups : ndarray of shape (n_rows,), optional
         The group of each row.
     n_resamples : int
         The number of resamples.
@@ -132,14 +131,14 @@ class RandomWeights:
     def __init__(
         self,
         weight: FloatArray,
-        groups: ArrayLike | None,
+        groups: NDArray[Any] | None,
         n_resamples: int,
         random: np.random.RandomState,
         counts: FloatArray | None = None,
     ) -> None:
         self._weight, self._units = weight, np.arange(len(weight))
         if groups is not None:
-            self._units = np.unique(check_groups(groups, len(weight)), return_inverse=True)[1]
+            self._units = np.unique(groups, return_inverse=True)[1]
         self._counts = np.ones(int(self._units.max()) + 1) if counts is None else counts
         #: The sum of the weights in each resample.
         self.total = float(weight @ self._counts[self._units])
@@ -221,7 +220,7 @@ class Bootstrap:
         of_rows = [each.for_rows(self._rows) if isinstance(each, Measure) else each for each in measures]
         found = []
         for number, weight in enumerate(self._weights, start=1):
-            found.append(self._targets.values(of_rows, self._outputs, weight))
+            found.append([self._targets.score(each, self._outputs, weight) for each in of_rows])
             on_progress(f"resample {number}")
         n = self._n_rarest
         wider = norm.cdf(student.ppf(TAIL, n - 1.0) * np.sqrt(n / (n - 1.0)))

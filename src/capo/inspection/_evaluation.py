@@ -17,7 +17,7 @@ from ..decisions import Guarantee, RowPrices, Savings, estimate_savings, format_
 from ..measures import ConstrainedMeasure, FunctionMeasure, Labels, Measure, ratio
 from ._bootstrap import N_RESAMPLES, TAIL, Bootstrap, RandomWeights, ScoreGroups, describe_few_groups
 from ._formatting import count_decimals, format_interval, format_table, format_value
-from ._targets import BinaryTargets, ClassTargets, Targets, make_targets, negative_and_positive
+from ._targets import BinaryTargets, ClassTargets, LabelTargets, Targets, make_targets, negative_and_positive
 
 #: Rates of two classes at the model's threshold.
 RATES: dict[str, Callable[..., FloatArray]] = {
@@ -26,8 +26,6 @@ RATES: dict[str, Callable[..., FloatArray]] = {
     "specificity": lambda tp, fp, fn, tn: ratio(tn, tn + fp),
     "predicted positive": lambda tp, fp, fn, tn: ratio(tp + fp, tp + fp + fn + tn),
 }
-#: Follows the name of a rate that is computed from the labels that the model predicts.
-AT_THRESHOLD = " at the model's threshold"
 #: Follows the name of a measure that is the best value of all thresholds on the rows.
 BEST_THRESHOLD = ", best threshold"
 #: Matrices of more classes are printed as their largest confusions.
@@ -63,32 +61,6 @@ class MeasureEstimate:
     def to_dict(self) -> dict[str, Any]:
         """The fields as values that JSON can hold; None for what is not defined."""
         return {key: None if each != each else each for key, each in asdict(self).items()}  # noqa: PLR0124
-
-
-@dataclass(frozen=True)
-class ConstraintResult:
-    """A measure with a constraint at the model's own threshold.
-
-    Attributes
-    ----------
-    rate : MeasureEstimate
-        The rate that the measure maximizes.
-    limited_rate : MeasureEstimate
-        The rate that the constraint limits.
-    constraint : str
-        The constraint in words.
-    is_satisfied : bool
-        Whether the rows satisfy the constraint.
-    """
-
-    rate: MeasureEstimate
-    limited_rate: MeasureEstimate
-    constraint: str
-    is_satisfied: bool
-
-    def __str__(self) -> str:
-        state = "satisfied" if self.is_satisfied else "NOT satisfied"
-        return f"constraint: {self.constraint}; {state} at the model's threshold"
 
 
 @dataclass(frozen=True)
@@ -164,15 +136,18 @@ class Evaluation:
     Attributes
     ----------
     estimates : list of MeasureEstimate
-        The measures: the model's own, for two classes the rates at its threshold, then others. A measure
-        with a constraint is the best value of all thresholds on these rows, as its name says.
+        The measures: the model's own, for two classes the rates at its threshold, then others. If it has a
+        constraint, the first two are the rate that it maximizes and the one that it limits, at the model's
+        threshold; the measure itself is the best value of all thresholds on these rows, as its name says.
     confusion : ConfusionCounts, ndarray or None
         The confusion matrix. For many classes, true classes are in rows and predicted classes in columns;
         label matrices have none.
     class_names : sequence of str
         Names of the negative and the positive class, of the classes, or of the labels.
-    constraint : ConstraintResult, optional
-        The rates at the model's threshold, if its measure has a constraint.
+    constraint : str
+        The constraint of the measure in words; empty if it has none.
+    is_satisfied : bool
+        Whether the rows satisfy the constraint at the model's threshold.
     promise : PromiseTest, optional
         Whether these rows contradict the model's guarantee, if it has one.
     caution : str
@@ -200,7 +175,8 @@ class Evaluation:
     estimates: list[MeasureEstimate]
     confusion: ConfusionCounts | FloatArray | None
     class_names: Sequence[str]
-    constraint: ConstraintResult | None = None
+    constraint: str = ""
+    is_satisfied: bool = True
     promise: PromiseTest | None = None
     caution: str = ""
     max_error: float = 0.0
@@ -214,24 +190,19 @@ class Evaluation:
             confusion = confusion._asdict()
         elif confusion is not None:
             confusion = confusion.tolist()
-        limit, promise = self.constraint, self.promise
+        limit = {"text": self.constraint, "is_satisfied": self.is_satisfied} if self.constraint else None
+        promise = self.promise
         return {
-            "measures": [each.to_dict() for each in self.rows],
+            "measures": [each.to_dict() for each in self.estimates],
             "confusion": confusion,
             "labels": list(self.class_names),
             "classes": [each.to_dict() for each in self.classes],
             "caution": self.caution,
             "max_error": self.max_error,
-            "constraint": limit and {"text": limit.constraint, "is_satisfied": limit.is_satisfied},
+            "constraint": limit,
             "promise": promise and {**asdict(promise), "guarantee": promise.guarantee.to_dict()},
             "savings": self.savings and self.savings.to_dict(),
         }
-
-    @property
-    def rows(self) -> list[MeasureEstimate]:
-        """The rates at the model's threshold, if the measure has a constraint, and the measures."""
-        own = [self.constraint.rate, self.constraint.limited_rate] if self.constraint else []
-        return [*own, *self.estimates]
 
     def largest_confusions(self, n: int = MAX_SHOWN_CLASSES) -> list[tuple[str, str, float]]:
         """Return the largest cells off the diagonal: true class, predicted class and number of rows."""
@@ -253,11 +224,15 @@ class Evaluation:
             money = [(name, format_money(value)) for name, value in totals.items()]
             parts.append([*format_table(money, (26, 0)), f"the model {self.savings}"])
         estimates = []
-        for each in self.rows:
+        for each in self.estimates:
             value, interval = format_interval(each.value, each.low, each.high)
             estimates.append((each.name, value, "-" if isnan(each.low) else interval))
         parts.append(format_table([("measure", "value", "95% interval"), *estimates], (0, 9, 20)))
-        parts += [[str(each)] for each in (self.constraint, self.promise) if each is not None]
+        if self.constraint:
+            state = "satisfied" if self.is_satisfied else "NOT satisfied"
+            parts.append([f"constraint: {self.constraint}; {state} at the model's threshold"])
+        if self.promise:
+            parts.append([str(self.promise)])
         if self.classes:
             parts.append(self._format_rates())
         if self.confusion is not None:
@@ -398,8 +373,6 @@ def evaluate(
     if isinstance(targets, ClassTargets):
         codes = scores.argmax(axis=1) if model is None else model.rule_.predict(scores)
         scores = np.column_stack((scores, codes))
-    targets.check_classes(weight)
-    few_rows = targets.describe_few_rows(targets.class_sizes(weight))
     # Measures of sorted scores are fast, and rows of weight 0 have no influence on the resamples.
     is_binary = isinstance(targets, BinaryTargets)
     rows = np.argsort(scores, kind="stable") if is_binary else np.arange(len(scores))
@@ -408,6 +381,7 @@ def evaluate(
         weight = weight[rows]
     group = None if groups is None else np.asarray(groups)[rows]
     targets, scores = targets.take(rows), scores[rows]
+    targets.check_classes()
     random = check_random_state(random_state)
     if is_binary and weight is None and group is None and prices is None and len(rows) > MAX_RESAMPLED_ROWS:
         binned = ScoreGroups.from_rows(targets.truth, scores)
@@ -427,7 +401,7 @@ def evaluate(
         found = replace(
             found, promise=_test_promise(guarantee, targets.take(alone).count(scores[alone], None))
         )
-    caution = "; ".join(filter(None, (few_rows, describe_few_groups(group))))
+    caution = "; ".join(filter(None, (targets.describe_few_rows(), describe_few_groups(group))))
     return replace(found, caution=caution, savings=savings)
 
 
@@ -481,24 +455,24 @@ def evaluate_groups(
         targets, groups.position, None, None, check_random_state(random_state), groups.count
     )
     found = _estimate_all(targets, groups.position, groups.count, bootstrap, all_measures, on_progress)
-    sizes = np.bincount(groups.positive, groups.count, 2).astype(np.intp)
     ranges = [groups.score_range(each) for each in _list_measures(targets, all_measures)]
     return replace(
         found,
         promise=None if guarantee is None else _test_promise(guarantee, np.asarray(found.confusion)),
-        caution=targets.describe_few_rows(sizes),
+        caution=targets.describe_few_rows(groups.count),
         max_error=max(high - low for low, high in ranges),
     )
 
 
 def _list_measures(targets: Targets, all_measures: bool) -> list[Any]:
     """The model's own measure, the rates of two classes at its threshold, and all others if wanted."""
-    own, rates = targets.measure, []
+    own, limits, rates = targets.measure, {}, {}
+    if isinstance(own, ConstrainedMeasure):
+        limits = {own.rate_name: own.rate, own.limited_rate_name: own.limited_rate}
     if isinstance(targets, BinaryTargets):
-        # The rates of a constraint are listed with it.
-        known = (own.rate_name, own.limited_rate_name) if isinstance(own, ConstrainedMeasure) else ()
-        rates = [FunctionMeasure(rate, name) for name, rate in RATES.items() if name not in known]
-    return [own, *rates, *(targets.other_measures() if all_measures else ())]
+        rates = {name: rate for name, rate in RATES.items() if name not in limits}
+    first, later = ([FunctionMeasure(rate, name) for name, rate in each.items()] for each in (limits, rates))
+    return [*first, own, *later, *(targets.other_measures() if all_measures else ())]
 
 
 def _estimate_all(
@@ -510,14 +484,9 @@ def _estimate_all(
     on_progress: Callable[[str], None],
 ) -> Evaluation:
     """Measures with their intervals, the confusion matrix, and a constraint at the model's threshold."""
-    own, at_threshold = targets.measure, []
-    if isinstance(own, ConstrainedMeasure):
-        rates = {own.rate_name: own.rate, own.limited_rate_name: own.limited_rate}
-        at_threshold = [FunctionMeasure(rate, f"{name}{AT_THRESHOLD}") for name, rate in rates.items()]
-    listed = [*at_threshold, *_list_measures(targets, all_measures)]
+    listed, own, estimates = _list_measures(targets, all_measures), targets.measure, []
     resampled = [each for each in listed if not isinstance(each, ConstrainedMeasure)]
     ends = iter(bootstrap.intervals(resampled, on_progress).tolist())
-    estimates = []
     for each in listed:
         value = targets.score(each, outputs, weight)
         if isinstance(each, ConstrainedMeasure):  # its threshold is chosen on these rows
@@ -525,15 +494,16 @@ def _estimate_all(
         else:
             low, high = next(ends)
             estimates.append(MeasureEstimate(each.label, value, min(low, value), max(high, value)))
-    names, constraint = [str(name) for name in targets.names.tolist()], None
-    confusion: Any = None
-    if targets.matrix_measures:
-        counts = targets.count(outputs, weight)
-        confusion = ConfusionCounts(*counts.tolist()) if counts.ndim == 1 else counts
-    if at_threshold:
-        rate, limited = estimates[:2]
-        constraint = ConstraintResult(rate, limited, own.constraint, bool(own.is_satisfied(*confusion)))
-    return Evaluation(estimates[len(at_threshold) :], confusion, names, constraint)
+    names = [str(name) for name in targets.names.tolist()]
+    if isinstance(targets, LabelTargets):
+        return Evaluation(estimates, None, names)
+    counts = targets.count(outputs, weight)
+    if counts.ndim > 1:
+        return Evaluation(estimates, counts, names)
+    found = Evaluation(estimates, ConfusionCounts(*counts.tolist()), names)
+    if isinstance(own, ConstrainedMeasure):
+        found = replace(found, constraint=own.constraint, is_satisfied=bool(own.is_satisfied(*counts)))
+    return found
 
 
 def _test_promise(guarantee: Guarantee, cells: FloatArray) -> PromiseTest | None:

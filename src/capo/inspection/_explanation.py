@@ -516,9 +516,9 @@ def importance(
             parts = [part for part in parts if len(part[1])]
     rows = np.concatenate([part for _, part in parts])
     sample, weight = targets.take(rows), weight[rows]
-    sample.check_classes(None)
+    sample.check_classes()
     is_binary = isinstance(sample, BinaryTargets)
-    few_rows = sample.describe_few_rows(sample.class_sizes(None)) if is_binary else ""
+    few_rows = sample.describe_few_rows() if is_binary else ""
     pairs = _Pairs(table, sample, parts, n_repeats, random)
     column_groups = group_columns(table, positions, rows, max_correlation)
     group = None if group is None else group[rows]
@@ -672,14 +672,15 @@ class _Pairs:
 
         `weights` are those of the rows, and those of bootstrap resamples.
         """
-        model, scale = self._parts[0][0], "decision"
-        convert: Callable[[FloatArray], FloatArray] = np.asarray
+        model, scale, offsets = self._parts[0][0], "decision", None
         if hasattr(model, "combination_"):
             scale = f"probability of {negative_and_positive(model).tolist()[1]!r}"
-            offsets = [np.full(len(rows), model.decision_.log_odds) for model, rows in self._parts]
+            offsets = np.concatenate(
+                [np.full(len(rows), each.decision_.log_odds) for each, rows in self._parts]
+            )
 
-            def convert(decisions: FloatArray) -> FloatArray:
-                return np.asarray(expit(decisions + np.resize(np.concatenate(offsets), len(decisions))))
+        def convert(decisions: FloatArray) -> FloatArray:
+            return decisions if offsets is None else expit(decisions + np.resize(offsets, len(decisions)))
 
         outputs, effects = convert(self.outputs), []
         for each, members, permuted in found:
@@ -904,19 +905,13 @@ def explain_rows(
     if n_walks < 4 or n_walks % 2:
         raise InvalidInputError(f"n_walks must be an even number from 4 on: got {n_walks}.")
     rows, background = as_table(rows), as_table(background)
-    if is_dataframe(rows) != is_dataframe(background) or issparse(rows) != issparse(background):
+    kinds = [(is_dataframe(each), issparse(each), each.shape[1:]) for each in (rows, background)]
+    if kinds[0] != kinds[1] or len(rows.shape) != 2 or not background.shape[0]:
+        found = " and ".join(f"{type(each).__name__} of shape {each.shape}" for each in (rows, background))
         raise InvalidInputError(
-            "rows and background must be of the same kind, both data frames, arrays or sparse matrices: got "
-            f"{type(rows).__name__} and {type(background).__name__}."
+            "rows and background must be tables of the same kind with the same columns, and background must "
+            f"have rows: got {found}."
         )
-    shapes = (rows.shape, background.shape)
-    if any(len(shape) != 2 for shape in shapes) or shapes[0][1] != shapes[1][1]:
-        raise InvalidInputError(
-            f"rows and background must be tables with the same columns: got shapes {shapes[0]} and "
-            f"{shapes[1]}."
-        )
-    if not shapes[1][0]:
-        raise InvalidInputError("background has no rows: the rows are compared with at least one.")
     random = check_random_state(random_state)
     n_rows, n_background = int(rows.shape[0]), int(background.shape[0])
     if n_background > MAX_BACKGROUND_ROWS:

@@ -8,7 +8,7 @@ more.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from copy import copy
 from typing import Any, ClassVar, Self
 
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import measures
 from .._compat import FloatArray, IntArray
 from ..exceptions import InvalidInputError
-from ..measures import ConfusionMeasure, Measure, multiclass, multilabel
+from ..measures import Measure, multiclass, multilabel
 from ..tables.targets import class_positions, encode_label_matrix, positive_mask
 
 #: Classes or labels that a caution names.
@@ -54,12 +54,11 @@ class Targets(ABC):
         The negative and the positive class, or the classes, or the labels.
     """
 
-    #: The measures that are functions of a confusion matrix.
-    matrix_measures: ClassVar[tuple[type, ...]] = ()
     #: Whether a measure is defined only for rows of every class.
     needs_every_class: ClassVar[bool] = False
     #: With fewer rows of a class, or positive rows of a label, the values are called uncertain.
     min_rows: ClassVar[int] = 20
+    noun: ClassVar[str] = "rows"
 
     def __init__(self, measure: Any, truth: NDArray[Any], names: NDArray[Any]) -> None:
         self.measure, self.truth, self.names = measure, truth, names
@@ -88,30 +87,12 @@ class Targets(ABC):
         """The outputs as a measure takes them."""
         return (outputs,)
 
-    def values(self, measures: Sequence[Any], outputs: FloatArray, weight: FloatArray | None) -> list[float]:
-        """Return measures of the outputs; the confusion matrix is counted once for all."""
-        counts, found = self.count(outputs, weight), []
-        for each in measures:
-            is_of_matrix = self.is_of_matrix(each)
-            found.append(
-                self.value_of_counts(each, counts) if is_of_matrix else self.score(each, outputs, weight)
-            )
-        return found
-
-    def is_of_matrix(self, measure: Any) -> bool:
-        """Whether a measure is a function of the confusion matrix at the model's decisions."""
-        return isinstance(measure, self.matrix_measures)
-
     @abstractmethod
     def count(self, outputs: FloatArray, weight: FloatArray | None) -> FloatArray:
         """Return the confusion matrix, in sums of weights if the rows have any.
 
         Of labels, which have none: hits, predicted rows and true rows of each label.
         """
-
-    def value_of_counts(self, measure: Any, counts: FloatArray) -> float:
-        """Return a measure of a confusion matrix."""
-        return float(measure.value(counts[np.newaxis])[0])
 
     @abstractmethod
     def pseudo_rows(self, outputs: FloatArray) -> tuple[IntArray, NDArray[Any], FloatArray]:
@@ -121,32 +102,33 @@ class Targets(ABC):
     def other_measures(self) -> Iterator[Any]:
         """Yield measures to list beside the model's own and the rates at its threshold."""
 
-    def class_sizes(self, weight: FloatArray | None) -> IntArray:
-        """Return the number of rows of each class, or of positive rows of each label, of a weight above 0."""
-        strata = self.strata if weight is None else self.strata[weight > 0]
-        return np.bincount(strata, minlength=len(self.names))
+    def class_sizes(self, counts: FloatArray | None) -> IntArray:
+        """Return the number of rows of each class, or of positive rows of each label.
 
-    def check_classes(self, weight: FloatArray | None) -> None:
-        """Raise an error if one of two classes has no rows of a weight above 0."""
-        counts = np.bincount(self.strata, weight, len(self.names))
-        if self.needs_every_class and not counts.all():
-            name = self.names.tolist()[int(counts[0] == 0)]
+        `counts` are the numbers of rows that each row stands for, by default 1.
+        """
+        return np.bincount(self.strata, counts, len(self.names)).astype(np.intp)
+
+    def check_classes(self, counts: FloatArray | None = None) -> None:
+        """Raise an error if one of two classes has no rows."""
+        sizes = self.class_sizes(counts)
+        if self.needs_every_class and not sizes.all():
+            name = self.names.tolist()[int(sizes[0] == 0)]
             raise InvalidInputError(f"all rows are {name!r}: measures need rows of both classes.")
 
-    def describe_few_rows(self, sizes: IntArray) -> str:
+    def describe_few_rows(self, counts: FloatArray | None = None) -> str:
         """Return a caution if a class or label has only few rows, otherwise ""."""
+        sizes = self.class_sizes(counts)
         few = [f"{self.names[k]} ({sizes[k]})" for k in np.flatnonzero(sizes < self.min_rows).tolist()]
         more = f" and {len(few) - MAX_NAMED} more" if len(few) > MAX_NAMED else ""
-        names = f"whose values are uncertain: {', '.join(few[:MAX_NAMED])}{more}"
-        return f"{self._few_rows.format(self.min_rows)}, {names}" if few else ""
-
-    _few_rows: ClassVar[str] = "classes with fewer than {} of these rows"
+        names = f"{', '.join(few[:MAX_NAMED])}{more}"
+        return f"values and intervals are uncertain, with few {self.noun} of {names}" if few else ""
 
 
 class BinaryTargets(Targets):
     """Two classes: the cells of the confusion matrix are tp, fp, fn and tn."""
 
-    needs_every_class, matrix_measures = True, (ConfusionMeasure,)
+    needs_every_class = True
 
     def take(self, rows: IntArray) -> Self:
         found = super().take(rows)
@@ -157,15 +139,9 @@ class BinaryTargets(Targets):
     def predict(model: Any, X: Any) -> FloatArray:
         return decide(model, X)
 
-    def is_of_matrix(self, measure: Measure) -> bool:
-        return super().is_of_matrix(measure) and measure.needs_threshold
-
     def count(self, outputs: FloatArray, weight: FloatArray | None) -> FloatArray:
         cells = np.where(self.truth, 0, 1) + np.where(outputs > 0, 0, 2)
         return np.bincount(cells, weight, 4).astype(np.float64)
-
-    def value_of_counts(self, measure: Any, counts: FloatArray) -> float:
-        return float(measure.value(*counts[:, np.newaxis])[0])
 
     def pseudo_rows(self, outputs: FloatArray) -> tuple[IntArray, NDArray[Any], FloatArray]:
         above = outputs > 0
@@ -180,19 +156,9 @@ class BinaryTargets(Targets):
             if measure != self.measure:
                 yield measure
 
-    def describe_few_rows(self, sizes: IntArray) -> str:
-        fewest = int(sizes.min())
-        if fewest >= self.min_rows:
-            return ""
-        name, verb = self.names[int(fewest == sizes[1])], "is" if fewest == 1 else "are"
-        n_rows = f"{sizes.sum():,} rows"
-        return f"only {fewest} of these {n_rows} {verb} {name}, and values and intervals are uncertain"
-
 
 class ClassTargets(Targets):
     """Many classes."""
-
-    matrix_measures = (multiclass.ConfusionMatrixMeasure,)
 
     @staticmethod
     def predict(model: Any, X: Any) -> FloatArray:
@@ -232,7 +198,7 @@ class ClassTargets(Targets):
 class LabelTargets(Targets):
     """Several labels."""
 
-    min_rows, _few_rows = 10, "labels with fewer than {} positive rows"
+    min_rows, noun = 10, "positive rows"
 
     @property
     def strata(self) -> IntArray:
@@ -255,8 +221,8 @@ class LabelTargets(Targets):
     def other_measures(self) -> Iterator[Any]:
         yield from (multilabel.get(name) for name in LABEL_MEASURES if name != self.measure.label)
 
-    def class_sizes(self, weight: FloatArray | None) -> IntArray:
-        return np.sum(self.truth if weight is None else self.truth[weight > 0], axis=0)
+    def class_sizes(self, counts: FloatArray | None) -> IntArray:
+        return np.sum(self.truth, axis=0)
 
 
 def _spread(rows: IntArray, outputs: FloatArray, default: Any) -> tuple[IntArray, FloatArray]:

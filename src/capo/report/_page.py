@@ -99,16 +99,13 @@ def write_report(
     methods = {"multiclass": "predict_proba", "multilabel": "decision_function"}
     outputs = getattr(model, methods.get(model.target_type_, "positive_decision"))(X)
     rows: dict[str, Any] = {"sample_weight": sample_weight, "groups": groups, "random_state": random_state}
-    prices, truth = options.get("prices"), np.asarray(y)
-    if model.target_type_ == "binary":
-        truth = positive_mask(y, model.label_pair)
-        losses = None
-        if prices is not None:
-            losses = prices.losses(truth, outputs + model.decision_.log_odds > prices.log_odds)
-        options["errors"] = worst_errors(model, X, y, decision=outputs, losses=losses)
-    evaluation = evaluate(model, truth, outputs, prices=prices, all_measures=True, **rows)
-    columns = importance(model, X, y, **rows)
-    html = render_report(model, truth, outputs, evaluation=evaluation, importance=columns, **rows, **options)
+    truth = positive_mask(y, model.label_pair) if model.target_type_ == "binary" else np.asarray(y)
+    chosen = {"prices": options.get("prices"), "all_measures": True, **rows}
+    options |= {
+        "evaluation": evaluate(model, truth, outputs, **chosen),
+        "importance": importance(model, X, y, **rows),
+    }
+    html = render_report(model, truth, outputs, X=X, **rows, **options)
     Path(path).write_text(html, "utf-8", errors="backslashreplace")
 
 
@@ -117,6 +114,7 @@ def render_report(
     y: ArrayLike,
     outputs: ArrayLike,
     *,
+    X: Any = None,
     prices: RowPrices | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
@@ -140,6 +138,8 @@ def render_report(
     outputs : array-like of shape (n_samples,) or (n_samples, n_classes)
         The output of ``model.positive_decision`` for two classes, of ``model.predict_proba`` for many, and of
         ``model.decision_function`` for labels.
+    X : data frame, array or sparse matrix of shape (n_samples, n_features), optional
+        The rows, to list the values of the worst errors.
     prices : RowPrices, optional
         The prices of the rows, from ``model.row_prices``: the page then shows the savings of thresholds of
         each row in place of a slider for one threshold.
@@ -158,8 +158,7 @@ def render_report(
         The importance of the columns and the effects of the strongest ones, from
         `capo.inspection.importance`.
     errors : sequence of WorstError, optional
-        The worst errors of two classes with their values, from `capo.inspection.worst_errors`; by default
-        they are listed without values.
+        The worst errors of two classes, from `capo.inspection.worst_errors`; by default those among the rows.
     notes : iterable of str, optional
         Cautions to show at the top, one sentence each.
     random_state : int, default=0
@@ -218,9 +217,8 @@ def render_report(
         scores = np.asarray(outputs, dtype=np.float64)
         Labels.check_scores(scores, len(labels.positive))
         names = [templates.quote_label(label) for label in model.label_pair.tolist()]
-        targets = make_targets(model.measure_, labels.positive, names)
-        few_rows = targets.describe_few_rows(targets.class_sizes(labels.weight))
-        about_rows = few_rows if evaluation is None else evaluation.caution
+        counted = make_targets(model.measure_, labels.positive[labels.mass > 0], names)
+        about_rows = counted.describe_few_rows() if evaluation is None else evaluation.caution
         context |= _describe_training(model)
         losses = None
         if prices is None:
@@ -244,7 +242,7 @@ def render_report(
             losses = prices.losses(labels.positive, predicted)
         if errors is None:
             known = model.label_pair[labels.positive.astype(int)]
-            errors = worst_errors(model, None, known, decision=scores, losses=losses)
+            errors = worst_errors(model, X, known, decision=scores, losses=losses)
         context |= _describe_rows(model, labels, scores, errors, importance)
     sentences = filter(None, (about_rows, summary.notes.get("caution")))
     cautions = [f"{each[0].upper()}{each[1:]}." for each in sentences]
@@ -292,7 +290,7 @@ def _describe_threshold(
     estimate = next((each for each in estimates if each.name == model.measure_.label), None)
     value = score
     if isinstance(model.measure_, ConstrainedMeasure):
-        estimate = evaluation.constraint.rate if evaluation and evaluation.constraint else None
+        estimate = evaluation.estimates[0] if evaluation and evaluation.constraint else None
         value = float(model.measure_.rate(*curves.chosen_cells))
     return {
         "curves": curves,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, ndtri
+from scipy.special import betaincinv, expit
 
 from .._compat import BoolArray, FloatArray
 from ..decisions import RowPrices, format_money
@@ -43,8 +43,6 @@ MAX_FOLD_THRESHOLDS = 20
 MIN_TICK_DISTANCE = 11.0
 #: Bins of the calibration, with about equally many rows.
 N_BINS = 10
-#: Standard errors on either side of a share in a 95% interval.
-N_STD_ERRORS = float(ndtri(0.975))
 #: Points of the curve of savings, at most.
 MAX_POINTS = 400
 #: The size of a chart, and the space around its axes.
@@ -66,14 +64,11 @@ class Axis:
         return (np.asarray(values, dtype=np.float64) - self.low) / (self.high - self.low)
 
 
-def unit_axis(label: str) -> Axis:
-    """An axis from 0 to 1."""
-    return Axis(0.0, 1.0, [(tenths / 10, f"{tenths / 10:g}") for tenths in range(0, 11, 2)], label)
-
-
-def probability_axis(highest: float, label: str) -> Axis:
+def probability_axis(label: str, highest: float = 1.0) -> Axis:
     """An axis from 0 to 1, or to the highest probability if that is small."""
-    return unit_axis(label) if highest > 0.5 else linear_axis([0, highest], label)
+    if highest <= 0.5:
+        return linear_axis([0, highest], label)
+    return Axis(0.0, 1.0, [(tenths / 10, f"{tenths / 10:g}") for tenths in range(0, 11, 2)], label)
 
 
 def linear_axis(values: ArrayLike, label: str, *, include_zero: bool = False, n_ticks: int = 5) -> Axis:
@@ -345,7 +340,7 @@ def _draw_curves(
         f"{label} by threshold",
         f"{label} is {value} at the model's threshold, {format_threshold(threshold)}; its highest value on "
         f"these rows is {best_value}, at {format_threshold(best_threshold)}.",
-        probability_axis(float(curves.thresholds.max()), "threshold (probability)"),
+        probability_axis("threshold (probability)", float(curves.thresholds.max())),
         linear_axis(curves.values, label, include_zero=True),
     )
     for each in by_fold:
@@ -359,16 +354,16 @@ def _draw_curves(
         "Precision and recall",
         f"At the model's threshold precision is {precision} and recall {recall}. Random predictions have a "
         f"precision of {format_number(prevalence)}.",
-        unit_axis("recall"),
-        unit_axis("precision"),
+        probability_axis("recall"),
+        probability_axis("precision"),
     )
     roc = Chart(
         "roc-chart",
         "ROC curve",
         f"At the model's threshold the true positive rate is {recall} and the false positive rate "
         f"{false_rate}.",
-        unit_axis("false positive rate"),
-        unit_axis("true positive rate"),
+        probability_axis("false positive rate"),
+        probability_axis("true positive rate"),
     )
     precision_recall.line([0, 1], [prevalence, prevalence], "chance")
     roc.line([0, 1], [0, 1], "chance")
@@ -387,7 +382,7 @@ def _draw_curves(
 
 @dataclass(frozen=True)
 class CalibrationBin:
-    """Rows with similar probabilities, and the share of positive rows among them with its interval."""
+    """Rows with similar probabilities, and the share of positive rows with its interval (Jeffreys)."""
 
     probability: float
     share: float
@@ -407,18 +402,11 @@ def calibration_bins(
         rows = (codes == code) & (weight > 0)
         mass = weight[rows]
         share = float(np.average(positive[rows], weights=mass))
-        low, high = wilson_interval(share, float(mass.sum() ** 2 / (mass**2).sum()))
+        n = float(mass.sum() ** 2 / (mass**2).sum())  # rows of equal weight (Kish)
+        low, high = betaincinv(n * share + 0.5, n * (1.0 - share) + 0.5, (0.025, 0.975)).tolist()
         mean = float(np.average(probability[rows], weights=mass))
         bins.append(CalibrationBin(mean, share, low, high, len(mass)))
     return bins
-
-
-def wilson_interval(share: float, n: float) -> tuple[float, float]:
-    """Wilson's 95% interval of a share of n rows."""
-    z2 = N_STD_ERRORS**2 / n
-    middle = (share + z2 / 2) / (1 + z2)
-    margin = N_STD_ERRORS * np.sqrt(share * (1 - share) / n + z2 / (4 * n)) / (1 + z2)
-    return max(0.0, float(middle - margin)), min(1.0, float(middle + margin))
 
 
 def draw_calibration(bins: list[CalibrationBin]) -> Chart:
@@ -430,8 +418,8 @@ def draw_calibration(bins: list[CalibrationBin]) -> Chart:
         "Share of positive rows by probability",
         f"{templates.pluralize(len(bins), 'bin')} of rows; the largest difference between mean probability "
         f"and share of positive rows is {format_number(gap)}.",
-        probability_axis(highest, "mean probability"),
-        probability_axis(highest, "share of positive rows"),
+        probability_axis("mean probability", highest),
+        probability_axis("share of positive rows", highest),
     )
     chart.line([0, chart.x.high], [0, chart.x.high], "chance")
     for each in bins:
