@@ -11,7 +11,7 @@ from skl2onnx.algebra.onnx_ops import OnnxAdd, OnnxArgMax, OnnxConcat, OnnxMul, 
 from skl2onnx.common.data_types import Int64TensorType
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
-from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
+from sklearn.ensemble import BaggingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.linear_model import LogisticRegression
@@ -102,10 +102,6 @@ def fit_capo(auxiliary, **params):
     ("auxiliary", "reason"),
     [
         (Oracle(), "skl2onnx has no converter for Oracle"),
-        (
-            AdaBoostClassifier(n_estimators=2),
-            "skl2onnx cannot convert AdaBoostClassifier in double precision",
-        ),
         (QuadraticDiscriminantAnalysis(), "does not export the decision_function of Quadratic"),
         (GaussianProcessClassifier(), "converts GaussianProcessClassifier with Solve"),
         (make_pipeline(FunctionTransformer(np.sin), LogisticRegression()), "FunctionTransformer applies sin"),

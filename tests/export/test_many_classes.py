@@ -106,7 +106,7 @@ def test_whole_numbers_stay_labels_and_two_classes_take_a_measure_of_many(tables
 
 def test_what_cannot_be_exported_is_named(tables):
     X, y, _ = tables
-    voting = VotingClassifier([("forest", RandomForestClassifier(2))], voting="soft")
+    voting = VotingClassifier([("forest", RandomForestClassifier(2))], voting="hard")
     model = CAPOClassifier("f1_macro", auxiliaries=[("mine", voting)], cv=2, random_state=0).fit(X, y)
     with pytest.raises(ExportError, match=r"^the auxiliary 'mine' cannot be exported to ONNX: .*"):
         to_onnx(model, X)

@@ -11,11 +11,14 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
+    AdaBoostClassifier,
     BaggingClassifier,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
 )
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -141,6 +144,15 @@ CLASSIFIERS = {
     "histograms": HistGradientBoostingClassifier(categorical_features=[3], max_iter=20),
     "one leaf": HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=500),
     "bags of lines": BaggingClassifier(linear(), n_estimators=4, max_features=3),
+    "bags of trees": BaggingClassifier(trees(), n_estimators=2),
+    "bags of votes": BaggingClassifier(LinearSVC(), n_estimators=3),
+    "soft votes": VotingClassifier([("a", trees()), ("b", linear())], voting="soft", weights=[1, 3]),
+    "hard votes": VotingClassifier([("a", trees()), ("b", linear()), ("c", GaussianNB())]),
+    "stumps": AdaBoostClassifier(n_estimators=5),
+    "stack": StackingClassifier([("a", trees()), ("b", LinearSVC())], linear(), cv=2),
+    "stack of labels": StackingClassifier(
+        [("a", RidgeClassifier()), ("b", trees())], trees(), cv=2, stack_method="predict", passthrough=True
+    ),
     "isotonic": CalibratedClassifierCV(trees(), method="isotonic", cv=2),
     "platt": CalibratedClassifierCV(LinearSVC(), cv=2),
     "bayes": GaussianNB(),

@@ -49,14 +49,17 @@ class ClassifierOutputs:
         clipped = self.graph.op("Clip", self.probability, PROBABILITY_EPS, 1.0 - PROBABILITY_EPS)
         return self.graph.op("Log", self.graph.op("Div", clipped, self.graph.op("Sub", 1.0, clipped)))
 
+    def label(self) -> str:
+        """1 for a positive row, else 0."""
+        if self.vote is not None:
+            return self.vote
+        value, cut = (self.probability, 0.5) if self.margin is None else (self.margin, 0.0)
+        assert value is not None
+        return self.graph.cast(self.graph.op("Greater", value, cut))
+
     def signed_label(self) -> str:
         """+1 for a positive row, else -1."""
-        vote = self.vote
-        if vote is None:
-            value, cut = (self.probability, 0.5) if self.margin is None else (self.margin, 0.0)
-            assert value is not None
-            vote = self.graph.cast(self.graph.op("Greater", value, cut))
-        return self.graph.op("Sub", self.graph.op("Mul", vote, 2.0), 1.0)
+        return self.graph.op("Sub", self.graph.op("Mul", self.label(), 2.0), 1.0)
 
     def class_scores(self, known: list[int], n_classes: int) -> str:
         """Log-probabilities, else margins, in the columns of all classes; the classifier knows `known`."""
@@ -232,20 +235,69 @@ def _convert_hist_gradient_boosting(model: Any, table: GraphTable) -> Classifier
     return _with_probability(graph, graph.op("Add", total, baseline), n_outputs)
 
 
+def _convert_voting(model: Any, table: GraphTable) -> ClassifierOutputs:
+    if model.voting == "hard" and _n_outputs(model) > 1:
+        return _convert_with_skl2onnx(model, table)
+    parts = [convert_classifier(each, table) for each in model.estimators_]
+    if model.voting == "soft":
+        mean = _mean(table.graph, [_require_probability(each) for each in parts], model._weights_not_none)
+        return ClassifierOutputs(table.graph, probability=mean)
+    votes = _mean(table.graph, [each.label() for each in parts], model._weights_not_none)
+    return ClassifierOutputs(table.graph, vote=table.graph.cast(table.graph.op("Greater", votes, 0.5)))
+
+
+def _convert_bagging(model: Any, table: GraphTable) -> ClassifierOutputs:
+    if any(len(each.classes_) < len(model.classes_) for each in model.estimators_):
+        return _convert_with_skl2onnx(model, table)
+    graph, pairs = table.graph, zip(model.estimators_, model.estimators_features_, strict=True)
+    parts = [convert_classifier(each, table.take(columns)) for each, columns in pairs]
+    margins = [each.margin for each in parts if each.margin is not None]
+    probability = _mean(graph, [each.probability or each.label() for each in parts])
+    vote = graph.cast(graph.op("Greater", probability, 0.5)) if _n_outputs(model) == 1 else None
+    return ClassifierOutputs(graph, _mean(graph, margins) if margins else None, probability, vote)
+
+
+def _convert_ada_boost(model: Any, table: GraphTable) -> ClassifierOutputs:
+    if _n_outputs(model) > 1:
+        return _convert_with_skl2onnx(model, table)
+    labels = [convert_classifier(each, table).signed_label() for each in model.estimators_]
+    mean = _mean(table.graph, labels, model.estimator_weights_[: len(labels)])
+    return _with_probability(table.graph, table.graph.op("Mul", mean, 2.0), 1)
+
+
+def _convert_stacking(model: Any, table: GraphTable) -> ClassifierOutputs:
+    stack = GraphTable(table.graph, ())
+    for estimator, method in zip(model.estimators_, model.stack_method_, strict=True):
+        part, n_outputs = convert_classifier(estimator, table), _n_outputs(model)
+        if method == "predict" and n_outputs > 1:
+            return _convert_with_skl2onnx(model, table)
+        value = {"decision_function": part.margin, "predict": part.label()}.get(method)
+        stack = stack.hstack(table.numeric(value or _require_probability(part), n_outputs))
+    return convert_classifier(model.final_estimator_, stack.hstack(table) if model.passthrough else stack)
+
+
+def _mean(graph: GraphBuilder, values: list[str], weights: Any = None) -> str:
+    shares = np.full(len(values), 1 / len(values)) if weights is None else np.divide(weights, np.sum(weights))
+    return graph.op("Sum", *(graph.op("Mul", *pair) for pair in zip(values, shares, strict=True)))
+
+
+def _require_probability(outputs: ClassifierOutputs) -> str:
+    if outputs.probability is None:
+        raise ExportError("the graph of one of its classifiers has no probability")
+    return outputs.probability
+
+
 def _convert_calibrated(model: Any, table: GraphTable) -> ClassifierOutputs:
     if _n_outputs(model) > 1:
         return _convert_with_skl2onnx(model, table)
     parts = model.calibrated_classifiers_
     values = [_calibrated_probability(each, convert_classifier(each.estimator, table)) for each in parts]
-    mean = table.graph.op("Div", table.graph.op("Sum", *values), float(len(parts)))
-    return ClassifierOutputs(table.graph, probability=mean)
+    return ClassifierOutputs(table.graph, probability=_mean(table.graph, values))
 
 
 def _calibrated_probability(model: Any, inner: ClassifierOutputs) -> str:
     """The probability that one calibrated classifier gives."""
-    (calibrator,), score = model.calibrators, inner.margin or inner.probability
-    if score is None:
-        raise ExportError(f"the graph of its {type(model.estimator).__name__} has no probability")
+    (calibrator,), score = model.calibrators, inner.margin or _require_probability(inner)
     if model.method == "isotonic":
         return _interpolate(inner.graph, score, calibrator.X_thresholds_, calibrator.y_thresholds_)
     if model.method != "sigmoid":
@@ -331,6 +383,10 @@ _CONVERTERS: dict[type, ClassifierConverter] = {
     **dict.fromkeys(_FORESTS, _convert_trees),
     ensemble.GradientBoostingClassifier: _convert_gradient_boosting,
     ensemble.HistGradientBoostingClassifier: _convert_hist_gradient_boosting,
+    ensemble.VotingClassifier: _convert_voting,
+    ensemble.BaggingClassifier: _convert_bagging,
+    ensemble.AdaBoostClassifier: _convert_ada_boost,
+    ensemble.StackingClassifier: _convert_stacking,
     CalibratedClassifierCV: _convert_calibrated,
 }
 

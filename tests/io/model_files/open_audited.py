@@ -38,11 +38,13 @@ def hook(event, args):
     if events is None:
         return
     if event == "open":
-        bad = str(args[0]) != allowed and not is_library(args[0])
+        is_handle = isinstance(args[0], int)
+        bad = not (is_handle or str(args[0]).startswith(allowed) or is_library(args[0]))
     elif event == "compile":  # ast.parse, for headers of arrays and formulas, names no file
         bad = args[1] not in ("<unknown>", b"<unknown>") and not is_library(args[1])
     elif event == "exec":
-        bad = not is_library(args[0].co_filename)
+        args = (args[0].co_filename, args[0].co_name)
+        bad = not is_library(args[0])
     elif event == "import":
         bad = args[0].partition(".")[0] not in sys.modules
     else:
