@@ -16,6 +16,7 @@ from capo.io.table_schema import (
     ColumnRoles,
     SparseSchema,
     infer_table_schema,
+    parse_label,
     schema_from_dict,
 )
 
@@ -134,7 +135,7 @@ def test_labels_are_integers_if_all_of_them_are(labels, expected):
     batch = Batch(pl.DataFrame({"x": ["1", "2"], "y": labels}), 1)
     schema = infer(batch)
     assert schema.labels(batch).tolist() == expected
-    assert [schema.parse_label(f" {each} ") for each in labels] == expected
+    assert [parse_label(f" {each} ", schema.label_kind) for each in labels] == expected
     for row in (0, 1):  # a label is the same whatever rows are around it
         assert schema.labels(Batch(batch.rows[row : row + 1], 1)).tolist() == expected[row : row + 1]
 

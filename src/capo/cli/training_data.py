@@ -35,6 +35,7 @@ from ..io.table_schema import (
     SparseSchema,
     TableSchema,
     infer_table_schema,
+    parse_label,
     read_times,
 )
 from ..learning.auxiliaries import auxiliary_names, check_auxiliary_name
@@ -449,7 +450,7 @@ class TrainingPlan:
         self._check_weights(y, weight)
         pos_label = find_yes_label(labels)
         if self.options.positive is not None:
-            pos_label = schema.parse_label(self.options.positive)
+            pos_label = parse_label(self.options.positive, schema.label_kind)
             if pos_label not in labels:
                 raise InvalidInputError(
                     f"{self._target_name} has no label {self.options.positive!r}: its labels are "

@@ -184,7 +184,6 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         if frame and not reset:
             X = self.schema_.select(X)
         validate_data(self, X, reset=reset, skip_check_array=True)
-        check_numbers(X)
         return X
 
     def _parse_X(self, X: Any) -> Any:

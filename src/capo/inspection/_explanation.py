@@ -94,8 +94,10 @@ class ExplainedTable:
 
     def __init__(self, X: Any, schema: FeatureSchema | None = None) -> None:
         X = as_table(X)
-        self.X: Any = X.tocsr() if issparse(X) else X
         self.is_frame = is_dataframe(X)
+        if self.is_frame and schema is not None:
+            X = schema.select(X)
+        self.X: Any = X.tocsr() if issparse(X) else X
         if self.is_frame:
             self._frame = nw.from_native(X, eager_only=True)
             self.names = [str(name) for name in self._frame.columns]

@@ -389,7 +389,9 @@ def _read_json_lines(
 def _read_whole(format: str, stream: io.BufferedReader, name: str) -> Batch:
     """Read all rows of a Feather file, or of a JSON array of objects."""
     content = stream.read().removeprefix(codecs.BOM_UTF8)
-    what = "an Arrow or Feather file" if format == "feather" else "a JSON array of objects"
+    what = "an Arrow or Feather file"
+    if format == "json":
+        what = 'a JSON array of objects, such as [{"age": 31, "town": "Ulm"}]'
     try:
         frame = (
             pl.read_ipc(io.BytesIO(content))

@@ -11,7 +11,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -24,9 +25,10 @@ from .._compat import FloatArray
 from ..decisions import PRICE_NAMES
 from ..exceptions import InvalidInputError, TableError
 from ..tables import schema as inference
-from ..tables.checks import check_columns
+from ..tables.checks import MAX_MAGNITUDE, check_numbers
 from ..tables.kinds import (
     INTEGER_PATTERN,
+    PLAIN_NUMBER,
     CategoryKind,
     CodeKind,
     ColumnKind,
@@ -111,14 +113,21 @@ def require_column(name: str, columns: Sequence[str], purpose: str = "") -> None
     similar = difflib.get_close_matches(name, columns, n=1, cutoff=0.6)
     similar = similar or [column for column in columns if column.lower() == name.lower()]
     hint = f"Did you mean {similar[0]!r}?" if similar else f"The columns are {list_columns(columns)}."
-    if all(_NUMBER.fullmatch(column) for column in columns):
+    if all(PLAIN_NUMBER.fullmatch(column) for column in columns):
         hint += " The first line must contain the column names, but seems to contain data."
     suffix = f" for {'' if purpose.startswith('--') else 'the '}{purpose}" if purpose else ""
     raise TableError(f"there is no column {name!r}{suffix}. {hint}")
 
 
-#: A column "name" that is a number.
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*|nan|inf", re.IGNORECASE)
+@contextmanager
+def _table_errors() -> Iterator[None]:
+    """Raise errors about values as errors of the file."""
+    try:
+        yield
+    except InvalidInputError as error:
+        raise TableError(str(error)) from error
+
+
 LabelKind = Literal["integer", "boolean", "text"]
 #: Integers without leading zeros, and not so large that a double would lose digits.
 _INTEGER_LABEL = r"^[+-]?(0|[1-9][0-9]{0,14})(\.0+)?$"
@@ -128,7 +137,7 @@ _INDICATORS = {"1": 1, "0": 0, "true": 1, "false": 0, "yes": 1, "no": 0}
 MAX_LABELS = 5000
 
 
-def _parse_label(text: str, kind: LabelKind) -> int | str | None:
+def parse_label(text: str, kind: LabelKind) -> int | str | None:
     """Parse a label that the user typed like those of a column; None if it cannot be one of them."""
     text = text.strip()
     if kind == "boolean":
@@ -178,7 +187,8 @@ def _read_numbers(batch: Batch, name: str, role: str, kind: ColumnKind | None = 
     require_column(name, batch.frame.columns, role)
     column = nw.from_native(batch.frame[name], series_only=True)
     if isinstance(kind, ParsedKind):
-        return inference.parse_column(kind, column, first_row=batch.first_row, error=TableError)
+        with _table_errors():
+            return inference.parse_column(kind, column, first_row=batch.first_row)
     if column.dtype.is_numeric():
         return inference.to_floats(column)
     return inference.read_plain_numbers(column, batch.decimal_comma)[0]
@@ -224,25 +234,18 @@ class TableSchema:
 
     def features(self, batch: Batch) -> pl.DataFrame:
         """Parse the columns of a batch; the types do not depend on the file."""
-        roles = (self.target, self.weight, self.group, *self.ids)
-        frame = self.table.select(
-            batch.frame.drop({*roles} - {*self.feature_names}, strict=False), TableError
-        )
-        columns = self.table.columns
-        if batch.decimal_comma:
-            plain = [each.key for each in columns if isinstance(each.kind, NumberKind) and each.kind.is_plain]
-            texts = frame.select(plain).select(pl.col(pl.String)).columns
-            frame = frame.with_columns(
-                pl.col(texts).str.strip_chars().str.replace(inference.DECIMAL_COMMA, "${1}.${2}")
-            )
-        parsed = self.table.parse(frame, first_row=batch.first_row, error=TableError)
-        categories = [each.key for each in columns if each.kind.role == "category"]
-        numbers = pl.col([each.key for each in columns if each.kind.role == "numeric"])
-        parsed = parsed.with_columns(
-            numbers.cast(pl.Float64).fill_null(float("nan")), pl.col(categories).cast(pl.Categorical)
-        )
-        check_columns(parsed, first_row=batch.first_row, error=TableError)
-        return parsed
+        roles = {self.target, self.weight, self.group, *self.ids} - {*self.feature_names}
+        with _table_errors():
+            frame = self.table.select(batch.frame.drop(roles, strict=False))
+            if batch.decimal_comma:
+                numbers = [each.key for each in self.table.columns if each.kind == NumberKind()]
+                texts = frame.select(numbers).select(pl.col(pl.String)).columns
+                points = pl.col(texts).str.strip_chars().str.replace(inference.DECIMAL_COMMA, "${1}.${2}")
+                frame = frame.with_columns(points)
+            parsed = self.table.parse(frame, first_row=batch.first_row)
+            check_numbers(parsed, first_row=batch.first_row)
+        categories = [column.key for column in self.table.of_role("category")]
+        return parsed.with_columns(pl.col(categories).cast(pl.Categorical))
 
     def labels(self, batch: Batch) -> Any:
         """Read the labels of a batch, none of which may be missing."""
@@ -265,21 +268,15 @@ class TableSchema:
             )
         return texts.cast(pl.Float64).cast(pl.Int64).to_numpy()
 
-    def parse_label(self, text: str) -> int | str | None:
-        """Parse a label that the user typed; None if it cannot be a label."""
-        return _parse_label(text, self.label_kind)
-
     def weights(self, batch: Batch) -> FloatArray | None:
         """Read the sample weights of a batch; None if there is no column for them."""
         if not self.weight:
             return None
         weights = _read_numbers(batch, self.weight, "weight")
-        if not (weights >= 0).all():
+        if not ((weights >= 0) & (weights <= MAX_MAGNITUDE)).all():
             raise TableError(
                 f"the weights in {self.weight!r} must be non-negative numbers without missing values."
             )
-        frame = pl.DataFrame({self.weight: weights})
-        check_columns(frame, first_row=batch.first_row, error=TableError)
         return weights
 
     def groups(self, batch: Batch) -> NDArray[np.generic] | None:
@@ -372,8 +369,9 @@ def _read_indicators(batch: Batch, name: str) -> pl.Series:
 class SparseSchema:
     """The schema of a file in svmlight format: the number of features."""
 
-    n_features: int
+    label_kind: ClassVar[LabelKind] = "integer"
     feature_names: ClassVar[None] = None
+    n_features: int
 
     @classmethod
     def infer(cls, batch: Batch) -> Self:
@@ -392,9 +390,6 @@ class SparseSchema:
                 f"the labels must be integers: row {batch.first_row + position:,} has {labels[position]:g}."
             )
         return labels.astype(np.int64)
-
-    def parse_label(self, text: str) -> int | str | None:
-        return _parse_label(text, "integer")
 
     def weights(self, batch: Batch) -> None:
         return None
@@ -516,10 +511,8 @@ def infer_features(batch: Batch, roles: ColumnRoles) -> tuple[FeatureSchema, lis
     given = {**roles.kinds, **dict.fromkeys(roles.categories, CategoryKind.name)}
     given = {name: kind for name, kind in given.items() if name in names}
     frame = batch.frame.select(names)
-    try:
+    with _table_errors():
         schema = inference.infer_schema(frame, given, decimal_comma=batch.decimal_comma)
-    except InvalidInputError as error:
-        raise TableError(str(error)) from error
     text = [
         each.key
         for each in schema.columns

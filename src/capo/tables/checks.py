@@ -41,13 +41,15 @@ MAX_RELATIVE_RUNS, MIN_SORTED_DEVIATIONS = 0.7, 6.0
 MIN_NAME_LENGTH = 3
 
 
-def check_numbers(X: Any) -> None:
+def check_numbers(X: Any, *, first_row: int = 0) -> None:
     """Raise if X holds a number that would overflow, or a missing value in a sparse matrix.
 
     Parameters
     ----------
     X : data frame, array or sparse matrix
         Only columns of floating-point numbers are checked.
+    first_row : int, default=0
+        The number of the first row of a data frame in messages.
     """
     if issparse(X):
         if X.dtype.kind == "f" and np.isnan(X.data).any():
@@ -61,19 +63,14 @@ def check_numbers(X: Any) -> None:
             row, column = entries.row[position], entries.col[position]
             _raise_large_number(entries.data[position], f"column {column} of X (counted from 0)", row)
     elif is_dataframe(X):
-        check_columns(X)
+        for column in nw.from_native(X, eager_only=True).iter_columns():
+            values = column.to_numpy() if column.dtype.is_float() else np.empty(0)
+            if _has_large_number(values):
+                row = int(np.nanargmax(np.abs(values)))
+                _raise_large_number(values[row], f"the column {column.name!r}", first_row + row)
     elif _has_large_number(X):
         row, column = np.unravel_index(np.nanargmax(np.abs(X)), X.shape)
         _raise_large_number(X[row, column], f"column {column} of X (counted from 0)", int(row))
-
-
-def check_columns(X: Any, *, first_row: int = 0, error: type[InvalidInputError] = InvalidInputError) -> None:
-    """Raise `error` if a data frame holds a number that would overflow; rows count from `first_row`."""
-    for column in nw.from_native(X, eager_only=True).iter_columns():
-        values = column.to_numpy() if column.dtype.is_float() else np.empty(0)
-        if _has_large_number(values):
-            row = int(np.nanargmax(np.abs(values)))
-            _raise_large_number(values[row], f"the column {column.name!r}", first_row + row, error)
 
 
 def _has_large_number(values: NDArray[Any]) -> bool:
@@ -83,11 +80,9 @@ def _has_large_number(values: NDArray[Any]) -> bool:
     return max(float(largest), -float(smallest)) > MAX_MAGNITUDE
 
 
-def _raise_large_number(
-    value: Any, column: str, row: int, error: type[InvalidInputError] = InvalidInputError
-) -> None:
+def _raise_large_number(value: Any, column: str, row: int) -> None:
     found = "infinity" if np.isinf(value) else f"{value:.3g}"
-    raise error(
+    raise InvalidInputError(
         f"{column} contains {found} in row {row:,}: numbers beyond {MAX_MAGNITUDE:g} overflow. Scale or clip "
         "the column, or remove the row."
     )
@@ -272,7 +267,6 @@ MAX_EXPECTED_COPIES = 0.1
 #: An odd number without structure: a product with it spreads a column's bits over the hash.
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
-_HASHABLE_TYPES = {str, int, float, bool, type(None)}
 
 
 def duplicate_share(X: Any, folds: IntArray) -> float:
@@ -333,20 +327,13 @@ def _column_codes(X: Any) -> list[NDArray[np.uint64]]:
 
 
 def _value_codes(values: list[Any]) -> NDArray[np.uint64]:
-    """The number of each value in the order of first occurrence; all missing values are the same."""
-    if not set(map(type, values)) <= _HASHABLE_TYPES:
-        values = [_hashable(value) for value in values]
-    codes = {value: number for number, value in enumerate(dict.fromkeys(values))}
-    numbers = np.array(list(map(codes.__getitem__, values)), dtype=np.uint64)
-    missing = [number for value, number in codes.items() if is_missing(value)]
-    numbers[np.isin(numbers, missing)] = missing[0] if missing else 0
-    return numbers
-
-
-def _hashable(value: Any) -> Any:
-    if isinstance(value, str | int | float):
-        return value
-    return None if is_missing(value) else repr(value)
+    """The number of each value in the order of first occurrence; 0 for all missing values."""
+    keys = [
+        value if isinstance(value, str | int | float) else None if is_missing(value) else repr(value)
+        for value in values
+    ]
+    codes = {key: 0 if is_missing(key) else n for n, key in enumerate(dict.fromkeys(keys), start=1)}
+    return np.array([codes[key] for key in keys], dtype=np.uint64)
 
 
 def _bits(values: FloatArray) -> NDArray[np.uint64]:

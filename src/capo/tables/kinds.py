@@ -374,22 +374,17 @@ def find_index_reason(name: str, values: FloatArray) -> str | None:
     return "its values count the rows" if len(values) >= MIN_INDEX_DENSITY * n_possible else ""
 
 
-def find_number_reason(column: Any) -> str | None:
-    """Return `find_index_reason` of a narwhals series; None if its type is not an integer."""
-    if not column.dtype.is_integer() or not isinstance(column.name, str) or column.null_count():
-        return None
-    return find_index_reason(column.name, np.asarray(column.to_numpy(), dtype=np.float64))
-
-
 def find_numbered_columns(X: Any) -> dict[str, str]:
     """The columns of a data frame with whole numbers that differ in every row, with the reasons.
 
     Only columns with an integer type are looked at; see `find_index_reason`.
     """
-    if not is_dataframe(X):
-        return {}
-    columns = nw.from_native(X, eager_only=True).iter_columns()
-    found = {column.name: find_number_reason(column) for column in columns}
+    columns = nw.from_native(X, eager_only=True).iter_columns() if is_dataframe(X) else ()
+    found = {
+        column.name: find_index_reason(column.name, np.asarray(column.to_numpy(), dtype=np.float64))
+        for column in columns
+        if column.dtype.is_integer() and isinstance(column.name, str) and not column.null_count()
+    }
     return {name: reason for name, reason in found.items() if reason is not None}
 
 

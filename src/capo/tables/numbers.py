@@ -9,9 +9,6 @@ from functools import cache
 from itertools import islice
 from typing import ClassVar, NamedTuple, Self
 
-import numpy as np
-
-from .._compat import FloatArray
 from .kinds import MAX_ODD_TEXTS, ColumnValues, ParsedKind, Recognition, read_values
 
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'", "\u2212": "-"})
@@ -201,20 +198,6 @@ class NumberKind(ParsedKind):
             return None
         number = _parse_number(parts.number, (self.thousands, self.decimal))
         return None if number is None else (-number if parts.is_negative else number) * factor
-
-    def first_misread(self, values: FloatArray) -> float | None:
-        """The first number that may be a misread 1.234, where the point separates thousands; None without.
-
-        A reader that does not know this style takes 1.234 for a fraction. Other fractions show that the
-        values were numbers before.
-        """
-        known = values[np.isfinite(values)]
-        thousandths = known * 1000.0
-        is_grouped = (np.abs(known) < 1000) & (np.abs(thousandths - np.rint(thousandths)) < 1e-6)
-        is_other_fraction = ~is_grouped & (known != np.rint(known))
-        if self.thousands != "." or is_other_fraction.any() or not is_grouped.any():
-            return None
-        return float(known[is_grouped][0])
 
     @classmethod
     def recognize(cls, values: ColumnValues) -> Recognition | None:

@@ -146,11 +146,9 @@ class FeatureSchema:
         if any(column.kind.role != "none" for column in self.columns):
             return self
         is_number = [column_kinds.PLAIN_NUMBER.fullmatch(column.example) for column in self.columns]
-        kinds = (NumberKind() if each else CategoryKind() for each in is_number)
-        columns = zip(self.columns, kinds, strict=True)
-        return FeatureSchema(
-            tuple(replace(column, kind=kind, doubt=MAY_BE_IDENTIFIER) for column, kind in columns)
-        )
+        kinds = [NumberKind() if each else CategoryKind() for each in is_number]
+        pairs = zip(self.columns, kinds, strict=True)
+        return FeatureSchema(tuple(replace(each, kind=kind, doubt=MAY_BE_IDENTIFIER) for each, kind in pairs))
 
     @property
     def parsed(self) -> FeatureSchema:
@@ -159,8 +157,8 @@ class FeatureSchema:
         columns = (replace(each, kind=kinds.get(each.kind.role, each.kind)) for each in self.columns)
         return FeatureSchema(tuple(columns))
 
-    def select(self, X: Any, error: type[InvalidInputError] = InvalidInputError) -> Any:
-        """Return the columns of the schema; raise `error` if the data frame lacks one of them."""
+    def select(self, X: Any) -> Any:
+        """Return the columns of the schema; raise an error if the data frame lacks one of them."""
         frame, names = nw.from_native(X, eager_only=True), self.names
         if not names or frame.columns == names:
             return X
@@ -168,13 +166,13 @@ class FeatureSchema:
         if missing:
             unused = [str(name) for name in frame.columns if name not in names]
             extra = f" It has {list_columns(unused)}, which the model does not use." if unused else ""
-            raise error(
+            raise InvalidInputError(
                 f"the table lacks {len(missing)} column{'s' if len(missing) > 1 else ''} that the model "
                 f"needs: {list_columns(missing)}.{extra}"
             )
         return frame.select(names).to_native()
 
-    def parse(self, X: Any, *, first_row: int = 0, error: type[InvalidInputError] = InvalidInputError) -> Any:
+    def parse(self, X: Any, *, first_row: int = 0) -> Any:
         """Parse a raw table: the same values come from texts, numbers and dates, from any file and library.
 
         Numbers, truth values and durations become numbers, dates become timestamps, categories become texts
@@ -187,20 +185,23 @@ class FeatureSchema:
             matrices are returned as they are.
         first_row : int, default=0
             The number of the first row in messages.
-        error : type, default=InvalidInputError
-            Raised if a column is missing, or a value is not of its column's kind.
 
         Returns
         -------
         data frame, array or sparse matrix
             The table, in the same library.
+
+        Raises
+        ------
+        InvalidInputError
+            If a column is missing, or a value is not of its column's kind.
         """
         if not column_kinds.is_dataframe(X):
             return X
-        frame, columns = nw.from_native(self.select(X, error), eager_only=True), []
+        frame, columns = nw.from_native(self.select(X), eager_only=True), []
         for position, column in enumerate(self.columns):
             series = frame[:, position]
-            parsed = parse_series(column.kind, series, first_row=first_row, error=error)
+            parsed = parse_series(column.kind, series, first_row=first_row)
             if parsed is not series:
                 columns.append(parsed)
         return (frame.with_columns(*columns) if columns else frame).to_native()
@@ -449,34 +450,25 @@ def read_plain_numbers(column: Any, decimal_comma: bool = False) -> tuple[FloatA
     return np.where(is_other, np.nan, numbers), is_other
 
 
-def parse_series(
-    kind: ColumnKind, column: Any, *, first_row: int = 0, error: type[InvalidInputError] = InvalidInputError
-) -> Any:
+def parse_series(kind: ColumnKind, column: Any, *, first_row: int = 0) -> Any:
     """Parse a narwhals series as `FeatureSchema.parse` does; if there is nothing to do, return it."""
     if not isinstance(kind, ParsedKind):
-        return column if kind.role == "none" else _parse_texts(kind, column, first_row, error)
-    dtype, library = column.dtype, column.implementation
+        return column if kind.role == "none" else _parse_texts(kind, column, first_row)
+    if kind.role == "date" and column.dtype in (nw.Datetime, nw.Date):
+        return column
+    numbers = parse_column(kind, column, first_row=first_row)
     if kind.role == "date":
-        if dtype in (nw.Datetime, nw.Date):
-            return column
-        seconds = parse_column(kind, column, first_row=first_row, error=error)
-        moments = np.rint(np.nan_to_num(seconds) * 1e6).astype(np.int64).astype("M8[us]")
-        moments[np.isnan(seconds)] = np.datetime64("NaT")
-        return nw.new_series(column.name, moments, nw.Datetime("us"), backend=library)
+        moments = np.rint(np.nan_to_num(numbers) * 1e6).astype(np.int64).astype("M8[us]")
+        moments[np.isnan(numbers)] = np.datetime64("NaT")
+        return nw.new_series(column.name, moments, nw.Datetime("us"), backend=column.implementation)
     # Types with a missing value of their own are not known to all estimators.
-    is_plain = (
-        dtype != nw.Decimal and not (dtype == nw.Boolean and column.null_count())
-        if library.is_polars()
-        else isinstance(getattr(column.to_native(), "dtype", None), np.dtype)
-    )
-    is_typed = dtype == nw.Boolean or (dtype.is_numeric() and not isinstance(kind, BooleanKind))
-    numbers = parse_column(kind, column, first_row=first_row, error=error)
-    return (
-        column if is_plain and is_typed else nw.new_series(column.name, numbers, nw.Float64, backend=library)
-    )
+    is_plain = column.implementation.is_polars() or isinstance(column.to_native().dtype, np.dtype)
+    if is_plain and column.dtype.is_float() and not isinstance(kind, BooleanKind):
+        return column
+    return nw.new_series(column.name, numbers, nw.Float64, backend=column.implementation)
 
 
-def _parse_texts(kind: ColumnKind, column: Any, first_row: int, error: type[InvalidInputError]) -> Any:
+def _parse_texts(kind: ColumnKind, column: Any, first_row: int) -> Any:
     """Texts in one spelling, in the type of the column where it is text."""
     values, is_text = column.to_list(), column.dtype in (nw.String, nw.Categorical, nw.Enum)
     if column.dtype == nw.Float32:  # the text of a number is shorter than that of the same double
@@ -484,14 +476,14 @@ def _parse_texts(kind: ColumnKind, column: Any, first_row: int, error: type[Inva
     elif isinstance(kind, TagsKind):
         values = [LIST_SEPARATOR.join(filter(None, v)) if _is_list_of_texts(v) else v for v in values]
     elif any(isinstance(value, _COLLECTIONS) for value in ([] if is_text else values)):
-        raise error(
+        raise InvalidInputError(
             f"the column {column.name!r} held {kind.description} in training, but contains lists now."
         )
     has_lost_spelling = isinstance(kind, CodeKind) and not kind.width and not is_text
     numbers = list(map(column_kinds.is_number, values)) if has_lost_spelling else []
     if any(numbers):
         row = numbers.index(True)
-        raise error(
+        raise InvalidInputError(
             f"the column {column.name!r} held texts such as 007 in training, but row {first_row + row:,} "
             f"contains the number {values[row]!r}, whose spelling in its file is lost: read this column as "
             "text."
@@ -516,12 +508,10 @@ def _parse_texts(kind: ColumnKind, column: Any, first_row: int, error: type[Inva
     return nw.from_native(series, series_only=True)
 
 
-def parse_column(
-    kind: ParsedKind, column: Any, *, first_row: int = 0, error: type[InvalidInputError] = InvalidInputError
-) -> FloatArray:
+def parse_column(kind: ParsedKind, column: Any, *, first_row: int = 0) -> FloatArray:
     """Parse a narwhals series to numbers, with NaN for a missing value; dates become seconds since 1970.
 
-    Raises `error` if a value is not of this kind; the message counts rows from `first_row`.
+    A value that is not of this kind is an error; its message counts rows from `first_row`.
     """
     is_written_date = isinstance(kind, DateKind) and kind.layout != DateKind().layout
     typed = _read_typed(kind, column, is_written_date)
@@ -540,7 +530,7 @@ def parse_column(
             known[key] = _parse_value(kind, value, is_written_date)
         number = known[key]
         if number is None:
-            raise error(
+            raise InvalidInputError(
                 f"the column {column.name!r} held {kind.description} in training, but row "
                 f"{first_row + row:,} contains {column_kinds.to_text(value)!r}. Correct such values, or "
                 "leave them missing."
@@ -577,13 +567,20 @@ def _parse_value(kind: ParsedKind, value: Any, is_written_date: bool) -> float |
     return float(kind.convert_numbers(np.array([float(value)]))[0])
 
 
-def _check_not_misread(kind: ColumnKind | None, fractions: FloatArray, name: str) -> None:
-    """Raise if numbers of a floating-point type may be misread texts, such as 1.234 for 1234."""
-    # With a currency or a unit, no reader takes a text for a number.
-    number = kind.first_misread(fractions) if type(kind) is NumberKind else None
-    if number is not None:
+def _check_not_misread(kind: ParsedKind, values: FloatArray, name: str) -> None:
+    """Raise if numbers may be misread texts, such as 1.234 for 1234, where points separate thousands.
+
+    A reader that does not know this style takes 1.234 for a fraction. Other fractions show that the values
+    were numbers before. With a currency or a unit, no reader takes a text for a number.
+    """
+    if type(kind) is not NumberKind or kind.thousands != ".":
+        return
+    known = values[np.isfinite(values)]
+    thousandths = known * 1000.0
+    is_grouped = (np.abs(known) < 1000) & (np.abs(thousandths - np.rint(thousandths)) < 1e-6)
+    if is_grouped.any() and not (~is_grouped & (known != np.rint(known))).any():
         raise InvalidInputError(
             f"the column {name!r} held numbers such as 1.234.567 in training, with points between thousands, "
-            f"and now holds {number!r}, in which a point may have been taken for a decimal point: read this "
-            "column as text, or with the separator of its file."
+            f"and now holds {float(known[is_grouped][0])!r}, in which a point may have been taken for a "
+            "decimal point: read this column as text, or with the separator of its file."
         )
