@@ -1,5 +1,7 @@
 """Columns of scores and answers as auxiliaries."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,7 +9,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from capo import CAPOClassifier, ScoreColumn, load, save
-from capo.exceptions import InvalidInputError
+from capo.exceptions import DataWarning, InvalidInputError
 
 
 def make_table(n=600, seed=0):
@@ -48,8 +50,20 @@ def test_a_score_column_alone_is_worth_what_it_says(column):
 def test_the_direction_of_a_score_is_learned():
     X, y = make_table()
     turned = X.assign(score=100 * (1 - X["score"]))
-    found, same = (fit([ScoreColumn("score")], table, y, delta=None).score(table, y) for table in (turned, X))
-    assert found == pytest.approx(same, abs=1e-2)
+    found, same = (fit([ScoreColumn("score")], table, y, delta=None) for table in (turned, X))
+    assert found.score(turned, y) == pytest.approx(same.score(X, y), abs=1e-2)
+    assert "direction" not in same.summary().notes
+    assert found.summary().notes["direction"] == "rows with a higher score are positive less often"
+
+
+def test_a_score_that_has_seen_the_labels_is_warned_of():
+    X, y = make_table()
+    leaked = X.assign(score=y + np.random.default_rng(0).normal(scale=0.1, size=len(y)))
+    with pytest.warns(DataWarning, match="the score column 'score' has a ROC area of 1.0000"):
+        fit([ScoreColumn("score"), "linear"], leaked.drop(columns="answer"), y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit([ScoreColumn("score"), "linear"], X, y)
 
 
 def test_other_auxiliaries_and_the_delta_function_do_not_see_the_column():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,10 +19,11 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from .. import measures
 from .._accel.threads import library_threads_for
-from .._compat import FloatArray, VisualBlock, check_y, routing_enabled
+from .._compat import BoolArray, FloatArray, VisualBlock, check_y, routing_enabled
 from ..decisions import Decision, Guarantee, Population, PriceTerms, Savings, normalize_weights
-from ..exceptions import AuxiliaryError, InvalidInputError
+from ..exceptions import AuxiliaryError, DataWarning, InvalidInputError
 from ..learning.auxiliaries import (
     AUXILIARY_SETS,
     ScoreColumn,
@@ -55,6 +57,10 @@ from ._base import (
     reject_operator,
     warn_not_converged,
 )
+
+#: A score column may have seen the labels if it ranks only this share of pairs of rows wrongly, and only this
+#: share of those that the best of the other auxiliaries does.
+MAX_SEEN_ERRORS, SEEN_ERROR_SHARE = 0.01, 0.1
 
 
 class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
@@ -305,9 +311,30 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
             self.__dict__.update(task.learn(measure, outputs, timer, progress.log))
         self.auxiliaries_, self.auxiliary_outputs_ = outputs.by_name(fitted.models), fitted.raw_outputs
         self.timings_ = timer.with_auxiliaries([each.name for each in used], fitted)
+        if self.score_columns_ and kind == "binary":
+            self._warn_of_seen_labels(targets == 1, fitted.raw_outputs)
         if (solution := getattr(self, "solution_", None)) is not None:
             warn_not_converged(solution, stacklevel=4, limits="tol", C_is_given=not isinstance(self.C, str))
         return self
+
+    def _warn_of_seen_labels(self, positive: BoolArray, outputs: FloatArray) -> None:
+        """Warn of score columns that are better than scores of rows that a model has not seen can be."""
+        areas = {
+            name: measures.get("roc_auc").score(positive, column)
+            for name, column in zip(self.auxiliaries_, outputs.T, strict=True)
+        }
+        others = [area for name, area in areas.items() if name not in self.score_columns_]
+        best = max(others, default=0.5)
+        for name in self.score_columns_:
+            errors = 1.0 - max(areas[name], 1.0 - areas[name])
+            if errors <= MAX_SEEN_ERRORS and errors < SEEN_ERROR_SHARE * (1.0 - best):
+                warnings.warn(
+                    f"the score column {name!r} has a ROC area of {1.0 - errors:.4f} on the training rows, "
+                    "far above the other auxiliaries: if the labels of these rows were used to make it, all "
+                    "values are too high. Use scores of rows that the service had not seen.",
+                    DataWarning,
+                    stacklevel=5,
+                )
 
     @property
     def label_pair(self) -> NDArray[Any]:

@@ -166,6 +166,13 @@ def _binary_notes(model: Any, lines: list[SummaryLine], threshold: str | None) -
     for name, end in (("population", ""), ("savings", ", out of fold"), ("guarantee", "")):
         if (found := getattr(model, f"{name}_")) is not None:
             notes[name] = f"{found}{end}"
+    negative = [
+        name
+        for name, columns in model.score_columns_.items()
+        if model.schema_.take(columns[:1]).of_role("numeric") and model.auxiliaries_[name][-1].coef_[0, 0] < 0
+    ]
+    if negative:
+        notes["direction"] = f"rows with a higher {' or '.join(negative)} are positive less often"
     if frozen := [name for name, each in model.auxiliaries_.items() if is_frozen(each)]:
         notes["caution"] = (
             f"auxiliaries passed already fitted: {', '.join(frozen)}; the out-of-fold values are valid only "
