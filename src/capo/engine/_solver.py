@@ -21,7 +21,6 @@ program, and the dual value holds with them.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -216,7 +215,7 @@ class CuttingPlane:
         self._cut_coefs: dict[int, FloatArray] | None = {} if keep_cuts else None
         self._step = 1.0
         self._last_C: float | None = None
-        self._work: Counter[str] = Counter()  # calls of the oracle and products
+        self._work = {"n_oracle_calls": 0, "n_matvecs": 0, "n_rmatvecs": 0}
         self._vectors = VectorPool(self.design.shape[0], size=1)
         self._slopes = SlopeUpdates(self.design)
         self._search = _search_within(oracle, FIRST_CUT_ERROR)
@@ -292,7 +291,7 @@ class CuttingPlane:
                     first, gap = min(1.0, STEP_GROWTH * self._step), self.objective(C) - dual
                     step = self._move(target - self.v, direction, C, first, LINE_SEARCH_TOL * gap)
                     self._step = step if step > MIN_STEP else max(STEP_REDUCTION * self._step, MIN_STEP)
-                    calls = self._work["oracle_calls"] - before["oracle_calls"]
+                    calls = self._work["n_oracle_calls"] - before["n_oracle_calls"]
                     state = self.objective(C), dual, calls, self._bundle.n_cuts, self._step
                     history.append(Iteration(len(history) + 1, *state))
                     if callback is not None and callback(history[-1]):
@@ -301,20 +300,9 @@ class CuttingPlane:
             status = Status.INTERRUPTED
         if status is not Status.OPTIMAL:
             self._recompute(tol)
-        work = self._work - before
-        return Solution(
-            v=self.v.copy(),
-            C=C,
-            tol=tol,
-            status=status,
-            primal=self._upper_bound(C),
-            dual=dual,
-            n_iter=len(history),
-            n_oracle_calls=work["oracle_calls"],
-            n_matvecs=work["matvecs"],
-            n_rmatvecs=work["rmatvecs"],
-            history=history,
-        )
+        work = {name: count - before[name] for name, count in self._work.items()}
+        primal = self._upper_bound(C)
+        return Solution(self.v.copy(), C, tol, status, primal, dual, len(history), **work, history=history)
 
     def dual_solution(self) -> tuple[FloatArray, float]:
         """The multipliers of the last model as one number per row.
@@ -370,7 +358,7 @@ class CuttingPlane:
         best, cut = segment.search(self.risk, self._cut, first, accuracy)
         if best.t < 1.0:
             self._add_cut(segment.evaluate(best.t + SECOND_CUT_SHARE * (1.0 - best.t))[1])
-        self._work["oracle_calls"] += segment.n_evaluations
+        self._work["n_oracle_calls"] += segment.n_evaluations
         if best.t > 0.0:
             self._add_cut(cut)
             add_multiple(self.scores, direction, best.t, direction)
@@ -379,13 +367,13 @@ class CuttingPlane:
 
     def _recompute(self, tol: float) -> None:
         """Scores, risk and cut at the best point, without the rounding errors of many steps."""
-        self._work["oracle_calls"] += 1
+        self._work["n_oracle_calls"] += 1
         scores = self._matvec(self.v)
         risk, cut, _ = evaluate_risk(self._search, scores)
         self.scores, self.risk, self._cut = scores, risk, cut
         self._risk_error = self._rounding.risk_error(self.v) if self.v.any() else 0.0
         if self._rounding.is_significant(self.v, tol):
-            self._work["oracle_calls"] += 1
+            self._work["n_oracle_calls"] += 1
             self._risk_error = self._rounding.close_risk_error(self.oracle, self.v, scores, risk)
         self._risk_error += cut_error(cut)
 
@@ -398,11 +386,11 @@ class CuttingPlane:
     def _matvec(self, v: FloatArray) -> FloatArray:
         if not v.any():
             return np.zeros(self.design.shape[0])
-        self._work["matvecs"] += 1
+        self._work["n_matvecs"] += 1
         return self.design.matvec(v)
 
     def _add_cut(self, cut: CutLike) -> None:
-        self._work["rmatvecs"] += 1
+        self._work["n_rmatvecs"] += 1
         slope = self._slopes(cut.coef)
         if not (np.isfinite(slope).all() and np.isfinite(cut.loss)):
             raise InvalidInputError(NOT_FINITE)
