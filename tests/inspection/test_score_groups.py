@@ -79,3 +79,19 @@ def test_many_rows_have_exact_values_and_intervals_of_their_groups(monkeypatch):
         if "best threshold" in one.name:
             continue
         assert abs((one.high - one.low) / (other.high - other.low) - 1) < 0.3
+
+
+@pytest.mark.parametrize("rare", [True, False])
+def test_a_rare_class_is_not_tied_with_the_other_one(rare):
+    rng = np.random.default_rng(0)
+    positive = rng.permutation(30_000) < 20
+    scores = rng.normal(size=30_000) + 3.0 * positive
+    order = np.argsort(scores)
+    positive, scores = (positive if rare else ~positive)[order], scores[order]
+    groups = ScoreGroups.from_rows(positive, scores)
+    for name in ("average_precision", "roc_auc"):
+        measure = measures.get(name)
+        exact = measure.score(positive, scores)
+        assert measure.score(groups.positive, groups.position, groups.count) == pytest.approx(exact, rel=1e-3)
+        found = evaluate(measure, positive, scores, random_state=0).estimates[0]
+        assert found.low < found.value < found.high

@@ -59,7 +59,7 @@ def evaluate(
         )
     training_table_notes(loaded.manifest, reader, console)
     console.result(
-        f"{reader.name}: {n_rows:,} rows\n\n{evaluation}",
+        f"{reader.name}: {n_rows:,} row{'' if n_rows == 1 else 's'}\n\n{evaluation}",
         {"table": reader.name, "rows": n_rows, **evaluation.to_dict()},
     )
 

@@ -29,7 +29,7 @@ TAIL = 0.025
 PSEUDO_WEIGHT = 2.0
 #: With fewer groups the intervals are called uncertain.
 MIN_GROUPS = 20
-#: Bins of equal numbers of rows that scores are grouped into.
+#: Bins of equal numbers of rows that scores are grouped into, and of rows of the rarer class.
 N_BINS = 4096
 
 
@@ -72,8 +72,12 @@ class ScoreGroups:
     @classmethod
     def from_rows(cls, positive: BoolArray, scores: FloatArray) -> Self:
         """Groups of rows whose scores are in ascending order."""
-        ends = np.linspace(0, len(scores) - 1, N_BINS + 1).astype(np.intp)
-        edges = np.union1d(scores[ends], [0.0])
+        # Rows of the rarer class are in bins of their own if there are not too many.
+        rare = scores[positive] if positive.mean() <= 0.5 else scores[~positive]
+        ends, own = (
+            each[np.linspace(0, len(each) - 1, N_BINS + 1).astype(np.intp)] for each in (scores, rare)
+        )
+        edges = np.unique(np.concatenate((ends, own, np.nextafter(own, -np.inf), [0.0])))
         index = np.searchsorted(edges, scores)
         n_bins = len(edges) + 1
         counts = [np.bincount(index[positive == label], minlength=n_bins) for label in (False, True)]

@@ -45,6 +45,7 @@ from ..measures.multilabel import LabelAverage
 from ..tables import targets
 from ..tables.checks import warn_of_data
 from ._formatting import count_decimals, format_table, format_value
+from ._targets import targets_of_model
 
 if TYPE_CHECKING:
     from ..estimators import CAPOClassifier
@@ -83,6 +84,10 @@ PRICED_VALUES = (
     "the values are mean money per held-out row at its own prices; the tuned threshold is one for all rows, "
     "the tuned stack and capo have the threshold of each row that follows from its prices"
 )
+
+
+#: The outputs of each method for held-out rows.
+Methods = dict[str, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -497,7 +502,11 @@ def compare_on_fold(
     A default learner is fitted once, the others also once per fold.
     """
     kinds = {"binary": _compare_binary, "multiclass": _compare_classes, "multilabel": _compare_labels}
-    values, stack_seconds = kinds[model.target_type_](model, train, test)
+    if model.target_type_ == "multiclass":  # a class with one row may be in the held-out fold only
+        test = test.take(np.flatnonzero(np.isin(test.y, model.classes_)))
+    outputs, stack_seconds = kinds[model.target_type_](model, train, test)
+    truth = targets_of_model(model, test.y, None if test.prices is None else test.prices.measure)
+    values = {name: truth.score(truth.measure, each, test.weight) for name, each in outputs.items()}
     timings, learner = model.timings_, _default_learner(model)
     cross_fitted = [timings[f"auxiliary {name}"] for name in model.auxiliaries_]
     # The models of pairs of folds serve the evaluation of capo only.
@@ -518,27 +527,15 @@ def _default_learner(model: CAPOClassifier) -> int:
     return names.index(PREFERRED_LEARNER) if PREFERRED_LEARNER in names else 0
 
 
-def _compare_binary(
-    model: CAPOClassifier, train: ComparedRows, test: ComparedRows
-) -> tuple[dict[str, float], float]:
-    learner = _default_learner(model)
+def _compare_binary(model: CAPOClassifier, train: ComparedRows, test: ComparedRows) -> tuple[Methods, float]:
+    learner, by_row = _default_learner(model), None if test.prices is None else test.prices.log_odds
     rows = ~np.isnan(model.oof_decision_)
     positive = targets.positive_mask(train.y, model.label_pair)[rows]
     weight, groups = (None if each is None else each[rows] for each in (train.weight, train.groups))
     raw_test = model.auxiliary_outputs(test.X)
     log_odds = model.combination_.log_odds(raw_test.T, model.delta_features(test.X))
     oof, held_out = expit(model.auxiliary_outputs_[rows]), expit(raw_test)
-    measure = tuned_for = model.measure_
-    if train.prices is not None and test.prices is not None:
-        measure, tuned_for = test.prices.measure, train.prices.take_rows(rows).measure
-
-    def score(decision: FloatArray) -> float:
-        positive_test = targets.positive_mask(test.y, model.label_pair)
-        return float(measure.score(positive_test, decision, test.weight))
-
-    def tune(oof_scores: FloatArray) -> float:
-        return float(tuned_for.threshold(positive, oof_scores, weight))
-
+    tuned_for = model.measure_ if train.prices is None else train.prices.take_rows(rows).measure
     start = time.perf_counter()
     stack = LogisticRegression(max_iter=1000)
     params, cv = {} if weight is None else {"sample_weight": weight}, None
@@ -547,65 +544,59 @@ def _compare_binary(
     stack_oof = cross_val_predict(stack, oof, positive, cv=cv, method="decision_function", params=params)
     stack_test = stack.fit(oof, positive, **params).decision_function(held_out)
     stack_seconds = time.perf_counter() - start
-    by_row = None if test.prices is None else test.prices.log_odds
-    values = {
-        DEFAULT_LEARNER: score(held_out[:, learner] - 0.5),
-        TUNED_THRESHOLD: score(held_out[:, learner] - tune(oof[:, learner])),
-        TUNED_STACK: score(stack_test - (tune(stack_oof) if by_row is None else by_row)),
-        CAPO: score(log_odds - (model.decision_.log_odds if by_row is None else by_row)),
+
+    def tune(oof_scores: FloatArray, scores: FloatArray) -> FloatArray:
+        return scores - float(tuned_for.threshold(positive, oof_scores, weight))
+
+    outputs = {
+        DEFAULT_LEARNER: held_out[:, learner] - 0.5,
+        TUNED_THRESHOLD: tune(oof[:, learner], held_out[:, learner]),
+        TUNED_STACK: tune(stack_oof, stack_test) if by_row is None else stack_test - by_row,
+        CAPO: log_odds - (model.decision_.log_odds if by_row is None else by_row),
     }
-    return values, stack_seconds
+    return outputs, stack_seconds
 
 
-def _compare_classes(model: Any, train: ComparedRows, test: ComparedRows) -> tuple[dict[str, float], float]:
-    # A class with one row may be in the held-out fold only.
-    test = test.take(np.flatnonzero(np.isin(test.y, model.classes_)))
-    codes, codes_test = (targets.class_positions(each.y, model.classes_) for each in (train, test))
-    measure, learner = model.measure_, _default_learner(model)
+def _compare_classes(model: Any, train: ComparedRows, test: ComparedRows) -> tuple[Methods, float]:
+    codes, learner = targets.class_positions(train.y, model.classes_), _default_learner(model)
     raw_test = model.auxiliary_outputs(test.X)
     learned = softmax(raw_test[:, learner], axis=1)
     stacked = model.stack_.probabilities(list(np.moveaxis(raw_test, 1, 0)))
 
-    def score(labels: IntArray, p: FloatArray) -> float:
-        return float(measure.score(codes_test, labels, p, test.weight))
+    def tune(p_oof: FloatArray, p_test: FloatArray) -> FloatArray:
+        multipliers = _tune_multipliers(model.measure_, p_oof, codes, train.weight)
+        return np.column_stack((p_test, (p_test * multipliers).argmax(axis=1)))
 
-    def score_tuned(p_oof: FloatArray, p_test: FloatArray) -> float:
-        multipliers = _tune_multipliers(measure, p_oof, codes, train.weight)
-        return score((p_test * multipliers).argmax(axis=1), p_test)
-
-    values = {
-        DEFAULT_LEARNER: score(learned.argmax(axis=1), learned),
-        TUNED_THRESHOLD: score_tuned(softmax(model.auxiliary_outputs_[:, learner], axis=1), learned),
-        TUNED_STACK: score_tuned(model.oof_probabilities_, stacked),
-        CAPO: score(model.rule_.predict(stacked), stacked),
+    outputs = {
+        DEFAULT_LEARNER: np.column_stack((learned, learned.argmax(axis=1))),
+        TUNED_THRESHOLD: tune(softmax(model.auxiliary_outputs_[:, learner], axis=1), learned),
+        TUNED_STACK: tune(model.oof_probabilities_, stacked),
+        CAPO: np.column_stack((stacked, model.rule_.predict(stacked))),
     }
-    return values, model.timings_["stack"]
+    return outputs, model.timings_["stack"]
 
 
-def _compare_labels(model: Any, train: ComparedRows, test: ComparedRows) -> tuple[dict[str, float], float]:
+def _compare_labels(model: Any, train: ComparedRows, test: ComparedRows) -> tuple[Methods, float]:
     positive, measure, learner = train.y > 0, model.measure_, _default_learner(model)
     learned = model.auxiliary_outputs(test.X)[:, learner]
     stacked = logit(np.clip(model.predict_proba(test.X), PROBABILITY_EPS, 1.0 - PROBABILITY_EPS))
     binary = measure.measure if isinstance(measure, LabelAverage) else measures.get("f1")
 
-    def score(decision: FloatArray) -> float:
-        return float(measure.score(test.y > 0, decision, test.weight))
-
-    def score_tuned(oof: FloatArray, held_out: FloatArray) -> float:
+    def tune(oof: FloatArray, held_out: FloatArray) -> FloatArray:
         # The threshold of a label of one class is 0.
         both = np.asarray(positive.any(axis=0) & ~positive.all(axis=0))
         thresholds = np.zeros(len(both))
         for k in np.flatnonzero(both):
             thresholds[k] = binary.threshold(positive[:, k], oof[:, k], train.weight)
-        return score(held_out - thresholds)
+        return held_out - thresholds
 
-    values = {
-        DEFAULT_LEARNER: score(learned),
-        TUNED_THRESHOLD: score_tuned(model.auxiliary_outputs_[:, learner], learned),
-        TUNED_STACK: score_tuned(model.oof_log_odds_, stacked),
-        CAPO: score(model.decision_function(test.X)),
+    outputs = {
+        DEFAULT_LEARNER: learned,
+        TUNED_THRESHOLD: tune(model.auxiliary_outputs_[:, learner], learned),
+        TUNED_STACK: tune(model.oof_log_odds_, stacked),
+        CAPO: model.decision_function(test.X),
     }
-    return values, model.timings_["adaptation"]
+    return outputs, model.timings_["adaptation"]
 
 
 def _describe_values(measure: Measure) -> str:
