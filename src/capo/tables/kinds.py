@@ -26,10 +26,10 @@ from .._compat import FloatArray, is_pandas_na, is_scalar_nan
 
 #: Texts that mean a missing value, besides the empty text; all that ``pandas.read_csv`` takes for missing,
 #: which a table that pandas has read no longer holds, are among them.
-MISSING_TEXTS = frozenset(
-    ("NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "<NA>", "NULL", "null", "None", "?")
-    + ("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN")
-)
+MISSING_TEXTS = {
+    *("NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "<NA>", "NULL", "null", "None", "?"),
+    *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+}
 _MARKERS = (
     "-|--|---|.|..|...|\u2013|\u2014|n.a.|na|n/a|n.d.|nd|nil|none|null|nan|missing|unknown|unk|unbekannt|tbd|"
     "blank|(blank)|(null)|[null]|no data|\\n|not available|not applicable|not specified|k.a.|k. a.|"
