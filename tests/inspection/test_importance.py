@@ -317,3 +317,14 @@ def test_common_classes_are_drawn_by_their_shares():
 )
 def test_short_text(value, text):
     assert _explanation.short_text(value) == text
+
+
+def test_columns_are_found_by_name_in_any_order(messy):
+    columns, y = messy
+    table = pd.DataFrame(columns)
+    model = CAPOClassifier(auxiliaries=["linear"], delta=None, C=0.0, cv=2, random_state=0).fit(table, y)
+    found, expected = (
+        {group.columns: group.value for group in importance(model, X, y, random_state=0).columns}
+        for X in (table[[*reversed(table.columns)]].assign(answer=y), table)
+    )
+    assert found == expected

@@ -73,7 +73,8 @@ def with_raw_tables(model: CAPOClassifier, schema: Schema) -> CAPOClassifier:
     """Return a copy of a model of parsed tables that takes tables as they are in files."""
     model = copy(model)
     if isinstance(schema, TableSchema):
-        model.schema_ = model.column_kinds = schema.table
+        given = {column.key: column.kind.to_dict() for column in schema.table.columns if column.is_given}
+        model.schema_, model.column_kinds = schema.table, given or None
     return model
 
 

@@ -187,8 +187,6 @@ def _describe_columns(schema: dict[str, Any]) -> str:
             for name, kind in columns.items()
         }
         return ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
-    if isinstance(columns, list) and columns:
-        return ", ".join(map(str, columns))
     return str(schema.get("n_features", "unknown"))
 
 

@@ -387,7 +387,7 @@ class TrainingPlan:
                     "--target, --label-separator, --weight, --group, --time, --drop, --id, --category and "
                     "--types."
                 )
-            return SchemaInference(SparseSchema.infer(batch))
+            return SchemaInference(SparseSchema(batch.rows.X.shape[1]))
         columns = batch.frame.columns
         if not self.target:
             shown = ", ".join(map(repr, columns[:MAX_LISTED_COLUMNS]))

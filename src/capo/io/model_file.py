@@ -128,7 +128,7 @@ def describe_table(model: Any) -> dict[str, Any]:
     """The schema of a model's tables, as far as it is known, as `capo.io.table_schema` reads it."""
     schema, names = getattr(model, "schema_", None), getattr(model, "feature_names_in_", None)
     if schema is None:
-        return {} if names is None else {"kind": "names", "columns": [str(name) for name in names]}
+        return {} if names is None else {"columns": dict.fromkeys(map(str, names), "number")}
     if not schema.columns:
         return {"kind": "svmlight", "n_features": int(model.n_features_in_)}
     if not schema.names:

@@ -27,7 +27,6 @@ from ..exceptions import InvalidInputError, TableError
 from ..tables import schema as inference
 from ..tables.checks import MAX_MAGNITUDE, check_numbers
 from ..tables.kinds import (
-    INTEGER_PATTERN,
     PLAIN_NUMBER,
     CategoryKind,
     CodeKind,
@@ -144,9 +143,7 @@ def parse_label(text: str, kind: LabelKind) -> int | str | None:
         return bool(_INDICATORS[text.lower()]) if text.lower() in _INDICATORS else None
     if kind == "integer":
         return int(float(text)) if re.match(_INTEGER_LABEL, text) else None
-    if text.lower() in ("true", "false"):
-        return text.lower()
-    return re.sub(INTEGER_PATTERN, r"\1", text)
+    return canonical_text(text, keep_spelling=True)
 
 
 def _read_texts(batch: Batch, name: str, role: str) -> pl.Series:
@@ -372,11 +369,6 @@ class SparseSchema:
     label_kind: ClassVar[LabelKind] = "integer"
     feature_names: ClassVar[None] = None
     n_features: int
-
-    @classmethod
-    def infer(cls, batch: Batch) -> Self:
-        """Infer the schema of a training file."""
-        return cls(batch.sparse_rows.X.shape[1])
 
     def features(self, batch: Batch) -> Any:
         return batch.sparse_rows.resize_features(self.n_features)

@@ -26,11 +26,10 @@ from .._compat import FloatArray, is_pandas_na, is_scalar_nan
 
 #: Texts that mean a missing value, besides the empty text; all that ``pandas.read_csv`` takes for missing,
 #: which a table that pandas has read no longer holds, are among them.
-MISSING_TEXTS = (
+MISSING_TEXTS = {
     *("NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "<NA>", "NULL", "null", "None", "?"),
     *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
-)
-_MISSING = frozenset(MISSING_TEXTS)
+}
 _MARKERS = (
     "-|--|---|.|..|...|\u2013|\u2014|n.a.|na|n/a|n.d.|nd|nil|none|null|nan|missing|unknown|unk|unbekannt|tbd|"
     "blank|(blank)|(null)|[null]|no data|\\n|not available|not applicable|not specified|k.a.|k. a.|"
@@ -74,14 +73,13 @@ def to_text(value: Any) -> str | None:
             return None
         value = str(value)
     text = value.strip()
-    return None if not text or text in _MISSING else text
+    return None if not text or text in MISSING_TEXTS else text
 
 
 #: Joins the texts of a list.
 LIST_SEPARATOR = "\x1f"
 #: An integer with an optional plus sign or decimal point; group 1 is the integer without them.
-INTEGER_PATTERN = r"^[+]?(-?[0-9]+)(?:\.0*)?$"
-_INTEGER = re.compile(INTEGER_PATTERN)
+_INTEGER = re.compile(r"[+]?(-?[0-9]+)(?:\.0*)?")
 PLAIN_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 

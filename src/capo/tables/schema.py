@@ -388,11 +388,9 @@ def _recognize_plain(column: Any, options: Mapping[str, bool]) -> tuple[Recognit
     found = _recognize_numbers(column, values, is_integer)
     commas = [text for text in texts if "," in text]
     if commas and isinstance(found.kind, NumberKind):
-        is_ambiguous = all(map(_THOUSANDS_SEPARATOR.fullmatch, commas))
-        doubt = (
-            "',' is read as a decimal point, not as a separator of thousands" if is_ambiguous else found.doubt
-        )
-        found = found._replace(kind=NumberKind(decimal=","), doubt=doubt)
+        found = found._replace(kind=NumberKind(decimal=","))
+        if all(map(_THOUSANDS_SEPARATOR.fullmatch, commas)):
+            found = found._replace(doubt="',' is read as a decimal point, not as a separator of thousands")
     return found, n_missing
 
 
@@ -403,17 +401,15 @@ def _recognize_numbers(column: Any, values: FloatArray, is_integer: bool) -> Rec
         time = DateKind.recognize(ColumnValues.count(name, column.to_list()))
         if time is not None:
             return time
-    why = (
-        column_kinds.find_index_reason(name, values) if is_integer and isinstance(column.name, str) else None
-    )
     reason = "it has a different whole number in each row"
+    is_candidate = is_integer and isinstance(column.name, str)
+    why = column_kinds.find_index_reason(name, values) if is_candidate else None
     if why:
         return Recognition(IdentifierKind(), f"{reason}, and {why}")
     if why is not None:
         return Recognition(NumberKind(), reason, MAY_BE_IDENTIFIER)
-    return Recognition(
-        NumberKind(), "all its values are numbers" if is_known.any() else "it is empty in all rows"
-    )
+    reason = "all its values are numbers" if is_known.any() else "it is empty in all rows"
+    return Recognition(NumberKind(), reason)
 
 
 def to_floats(column: Any) -> FloatArray:
@@ -462,7 +458,8 @@ def parse_series(kind: ColumnKind, column: Any, *, first_row: int = 0) -> Any:
         moments[np.isnan(numbers)] = np.datetime64("NaT")
         return nw.new_series(column.name, moments, nw.Datetime("us"), backend=column.implementation)
     # Types with a missing value of their own are not known to all estimators.
-    is_plain = column.implementation.is_polars() or isinstance(column.to_native().dtype, np.dtype)
+    native_type = getattr(column.to_native(), "dtype", None)
+    is_plain = column.implementation.is_polars() or isinstance(native_type, np.dtype)
     if is_plain and column.dtype.is_float() and not isinstance(kind, BooleanKind):
         return column
     return nw.new_series(column.name, numbers, nw.Float64, backend=column.implementation)
