@@ -630,9 +630,10 @@ class Decoder:
             _check_names(name, params, set(signature(kind).parameters))
             params = {key: node for key, node in params.items() if key not in ENVIRONMENT_PARAMETERS}
         _check_fitted(name, kind, signature(kind).parameters, fitted)
-        estimator = kind(**self._attributes(params))
+        values = self._attributes(params)
+        estimator = kind(**values)
         estimator.__setstate__(self._attributes(fitted))
-        _check_no_files(name, estimator.get_params(deep=False))
+        _check_no_files(name, {**values, **estimator.get_params(deep=False)})
         if name.startswith("sklearn."):
             _complete(estimator)
         return estimator
