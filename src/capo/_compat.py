@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import sklearn
 from numpy.typing import ArrayLike, NDArray
-from sklearn._loss._loss import CyLossFunction
 from sklearn._loss.loss import ExponentialLoss, HalfBinomialLoss, HalfMultinomialLoss
 from sklearn.calibration import _CalibratedClassifier as CalibratedClassifier
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper as BinMapper
@@ -23,6 +23,7 @@ from sklearn.utils._metadata_requests import _routing_enabled as routing_enabled
 from sklearn.utils._missing import is_pandas_na, is_scalar_nan
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads as openmp_n_threads
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.fixes import parse_version
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 from sklearn.utils.validation import _check_y as check_y
@@ -31,6 +32,10 @@ try:  # scikit-learn 1.8 and later
     from sklearn.utils._repr_html.estimator import _VisualBlock as VisualBlock
 except ImportError:
     from sklearn.utils._estimator_html_repr import _VisualBlock as VisualBlock
+
+
+#: Whether scikit-learn takes data frames of polars through the interchange protocol, which polars 2 has not.
+NEEDS_INTERCHANGE: bool = parse_version(sklearn.__version__) < parse_version("1.9")
 
 
 def make_target_encoder(n_folds: int) -> TargetEncoder:
@@ -43,8 +48,6 @@ def make_target_encoder(n_folds: int) -> TargetEncoder:
     return TargetEncoder(cv=StratifiedKFold(n_folds, shuffle=True, random_state=0))
 
 
-#: The module of the loss functions: scikit-learn before 1.9 registers it as "_loss".
-LOSS_MODULE: str = CyLossFunction.__module__
 #: The loss functions of boosted classifiers, by name.
 LOSSES: dict[str, Any] = {
     kind.__name__: kind for kind in (ExponentialLoss, HalfBinomialLoss, HalfMultinomialLoss)
@@ -58,7 +61,7 @@ IntArray = NDArray[np.intp]
 
 __all__ = [
     "LOSSES",
-    "LOSS_MODULE",
+    "NEEDS_INTERCHANGE",
     "ArrayLike",
     "BinMapper",
     "BoolArray",

@@ -8,10 +8,12 @@ import pytest
 from onnxruntime import InferenceSession
 from sklearn.datasets import load_wine
 from sklearn.ensemble import (
+    BaggingClassifier,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    StackingClassifier,
     VotingClassifier,
 )
 from sklearn.frozen import FrozenEstimator
@@ -63,6 +65,9 @@ def assert_same(model, X, new):
         make_pipeline(StandardScaler(), SVC()),
         make_pipeline(StandardScaler(), LinearSVC()),
         RidgeClassifier(),
+        VotingClassifier([("a", RandomForestClassifier(2)), ("b", GaussianNB())], voting="soft"),
+        BaggingClassifier(GaussianNB(), 3),
+        StackingClassifier([("a", GaussianNB()), ("b", RidgeClassifier())], LogisticRegression(), cv=2),
         GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9]}, cv=2),
         KNeighborsClassifier(),
     ],

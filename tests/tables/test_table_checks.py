@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn.naive_bayes import GaussianNB
@@ -105,3 +106,15 @@ def test_lists_where_there_were_categories():
     model = CAPOClassifier("f1", auxiliaries=["nb"], cv=2, random_state=0).fit(frame, Y)
     with pytest.raises(ValueError, match="'tags' held categories in training, but contains lists now"):
         model.predict(frame.assign(tags=[[1]] * len(frame)))
+
+
+def test_a_frame_that_scikit_learn_does_not_read(monkeypatch):
+    """Releases before 1.9 know the frames of polars by a protocol that polars 2 has not."""
+
+    class Frame(pl.DataFrame):
+        __dataframe__ = property()
+
+    monkeypatch.setattr("capo.tables.checks.NEEDS_INTERCHANGE", True)
+    with pytest.raises(InvalidInputError, match=r"does not read.*scikit-learn to 1\.9"):
+        check_numbers(Frame({"a": [1.0, 2.0]}))
+    check_numbers(pd.DataFrame({"a": [1.0, 2.0]}))

@@ -166,9 +166,13 @@ def _log_odds(model: Any, table: GraphTable, X: Any) -> str:
             output = _apply_scales(graph, raw, [each.scales[j] for each in columns])
             total = graph.op("Add", total, graph.op("Mul", output, weights))
     delta = np.column_stack([each.weights.delta for each in columns])
-    if delta.any():
-        total = graph.op("Add", total, graph.op("MatMul", _delta_features(model.delta_, table, X), delta))
-    return total
+    if not delta.any():
+        return total
+    remedy = f"Train with delta='linear', {REGISTER_CONVERTER}"
+    with _explain_export_errors("the delta transformer", remedy):
+        features = convert_transformer(model.delta_, table).to_matrix()
+        _check_external_nodes(graph, features, X, lambda rows: as_dense_array(model.delta_.transform(rows)))
+    return graph.op("Add", total, graph.op("MatMul", features, delta))
 
 
 def _score(model: Any, graph: GraphBuilder, log_odds: str) -> str:
@@ -184,7 +188,12 @@ def _apply_scales(graph: GraphBuilder, raw: str, scales: Sequence[learned.Output
     def row(default: float, value: Callable[[Any], float]) -> FloatArray:
         return np.array([[default if scale.calibrator is None else value(scale) for scale in scales]])
 
-    raw = _clip_raw(graph, raw, row(np.inf, lambda s: s.max_raw), row(np.inf, lambda s: s.certain_raw))
+    largest, certain = row(np.inf, lambda s: s.max_raw), row(np.inf, lambda s: s.certain_raw)
+    if np.isfinite(np.minimum(largest, certain)).any():  # clip as `OutputScale.clip`
+        distance = graph.op("Abs", graph.op("Sub", graph.op("Abs", raw), learned.CERTAIN_LOG_ODDS))
+        is_certain = graph.op("Less", distance, learned.CERTAIN_LOG_ODDS_TOL)
+        most = graph.op("Where", is_certain, np.minimum(largest, certain), largest)
+        raw = graph.op("Max", graph.op("Min", raw, most), graph.op("Neg", most))
     scaled = graph.op("Mul", raw, row(1.0, lambda s: s.calibrator.slope))
     log_odds = graph.op("Add", scaled, row(0.0, lambda s: s.calibrator.intercept))
     limits, size = row(np.inf, lambda s: s.max_log_odds), graph.op("Abs", log_odds)
@@ -194,16 +203,6 @@ def _apply_scales(graph: GraphBuilder, raw: str, scales: Sequence[learned.Output
     return graph.op("Mul", graph.op("Sign", log_odds), limited)
 
 
-def _clip_raw(graph: GraphBuilder, raw: str, largest: FloatArray, certain: FloatArray) -> str:
-    """The raw outputs, clipped to what the resolution of each classifier allows (`OutputScale.clip`)."""
-    if not np.isfinite(np.minimum(largest, certain)).any():
-        return raw
-    distance = graph.op("Abs", graph.op("Sub", graph.op("Abs", raw), learned.CERTAIN_LOG_ODDS))
-    is_certain = graph.op("Less", distance, learned.CERTAIN_LOG_ODDS_TOL)
-    limits = graph.op("Where", is_certain, np.minimum(largest, certain), largest)
-    return graph.op("Max", graph.op("Min", raw, limits), graph.op("Neg", limits))
-
-
 def _class_probabilities(model: Any, table: GraphTable, X: Any) -> str:
     graph, stack = table.graph, model.stack_
     total = table.constant(stack.intercepts)
@@ -211,7 +210,11 @@ def _class_probabilities(model: Any, table: GraphTable, X: Any) -> str:
     inputs = []
     for name, calibrator, weight, is_used in parts:
         if is_used:
-            inputs.append(_calibrate(graph, _auxiliary_output(model, name, table, X), calibrator))
+            raw = graph.op("Mul", _auxiliary_output(model, name, table, X), calibrator.slope)
+            shares = graph.op("Softmax", graph.op("Add", raw, calibrator.intercepts[None]), axis=1)
+            floored = graph.op("Add", shares, calibrator.floor)
+            sums = 1.0 + len(calibrator.intercepts) * calibrator.floor
+            inputs.append(graph.op("Log", graph.op("Div", floored, sums)))
             total = graph.op("Add", total, graph.op("Mul", inputs[-1], weight))
     if stack.correction is not None:
         # How the centered log-probabilities of all auxiliaries change the scores.
@@ -220,13 +223,6 @@ def _class_probabilities(model: Any, table: GraphTable, X: Any) -> str:
         product = graph.op("MatMul", graph.op("Concat", *centered, axis=1), stack.correction[:-1])
         total = graph.op("Add", total, graph.op("Add", product, stack.correction[-1:]))
     return graph.op("Softmax", total, axis=1)
-
-
-def _calibrate(graph: GraphBuilder, raw: str, calibrator: learned.ClassCalibrator) -> str:
-    scores = graph.op("Add", graph.op("Mul", raw, calibrator.slope), calibrator.intercepts[None])
-    floored = graph.op("Add", graph.op("Softmax", scores, axis=1), calibrator.floor)
-    total = 1.0 + len(calibrator.intercepts) * calibrator.floor
-    return graph.op("Log", graph.op("Div", floored, total))
 
 
 def _auxiliary_output(model: Any, name: str, table: GraphTable, X: Any) -> str:
@@ -269,13 +265,6 @@ def _convert_auxiliary(estimator: Any, table: GraphTable, X: Any) -> ClassifierO
     graph, score = table.graph, _score(inner, table.graph, _log_odds(inner, table, X))
     is_reversed = inner.classes_[0] == inner.pos_label_
     return ClassifierOutputs(graph, graph.op("Neg", score) if is_reversed else score)
-
-
-def _delta_features(transformer: Any, table: GraphTable, X: Any) -> str:
-    with _explain_export_errors("the delta transformer", f"Train with delta='linear', {REGISTER_CONVERTER}"):
-        value = convert_transformer(transformer, table).to_matrix()
-        _check_external_nodes(table.graph, value, X, lambda rows: as_dense_array(transformer.transform(rows)))
-    return value
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import compress
@@ -137,16 +137,10 @@ def _convert_pipeline(pipeline: Any, table: GraphTable) -> GraphTable:
 def _convert_column_transformer(transformer: Any, table: GraphTable) -> GraphTable:
     positions = transformer._transformer_to_input_indices
     parts = [(name, part, table.take(positions[name])) for name, part, _ in transformer.transformers_]
-    return _join_parts(transformer, table, [each for each in parts if each[2].width])
+    return _join_parts(transformer, [each for each in parts if each[2].width])
 
 
-def _convert_feature_union(union: Any, table: GraphTable) -> GraphTable:
-    return _join_parts(union, table, [(name, part, table) for name, part in union.transformer_list])
-
-
-def _join_parts(
-    transformer: Any, table: GraphTable, parts: Iterable[tuple[str, Any, GraphTable]]
-) -> GraphTable:
+def _join_parts(transformer: Any, parts: list[tuple[str, Any, GraphTable]]) -> GraphTable:
     """The outputs of transformers side by side, each for its own columns and with its own weight."""
     outputs = []
     for name, part, columns in parts:
@@ -156,9 +150,9 @@ def _join_parts(
         weight = (transformer.transformer_weights or {}).get(name)
         if weight is not None:
             factors = np.full((1, output.width), float(weight))
-            output = output.numeric(table.graph.op("Mul", output.to_matrix(), factors))
+            output = output.numeric(output.graph.op("Mul", output.to_matrix(), factors))
         outputs.append(output)
-    return GraphTable(table.graph, ()).hstack(*outputs)
+    return GraphTable(parts[0][2].graph, ()).hstack(*outputs)
 
 
 def _convert_scaler(scaler: Any, table: GraphTable) -> GraphTable:
@@ -194,14 +188,10 @@ def _convert_known_category_filter(transformer: Any, table: GraphTable) -> Graph
     return GraphTable(table.graph, tuple(map(encode, table.iter_columns(), transformer.categories_)))
 
 
-def _convert_target_encoder(encoder: Any, table: GraphTable) -> GraphTable:
-    if encoder.target_type_ == "multiclass":
-        raise ExportError("its TargetEncoder was fitted to more than two classes")
-    return _encode_columns(encoder, table)
-
-
 def _encode_columns(encoder: Any, table: GraphTable) -> GraphTable:
     """Replace each category by the encoder's own output for it: one column, or several if it is one-hot."""
+    if getattr(encoder, "target_type_", None) == "multiclass":
+        raise ExportError("its TargetEncoder was fitted to more than two classes")
     start, blocks = 0, []
     is_one_hot = isinstance(encoder, preprocessing.OneHotEncoder)
     widths = encoder._n_features_outs if is_one_hot else [1] * table.width
@@ -268,16 +258,13 @@ def _impute_text(imputer: Any, table: GraphTable) -> GraphTable:
     # A SimpleImputer treats None and NaN differently, so it gets the data frame's own missing value.
     row = np.empty((1, len(columns)), dtype=object)
     row[0] = [column.missing for column in columns]
-    fills = _transform_rows(imputer, row)[0]
-    return GraphTable(table.graph, tuple(map(partial(_fill_text, table.graph), columns, fills)))
-
-
-def _fill_text(graph: GraphBuilder, column: TextColumn, fill: Any) -> TextColumn:
-    if is_missing(fill):
-        return column
-    missing = graph.op("Equal", column.value, np.array([MISSING_TEXT], dtype=object))
-    filled = graph.op("Where", missing, np.array([category_key(fill)], dtype=object), column.value)
-    return replace(column, value=filled)
+    for number, fill in enumerate(_transform_rows(imputer, row)[0]):
+        if not is_missing(fill):
+            graph, value = table.graph, columns[number].value
+            missing = graph.op("Equal", value, np.array([MISSING_TEXT], dtype=object))
+            filled = graph.op("Where", missing, np.array([category_key(fill)], dtype=object), value)
+            columns[number] = replace(columns[number], value=filled)
+    return GraphTable(table.graph, tuple(columns))
 
 
 def _convert_nystroem(basis: Any, table: GraphTable) -> GraphTable:
@@ -342,13 +329,10 @@ def _date_parts(graph: GraphBuilder, block: Any, origin: float, last: float) -> 
     from_monday = add(days, 3.0)
     weekday = subtract(from_monday, multiply(floor_divide(from_monday, 7.0), 7.0))
     hour = graph.op("Div", subtract(seconds, multiply(days, 86400.0)), 3600.0)
-    return [subtract(_clip(graph, days, origin, last), origin), year, month, day, weekday, hour]
-
-
-def _clip(graph: GraphBuilder, value: str, low: float, high: float) -> str:
-    """Clip values; NaN, for which the runtime's operator Clip has no rule, stays."""
-    value = graph.op("Where", graph.op("Less", value, low), low, value)
-    return graph.op("Where", graph.op("Greater", value, high), high, value)
+    # Clipped, but NaN, for which the runtime's operator Clip has no rule, stays.
+    late = graph.op("Where", graph.op("Less", days, origin), origin, days)
+    clipped = graph.op("Where", graph.op("Greater", late, last), last, late)
+    return [subtract(clipped, origin), year, month, day, weekday, hour]
 
 
 def _convert_polynomial_features(transformer: Any, table: GraphTable) -> GraphTable:
@@ -367,14 +351,15 @@ _CONVERTERS: dict[type, Callable[[Any, GraphTable], GraphTable]] = {
     Pipeline: _convert_pipeline,
     FrozenEstimator: lambda frozen, table: convert_transformer(frozen.estimator, table),
     ColumnTransformer: _convert_column_transformer,
-    FeatureUnion: _convert_feature_union,
+    FeatureUnion: lambda union, table: _join_parts(
+        union, [(*each, table) for each in union.transformer_list]
+    ),
     **dict.fromkeys((preprocessing.MaxAbsScaler, preprocessing.StandardScaler), _convert_scaler),
     preprocessing.FunctionTransformer: _convert_function,
     preprocessing.PolynomialFeatures: _convert_polynomial_features,
     features.KnownCategoryFilter: _convert_known_category_filter,
     **dict.fromkeys((preprocessing.OrdinalEncoder, preprocessing.OneHotEncoder), _encode_columns),
-    features.CategoryOneHotEncoder: _encode_columns,
-    preprocessing.TargetEncoder: _convert_target_encoder,
+    **dict.fromkeys((preprocessing.TargetEncoder, features.CategoryOneHotEncoder), _encode_columns),
     SimpleImputer: _convert_imputer,
     Nystroem: _convert_nystroem,
     TruncatedSVD: lambda model, table: _project(table, table.to_matrix(), model.components_),

@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-from .._compat import LOSS_MODULE
 from ..exceptions import MissingExtraError
 from .archive import check_archive
 
@@ -55,15 +54,11 @@ _CALLED_TYPES: dict[str, frozenset[str]] = {
     "SliceNode": frozenset({"builtins.slice"}),
     "TupleNode": frozenset({"builtins.tuple"}),
 }
-#: Loss functions of scikit-learn: their constructors take numbers, and skops lists which of them it trusts.
-_LOSS_MODULES = (LOSS_MODULE, "sklearn.linear_model._sgd_fast")
 _LOOKUPS = ("FunctionNode", "ObjectNode", "TypeNode")
 
 #: Types beyond those that skops trusts, each with the only loader that may make it.
 ALLOWED_TYPES: dict[str, str] = {
     "numpy.dtype": "DTypeNode",
-    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer": "ObjectNode",
-    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer": "ObjectNode",
     "sklearn.utils._bunch.Bunch": "DictNode",
 }
 
@@ -167,8 +162,6 @@ def _type_name(node: dict[str, Any]) -> str:
 def _is_allowed(loader: Any, kind: str) -> bool:
     if kind in ALLOWED_TYPES:
         return loader == ALLOWED_TYPES[kind]
-    if loader == "LossNode":
-        return kind.rpartition(".")[0] in _LOSS_MODULES
     return loader in _LOOKUPS or kind in _CALLED_TYPES.get(loader, ())
 
 

@@ -98,7 +98,7 @@ OTHER_MODULES = {"lightgbm.sklearn", "xgboost.sklearn"} | {
 TREE_ENSEMBLES = (
     *(ensemble.ExtraTreesClassifier, ensemble.ExtraTreesRegressor, ensemble.RandomForestClassifier),
     *(ensemble.RandomForestRegressor, ensemble.RandomTreesEmbedding, ensemble.GradientBoostingClassifier),
-    *(ensemble.GradientBoostingRegressor, ensemble.IsolationForest),
+    ensemble.GradientBoostingRegressor,
 )
 #: Private classes of scikit-learn, by their names in model files.
 PRIVATE_CLASSES: dict[str, type[Any]] = {
@@ -631,9 +631,10 @@ class Decoder:
             _check_names(name, params, set(signature(kind).parameters))
             params = {key: node for key, node in params.items() if key not in ENVIRONMENT_PARAMETERS}
         _check_fitted(name, kind, signature(kind).parameters, fitted)
-        estimator = kind(**self._attributes(params))
+        values = self._attributes(params)
+        estimator = kind(**values)
         estimator.__setstate__(self._attributes(fitted))
-        _check_no_files(name, estimator.get_params(deep=False))
+        _check_no_files(name, {**values, **estimator.get_params(deep=False)})
         if name.startswith("sklearn."):
             _complete(estimator)
         return estimator
@@ -736,9 +737,11 @@ def _complete(estimator: Any) -> None:
     parts = getattr(estimator, "estimators_", ()) if type(estimator) in TREE_ENSEMBLES else ()
     trees = [each.tree_ for each in (estimator, *getattr(parts, "flat", parts)) if hasattr(each, "tree_")]
     is_wrong |= any(each.n_features != n_features for each in trees)
-    if hasattr(estimator, "_n_support"):  # of a support vector machine
+    if hasattr(estimator, "_n_support") and hasattr(estimator, "classes_"):  # of a support vector machine
         n_classes, n_vectors = len(estimator._n_support), estimator._n_support.sum()
-        shapes = estimator.support_vectors_.shape, estimator._dual_coef_.shape
-        is_wrong |= shapes != ((n_vectors, n_features), (n_classes - 1, n_vectors))
+        shapes = estimator.support_vectors_.shape, estimator._dual_coef_.shape, estimator.support_.shape
+        vectors = (0, 0) if estimator.kernel == "precomputed" else (n_vectors, n_features)
+        is_wrong |= shapes != (vectors, (n_classes - 1, n_vectors), (n_vectors,))
+        is_wrong |= estimator.kernel == "precomputed" and estimator.support_.max() >= n_features
     if is_wrong:
         raise ValueError(f"the sizes of a {type(estimator).__name__} do not agree")

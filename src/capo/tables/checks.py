@@ -12,11 +12,12 @@ from typing import Any, Literal, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import sklearn
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 from sklearn.metrics import roc_auc_score
 
-from .._compat import BoolArray, FloatArray, IntArray
+from .._compat import NEEDS_INTERCHANGE, BoolArray, FloatArray, IntArray
 from ..exceptions import DataWarning, InvalidInputError, list_labels
 from .kinds import ParsedKind, find_numbered_columns, is_dataframe, is_missing, to_text
 from .schema import ColumnInfo, FeatureSchema, infer_schema, parse_column
@@ -63,6 +64,11 @@ def check_numbers(X: Any, *, first_row: int = 0) -> None:
             row, column = entries.row[position], entries.col[position]
             _raise_large_number(entries.data[position], f"column {column} of X (counted from 0)", row)
     elif is_dataframe(X):
+        if NEEDS_INTERCHANGE and not (hasattr(X, "iloc") or hasattr(X, "__dataframe__")):
+            raise InvalidInputError(
+                f"scikit-learn {sklearn.__version__} does not read this data frame, of {type(X).__module__}: "
+                "upgrade scikit-learn to 1.9, or use polars 1 or pandas."
+            )
         for column in nw.from_native(X, eager_only=True).iter_columns():
             values = column.to_numpy() if column.dtype.is_float() else np.empty(0)
             if _has_large_number(values):

@@ -31,6 +31,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 from xgboost import XGBClassifier
 
 import capo
@@ -430,3 +431,18 @@ def test_an_old_file_is_replaced_whole(saved, tmp_path, monkeypatch):
         capo.save(saved[1], path)
     assert path.read_bytes() == saved[0].read_bytes()
     assert os.listdir(tmp_path) == ["m.capo"]
+
+
+def test_support_vector_machines_of_all_shapes_come_back(tmp_path):
+    many = np.digitize(X[:, 0], [12.0, 15.0])
+    cases = [
+        (SVC(), X, Y),
+        (SVC(), csr_array(X), many),
+        (SVC(kernel="precomputed"), X @ X.T, many),
+        (NuSVC(nu=0.1), X, many),
+        (SVR(), X, X[:, 0]),
+        (OneClassSVM(), X, None),
+    ]
+    for model, rows, target in cases:
+        capo.save(model.fit(rows, target), tmp_path / "m.capo")
+        np.testing.assert_array_equal(capo.load(tmp_path / "m.capo").predict(rows), model.predict(rows))
