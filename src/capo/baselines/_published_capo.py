@@ -259,6 +259,7 @@ class PublishedTask(BinaryTask):
             fitted.raw_outputs[:, kept],
             [fitted.models[i] for i in kept],
             [fitted.seconds[i] for i in kept],
+            fitted.folds,
             fold_outputs=fitted.fold_outputs[:, :, kept],
         )
 
@@ -266,7 +267,7 @@ class PublishedTask(BinaryTask):
         self, training: TrainingSet, fitted: InSampleResult, measure: Measure
     ) -> NDArray[np.intp]:
         """Return the auxiliaries that are best by themselves, in the order in which they were given."""
-        positive, folds = training.targets == 1, fold_numbers(training.splits, training.n_rows)
+        positive, folds = training.targets == 1, fitted.folds
         data = AdaptationData(fitted.raw_outputs, None, positive, training.weight)
         data, _ = scale_outputs(
             self.output, data, folds, data.outputs, fold_raw=fitted.fold_outputs, nonnegative=False
@@ -299,7 +300,8 @@ def fit_in_sample(runner: JobRunner) -> InSampleResult:
         if auxiliaries[job.auxiliary].is_frozen:
             fold_outputs[:, :, job.auxiliary] = result.outputs
         seconds[job.auxiliary] += result.seconds
-    return InSampleResult(raw_outputs, models, seconds, fold_outputs=fold_outputs)
+    folds = fold_numbers(training.splits, training.n_rows)
+    return InSampleResult(raw_outputs, models, seconds, folds, fold_outputs=fold_outputs)
 
 
 def _jobs(number: int, auxiliary: Auxiliary, training: TrainingSet) -> list[TrainingJob]:

@@ -23,6 +23,7 @@ from ..decisions import Decision, Guarantee, Population, PriceTerms, Savings, no
 from ..exceptions import AuxiliaryError, InvalidInputError
 from ..learning.auxiliaries import (
     AUXILIARY_SETS,
+    FAST,
     bind_sample_weight,
     name_auxiliaries,
     resolve_auxiliaries,
@@ -30,8 +31,6 @@ from ..learning.auxiliaries import (
 )
 from ..learning.cross_fit import Auxiliary, JobRunner, TrainingSet
 from ..learning.folds import (
-    MAX_ROWS_FOR_FAST_PAIRS,
-    MAX_ROWS_FOR_PAIRS,
     check_fold_sizes,
     fold_numbers,
     split_folds,
@@ -253,29 +252,26 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
             for name, estimator in resolve_auxiliaries(given, X, self.schema_, kind, len(classes))
         ]
         auxiliaries, split_params = self._bind_auxiliaries(pairs, weight, sample_weight, params)
-        labels, partial = task.fold_labels(targets), task.allow_partial
+        labels, partial = task.fold_labels(measure, targets), task.allow_partial
         splits = split_folds(self.cv, X, labels, split_params, random, allow_partial=partial, weight=weight)
         if isinstance(measure, Measure):
             check_fold_sizes(measure, splits, len(targets), weight)
-        folds = fold_numbers(splits, len(targets))
-        warn_of_data(X, folds, stacklevel=4)
+        warn_of_data(X, fold_numbers(splits, len(targets)), stacklevel=4)
         if getattr(task, "pos_label", "") is None:
             counted = targets if weight is None else targets[weight > 0]
             warn_of_majority_class(classes, counted == 1, stacklevel=4)
         delta = task.used_delta(measure, len(classes))
         with timer("delta"):
             self.delta_, features = fit_delta(delta, X, self.schema_, random)
-        is_fast = (
-            isinstance(self.auxiliaries, str) and self.auxiliaries == "fast" and task.target_type == "binary"
-        )
-        max_rows = MAX_ROWS_FOR_FAST_PAIRS if is_fast else MAX_ROWS_FOR_PAIRS
-        training = TrainingSet(X, targets, classes, splits, weight, max_rows)
+        groups, is_fast = split_params.get("groups"), self.auxiliaries == FAST and kind == "binary"
+        groups = None if groups is None else np.asarray(groups)
+        training = TrainingSet(X, targets, classes, splits, weight, groups, is_fast)
         runner = JobRunner(auxiliaries, training, task.output, self.memory, self.n_jobs, progress.log)
         with library_threads_for(count_numbers(X), find_libraries=True):
             with timer("auxiliaries"):
                 used, fitted = task.train(runner, measure)
             names = _feature_names(self.delta_, features)
-            outputs = TrainingOutputs(training, folds, used, fitted, features, names)
+            outputs = TrainingOutputs(training, used, fitted, features, names)
             self.__dict__.update(task.learn(measure, outputs, timer, progress.log))
         self.auxiliaries_, self.auxiliary_outputs_ = outputs.by_name(fitted.models), fitted.raw_outputs
         self.timings_ = timer.with_auxiliaries([each.name for each in used], fitted)

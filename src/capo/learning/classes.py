@@ -187,12 +187,14 @@ def fit_class_stack(
         The probabilities of each row from a stack that has not seen its label. A decision rule is learned
         from them.
     fold_probabilities : ndarray of shape (n_folds, n_samples, n_classes)
-        For each fold, the probabilities with which it is evaluated. Where there are outputs of auxiliaries
-        without pairs of folds, neither the auxiliaries nor the stack have seen the row or the fold.
+        For each fold, the probabilities with which it is evaluated: the correction was chosen without the
+        fold. Where there are outputs of auxiliaries without pairs of folds, neither the auxiliaries nor the
+        stack have seen the row or the fold.
     """
     n_rows, n_auxiliaries, n_classes = raw.shape
-    n_coef, n_folds = n_auxiliaries * n_classes**2, int(folds.max()) + 1
+    n_coef, numbers = n_auxiliaries * n_classes**2, np.unique(folds)
     is_affordable = n_coef <= MAX_CORRECTION_COEFFICIENTS and n_rows * n_coef <= MAX_CORRECTION_WORK
+    n_candidates = 1 + len(RIDGES) * is_affordable
 
     def fit(raw: FloatArray, rows: BoolArray | slice, n_candidates: int) -> list[ProbabilityStack]:
         """Return the stack of some rows without a correction, and with the first penalties."""
@@ -200,49 +202,43 @@ def fit_class_stack(
         stack = ProbabilityStack.fit(*data)
         return [stack, *(stack.with_corrections(*data) if n_candidates > 1 else [])][:n_candidates]
 
-    def held_out_logs(
-        raw: FloatArray, held_out: BoolArray, trained: BoolArray, n_candidates: int
-    ) -> FloatArray:
-        """Return log-probabilities of some rows from candidates that are fitted to others."""
-        outputs = list(np.moveaxis(raw[held_out], 1, 0))
-        return np.stack([each.log_probabilities(outputs) for each in fit(raw, trained, n_candidates)])
-
-    def cross_validate(by_fold: Sequence[FloatArray], n_candidates: int) -> FloatArray:
-        """Return the log-probabilities of all rows by the candidates of the other folds."""
+    def cross_validate(by_fold: Sequence[FloatArray], n_candidates: int, without: int = -1) -> FloatArray:
+        """Return the log-probabilities of the rows by the candidates of the other folds, but for one fold."""
         logs = np.empty((n_candidates, n_rows, n_classes))
-        for fold in np.unique(folds):
-            held_out = folds == fold
-            logs[:, held_out] = held_out_logs(by_fold[fold], held_out, ~held_out, n_candidates)
+        for fold in numbers[numbers != without]:
+            held_out, outputs = folds == fold, by_fold[fold]
+            candidates = fit(outputs, ~held_out & (folds != without), n_candidates)
+            columns = list(np.moveaxis(outputs[held_out], 1, 0))
+            logs[:, held_out] = np.stack([each.log_probabilities(columns) for each in candidates])
         return logs
 
-    by_fold = [raw] * n_folds if pair_raw is None else list(pair_raw)
-    logs = cross_validate(by_fold, 1 + len(RIDGES) * is_affordable)
-    best = _choose_correction(logs, codes, sample_weight, folds)
-    stack, evaluated = fit(raw, slice(None), best + 1)[best], np.exp(logs[best])
-    if pair_raw is None:
-        return stack, evaluated, np.broadcast_to(evaluated, (n_folds, *evaluated.shape))
-    nested = np.broadcast_to(evaluated, (n_folds, *evaluated.shape)).copy()
-    for fold in range(n_folds):
-        for other in np.setdiff1d(folds, fold):
-            rows = folds == other
-            trained = ~rows & (folds != fold)
-            nested[fold, rows] = np.exp(held_out_logs(by_fold[fold], rows, trained, best + 1)[best])
-    return stack, np.exp(cross_validate([raw] * n_folds, best + 1)[best]), nested
+    def choose(logs: FloatArray, rows: IntArray) -> int:
+        """Return the candidate with the least log loss on some rows; 0 unless another is clearly better."""
+        weight = np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
 
+        def score(values: FloatArray) -> CVScore:
+            def mean(part: BoolArray | slice) -> float:
+                return float(np.average(values[part], weights=weight[part]))
 
-def _choose_correction(
-    logs: FloatArray, codes: IntArray, sample_weight: FloatArray | None, folds: IntArray
-) -> int:
-    """Return the position of the candidate with the least log loss; 0 unless another is clearly better."""
-    weight = np.ones(len(codes)) if sample_weight is None else sample_weight
+            return CVScore.jackknife(mean, folds[rows])
 
-    def score(logs: FloatArray) -> CVScore:
-        return CVScore.jackknife(lambda rows: float(np.average(logs[rows], weights=weight[rows])), folds)
+        scores = [score(each) for each in logs[:, rows, codes[rows]]]
+        best = max(range(len(scores)), key=lambda position: scores[position].value)
+        gain = scores[best].value - scores[0].value
+        return best if gain > MIN_CORRECTION_STD_ERRORS * scores[best].gain_std_error(scores[0]) else 0
 
-    scores = [score(each) for each in logs[:, np.arange(len(codes)), codes]]
-    best = max(range(len(scores)), key=lambda position: scores[position].value)
-    gain = scores[best].value - scores[0].value
-    return best if gain > MIN_CORRECTION_STD_ERRORS * scores[best].gain_std_error(scores[0]) else 0
+    by_fold = [raw] * len(numbers) if pair_raw is None else list(pair_raw)
+    logs = cross_validate(by_fold, n_candidates)
+    nested = np.empty((len(numbers), n_rows, n_classes))
+    for fold in numbers:
+        held_out = folds == fold
+        best = choose(logs, np.flatnonzero(~held_out))
+        others = logs if pair_raw is None else cross_validate([by_fold[fold]] * len(numbers), best + 1, fold)
+        nested[fold] = np.exp(np.where(held_out[:, None], logs[best], others[best]))
+    best = choose(logs, np.arange(n_rows))
+    if pair_raw is not None:
+        logs = cross_validate([raw] * len(numbers), best + 1)
+    return fit(raw, slice(None), best + 1)[best], np.exp(logs[best]), nested
 
 
 #: The rule is used if its gain over the most probable class exceeds this many standard errors.
@@ -299,13 +295,25 @@ class ClassScorer:
         search = measure.search(ExpectedRows(probabilities, self.weight))
         held_out = fold_probabilities[self.folds, np.arange(len(self.folds))]
         labels, most_probable = self._held_out_labels(fold_probabilities), held_out.argmax(axis=1)
-        score, baseline = self(labels, held_out), self(most_probable, held_out)
-        is_adapted = score.value - baseline.value > MIN_GAIN_STD_ERRORS * score.gain_std_error(baseline)
+
+        def compare(rows: BoolArray | slice) -> tuple[bool, CVScore, CVScore]:
+            """Return whether the rule gains on some rows, and the values of both candidates there."""
+            weight = None if self.weight is None else self.weight[rows]
+            scorer = ClassScorer(measure, self.codes[rows], weight, self.folds[rows])
+            score, baseline = (scorer(each[rows], held_out[rows]) for each in (labels, most_probable))
+            least_gain = MIN_GAIN_STD_ERRORS * score.gain_std_error(baseline)
+            return score.value - baseline.value > least_gain, score, baseline
+
+        is_adapted, score, baseline = compare(slice(None))
+        oof_labels = most_probable.copy()
+        for fold in np.unique(self.folds):  # a fold is evaluated by what gains on the others
+            if compare(self.folds != fold)[0]:
+                oof_labels[self.folds == fold] = labels[self.folds == fold]
+        used = self(oof_labels, held_out)
         if not is_adapted and isinstance(measure, ConfusionMatrixMeasure):
             rule = DecisionRule.most_probable(probabilities.shape[1])
             value = evaluate_rule(measure, ExpectedRows(probabilities, self.weight), rule).value
             search = RuleSearch(rule, value, search.bound, search.is_exact)
-        used = score if is_adapted else baseline
         return {
             "decision_": ClassDecision(search.rule),
             "uses_rule_": is_adapted,
@@ -317,7 +325,7 @@ class ClassScorer:
             "score_std_": used.std,
             "rule_score_": score,
             "most_probable_score_": baseline,
-            "oof_labels_": labels if is_adapted else most_probable,
+            "oof_labels_": oof_labels,
         }
 
     def _held_out_labels(self, fold_probabilities: FloatArray) -> IntArray:
