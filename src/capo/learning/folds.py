@@ -209,11 +209,10 @@ def evaluation_folds(
     folds = fold_numbers(splits, len(labels))
     is_held_out = folds >= 0
     if len(splits) < MIN_EVALUATION_FOLDS:
-        units = (
-            np.argsort(np.lexsort((labels, folds)))
-            if groups is None
-            else np.unique(groups, return_inverse=True)[1]
-        )
+        units = np.argsort(np.lexsort((labels, folds)))
+        if groups is not None:
+            names = np.unique(groups, return_inverse=True)[1]
+            units = np.unique(folds * (names.max() + 1) + names, return_inverse=True)[1]
         folds = 2 * folds + units % 2
     found = np.full(len(folds), -1, dtype=np.intp)
     found[is_held_out] = np.unique(folds[is_held_out] % MAX_EVALUATION_FOLDS, return_inverse=True)[1]
