@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from capo.learning.auxiliaries import make_auxiliaries
 from capo.learning.outputs import LabelOutput, ScoreOutput, predict_block
-from capo.learning.trees import compute_output, is_kernel_machine
+from capo.learning.prediction import compute_output, is_kernel_machine
 from capo.tables.features import KnownCategoryFilter
 from capo.tables.schema import infer_schema
 

@@ -99,7 +99,7 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
     @property
     def task_(self) -> Task:
         """What is particular to the kind of target."""
-        return TASKS[self.target_type_]()
+        return TASKS[self.target_type_]
 
     @property
     def threshold_(self) -> float:

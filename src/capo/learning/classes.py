@@ -204,7 +204,7 @@ def fit_class_stack(
 
     def cross_validate(by_fold: Sequence[FloatArray], n_candidates: int, without: int = -1) -> FloatArray:
         """Return the log-probabilities of the rows by the candidates of the other folds, but for one fold."""
-        logs = np.empty((n_candidates, n_rows, n_classes))
+        logs = np.zeros((n_candidates, n_rows, n_classes))
         for fold in numbers[numbers != without]:
             held_out, outputs = folds == fold, by_fold[fold]
             candidates = fit(outputs, ~held_out & (folds != without), n_candidates)
@@ -213,32 +213,41 @@ def fit_class_stack(
         return logs
 
     def choose(logs: FloatArray, rows: IntArray) -> int:
-        """Return the candidate with the least log loss on some rows; 0 unless another is clearly better."""
         weight = np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
+        return _choose_correction(logs[:, rows, codes[rows]], weight, folds[rows])
 
-        def score(values: FloatArray) -> CVScore:
-            def mean(part: BoolArray | slice) -> float:
-                return float(np.average(values[part], weights=weight[part]))
-
-            return CVScore.jackknife(mean, folds[rows])
-
-        scores = [score(each) for each in logs[:, rows, codes[rows]]]
-        best = max(range(len(scores)), key=lambda position: scores[position].value)
-        gain = scores[best].value - scores[0].value
-        return best if gain > MIN_CORRECTION_STD_ERRORS * scores[best].gain_std_error(scores[0]) else 0
-
-    by_fold = [raw] * len(numbers) if pair_raw is None else list(pair_raw)
-    logs = cross_validate(by_fold, n_candidates)
-    nested = np.empty((len(numbers), n_rows, n_classes))
-    for fold in numbers:
+    def evaluate(fold: int, logs: FloatArray, others: FloatArray) -> FloatArray:
+        """Return the probabilities with which a fold is evaluated: its own, and those of the others."""
         held_out = folds == fold
-        best = choose(logs, np.flatnonzero(~held_out))
-        others = logs if pair_raw is None else cross_validate([by_fold[fold]] * len(numbers), best + 1, fold)
-        nested[fold] = np.exp(np.where(held_out[:, None], logs[best], others[best]))
+        best = choose(others, np.flatnonzero(~held_out))
+        return np.exp(np.where(held_out[:, None], logs[best], others[best]))
+
+    if pair_raw is None:
+        logs = cross_validate([raw] * len(numbers), n_candidates)
+        evaluated = np.empty((n_rows, n_classes))
+        for fold in numbers:
+            evaluated[folds == fold] = evaluate(fold, logs, logs)[folds == fold]
+        nested = np.broadcast_to(evaluated, (len(numbers), n_rows, n_classes))
+    else:
+        logs = cross_validate(list(pair_raw), n_candidates)
+        inner = (cross_validate([pair_raw[fold]] * len(numbers), n_candidates, fold) for fold in numbers)
+        nested = np.stack([evaluate(fold, logs, each) for fold, each in zip(numbers, inner, strict=True)])
     best = choose(logs, np.arange(n_rows))
     if pair_raw is not None:
         logs = cross_validate([raw] * len(numbers), best + 1)
     return fit(raw, slice(None), best + 1)[best], np.exp(logs[best]), nested
+
+
+def _choose_correction(values: FloatArray, weight: FloatArray, folds: IntArray) -> int:
+    """Return the candidate with the largest mean log-likelihood; 0 unless another is clearly better."""
+
+    def score(values: FloatArray) -> CVScore:
+        return CVScore.jackknife(lambda rows: float(np.average(values[rows], weights=weight[rows])), folds)
+
+    scores = [score(each) for each in values]
+    best = max(range(len(scores)), key=lambda position: scores[position].value)
+    gain = scores[best].value - scores[0].value
+    return best if gain > MIN_CORRECTION_STD_ERRORS * scores[best].gain_std_error(scores[0]) else 0
 
 
 #: The rule is used if its gain over the most probable class exceeds this many standard errors.
@@ -270,13 +279,16 @@ class ClassScorer:
         """Return the value of out-of-fold labels and probabilities."""
 
         def value(rows: BoolArray | slice) -> float:
-            weight = None if self.weight is None else self.weight[rows]
-            return self.measure.score(self.codes[rows], labels[rows], probabilities[rows], weight)
+            return self.measure.score(self.codes[rows], labels[rows], probabilities[rows], self._weight(rows))
 
         return CVScore.jackknife(value, self.folds)
 
-    def choose_rule(self, probabilities: FloatArray, fold_probabilities: FloatArray) -> dict[str, Any]:
+    def choose_rule(
+        self, probabilities: FloatArray, fold_probabilities: FloatArray, *, nested: bool = False
+    ) -> dict[str, Any]:
         """Choose the rule; that of the most probable class unless another has proven itself out of fold.
+
+        A fold is evaluated by the rule that is chosen without it.
 
         Parameters
         ----------
@@ -284,6 +296,8 @@ class ClassScorer:
             The out-of-fold probabilities from which the rule is learned.
         fold_probabilities : ndarray of shape (n_folds, n_samples, n_classes)
             For each fold, the probabilities with which it is evaluated (see `fit_class_stack`).
+        nested : bool, default=False
+            Whether these differ from fold to fold.
 
         Returns
         -------
@@ -291,24 +305,21 @@ class ClassScorer:
             The rule as ``"decision_"``, the positions of the out-of-fold labels as ``"oof_labels_"``, and
             other fitted attributes of a classifier.
         """
-        measure = self.measure
+        measure, folds = self.measure, self.folds
         search = measure.search(ExpectedRows(probabilities, self.weight))
-        held_out = fold_probabilities[self.folds, np.arange(len(self.folds))]
-        labels, most_probable = self._held_out_labels(fold_probabilities), held_out.argmax(axis=1)
-
-        def compare(rows: BoolArray | slice) -> tuple[bool, CVScore, CVScore]:
-            """Return whether the rule gains on some rows, and the values of both candidates there."""
-            weight = None if self.weight is None else self.weight[rows]
-            scorer = ClassScorer(measure, self.codes[rows], weight, self.folds[rows])
-            score, baseline = (scorer(each[rows], held_out[rows]) for each in (labels, most_probable))
-            least_gain = MIN_GAIN_STD_ERRORS * score.gain_std_error(baseline)
-            return score.value - baseline.value > least_gain, score, baseline
-
-        is_adapted, score, baseline = compare(slice(None))
-        oof_labels = most_probable.copy()
-        for fold in np.unique(self.folds):  # a fold is evaluated by what gains on the others
-            if compare(self.folds != fold)[0]:
-                oof_labels[self.folds == fold] = labels[self.folds == fold]
+        held_out = fold_probabilities[folds, np.arange(len(folds))]
+        labels = self._held_out_labels(fold_probabilities)
+        is_adapted, score, baseline = self._compare(labels, held_out)
+        oof_labels = held_out.argmax(axis=1)
+        for fold in np.unique(folds):
+            others = folds != fold
+            scorer = replace(self, codes=self.codes[others], folds=folds[others], weight=self._weight(others))
+            seen, known = held_out[others], labels[others]
+            if nested:
+                seen = fold_probabilities[fold, others]
+                known = scorer._held_out_labels(np.broadcast_to(seen, (len(fold_probabilities), *seen.shape)))
+            if scorer._compare(known, seen)[0]:
+                oof_labels[~others] = labels[~others]
         used = self(oof_labels, held_out)
         if not is_adapted and isinstance(measure, ConfusionMatrixMeasure):
             rule = DecisionRule.most_probable(probabilities.shape[1])
@@ -328,13 +339,21 @@ class ClassScorer:
             "oof_labels_": oof_labels,
         }
 
+    def _weight(self, rows: BoolArray | slice) -> FloatArray | None:
+        return None if self.weight is None else self.weight[rows]
+
+    def _compare(self, labels: IntArray, probabilities: FloatArray) -> tuple[bool, CVScore, CVScore]:
+        """Return whether labels gain over the most probable class, and the values of both."""
+        score, baseline = self(labels, probabilities), self(probabilities.argmax(axis=1), probabilities)
+        least_gain = MIN_GAIN_STD_ERRORS * score.gain_std_error(baseline)
+        return score.value - baseline.value > least_gain, score, baseline
+
     def _held_out_labels(self, fold_probabilities: FloatArray) -> IntArray:
         """Return the labels of each fold's rows by the rule of the other folds."""
         labels = np.empty(len(self.codes), dtype=np.intp)
         for fold in np.unique(self.folds):
             others, probabilities = self.folds != fold, fold_probabilities[fold]
-            weight = None if self.weight is None else self.weight[others]
-            rule = self.measure.find_rule(ExpectedRows(probabilities[others], weight))
+            rule = self.measure.find_rule(ExpectedRows(probabilities[others], self._weight(others)))
             labels[~others] = rule.predict(probabilities[~others])
         return labels
 

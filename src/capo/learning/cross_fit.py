@@ -25,7 +25,7 @@ from .._compat import FloatArray, IntArray, check_method_params, safe_indexing
 from ..exceptions import AuxiliaryError, CapoError
 from .folds import Split, evaluation_folds, held_out_together
 from .outputs import RawOutput, count_numbers, is_frozen
-from .trees import FORESTS, SharedFeatures, active_steps, content_key, split_pipeline
+from .prediction import FORESTS, SharedFeatures, active_steps, content_key, split_pipeline
 
 #: What is logged after each training: the auxiliary, how many models are trained, and how many there will be.
 MODEL_PROGRESS = "auxiliary %s: model %d of %d"

@@ -34,7 +34,7 @@ from .._accel.threads import library_threads_for
 from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
 from ..decisions import PlattCalibrator, fit_softmax, robust_scale
 from ..exceptions import InvalidInputError
-from .trees import SharedFeatures, compute_output, content_key, split_pipeline
+from .prediction import SharedFeatures, compute_output, content_key, split_pipeline
 
 #: Probabilities closer than this to 0 and 1 are clipped before their log-odds are taken.
 PROBABILITY_EPS = 1e-12

@@ -301,7 +301,7 @@ class MulticlassTask(Task):
             stack, probabilities, by_fold = fit_class_stack(raw, codes, weight, folds, pairs)
         scorer = ClassScorer(measure, codes, weight, folds)
         with timer("rule"):
-            rule = scorer.choose_rule(probabilities, by_fold)
+            rule = scorer.choose_rule(probabilities, by_fold, nested=pairs is not None)
         oof_probabilities, known = by_fold[folds, np.arange(len(folds))], np.arange(len(classes))
         return {
             **rule,
@@ -411,10 +411,8 @@ class MultilabelTask(Task):
         return np.asarray(expit(scores))
 
 
-#: The tasks by the name of the kind of target.
-TASKS: dict[str, type[Task]] = {
-    each.target_type: each for each in (BinaryTask, MulticlassTask, MultilabelTask)
-}
+#: The tasks with default parameters, by the name of the kind of target.
+TASKS: dict[str, Task] = {each.target_type: each() for each in (BinaryTask, MulticlassTask, MultilabelTask)}
 
 
 def solver_attributes(solution: Any | None) -> dict[str, Any]:

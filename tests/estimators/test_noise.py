@@ -1,0 +1,98 @@
+"""With labels that are pure noise, the values that a model reports are those of chance."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from capo import CAPOClassifier
+
+N_PERMUTATIONS = 20
+
+
+def fit(measure, y, seed, **params):
+    X = np.random.default_rng(seed).normal(size=(len(y), 8))
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+    params = {"auxiliaries": [LogisticRegression(), GaussianNB(), tree], "random_state": seed, **params}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return CAPOClassifier(measure, **params).fit(X, y)
+
+
+def check_chance(excess):
+    """The mean over seeds is within two standard errors of 0, or below."""
+    assert len(set(excess)) > len(excess) / 2
+    assert np.mean(excess) < 2 * np.std(excess, ddof=1) / np.sqrt(len(excess))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("measure", "n_rows", "params", "n_seeds"),
+    [
+        ("roc_auc", 150, {"cv": StratifiedKFold(3)}, 150),
+        ("mcc", 150, {"cv": StratifiedKFold(3)}, 150),
+        ("roc_auc", 150, {"cv": StratifiedKFold(2)}, 60),
+        ("roc_auc", 150, {"cv": StratifiedKFold(30)}, 100),
+        ("roc_auc", 6_000, {"auxiliaries": "fast"}, 20),
+        ("roc_auc", 12_000, {"auxiliaries": "fast"}, 20),
+    ],
+)
+def test_two_classes(measure, n_rows, params, n_seeds):
+    excess = []
+    for seed in range(n_seeds):
+        y = np.random.default_rng(seed).permutation(n_rows) % 2
+        model = fit(measure, y, seed + 1_000, **params)
+        excess.append(model.score_ - {"roc_auc": 0.5, "mcc": 0.0}[measure])
+    check_chance(excess)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measure", ["mcc", "f1_macro"])
+def test_many_classes(measure):
+    excess = []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        y = rng.permutation(200) % 4
+        model = fit(measure, y, seed + 1_000)
+        labels, probabilities = model.oof_labels_, model.oof_probabilities_
+        chance = [
+            model.measure_.score(rng.permutation(y), labels, probabilities) for _ in range(N_PERMUTATIONS)
+        ]
+        excess.append(model.score_ - np.mean(chance))
+    check_chance(excess)
+
+
+@pytest.mark.slow
+def test_all_entries_of_a_label_matrix():
+    """New rows have other shares of the labels, which a value of all entries must not know."""
+    excess = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        model = fit("f1_micro", (rng.random((200, 6)) < 0.1).astype(int), seed + 1_000)
+        chance = [
+            model.measure_.score(rng.random((200, 6)) < 0.1, model.oof_decision_)
+            for _ in range(N_PERMUTATIONS)
+        ]
+        excess.append(model.score_ - np.mean(chance))
+    check_chance(excess)
+
+
+@pytest.mark.parametrize("n_folds", [4, 5])
+@pytest.mark.parametrize("measure", ["f1_macro", "mcc"])
+def test_nothing_that_a_fold_of_many_classes_is_evaluated_by_has_seen_its_labels(n_folds, measure):
+    rng = np.random.default_rng(0)
+    y, folds = rng.permutation(120) % 3, rng.permutation(120) % n_folds
+    splits = [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in range(n_folds)]
+    one, *others = (
+        fit(measure, np.where(folds == 0, rng.permutation(y), y), 1, auxiliaries=[GaussianNB()], cv=splits)
+        for _ in range(6)
+    )
+    for other in others:
+        for found in ("oof_probabilities_", "oof_labels_"):
+            own, changed = (getattr(model, found)[folds == 0] for model in (one, other))
+            np.testing.assert_array_equal(own, changed)
+        assert not np.array_equal(one.oof_probabilities_, other.oof_probabilities_)
