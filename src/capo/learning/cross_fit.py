@@ -69,8 +69,7 @@ class TrainingSet:
     @cached_property
     def folds(self) -> IntArray:
         """The number of the part in which each row is evaluated, as in `evaluation_folds`."""
-        labels = self.targets if self.targets.ndim == 1 else self.targets.sum(axis=1)
-        return evaluation_folds(self.splits, labels, self.groups)
+        return evaluation_folds(self.splits, self.n_rows, self.groups)
 
     def rows_without(self, folds: Sequence[int]) -> IntArray:
         """Return the rows from which models may learn whose outputs serve to evaluate these folds.

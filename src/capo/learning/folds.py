@@ -199,22 +199,22 @@ def fold_numbers(splits: Sequence[Split], n_rows: int) -> NDArray[np.intp]:
 
 
 def evaluation_folds(
-    splits: Sequence[Split], labels: NDArray[Any], groups: NDArray[Any] | None = None
+    splits: Sequence[Split], n_rows: int, groups: NDArray[Any] | None = None
 ) -> NDArray[np.intp]:
     """Return the number of the part in which each row is evaluated; -1 for a row that is never held out.
 
     What is learned from out-of-fold outputs is evaluated on parts that it has not seen. These are the folds;
     many folds are joined, and two or three are halved: a pair of parts must leave rows to learn from.
     """
-    folds = fold_numbers(splits, len(labels))
+    folds = fold_numbers(splits, n_rows)
     is_held_out = folds >= 0
     if len(splits) < MIN_EVALUATION_FOLDS:
-        units = np.argsort(np.lexsort((labels, folds)))
-        if groups is not None:
-            names = np.unique(groups, return_inverse=True)[1]
-            units = np.unique(folds * (names.max() + 1) + names, return_inverse=True)[1]
-        folds = 2 * folds + units % 2
-    found = np.full(len(folds), -1, dtype=np.intp)
+        units = np.arange(n_rows) if groups is None else np.unique(groups, return_inverse=True)[1]
+        by_fold = np.unique(folds * n_rows + units, return_inverse=True)[
+            1
+        ]  # every other row or group of a fold
+        folds = 2 * folds + by_fold % 2
+    found = np.full(n_rows, -1, dtype=np.intp)
     found[is_held_out] = np.unique(folds[is_held_out] % MAX_EVALUATION_FOLDS, return_inverse=True)[1]
     return found
 
