@@ -202,7 +202,10 @@ class JobRunner:
         They run in one process, where they share the transformer and its features. The log counts the jobs
         that were run before and those that will be run after them.
         """
-        keys = [_first_step_key(each.estimator) or number for number, each in enumerate(self.auxiliaries)]
+        keys: list[Any] = []
+        for number, each in enumerate(self.auxiliaries):
+            steps = active_steps(each.estimator) if type(each.estimator) is Pipeline else []
+            keys.append(content_key(steps[0][1]) if len(steps) > 1 else number)
         groups: dict[Any, list[tuple[Auxiliary, TrainingJob]]] = {}
         for job in jobs:
             group = groups.setdefault((job.held_out, keys[job.auxiliary]), [])
@@ -300,7 +303,11 @@ class _FoldRows:
         """Return the function by which a pipeline fits a transformer, for this memory."""
 
         def fit_once(transformer: Any, X: Any, y: Any, **options: Any) -> Any:
-            if X is not self.table or _is_random(transformer) or any((options.get("params") or {}).values()):
+            params = transformer.get_params() if hasattr(transformer, "get_params") else {}
+            is_random = any(
+                name.split("__")[-1] == "random_state" and value is None for name, value in params.items()
+            )
+            if X is not self.table or is_random or any((options.get("params") or {}).values()):
                 return fit_transform(transformer, X, y, **options)
             key = content_key(transformer)
             if key not in self._fitted:
@@ -328,18 +335,6 @@ class _FoldRows:
         return model
 
 
-def _is_random(transformer: Any) -> bool:
-    """Whether two fits of a transformer may differ."""
-    params = transformer.get_params() if hasattr(transformer, "get_params") else {}
-    return any(name.split("__")[-1] == "random_state" and value is None for name, value in params.items())
-
-
-def _first_step_key(estimator: Any) -> Any:
-    """What is equal for pipelines whose first transformers are; None for other estimators."""
-    steps = active_steps(estimator) if type(estimator) is Pipeline else []
-    return content_key(steps[0][1]) if len(steps) > 1 else None
-
-
 def _run_group(
     fit_and_predict: Callable[..., tuple[Any, FloatArray, float]],
     group: Sequence[tuple[Auxiliary, TrainingJob]],
@@ -353,7 +348,14 @@ def _run_group(
             try:
                 found = fit_and_predict(auxiliary.estimator, auxiliary.fit_params, rows, output)
             except Exception as error:
-                raise AuxiliaryError(_failure_message(auxiliary, job, error)) from error
+                where = "all rows" if job.train_rows is None else f"a fold of {len(job.train_rows)} rows"
+                reason = str(error) if isinstance(error, CapoError) else f"{type(error).__name__}: {error}"
+                call = "apply it to" if auxiliary.is_frozen else "call its fit on"
+                kind = type(auxiliary.estimator).__name__
+                raise AuxiliaryError(
+                    f"the auxiliary {auxiliary.name!r} ({kind}) failed on {where}: "
+                    f"{reason.rstrip('. ')}. To see the cause, {call} the same rows alone; or leave it out."
+                ) from error
             results.append(JobResult(job, *found))
     return results
 
@@ -368,13 +370,3 @@ def _fit_and_predict(
         transformers, classifier = split_pipeline(model)
         outputs = output.predict(classifier, rows.features.transform(transformers), rows.classes)
     return model if rows.train_rows is None else None, outputs, time.perf_counter() - start
-
-
-def _failure_message(auxiliary: Auxiliary, job: TrainingJob, error: Exception) -> str:
-    where = "all rows" if job.train_rows is None else f"a fold of {len(job.train_rows)} rows"
-    reason = str(error) if isinstance(error, CapoError) else f"{type(error).__name__}: {error}"
-    call = "apply it to" if is_frozen(auxiliary.estimator) else "call its fit on"
-    return (
-        f"the auxiliary {auxiliary.name!r} ({type(auxiliary.estimator).__name__}) failed on {where}: "
-        f"{reason.rstrip('. ')}. To see the cause, {call} the same rows alone; or leave it out."
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 from typing import Any, ClassVar
 
@@ -53,9 +53,8 @@ def split_folds(
     training rows of the fold that holds it out. Rows of weight 0 have no influence on these. With
     `allow_partial`, a splitter may leave rows that it never holds out.
     """
-    max_folds = _max_binary_folds if labels.dtype == bool else _max_class_folds
     if cv is None or isinstance(cv, int | np.integer):
-        return _stratify(cv, labels, split_params, random, weight, max_folds)
+        return _stratify(int(cv or DEFAULT_N_FOLDS), labels, split_params.get("groups"), random, weight)
     if labels.dtype == bool:
         _max_binary_folds(labels, None)
     splits = _apply_splitter(check_cv(cv, labels, classifier=True), X, labels, split_params)
@@ -77,26 +76,35 @@ def _has_two_classes(labels: NDArray[Any]) -> bool:
 
 
 def _stratify(
-    n_folds: Any,
+    n_folds: int,
     labels: NDArray[Any],
-    split_params: Mapping[str, Any],
+    groups: Any,
     random: RandomState | None,
     weight: FloatArray | None,
-    max_folds: Callable[[NDArray[Any], NDArray[Any] | None], int],
 ) -> list[Split]:
-    """Return stratified folds of the rows or groups with weight, to which the other rows are added."""
-    groups = split_params.get("groups")
-    groups = None if groups is None else check_groups(groups, len(labels))
-    counted = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
+    """Return stratified folds of the rows or groups with weight, to which the other rows are added.
+
+    These are added to the fold of their group, or to each fold in turn.
+    """
+    n_rows = len(labels)
+    counted = np.ones(n_rows, dtype=bool) if weight is None else weight > 0
+    groups = None if groups is None else check_groups(groups, n_rows)
     own, own_groups = labels[counted], None if groups is None else groups[counted]
-    splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
-    n_folds = min(int(n_folds or DEFAULT_N_FOLDS), max_folds(own, own_groups))
-    folds = splitter(n_folds, shuffle=True, random_state=random)
-    splits = _apply_splitter(folds, own, own, {"groups": own_groups})
+    max_folds = _max_binary_folds if labels.dtype == bool else _max_class_folds
+    splitter = (StratifiedKFold if groups is None else StratifiedGroupKFold)(
+        min(n_folds, max_folds(own, own_groups)), shuffle=True, random_state=random
+    )
+    splits = _apply_splitter(splitter, own, own, {"groups": own_groups})
     if own_groups is not None and not all(_has_two_classes(own[train]) for train, _ in splits):
         splits = _halve_groups(own_groups, own, random) or splits
     check_splits(splits, own)
-    return splits if counted.all() else _place_other_rows(splits, counted, groups)
+    if counted.all():
+        return splits
+    units = np.arange(n_rows) if groups is None else np.unique(groups, return_inverse=True)[1]
+    fold_of_unit = np.arange(n_rows) % len(splits)
+    fold_of_unit[units[counted]] = fold_numbers(splits, len(own))
+    folds = fold_of_unit[units]
+    return [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(len(splits))]
 
 
 def _max_binary_folds(positive: BoolArray, groups: NDArray[Any] | None) -> int:
@@ -143,18 +151,6 @@ def check_fold_sizes(
     measure.check_size(float(weight.sum()))
     smallest = min(float(weight[train].sum()) for train, _ in splits)
     measure.check_size(smallest, f"the number of rows that a fold trains on (of {weight.sum():g} in all)")
-
-
-def _place_other_rows(
-    splits: Sequence[Split], has_weight: BoolArray, groups: NDArray[Any] | None
-) -> list[Split]:
-    """Add the rows without weight to folds of the others: to that of their group, or to each in turn."""
-    n_rows = len(has_weight)
-    units = np.arange(n_rows) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
-    fold_of_unit = np.arange(n_rows) % len(splits)
-    fold_of_unit[units[has_weight]] = fold_numbers(splits, int(has_weight.sum()))
-    folds = fold_of_unit[units]
-    return [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(len(splits))]
 
 
 def _halve_groups(

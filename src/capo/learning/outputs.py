@@ -119,9 +119,12 @@ class ScoreOutput:
     ) -> OutputScale:
         """Return the scale for raw outputs, which should be out of fold; `options` are the calibrator's."""
         counted = raw if weight is None else raw[np.asarray(weight) > 0]
-        limits = OutputScale(None, float(np.log(len(counted) + 1.0)), *_resolution_limits(counted))
-        clipped = limits.clip(raw)
-        calibrator = PlattCalibrator.fit(clipped, positive, weight, **options)
+        certain, max_raw, certain_raw = is_certain(counted), np.inf, np.inf
+        if not certain.all():
+            certain_raw = float(np.abs(counted[~certain]).max() + np.log(2.0))
+            max_raw = certain_raw if certain.any() else np.inf
+        limits = OutputScale(None, float(np.log(len(counted) + 1.0)), max_raw, certain_raw)
+        calibrator = PlattCalibrator.fit(limits.clip(raw), positive, weight, **options)
         return replace(limits, calibrator=calibrator)
 
 
@@ -277,18 +280,6 @@ def probability_log_odds(probabilities: FloatArray) -> FloatArray:
     """Return the log-odds of what `predict_proba` returned, 0 and 1 clipped."""
     check_probabilities(probabilities)
     return np.asarray(logit(np.clip(probabilities, PROBABILITY_EPS, 1.0 - PROBABILITY_EPS)))
-
-
-def _resolution_limits(raw: FloatArray) -> tuple[float, float]:
-    """Return the largest size of all raw outputs, and that of the log-odds of 0 and 1.
-
-    The former is infinite unless some are the log-odds of 0 or 1, and both are if all of them are.
-    """
-    certain = is_certain(raw)
-    if certain.all():
-        return np.inf, np.inf
-    limit = float(np.abs(raw[~certain]).max() + np.log(2.0))
-    return limit if certain.any() else np.inf, limit
 
 
 def check_probabilities(values: FloatArray) -> None:
