@@ -81,18 +81,44 @@ def test_all_entries_of_a_label_matrix():
     check_chance(excess)
 
 
+def fit_with_other_labels(measure, y, n_folds, **params):
+    """Return which rows one of the folds holds out, and models for different labels of that fold."""
+    rng = np.random.default_rng(0)
+    folds = rng.permutation(len(y)) % n_folds
+    splits = [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in range(n_folds)]
+    held_out = folds == 0
+    models = []
+    for _ in range(5):
+        labels = y.copy()
+        labels[held_out] = rng.permutation(y)[: held_out.sum()]
+        models.append(fit(measure, labels, 1, cv=splits, **params))
+    return held_out, models
+
+
 @pytest.mark.parametrize("n_folds", [4, 5])
 @pytest.mark.parametrize("measure", ["f1_macro", "mcc"])
-def test_nothing_that_a_fold_of_many_classes_is_evaluated_by_has_seen_its_labels(n_folds, measure):
-    rng = np.random.default_rng(0)
-    y, folds = rng.permutation(120) % 3, rng.permutation(120) % n_folds
-    splits = [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in range(n_folds)]
-    one, *others = (
-        fit(measure, np.where(folds == 0, rng.permutation(y), y), 1, auxiliaries=[GaussianNB()], cv=splits)
-        for _ in range(6)
-    )
+def test_what_evaluates_a_fold_of_many_classes_has_not_seen_its_labels(n_folds, measure):
+    y = np.random.default_rng(1).permutation(120) % 3
+    held_out, (one, *others) = fit_with_other_labels(measure, y, n_folds, auxiliaries=[GaussianNB()])
     for other in others:
         for found in ("oof_probabilities_", "oof_labels_"):
-            own, changed = (getattr(model, found)[folds == 0] for model in (one, other))
-            np.testing.assert_array_equal(own, changed)
+            np.testing.assert_array_equal(*(getattr(model, found)[held_out] for model in (one, other)))
         assert not np.array_equal(one.oof_probabilities_, other.oof_probabilities_)
+
+
+@pytest.mark.parametrize("n_folds", [4, 12])
+def test_what_evaluates_a_fold_of_two_classes_has_not_seen_its_labels(n_folds):
+    y = np.random.default_rng(1).permutation(120) % 2
+    held_out, (one, *others) = fit_with_other_labels("mcc", y, n_folds, C=0.0)
+    signs = [model.oof_decision_ > model.oof_thresholds_ for model in (one, *others)]
+    assert all(np.array_equal(signs[0][held_out], each[held_out]) for each in signs)
+    assert not all(np.array_equal(signs[0], each) for each in signs)
+
+
+@pytest.mark.parametrize("measure", ["mcc_macro", "mcc_micro", "f1_samples"])
+def test_what_evaluates_a_fold_of_labels_has_not_seen_them(measure):
+    y = (np.random.default_rng(1).random((120, 3)) < 0.4).astype(int)
+    held_out, models = fit_with_other_labels(measure, y, 4, C=0.0, auxiliaries=[GaussianNB()])
+    signs = [model.oof_decision_ > 0 for model in models]
+    assert all(np.array_equal(signs[0][held_out], each[held_out]) for each in signs)
+    assert not all(np.array_equal(signs[0], each) for each in signs)
