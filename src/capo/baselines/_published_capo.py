@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .. import measures
-from .._compat import FloatArray, HasMethods, Interval, StrOptions
+from .._compat import HasMethods, Interval, StrOptions
 from ..decisions import ZeroThreshold
 from ..estimators import SVMPERF_CS, BaseAdaptedClassifier, atomic_fit, reject_confidence, reject_row_prices
 from ..exceptions import InvalidInputError
@@ -212,13 +212,6 @@ class PublishedCAPOClassifier(BaseAdaptedClassifier):
 
 
 @dataclass(frozen=True)
-class InSampleResult(CrossFitResult):
-    """Auxiliaries whose outputs are in sample, and the raw outputs of each fold's models for all rows."""
-
-    fold_outputs: FloatArray | None = None
-
-
-@dataclass(frozen=True)
 class PublishedTask(BinaryTask):
     """Two classes, with the objective and the outputs of the paper."""
 
@@ -255,7 +248,7 @@ class PublishedTask(BinaryTask):
             return runner.auxiliaries, fitted
         kept = self._best_auxiliaries(runner.training, fitted, measure)
         assert fitted.fold_outputs is not None
-        return [runner.auxiliaries[i] for i in kept], InSampleResult(
+        return [runner.auxiliaries[i] for i in kept], CrossFitResult(
             fitted.raw_outputs[:, kept],
             [fitted.models[i] for i in kept],
             [fitted.seconds[i] for i in kept],
@@ -264,7 +257,7 @@ class PublishedTask(BinaryTask):
         )
 
     def _best_auxiliaries(
-        self, training: TrainingSet, fitted: InSampleResult, measure: Measure
+        self, training: TrainingSet, fitted: CrossFitResult, measure: Measure
     ) -> NDArray[np.intp]:
         """Return the auxiliaries that are best by themselves, in the order in which they were given."""
         positive, folds = training.targets == 1, fitted.folds
@@ -277,11 +270,8 @@ class PublishedTask(BinaryTask):
         values = [scorer(by_fold[folds, np.arange(len(folds)), j]).value for j in range(by_fold.shape[2])]
         return np.sort(np.argsort(values, kind="stable")[::-1][: self.max_auxiliaries])
 
-    def fold_outputs(self, fitted: CrossFitResult) -> FloatArray | None:
-        return fitted.fold_outputs if isinstance(fitted, InSampleResult) else None
 
-
-def fit_in_sample(runner: JobRunner) -> InSampleResult:
+def fit_in_sample(runner: JobRunner) -> CrossFitResult:
     """Train all auxiliaries in all folds and on all rows; the outputs are in sample."""
     training, auxiliaries = runner.training, runner.auxiliaries
     jobs = [job for i, each in enumerate(auxiliaries) for job in _jobs(i, each, training)]
@@ -301,7 +291,7 @@ def fit_in_sample(runner: JobRunner) -> InSampleResult:
             fold_outputs[:, :, job.auxiliary] = result.outputs
         seconds[job.auxiliary] += result.seconds
     folds = fold_numbers(training.splits, training.n_rows)
-    return InSampleResult(raw_outputs, models, seconds, folds, fold_outputs=fold_outputs)
+    return CrossFitResult(raw_outputs, models, seconds, folds, fold_outputs=fold_outputs)
 
 
 def _jobs(number: int, auxiliary: Auxiliary, training: TrainingSet) -> list[TrainingJob]:

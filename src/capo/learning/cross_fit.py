@@ -159,6 +159,8 @@ class CrossFitResult:
         without pairs of folds, which serve evaluation only.
     pair_seconds : float
         The training time of these models.
+    fold_outputs : ndarray of shape (n_folds, *raw_outputs.shape), optional
+        Raw outputs of each fold's models for all rows, if the outputs are in sample.
     """
 
     raw_outputs: FloatArray
@@ -167,6 +169,7 @@ class CrossFitResult:
     folds: IntArray
     pair_outputs: FloatArray | None = None
     pair_seconds: float = 0.0
+    fold_outputs: FloatArray | None = None
 
 
 @dataclass(frozen=True)

@@ -197,14 +197,10 @@ class BinaryTask(Task):
         )
         return Objective(measure, tol=float(self.tol), threshold_rule=rule)
 
-    def fold_outputs(self, fitted: CrossFitResult) -> FloatArray | None:
-        """Return the raw outputs of each fold, where they are not the same in all folds."""
-        return None
-
     def learn(self, measure: Any, data: TrainingOutputs, timer: Timer, log: Log) -> dict[str, Any]:
         training, fitted, folds = data.training, data.fitted, data.fitted.folds
         n_rows, rows = len(folds), np.flatnonzero(folds >= 0)
-        raw, pairs, by_fold = fitted.raw_outputs, fitted.pair_outputs, self.fold_outputs(fitted)
+        raw, pairs, by_fold = fitted.raw_outputs, fitted.pair_outputs, fitted.fold_outputs
         center, positive = _stack_center(data.auxiliaries), training.targets == 1
         unscaled = AdaptationData(np.zeros((n_rows, 0)), data.features, positive, training.weight, center)
         if len(rows) < n_rows:
