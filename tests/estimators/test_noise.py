@@ -122,3 +122,12 @@ def test_what_evaluates_a_fold_of_labels_has_not_seen_them(measure):
     signs = [model.oof_decision_ > 0 for model in models]
     assert all(np.array_equal(signs[0][held_out], each[held_out]) for each in signs)
     assert not all(np.array_equal(signs[0], each) for each in signs)
+
+
+def test_the_summary_says_how_the_values_were_found(monkeypatch):
+    y = np.random.default_rng(0).permutation(100) % 2
+    assert "out of fold" not in fit("f1", y, 0, C=0.0).summary().notes
+    monkeypatch.setattr("capo.learning.folds.MAX_ROWS_FOR_PAIRS", 99)
+    assert "have seen the fold" in fit("f1", y, 0, C=0.0).summary().notes["out of fold"]
+    classes = fit("f1_macro", np.arange(100) % 3, 0)
+    assert f"{classes.score_:.4f} out of fold" in classes.summary().notes["value"]

@@ -75,6 +75,7 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
 
     #: The kind of target: "binary", "multiclass" or "multilabel".
     target_type_: str
+    n_splits_: int
     auxiliaries_: dict[str, Any]
     auxiliary_weights_: dict[str, Any]
     decision_: Any
@@ -254,6 +255,7 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         auxiliaries, split_params = self._bind_auxiliaries(pairs, weight, sample_weight, params)
         labels, partial = task.fold_labels(measure, targets), task.allow_partial
         splits = split_folds(self.cv, X, labels, split_params, random, allow_partial=partial, weight=weight)
+        self.n_splits_ = len(splits)
         if isinstance(measure, Measure):
             check_fold_sizes(measure, splits, len(targets), weight)
         warn_of_data(X, fold_numbers(splits, len(targets)), stacklevel=4)

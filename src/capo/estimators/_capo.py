@@ -241,6 +241,8 @@ class CAPOClassifier(BaseAdaptedClassifier):
         Number of positive and of negative rows in the training table; rows of weight 0 do not count.
     timings_ : dict of str to float
         The seconds that each step took.
+    n_splits_ : int
+        Number of folds.
     classes_ : ndarray of shape (2,)
         The two labels, sorted.
     pos_label_ : label
