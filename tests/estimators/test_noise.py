@@ -34,11 +34,11 @@ def check_chance(excess):
     ("measure", "n_rows", "params", "n_seeds"),
     [
         ("roc_auc", 150, {"cv": StratifiedKFold(3)}, 150),
-        ("mcc", 150, {"cv": StratifiedKFold(3)}, 150),
-        ("roc_auc", 150, {"cv": StratifiedKFold(2)}, 60),
-        ("roc_auc", 150, {"cv": StratifiedKFold(30)}, 100),
-        ("roc_auc", 6_000, {"auxiliaries": "fast"}, 20),
-        ("roc_auc", 12_000, {"auxiliaries": "fast"}, 20),
+        ("mcc", 150, {"cv": StratifiedKFold(3)}, 100),
+        ("roc_auc", 150, {"cv": StratifiedKFold(2)}, 40),
+        ("roc_auc", 150, {"cv": StratifiedKFold(30)}, 60),
+        ("roc_auc", 6_000, {"auxiliaries": "fast"}, 12),
+        ("roc_auc", 12_000, {"auxiliaries": "fast"}, 12),
     ],
 )
 def test_two_classes(measure, n_rows, params, n_seeds):
@@ -51,13 +51,12 @@ def test_two_classes(measure, n_rows, params, n_seeds):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("measure", ["mcc", "f1_macro"])
-def test_many_classes(measure):
+def test_many_classes():
     excess = []
-    for seed in range(100):
+    for seed in range(80):
         rng = np.random.default_rng(seed)
         y = rng.permutation(200) % 4
-        model = fit(measure, y, seed + 1_000)
+        model = fit("mcc", y, seed + 1_000)
         labels, probabilities = model.oof_labels_, model.oof_probabilities_
         chance = [
             model.measure_.score(rng.permutation(y), labels, probabilities) for _ in range(N_PERMUTATIONS)
@@ -70,7 +69,7 @@ def test_many_classes(measure):
 def test_all_entries_of_a_label_matrix():
     """New rows have other shares of the labels, which a value of all entries must not know."""
     excess = []
-    for seed in range(60):
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         model = fit("f1_micro", (rng.random((200, 6)) < 0.1).astype(int), seed + 1_000)
         chance = [
