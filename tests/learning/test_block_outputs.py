@@ -79,7 +79,6 @@ def mixed():
 @pytest.mark.parametrize("output", [ScoreOutput(), LabelOutput()])
 def test_outputs_of_all_are_those_of_each(monkeypatch, mixed, output):
     frame, models = mixed
-    monkeypatch.setattr("capo.learning.outputs.FEATURE_BLOCK_ROWS", 70)
     monkeypatch.setattr("capo.learning.outputs.MIN_SHARED_ROWS", 1)
     found = outputs(models, frame, output)
     assert list(found) == list(models)

@@ -320,8 +320,9 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
             labels, one for each, in the order of `classes_`.
         """
         check_is_fitted(self, "auxiliaries_")
-        X = self._check_X(X, reset=False)
-        return np.stack(list(self._raw_outputs(self.auxiliaries_, X).values()), axis=1)
+        blocks = iter_row_blocks(self._check_X(X, reset=False))
+        outputs = (self._raw_outputs(self.auxiliaries_, block).values() for block in blocks)
+        return np.concatenate([np.stack(list(each), axis=1) for each in outputs])
 
     def _raw_outputs(self, names: Iterable[str], X: Any) -> dict[str, FloatArray]:
         """Return the raw outputs of some auxiliaries; an error names the auxiliary."""

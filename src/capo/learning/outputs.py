@@ -355,20 +355,15 @@ def predict_block(
         Returns, for a name, the context in which its classifier is used.
     """
     pipelines = {name: split_pipeline(model) for name, model in models.items()}
+    transformers = {id(each): each for steps, _ in pipelines.values() for each in steps}
     finds_equal = X.shape[0] >= MIN_SHARED_ROWS
-    keys = {
-        id(each): content_key(each) if finds_equal else id(each)
-        for transformers, _ in pipelines.values()
-        for each in transformers
-    }
-    outputs: dict[str, list[FloatArray]] = {name: [] for name in models}
+    shared = SharedFeatures(X, {key: content_key(each) for key, each in transformers.items() if finds_equal})
+    outputs = {}
     with library_threads_for(count_numbers(X)):
-        for block in iter_row_blocks(X):
-            shared = SharedFeatures(block, keys)
-            for name, (transformers, classifier) in pipelines.items():
-                with guard(name):
-                    outputs[name].append(output.predict(classifier, shared.transform(transformers), classes))
-    return {name: np.concatenate(each) for name, each in outputs.items()}
+        for name, (steps, classifier) in pipelines.items():
+            with guard(name):
+                outputs[name] = output.predict(classifier, shared.transform(steps), classes)
+    return outputs
 
 
 #: The smallest slope, in units of the scores' spread, so that the order of scores is never lost.
