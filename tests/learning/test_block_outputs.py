@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from capo.learning.auxiliaries import make_auxiliaries
 from capo.learning.outputs import LabelOutput, ScoreOutput, predict_block
-from capo.learning.trees import compute_output, is_kernel_machine
+from capo.learning.prediction import compute_output, is_kernel_machine
 from capo.tables.features import KnownCategoryFilter
 from capo.tables.schema import infer_schema
 
@@ -79,7 +79,6 @@ def mixed():
 @pytest.mark.parametrize("output", [ScoreOutput(), LabelOutput()])
 def test_outputs_of_all_are_those_of_each(monkeypatch, mixed, output):
     frame, models = mixed
-    monkeypatch.setattr("capo.learning.outputs.FEATURE_BLOCK_ROWS", 70)
     monkeypatch.setattr("capo.learning.outputs.MIN_SHARED_ROWS", 1)
     found = outputs(models, frame, output)
     assert list(found) == list(models)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
-from capo.learning.trees import compute_output, find_leaf_tables, has_leaf_tables, make_leaf_tables
+from capo.learning.prediction import compute_output, find_leaf_tables, has_leaf_tables, make_leaf_tables
 
 SPECIAL = [np.nan, np.inf, -np.inf]
 
@@ -38,7 +38,7 @@ def test_tables_give_the_decision_function(seed, n_columns, max_leaf_nodes, has_
     model = train(X[:200], y[:200], max_leaf_nodes=max_leaf_nodes)
     X[np.random.default_rng(seed).random(X.shape) < 0.1] = SPECIAL[seed % 3]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("capo.learning.trees.TABLE_BLOCK_ROWS", block_rows)
+        patch.setattr("capo.learning.prediction.TABLE_BLOCK_ROWS", block_rows)
         found = make_leaf_tables(model)(X)
     np.testing.assert_allclose(found, model.decision_function(X), rtol=0, atol=1e-12)
 
@@ -52,7 +52,7 @@ def test_a_boosting_without_splits():
 def test_more_leaves_than_bits_and_more_columns_are_left_to_scikit_learn(monkeypatch):
     X, y = sample(0, 4)
     assert make_leaf_tables(train(X, y, max_leaf_nodes=33)) is None
-    monkeypatch.setattr("capo.learning.trees.MAX_TABLE_COLUMNS", 3)
+    monkeypatch.setattr("capo.learning.prediction.MAX_TABLE_COLUMNS", 3)
     assert make_leaf_tables(train(X, y)) is None
 
 
@@ -69,7 +69,7 @@ def test_evaluation_uses_the_tables_for_many_rows(monkeypatch):
     X, y = sample(0, 3, has_missing=True)
     model = train(X, y)
     expected = model.decision_function(X)
-    monkeypatch.setattr("capo.learning.trees.MIN_TABLE_ROWS", 1)
+    monkeypatch.setattr("capo.learning.prediction.MIN_TABLE_ROWS", 1)
     monkeypatch.setattr(HistGradientBoostingClassifier, "decision_function", None)
     np.testing.assert_allclose(compute_output(model, "decision_function", X), expected, rtol=0, atol=1e-12)
 

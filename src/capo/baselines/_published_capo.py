@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import estimators, measures
-from .._compat import ArrayLike, FloatArray, Interval, StrOptions
+from .._compat import ArrayLike, Interval, StrOptions
 from ..decisions import ZeroThreshold
 from ..exceptions import InvalidInputError
 from ..inspection import Summary, summarize
@@ -198,13 +198,6 @@ class PublishedCAPOClassifier(estimators.BaseAdaptedClassifier):
 
 
 @dataclass(frozen=True)
-class InSampleResult(CrossFitResult):
-    """Auxiliaries whose outputs are in sample, and the raw outputs of each fold's models for all rows."""
-
-    fold_outputs: FloatArray | None = None
-
-
-@dataclass(frozen=True)
 class PublishedTask(BinaryTask):
     """Two classes, with the objective and the outputs of the paper."""
 
@@ -242,25 +235,23 @@ class PublishedTask(BinaryTask):
         # Those that are best by themselves, in the order in which they were given.
         training, by_fold = runner.training, fitted.fold_outputs
         assert by_fold is not None
-        positive, folds = training.targets == 1, fold_numbers(training.splits, training.n_rows)
+        positive, folds = training.targets == 1, fitted.folds
         data = AdaptationData(fitted.raw_outputs, None, positive, training.weight)
         data, _ = scale_outputs(self.output, data, folds, data.outputs, fold_raw=by_fold, nonnegative=False)
         outputs = np.stack([data.in_fold(fold).outputs for fold in range(len(training.splits))])
         scorer = CVScorer(measure, ZeroThreshold(), positive, training.weight, folds)
         values = [scorer(outputs[folds, np.arange(len(folds)), j]).value for j in range(outputs.shape[2])]
         kept = np.sort(np.argsort(values, kind="stable")[::-1][: self.max_auxiliaries])
-        return [runner.auxiliaries[i] for i in kept], InSampleResult(
+        return [runner.auxiliaries[i] for i in kept], CrossFitResult(
             fitted.raw_outputs[:, kept],
             [fitted.models[i] for i in kept],
             [fitted.seconds[i] for i in kept],
+            folds,
             fold_outputs=by_fold[:, :, kept],
         )
 
-    def fold_outputs(self, fitted: CrossFitResult) -> FloatArray | None:
-        return fitted.fold_outputs if isinstance(fitted, InSampleResult) else None
 
-
-def fit_in_sample(runner: JobRunner) -> InSampleResult:
+def fit_in_sample(runner: JobRunner) -> CrossFitResult:
     """Train all auxiliaries in all folds and on all rows; the outputs are in sample."""
     training, auxiliaries = runner.training, runner.auxiliaries
     jobs = [
@@ -285,4 +276,5 @@ def fit_in_sample(runner: JobRunner) -> InSampleResult:
         if auxiliaries[job.auxiliary].is_frozen:
             fold_outputs[:, :, job.auxiliary] = result.outputs
         seconds[job.auxiliary] += result.seconds
-    return InSampleResult(raw_outputs, models, seconds, fold_outputs=fold_outputs)
+    folds = fold_numbers(training.splits, training.n_rows)
+    return CrossFitResult(raw_outputs, models, seconds, folds, fold_outputs=fold_outputs)

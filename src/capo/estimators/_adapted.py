@@ -26,6 +26,7 @@ from ..decisions import Decision, Guarantee, Population, PriceTerms, Savings, no
 from ..exceptions import AuxiliaryError, DataWarning, InvalidInputError
 from ..learning.auxiliaries import (
     AUXILIARY_SETS,
+    FAST,
     ScoreColumn,
     bind_sample_weight,
     name_auxiliaries,
@@ -35,8 +36,6 @@ from ..learning.auxiliaries import (
 )
 from ..learning.cross_fit import Auxiliary, JobRunner, TrainingSet
 from ..learning.folds import (
-    MAX_ROWS_FOR_FAST_PAIRS,
-    MAX_ROWS_FOR_PAIRS,
     check_fold_sizes,
     fold_numbers,
     split_folds,
@@ -87,6 +86,7 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
     target_type_: str
     #: The name of the labels, if they were a named column.
     target_name_: str
+    n_splits_: int
     auxiliaries_: dict[str, Any]
     auxiliary_weights_: dict[str, Any]
     decision_: Any
@@ -111,7 +111,7 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
     @property
     def task_(self) -> Task:
         """What is particular to the kind of target."""
-        return TASKS[self.target_type_]()
+        return TASKS[self.target_type_]
 
     @property
     def threshold_(self) -> float:
@@ -284,12 +284,12 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
             name: each.columns for name, each in given if isinstance(each, ScoreColumn)
         }
         auxiliaries = [replace(each, is_score_column=each.name in scores) for each in auxiliaries]
-        labels, partial = task.fold_labels(targets), task.allow_partial
+        labels, partial = task.fold_labels(measure, targets), task.allow_partial
         splits = split_folds(self.cv, X, labels, split_params, random, allow_partial=partial, weight=weight)
+        self.n_splits_ = len(splits)
         if isinstance(measure, Measure):
             check_fold_sizes(measure, splits, len(targets), weight)
-        folds = fold_numbers(splits, len(targets))
-        warn_of_data(raw, folds, stacklevel=4)
+        warn_of_data(raw, fold_numbers(splits, len(targets)), stacklevel=4)
         if getattr(task, "pos_label", "") is None:
             counted = targets if weight is None else targets[weight > 0]
             warn_of_majority_class(classes, counted == 1, stacklevel=4)
@@ -297,17 +297,15 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
         with timer("delta"):
             columns = self.schema_.take(score_columns(given), others=True)
             self.delta_, features = fit_delta(delta if columns.columns else None, X, columns, random)
-        is_fast = (
-            isinstance(self.auxiliaries, str) and self.auxiliaries == "fast" and task.target_type == "binary"
-        )
-        max_rows = MAX_ROWS_FOR_FAST_PAIRS if is_fast else MAX_ROWS_FOR_PAIRS
-        training = TrainingSet(X, targets, classes, splits, weight, max_rows)
+        groups, is_fast = split_params.get("groups"), self.auxiliaries == FAST and kind == "binary"
+        groups = None if groups is None else np.asarray(groups)
+        training = TrainingSet(X, targets, classes, splits, weight, groups, is_fast)
         runner = JobRunner(auxiliaries, training, task.output, self.memory, self.n_jobs, progress.log)
         with library_threads_for(count_numbers(X), find_libraries=True):
             with timer("auxiliaries"):
                 used, fitted = task.train(runner, measure)
             names = _feature_names(self.delta_, features)
-            outputs = TrainingOutputs(training, folds, used, fitted, features, names)
+            outputs = TrainingOutputs(training, used, fitted, features, names)
             self.__dict__.update(task.learn(measure, outputs, timer, progress.log))
         self.auxiliaries_, self.auxiliary_outputs_ = outputs.by_name(fitted.models), fitted.raw_outputs
         self.timings_ = timer.with_auxiliaries([each.name for each in used], fitted)
@@ -373,8 +371,9 @@ class BaseAdaptedClassifier(ClassifierMixin, BaseEstimator):
             Log-odds, log-probabilities or margins, in the order of `auxiliaries_`; with many classes or
             labels, one for each, in the order of `classes_`.
         """
-        outputs = self._raw_outputs(self.auxiliaries_, self._parse_X(X))
-        return np.stack(list(outputs.values()), axis=1)
+        blocks = iter_row_blocks(self._parse_X(X))
+        outputs = (self._raw_outputs(self.auxiliaries_, block).values() for block in blocks)
+        return np.concatenate([np.stack(list(each), axis=1) for each in outputs])
 
     def _raw_outputs(self, names: Iterable[str], X: Any) -> dict[str, FloatArray]:
         """Return the raw outputs of some auxiliaries; an error names the auxiliary."""

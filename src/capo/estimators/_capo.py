@@ -140,9 +140,9 @@ class CAPOClassifier(BaseAdaptedClassifier):
     cv : int, splitter or iterable, optional
         Folds for cross-fitting and for the choice of C; 5 by default. An integer means stratified folds of
         shuffled rows, or of groups if `fit` is given ``groups``; those of a label matrix are stratified by
-        the rarest label of each row. Pass a splitter for any other structure, such as
-        `capo.TimeFolds`. Of two classes, rows that are never held out, as the first ones of
-        `TimeSeriesSplit`, train the auxiliaries only.
+        the rarest label of each row, and not at all for a measure of all entries. Pass a splitter for any
+        other structure, such as `capo.TimeFolds`. Of two classes, rows that are never held out, as the first
+        ones of `TimeSeriesSplit`, train the auxiliaries only.
     delta : "linear", "rbf", None or transformer, default="linear"
         Phi, the features of the delta function: the table's columns (missing values filled, numbers
         standardized, categories one-hot encoded), 300 random features of a Gaussian kernel on them,
@@ -245,6 +245,8 @@ class CAPOClassifier(BaseAdaptedClassifier):
         Number of positive and of negative rows in the training table; rows of weight 0 do not count.
     timings_ : dict of str to float
         The seconds that each step took.
+    n_splits_ : int
+        Number of folds.
     classes_ : ndarray of shape (2,)
         The two labels, sorted.
     pos_label_ : label

@@ -511,9 +511,8 @@ def compare_on_fold(
     cross_fitted = [timings[f"auxiliary {name}"] for name in model.auxiliaries_]
     # The models of pairs of folds serve the evaluation of capo only.
     share = sum(cross_fitted) / (sum(cross_fitted) + timings["pairs of folds"])
-    n_folds = len(next(iter(model.auxiliary_scores_.values())).leave_one_out)
     seconds = {
-        DEFAULT_LEARNER: cross_fitted[learner] / (1 + n_folds),
+        DEFAULT_LEARNER: cross_fitted[learner] / (1 + model.n_splits_),
         TUNED_THRESHOLD: cross_fitted[learner],
         TUNED_STACK: share * timings["auxiliaries"] + stack_seconds,
         CAPO: sum(timings[step] for step in ("auxiliaries", *LATER_STEPS) if step in timings),

@@ -126,6 +126,12 @@ def summarize(model: Any, *, prior: str = "stack (C = 0)", threshold: str | None
             C, value, std = max(adapted, key=lambda point: (point[0] == model.C_, point[1]))
             lines.append(SummaryLine(f"adapted (C = {C:.3g})", value, std, None, C == model.C_))
         notes |= _binary_notes(model, lines, threshold)
+    is_trained = not all(is_frozen(each) for each in model.auxiliaries_.values())
+    if threshold is None and is_trained and model.timings_.get("pairs of folds") == 0:
+        notes["out of fold"] = (
+            "what is learned from auxiliaries was evaluated with auxiliaries that have seen the fold: where "
+            "there is little to learn, values can be about one standard error too high"
+        )
     return Summary(f"{type(model).__name__} for {measure}: {rows}", measure, lines, notes)
 
 
@@ -226,6 +232,7 @@ def _class_notes(model: Any) -> dict[str, str]:
     notes = {
         "classes": _shorten([f"{label} ({count:,})" for label, count in counts]),
         "rule": _describe_rule(model),
+        "value": f"{model.score_:.4f} out of fold, if a fold does not take part in the choice of its rule",
         "certificate": _describe_class_bound(model),
         "probabilities": quality + ("; with a correction" if model.stack_.correction is not None else ""),
         "seconds": _describe_timings(model.timings_),

@@ -187,12 +187,14 @@ def fit_class_stack(
         The probabilities of each row from a stack that has not seen its label. A decision rule is learned
         from them.
     fold_probabilities : ndarray of shape (n_folds, n_samples, n_classes)
-        For each fold, the probabilities with which it is evaluated. Where there are outputs of auxiliaries
-        without pairs of folds, neither the auxiliaries nor the stack have seen the row or the fold.
+        For each fold, the probabilities with which it is evaluated: the correction was chosen without the
+        fold. Where there are outputs of auxiliaries without pairs of folds, neither the auxiliaries nor the
+        stack have seen the row or the fold.
     """
     n_rows, n_auxiliaries, n_classes = raw.shape
-    n_coef, n_folds = n_auxiliaries * n_classes**2, int(folds.max()) + 1
+    n_coef, numbers = n_auxiliaries * n_classes**2, np.unique(folds)
     is_affordable = n_coef <= MAX_CORRECTION_COEFFICIENTS and n_rows * n_coef <= MAX_CORRECTION_WORK
+    n_candidates = 1 + len(RIDGES) * is_affordable
 
     def fit(raw: FloatArray, rows: BoolArray | slice, n_candidates: int) -> list[ProbabilityStack]:
         """Return the stack of some rows without a correction, and with the first penalties."""
@@ -200,46 +202,49 @@ def fit_class_stack(
         stack = ProbabilityStack.fit(*data)
         return [stack, *(stack.with_corrections(*data) if n_candidates > 1 else [])][:n_candidates]
 
-    def held_out_logs(
-        raw: FloatArray, held_out: BoolArray, trained: BoolArray, n_candidates: int
-    ) -> FloatArray:
-        """Return log-probabilities of some rows from candidates that are fitted to others."""
-        outputs = list(np.moveaxis(raw[held_out], 1, 0))
-        return np.stack([each.log_probabilities(outputs) for each in fit(raw, trained, n_candidates)])
-
-    def cross_validate(by_fold: Sequence[FloatArray], n_candidates: int) -> FloatArray:
-        """Return the log-probabilities of all rows by the candidates of the other folds."""
-        logs = np.empty((n_candidates, n_rows, n_classes))
-        for fold in np.unique(folds):
-            held_out = folds == fold
-            logs[:, held_out] = held_out_logs(by_fold[fold], held_out, ~held_out, n_candidates)
+    def cross_validate(by_fold: Sequence[FloatArray], n_candidates: int, without: int = -1) -> FloatArray:
+        """Return the log-probabilities of the rows by the candidates of the other folds, but for one fold."""
+        logs = np.zeros((n_candidates, n_rows, n_classes))
+        for fold in numbers[numbers != without]:
+            held_out, outputs = folds == fold, by_fold[fold]
+            candidates = fit(outputs, ~held_out & (folds != without), n_candidates)
+            columns = list(np.moveaxis(outputs[held_out], 1, 0))
+            logs[:, held_out] = np.stack([each.log_probabilities(columns) for each in candidates])
         return logs
 
-    by_fold = [raw] * n_folds if pair_raw is None else list(pair_raw)
-    logs = cross_validate(by_fold, 1 + len(RIDGES) * is_affordable)
-    best = _choose_correction(logs, codes, sample_weight, folds)
-    stack, evaluated = fit(raw, slice(None), best + 1)[best], np.exp(logs[best])
+    def choose(logs: FloatArray, rows: IntArray) -> int:
+        weight = np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
+        return _choose_correction(logs[:, rows, codes[rows]], weight, folds[rows])
+
+    def evaluate(fold: int, logs: FloatArray, others: FloatArray) -> FloatArray:
+        """Return the probabilities with which a fold is evaluated: its own, and those of the others."""
+        held_out = folds == fold
+        best = choose(others, np.flatnonzero(~held_out))
+        return np.exp(np.where(held_out[:, None], logs[best], others[best]))
+
     if pair_raw is None:
-        return stack, evaluated, np.broadcast_to(evaluated, (n_folds, *evaluated.shape))
-    nested = np.broadcast_to(evaluated, (n_folds, *evaluated.shape)).copy()
-    for fold in range(n_folds):
-        for other in np.setdiff1d(folds, fold):
-            rows = folds == other
-            trained = ~rows & (folds != fold)
-            nested[fold, rows] = np.exp(held_out_logs(by_fold[fold], rows, trained, best + 1)[best])
-    return stack, np.exp(cross_validate([raw] * n_folds, best + 1)[best]), nested
+        logs = cross_validate([raw] * len(numbers), n_candidates)
+        evaluated = np.empty((n_rows, n_classes))
+        for fold in numbers:
+            evaluated[folds == fold] = evaluate(fold, logs, logs)[folds == fold]
+        nested = np.broadcast_to(evaluated, (len(numbers), n_rows, n_classes))
+    else:
+        logs = cross_validate(list(pair_raw), n_candidates)
+        inner = (cross_validate([pair_raw[fold]] * len(numbers), n_candidates, fold) for fold in numbers)
+        nested = np.stack([evaluate(fold, logs, each) for fold, each in zip(numbers, inner, strict=True)])
+    best = choose(logs, np.arange(n_rows))
+    if pair_raw is not None:
+        logs = cross_validate([raw] * len(numbers), best + 1)
+    return fit(raw, slice(None), best + 1)[best], np.exp(logs[best]), nested
 
 
-def _choose_correction(
-    logs: FloatArray, codes: IntArray, sample_weight: FloatArray | None, folds: IntArray
-) -> int:
-    """Return the position of the candidate with the least log loss; 0 unless another is clearly better."""
-    weight = np.ones(len(codes)) if sample_weight is None else sample_weight
+def _choose_correction(values: FloatArray, weight: FloatArray, folds: IntArray) -> int:
+    """Return the candidate with the largest mean log-likelihood; 0 unless another is clearly better."""
 
-    def score(logs: FloatArray) -> CVScore:
-        return CVScore.jackknife(lambda rows: float(np.average(logs[rows], weights=weight[rows])), folds)
+    def score(values: FloatArray) -> CVScore:
+        return CVScore.jackknife(lambda rows: float(np.average(values[rows], weights=weight[rows])), folds)
 
-    scores = [score(each) for each in logs[:, np.arange(len(codes)), codes]]
+    scores = [score(each) for each in values]
     best = max(range(len(scores)), key=lambda position: scores[position].value)
     gain = scores[best].value - scores[0].value
     return best if gain > MIN_CORRECTION_STD_ERRORS * scores[best].gain_std_error(scores[0]) else 0
@@ -274,13 +279,16 @@ class ClassScorer:
         """Return the value of out-of-fold labels and probabilities."""
 
         def value(rows: BoolArray | slice) -> float:
-            weight = None if self.weight is None else self.weight[rows]
-            return self.measure.score(self.codes[rows], labels[rows], probabilities[rows], weight)
+            return self.measure.score(self.codes[rows], labels[rows], probabilities[rows], self._weight(rows))
 
         return CVScore.jackknife(value, self.folds)
 
-    def choose_rule(self, probabilities: FloatArray, fold_probabilities: FloatArray) -> dict[str, Any]:
+    def choose_rule(
+        self, probabilities: FloatArray, fold_probabilities: FloatArray, *, nested: bool = False
+    ) -> dict[str, Any]:
         """Choose the rule; that of the most probable class unless another has proven itself out of fold.
+
+        A fold is evaluated by the rule that is chosen without it.
 
         Parameters
         ----------
@@ -288,6 +296,8 @@ class ClassScorer:
             The out-of-fold probabilities from which the rule is learned.
         fold_probabilities : ndarray of shape (n_folds, n_samples, n_classes)
             For each fold, the probabilities with which it is evaluated (see `fit_class_stack`).
+        nested : bool, default=False
+            Whether these differ from fold to fold.
 
         Returns
         -------
@@ -295,17 +305,26 @@ class ClassScorer:
             The rule as ``"decision_"``, the positions of the out-of-fold labels as ``"oof_labels_"``, and
             other fitted attributes of a classifier.
         """
-        measure = self.measure
+        measure, folds = self.measure, self.folds
         search = measure.search(ExpectedRows(probabilities, self.weight))
-        held_out = fold_probabilities[self.folds, np.arange(len(self.folds))]
-        labels, most_probable = self._held_out_labels(fold_probabilities), held_out.argmax(axis=1)
-        score, baseline = self(labels, held_out), self(most_probable, held_out)
-        is_adapted = score.value - baseline.value > MIN_GAIN_STD_ERRORS * score.gain_std_error(baseline)
+        held_out = fold_probabilities[folds, np.arange(len(folds))]
+        labels = self._held_out_labels(fold_probabilities)
+        is_adapted, score, baseline = self._compare(labels, held_out)
+        oof_labels = held_out.argmax(axis=1)
+        for fold in np.unique(folds):
+            others = folds != fold
+            scorer = replace(self, codes=self.codes[others], folds=folds[others], weight=self._weight(others))
+            seen, known = held_out[others], labels[others]
+            if nested:
+                seen = fold_probabilities[fold, others]
+                known = scorer._held_out_labels(np.broadcast_to(seen, (len(fold_probabilities), *seen.shape)))
+            if scorer._compare(known, seen)[0]:
+                oof_labels[~others] = labels[~others]
+        used = self(oof_labels, held_out)
         if not is_adapted and isinstance(measure, ConfusionMatrixMeasure):
             rule = DecisionRule.most_probable(probabilities.shape[1])
             value = evaluate_rule(measure, ExpectedRows(probabilities, self.weight), rule).value
             search = RuleSearch(rule, value, search.bound, search.is_exact)
-        used = score if is_adapted else baseline
         return {
             "decision_": ClassDecision(search.rule),
             "uses_rule_": is_adapted,
@@ -317,16 +336,24 @@ class ClassScorer:
             "score_std_": used.std,
             "rule_score_": score,
             "most_probable_score_": baseline,
-            "oof_labels_": labels if is_adapted else most_probable,
+            "oof_labels_": oof_labels,
         }
+
+    def _weight(self, rows: BoolArray | slice) -> FloatArray | None:
+        return None if self.weight is None else self.weight[rows]
+
+    def _compare(self, labels: IntArray, probabilities: FloatArray) -> tuple[bool, CVScore, CVScore]:
+        """Return whether labels gain over the most probable class, and the values of both."""
+        score, baseline = self(labels, probabilities), self(probabilities.argmax(axis=1), probabilities)
+        least_gain = MIN_GAIN_STD_ERRORS * score.gain_std_error(baseline)
+        return score.value - baseline.value > least_gain, score, baseline
 
     def _held_out_labels(self, fold_probabilities: FloatArray) -> IntArray:
         """Return the labels of each fold's rows by the rule of the other folds."""
         labels = np.empty(len(self.codes), dtype=np.intp)
         for fold in np.unique(self.folds):
             others, probabilities = self.folds != fold, fold_probabilities[fold]
-            weight = None if self.weight is None else self.weight[others]
-            rule = self.measure.best_rule(ExpectedRows(probabilities[others], weight)).rule
+            rule = self.measure.best_rule(ExpectedRows(probabilities[others], self._weight(others))).rule
             labels[~others] = rule.predict(probabilities[~others])
         return labels
 

@@ -31,12 +31,10 @@ from .. import __version__
 from .._accel.threads import count_threads, library_threads_for
 from .._compat import FloatArray, IntArray, check_method_params, safe_indexing
 from ..exceptions import AuxiliaryError, CapoError
-from .folds import MAX_ROWS_FOR_PAIRS, Split, fold_numbers, pairs_of_folds
+from .folds import Split, evaluation_folds, held_out_together
 from .outputs import RawOutput, count_numbers, is_frozen
-from .trees import FORESTS, SharedFeatures, active_steps, content_key, split_pipeline
+from .prediction import FORESTS, SharedFeatures, active_steps, content_key, split_pipeline
 
-#: Models without pairs of folds are trained up to this many rows times classes or labels.
-MAX_OUTPUTS_FOR_PAIRS = 10_000
 #: What is logged after each training: the auxiliary, how many models are trained, and how many there will be.
 MODEL_PROGRESS = "auxiliary %s: model %d of %d"
 
@@ -57,8 +55,10 @@ class TrainingSet:
         Training and held-out rows of each fold; together the folds hold out a row at most once.
     weight : ndarray of shape (n_samples,), optional
         Weights of the rows: those of weight 0 are not counted.
-    max_rows_for_pairs : int
-        With more rows, no model is trained without a pair of folds.
+    groups : ndarray of shape (n_samples,), optional
+        The group of each row, if the folds hold out groups.
+    is_fast : bool, default=False
+        Whether the auxiliaries cost little, so that evaluation may train them for any number of rows.
     """
 
     X: Any
@@ -66,31 +66,41 @@ class TrainingSet:
     classes: NDArray[Any]
     splits: Sequence[Split]
     weight: FloatArray | None = None
-    max_rows_for_pairs: int = MAX_ROWS_FOR_PAIRS
+    groups: NDArray[Any] | None = None
+    is_fast: bool = False
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.targets)
 
-    def rows_without(self, j: int, k: int) -> IntArray:
-        """Return the rows that are trained on in both of two folds."""
-        return np.intersect1d(self.splits[j][0], self.splits[k][0], assume_unique=True)
+    @cached_property
+    def folds(self) -> IntArray:
+        """The number of the part in which each row is evaluated, as in `evaluation_folds`."""
+        return evaluation_folds(self.splits, self.n_rows, self.groups)
+
+    def rows_without(self, folds: Sequence[int]) -> IntArray:
+        """Return the rows from which models may learn whose outputs serve to evaluate these folds.
+
+        A row that the user's splitter neither trains on nor holds out with some of them depends on them.
+        """
+        is_held_out = np.isin(self.folds, folds)
+        is_kept = ~is_held_out
+        for train, test in self.splits:
+            if is_held_out[test].any():
+                is_kept &= np.isin(np.arange(self.n_rows), np.concatenate((train, test)))
+        return np.flatnonzero(is_kept)
 
     @property
-    def fold_pairs(self) -> list[tuple[int, int]]:
-        """The pairs of folds that models are trained without; none if a model would lack a class.
-
-        For label matrices it is enough that they can be learned for one label.
-        """
-        if self.n_rows * len(self.classes) > MAX_OUTPUTS_FOR_PAIRS:
-            return []
-        folds = fold_numbers(self.splits, self.n_rows)
-        columns = np.atleast_2d(self.targets.T)
-        found = (pairs_of_folds(folds, each, self.weight, self.max_rows_for_pairs) for each in columns)
-        pairs = next(filter(None, found), [])
-        is_possible = all(len(np.unique(self.targets[self.rows_without(*pair)])) > 1 for pair in pairs)
-        return pairs if is_possible else []
+    def fold_sets(self) -> list[tuple[int, ...]]:
+        """The sets of folds that models are trained without; none if a model would lack a class."""
+        n_columns = 1 if self.targets.ndim == 1 and len(self.classes) == 2 else len(self.classes)
+        n_counted = self.n_rows if self.weight is None else int((self.weight > 0).sum())
+        sets = held_out_together(
+            int(self.folds.max()) + 1, len(self.splits), n_counted, n_columns, is_fast=self.is_fast
+        )
+        is_possible = all(len(np.unique(self.targets[self.rows_without(each)])) > 1 for each in sets)
+        return sets if is_possible else []
 
 
 @dataclass(frozen=True)
@@ -151,18 +161,24 @@ class CrossFitResult:
         The models of all rows.
     seconds : list of float
         The training time of each auxiliary, in folds and on all rows.
+    folds : ndarray of int, shape (n_samples,)
+        The number of the fold in which each row is evaluated; -1 for a row that is never held out.
     pair_outputs : ndarray of shape (n_folds, *raw_outputs.shape), optional
         For each fold, raw outputs of models that have seen neither the row nor the fold: of models trained
         without pairs of folds, which serve evaluation only.
     pair_seconds : float
         The training time of these models.
+    fold_outputs : ndarray of shape (n_folds, *raw_outputs.shape), optional
+        Raw outputs of each fold's models for all rows, if the outputs are in sample.
     """
 
     raw_outputs: FloatArray
     models: list[Any]
     seconds: list[float]
+    folds: IntArray
     pair_outputs: FloatArray | None = None
     pair_seconds: float = 0.0
+    fold_outputs: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -192,12 +208,16 @@ class JobRunner:
     n_jobs: int | None = None
     log: Callable[..., None] = lambda *line: None
 
-    def run(self, jobs: Sequence[TrainingJob]) -> Iterator[JobResult]:
+    def run(self, jobs: Sequence[TrainingJob], n_before: int = 0, n_after: int = 0) -> Iterator[JobResult]:
         """Yield the result of each job; those with the same rows and first transformer follow each other.
 
-        They run in one process, where they share the transformer and its features.
+        They run in one process, where they share the transformer and its features. The log counts the jobs
+        that were run before and those that will be run after them.
         """
-        keys = [_first_step_key(each.estimator) or number for number, each in enumerate(self.auxiliaries)]
+        keys: list[Any] = []
+        for number, each in enumerate(self.auxiliaries):
+            steps = active_steps(each.estimator) if type(each.estimator) is Pipeline else []
+            keys.append(content_key(steps[0][1]) if len(steps) > 1 else number)
         codes = ["" if self.memory is None else code_key(each.estimator) for each in self.auxiliaries]
         groups: dict[Any, list[tuple[Auxiliary, TrainingJob, str]]] = {}
         for job in jobs:
@@ -211,48 +231,53 @@ class JobRunner:
                 delayed(_run_group)(cached, group, self.training, self.output_kind)
                 for group in groups.values()
             )
-            for number, result in enumerate(chain.from_iterable(results), start=1):
+            for number, result in enumerate(chain.from_iterable(results), start=n_before + 1):
                 yield result
-                self.log(MODEL_PROGRESS, self.auxiliaries[result.job.auxiliary].name, number, len(jobs))
+                name, n_jobs = self.auxiliaries[result.job.auxiliary].name, n_before + len(jobs) + n_after
+                self.log(MODEL_PROGRESS, name, number, n_jobs)
 
 
 def cross_fit(runner: JobRunner) -> CrossFitResult:
     """Train all auxiliaries in all folds and on all rows; the outputs are out of fold."""
-    training, n_auxiliaries = runner.training, len(runner.auxiliaries)
-    splits, pairs = training.splits, training.fold_pairs
-    jobs: list[TrainingJob] = []
-    for number, auxiliary in enumerate(runner.auxiliaries):
-        if auxiliary.is_frozen:
-            jobs.append(TrainingJob(number))
-            continue
-        jobs += [TrainingJob(number, (fold,), train, test) for fold, (train, test) in enumerate(splits)]
-        for j, k in pairs:
-            tested = np.concatenate((splits[j][1], splits[k][1]))
-            jobs.append(TrainingJob(number, (j, k), training.rows_without(j, k), tested))
-        jobs.append(TrainingJob(number, predict_rows=np.arange(0)))
-    raw: FloatArray = np.full((training.n_rows, n_auxiliaries), np.nan)
-    by_fold = np.zeros((len(splits) if pairs else 0, *raw.shape))
-    models: list[Any] = [None] * n_auxiliaries
-    seconds, pair_seconds = [0.0] * n_auxiliaries, 0.0
-    for job, model, outputs, job_seconds in runner.run(jobs):
-        columns = outputs.shape[1:]  # one for each class or label, if there are several
-        if len(outputs) and raw.shape[2:] != columns:
-            raw, by_fold = np.full((*raw.shape, *columns), np.nan), np.zeros((*by_fold.shape, *columns))
-        if len(job.held_out) == 2:
-            (j, k), n_first = job.held_out, len(splits[job.held_out[0]][1])
-            by_fold[k, splits[j][1], job.auxiliary] = outputs[:n_first]
-            by_fold[j, splits[k][1], job.auxiliary] = outputs[n_first:]
-            pair_seconds += job_seconds
-            continue
+    training, auxiliaries = runner.training, runner.auxiliaries
+    folds, sets = training.folds, training.fold_sets
+    trained = [number for number, each in enumerate(auxiliaries) if not each.is_frozen]
+    jobs = [
+        TrainingJob(number, (fold,), *split)
+        for number in trained
+        for fold, split in enumerate(training.splits)
+    ]
+    for number, auxiliary in enumerate(auxiliaries):
+        jobs.append(TrainingJob(number, predict_rows=None if auxiliary.is_frozen else np.arange(0)))
+    pair_jobs = [
+        TrainingJob(number, each, training.rows_without(each), np.flatnonzero(np.isin(folds, each)))
+        for number in trained
+        for each in sets
+    ]
+    raw = np.zeros((0, 0))
+    models: list[Any] = [None] * len(auxiliaries)
+    seconds = [0.0] * len(auxiliaries)
+    for job, model, outputs, job_seconds in runner.run(jobs, n_after=len(pair_jobs)):
         seconds[job.auxiliary] += job_seconds
-        if len(outputs):
-            raw[rows_or_all(job.predict_rows), job.auxiliary] = outputs
-            # A frozen model has seen no fold.
-            folds = job.held_out[:1] if pairs and job.held_out else slice(None)
-            by_fold[folds, rows_or_all(job.predict_rows), job.auxiliary] = outputs
         if not job.held_out:
             models[job.auxiliary] = model
-    return CrossFitResult(raw, models, seconds, by_fold if pairs else None, pair_seconds)
+        if len(outputs):
+            if not len(raw):  # with one column for each class or label, if there are several
+                raw = np.full((training.n_rows, len(auxiliaries), *outputs.shape[1:]), np.nan)
+            raw[rows_or_all(job.predict_rows), job.auxiliary] = outputs
+    if not sets:
+        return CrossFitResult(raw, models, seconds, folds)
+    by_fold, pair_seconds = np.repeat(raw[None], folds.max() + 1, axis=0), 0.0
+    try:
+        for job, _, outputs, job_seconds in runner.run(pair_jobs, n_before=len(jobs)):
+            pair_seconds += job_seconds
+            for fold in job.held_out:
+                is_other = np.isin(folds, job.held_out) & (folds != fold)
+                by_fold[fold, is_other, job.auxiliary] = outputs[is_other[job.predict_rows]]
+    except AuxiliaryError as error:  # models that serve evaluation only must not make the fit fail
+        runner.log("no models without pairs of folds: %s", error)
+        return CrossFitResult(raw, models, seconds, folds)
+    return CrossFitResult(raw, models, seconds, folds, by_fold, pair_seconds)
 
 
 def rows_or_all(rows: IntArray | None) -> IntArray | slice:
@@ -291,7 +316,11 @@ class _FoldRows:
         """Return the function by which a pipeline fits a transformer, for this memory."""
 
         def fit_once(transformer: Any, X: Any, y: Any, **options: Any) -> Any:
-            if X is not self.table or _is_random(transformer) or any((options.get("params") or {}).values()):
+            params = transformer.get_params() if hasattr(transformer, "get_params") else {}
+            is_random = any(
+                name.split("__")[-1] == "random_state" and value is None for name, value in params.items()
+            )
+            if X is not self.table or is_random or any((options.get("params") or {}).values()):
                 return fit_transform(transformer, X, y, **options)
             key = content_key(transformer)
             if key not in self._fitted:
@@ -319,18 +348,6 @@ class _FoldRows:
         return model
 
 
-def _is_random(transformer: Any) -> bool:
-    """Whether two fits of a transformer may differ."""
-    params = transformer.get_params() if hasattr(transformer, "get_params") else {}
-    return any(name.split("__")[-1] == "random_state" and value is None for name, value in params.items())
-
-
-def _first_step_key(estimator: Any) -> Any:
-    """What is equal for pipelines whose first transformers are; None for other estimators."""
-    steps = active_steps(estimator) if type(estimator) is Pipeline else []
-    return content_key(steps[0][1]) if len(steps) > 1 else None
-
-
 def _run_group(
     fit_and_predict: Callable[..., tuple[Any, FloatArray, float]],
     group: Sequence[tuple[Auxiliary, TrainingJob, str]],
@@ -344,7 +361,14 @@ def _run_group(
             try:
                 found = fit_and_predict(auxiliary.estimator, auxiliary.fit_params, rows, output, code)
             except Exception as error:
-                raise AuxiliaryError(_failure_message(auxiliary, job, error)) from error
+                where = "all rows" if job.train_rows is None else f"a fold of {len(job.train_rows)} rows"
+                reason = str(error) if isinstance(error, CapoError) else f"{type(error).__name__}: {error}"
+                call = "apply it to" if auxiliary.is_frozen else "call its fit on"
+                kind = type(auxiliary.estimator).__name__
+                raise AuxiliaryError(
+                    f"the auxiliary {auxiliary.name!r} ({kind}) failed on {where}: "
+                    f"{reason.rstrip('. ')}. To see the cause, {call} the same rows alone; or leave it out."
+                ) from error
             results.append(JobResult(job, *found))
     return results
 
@@ -384,13 +408,3 @@ def _fit_and_predict(
         transformers, classifier = split_pipeline(model)
         outputs = output.predict(classifier, rows.features.transform(transformers), rows.classes)
     return model if rows.train_rows is None else None, outputs, time.perf_counter() - start
-
-
-def _failure_message(auxiliary: Auxiliary, job: TrainingJob, error: Exception) -> str:
-    where = "all rows" if job.train_rows is None else f"a fold of {len(job.train_rows)} rows"
-    reason = str(error) if isinstance(error, CapoError) else f"{type(error).__name__}: {error}"
-    call = "apply it to" if is_frozen(auxiliary.estimator) else "call its fit on"
-    return (
-        f"the auxiliary {auxiliary.name!r} ({type(auxiliary.estimator).__name__}) failed on {where}: "
-        f"{reason.rstrip('. ')}. To see the cause, {call} the same rows alone; or leave it out."
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 from typing import Any, ClassVar
 
@@ -21,14 +21,11 @@ from ..measures import Measure
 #: Positions of the training rows and of the held-out rows.
 Split = tuple[IntArray, IntArray]
 
-#: Up to this many rows, evaluation also trains without each pair of folds.
-MAX_ROWS_FOR_PAIRS = 2_000
-#: The same for the fast set, whose models cost little.
-MAX_ROWS_FOR_FAST_PAIRS = 10_000
-#: Training without pairs is for as many folds as these: fewer would leave less than half of the rows.
-MIN_FOLDS_FOR_PAIRS, MAX_FOLDS_FOR_PAIRS = 4, 20
-#: Training without a pair of folds needs at least this many rows of each class.
-MIN_CLASS_ROWS_FOR_PAIRS = 3
+#: Evaluation trains without each pair of folds up to this many rows, times columns of outputs for classes and
+#: labels; for the fast set, whose models cost little, up to more rows.
+MAX_ROWS_FOR_PAIRS, MAX_OUTPUTS_FOR_PAIRS, MAX_ROWS_FOR_FAST_PAIRS = 2_000, 10_000, 10_000
+#: Fewer folds are halved for evaluation, and more are joined, so that there are not too many pairs.
+MIN_EVALUATION_FOLDS, MAX_EVALUATION_FOLDS = 4, 10
 #: Folds where none are asked for.
 DEFAULT_N_FOLDS = 5
 
@@ -56,9 +53,8 @@ def split_folds(
     training rows of the fold that holds it out. Rows of weight 0 have no influence on these. With
     `allow_partial`, a splitter may leave rows that it never holds out.
     """
-    max_folds = _max_binary_folds if labels.dtype == bool else _max_class_folds
     if cv is None or isinstance(cv, int | np.integer):
-        return _stratify(cv, labels, split_params, random, weight, max_folds)
+        return _stratify(int(cv or DEFAULT_N_FOLDS), labels, split_params.get("groups"), random, weight)
     if labels.dtype == bool:
         _max_binary_folds(labels, None)
     splits = _apply_splitter(check_cv(cv, labels, classifier=True), X, labels, split_params)
@@ -80,26 +76,35 @@ def _has_two_classes(labels: NDArray[Any]) -> bool:
 
 
 def _stratify(
-    n_folds: Any,
+    n_folds: int,
     labels: NDArray[Any],
-    split_params: Mapping[str, Any],
+    groups: Any,
     random: RandomState | None,
     weight: FloatArray | None,
-    max_folds: Callable[[NDArray[Any], NDArray[Any] | None], int],
 ) -> list[Split]:
-    """Return stratified folds of the rows or groups with weight, to which the other rows are added."""
-    groups = split_params.get("groups")
-    groups = None if groups is None else check_groups(groups, len(labels))
-    counted = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
+    """Return stratified folds of the rows or groups with weight, to which the other rows are added.
+
+    These are added to the fold of their group, or to each fold in turn.
+    """
+    n_rows = len(labels)
+    counted = np.ones(n_rows, dtype=bool) if weight is None else weight > 0
+    groups = None if groups is None else check_groups(groups, n_rows)
     own, own_groups = labels[counted], None if groups is None else groups[counted]
-    splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
-    n_folds = min(int(n_folds or DEFAULT_N_FOLDS), max_folds(own, own_groups))
-    folds = splitter(n_folds, shuffle=True, random_state=random)
-    splits = _apply_splitter(folds, own, own, {"groups": own_groups})
+    max_folds = _max_binary_folds if labels.dtype == bool else _max_class_folds
+    splitter = (StratifiedKFold if groups is None else StratifiedGroupKFold)(
+        min(n_folds, max_folds(own, own_groups)), shuffle=True, random_state=random
+    )
+    splits = _apply_splitter(splitter, own, own, {"groups": own_groups})
     if own_groups is not None and not all(_has_two_classes(own[train]) for train, _ in splits):
         splits = _halve_groups(own_groups, own, random) or splits
     check_splits(splits, own)
-    return splits if counted.all() else _place_other_rows(splits, counted, groups)
+    if counted.all():
+        return splits
+    units = np.arange(n_rows) if groups is None else np.unique(groups, return_inverse=True)[1]
+    fold_of_unit = np.arange(n_rows) % len(splits)
+    fold_of_unit[units[counted]] = fold_numbers(splits, len(own))
+    folds = fold_of_unit[units]
+    return [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(len(splits))]
 
 
 def _max_binary_folds(positive: BoolArray, groups: NDArray[Any] | None) -> int:
@@ -148,18 +153,6 @@ def check_fold_sizes(
     measure.check_size(smallest, f"the number of rows that a fold trains on (of {weight.sum():g} in all)")
 
 
-def _place_other_rows(
-    splits: Sequence[Split], has_weight: BoolArray, groups: NDArray[Any] | None
-) -> list[Split]:
-    """Add the rows without weight to folds of the others: to that of their group, or to each in turn."""
-    n_rows = len(has_weight)
-    units = np.arange(n_rows) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
-    fold_of_unit = np.arange(n_rows) % len(splits)
-    fold_of_unit[units[has_weight]] = fold_numbers(splits, int(has_weight.sum()))
-    folds = fold_of_unit[units]
-    return [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(len(splits))]
-
-
 def _halve_groups(
     groups: NDArray[Any], labels: NDArray[Any], random: RandomState | None
 ) -> list[Split] | None:
@@ -201,13 +194,31 @@ def fold_numbers(splits: Sequence[Split], n_rows: int) -> NDArray[np.intp]:
     return folds
 
 
-def pairs_of_folds(
-    folds: IntArray,
-    labels: NDArray[Any],
-    weight: FloatArray | None = None,
-    max_rows: int = MAX_ROWS_FOR_PAIRS,
-) -> list[tuple[int, int]]:
-    """Return the pairs of folds that evaluation trains without; none for large tables, few and many folds.
+def evaluation_folds(
+    splits: Sequence[Split], n_rows: int, groups: NDArray[Any] | None = None
+) -> NDArray[np.intp]:
+    """Return the number of the part in which each row is evaluated; -1 for a row that is never held out.
+
+    What is learned from out-of-fold outputs is evaluated on parts that it has not seen. These are the folds;
+    many folds are joined, and two or three are halved: a pair of parts must leave rows to learn from.
+    """
+    folds = fold_numbers(splits, n_rows)
+    is_held_out = folds >= 0
+    if len(splits) < MIN_EVALUATION_FOLDS:
+        units = np.arange(n_rows) if groups is None else np.unique(groups, return_inverse=True)[1]
+        by_fold = np.unique(folds * n_rows + units, return_inverse=True)[
+            1
+        ]  # every other row or group of a fold
+        folds = 2 * folds + by_fold % 2
+    found = np.full(n_rows, -1, dtype=np.intp)
+    found[is_held_out] = np.unique(folds[is_held_out] % MAX_EVALUATION_FOLDS, return_inverse=True)[1]
+    return found
+
+
+def held_out_together(
+    n_folds: int, n_splits: int, n_rows: int, n_columns: int, *, is_fast: bool
+) -> list[tuple[int, ...]]:
+    """Return the sets of folds that evaluation trains without; each pair of folds is in one of them.
 
     What is learned from out-of-fold scores and evaluated on a fold must not have seen that fold. The
     scores of fold j are those of models that were trained on fold k: a chance correlation between the
@@ -215,21 +226,18 @@ def pairs_of_folds(
     one standard error. Models that have seen neither of the two are free of it. Where there is something
     to learn, the effect is far below one standard error on larger tables.
 
-    Of more than two classes, those with fewer rows than folds are disregarded.
+    These are all pairs of folds. They are pairs of thirds of the folds, which take three models, if the user
+    has chosen three folds, or for a large table and models that cost little; there are none for a large table
+    and other models.
     """
-    if weight is not None:
-        folds, labels = folds[weight > 0], labels[weight > 0]
-    numbers = np.unique(folds[folds >= 0]).tolist()
-    if len(folds) > max_rows or not MIN_FOLDS_FOR_PAIRS <= len(numbers) <= MAX_FOLDS_FOR_PAIRS:
+    max_rows = min(
+        MAX_ROWS_FOR_FAST_PAIRS if is_fast else MAX_ROWS_FOR_PAIRS, MAX_OUTPUTS_FOR_PAIRS // n_columns
+    )
+    is_large = n_rows > max_rows
+    if n_folds < 3 or (is_large and not is_fast):
         return []
-    classes, codes = np.unique(labels, return_inverse=True)
-    counts = np.zeros((int(folds.max()) + 2, len(classes)), dtype=np.intp)
-    np.add.at(counts, (folds, codes), 1)  # the last line is of rows that are never held out
-    n_rows = counts.sum(axis=0)
-    counted = n_rows >= (len(numbers) if len(n_rows) > 2 else 0)
-    pairs = list(combinations(numbers, 2))
-    rarest = min(int((n_rows - counts[j] - counts[k])[counted].min(initial=len(folds))) for j, k in pairs)
-    return pairs if counted.sum() > 1 and rarest >= MIN_CLASS_ROWS_FOR_PAIRS else []
+    folds = np.array_split(np.arange(n_folds), 3 if is_large or n_splits == 3 else n_folds)
+    return [(*one.tolist(), *other.tolist()) for one, other in combinations(folds, 2)]
 
 
 def check_splits(splits: list[Split], labels: NDArray[Any], *, allow_partial: bool = False) -> None:

@@ -23,7 +23,6 @@ from ..measures import get as get_measure
 from ..measures.multilabel import EntryAverage, LabelAverage, MultilabelMeasure, RowAverage
 from .adaptation import AdaptationResult, Objective, adapt
 from .combination import AdaptationData, FittedCombination, LinearCombination, scale_outputs
-from .folds import pairs_of_folds
 from .outputs import OutputScale, ScoreOutput
 from .path import AUTO_GRID, CGrid, CVScore
 
@@ -78,8 +77,7 @@ class LabelData:
         """Return the adaptation's data of one label, and the scales of the auxiliaries' outputs."""
         positive = self.positive[:, k]
         data = AdaptationData(np.zeros((len(positive), 0)), self.features, positive, self.weight)
-        has_pairs = self.pair_raw is not None and pairs_of_folds(self.folds, positive, self.weight)
-        pair_raw = self.pair_raw[..., k] if self.pair_raw is not None and has_pairs else None
+        pair_raw = None if self.pair_raw is None else self.pair_raw[..., k]
         return scale_outputs(ScoreOutput(), data, self.folds, self.raw[:, :, k], pair_raw=pair_raw)
 
     def can_be_adapted(self, k: int) -> bool:

@@ -34,7 +34,7 @@ from .._accel.threads import library_threads_for
 from .._compat import BoolArray, FloatArray, IntArray, safe_indexing
 from ..decisions import PlattCalibrator, fit_softmax, robust_scale
 from ..exceptions import InvalidInputError
-from .trees import SharedFeatures, compute_output, content_key, split_pipeline
+from .prediction import SharedFeatures, compute_output, content_key, split_pipeline
 
 #: Probabilities closer than this to 0 and 1 are clipped before their log-odds are taken.
 PROBABILITY_EPS = 1e-12
@@ -119,9 +119,12 @@ class ScoreOutput:
     ) -> OutputScale:
         """Return the scale for raw outputs, which should be out of fold; `options` are the calibrator's."""
         counted = raw if weight is None else raw[np.asarray(weight) > 0]
-        limits = OutputScale(None, float(np.log(len(counted) + 1.0)), *_resolution_limits(counted))
-        clipped = limits.clip(raw)
-        calibrator = PlattCalibrator.fit(clipped, positive, weight, **options)
+        certain, max_raw, certain_raw = is_certain(counted), np.inf, np.inf
+        if not certain.all():
+            certain_raw = float(np.abs(counted[~certain]).max() + np.log(2.0))
+            max_raw = certain_raw if certain.any() else np.inf
+        limits = OutputScale(None, float(np.log(len(counted) + 1.0)), max_raw, certain_raw)
+        calibrator = PlattCalibrator.fit(limits.clip(raw), positive, weight, **options)
         return replace(limits, calibrator=calibrator)
 
 
@@ -279,18 +282,6 @@ def probability_log_odds(probabilities: FloatArray) -> FloatArray:
     return np.asarray(logit(np.clip(probabilities, PROBABILITY_EPS, 1.0 - PROBABILITY_EPS)))
 
 
-def _resolution_limits(raw: FloatArray) -> tuple[float, float]:
-    """Return the largest size of all raw outputs, and that of the log-odds of 0 and 1.
-
-    The former is infinite unless some are the log-odds of 0 or 1, and both are if all of them are.
-    """
-    certain = is_certain(raw)
-    if certain.all():
-        return np.inf, np.inf
-    limit = float(np.abs(raw[~certain]).max() + np.log(2.0))
-    return limit if certain.any() else np.inf, limit
-
-
 def check_probabilities(values: FloatArray) -> None:
     """Raise an error if numbers are no probabilities by more than rounding; NaN is not looked for."""
     wrong = np.abs(values - 0.5) > 0.5 + PROBABILITY_TOL
@@ -364,20 +355,15 @@ def predict_block(
         Returns, for a name, the context in which its classifier is used.
     """
     pipelines = {name: split_pipeline(model) for name, model in models.items()}
+    transformers = {id(each): each for steps, _ in pipelines.values() for each in steps}
     finds_equal = X.shape[0] >= MIN_SHARED_ROWS
-    keys = {
-        id(each): content_key(each) if finds_equal else id(each)
-        for transformers, _ in pipelines.values()
-        for each in transformers
-    }
-    outputs: dict[str, list[FloatArray]] = {name: [] for name in models}
+    shared = SharedFeatures(X, {key: content_key(each) for key, each in transformers.items() if finds_equal})
+    outputs = {}
     with library_threads_for(count_numbers(X)):
-        for block in iter_row_blocks(X):
-            shared = SharedFeatures(block, keys)
-            for name, (transformers, classifier) in pipelines.items():
-                with guard(name):
-                    outputs[name].append(output.predict(classifier, shared.transform(transformers), classes))
-    return {name: np.concatenate(each) for name, each in outputs.items()}
+        for name, (steps, classifier) in pipelines.items():
+            with guard(name):
+                outputs[name] = output.predict(classifier, shared.transform(steps), classes)
+    return outputs
 
 
 #: The smallest slope, in units of the scores' spread, so that the order of scores is never lost.

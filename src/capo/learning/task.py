@@ -52,8 +52,6 @@ class TrainingOutputs:
     ----------
     training : TrainingSet
         The rows and their labels.
-    folds : ndarray of int, shape (n_samples,)
-        The number of the fold that holds out each row; -1 for a row that no fold holds out.
     auxiliaries : sequence of Auxiliary
         The auxiliaries that are used.
     fitted : CrossFitResult
@@ -65,7 +63,6 @@ class TrainingOutputs:
     """
 
     training: TrainingSet
-    folds: IntArray
     auxiliaries: Sequence[Auxiliary]
     fitted: CrossFitResult
     features: Any | None
@@ -111,7 +108,7 @@ class Task(ABC):
         """Return the measure for these labels; mistakes in a user's function show before any training."""
         return measure
 
-    def fold_labels(self, targets: IntArray) -> NDArray[Any]:
+    def fold_labels(self, measure: Any, targets: IntArray) -> NDArray[Any]:
         """Return the labels by which folds are stratified."""
         return targets
 
@@ -187,7 +184,7 @@ class BinaryTask(Task):
             "oof_positive_": targets.astype(bool),
         }
 
-    def fold_labels(self, targets: IntArray) -> NDArray[Any]:
+    def fold_labels(self, measure: Any, targets: IntArray) -> NDArray[Any]:
         return targets == 1
 
     def used_delta(self, measure: Any, n_outputs: int) -> Any:
@@ -201,14 +198,10 @@ class BinaryTask(Task):
         )
         return Objective(measure, tol=float(self.tol), threshold_rule=rule)
 
-    def fold_outputs(self, fitted: CrossFitResult) -> FloatArray | None:
-        """Return the raw outputs of each fold, where they are not the same in all folds."""
-        return None
-
     def learn(self, measure: Any, data: TrainingOutputs, timer: Timer, log: Log) -> dict[str, Any]:
-        training, fitted, folds = data.training, data.fitted, data.folds
+        training, fitted, folds = data.training, data.fitted, data.fitted.folds
         n_rows, rows = len(folds), np.flatnonzero(folds >= 0)
-        raw, pairs, by_fold = fitted.raw_outputs, fitted.pair_outputs, self.fold_outputs(fitted)
+        raw, pairs, by_fold = fitted.raw_outputs, fitted.pair_outputs, fitted.fold_outputs
         center, positive = _stack_center(data.auxiliaries), training.targets == 1
         unscaled = AdaptationData(np.zeros((n_rows, 0)), data.features, positive, training.weight, center)
         if len(rows) < n_rows:
@@ -304,14 +297,14 @@ class MulticlassTask(Task):
         return measure
 
     def learn(self, measure: Any, data: TrainingOutputs, timer: Timer, log: Log) -> dict[str, Any]:
-        training, folds, raw = data.training, data.folds, data.fitted.raw_outputs
+        training, folds, raw = data.training, data.fitted.folds, data.fitted.raw_outputs
         codes, weight, classes = training.targets, training.weight, training.classes
         pairs = data.fitted.pair_outputs
         with timer("stack"):
             stack, probabilities, by_fold = fit_class_stack(raw, codes, weight, folds, pairs)
         scorer = ClassScorer(measure, codes, weight, folds)
         with timer("rule"):
-            rule = scorer.choose_rule(probabilities, by_fold)
+            rule = scorer.choose_rule(probabilities, by_fold, nested=pairs is not None)
         oof_probabilities, known = by_fold[folds, np.arange(len(folds))], np.arange(len(classes))
         return {
             **rule,
@@ -364,7 +357,10 @@ class MultilabelTask(Task):
         target_columns.check_labels_vary((targets if weight is None else targets[weight > 0]).astype(bool))
         return {"classes_": classes, "n_labels_": len(classes)}
 
-    def fold_labels(self, targets: IntArray) -> NDArray[Any]:
+    def fold_labels(self, measure: Any, targets: IntArray) -> NDArray[Any]:
+        if isinstance(measure, multilabel.EntryAverage):
+            # Stratified folds would tell a value of all entries the share of each label in the held-out rows.
+            return np.arange(len(targets)) % 2
         return label_fold_codes(targets.astype(bool))
 
     def used_delta(self, measure: MultilabelMeasure, n_outputs: int) -> Any:
@@ -376,7 +372,7 @@ class MultilabelTask(Task):
         return labelwise, cross_fit(replace(runner, auxiliaries=labelwise))
 
     def learn(self, measure: Any, data: TrainingOutputs, timer: Timer, log: Log) -> dict[str, Any]:
-        training, folds, raw = data.training, data.folds, data.fitted.raw_outputs
+        training, folds, raw = data.training, data.fitted.folds, data.fitted.raw_outputs
         positive, weight = training.targets == 1, training.weight
         labels = LabelData(raw, data.features, positive, weight, folds, data.fitted.pair_outputs)
         with timer("adaptation"):
@@ -418,10 +414,8 @@ class MultilabelTask(Task):
         return np.asarray(expit(scores))
 
 
-#: The tasks by the name of the kind of target.
-TASKS: dict[str, type[Task]] = {
-    each.target_type: each for each in (BinaryTask, MulticlassTask, MultilabelTask)
-}
+#: The tasks with default parameters, by the name of the kind of target.
+TASKS: dict[str, Task] = {each.target_type: each() for each in (BinaryTask, MulticlassTask, MultilabelTask)}
 
 
 def solver_attributes(solution: Any | None) -> dict[str, Any]:
