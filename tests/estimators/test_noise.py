@@ -35,7 +35,6 @@ def check_chance(excess):
     [
         ("roc_auc", 150, {"cv": StratifiedKFold(3)}, 150),
         ("mcc", 150, {"cv": StratifiedKFold(3)}, 100),
-        ("roc_auc", 150, {"cv": StratifiedKFold(2)}, 40),
         ("roc_auc", 150, {"cv": StratifiedKFold(30)}, 60),
         ("roc_auc", 6_000, {"auxiliaries": "fast"}, 12),
         ("roc_auc", 12_000, {"auxiliaries": "fast"}, 12),
