@@ -39,7 +39,8 @@ def hook(event, args):
         return
     if event == "open":
         is_handle = isinstance(args[0], int)
-        bad = not (is_handle or str(args[0]).startswith(allowed) or is_library(args[0]))
+        is_allowed = bool(allowed) and str(args[0]).startswith(allowed)
+        bad = not (is_handle or is_allowed or is_library(args[0]))
     elif event == "compile":  # ast.parse, for headers of arrays and formulas, names no file
         bad = args[1] not in ("<unknown>", b"<unknown>") and not is_library(args[1])
     elif event == "exec":
