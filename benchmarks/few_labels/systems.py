@@ -55,7 +55,9 @@ def fold_numbers(y: np.ndarray, seed: int) -> np.ndarray:
 def cross_fit(X: Any, y: np.ndarray, X_test: Any, folds: np.ndarray, seed: int) -> Outputs:
     """Train the default auxiliaries in each fold and on all rows."""
     random = RandomState(seed)
-    pairs = make_auxiliaries("auto", X, infer_schema(X))
+    schema = infer_schema(X)
+    X, X_test = schema.parse(X), schema.parse(X_test)
+    pairs = make_auxiliaries("auto", X, schema)
     new, test = np.empty((len(y), len(pairs))), np.empty((len(X_test), len(pairs)))
     for position, (_, estimator) in enumerate(pairs):
         seeded = set_random_states(estimator, random)

@@ -94,11 +94,12 @@ def check_case(case):
     for way in READ_WAYS:
         for predict in (case.model.predict, case.graph_labels, case.file_labels):
             found = table_labels(predict, way, case.text)
-            if expected is None or (
-                found is None and predict == case.file_labels and way in ("polars", "pandas")
-            ):
-                assert found is None, way
+            is_typed = way in ("polars", "pandas")
+            if expected is None:  # a reader may have made numbers of True and False
+                assert found is None or is_typed, way
                 continue
+            if found is None and predict == case.file_labels and is_typed:
+                continue  # the spelling of codes is lost
             differing = np.flatnonzero(found != expected)
             rows = read_csv("polars text", case.text)[differing[:5].tolist()].rows()
             assert differing.size == 0, (way, predict, rows)

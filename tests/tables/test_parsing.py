@@ -1,5 +1,6 @@
 """Transformers of columns that are not plain numbers."""
 
+import io
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -132,6 +133,8 @@ def test_tags_of_texts_and_lists_are_the_same():
     indicators = TagIndicators([schema.columns[0].kind])
     np.testing.assert_array_equal(found.transform(texts), indicators.fit_transform(schema.parse(lists)))
     assert found.transform(pd.DataFrame({"t": ["new|a"]})).tolist() == [[0.0, 1.0, 0.0]]
+    written = pd.read_csv(io.StringIO(lists.to_pandas().assign(t=lists["t"].to_list()).to_csv(index=False)))
+    np.testing.assert_array_equal(indicators.transform(schema.parse(written)), found.transform(texts))
 
 
 def test_words_and_their_directions():

@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from .._compat import BoolArray, FloatArray, IntArray, make_target_encoder, safe_indexing
 from .dates import DateKind
-from .kinds import TableTransformer, TagsKind, is_dataframe, iter_columns, to_text
+from .kinds import TableTransformer, TagsKind, is_dataframe, is_missing, iter_columns, to_text
 from .schema import ColumnInfo, FeatureSchema, infer_schema, parse_column
 
 #: Standardized values are clipped to this many standard deviations from the mean.
@@ -251,11 +251,11 @@ class DropEmptyColumns(SelectorMixin, TableTransformer):
 
 
 class KnownCategoryFilter(OneToOneFeatureMixin, TableTransformer):
-    """Keep the categories of the training data, which are texts, and replace any other value by NaN.
+    """Keep the categories of the training data, and replace any other value by NaN.
 
     Attributes
     ----------
-    categories_ : list of list of str
+    categories_ : list of list
         The categories of each column, sorted.
 
     Examples
@@ -272,7 +272,8 @@ class KnownCategoryFilter(OneToOneFeatureMixin, TableTransformer):
         """Collect the categories of each column."""
         validate_data(self, X, skip_check_array=True)
         self.categories_ = [
-            sorted({value for value in column if isinstance(value, str)}) for column in iter_columns(X)
+            sorted({value for value in set(column) if not is_missing(value)}, key=str)
+            for column in iter_columns(X)
         ]
         return self
 

@@ -532,9 +532,11 @@ class TagsKind(ColumnKind):
 
     def split(self, text: str) -> list[str]:
         """The tags of a text."""
+        separator = self.separator
         if text[:1] in _OPENING and text[-1:] == _OPENING[text[0]]:
             text = text[1:-1]
-        return [tag for tag in (part.strip().strip("'\"") for part in text.split(self.separator)) if tag]
+            separator = "," if separator == LIST_SEPARATOR else separator  # a list in a text file
+        return [tag for tag in (part.strip().strip("'\"") for part in text.split(separator)) if tag]
 
     @classmethod
     def recognize(cls, values: ColumnValues) -> Recognition | None:
