@@ -1,13 +1,10 @@
 """``capo explain``: importance of columns, and explanations of rows."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
-
-from capo.cli.rows import MAX_ROWS, LabeledOutputs, ReportRows
 
 from .cases import exit_code, run, table
 
@@ -98,36 +95,3 @@ def test_the_report_explains_the_model(capsys, folder, model):
     assert run(capsys, "report", model, folder / "test.csv", "--no-explain", "-o", page)[0] == 0
     assert "Which columns matter" not in page.read_text()
     assert "Worst errors" in page.read_text()
-
-
-def test_kept_rows_are_a_sample_of_all_batches_and_the_worst_of_all_errors():
-    rng = np.random.default_rng(0)
-    X = pl.DataFrame({"x": rng.normal(size=5000), "row": np.arange(1, 5001)})
-    positive = rng.random(5000) < 0.3
-    decision = rng.normal(size=5000)
-    model = SimpleNamespace(target_type_="binary", classes_=LABELS, label_pair=LABELS)
-    kept = ReportRows(model, seed=0)
-    for start in range(0, 5000, 700):
-        part = slice(start, start + 700)
-        kept.observe(X[part], LabeledOutputs(positive[part], decision[part], None, None, None))
-    sampled = kept.sample["X"]["row"].to_numpy()
-    assert len(set(sampled)) == MAX_ROWS
-    assert abs(sampled.mean() - 2500) < 150
-    np.testing.assert_array_equal(kept.sample["y"] == "yes", positive[sampled - 1])
-    wrong = np.flatnonzero((decision > 0) != positive)
-    worst = wrong[np.argsort(-np.abs(decision[wrong]))][:10]
-    assert [each.row for each in kept.errors] == (worst + 1).tolist()
-    assert [each.values["row"] for each in kept.errors] == [str(row + 1) for row in worst]
-
-
-def test_a_sample_keeps_the_rows_of_a_rare_class():
-    y = np.where(np.arange(9000) % 90 == 0, "yes", "no")
-    kept = ReportRows(SimpleNamespace(target_type_="multiclass"), 0)
-    for start in range(0, 9000, 1000):
-        batch = pl.DataFrame({"row": np.arange(start, start + 1000)})
-        labels = y[start : start + 1000]
-        kept.observe(batch, LabeledOutputs(labels, None, None, None, None))
-    labels = kept.sample["y"]
-    assert (labels == "yes").sum() == 100
-    assert MAX_ROWS <= len(labels) <= MAX_ROWS + 100
-    assert kept.weights[labels == "yes"].sum() / kept.weights.sum() == pytest.approx(100 / 9000)

@@ -56,6 +56,7 @@ def test_help_groups_the_options(capsys):
         "--target",
         "--label",
         "--positive",
+        "--drop",
         "--weight",
         "--group",
         "--time",

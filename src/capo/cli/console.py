@@ -59,6 +59,11 @@ def printable(text: str) -> str:
     return _CONTROL.sub("?", text)
 
 
+def count(number: int, noun: str) -> str:
+    """A number of things: ``1 row``, ``1,200 rows``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def to_json(data: Any) -> str:
     r"""Format a result as JSON, which has neither NaN nor infinity: they become null.
 
@@ -75,6 +80,8 @@ def to_json(data: Any) -> str:
 def _replace_non_finite(data: Any) -> Any:
     if isinstance(data, dict):
         return {str(key): _replace_non_finite(value) for key, value in data.items()}
+    if hasattr(data, "tolist"):  # an array, or one number of it
+        data = data.tolist()
     if isinstance(data, list | tuple):
         return [_replace_non_finite(value) for value in data]
     return None if isinstance(data, float) and not math.isfinite(data) else data
@@ -135,16 +142,13 @@ class Console:
         Write results as JSON.
     quiet : bool
         Suppress everything except results and errors.
-
-    Attributes
-    ----------
     strict : bool
         Whether to raise an error in place of a note about training data.
     """
 
     as_json: bool = False
     quiet: bool = False
-    strict: bool = field(default=False, init=False)
+    strict: bool = False
     _shown_notes: set[str] = field(default_factory=set, init=False)
 
     def log(self, message: str) -> None:

@@ -47,10 +47,10 @@ class LoadedModel(NamedTuple):
     schema: Schema
 
 
-def load_model(path: str, trusted: Sequence[str], console: Console) -> LoadedModel:
+def load_model(path: str, trusted: Sequence[str] | None, console: Console) -> LoadedModel:
     """Load a model that was written by ``capo fit``."""
     with console.step(f"loading {path}"):
-        file = open_model(path, trusted=trusted)
+        file = open_model(path, trusted=trusted or ())
     if file.manifest.schema.get("kind", "names") == "names":
         raise ModelFileError(
             f"{path} was saved from Python and does not describe the table that its model needs: load it in "

@@ -33,30 +33,37 @@ if TYPE_CHECKING:
 MAX_LISTED_CLASSES = 20
 
 
-@options.command("Show what each column of a table is taken for.")
+@options.command()
 def inspect(
-    *,
-    table: options.TableOptions,
+    table: options.Table,
     target: Annotated[
         str | None, options.column_option("--target -t COLUMN", "Column with the labels.")
     ] = None,
     output: Annotated[
         Path | None, options.output_option("--output -o FILE", "TOML file to write, for 'capo fit --types'.")
     ] = None,
-    console: Console,
+    format: options.Format = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Show what each column of a table is taken for, why, an example and the share of missing values.
+    """Show what each column of a table is taken for.
 
     \b
-    With --target, notes name what would mislead: columns that give the target away, constant columns, rows
-    that are sorted by the target. The kinds can be written to a file, changed there, and used in training.
+    The output has the reason, an example and the share of missing values. With --target, notes name
+    what would mislead: columns that give the target away, constant columns, rows that are sorted by the
+    target. The kinds can be written to a file, changed there, and used in training.
       capo inspect train.csv --target churned
       capo inspect train.csv -o types.toml
       capo fit train.csv --target churned --types types.toml -o churn.capo
     """
+    from ..io.formats import open_table
     from ..io.table_schema import ColumnRoles
 
-    reader = table.open()
+    console = Console(as_json, quiet)
+    reader = open_table(table, format, delimiter, encoding, sheet)
     check_output(output, *reader.paths)
     with console.step(f"reading {reader.name}"):
         batch, roles = reader.read(), ColumnRoles(target or "")
@@ -142,8 +149,8 @@ def _one_line(text: str) -> str:
     return " ".join(printable(text).splitlines())
 
 
-@options.command("Describe a model file without loading the model.")
-def show(path: str, as_json: bool = False) -> None:
+@options.command()
+def show(model: options.Model, as_json: options.Json = False) -> None:
     """Describe a model file without loading the model.
 
     \b
@@ -151,8 +158,8 @@ def show(path: str, as_json: bool = False) -> None:
     """
     from ..io.model_file import read_manifest
 
-    check_output(None, path)
-    manifest = read_manifest(path)
+    check_output(None, model)
+    manifest = read_manifest(model)
     versions = ", ".join(f"{package} {version}" for package, version in manifest.versions.items())
     fields = {
         "estimator": manifest.estimator,
@@ -196,25 +203,26 @@ def _label_names(schema: dict[str, Any]) -> str:
     return ", ".join(map(str, names[:MAX_LISTED_CLASSES])) if isinstance(names, list) else ""
 
 
-@options.command("Convert a model to ONNX.")
+@options.command()
 def export(
-    *,
-    model_file: options.ModelOptions,
+    model: options.Model,
     output: Annotated[Path, typer.Argument(metavar="FILE", help="ONNX file to write.")],
-    quiet: bool = False,
+    trust: options.Trust = None,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Convert a model to ONNX, for onnxruntime and other runtimes.
+    """Convert a model to ONNX.
 
     \b
       capo export churn.capo churn.onnx
     """
     from ..export.onnx import to_onnx
     from ..io.table_schema import TableSchema
+    from .inputs import load_model
 
     console = Console(quiet=quiet)
-    check_output(output, model_file.path)
+    check_output(output, model)
     check_file_ending(output, [".onnx"], "the graph is an ONNX file, whose name ends in .onnx")
-    loaded = model_file.load(console)
+    loaded = load_model(model, trust, console)
     with console.step("converting"):
         schema = loaded.schema
         kinds = schema.columns if isinstance(schema, TableSchema) else None
@@ -235,14 +243,14 @@ A measure of two classes by its plain name, such as f1, is then averaged over th
 ending _macro, _weighted or _micro names the average ('capo measures f1_weighted')."""
 
 
-@options.command("List the measures and when to use them.")
+@options.command()
 def measures(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="Name of a measure, or a formula; by default all.")
     ] = None,
-    as_json: bool = False,
+    as_json: options.Json = False,
 ) -> None:
-    """List the measures: formula, parameters, and when to use them.
+    """List the measures and when to use them.
 
     \b
       capo measures
@@ -323,12 +331,12 @@ or in Python: CAPOClassifier('10 * tp - 2 * fp', auxiliaries=[your_model, anothe
 """
 
 
-@options.command("Show a comparison on scikit-learn's digits dataset.")
+@options.command()
 def demo() -> None:
-    """Compare capo with simpler methods on scikit-learn's digits, and adapt a yes-or-no rule.
+    """Show a comparison on scikit-learn's digits.
 
     \b
-    The data comes with scikit-learn.
+    It also adapts a rule that only says yes or no. The data comes with scikit-learn.
       capo demo
     """
     with ignore_broken_pipe():
