@@ -11,7 +11,13 @@ import threading
 from typing import Any, NoReturn
 
 from ..exceptions import CapoError
-from .console import CommandInterrupted, discard_standard_output, prepare_standard_streams, printable
+from .console import (
+    CommandInterrupted,
+    describe_output,
+    discard_standard_output,
+    prepare_standard_streams,
+    printable,
+)
 
 EXIT_INTERNAL_ERROR, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 
@@ -30,7 +36,7 @@ def main() -> None:
     except CapoError as error:
         _exit(str(error), EXIT_BAD_INPUT)
     except CommandInterrupted:
-        _exit("interrupted: no output file was changed.", EXIT_INTERRUPTED)
+        _exit(f"interrupted: {describe_output()}", EXIT_INTERRUPTED)
     except ModuleNotFoundError as error:
         _exit_missing_package(error)
     except OSError as error:
@@ -60,7 +66,7 @@ def _handle_termination_signals() -> None:
 
 
 def _exit_on_signal(number: int, _frame: Any) -> NoReturn:
-    _exit("terminated: no output file was changed.", 128 + number)
+    _exit(f"terminated: {describe_output()}", 128 + number)
 
 
 def _exit_missing_package(error: ModuleNotFoundError) -> NoReturn:

@@ -43,6 +43,10 @@ TIME_UNITS = {"s": 1, "min": 60, "h": 3600}
 OTHER_FORMATS = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".html", ".htm", ".onnx", ".toml", ".json")
 
 
+#: The output file of the command, as it was before any work was done.
+_output_before: dict[Path, os.stat_result | None] = {}
+
+
 class CommandInterrupted(Exception):
     """Ctrl-C during a step; Typer turns a plain KeyboardInterrupt into its own message and exit code."""
 
@@ -366,9 +370,10 @@ def check_output(output: Path | None, *inputs: str | Path | None) -> None:
     input may be a file under another name.
     """
     targets = {"standard output": _stat_regular(sys.stdout)}
+    _output_before.clear()
     if output is not None and not is_stdout(output):
         check_writable(output)
-        targets[str(output)] = _stat_regular(output)
+        targets[str(output)] = _output_before[output] = _stat_regular(output)
     for each in inputs:
         source = _stat_regular(sys.stdin if str(each) == "-" else each)
         for name, target in targets.items():
@@ -376,6 +381,15 @@ def check_output(output: Path | None, *inputs: str | Path | None) -> None:
                 raise InvalidInputError(
                     f"{name} is an input file and would be overwritten: name another output."
                 )
+
+
+def describe_output() -> str:
+    """Whether the output file of a command that was ended has been written."""
+    for path, before in _output_before.items():
+        now = _stat_regular(path)
+        if now is not None and (before is None or not os.path.samestat(before, now)):
+            return f"{path} was already written."
+    return "no output file was changed."
 
 
 def _stat_regular(source: Any) -> os.stat_result | None:

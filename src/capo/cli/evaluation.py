@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ..exceptions import InvalidInputError
 from . import options
-from .console import Console, check_file_ending, check_output, to_json, write_output
+from .console import Console, check_file_ending, count, check_output, to_json, write_output
 
 if TYPE_CHECKING:
     pass
@@ -59,7 +59,7 @@ def evaluate(
         n_rows, evaluation = evaluate_on_cluster(loaded, reader, cluster, partition_rows, seed, console)
     training_table_notes(loaded.manifest, reader, console)
     console.result(
-        f"{reader.name}: {n_rows:,} rows\n\n{evaluation}",
+        f"{reader.name}: {count(n_rows, 'row')}\n\n{evaluation}",
         {"table": reader.name, "rows": n_rows, **evaluation.to_dict()},
     )
 
@@ -154,7 +154,7 @@ def compare(
     # By these 'capo report' recognizes the comparison.
     source = {"target": plan.target, "table": reader.name, "sha256": table_sha256(reader)}
     comparison = replace(comparison, source={**(comparison.source or {}), **source})
-    size = f"{len(data.y):,} rows, {comparison.folds} folds"
+    size = f"{count(len(data.y), 'row')}, {comparison.folds} folds"
     heading = f"{reader.name}: {size}; default learner: {comparison.default_learner}"
     if output is not None:
         write_output(to_json(comparison.to_dict()).encode(), output, console)
@@ -229,7 +229,9 @@ def explain(
     positions = [row - 1 for row in rows or ()]
     for row in rows or ():
         if not 1 <= row <= len(batch):
-            raise InvalidInputError(f"--row counts from 1, and the table has {len(batch):,} rows: got {row}.")
+            raise InvalidInputError(
+                f"--row counts from 1, and the table has {count(len(batch), 'row')}: got {row}."
+            )
     is_labeled = has_labels(loaded.schema, batch)
     if not is_labeled and not rows:
         raise InvalidInputError(

@@ -20,7 +20,7 @@ from ..io.model_file import Manifest, open_model, save
 from ..io.parts import TablePart, divide_table
 from ..io.source import Batch, NoRowsError
 from ..io.table_schema import Schema, profile_columns, schema_from_dict
-from .console import Console, Step, format_file_size
+from .console import Console, Step, count, format_file_size
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -96,7 +96,7 @@ def read_batches(table: TableReader, step: Step) -> Iterator[Batch]:
     for block in table.batches():
         for batch in block.split(BATCH_SIZE):
             yield batch
-            step.progress(f"{batch.first_row + len(batch) - 1:,} rows")
+            step.progress(count(batch.first_row + len(batch) - 1, "row"))
 
 
 def table_sha256(table: TableReader) -> str:

@@ -17,7 +17,15 @@ import typer
 
 from ..exceptions import InvalidInputError
 from . import options
-from .console import Console, check_file_ending, check_output, ignore_broken_pipe, printable, write_output
+from .console import (
+    Console,
+    check_file_ending,
+    check_output,
+    count,
+    ignore_broken_pipe,
+    printable,
+    write_output,
+)
 
 if TYPE_CHECKING:
     from .._compat import BoolArray, FloatArray
@@ -72,9 +80,8 @@ def inspect(
         console.note(note)
     if output is not None:
         write_output(_format_column_types(features, reader.name).encode(), output, console)
-    n_columns = len(features.columns)
     console.result(
-        f"{reader.name}: {len(batch):,} rows, {n_columns:,} column{'' if n_columns == 1 else 's'}\n\n"
+        f"{reader.name}: {count(len(batch), 'row')}, {count(len(features.columns), 'column')}\n\n"
         f"{features}\n\nTo change a kind, write all of them to a file with -o types.toml, edit it, and train "
         "with 'capo fit --types types.toml'.",
         {

@@ -94,7 +94,7 @@ def predict(
     with (
         console.step("predicting") as step,
         open_output(output) as stream,
-        rows.open_writer(stream, output) as write,
+        rows.open_writer(stream, output, excel_safe=excel_safe) as write,
     ):
         batches = inputs.read_batches(reader, step)
         first = next(batches)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -48,6 +49,8 @@ Result = TypeVar("Result")
 #: The separator of values for each ending of a text file; None for JSON lines.
 SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t", ".jsonl": None, ".ndjson": None}
 PARQUET = (".parquet", ".pq")
+#: How texts begin that a spreadsheet runs as formulas, and texts that are numbers all the same.
+FORMULA, NUMBER = r"^[=+\-@\t\r]", r"^[+-]?[0-9]+([.,][0-9]+)?$"
 PREDICTION_ENDINGS = (*SEPARATORS, *(f"{ending}.gz" for ending in SEPARATORS), *PARQUET)
 #: Scores that are kept; of more rows, every second, fourth, ... is kept.
 MAX_KEPT_SCORES = 100_000
@@ -265,7 +268,7 @@ def predict_parts(
             for predicted in pending.popleft().result():
                 n_rows += predicted.frame.height
                 yield predicted
-            step.progress(f"{n_rows:,} rows")
+            step.progress(count(n_rows, "row"))
 
 
 def _predict_part(part: TablePart, function: Callable[[Batch], PredictedRows]) -> list[PredictedRows]:
@@ -375,8 +378,23 @@ def _list_counts(counts: Counter[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
+def quote_formulas(batch: pl.DataFrame) -> pl.DataFrame:
+    """Put ' before names and texts that a spreadsheet would run as formulas; numbers are none."""
+    names = batch.columns
+    texts = {name: pl.col(name) for name, dtype in batch.schema.items() if dtype == pl.String}
+    is_formula = {
+        name: each.str.contains(FORMULA) & ~each.str.contains(NUMBER) for name, each in texts.items()
+    }
+    quoted = batch.with_columns(
+        pl.when(is_formula[name]).then("'" + texts[name]).otherwise(texts[name]).alias(name) for name in texts
+    )
+    return quoted.rename({name: f"'{name}" for name in names if re.match(FORMULA, name)})
+
+
 @contextmanager
-def open_writer(file: BinaryIO, output: Path | None) -> Iterator[Callable[[pl.DataFrame], None]]:
+def open_writer(
+    file: BinaryIO, output: Path | None, *, excel_safe: bool = False
+) -> Iterator[Callable[[pl.DataFrame], None]]:
     """A function that writes batches of predictions, in the format that the name of the output asks for."""
     name = output.name.lower() if output else ""
     if name.endswith(PARQUET):
@@ -400,7 +418,8 @@ def open_writer(file: BinaryIO, output: Path | None) -> Iterator[Callable[[pl.Da
         if separator is None:
             text = batch.write_ndjson()
         else:
-            text = batch.write_csv(separator=separator, include_header=is_first)
+            shown = quote_formulas(batch) if excel_safe else batch
+            text = shown.write_csv(separator=separator, include_header=is_first)
         is_first = False
         stream.write(text.encode())
 

@@ -206,9 +206,10 @@ def parse_auxiliaries(auxiliaries: Sequence[str] | None) -> str | list[str]:
     """The value of `CAPOClassifier.auxiliaries`."""
     if auxiliaries is None:
         return "auto"
-    names = [name.strip() for each in auxiliaries for name in each.split(",") if name.strip()]
-    if not names:
+    lists = [[name.strip() for name in each.split(",") if name.strip()] for each in auxiliaries]
+    if not all(lists):
         raise InvalidInputError(f"--auxiliaries needs at least one of {', '.join(auxiliary_names())}.")
+    names = [name for each in lists for name in each]
     for name in names:
         check_auxiliary_name(name)
     return names[0] if len(names) == 1 and names[0] in AUXILIARY_SETS else names
@@ -502,7 +503,7 @@ def _check_classes(y: NDArray[Any], roles: ColumnRoles, target_name: str) -> _Ta
         notes = [
             f"{each} {list_labels(single)} has 1 row, which cannot be predicted from other rows of its class."
         ]
-    size = f"{len(labels)} classes of {counts.min():,} to {counts.max():,} rows"
+    size = f"{len(labels)} classes of {counts.min():,} to {count(counts.max(), 'row')}"
     return _Target("multiclass", None, codes == largest, notes, f"{size}, most often {labels[largest]!r}")
 
 
@@ -545,7 +546,7 @@ def _check_label_matrix(y: Any, names: Sequence[str]) -> _Target:
             f"The {subject} {list_labels(constant)} {verb} the same in every row, which cannot be learned "
             "from."
         ]
-    size = f"{len(names)} labels of {counts.min():,} to {counts.max():,} rows"
+    size = f"{len(names)} labels of {counts.min():,} to {count(counts.max(), 'row')}"
     main_class = matrix[:, int(counts.argmax())].astype(bool)
     return _Target("multilabel", None, main_class, notes, f"{size}, {counts.sum() / n_rows:.2f} per row")
 
@@ -566,7 +567,7 @@ def note_few_groups(data: TrainingTable, folds: int | None, console: Console) ->
     n_folds = folds or DEFAULT_N_FOLDS
     if n_groups < n_folds:
         console.note(
-            f"One class has rows in {n_groups} groups only: {n_groups} folds are used, not {n_folds}."
+            f"One class has rows in {count(n_groups, 'group')} only: {n_groups} folds are used, not {n_folds}."
         )
 
 
