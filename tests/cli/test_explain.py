@@ -1,12 +1,13 @@
 """``capo explain``: importance of columns, and explanations of rows."""
 
 import json
+import re
 
 import numpy as np
 import polars as pl
 import pytest
 
-from .cases import exit_code, run, table
+from .cases import FAST, exit_code, run, table
 
 LABELS = np.array(["no", "yes"])
 
@@ -95,3 +96,20 @@ def test_the_report_explains_the_model(capsys, folder, model):
     assert run(capsys, "report", model, folder / "test.csv", "--no-explain", "-o", page)[0] == 0
     assert "Which columns matter" not in page.read_text()
     assert "Worst errors" in page.read_text()
+
+
+def test_values_are_shown_as_in_the_file(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    late, x = rng.random(120) < 0.5, rng.normal(size=120)
+    y = np.where(x + late + rng.normal(size=120) > 0.5, "a", "b")
+    columns = {"OverTime": np.where(late, "Yes", "No"), "x": x, "y": y}
+    pl.DataFrame(columns).write_csv(tmp_path / "t.csv")
+    model = tmp_path / "m.capo"
+    assert exit_code("fit", tmp_path / "t.csv", "-t", "y", *FAST, "-o", model, "-q") == 0
+    code, out, _ = run(capsys, "explain", model, tmp_path / "t.csv", "--row", "1")
+    assert code == 0
+    row = out.partition("row 1:")[2]
+    assert f"OverTime = {columns['OverTime'][0]}" in row
+    assert run(capsys, "report", model, tmp_path / "t.csv", "-o", tmp_path / "r.html")[0] == 0
+    errors = (tmp_path / "r.html").read_text().partition("orst errors")[2]
+    assert re.search(r"\b(Yes|No)\b", errors.partition("<script")[0])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ..exceptions import InvalidInputError
 from . import options
-from .console import Console, check_file_ending, count, check_output, to_json, write_output
+from .console import Console, check_file_ending, check_output, count, to_json, write_output
 
 if TYPE_CHECKING:
     pass

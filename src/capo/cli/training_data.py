@@ -567,7 +567,7 @@ def note_few_groups(data: TrainingTable, folds: int | None, console: Console) ->
     n_folds = folds or DEFAULT_N_FOLDS
     if n_groups < n_folds:
         console.note(
-            f"One class has rows in {count(n_groups, 'group')} only: {n_groups} folds are used, not {n_folds}."
+            f"One class is in {count(n_groups, 'group')} only: {n_groups} folds are used, not {n_folds}."
         )
 
 
