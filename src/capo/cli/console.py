@@ -37,8 +37,6 @@ MAX_SECONDS_BETWEEN_LINES = 300.0
 MIN_SHARE_FOR_TIME_LEFT = 0.05
 #: Characters of a bar on a terminal.
 BAR_WIDTH = 30
-#: The units of the time left; of a unit, at most 100 are shown.
-TIME_UNITS = {"s": 1, "min": 60, "h": 3600}
 #: Endings of files that a model must not replace by mistake.
 OTHER_FORMATS = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".html", ".htm", ".onnx", ".toml", ".json")
 
@@ -295,9 +293,10 @@ class Step(logging.Handler):
         if self._n_done < MIN_SHARE_FOR_TIME_LEFT * self._n_steps:
             return steps
         left = seconds * (self._n_steps - self._n_done) / self._n_done
-        unit, seconds = next((each for each in TIME_UNITS.items() if left < 100 * each[1]), ("h", 3600))
-        n_units = left / seconds
-        return f"{steps}, about {n_units:.{0 if n_units >= 10 else 1}f} {unit} left"
+        number, unit = (
+            (left, "s") if left < 100 else (left / 60, "min") if left < 6000 else (left / 3600, "h")
+        )
+        return f"{steps}, about {number:.{0 if number >= 10 else 1}f} {unit} left"
 
     def _line(self, text: str) -> Any:
         """The line on a terminal, with a bar if the number of models is known."""

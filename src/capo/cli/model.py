@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import json
-import math
 import tempfile
 import time
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..exceptions import InvalidInputError
+from ..exceptions import InvalidInputError, list_labels
 from . import options
 from .console import (
     Console,
@@ -29,16 +28,11 @@ from .console import (
 
 if TYPE_CHECKING:
     from .._compat import BoolArray, FloatArray
-    from ..estimators import CAPOClassifier
-    from ..io.model_file import Manifest
     from ..io.source import Batch
     from ..io.table_schema import ColumnRoles
     from ..measures import Description
     from ..tables.checks import DataFinding
-    from ..tables.schema import ColumnInfo, FeatureSchema
-
-#: Classes that ``capo show`` lists.
-MAX_LISTED_CLASSES = 20
+    from ..tables.schema import FeatureSchema
 
 
 @options.command()
@@ -87,7 +81,18 @@ def inspect(
         {
             "table": reader.name,
             "rows": len(batch),
-            "columns": list(map(_column_data, features.columns)),
+            "columns": [
+                {
+                    "name": str(each.key),
+                    "kind": each.kind.name,
+                    "reason": each.reason,
+                    "doubt": each.doubt,
+                    "example": each.example,
+                    "missing_share": each.missing_share,
+                    "is_used": each.kind.role != "none",
+                }
+                for each in features.columns
+            ],
             "findings": [finding._asdict() for finding in findings],
         },
     )
@@ -116,18 +121,6 @@ def _inspect_columns(
             findings = check_data(X, codes == main_class, inference.features, target=roles.target)
             return inference.features, inference.notes, findings
     return *infer_features(batch, roles), []
-
-
-def _column_data(column: ColumnInfo) -> dict[str, Any]:
-    return {
-        "name": str(column.key),
-        "kind": column.kind.name,
-        "reason": column.reason,
-        "doubt": column.doubt,
-        "example": column.example,
-        "missing_share": column.missing_share,
-        "is_used": column.kind.role != "none",
-    }
 
 
 def _format_column_types(features: FeatureSchema, table_name: str) -> str:
@@ -167,14 +160,16 @@ def show(model: options.Model, as_json: options.Json = False) -> None:
 
     check_output(None, model)
     manifest = read_manifest(model)
+    schema, labels = manifest.schema, manifest.schema.get("label_names")
+    positive = " (the last is positive)" if manifest.threshold is not None else ""
     versions = ", ".join(f"{package} {version}" for package, version in manifest.versions.items())
     fields = {
         "estimator": manifest.estimator,
         "measure": manifest.measure,
-        "classes": _describe_classes(manifest),
-        "columns": _describe_columns(manifest.schema),
-        "target": manifest.schema.get("target", "") or _label_names(manifest.schema),
-        "groups": manifest.schema.get("group", ""),
+        "classes": f"{list_labels(manifest.classes)}{positive}",
+        "columns": _describe_columns(schema),
+        "target": schema.get("target", "") or (list_labels(labels) if isinstance(labels, list) else ""),
+        "groups": schema.get("group", ""),
         "trained on": manifest.training.get("table", ""),
         "written": f"{manifest.created} with {versions}",
     }
@@ -182,32 +177,14 @@ def show(model: options.Model, as_json: options.Json = False) -> None:
     Console(as_json).result(f"{lines}\n\n{manifest.summary}".rstrip(), asdict(manifest))
 
 
-def _describe_classes(manifest: Manifest) -> str:
-    """The labels; of two classes with a threshold the last is positive."""
-    shown = ", ".join(map(repr, manifest.classes[:MAX_LISTED_CLASSES]))
-    n_more = len(manifest.classes) - MAX_LISTED_CLASSES
-    more = f" and {n_more:,} more" if n_more > 0 else ""
-    return f"{shown}{more}" + (" (the last is positive)" if manifest.threshold is not None else "")
-
-
 def _describe_columns(schema: dict[str, Any]) -> str:
     """The columns with their kinds, as far as the schema has them: it may come from a damaged file."""
     columns = schema.get("columns")
-    if isinstance(columns, dict) and columns:
-        kinds = {
-            name: kind.get("kind", "unknown") if isinstance(kind, dict) else kind
-            for name, kind in columns.items()
-        }
-        return ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
-    if isinstance(columns, list) and columns:
-        return ", ".join(map(str, columns))
-    return str(schema.get("n_features", "unknown"))
-
-
-def _label_names(schema: dict[str, Any]) -> str:
-    """The target columns of a label matrix."""
-    names = schema.get("label_names")
-    return ", ".join(map(str, names[:MAX_LISTED_CLASSES])) if isinstance(names, list) else ""
+    if not isinstance(columns, dict | list) or not columns:
+        return str(schema.get("n_features", "unknown"))
+    kinds = columns if isinstance(columns, dict) else {}
+    texts = {name: each.get("kind", "") if isinstance(each, dict) else each for name, each in kinds.items()}
+    return ", ".join(f"{name} ({texts[name]})" if name in texts else str(name) for name in columns)
 
 
 @options.command()
@@ -269,7 +246,7 @@ def measures(
     console, binary = Console(as_json), {each.name: each for each in registry.describe()}
     if name is None:
         table = _format_measures(list(binary.values()))
-        console.result(table, [_measure_data(each) for each in binary.values()])
+        console.result(table, [each._asdict() for each in binary.values()])
         return
     many = {each.name: each for each in (*multilabel.describe(), *multiclass.describe())}
     found = binary.get(name) or many.get(name)
@@ -287,15 +264,7 @@ def measures(
         *(f"  parameter   {key}, default {default!r}" for key, default in found.parameters.items()),
         f"  example     capo fit table.csv --target y --measure {found.name}{example} -o m.capo",
     ]
-    console.result("\n".join(lines), _measure_data(found))
-
-
-def _measure_data(description: Description) -> dict[str, Any]:
-    parameters = {
-        name: None if default in (None, math.inf) else default
-        for name, default in description.parameters.items()
-    }
-    return {**description._asdict(), "parameters": parameters}
+    console.result("\n".join(lines), found._asdict())
 
 
 def _format_measures(descriptions: list[Description]) -> str:
@@ -410,23 +379,17 @@ def adapt_rule(X: FloatArray, X_test: FloatArray, y: BoolArray, y_test: BoolArra
     rule, f1 = TwoPixelRule(), measures.get("f1")
     model = CAPOClassifier(f1, auxiliaries=[("rule", rule)], delta="rbf", random_state=0).fit(X, y)
     alone, adapted = f1.score(y_test, rule.predict(X_test) - 0.5), model.score(X_test, y_test)
-    title = "A yes-or-no rule adapted"
+    title, path = "A yes-or-no rule adapted", f"{'C':>9}  f1 out of fold"
+    for C, score in zip(model.cv_results_["param_C"], model.cv_results_["test_score"], strict=True):
+        remark = "  <- chosen" if C == model.C_ else "  rule without delta function" if C == 0 else ""
+        path += f"\n{C:>9.3g}  {score:>14.4f}{remark}"
     return (
         f"\n{title}\n{'-' * len(title)}\n"
         "The rule predicts positive if two pixels in the middle of the image are dark. It gives no\n"
         "probabilities and cannot be trained. CAPOClassifier takes its predictions as they are, and a delta\n"
         "function on the pixels (delta='rbf') learns to correct them for F1.\n\n"
         f"f1 on {len(y_test):,} test rows: rule alone {alone:.4f}, adapted {adapted:.4f}\n\n"
-        f"{_format_path(model)}\n\n"
+        f"{path}\n\n"
         f"certificate: primal {model.primal_:.6g}, dual {model.dual_:.6g}, gap {model.gap_:.2g}\n"
         "The primal value is the objective of this model; no weights give a lower one than the dual value.\n"
     )
-
-
-def _format_path(model: CAPOClassifier) -> str:
-    """The score of each C that was tried; C = 0 keeps the rule without the delta function."""
-    lines = [f"{'C':>9}  f1 out of fold"]
-    for C, score in zip(model.cv_results_["param_C"], model.cv_results_["test_score"], strict=True):
-        remark = "  <- chosen" if C == model.C_ else "  rule without delta function" if C == 0 else ""
-        lines.append(f"{C:>9.3g}  {score:>14.4f}{remark}")
-    return "\n".join(lines)
