@@ -101,15 +101,15 @@ def test_the_report_explains_the_model(capsys, folder, model):
 def test_values_are_shown_as_in_the_file(tmp_path, capsys):
     rng = np.random.default_rng(0)
     late, x = rng.random(120) < 0.5, rng.normal(size=120)
-    y = np.where(x + late + rng.normal(size=120) > 0.5, "a", "b")
+    y = np.where(x + 3 * late + rng.normal(size=120) > 1.5, "a", "b")
     columns = {"OverTime": np.where(late, "Yes", "No"), "x": x, "y": y}
     pl.DataFrame(columns).write_csv(tmp_path / "t.csv")
     model = tmp_path / "m.capo"
     assert exit_code("fit", tmp_path / "t.csv", "-t", "y", *FAST, "-o", model, "-q") == 0
     code, out, _ = run(capsys, "explain", model, tmp_path / "t.csv", "--row", "1")
     assert code == 0
-    row = out.partition("row 1:")[2]
-    assert f"OverTime = {columns['OverTime'][0]}" in row
+    assert f"OverTime = {columns['OverTime'][0]}" in out.partition("row 1:")[2]
+    assert {"Yes", "No"} <= set(re.findall(r"^\w+", out, flags=re.M))  # the effect of the column
     assert run(capsys, "report", model, tmp_path / "t.csv", "-o", tmp_path / "r.html")[0] == 0
     errors = (tmp_path / "r.html").read_text().partition("orst errors")[2]
     assert re.search(r"\b(Yes|No)\b", errors.partition("<script")[0])

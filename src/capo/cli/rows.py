@@ -38,6 +38,7 @@ from ..io.table_schema import (
     require_column,
 )
 from ..learning.folds import TimeFolds
+from ..tables.kinds import BooleanKind
 from ..tables.targets import positive_mask
 from . import inputs
 from .console import Console, Step, count
@@ -632,7 +633,7 @@ def explain_columns(
         schema.groups(batch) if folds else inputs.join_groups([schema.known_groups(batch)], loaded, console)
     )
     with console.step("explaining") as step:
-        return inspection.importance(
+        found = inspection.importance(
             model,
             X,
             np.asarray(schema.labels(batch)),
@@ -644,3 +645,10 @@ def explain_columns(
             random_state=seed,
             on_progress=step.progress,
         )
+    for effect in found.effects:
+        name = effect.columns[0]
+        if isinstance(schema, TableSchema) and isinstance(schema.columns[name], BooleanKind):
+            spelled = pl.DataFrame({"code": X[name], "text": batch.frame[name].cast(pl.String)}).drop_nulls()
+            texts = {f"{code:g}": text for code, text in spelled.unique("code", keep="first").iter_rows()}
+            effect.points[:] = [replace(each, values=texts[each.values]) for each in effect.points]
+    return found
