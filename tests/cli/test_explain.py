@@ -105,7 +105,7 @@ def test_values_are_shown_as_in_the_file(tmp_path, capsys):
     columns = {"OverTime": np.where(late, "Yes", "No"), "x": x, "y": y}
     pl.DataFrame(columns).write_csv(tmp_path / "t.csv")
     model = tmp_path / "m.capo"
-    assert exit_code("fit", tmp_path / "t.csv", "-t", "y", *FAST, "-o", model, "-q") == 0
+    assert exit_code("fit", tmp_path / "t.csv", "-t", "y", "-m", "mcc", *FAST, "-o", model, "-q") == 0
     code, out, _ = run(capsys, "explain", model, tmp_path / "t.csv", "--row", "1")
     assert code == 0
     assert f"OverTime = {columns['OverTime'][0]}" in out.partition("row 1:")[2]
