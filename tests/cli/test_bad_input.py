@@ -127,7 +127,7 @@ def test_tables_and_options_that_cannot_be_used(data, options, sentence, capsys,
 def test_all_weights_zero(capsys, tmp_path):
     table().with_columns(w=pl.lit(0)).write_csv(tmp_path / "t.csv")
     arguments = ("-t", "y", *FAST, "--weight", "w", "-o", tmp_path / "m.capo")
-    refused(capsys, "the weights in 'w' are 0 for all rows of 'no'", "fit", tmp_path / "t.csv", *arguments)
+    refused(capsys, "weights are 0 for all rows of the class 'no'", "fit", tmp_path / "t.csv", *arguments)
 
 
 def test_a_target_is_needed_and_none_for_svmlight(capsys, tmp_path):

@@ -88,15 +88,9 @@ def compare(
     delta: options.Delta = "linear",
     jobs: options.Jobs = 1,
     seed: options.Seed = 0,
-    folds: Annotated[
-        int,
-        options.model_option(
-            "--folds NUMBER", "Folds of the cross-validation; each is held out once.", min=2
-        ),
-    ] = 5,
+    folds: Annotated[int, options.model_option("--folds NUMBER", "Folds; each is held out once.", min=2)] = 5,
     output: Annotated[
-        Path | None,
-        options.output_option("--output -o FILE", "JSON file to write, for 'capo report --comparison'."),
+        Path | None, options.output_option("--output -o FILE", "JSON file, for 'capo report --comparison'.")
     ] = None,
     format: options.Format = None,
     delimiter: options.Delimiter = None,
@@ -167,31 +161,19 @@ def explain(
     table: options.Table,
     rows: Annotated[
         list[int] | None,
-        options.model_option(
-            "--row NUMBER", "Explain the prediction of this row, counted from 1; repeatable."
-        ),
+        options.model_option("--row NUMBER", "Explain this row, counted from 1; repeatable."),
     ] = None,
     columns: Annotated[
-        list[str] | None,
-        options.column_option(
-            "--column COLUMN", "Explain this column only; repeatable. By default all columns."
-        ),
+        options.Texts, options.column_option("--column COLUMN", "Explain this column only; repeatable.")
     ] = None,
     folds: Annotated[
-        int | None,
-        options.model_option(
-            "--folds NUMBER",
-            "Train the model again on this many folds of TABLE, and explain it on the held-out rows.",
-            min=2,
-        ),
+        int | None, options.model_option("--folds NUMBER", "Explain models trained on folds of TABLE.", min=2)
     ] = None,
     max_rows: Annotated[
-        int,
-        options.model_option("--max-rows NUMBER", "Rows to use; of a larger table a random sample.", min=2),
+        int, options.model_option("--max-rows NUMBER", "Rows that are used, drawn at random.", min=2)
     ] = 2000,
     output: Annotated[
-        Path | None,
-        options.output_option("--output -o FILE", "JSON file to write, besides the text on standard output."),
+        Path | None, options.output_option("--output -o FILE", "JSON file to write, besides the text.")
     ] = None,
     seed: options.Seed = 0,
     format: options.Format = None,
@@ -259,21 +241,12 @@ def report(
     table: options.Table,
     output: Annotated[Path, options.output_option("--output -o FILE", "HTML file to write.")],
     comparison: Annotated[
-        Path | None,
-        options.option(
-            options.OTHER_OPTIONS,
-            "--comparison FILE",
-            "Output of 'capo compare --json' to include in the report.",
-        ),
+        Path | None, options.other_option("--comparison FILE", "Output of 'capo compare' to include.")
     ] = None,
     seed: options.Seed = 0,
     explain: Annotated[
         bool,
-        options.output_option(
-            "--explain/--no-explain",
-            "Show which columns the measure depends on, which takes about as long as predicting 10,000 "
-            "rows for each column.",
-        ),
+        options.output_option("--explain/--no-explain", "Show which columns matter, which takes longer."),
     ] = True,
     format: options.Format = None,
     delimiter: options.Delimiter = None,

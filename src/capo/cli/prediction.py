@@ -24,24 +24,14 @@ def predict(
     output: Annotated[
         Path | None,
         options.output_option(
-            "--output -o FILE",
-            "CSV, TSV or JSON lines file, also .gz, or Parquet file to write; by default CSV to "
-            "standard output.",
+            "--output -o FILE", "CSV, TSV, JSON lines (also .gz) or Parquet file; default: CSV."
         ),
     ] = None,
     ids: Annotated[
-        list[str] | None,
-        options.column_option(
-            "--id COLUMN",
-            "Column to copy to the predictions; by default those named in training; repeatable.",
-        ),
+        options.Texts, options.column_option("--id COLUMN", "Column to copy; by default those of training.")
     ] = None,
     excel_safe: Annotated[
-        bool,
-        options.output_option(
-            "--excel-safe",
-            "Put ' before texts that begin with = + - or @, which a spreadsheet would run as formulas.",
-        ),
+        bool, options.output_option("--excel-safe", "Put ' before texts that a spreadsheet runs as formulas.")
     ] = False,
     cluster: options.Cluster = None,
     partition_rows: options.PartitionRows = None,
@@ -51,10 +41,7 @@ def predict(
     sheet: options.Sheet = None,
     trust: options.Trust = None,
     as_json: Annotated[
-        bool,
-        options.output_option(
-            "--json", "Print how the rows differ from the training rows as JSON; needs --output."
-        ),
+        bool, options.output_option("--json", "Print how the rows differ from training; needs --output.")
     ] = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -122,16 +109,10 @@ def adjust(
     model: options.Model,
     output: options.ModelOutput,
     table: Annotated[
-        str,
-        typer.Argument(
-            metavar="TABLE", help="Rows of the new population; labels are not needed.", show_default=False
-        ),
+        str, typer.Argument(metavar="TABLE", help="Rows of the new population.", show_default=False)
     ] = "",
     prevalence: Annotated[
-        float | None,
-        options.model_option(
-            "--prevalence SHARE", "Share of positives in the new population, if it is known."
-        ),
+        float | None, options.model_option("--prevalence SHARE", "Share of positives there, if it is known.")
     ] = None,
     seed: options.Seed = 0,
     format: options.Format = None,
@@ -182,26 +163,15 @@ def guarantee(
     table: options.Table,
     output: Annotated[Path | None, options.output_option("--output -o FILE", "Model file to write.")] = None,
     constraint: Annotated[
-        str | None,
-        options.model_option(
-            "--constraint LIMIT",
-            "Constraint such as 'precision >= 0.9', on precision, fdr, npv, recall, fnr, specificity, "
-            "fpr or positive_rate; by default that of the model's measure.",
-        ),
+        options.Text,
+        options.model_option("--constraint LIMIT", "Such as 'precision >= 0.9' or 'fpr <= 0.01'."),
     ] = None,
     confidence: Annotated[
         float | None,
-        options.model_option(
-            "--confidence NUMBER",
-            "Probability with which the constraint must hold; by default that of the measure, or 0.95.",
-        ),
+        options.model_option("--confidence NUMBER", "Probability that it holds; 0.95 by default."),
     ] = None,
     objective: Annotated[
-        str | None,
-        options.model_option(
-            "--objective MEASURE",
-            "Measure to maximize among the thresholds that pass; by default recall for a precision or fpr.",
-        ),
+        options.Text, options.model_option("--objective MEASURE", "To maximize among thresholds that pass.")
     ] = None,
     seed: options.Seed = 0,
     format: options.Format = None,
@@ -215,9 +185,10 @@ def guarantee(
     """Choose a threshold that keeps a constraint on new rows.
 
     \b
-    The constraint holds with a stated confidence. TABLE has labeled calibration rows that the model was
-    not trained on. If no threshold passes the exact test, no row is predicted positive, and the message
-    says how many rows would be needed.
+    The constraint, on precision, fdr, npv, recall, fnr, specificity, fpr or positive_rate, holds with a
+    stated confidence; by default it is that of the model's measure. --objective is recall by default.
+    TABLE has labeled calibration rows that the model was not trained on. If no threshold passes the exact
+    test, no row is predicted positive, and the message says how many rows would be needed.
       capo guarantee alarm.capo calibration.csv --constraint 'precision >= 0.9' -o promised.capo
       capo guarantee alarm.capo calibration.csv --constraint 'fpr <= 0.01' --confidence 0.99
       capo guarantee alarm.capo calibration.csv --constraint 'precision >= 0.8' --objective f1 --json

@@ -36,31 +36,17 @@ def fit(
     jobs: options.Jobs = 1,
     seed: options.Seed = 0,
     folds: Annotated[
-        int | None,
-        options.model_option(
-            "--folds NUMBER",
-            "Folds for cross-fitting the auxiliaries and choosing C.",
-            min=2,
-            show_default="5",
-        ),
+        int | None, options.model_option("--folds NUMBER", "Folds for cross-fitting; 5 by default.", min=2)
     ] = None,
     cluster: options.Cluster = None,
     partition_rows: options.PartitionRows = None,
     out_of_core: Annotated[
         str,
-        options.reading_option(
-            "--out-of-core WHEN",
-            "Read the table in parts, without a cluster: auto, if the training needs more memory than "
-            "there is; yes or no.",
-        ),
+        options.reading_option("--out-of-core WHEN", "Read in parts: yes, no, or auto, if memory is short."),
     ] = "auto",
     sample_size: Annotated[
         int,
-        options.reading_option(
-            "--sample-size NUMBER",
-            "Rows that the auxiliaries are trained on if the table is read in parts.",
-            min=20,
-        ),
+        options.reading_option("--sample-size NUMBER", "Rows for the auxiliaries if read in parts.", min=20),
     ] = 100_000,
     format: options.Format = None,
     delimiter: options.Delimiter = None,
@@ -73,7 +59,8 @@ def fit(
 
     \b
     Columns may hold numbers or text and may have missing values. The target has two classes, more
-    classes, or several labels per row; 'capo measures' lists the measures of each.
+    classes, or several labels per row; 'capo measures' lists the measures of each. A table that needs more
+    memory than there is is read in parts (--out-of-core), and the auxiliaries are trained on a sample.
       capo fit train.csv --target churned --measure f1 -o churn.capo
       capo fit train.parquet -t y -m fbeta --measure-arg beta=2 --positive yes --id customer -o m.capo
       capo fit train.csv -t y -m recall_at_precision --measure-arg floor=0.9 -a lgbm,rf,linear -o m.capo

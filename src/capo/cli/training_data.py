@@ -45,7 +45,13 @@ from ..tables.checks import check_data
 from ..tables.dates import DateKind
 from ..tables.kinds import BooleanKind, ColumnValues, ParsedKind, find_yes_label
 from ..tables.schema import KINDS, DemandedKind, recognize
-from ..tables.targets import MAX_POSITIVE_SHARE, encode_binary_labels, find_label_separator, is_quantity
+from ..tables.targets import (
+    MAX_POSITIVE_SHARE,
+    check_class_weights,
+    encode_binary_labels,
+    find_label_separator,
+    is_quantity,
+)
 from .console import Console, count
 from .inputs import connect, divide, read_parts
 
@@ -351,28 +357,24 @@ class TrainingPlan:
                 raise InvalidInputError(f"the target {self.target!r} cannot be a price: name another column.")
             prices = price_columns.read(batch, schema)
         target = self._check_target(y, weight, schema)
-        findings = (
-            []
-            if isinstance(schema, SparseSchema)
-            else check_data(X, target.main_class, inference.features, target=self.target)
-        )
         for remark in inference.remarks:
             console.note(remark)
-        console.data_notes(
-            [
-                *inference.notes,
-                *target.notes,
-                *(each.message for each in findings if not (time and each.topic == "sorted")),
-            ]
-        )
+        notes = [*inference.notes, *target.notes]
+        if inference.features is not None:
+            findings = check_data(X, target.main_class, inference.features, target=self.target)
+            notes += [each.message for each in findings if not (time and each.topic == "sorted")]
+        console.data_notes(notes)
         size = f"{count(len(y), 'row')}, {count(schema.n_features, 'column')}"
         if groups is not None and not time:
             size += f", {count(len(np.unique(groups)), 'group')}"
         console.log(f"{size}; {target.description}")
+        # The kinds that data types do not tell: free text and lists of tags.
+        columns = schema.columns if isinstance(schema, TableSchema) else {}
+        kinds = {name: kind.to_dict() for name, kind in columns.items() if kind.role in ("text", "tags")}
         model = self.model.set_params(
             measure=self.measure.for_target(target.type, y),
             pos_label=target.pos_label,
-            column_kinds=_text_kinds(schema),
+            column_kinds=kinds or None,
         )
         if target.type == "multiclass" and roles.target_is_category:
             y = pl.Series(y, dtype=pl.Categorical)  # so that the model does not question the classes
@@ -410,56 +412,38 @@ class TrainingPlan:
 
     def _check_target(self, y: NDArray[Any], weight: FloatArray | None, schema: Schema) -> _Target:
         """Check the labels, and their sample weights."""
-        classes = np.unique(y)
         if isinstance(schema, LabelMatrixSchema):
-            target = _check_label_matrix(y, schema.label_names)
-        elif len(classes) > 2 or self.measure.is_for_classes:
-            target = _check_classes(y, self.roles, self._target_name)
-            self._check_weights(y, weight)
-        else:
-            target = self._check_two_classes(y, classes.tolist(), weight, schema)
-        if target.type != "binary":
             self._refuse_binary_options()
-        return target
-
-    def _check_weights(self, y: NDArray[Any], weight: FloatArray | None) -> None:
-        """Raise if all rows of a class have the weight 0."""
+            return _check_label_matrix(y, schema.label_names)
+        classes, codes = np.unique(y, return_inverse=True)
+        name = f"the target {self.target!r}" if self.target else "the target"
+        if len(classes) == 1:
+            raise OneClassError(f"{name} is {classes.tolist()[0]!r} in every row: two classes are needed.")
         if weight is not None:
-            classes, codes = np.unique(y, return_inverse=True)
-            for label in classes[np.bincount(codes, weight) == 0].tolist():
-                raise InvalidInputError(
-                    f"the weights in {self.roles.weight!r} are 0 for all rows of {label!r}: each class needs "
-                    "some weight."
-                )
-
-    @property
-    def _target_name(self) -> str:
-        return f"the target {self.target!r}" if self.target else "the target"
+            check_class_weights(weight, codes, classes)
+        if len(classes) == 2 and not self.measure.is_for_classes:
+            return self._check_two_classes(y, classes.tolist(), weight, schema, name)
+        self._refuse_binary_options()
+        return _check_classes(y, self.roles, name)
 
     def _refuse_binary_options(self) -> None:
-        if self.roles.time:
-            raise InvalidInputError("--time is for targets of two classes: leave it out, or use --group.")
-        if self.prices:
-            raise InvalidInputError(
-                "--cost-fp, --cost-fn and --benefit-tp are for targets of two classes: for more classes, use "
-                "--measure cost with --measure-arg matrix=FILE."
-            )
-        if self.positive is not None:
-            raise InvalidInputError("--positive is for targets and measures of two classes: leave it out.")
+        for option, value, remedy in (
+            ("--time is", self.roles.time, "leave it out, or use --group"),
+            ("--cost-fp, --cost-fn and --benefit-tp are", self.prices, "use --measure-arg matrix=FILE"),
+            ("--positive is", self.positive, "leave it out"),
+        ):
+            if value:
+                raise InvalidInputError(f"{option} for targets and measures of two classes: {remedy}.")
 
     def _check_two_classes(
-        self, y: NDArray[Any], labels: list[Any], weight: FloatArray | None, schema: Schema
+        self, y: NDArray[Any], labels: list[Any], weight: FloatArray | None, schema: Schema, name: str
     ) -> _Target:
-        if len(labels) == 1:
-            raise OneClassError(f"{self._target_name} is {labels[0]!r} in every row: two classes are needed.")
-        self._check_weights(y, weight)
         pos_label = find_yes_label(labels)
         if self.positive is not None:
             pos_label = schema.parse_label(self.positive)
             if pos_label not in labels:
                 raise InvalidInputError(
-                    f"{self._target_name} has no label {self.positive!r}: its labels are "
-                    f"{labels[0]!r} and {labels[1]!r}."
+                    f"{name} has no label {self.positive!r}: its labels are {labels[0]!r} and {labels[1]!r}."
                 )
         classes, positive = encode_binary_labels(y, pos_label)
         counted = positive if weight is None else positive[weight > 0]
@@ -490,8 +474,6 @@ def _check_classes(y: NDArray[Any], roles: ColumnRoles, target_name: str) -> _Ta
     """Check the labels of a target of many classes."""
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     labels, notes, largest = classes.tolist(), [], int(counts.argmax())
-    if len(labels) == 1:
-        raise OneClassError(f"{target_name} is {labels[0]!r} in every row: two classes are needed.")
     problem = "" if len(labels) == 2 or roles.target_is_category else _explain_values(classes, counts, roles)
     if problem:
         raise InvalidInputError(
@@ -549,14 +531,6 @@ def _check_label_matrix(y: Any, names: Sequence[str]) -> _Target:
     size = f"{len(names)} labels of {counts.min():,} to {count(counts.max(), 'row')}"
     main_class = matrix[:, int(counts.argmax())].astype(bool)
     return _Target("multilabel", None, main_class, notes, f"{size}, {counts.sum() / n_rows:.2f} per row")
-
-
-def _text_kinds(schema: Schema) -> dict[str, dict[str, Any]] | None:
-    """The kinds of the columns whose data type does not tell them: free text and lists of tags."""
-    if not isinstance(schema, TableSchema):
-        return None
-    kinds = {name: kind.to_dict() for name, kind in schema.columns.items() if kind.role in ("text", "tags")}
-    return kinds or None
 
 
 def note_few_groups(data: TrainingTable, folds: int | None, console: Console) -> None:
