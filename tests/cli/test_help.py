@@ -11,20 +11,10 @@ import capo
 from .cases import FAST, run
 
 COMMANDS = [
-    "fit",
-    "predict",
-    "evaluate",
-    "guarantee",
-    "adjust",
-    "refit",
-    "compare",
-    "inspect",
-    "explain",
-    "report",
-    "show",
-    "measures",
-    "export",
-    "demo",
+    *("fit", "refit"),
+    *("predict", "adjust", "guarantee"),
+    *("evaluate", "compare", "explain", "report"),
+    *("inspect", "show", "export", "measures", "demo"),
 ]
 
 

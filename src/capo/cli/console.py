@@ -300,19 +300,12 @@ class Step(logging.Handler):
 
     def _line(self, text: str) -> Any:
         """The line on a terminal, with a bar if the number of models is known."""
-        from rich.progress_bar import ProgressBar  # noqa: PLC0415 (for terminals only)
-        from rich.table import Table  # noqa: PLC0415
-        from rich.text import Text  # noqa: PLC0415 (does not take brackets for markup)
+        from rich.text import Text  # noqa: PLC0415 (for terminals only; does not take brackets for markup)
 
-        label, text = printable(self.label), printable(text)
-        if not self._n_steps:
-            return Text(f"{label}: {text}" if text else label)
-        line = Table.grid(padding=(0, 1))
-        line.add_column(no_wrap=True)
-        line.add_column(no_wrap=True)
-        line.add_column(no_wrap=True, overflow="ellipsis")
-        line.add_row(Text(label), ProgressBar(self._n_steps, self._n_done, width=BAR_WIDTH), Text(text))
-        return line
+        parts = [printable(self.label), printable(text)]
+        if self._n_steps:
+            parts.insert(1, ("━" * (BAR_WIDTH * self._n_done // self._n_steps)).ljust(BAR_WIDTH))
+        return Text("  ".join(filter(None, parts)), no_wrap=True, overflow="ellipsis")
 
 
 def is_stdout(output: Path | None) -> bool:
