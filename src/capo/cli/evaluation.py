@@ -198,7 +198,7 @@ def explain(
     """
     from ..io.formats import open_table
     from .inputs import load_model, training_table_notes
-    from .rows import explain_columns, explain_rows, has_labels
+    from .rows import explain_columns, explain_predictions, has_labels
 
     console = Console(as_json, quiet)
     reader = open_table(table, format, delimiter, encoding, sheet)
@@ -220,7 +220,7 @@ def explain(
             f"{reader.name} has no labels, and the importance of columns needs them: add the target column, "
             "or name rows to explain with --row."
         )
-    explained = explain_rows(loaded.model, batch, X, positions, console, seed, columns) if rows else []
+    explained = explain_predictions(loaded.model, batch, X, positions, console, seed, columns) if rows else []
     found = None
     if is_labeled:
         if folds is None:

@@ -582,7 +582,7 @@ def has_labels(schema: Schema, batch: Batch) -> bool:
     return all(name in batch.frame.columns for name in names)
 
 
-def explain_rows(
+def explain_predictions(
     model: CAPOClassifier,
     batch: Batch,
     X: Any,
