@@ -11,10 +11,8 @@ import capo
 from .cases import FAST, run
 
 COMMANDS = [
-    *("fit", "refit"),
-    *("predict", "adjust", "guarantee"),
-    *("evaluate", "compare", "explain", "report"),
-    *("inspect", "show", "export", "measures", "demo"),
+    *("fit", "predict", "evaluate", "guarantee", "adjust", "refit", "compare", "inspect", "explain"),
+    *("report", "show", "measures", "export", "demo"),
 ]
 
 

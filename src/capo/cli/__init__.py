@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 import threading
-from importlib import import_module
 from typing import Any, NoReturn
 
 from ..exceptions import CapoError
@@ -20,8 +19,6 @@ from .console import (
     printable,
 )
 
-#: The modules with the commands, in the order of the help.
-COMMAND_MODULES = ("capo.cli.training", "capo.cli.prediction", "capo.cli.evaluation", "capo.cli.model")
 EXIT_INTERNAL_ERROR, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 
 
@@ -32,9 +29,9 @@ def main() -> None:
         for name in {"SIGTERM", "SIGHUP"} & set(dir(signal)):
             signal.signal(getattr(signal, name), _exit_on_signal)
     try:
+        from . import evaluation, model, prediction, training  # noqa: F401, PLC0415 (they add their commands)
         from .options import app  # noqa: PLC0415 (an extra)
 
-        list(map(import_module, COMMAND_MODULES))
         app()
     except CapoError as error:
         _exit(str(error), EXIT_BAD_INPUT)

@@ -17,6 +17,11 @@ COLUMNS, MODEL, READING, OUTPUT = "Columns", "Model", "Reading the table", "Outp
 ARGUMENTS, OTHER_OPTIONS = "Arguments", "Options"
 #: In their order in the help.
 PANELS = (ARGUMENTS, COLUMNS, MODEL, READING, OUTPUT, OTHER_OPTIONS)
+#: In their order in the help.
+COMMANDS = (
+    *("fit", "predict", "evaluate", "guarantee", "adjust", "refit", "compare", "inspect", "explain"),
+    *("report", "show", "measures", "export", "demo"),
+)
 MAX_HELP_WIDTH = 110
 MAX_SEED = 2**32 - 1
 
@@ -47,6 +52,9 @@ class GroupedHelpCommand(TyperCommand):
 
 class CommandGroup(TyperGroup):
     """The commands; a reader of their help that stops early, such as ``head``, is not an error."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         with _exit_on_broken_pipe():

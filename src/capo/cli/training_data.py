@@ -466,7 +466,9 @@ def _drop_unlabeled(batch: Batch, roles: ColumnRoles, console: Console) -> Batch
         require_column(name, batch.frame.columns, "target")
     is_labeled = clean_columns(batch.frame, names).select(pl.all_horizontal(pl.all().is_not_null()))
     if n_dropped := len(batch) - int((kept := is_labeled.to_series()).sum()):
-        console.note(f"{count(n_dropped, 'row')} of {len(batch):,} without a label left out.")
+        console.note(
+            f"{count(n_dropped, 'row')} of {len(batch):,} without a label left out; rows are counted anew."
+        )
     return replace(batch, rows=batch.frame.filter(kept))
 
 
