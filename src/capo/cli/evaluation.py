@@ -220,7 +220,7 @@ def explain(
             f"{reader.name} has no labels, and the importance of columns needs them: add the target column, "
             "or name rows to explain with --row."
         )
-    explained = explain_predictions(loaded.model, batch, X, positions, console, seed, columns) if rows else []
+    explained = explain_predictions(loaded, batch, X, positions, console, seed, columns) if rows else []
     found = None
     if is_labeled:
         if folds is None:
@@ -301,7 +301,7 @@ def report(
             comparison=stored_comparison,
             evaluation=evaluation,
             importance=importance,
-            errors=table_rows.find_worst_errors(loaded.model, rows, batch),
+            errors=table_rows.find_worst_errors(loaded, rows, batch),
             notes=notes,
         )
     write_output(html.encode(errors="backslashreplace"), output, console)

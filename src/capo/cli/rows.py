@@ -39,6 +39,7 @@ from ..io.table_schema import (
 )
 from ..learning.folds import TimeFolds
 from ..tables.kinds import BooleanKind
+from ..tables.numbers import NumberKind
 from ..tables.targets import positive_mask
 from . import inputs
 from .console import Console, Step, count
@@ -515,35 +516,25 @@ def evaluate_on_cluster(
     return int(sum(evaluation.confusion)), evaluation
 
 
-def find_worst_errors(model: CAPOClassifier, rows: LabeledOutputs, batch: Batch) -> list[Any]:
+def find_worst_errors(loaded: LoadedModel, rows: LabeledOutputs, batch: Batch) -> list[Any]:
     """The worst errors on some rows, with the values of the file; none unless there are two classes."""
+    model, losses = loaded.model, None
     if model.target_type_ != "binary":
         return []
-    losses = None
     if rows.prices is not None:
         predicted = rows.prices.decide(rows.outputs + model.decision_.log_odds)
         losses = rows.prices.losses(rows.y, predicted)
     found = inspection.worst_errors(model, rows.y, rows.outputs, rows.X, losses=losses)
-    return [replace(each, values=as_in_file(each.values, batch, each.row - 1)) for each in found]
+    return [replace(each, values=as_in_file(each.values, loaded, batch, each.row - 1)) for each in found]
 
 
-def as_in_file(values: dict[str, str], batch: Batch, position: int) -> dict[str, str]:
+def as_in_file(values: dict[str, str], loaded: LoadedModel, batch: Batch, position: int) -> dict[str, str]:
     """The values of a row as the file has them, where they are not plain numbers: ``No`` and not 0."""
-    if isinstance(batch.rows, SparseRows):
-        return values
-    raw = batch.frame.select(list(values)).row(position, named=True)
-    return {
-        name: text if is_plain_number(raw[name]) else str(raw[name])[:MAX_VALUE_LENGTH]
-        for name, text in values.items()
-    }
-
-
-def is_plain_number(value: Any) -> bool:
-    """Whether a value is missing, a number, or the text of one."""
-    try:
-        return value in (None, "") or (not isinstance(value, bool) and float(value) is not None)
-    except (TypeError, ValueError):
-        return False
+    kinds = loaded.schema.columns if isinstance(loaded.schema, TableSchema) else {}
+    written = [name for name in values if name in kinds and kinds[name] != NumberKind()]
+    raw = batch.frame.select(written).row(position, named=True) if written else {}
+    texts = {name: str(each)[:MAX_VALUE_LENGTH] for name, each in raw.items() if each is not None}
+    return {**values, **texts}
 
 
 def read_comparison(path: Path, loaded: LoadedModel) -> inspection.Comparison:
@@ -583,7 +574,7 @@ def has_labels(schema: Schema, batch: Batch) -> bool:
 
 
 def explain_predictions(
-    model: CAPOClassifier,
+    loaded: LoadedModel,
     batch: Batch,
     X: Any,
     positions: list[int],
@@ -592,6 +583,7 @@ def explain_predictions(
     columns: list[str] | None,
 ) -> list[inspection.RowExplanation]:
     """What each column adds to the log-odds of some rows, with the values of the file."""
+    model = loaded.model
     if is_priced(model):
         console.note(
             f"The model has prices: rows are explained at one threshold, {model.threshold_:.4g}; "
@@ -603,7 +595,7 @@ def explain_predictions(
         )
     for position, row in zip(positions, found, strict=True):
         for number, each in enumerate(row.contributions):
-            values = as_in_file(dict(zip(each.columns, each.values, strict=True)), batch, position)
+            values = as_in_file(dict(zip(each.columns, each.values, strict=True)), loaded, batch, position)
             row.contributions[number] = replace(each, values=tuple(values.values()))
     return found
 
